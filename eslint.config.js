@@ -1,0 +1,44 @@
+import tseslint from 'typescript-eslint';
+
+export default tseslint.config(
+  { ignores: ['dist', 'coverage', 'src/store/migrations/embedded.ts', '**/*.mjs', 'eslint.config.js'] },
+  ...tseslint.configs.recommendedTypeChecked,
+  {
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/no-misused-promises': 'error',
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/only-throw-error': 'error',
+      '@typescript-eslint/require-await': 'off',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_' }],
+      'max-lines': ['error', { max: 500, skipBlankLines: true, skipComments: true }],
+      'max-lines-per-function': 'off',
+      'max-params': ['error', 4],
+      'no-empty': ['error', { allowEmptyCatch: false }],
+      'no-restricted-globals': [
+        'error',
+        { name: 'setTimeout', message: 'Time goes through base/clock.ts.' },
+        { name: 'setInterval', message: 'Time goes through base/clock.ts.' },
+      ],
+      eqeqeq: ['error', 'always', { null: 'ignore' }],
+      'no-restricted-exports': ['error', { restrictDefaultExports: { direct: true, named: true, defaultFrom: true } }],
+    },
+  },
+  {
+    files: ['test/**', 'bench/**', 'examples/**', 'vitest.config.ts', 'src/base/clock.ts'],
+    rules: {
+      'no-restricted-globals': 'off',
+      'max-lines': 'off',
+    },
+  },
+  {
+    files: ['test/**', 'vitest.config.ts'],
+    rules: {
+      'no-restricted-exports': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+    },
+  },
+);

@@ -1,0 +1,9 @@
+// Builds what is published: the migrations embedded as code, then JavaScript and type declarations in `dist/`.
+import { rmSync } from 'node:fs';
+import { runSteps } from './run.mjs';
+
+rmSync('dist', { recursive: true, force: true });
+runSteps([
+  ['migrations', process.execPath, 'scripts/embed-migrations.mjs'],
+  ['compile', 'tsc', '-p', 'tsconfig.build.json'],
+]);

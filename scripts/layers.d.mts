@@ -1,0 +1,1 @@
+export declare function findViolations(sourceFolder: string): string[];

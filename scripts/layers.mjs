@@ -1,0 +1,108 @@
+// Holds the code to the rooms of ARCHITECTURE.md: who may import whom, no cycle, and where a few things may stand.
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** What each room may import besides itself. An entry with a slash names one file of a room. */
+export const ROOMS = {
+  base: [],
+  model: ['base'],
+  codec: ['base', 'model'],
+  sql: ['base'],
+  store: ['base', 'model', 'sql'],
+  control: ['base', 'model', 'codec', 'store'],
+  engine: ['base', 'model', 'codec', 'store', 'control'],
+  datasource: ['base', 'model', 'codec', 'sql', 'engine/plugin'],
+  receiver: ['base', 'model', 'codec', 'sql', 'engine/plugin'],
+  telemetry: ['base', 'model', 'codec', 'sql', 'engine/plugin'],
+  outbox: ['base', 'model', 'codec', 'sql', 'engine/plugin', 'datasource/datasource', 'control/enqueue'],
+  client: ['base', 'model', 'codec', 'store', 'control'],
+  facade: ['engine', 'control', 'model', 'base', 'datasource', 'receiver', 'telemetry', 'outbox'],
+  admin: ['base', 'model', 'control', 'client', 'store', 'outbox'],
+  cli: ['base', 'model', 'control', 'client', 'store', 'outbox'],
+};
+
+const ENVIRONMENT_ALLOWED = [/^engine\/config\.ts$/, /^cli\//];
+/** A `let`, or a collection that is filled later, at the top level of a module. */
+const MODULE_STATE = /^(?:export )?(?:let |const \w+(?:: [^=]+)? = new (?:Map|Set|WeakMap|WeakSet|Array)\b[^;]*\(\);)/m;
+const MODULE_STATE_ALLOWED = [/^engine\/ambient\.ts$/, /^facade\//];
+
+/** All violations in the source folder, as sentences. */
+export function findViolations(sourceFolder) {
+  const files = listFiles(sourceFolder);
+  const imports = new Map(files.map((file) => [file, readImports(sourceFolder, file)]));
+  return [
+    ...files.flatMap((file) => roomViolations(file, imports.get(file))),
+    ...files.flatMap((file) => contentViolations(sourceFolder, file)),
+    ...cycles(imports),
+  ];
+}
+
+function listFiles(folder) {
+  return readdirSync(folder, { recursive: true })
+    .map((name) => String(name).replaceAll('\\', '/'))
+    .filter((name) => name.endsWith('.ts'));
+}
+
+function readImports(sourceFolder, file) {
+  const text = readFileSync(join(sourceFolder, file), 'utf8');
+  return [...text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].map(([, target]) =>
+    relative(sourceFolder, resolve(sourceFolder, dirname(file), target))
+      .replaceAll('\\', '/')
+      .replace(/\.js$/, '.ts'),
+  );
+}
+
+function roomViolations(file, targets) {
+  const room = roomOf(file);
+  // Files at the root of the source folder are the package's entry points.
+  if (room === undefined) return [];
+  const allowed = ROOMS[room];
+  if (!allowed) return [`${file}: "${room}" is no room of the architecture`];
+  return targets
+    .filter((target) => {
+      const targetRoom = roomOf(target);
+      return targetRoom !== room && !allowed.includes(targetRoom) && !allowed.includes(target.replace(/\.ts$/, ''));
+    })
+    .map((target) => `${file} may not import ${target}`);
+}
+
+function contentViolations(sourceFolder, file) {
+  const text = readFileSync(join(sourceFolder, file), 'utf8');
+  const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
+  const violations = [];
+  if (/process\.env/.test(code) && !ENVIRONMENT_ALLOWED.some((pattern) => pattern.test(file))) {
+    violations.push(`${file} reads process.env; only engine/config.ts and cli/ may`);
+  }
+  if (MODULE_STATE.test(code) && !MODULE_STATE_ALLOWED.some((pattern) => pattern.test(file))) {
+    violations.push(`${file} keeps mutable state at module level`);
+  }
+  if (/\bexport default\b/.test(code)) violations.push(`${file} has a default export`);
+  return violations;
+}
+
+function roomOf(file) {
+  return file.includes('/') ? file.split('/')[0] : undefined;
+}
+
+function cycles(imports) {
+  const found = [];
+  const done = new Set();
+  const visit = (file, path) => {
+    if (path.includes(file)) {
+      found.push(`import cycle: ${[...path.slice(path.indexOf(file)), file].join(' → ')}`);
+      return;
+    }
+    if (done.has(file)) return;
+    for (const target of imports.get(file) ?? []) visit(target, [...path, file]);
+    done.add(file);
+  };
+  for (const file of imports.keys()) visit(file, []);
+  return found;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const violations = findViolations(fileURLToPath(new URL('../src', import.meta.url)));
+  for (const violation of violations) console.error(violation);
+  process.exit(violations.length === 0 ? 0 : 1);
+}

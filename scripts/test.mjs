@@ -1,0 +1,34 @@
+// The whole test run: checks, build, all tests on this Node, and the SQLite part again on a Node that has SQLite
+// built in (fetched as the npm package "node") when this one has not.
+import { runSteps } from './run.mjs';
+
+const NODE_WITH_SQLITE = '24.21.0';
+const hasBuiltInSqlite = Boolean(process.getBuiltinModule?.('node:sqlite'));
+
+runSteps(
+  [
+    ['checks', process.execPath, 'scripts/check.mjs'],
+    ['build', process.execPath, 'scripts/build.mjs'],
+    [`tests on Node ${process.versions.node}`, 'vitest', 'run', ...process.argv.slice(2)],
+  ],
+  { isLoud: true },
+);
+
+if (!hasBuiltInSqlite) {
+  process.env.DIALECTS = 'sqlite';
+  const vitest = 'node node_modules/vitest/vitest.mjs run test/store test/engine test/control --passWithNoTests';
+  runSteps(
+    [
+      [
+        `SQLite tests on Node ${NODE_WITH_SQLITE}`,
+        'npm',
+        'exec',
+        '--yes',
+        `--package=node@${NODE_WITH_SQLITE}`,
+        '-c',
+        vitest,
+      ],
+    ],
+    { isLoud: true },
+  );
+}

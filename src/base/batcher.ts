@@ -1,0 +1,120 @@
+// Turns many small submissions into few large flushes without ever waiting for more to come: an item is flushed
+// in the current turn of the event loop, and what arrives while a flush is in flight forms the next batch. While
+// items come one by one a flush begins at once; when several came last time, at the end of the turn, so that all
+// who are woken by one flush can join the next. Order is kept. A batch is bounded in items and weight. The backlog is bounded by those
+// who bring new work: they await `room()` first, while work that is already under way is always accepted.
+import { type Deferred, deferred } from './deferred.js';
+
+/** A submitted item and the functions that settle its promise. */
+export interface Entry<Item, Result> {
+  readonly item: Item;
+  readonly resolve: (value: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface BatcherOptions<Item, Result> {
+  /** Writes a batch and settles each entry. A rejection rejects the entries that are not settled by then. */
+  flush(batch: readonly Entry<Item, Result>[]): Promise<void>;
+  /** How heavy an item is, for `weightMax`. */
+  readonly weigh?: (item: Item) => number;
+  readonly itemsMax: number;
+  readonly weightMax?: number;
+  readonly backlogMax: number;
+}
+
+export class Batcher<Item, Result> {
+  readonly #options: BatcherOptions<Item, Result>;
+  readonly #waitingForRoom: (() => void)[] = [];
+  readonly #beginFlush = (): void => {
+    // An urgent item may have begun the flush that was scheduled for the end of the turn.
+    if (this.#isFlushing || this.#backlog.length === 0) return;
+    this.#scheduled = undefined;
+    void this.#flush(this.#takeBatch());
+  };
+  #backlog: Entry<Item, Result>[] = [];
+  #isFlushing = false;
+  #scheduled: 'at once' | 'at turn end' | undefined;
+  #lastBatchSize = 0;
+  #closedReason: Error | undefined;
+  #idle: Deferred<void> | undefined;
+
+  constructor(options: BatcherOptions<Item, Result>) {
+    this.#options = options;
+  }
+
+  /** Resolves when the backlog is below its bound; undefined when it is so already. */
+  room(): Promise<void> | undefined {
+    if (this.#closedReason || this.#backlog.length < this.#options.backlogMax) return undefined;
+    return new Promise((resolve) => this.#waitingForRoom.push(resolve));
+  }
+
+  /** An item that is likely to be followed by others in this turn is better not urgent. */
+  submit(item: Item, { isUrgent = true } = {}): Promise<Result> {
+    if (this.#closedReason) return Promise.reject(this.#closedReason);
+    return new Promise((resolve, reject) => {
+      this.#backlog.push({ item, resolve, reject });
+      this.#schedule(isUrgent);
+    });
+  }
+
+  /** Refuses further items, flushes those accepted, and resolves when they are settled. */
+  async close(reason: Error): Promise<void> {
+    this.#closedReason ??= reason;
+    for (const wake of this.#waitingForRoom.splice(0)) wake();
+    await this.idle();
+  }
+
+  /** Resolves when nothing is waiting or in flight. */
+  async idle(): Promise<void> {
+    if (!this.#isFlushing && this.#backlog.length === 0) return;
+    this.#idle ??= deferred<void>();
+    await this.#idle.promise;
+  }
+
+  #schedule(isUrgent: boolean): void {
+    if (this.#isFlushing || this.#backlog.length === 0) return;
+    const isAtOnce = isUrgent && this.#lastBatchSize <= 1;
+    if (this.#scheduled === 'at once' || (this.#scheduled && !isAtOnce)) return;
+    this.#scheduled = isAtOnce ? 'at once' : 'at turn end';
+    if (isAtOnce) queueMicrotask(this.#beginFlush);
+    else setImmediate(this.#beginFlush);
+  }
+
+  #takeBatch(): Entry<Item, Result>[] {
+    const batch = this.#backlog;
+    const count = this.#countForBatch();
+    this.#backlog = batch.splice(count);
+    const room = this.#options.backlogMax - this.#backlog.length;
+    if (room > 0) for (const wake of this.#waitingForRoom.splice(0, room)) wake();
+    return batch;
+  }
+
+  #countForBatch(): number {
+    const { itemsMax, weightMax = Infinity, weigh } = this.#options;
+    if (!weigh) return Math.min(itemsMax, this.#backlog.length);
+    let weight = 0;
+    let count = 0;
+    for (const { item } of this.#backlog) {
+      weight += weigh(item);
+      if (count >= itemsMax || (count > 0 && weight > weightMax)) break;
+      count += 1;
+    }
+    return count;
+  }
+
+  async #flush(batch: readonly Entry<Item, Result>[]): Promise<void> {
+    this.#isFlushing = true;
+    this.#lastBatchSize = batch.length;
+    try {
+      await this.#options.flush(batch);
+    } catch (error) {
+      for (const entry of batch) entry.reject(error);
+    }
+    this.#isFlushing = false;
+    this.#schedule(false);
+    if (this.#backlog.length === 0) {
+      this.#idle?.resolve();
+      this.#idle = undefined;
+    }
+  }
+}

@@ -1,0 +1,46 @@
+// Logging: the interface that users may implement, and the console logger used when they do not.
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+export interface ContextualMetadata {
+  readonly includeContextMetadata?: boolean;
+  readonly span?: unknown;
+}
+
+export interface StackTrace {
+  readonly stack?: string;
+  readonly error?: unknown;
+}
+
+/** What Everstep logs to. Any object with these four methods will do. */
+export interface DLogger {
+  info(entry: unknown, metadata?: ContextualMetadata): void;
+  debug(entry: unknown, metadata?: ContextualMetadata): void;
+  warn(entry: unknown, metadata?: ContextualMetadata): void;
+  error(inputError: unknown, metadata?: ContextualMetadata & StackTrace): void;
+}
+
+const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+
+function describe(entry: unknown): string {
+  if (typeof entry === 'string') return entry;
+  if (entry instanceof Error) return entry.stack ?? `${entry.name}: ${entry.message}`;
+  return JSON.stringify(entry) ?? String(entry);
+}
+
+/** A logger that writes one line an entry to the console, from `level` upwards. */
+export function consoleLogger(level: LogLevel = 'info'): DLogger {
+  const write = (entryLevel: LogLevel, entry: unknown): void => {
+    if (LEVELS.indexOf(entryLevel) < LEVELS.indexOf(level)) return;
+    console[entryLevel](`${new Date().toISOString()} [${entryLevel}] ${describe(entry)}`);
+  };
+  return {
+    debug: (entry) => write('debug', entry),
+    info: (entry) => write('info', entry),
+    warn: (entry) => write('warn', entry),
+    error: (entry) => write('error', entry),
+  };
+}
+
+/** A logger that drops everything. */
+export const silentLogger: DLogger = { debug() {}, info() {}, warn() {}, error() {} };

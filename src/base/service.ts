@@ -1,0 +1,48 @@
+// A background loop with a beginning and an end. Starting twice or stopping twice (or unstarted) does no harm.
+//
+//   idle ──start──► running ──stop──► stopping ──loop ends──► idle
+
+export type LoopBody = (signal: AbortSignal) => Promise<void>;
+
+export class Service {
+  readonly #body: LoopBody;
+  #controller: AbortController | undefined;
+  #done: Promise<void> = Promise.resolve();
+
+  /**
+   * `body` runs until its signal aborts, and settles soon after. A rejection with the signal's own
+   * reason is the normal end of an interrupted wait; any other rejection goes to `onFailure`.
+   */
+  constructor(
+    body: LoopBody,
+    readonly onFailure: (error: unknown) => void,
+  ) {
+    this.#body = body;
+  }
+
+  get isRunning(): boolean {
+    return this.#controller !== undefined;
+  }
+
+  start(): void {
+    if (this.#controller) return;
+    const controller = new AbortController();
+    this.#controller = controller;
+    this.#done = this.#done.then(async () => {
+      try {
+        await this.#body(controller.signal);
+      } catch (error) {
+        if (!(controller.signal.aborted && error === controller.signal.reason)) this.onFailure(error);
+      } finally {
+        if (this.#controller === controller) this.#controller = undefined;
+      }
+    });
+  }
+
+  /** Interrupts the loop and resolves when it has ended. */
+  async stop(): Promise<void> {
+    this.#controller?.abort();
+    this.#controller = undefined;
+    await this.#done;
+  }
+}

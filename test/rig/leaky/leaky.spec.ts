@@ -1,0 +1,38 @@
+// Tests that leave something behind on purpose. They are run by leaks.test.ts, which expects them to fail.
+import { join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { test } from 'vitest';
+import { systemClock } from '../../../src/base/clock.js';
+import { newID } from '../../../src/base/ids.js';
+import { silentLogger } from '../../../src/base/log.js';
+import { Service } from '../../../src/base/service.js';
+import { sleep } from '../../../src/base/clock.js';
+import { sql } from '../../../src/sql/sql.js';
+import { PostgresDatabase } from '../../../src/store/postgres/postgres-database.js';
+import { SqliteDatabase } from '../../../src/store/sqlite/sqlite-database.js';
+
+const held: { database?: SqliteDatabase } = {};
+
+test('tidy', async () => {
+  const database = await SqliteDatabase.open({ path: join(tmpdir(), `${newID()}.sqlite`) });
+  await sleep(systemClock, 1);
+  await database.close();
+});
+
+test('leaves a timer', () => {
+  systemClock.after(60_000, () => {});
+});
+
+test('leaves a service', () => {
+  new Service((signal) => sleep(systemClock, 60_000, signal), silentLogger.error.bind(silentLogger)).start();
+});
+
+test('leaves a file', async () => {
+  // Held, so that the garbage collector does not tidy up.
+  held.database = await SqliteDatabase.open({ path: join(tmpdir(), `${newID()}.sqlite`) });
+});
+
+test.skipIf(!process.env['LEAKY_POSTGRES_URL'])('leaves a connection', async () => {
+  const database = new PostgresDatabase({ url: process.env['LEAKY_POSTGRES_URL'] ?? '' });
+  await database.read(sql`SELECT 1`);
+});

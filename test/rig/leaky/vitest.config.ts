@@ -1,0 +1,5 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: { include: ['test/rig/leaky/*.spec.ts'], setupFiles: ['test/rig/leaks.ts'], pool: 'forks' },
+});

@@ -1,0 +1,26 @@
+// Results that are at hand when the serializer is synchronous, and promised only when it is not: the default format
+// sits on the hot path, where a needless await costs more than the encoding.
+
+export type MaybePromise<T> = T | Promise<T>;
+
+/** Applies `next` now if the value is there, else when it is. */
+export function andThen<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
+  return isPromise<T>(value) ? Promise.resolve(value).then(next) : next(value);
+}
+
+/** Runs `attempt`, and `recover` when it throws or rejects. */
+export function orElse<T>(
+  attempt: () => MaybePromise<T>,
+  recover: (error: unknown) => MaybePromise<T>,
+): MaybePromise<T> {
+  try {
+    const result = attempt();
+    return isPromise<T>(result) ? Promise.resolve(result).catch(recover) : result;
+  } catch (error) {
+    return recover(error);
+  }
+}
+
+function isPromise<T>(value: unknown): value is Promise<T> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+}

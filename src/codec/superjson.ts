@@ -1,0 +1,164 @@
+// The default format, `js_superjson`: what superjson makes of a value, plus a marker that tells it from older texts.
+// Plain values take the fast path of `plain-json.ts`, which writes the same text. Each instance has its own recipes.
+import { SuperJSON } from 'superjson';
+import { type JSONValue, UnreadableValueError } from '../model/errors.js';
+import { attachFunctionStubs } from './function-stubs.js';
+import { decodeLegacy } from './legacy.js';
+import { type Claim, copyIfPlain, isPlainObject, isRecord, NOT_PLAIN, parseJSON } from './plain-json.js';
+import { type AnyRecipe, type DBOSSerializer, type SerializationRecipe, SUPERJSON_FORMAT } from './serializer.js';
+import { reviveSuperjson, UnknownTypeError } from './superjson-reader.js';
+
+const MARKER = '"__dbos_serializer":"superjson"';
+
+const BUFFER_RECIPE: SerializationRecipe<Buffer, number[]> = {
+  name: 'Buffer',
+  isApplicable: (value): value is Buffer => Buffer.isBuffer(value),
+  serialize: (buffer) => [...buffer],
+  deserialize: (bytes) => Buffer.from(bytes),
+};
+
+// Superjson writes an invalid Date as null and the special numbers in a typed array as null, and it refuses arrays
+// of big integers. We write their elements as texts under superjson's own annotations, which every reader turns
+// back. Superjson only lets us choose a recipe's name, so these are put under a name that is replaced in the text.
+const OWN_PREFIX = 'everstep:';
+const OWN_ANNOTATION = /\["custom","everstep:(\w+)"\]/g;
+const EXACT_ARRAYS = [Float32Array, Float64Array, BigInt64Array, BigUint64Array];
+
+function isInvalidDate(value: unknown): value is Date {
+  return value instanceof Date && Number.isNaN(value.getTime());
+}
+
+function isExactInJSON(element: number | bigint): boolean {
+  return Number.isFinite(element) && !Object.is(element, -0);
+}
+
+function elementText(element: number | bigint): string {
+  return Object.is(element, -0) ? '-0' : String(element);
+}
+
+export class SuperjsonFormat implements DBOSSerializer {
+  readonly #superjson = new SuperJSON();
+  readonly #recipes = new Map<string, AnyRecipe>();
+  readonly #claimByRecipe = new Map<string, Claim>();
+  /** The values of the map above, as the fast path wants them. */
+  #claims: readonly Claim[] = [];
+
+  constructor() {
+    this.#addRecipe(BUFFER_RECIPE);
+    this.#addExactForms();
+  }
+
+  name(): string {
+    return SUPERJSON_FORMAT;
+  }
+
+  /** Teaches this instance a type. A recipe of the same name is replaced. */
+  registerRecipe<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
+    this.#addRecipe(recipe);
+    this.#claimByRecipe.set(recipe.name, (value) => recipe.isApplicable(value));
+    this.#claims = [...this.#claimByRecipe.values()];
+  }
+
+  stringify(value: unknown): string {
+    const copy = copyIfPlain(value, this.#claims);
+    return copy === NOT_PLAIN ? this.#walk(value) : plainText(copy);
+  }
+
+  /** Where no text is stored the value is null, as the peer has it. */
+  parse(text: string | null | undefined): unknown {
+    if (text === null || text === undefined) return null;
+    const payload = parseJSON(text, SUPERJSON_FORMAT);
+    if (!isRecord(payload) || payload.__dbos_serializer !== 'superjson') return decodeLegacy(text);
+    try {
+      return reviveSuperjson(payload, this.#recipes);
+    } catch (error) {
+      const reason = error instanceof UnknownTypeError ? error.message : undefined;
+      throw new UnreadableValueError(SUPERJSON_FORMAT, text, { cause: error, reason });
+    }
+  }
+
+  /** The text and the copy that a later reader of it will get. */
+  roundTrip(value: unknown, path: readonly string[]): { text: string; value: unknown } {
+    const copy = copyIfPlain(value, this.#claims);
+    if (copy !== NOT_PLAIN) return { text: plainText(copy), value: copy };
+    const text = this.#walk(value);
+    const revived = this.parse(text);
+    attachFunctionStubs(value, revived, path);
+    return { text, value: revived };
+  }
+
+  #walk(value: unknown): string {
+    const { json, meta } = this.#superjson.serialize(value);
+    // A function or a symbol has no JSON: the key is left out, which reads as undefined.
+    const jsonText: string | undefined = JSON.stringify(json);
+    const parts = [jsonText === undefined ? '' : `"json":${jsonText},`, meta ? `"meta":${metaText(meta)},` : ''];
+    return `{${parts.join('')}${MARKER}}`;
+  }
+
+  #addRecipe<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
+    const { name } = recipe;
+    this.#superjson.registerCustom<T, S>(
+      {
+        isApplicable: (value: unknown): value is T => recipe.isApplicable(value),
+        serialize: (value) => refuseLoss(name, value, recipe.serialize(value)),
+        deserialize: (stored) => recipe.deserialize(stored),
+      },
+      name,
+    );
+    this.#recipes.set(name, recipe);
+  }
+
+  #addExactForms(): void {
+    const isClaimed = (value: unknown): boolean => this.#claims.some((claim) => claim(value));
+    this.#superjson.registerCustom<Date, string>(
+      {
+        isApplicable: (value: unknown): value is Date => isInvalidDate(value) && !isClaimed(value),
+        serialize: String,
+        deserialize: (text) => new Date(text),
+      },
+      `${OWN_PREFIX}Date`,
+    );
+    for (const type of EXACT_ARRAYS) {
+      type Elements = InstanceType<typeof type>;
+      const needsTexts = (value: unknown): value is Elements =>
+        value instanceof type && !Array.prototype.every.call(value, isExactInJSON) && !isClaimed(value);
+      this.#superjson.registerCustom<Elements, string[]>(
+        {
+          isApplicable: needsTexts,
+          serialize: (array) => Array.from<number | bigint, string>(array, elementText),
+          deserialize: (texts) => new type(texts as never),
+        },
+        `${OWN_PREFIX}${type.name}`,
+      );
+    }
+  }
+}
+
+function plainText(plain: unknown): string {
+  return `{"json":${JSON.stringify(plain)},${MARKER}}`;
+}
+
+/**
+ * The text of the annotations. The version that superjson adds only says that backslashes in paths are escaped; it is
+ * left out where there are none, because the shared format has no such key.
+ */
+function metaText(meta: { readonly v?: number }): string {
+  const text = JSON.stringify({ ...meta, v: undefined });
+  const versioned = text.includes('\\\\\\\\') ? JSON.stringify(meta) : text;
+  if (!versioned.includes(OWN_PREFIX)) return versioned;
+  return versioned.replace(OWN_ANNOTATION, (_annotation, type: string) =>
+    type === 'Date' ? '"Date"' : `["typed-array","${type}"]`,
+  );
+}
+
+/** Superjson walks into what a recipe makes of a container, which loses a text or number. */
+function refuseLoss<S>(name: string, value: unknown, stored: S): S {
+  const isContainer = Array.isArray(value) || value instanceof Map || value instanceof Set || value instanceof Error;
+  if ((typeof stored !== 'object' || stored === null) && (isContainer || isPlainObject(value))) {
+    throw new TypeError(
+      `The serialization recipe '${name}' made ${stored === null ? 'null' : `a ${typeof stored}`} of a plain object, array, Map, Set or Error. ` +
+        `Return an object or an array for these.`,
+    );
+  }
+  return stored;
+}

@@ -1,0 +1,119 @@
+// What can go wrong between the engine and its database. The drivers and the codec find out what happened and
+// compose the message, which says it and what to do next; the driver's own error travels as `cause`.
+import { DBOSError } from './errors-base.js';
+
+/** The base of the database errors, so that their constructors agree. */
+abstract class DatabaseError extends DBOSError {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, 1, options);
+  }
+}
+
+/** A database URL is of neither kind, or lacks a part. */
+export class InvalidDatabaseURLError extends DatabaseError {
+  override readonly name = 'InvalidDatabaseURLError';
+  override readonly code = 'INVALID_DATABASE_URL';
+}
+
+/** A schema name that cannot be used. */
+export class InvalidSchemaNameError extends DatabaseError {
+  override readonly name = 'InvalidSchemaNameError';
+  override readonly code = 'INVALID_SCHEMA_NAME';
+}
+
+/** The server or the file cannot be reached. */
+export class DatabaseUnavailableError extends DatabaseError {
+  override readonly name = 'DatabaseUnavailableError';
+  override readonly code = 'DATABASE_UNAVAILABLE';
+}
+
+/** The login was refused, or a right is missing. */
+export class DatabaseAccessError extends DatabaseError {
+  override readonly name = 'DatabaseAccessError';
+  override readonly code = 'DATABASE_ACCESS';
+}
+
+/** Another process holds the lock on the database. */
+export class DatabaseBusyError extends DatabaseError {
+  override readonly name = 'DatabaseBusyError';
+  override readonly code = 'DATABASE_BUSY';
+}
+
+/** The disk of the database is full. */
+export class DatabaseFullError extends DatabaseError {
+  override readonly name = 'DatabaseFullError';
+  override readonly code = 'DATABASE_FULL';
+}
+
+/** The file is damaged or is no database. */
+export class DatabaseCorruptError extends DatabaseError {
+  override readonly name = 'DatabaseCorruptError';
+  override readonly code = 'DATABASE_CORRUPT';
+}
+
+/** The database was used after it was closed. */
+export class DatabaseClosedError extends DatabaseError {
+  override readonly name = 'DatabaseClosedError';
+  override readonly code = 'DATABASE_CLOSED';
+}
+
+/** Any other failing statement. `sqlState` is Postgres's five characters, or SQLite's error name. */
+export class DatabaseStatementError extends DatabaseError {
+  override readonly name = 'DatabaseStatementError';
+  override readonly code = 'DATABASE_STATEMENT';
+  readonly sqlState?: string;
+
+  constructor(message: string, options?: ErrorOptions & { readonly sqlState?: string }) {
+    super(message, options);
+    this.sqlState = options?.sqlState;
+  }
+}
+
+/** The connection was lost while a commit was under way: it may have happened or not. */
+export class CommitUnknownError extends DatabaseError {
+  override readonly name = 'CommitUnknownError';
+  override readonly code = 'COMMIT_UNKNOWN';
+}
+
+const SQLITE_DRIVER_MISSING_MESSAGE =
+  'No SQLite driver is available: this version of Node has none built in and better-sqlite3 is not installed. ' +
+  'Run `npm install better-sqlite3`, or use Node 22.13 or later.';
+
+/** This version of Node has no SQLite of its own, and the package that brings one is not installed. */
+export class SqliteDriverMissingError extends DatabaseError {
+  override readonly name = 'SqliteDriverMissingError';
+  override readonly code = 'SQLITE_DRIVER_MISSING';
+
+  constructor(message = SQLITE_DRIVER_MISSING_MESSAGE, options?: ErrorOptions) {
+    super(message, options);
+  }
+}
+
+/** The tables could not be brought to the version that this release needs. */
+export class MigrationError extends DatabaseError {
+  override readonly name = 'MigrationError';
+  override readonly code = 'MIGRATION_FAILED';
+}
+
+/** How much of an unreadable text an error may show: enough to recognise it, too little to leak it. */
+const SHOWN_TEXT_MAX = 80;
+
+/** A stored text is no valid text of the format it is said to have. */
+export class UnreadableValueError extends DatabaseError {
+  override readonly name = 'UnreadableValueError';
+  override readonly code = 'UNREADABLE_VALUE';
+
+  /** `reason` goes into the message and must not quote the text; the `cause` may. */
+  constructor(
+    readonly format: string,
+    text: string,
+    options?: ErrorOptions & { readonly reason?: string },
+  ) {
+    const start = JSON.stringify(text.slice(0, SHOWN_TEXT_MAX));
+    super(
+      `A stored value that begins with ${start} cannot be read as ${format}: ${options?.reason ?? 'it is malformed'}. ` +
+        `Check that the application that wrote it uses the same serializer and the same recipes.`,
+      options,
+    );
+  }
+}

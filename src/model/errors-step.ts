@@ -1,0 +1,156 @@
+// Errors about what happens inside a workflow: its steps, their checkpoints, and streams.
+import { DBOSError, hasErrorCode } from './errors-base.js';
+
+export const UnexpectedStep = 26;
+export const StreamTimeout = 33;
+export const StreamNondeterminism = 34;
+export const StepNondeterminism = 37;
+const STREAM_TIMEOUT_CODE = 'STREAM_TIMEOUT';
+
+/** How many of the previous errors a message lists; the `errors` field holds them all. */
+const LISTED_ERRORS_MAX = 20;
+
+/** A step failed in every attempt it was allowed. */
+export class DBOSMaxStepRetriesError extends DBOSError {
+  override readonly name = 'DBOSMaxStepRetriesError';
+  override readonly code = 'MAX_STEP_RETRIES';
+
+  constructor(
+    readonly stepName: string,
+    readonly maxRetries: number,
+    readonly errors: readonly Error[],
+    options?: ErrorOptions,
+  ) {
+    super(
+      `Step ${stepName} has exceeded its maximum of ${maxRetries} retries. Previous errors: ${listErrors(errors)}`,
+      23,
+      options,
+    );
+  }
+}
+
+function listErrors(errors: readonly Error[]): string {
+  const listed = errors.slice(0, LISTED_ERRORS_MAX).map((error, index) => `Error ${index + 1}: ${error.message}`);
+  if (errors.length > listed.length) listed.push(`and ${errors.length - listed.length} more`);
+  return listed.join('. ');
+}
+
+const PATCH_PREFIX = 'DBOS.patch';
+
+/** A workflow did something else than its checkpoints say. */
+export class DBOSUnexpectedStepError extends DBOSError {
+  override readonly name = 'DBOSUnexpectedStepError';
+  override readonly code = 'UNEXPECTED_STEP';
+
+  constructor(
+    readonly workflowID: string,
+    readonly stepID: number,
+    readonly expectedName: string,
+    readonly recordedName: string,
+  ) {
+    const patchAdvice = recordedName.startsWith(PATCH_PREFIX)
+      ? ' The record is a patch marker: keep the DBOS.patch call, or DBOS.deprecatePatch in its place, ' +
+        'until no workflow that has passed it is left.'
+      : '';
+    super(
+      `During execution of workflow ${workflowID} step ${stepID}, function ${recordedName} was recorded ` +
+        `when ${expectedName} was expected. Check that your workflow is deterministic.${patchAdvice}`,
+      UnexpectedStep,
+    );
+  }
+}
+
+/** One attempt of a step took longer than it may. */
+export class DBOSStepTimeoutError extends DBOSError {
+  override readonly name = 'DBOSStepTimeoutError';
+  override readonly code = 'STEP_TIMEOUT';
+
+  constructor(
+    readonly stepName: string,
+    readonly timeoutMS: number,
+    options?: ErrorOptions,
+  ) {
+    super(`Step ${stepName} timed out after ${timeoutMS}ms`, 31, options);
+  }
+}
+
+/** No further stream value came in time, or, without a timeout, the stream ended before the wanted value. */
+export class DBOSStreamTimeoutError extends DBOSError {
+  override readonly name = 'DBOSStreamTimeoutError';
+  override readonly code = STREAM_TIMEOUT_CODE;
+
+  constructor(
+    readonly workflowID: string,
+    readonly key: string,
+    readonly timeoutMS?: number,
+    options?: ErrorOptions,
+  ) {
+    const stream = `stream ${key} of workflow ${workflowID}`;
+    const message =
+      timeoutMS === undefined
+        ? `The ${stream} ended before the wanted value. Read from a smaller offset.`
+        : `No value came on ${stream} within ${timeoutMS}ms. Read again, or with a longer timeoutSeconds.`;
+    super(message, StreamTimeout, options);
+  }
+}
+
+/** True for a DBOSStreamTimeoutError, also one that was stored and read back. */
+export function isStreamTimeoutError(error: unknown): boolean {
+  return hasErrorCode(error, StreamTimeout, STREAM_TIMEOUT_CODE);
+}
+
+/** One workflow reads streams in a way that cannot be replayed. */
+export class DBOSStreamNondeterminismError extends DBOSError {
+  override readonly name = 'DBOSStreamNondeterminismError';
+  override readonly code = 'STREAM_NONDETERMINISM';
+
+  constructor(
+    readonly workflowID: string,
+    readonly key: string,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `A read of stream ${key} of workflow ${workflowID} overlaps another stream read of the same workflow, ` +
+        `so their order cannot be replayed. Finish one read before the next, or read each in a child workflow.`,
+      StreamNondeterminism,
+      options,
+    );
+  }
+}
+
+/** One run recorded two different outcomes under one step number. */
+export class DBOSStepNondeterminismError extends DBOSError {
+  override readonly name = 'DBOSStepNondeterminismError';
+  override readonly code = 'STEP_NONDETERMINISM';
+
+  constructor(
+    readonly workflowID: string,
+    readonly stepID: number,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `Step ${stepID} of workflow ${workflowID} was recorded twice by one execution. ` +
+        `Start the steps of a workflow in a fixed order, also those that run at the same time.`,
+      StepNondeterminism,
+      options,
+    );
+  }
+}
+
+/** A twin of this step has recorded its outcome first. The data source replays that outcome. */
+export class DBOSStepAlreadyRecordedError extends DBOSError {
+  override readonly name = 'DBOSStepAlreadyRecordedError';
+  override readonly code = 'STEP_ALREADY_RECORDED';
+
+  constructor(
+    readonly workflowID: string,
+    readonly stepID: number,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `Step ${stepID} of workflow ${workflowID} is already recorded. Replay the recorded outcome instead.`,
+      1,
+      options,
+    );
+  }
+}

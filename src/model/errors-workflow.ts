@@ -1,0 +1,160 @@
+// Errors about a workflow as a whole: its identity, its ownership and its end.
+import { DBOSError, hasErrorCode } from './errors-base.js';
+
+export const WorkflowIDInUse = 36;
+const WORKFLOW_ID_IN_USE_CODE = 'WORKFLOW_ID_IN_USE';
+
+/** This run no longer owns its workflow: another execution has taken it over. */
+export class DBOSWorkflowConflictError extends DBOSError {
+  override readonly name = 'DBOSWorkflowConflictError';
+  override readonly code = 'WORKFLOW_CONFLICT';
+
+  constructor(
+    readonly workflowID: string,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `Workflow ${workflowID} is no longer owned by this execution. ` +
+        `Another execution has taken it over; its handle gives the result.`,
+      5,
+      options,
+    );
+  }
+}
+
+/** No workflow has this ID. */
+export class DBOSNonExistentWorkflowError extends DBOSError {
+  override readonly name = 'DBOSNonExistentWorkflowError';
+  override readonly code = 'NON_EXISTENT_WORKFLOW';
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, 16, options);
+  }
+}
+
+/** A workflow was started or recovered too often without finishing. */
+export class DBOSMaxRecoveryAttemptsExceededError extends DBOSError {
+  override readonly name = 'DBOSMaxRecoveryAttemptsExceededError';
+  override readonly code = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED';
+
+  constructor(
+    readonly workflowID: string,
+    readonly maxRecoveryAttempts?: number,
+    options?: ErrorOptions,
+  ) {
+    const maximum = maxRecoveryAttempts === undefined ? '' : `${maxRecoveryAttempts} `;
+    super(
+      `Workflow ${workflowID} has exceeded its maximum of ${maximum}execution or recovery attempts. ` +
+        `It is not run again by itself. Find out why its process died, then call DBOS.resumeWorkflow.`,
+      18,
+      options,
+    );
+  }
+}
+
+/** The operation is not allowed in the present state or place. */
+export class DBOSInvalidWorkflowTransitionError extends DBOSError {
+  override readonly name = 'DBOSInvalidWorkflowTransitionError';
+  override readonly code = 'INVALID_WORKFLOW_TRANSITION';
+
+  constructor(message = 'Invalid workflow state', options?: ErrorOptions) {
+    super(message, 21, options);
+  }
+}
+
+/** A workflow with this ID exists already and is one of another function. */
+export class DBOSConflictingWorkflowError extends DBOSError {
+  override readonly name = 'DBOSConflictingWorkflowError';
+  override readonly code = 'CONFLICTING_WORKFLOW';
+
+  constructor(
+    readonly workflowID: string,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(`Conflicting workflow invocation with the same ID (${workflowID}): ${message}`, 22, options);
+  }
+}
+
+/** The workflow that raises it has been cancelled. */
+export class DBOSWorkflowCancelledError extends DBOSError {
+  override readonly name = 'DBOSWorkflowCancelledError';
+  override readonly code = 'WORKFLOW_CANCELLED';
+
+  constructor(
+    readonly workflowID: string,
+    options?: ErrorOptions,
+  ) {
+    super(`Workflow ${workflowID} has been cancelled. DBOS.resumeWorkflow lets it go on.`, 24, options);
+  }
+}
+
+/** A workflow whose result was awaited has been cancelled. */
+export class DBOSAwaitedWorkflowCancelledError extends DBOSError {
+  override readonly name = 'DBOSAwaitedWorkflowCancelledError';
+  override readonly code = 'AWAITED_WORKFLOW_CANCELLED';
+
+  constructor(
+    readonly workflowID: string,
+    options?: ErrorOptions,
+  ) {
+    super(`Awaited ${workflowID} was cancelled. DBOS.resumeWorkflow lets it go on.`, 27, options);
+  }
+}
+
+/** A workflow whose result was awaited was started or recovered too often without finishing. */
+export class DBOSAwaitedWorkflowExceededMaxRecoveryAttempts extends DBOSError {
+  override readonly name = 'DBOSAwaitedWorkflowExceededMaxRecoveryAttempts';
+  override readonly code = 'AWAITED_WORKFLOW_EXCEEDED_MAX_RECOVERY_ATTEMPTS';
+
+  constructor(
+    readonly workflowID: string,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `Awaited ${workflowID} has exceeded its maximum of execution or recovery attempts. ` +
+        `Find out why its process died, then call DBOS.resumeWorkflow.`,
+      30,
+      options,
+    );
+  }
+}
+
+/** The arguments of a workflow cannot be stored. */
+export class DBOSInvalidWorkflowInputError extends DBOSError {
+  override readonly name = 'DBOSInvalidWorkflowInputError';
+  override readonly code = 'INVALID_WORKFLOW_INPUT';
+
+  constructor(
+    readonly workflowName: string,
+    cause: unknown,
+  ) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    super(`Invalid input for workflow ${workflowName}: ${reason}`, 32, { cause });
+  }
+}
+
+/** The ID is taken, and the caller asked for a fresh workflow. */
+export class DBOSWorkflowIDInUseError extends DBOSError {
+  override readonly name = 'DBOSWorkflowIDInUseError';
+  override readonly code = WORKFLOW_ID_IN_USE_CODE;
+
+  constructor(
+    readonly workflowID: string,
+    readonly status: string,
+    readonly workflowName: string,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `Workflow ID ${workflowID} is in use by workflow ${workflowName} (status ${status}). ` +
+        `Choose another ID, or start with workflowIDReusePolicy: 'return-existing'.`,
+      WorkflowIDInUse,
+      options,
+    );
+  }
+}
+
+/** True for a DBOSWorkflowIDInUseError, also one that was stored and read back. */
+export function isWorkflowIDInUseError(error: unknown): boolean {
+  return hasErrorCode(error, WorkflowIDInUse, WORKFLOW_ID_IN_USE_CODE);
+}

@@ -1,0 +1,44 @@
+// The states of a workflow and the transitions between them. Every state change in the store is guarded by this table.
+//
+//   (new) ──► PENDING ──► SUCCESS | ERROR
+//   (new) ──► ENQUEUED ──claim──► PENDING
+//   (new) ──► DELAYED ──due──► ENQUEUED
+//   PENDING ──recover──► ENQUEUED            its process is gone
+//   PENDING ──give up──► MAX_RECOVERY_ATTEMPTS_EXCEEDED
+//   any but SUCCESS, ERROR ──cancel──► CANCELLED
+//   any but SUCCESS, ERROR ──resume──► ENQUEUED
+
+export const StatusString = {
+  PENDING: 'PENDING',
+  SUCCESS: 'SUCCESS',
+  ERROR: 'ERROR',
+  MAX_RECOVERY_ATTEMPTS_EXCEEDED: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED',
+  CANCELLED: 'CANCELLED',
+  ENQUEUED: 'ENQUEUED',
+  DELAYED: 'DELAYED',
+} as const;
+
+export type WorkflowStatusString = (typeof StatusString)[keyof typeof StatusString];
+
+interface Transition {
+  readonly from: readonly WorkflowStatusString[];
+  readonly to: WorkflowStatusString;
+}
+
+const UNFINISHED = ['PENDING', 'ENQUEUED', 'DELAYED', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'] as const;
+
+export const TRANSITIONS = {
+  succeed: { from: ['PENDING'], to: 'SUCCESS' },
+  fail: { from: ['PENDING'], to: 'ERROR' },
+  claim: { from: ['ENQUEUED'], to: 'PENDING' },
+  comeDue: { from: ['DELAYED'], to: 'ENQUEUED' },
+  recover: { from: ['PENDING'], to: 'ENQUEUED' },
+  giveUp: { from: ['PENDING'], to: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' },
+  cancel: { from: UNFINISHED, to: 'CANCELLED' },
+  resume: { from: UNFINISHED, to: 'ENQUEUED' },
+} as const satisfies Record<string, Transition>;
+
+/** Whether the workflow still has work to do: it runs, waits in a queue, or waits for its time. */
+export function isActive(status: WorkflowStatusString): boolean {
+  return status === 'PENDING' || status === 'ENQUEUED' || status === 'DELAYED';
+}

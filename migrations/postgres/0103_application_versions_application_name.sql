@@ -1,0 +1,2 @@
+-- A version belongs to the application it names.
+ALTER TABLE {schema}.application_versions ADD COLUMN application_name TEXT;

@@ -1,0 +1,5 @@
+-- online
+-- Within one application a version name is used once.
+CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS uq_application_versions_owner_version
+  ON {schema}.application_versions (application_name, version_name)
+  WHERE application_name IS NOT NULL;

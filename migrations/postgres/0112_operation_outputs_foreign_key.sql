@@ -1,0 +1,2 @@
+-- Empty on purpose. Other libraries drop the foreign key of operation_outputs here. Everstep keeps it where it
+-- is: checkpoints are deleted with their workflow, and a checkpoint without a workflow cannot be written.

@@ -1,0 +1,3 @@
+-- online
+-- idx_workflow_topic has the same columns.
+DROP INDEX CONCURRENTLY IF EXISTS {schema}.idx_notifications;

@@ -1,0 +1,1 @@
+-- Empty on purpose: on Postgres every database has event_dispatch_kv. On SQLite, other libraries leave it out.

@@ -1,0 +1,2 @@
+-- Replaced by idx_operation_outputs_completed_at_function_name_v2.
+DROP INDEX IF EXISTS idx_operation_outputs_completed_at_function_name;

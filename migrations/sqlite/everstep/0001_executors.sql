@@ -1,0 +1,17 @@
+-- The engines that are or were running: one row for each launch. An engine prolongs its lease by the database's
+-- clock; when the lease has ended, any other engine takes over its workflows.
+CREATE TABLE IF NOT EXISTS executors (
+  incarnation_id TEXT NOT NULL PRIMARY KEY,
+  executor_id TEXT NOT NULL,
+  application_name TEXT,
+  application_version TEXT,
+  host TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  started_at BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
+  heartbeat_at BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
+  lease_until_epoch_ms BIGINT NOT NULL,
+  metadata TEXT
+);
+
+CREATE INDEX IF NOT EXISTS idx_executors_lease_until ON executors (lease_until_epoch_ms);
+CREATE INDEX IF NOT EXISTS idx_executors_executor_id ON executors (executor_id);

@@ -1,0 +1,129 @@
+// Postgres' side of the dialect. Lists travel as arrays in Postgres' binary format, which needs no escaping.
+import type { ColumnType, Dialect, Value } from './sql.js';
+import { quoteIdentifier } from './sql.js';
+
+export interface PostgresDialectOptions {
+  readonly schema: string;
+  /** Replaces the database clock; for tests that move time by hand. */
+  readonly now?: () => number;
+}
+
+/** The name of a type, what an array of it is cast to, and the object ID of the array's elements on the wire. */
+interface WireType {
+  readonly name: string;
+  readonly arrayCast: string;
+  readonly elementOID: number;
+}
+
+const TEXT_OID = 25;
+const INT4_OID = 23;
+const INT8_OID = 20;
+const FLOAT8_OID = 701;
+const BOOL_OID = 16;
+
+const WIRE_TYPES: Readonly<Record<ColumnType, WireType>> = {
+  text: { name: 'text', arrayCast: 'text[]', elementOID: TEXT_OID },
+  int: { name: 'int4', arrayCast: 'int4[]', elementOID: INT4_OID },
+  bigint: { name: 'int8', arrayCast: 'int8[]', elementOID: INT8_OID },
+  float: { name: 'float8', arrayCast: 'float8[]', elementOID: FLOAT8_OID },
+  bool: { name: 'bool', arrayCast: 'bool[]', elementOID: BOOL_OID },
+  json: { name: 'jsonb', arrayCast: 'text[]::jsonb[]', elementOID: TEXT_OID },
+  numeric: { name: 'numeric', arrayCast: 'text[]::numeric[]', elementOID: TEXT_OID },
+};
+
+export function postgresDialect(options: PostgresDialectOptions): Dialect {
+  const schema = quoteIdentifier(options.schema);
+  return {
+    name: 'postgres',
+    texts: new WeakMap(),
+    placeholder: (index) => `$${index}`,
+    table: (name) => `${schema}.${quoteIdentifier(name)}`,
+    writeNow(out) {
+      if (options.now) {
+        out.placeholder();
+        out.text('::bigint');
+      } else {
+        out.text('(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint');
+      }
+    },
+    collectNow(values) {
+      if (options.now) values.push(options.now());
+    },
+    writeOneOf(out, type) {
+      out.text('= ANY(');
+      out.placeholder();
+      out.text(`::${WIRE_TYPES[type].arrayCast})`);
+    },
+    collectOneOf(values, list, type) {
+      values.push(encodeArray(list, type));
+    },
+    writeRows(out, alias, columns, isSingle) {
+      // A lone row is by far the most frequent; as plain parameters it costs the server a third less.
+      out.text(isSingle ? '(SELECT ' : 'unnest(');
+      columns.forEach(({ type }, index) => {
+        if (index > 0) out.text(', ');
+        out.placeholder();
+        out.text(`::${isSingle ? WIRE_TYPES[type].name : WIRE_TYPES[type].arrayCast}`);
+      });
+      const names = columns.map((column) => quoteIdentifier(column.name)).join(', ');
+      out.text(`) AS ${quoteIdentifier(alias)}(${names})`);
+    },
+    collectRows(values, columns, data) {
+      if (data.length === 1) values.push(...(data[0] ?? []));
+      else
+        columns.forEach(({ type }, index) =>
+          values.push(
+            encodeArray(
+              data.map((row) => row[index] ?? null),
+              type,
+            ),
+          ),
+        );
+    },
+    lock(mode, alias) {
+      const of = `OF ${quoteIdentifier(alias)}`;
+      if (mode === 'share') return `FOR SHARE ${of}`;
+      return mode === 'skip' ? `FOR UPDATE ${of} SKIP LOCKED` : `FOR UPDATE ${of}`;
+    },
+  };
+}
+
+/** A one-dimensional array as Postgres sends and receives it in binary. */
+export function encodeArray(values: readonly Value[], type: ColumnType): Uint8Array {
+  const { elementOID } = WIRE_TYPES[type];
+  const sizes = values.map((value) => elementSize(value, elementOID));
+  const headerSize = values.length === 0 ? 12 : 20;
+  const buffer = Buffer.allocUnsafe(sizes.reduce((sum, size) => sum + 4 + Math.max(size, 0), headerSize));
+  buffer.writeInt32BE(values.length === 0 ? 0 : 1, 0);
+  buffer.writeInt32BE(values.some((value) => value === null) ? 1 : 0, 4);
+  buffer.writeInt32BE(elementOID, 8);
+  if (values.length === 0) return buffer;
+  buffer.writeInt32BE(values.length, 12);
+  buffer.writeInt32BE(1, 16);
+  let offset = headerSize;
+  values.forEach((value, index) => {
+    const size = sizes[index] ?? 0;
+    buffer.writeInt32BE(size, offset);
+    offset += 4;
+    if (size < 0) return;
+    writeElement(buffer, offset, value, elementOID);
+    offset += size;
+  });
+  return buffer;
+}
+
+/** The element's length in bytes; -1 stands for NULL. */
+function elementSize(value: Value, elementOID: number): number {
+  if (value === null) return -1;
+  if (elementOID === TEXT_OID) return Buffer.byteLength(String(value));
+  if (elementOID === BOOL_OID) return 1;
+  return elementOID === INT4_OID ? 4 : 8;
+}
+
+function writeElement(buffer: Buffer, offset: number, value: Value, elementOID: number): void {
+  if (elementOID === TEXT_OID) buffer.write(String(value), offset, 'utf8');
+  else if (elementOID === BOOL_OID) buffer.writeUInt8(value ? 1 : 0, offset);
+  else if (elementOID === INT4_OID) buffer.writeInt32BE(Number(value), offset);
+  else if (elementOID === INT8_OID) buffer.writeBigInt64BE(BigInt(value as number), offset);
+  else buffer.writeDoubleBE(Number(value), offset);
+}

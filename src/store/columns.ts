@@ -1,0 +1,104 @@
+// One column list a table. It drives the insert, the select list and the way between row and record.
+import type { StepRecord, WorkflowRecord } from '../model/records.js';
+import { type ColumnType, idents, type RowColumn, selectList, type Token, type Value } from '../sql/sql.js';
+import type { Row } from './database.js';
+
+interface Column<Record> extends RowColumn {
+  readonly field: keyof Record & string;
+}
+
+export class TableColumns<Record> {
+  readonly columns: readonly Column<Record>[];
+  /** The column names, for an INSERT. */
+  readonly names: Token;
+
+  /** `spec` lists field, column and type of each column. */
+  constructor(spec: readonly (readonly [field: keyof Record & string, name: string, type: ColumnType])[]) {
+    this.columns = spec.map(([field, name, type]) => ({ field, name, type }));
+    this.names = idents(this.columns.map((column) => column.name));
+  }
+
+  /** The columns of a `rows` list, to be passed on into an INSERT. */
+  pass(alias: string): Token {
+    return idents(
+      this.columns.map((column) => column.name),
+      alias,
+    );
+  }
+
+  /** The select list, qualified by a table alias. */
+  select(alias: string): Token {
+    return selectList(this.columns, alias);
+  }
+
+  toValues(record: Record): Value[] {
+    return this.columns.map((column) => record[column.field] as Value);
+  }
+
+  toRecord(row: Row): Record {
+    const record: { [field: string]: unknown } = {};
+    for (const column of this.columns) record[column.field] = fromColumn(row[column.name], column.type);
+    // Each field of the record stands in the column list; the test of this table insists.
+    return record as Record;
+  }
+}
+
+function fromColumn(value: unknown, type: ColumnType): unknown {
+  if (value === null || value === undefined) return null;
+  return type === 'bool' ? value === true || value === 1 : value;
+}
+
+export const workflowColumns = new TableColumns<WorkflowRecord>([
+  ['workflowID', 'workflow_uuid', 'text'],
+  ['status', 'status', 'text'],
+  ['name', 'name', 'text'],
+  ['className', 'class_name', 'text'],
+  ['configName', 'config_name', 'text'],
+  ['inputs', 'inputs', 'text'],
+  ['output', 'output', 'text'],
+  ['error', 'error', 'text'],
+  ['serialization', 'serialization', 'text'],
+  ['authenticatedUser', 'authenticated_user', 'text'],
+  ['assumedRole', 'assumed_role', 'text'],
+  ['authenticatedRoles', 'authenticated_roles', 'text'],
+  ['request', 'request', 'text'],
+  ['executorID', 'executor_id', 'text'],
+  ['applicationVersion', 'application_version', 'text'],
+  ['applicationID', 'application_id', 'text'],
+  ['applicationName', 'application_name', 'text'],
+  ['createdAt', 'created_at', 'bigint'],
+  ['updatedAt', 'updated_at', 'bigint'],
+  ['startedAt', 'started_at_epoch_ms', 'bigint'],
+  ['completedAt', 'completed_at', 'bigint'],
+  ['timeoutMs', 'workflow_timeout_ms', 'bigint'],
+  ['deadlineAt', 'workflow_deadline_epoch_ms', 'bigint'],
+  ['queueName', 'queue_name', 'text'],
+  ['queuePartitionKey', 'queue_partition_key', 'text'],
+  ['deduplicationID', 'deduplication_id', 'text'],
+  ['priority', 'priority', 'int'],
+  ['delayUntil', 'delay_until_epoch_ms', 'bigint'],
+  ['isRateLimited', 'rate_limited', 'bool'],
+  ['debounceDeadlineAt', 'debounce_deadline_epoch_ms', 'bigint'],
+  ['isDebounced', 'is_debounced', 'bool'],
+  ['recoveryAttempts', 'recovery_attempts', 'bigint'],
+  ['parentWorkflowID', 'parent_workflow_id', 'text'],
+  ['forkedFrom', 'forked_from', 'text'],
+  ['wasForkedFrom', 'was_forked_from', 'bool'],
+  ['scheduleName', 'schedule_name', 'text'],
+  ['attributes', 'attributes', 'json'],
+  ['owner', 'owner_xid', 'text'],
+  ['creator', 'creator_xid', 'text'],
+]);
+
+export const stepColumns = new TableColumns<StepRecord>([
+  ['workflowID', 'workflow_uuid', 'text'],
+  ['stepID', 'function_id', 'int'],
+  ['name', 'function_name', 'text'],
+  ['output', 'output', 'text'],
+  ['error', 'error', 'text'],
+  ['childWorkflowID', 'child_workflow_id', 'text'],
+  ['startedAt', 'started_at_epoch_ms', 'bigint'],
+  ['completedAt', 'completed_at_epoch_ms', 'bigint'],
+  ['serialization', 'serialization', 'text'],
+  ['applicationName', 'application_name', 'text'],
+]);

@@ -1,0 +1,32 @@
+// The seam between the repositories and the two drivers. Everything above it speaks `sql`; everything below
+// knows connections, files and error codes.
+import type { Dialect, Sql } from '../sql/sql.js';
+
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Something that statements can be run on: an open transaction, or the database itself. */
+export interface Executor {
+  readonly dialect: Dialect;
+  /** Runs one statement and returns its rows. Outside a transaction it is a commit of its own. */
+  run(statement: Sql): Promise<Row[]>;
+}
+
+export interface Database extends Executor {
+  /** Runs one SELECT. On SQLite it does not wait for the writer. */
+  read(statement: Sql): Promise<Row[]>;
+  /** Runs the statements one after the other in one commit and returns the rows of each. All or nothing. */
+  commit(statements: readonly Sql[]): Promise<Row[][]>;
+  /** Runs `body` in a transaction: committed when it returns, rolled back when it throws. */
+  transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T>;
+  /** Runs `body` on one connection that nobody else uses meanwhile. For migrations. */
+  exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T>;
+  /** Finishes what is under way and closes all connections. Later calls fail with a clear error. */
+  close(): Promise<void>;
+}
+
+/** A connection held for several statements, with transactions under the holder's control. */
+export interface Connection extends Executor {
+  /** Runs a text of one or more statements without parameters. */
+  script(text: string): Promise<void>;
+  transaction<T>(body: (tx: Connection) => Promise<T>): Promise<T>;
+}

@@ -1,0 +1,93 @@
+// Creates the database that a Postgres URL names, where it is missing. Usually it is there, which one attempt to
+// connect tells; only otherwise is a maintenance database needed, and the right to create one.
+import pg from 'pg';
+import { type Clock, sleep, systemClock } from '../../base/clock.js';
+import type { DLogger } from '../../base/log.js';
+import { DatabaseAccessError } from '../../model/errors.js';
+import { quoteIdentifier } from '../../sql/sql.js';
+import { describePostgresURL, parsePostgresURL, poolConfig } from '../postgres/postgres-config.js';
+import { sqlState, translatePostgresError } from '../postgres/postgres-errors.js';
+
+export interface CreateDatabaseOptions {
+  readonly logger: DLogger;
+  readonly clock?: Clock;
+}
+
+/** Databases that every server has; whoever may log in may usually log in there. */
+const MAINTENANCE_DATABASES = ['postgres', 'template1'];
+const MISSING_DATABASE = '3D000';
+/** Another process has created it at the same moment. */
+const LOST_RACE_STATES = new Set(['42P04', '23505']);
+/** Another process is copying the template just now. */
+const TEMPLATE_BUSY = '55006';
+const ATTEMPTS_MAX = 20;
+const RETRY_MS = 100;
+
+/** Creates the database if it is missing. Returns whether it did. */
+export async function createPostgresDatabase(url: string, options: CreateDatabaseOptions): Promise<boolean> {
+  const where = describePostgresURL(url);
+  try {
+    await onServer(url, async () => {});
+    return false;
+  } catch (error) {
+    if (sqlState(error) !== MISSING_DATABASE) throw translatePostgresError(error, 'connect', where);
+  }
+  const name = decodeURIComponent(parsePostgresURL(url).pathname.slice(1));
+  try {
+    const isCreated = await onMaintenanceDatabase(url, (client) => create(client, name, options.clock ?? systemClock));
+    if (isCreated) options.logger.info(`The database ${quoteIdentifier(name)} was created at ${where}.`);
+    return isCreated;
+  } catch (error) {
+    throw new DatabaseAccessError(
+      `The database ${quoteIdentifier(name)} does not exist and could not be created at ${where}: ` +
+        `${(error as Error).message}. Create it by hand, or use a role with CREATEDB that may connect to "postgres".`,
+      { cause: error },
+    );
+  }
+}
+
+async function create(client: pg.Client, name: string, clock: Clock): Promise<boolean> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await client.query(`CREATE DATABASE ${quoteIdentifier(name)}`);
+      return true;
+    } catch (error) {
+      const state = sqlState(error) ?? '';
+      if (LOST_RACE_STATES.has(state)) return false;
+      if (state !== TEMPLATE_BUSY || attempt === ATTEMPTS_MAX) throw error;
+      await sleep(clock, RETRY_MS);
+    }
+  }
+}
+
+/** Runs `body` on the first maintenance database that lets us in. */
+async function onMaintenanceDatabase<T>(url: string, body: (client: pg.Client) => Promise<T>): Promise<T> {
+  let refusal: unknown;
+  for (const name of MAINTENANCE_DATABASES) {
+    const maintenanceURL = parsePostgresURL(url);
+    maintenanceURL.pathname = `/${name}`;
+    let isConnected = false;
+    try {
+      return await onServer(maintenanceURL.toString(), (client) => {
+        isConnected = true;
+        return body(client);
+      });
+    } catch (error) {
+      if (isConnected) throw error;
+      refusal ??= error;
+    }
+  }
+  throw refusal;
+}
+
+async function onServer<T>(url: string, body: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(poolConfig({ url }));
+  // A connection that breaks is reported by the statement that runs on it; the event must not end the process.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return await body(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,2054 @@
+// Generated from `migrations/` by `scripts/embed-migrations.mjs`; edit the .sql files and run it again.
+import type { Migration } from './migration.js';
+
+export const POSTGRES_MIGRATIONS: readonly Migration[] = [
+  {
+    number: 1,
+    name: 'initial_tables',
+    isOnline: false,
+    sql: `-- The first tables: workflows and what hangs on them. A row of workflow_status is one workflow; the other
+-- tables hold its checkpoints, messages, events and stream values and are deleted with it. event_dispatch_kv
+-- is the memory of event receivers and belongs to no workflow. The triggers wake a process that waits for a
+-- message or an event.
+CREATE TABLE IF NOT EXISTS {schema}.workflow_status (
+  workflow_uuid TEXT PRIMARY KEY,
+  status TEXT,
+  name TEXT,
+  authenticated_user TEXT,
+  assumed_role TEXT,
+  authenticated_roles TEXT,
+  request TEXT,
+  inputs TEXT,
+  output TEXT,
+  error TEXT,
+  executor_id TEXT,
+  created_at BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT,
+  updated_at BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT,
+  application_version TEXT,
+  application_id TEXT,
+  class_name VARCHAR(255) DEFAULT NULL,
+  config_name VARCHAR(255) DEFAULT NULL,
+  recovery_attempts BIGINT DEFAULT 0,
+  queue_name TEXT,
+  workflow_timeout_ms BIGINT,
+  workflow_deadline_epoch_ms BIGINT,
+  started_at_epoch_ms BIGINT,
+  deduplication_id TEXT,
+  priority INTEGER NOT NULL DEFAULT 0,
+  CONSTRAINT uq_workflow_status_queue_name_dedup_id UNIQUE (queue_name, deduplication_id)
+);
+
+CREATE INDEX IF NOT EXISTS workflow_status_created_at_index ON {schema}.workflow_status (created_at);
+CREATE INDEX IF NOT EXISTS workflow_status_executor_id_index ON {schema}.workflow_status (executor_id);
+CREATE INDEX IF NOT EXISTS workflow_status_status_index ON {schema}.workflow_status (status);
+
+CREATE TABLE IF NOT EXISTS {schema}.operation_outputs (
+  workflow_uuid TEXT NOT NULL
+    REFERENCES {schema}.workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  function_id INTEGER NOT NULL,
+  function_name TEXT NOT NULL DEFAULT '',
+  output TEXT,
+  error TEXT,
+  child_workflow_id TEXT,
+  PRIMARY KEY (workflow_uuid, function_id)
+);
+
+CREATE TABLE IF NOT EXISTS {schema}.notifications (
+  message_uuid TEXT NOT NULL DEFAULT gen_random_uuid(),
+  destination_uuid TEXT NOT NULL
+    REFERENCES {schema}.workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  topic TEXT,
+  message TEXT NOT NULL,
+  created_at_epoch_ms BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT
+);
+
+CREATE INDEX IF NOT EXISTS idx_workflow_topic ON {schema}.notifications (destination_uuid, topic);
+
+CREATE TABLE IF NOT EXISTS {schema}.workflow_events (
+  workflow_uuid TEXT NOT NULL
+    REFERENCES {schema}.workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (workflow_uuid, key)
+);
+
+CREATE TABLE IF NOT EXISTS {schema}.streams (
+  workflow_uuid TEXT NOT NULL
+    REFERENCES {schema}.workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  "offset" INTEGER NOT NULL,
+  PRIMARY KEY (workflow_uuid, key, "offset")
+);
+
+CREATE TABLE IF NOT EXISTS {schema}.event_dispatch_kv (
+  service_name TEXT NOT NULL,
+  workflow_fn_name TEXT NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT,
+  update_seq NUMERIC(38, 0),
+  update_time NUMERIC(38, 15),
+  PRIMARY KEY (service_name, workflow_fn_name, key)
+);
+
+-- if listen_notify
+-- NOTIFY refuses a payload of 8000 bytes or more; such a message is found by polling instead.
+CREATE OR REPLACE FUNCTION {schema}.notifications_function() RETURNS TRIGGER
+LANGUAGE plpgsql
+AS $body$
+DECLARE
+  payload TEXT := NEW.destination_uuid || '::' || NEW.topic;
+BEGIN
+  IF octet_length(payload) < 8000 THEN
+    PERFORM pg_notify('dbos_notifications_channel', payload);
+  END IF;
+  RETURN NEW;
+END;
+$body$;
+
+DROP TRIGGER IF EXISTS dbos_notifications_trigger ON {schema}.notifications;
+CREATE TRIGGER dbos_notifications_trigger
+  AFTER INSERT ON {schema}.notifications
+  FOR EACH ROW EXECUTE FUNCTION {schema}.notifications_function();
+
+CREATE OR REPLACE FUNCTION {schema}.workflow_events_function() RETURNS TRIGGER
+LANGUAGE plpgsql
+AS $body$
+DECLARE
+  payload TEXT := NEW.workflow_uuid || '::' || NEW.key;
+BEGIN
+  IF octet_length(payload) < 8000 THEN
+    PERFORM pg_notify('dbos_workflow_events_channel', payload);
+  END IF;
+  RETURN NEW;
+END;
+$body$;
+
+DROP TRIGGER IF EXISTS dbos_workflow_events_trigger ON {schema}.workflow_events;
+CREATE TRIGGER dbos_workflow_events_trigger
+  AFTER INSERT ON {schema}.workflow_events
+  FOR EACH ROW EXECUTE FUNCTION {schema}.workflow_events_function();
+-- end if
+`,
+  },
+  {
+    number: 2,
+    name: 'queue_partition_key',
+    isOnline: false,
+    sql: `-- A partitioned queue keeps its limits for each partition key apart.
+ALTER TABLE {schema}.workflow_status ADD COLUMN IF NOT EXISTS queue_partition_key TEXT;
+`,
+  },
+  {
+    number: 3,
+    name: 'queue_status_index',
+    isOnline: false,
+    sql: `-- Claims and rate limits look for a queue's workflows by state and start time.
+CREATE INDEX IF NOT EXISTS idx_workflow_status_queue_status_started
+  ON {schema}.workflow_status (queue_name, status, started_at_epoch_ms);
+`,
+  },
+  {
+    number: 4,
+    name: 'forked_from',
+    isOnline: false,
+    sql: `-- A fork remembers the workflow it was made from, and the forks of a workflow can be found.
+ALTER TABLE {schema}.workflow_status ADD COLUMN IF NOT EXISTS forked_from TEXT;
+CREATE INDEX IF NOT EXISTS idx_workflow_status_forked_from ON {schema}.workflow_status (forked_from);
+`,
+  },
+  {
+    number: 5,
+    name: 'operation_timing',
+    isOnline: false,
+    sql: `-- A checkpoint tells when its step started and when it completed.
+ALTER TABLE {schema}.operation_outputs
+  ADD COLUMN IF NOT EXISTS started_at_epoch_ms BIGINT,
+  ADD COLUMN IF NOT EXISTS completed_at_epoch_ms BIGINT;
+`,
+  },
+  {
+    number: 6,
+    name: 'workflow_events_history',
+    isOnline: false,
+    sql: `-- Every value that an event has had, by the step that set it, so that a fork can take over the events as they
+-- were at its first step. For the same reason a stream value remembers the step that wrote it.
+CREATE TABLE IF NOT EXISTS {schema}.workflow_events_history (
+  workflow_uuid TEXT NOT NULL
+    REFERENCES {schema}.workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  function_id INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (workflow_uuid, function_id, key)
+);
+
+ALTER TABLE {schema}.streams ADD COLUMN IF NOT EXISTS function_id INTEGER NOT NULL DEFAULT 0;
+`,
+  },
+  {
+    number: 7,
+    name: 'owner_xid',
+    isOnline: false,
+    sql: `-- The fencing token of the run that owns the workflow.
+ALTER TABLE {schema}.workflow_status ADD COLUMN IF NOT EXISTS owner_xid TEXT;
+`,
+  },
+  {
+    number: 8,
+    name: 'parent_workflow_id',
+    isOnline: false,
+    sql: `-- A child workflow remembers its parent, and the children of a workflow can be found.
+ALTER TABLE {schema}.workflow_status ADD COLUMN IF NOT EXISTS parent_workflow_id TEXT;
+CREATE INDEX IF NOT EXISTS idx_workflow_status_parent_workflow_id
+  ON {schema}.workflow_status (parent_workflow_id);
+`,
+  },
+  {
+    number: 9,
+    name: 'workflow_schedules',
+    isOnline: false,
+    sql: `-- Schedules that are kept in the database: which workflow to start, and when.
+CREATE TABLE IF NOT EXISTS {schema}.workflow_schedules (
+  schedule_id TEXT PRIMARY KEY,
+  schedule_name TEXT NOT NULL UNIQUE,
+  workflow_name TEXT NOT NULL,
+  workflow_class_name TEXT,
+  schedule TEXT NOT NULL,
+  status TEXT NOT NULL DEFAULT 'ACTIVE',
+  context TEXT NOT NULL
+);
+`,
+  },
+  {
+    number: 10,
+    name: 'notifications_primary_key',
+    isOnline: false,
+    sql: `-- A message is identified by its ID, so that sending it twice stores it once. The migration is left out where
+-- the table has a primary key already; the runner looks before it runs this statement.
+ALTER TABLE {schema}.notifications ADD PRIMARY KEY (message_uuid);
+`,
+  },
+  {
+    number: 11,
+    name: 'serialization',
+    isOnline: false,
+    sql: `-- Every stored value names the format it is written in. NULL means the application's own serializer.
+ALTER TABLE {schema}.workflow_status ADD COLUMN IF NOT EXISTS serialization TEXT;
+ALTER TABLE {schema}.operation_outputs ADD COLUMN IF NOT EXISTS serialization TEXT;
+ALTER TABLE {schema}.notifications ADD COLUMN IF NOT EXISTS serialization TEXT;
+ALTER TABLE {schema}.workflow_events ADD COLUMN IF NOT EXISTS serialization TEXT;
+ALTER TABLE {schema}.workflow_events_history ADD COLUMN IF NOT EXISTS serialization TEXT;
+ALTER TABLE {schema}.streams ADD COLUMN IF NOT EXISTS serialization TEXT;
+`,
+  },
+  {
+    number: 12,
+    name: 'consumed_notifications',
+    isOnline: false,
+    sql: `-- A received message is marked, not deleted, so that it can be inspected later.
+ALTER TABLE {schema}.notifications ADD COLUMN IF NOT EXISTS consumed BOOLEAN NOT NULL DEFAULT FALSE;
+CREATE INDEX IF NOT EXISTS idx_notifications ON {schema}.notifications (destination_uuid, topic);
+`,
+  },
+  {
+    number: 13,
+    name: 'application_versions',
+    isOnline: false,
+    sql: `-- The versions of the application that have been launched. The latest is the one with the highest
+-- version_timestamp, which an operator can move; created_at never changes.
+CREATE TABLE IF NOT EXISTS {schema}.application_versions (
+  version_id TEXT PRIMARY KEY,
+  version_name TEXT NOT NULL UNIQUE,
+  version_timestamp BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT,
+  created_at BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT
+);
+`,
+  },
+  {
+    number: 14,
+    name: 'stored_functions',
+    isOnline: false,
+    sql: `-- Enqueue a workflow or send a message from plain SQL, for example from a trigger or from an application in
+-- another language. Arguments and messages are JSON and are stored in the portable format. A workflow ID that
+-- exists already is returned as it is; a message ID that exists already is ignored.
+CREATE OR REPLACE FUNCTION {schema}.enqueue_workflow(
+  workflow_name TEXT,
+  queue_name TEXT,
+  positional_args JSON[] DEFAULT ARRAY[]::JSON[],
+  named_args JSON DEFAULT '{}'::JSON,
+  class_name TEXT DEFAULT NULL,
+  config_name TEXT DEFAULT NULL,
+  workflow_id TEXT DEFAULT NULL,
+  app_version TEXT DEFAULT NULL,
+  timeout_ms BIGINT DEFAULT NULL,
+  deadline_epoch_ms BIGINT DEFAULT NULL,
+  deduplication_id TEXT DEFAULT NULL,
+  priority INTEGER DEFAULT NULL,
+  queue_partition_key TEXT DEFAULT NULL
+) RETURNS TEXT
+LANGUAGE plpgsql
+AS $body$
+DECLARE
+  id TEXT := COALESCE(workflow_id, gen_random_uuid()::TEXT);
+  token TEXT := gen_random_uuid()::TEXT;
+  now_ms BIGINT := (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT;
+  input TEXT := json_build_object('positionalArgs', positional_args, 'namedArgs', named_args)::TEXT;
+BEGIN
+  IF workflow_name IS NULL OR workflow_name = '' THEN
+    RAISE EXCEPTION 'Workflow name cannot be null or empty';
+  END IF;
+  IF queue_name IS NULL OR queue_name = '' THEN
+    RAISE EXCEPTION 'Queue name cannot be null or empty';
+  END IF;
+  IF json_typeof(named_args) <> 'object' THEN
+    RAISE EXCEPTION 'Named args must be a JSON object';
+  END IF;
+  IF workflow_id = '' THEN
+    RAISE EXCEPTION 'Workflow ID cannot be an empty string if provided.';
+  END IF;
+
+  INSERT INTO {schema}.workflow_status AS workflow (
+    workflow_uuid,
+    status,
+    name,
+    inputs,
+    serialization,
+    class_name,
+    config_name,
+    queue_name,
+    deduplication_id,
+    priority,
+    queue_partition_key,
+    application_version,
+    workflow_timeout_ms,
+    workflow_deadline_epoch_ms,
+    recovery_attempts,
+    owner_xid,
+    created_at,
+    updated_at
+  ) VALUES (
+    id,
+    'ENQUEUED',
+    workflow_name,
+    input,
+    'portable_json',
+    enqueue_workflow.class_name,
+    enqueue_workflow.config_name,
+    enqueue_workflow.queue_name,
+    enqueue_workflow.deduplication_id,
+    COALESCE(enqueue_workflow.priority, 0),
+    enqueue_workflow.queue_partition_key,
+    app_version,
+    timeout_ms,
+    deadline_epoch_ms,
+    0,
+    token,
+    now_ms,
+    now_ms
+  )
+  ON CONFLICT (workflow_uuid) DO UPDATE SET updated_at = EXCLUDED.updated_at;
+  RETURN id;
+EXCEPTION
+  WHEN unique_violation THEN
+    RAISE EXCEPTION 'DBOS queue duplicated' USING
+      DETAIL = format(
+        'Workflow %s with queue %s and deduplication ID %s already exists', id, queue_name, deduplication_id
+      ),
+      ERRCODE = 'unique_violation';
+END;
+$body$;
+
+CREATE OR REPLACE FUNCTION {schema}.send_message(
+  destination_id TEXT,
+  message JSON,
+  topic TEXT DEFAULT NULL,
+  message_id TEXT DEFAULT NULL
+) RETURNS VOID
+LANGUAGE plpgsql
+AS $body$
+BEGIN
+  INSERT INTO {schema}.notifications (message_uuid, destination_uuid, topic, message, serialization)
+  VALUES (
+    COALESCE(message_id, gen_random_uuid()::TEXT),
+    destination_id,
+    COALESCE(send_message.topic, '__null__topic__'),
+    send_message.message::TEXT,
+    'portable_json'
+  )
+  ON CONFLICT (message_uuid) DO NOTHING;
+EXCEPTION
+  WHEN foreign_key_violation THEN
+    RAISE EXCEPTION 'DBOS non-existent workflow' USING
+      DETAIL = format('Destination workflow %s does not exist', destination_id),
+      ERRCODE = 'foreign_key_violation';
+END;
+$body$;
+`,
+  },
+  {
+    number: 15,
+    name: 'schedule_enhancements',
+    isOnline: false,
+    sql: `-- A schedule knows when it fired last, whether to make up for missed times, and in which time zone it counts.
+ALTER TABLE {schema}.workflow_schedules
+  ADD COLUMN IF NOT EXISTS last_fired_at TEXT,
+  ADD COLUMN IF NOT EXISTS automatic_backfill BOOLEAN NOT NULL DEFAULT FALSE,
+  ADD COLUMN IF NOT EXISTS cron_timezone TEXT;
+`,
+  },
+  {
+    number: 16,
+    name: 'delayed_workflows',
+    isOnline: false,
+    sql: `-- A workflow can be enqueued with a delay. It stays DELAYED until its time has come; the index finds those due.
+ALTER TABLE {schema}.workflow_status ADD COLUMN IF NOT EXISTS delay_until_epoch_ms BIGINT;
+CREATE INDEX IF NOT EXISTS idx_workflow_status_delayed
+  ON {schema}.workflow_status (delay_until_epoch_ms)
+  WHERE status = 'DELAYED';
+`,
+  },
+  {
+    number: 17,
+    name: 'schedule_queue_name',
+    isOnline: false,
+    sql: `-- The queue that a schedule's workflows go to. NULL means the internal queue.
+ALTER TABLE {schema}.workflow_schedules ADD COLUMN IF NOT EXISTS queue_name TEXT;
+`,
+  },
+  {
+    number: 18,
+    name: 'was_forked_from',
+    isOnline: false,
+    sql: `-- Tells of a workflow, without a search, whether any fork was ever made from it.
+ALTER TABLE {schema}.workflow_status ADD COLUMN IF NOT EXISTS was_forked_from BOOLEAN NOT NULL DEFAULT FALSE;
+`,
+  },
+  {
+    number: 19,
+    name: 'completed_at_function_name_index',
+    isOnline: false,
+    sql: `-- Metrics count checkpoints by time and step name.
+CREATE INDEX IF NOT EXISTS idx_operation_outputs_completed_at_function_name
+  ON {schema}.operation_outputs (completed_at_epoch_ms, function_name);
+`,
+  },
+  {
+    number: 20,
+    name: 'function_search_path',
+    isOnline: false,
+    sql: `-- Functions resolve names in the system catalog only, whatever the caller's search_path is. Otherwise a caller
+-- could make them call a function of their own.
+ALTER FUNCTION {schema}.enqueue_workflow(
+  TEXT, TEXT, JSON[], JSON, TEXT, TEXT, TEXT, TEXT, BIGINT, BIGINT, TEXT, INTEGER, TEXT
+) SET search_path = pg_catalog, pg_temp;
+ALTER FUNCTION {schema}.send_message(TEXT, JSON, TEXT, TEXT) SET search_path = pg_catalog, pg_temp;
+-- if listen_notify
+
+-- Written out in full, not altered: an earlier run may have left the triggers and their functions out.
+CREATE OR REPLACE FUNCTION {schema}.notifications_function() RETURNS TRIGGER
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+  payload TEXT := NEW.destination_uuid || '::' || NEW.topic;
+BEGIN
+  IF octet_length(payload) < 8000 THEN
+    PERFORM pg_notify('dbos_notifications_channel', payload);
+  END IF;
+  RETURN NEW;
+END;
+$body$;
+
+CREATE OR REPLACE FUNCTION {schema}.workflow_events_function() RETURNS TRIGGER
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+  payload TEXT := NEW.workflow_uuid || '::' || NEW.key;
+BEGIN
+  IF octet_length(payload) < 8000 THEN
+    PERFORM pg_notify('dbos_workflow_events_channel', payload);
+  END IF;
+  RETURN NEW;
+END;
+$body$;
+-- end if
+`,
+  },
+  {
+    number: 21,
+    name: 'queues',
+    isOnline: false,
+    sql: `-- Queues that are kept in the database, so that their limits can be changed while workers run.
+CREATE TABLE IF NOT EXISTS {schema}.queues (
+  queue_id TEXT PRIMARY KEY DEFAULT gen_random_uuid()::TEXT,
+  name TEXT NOT NULL UNIQUE,
+  concurrency INTEGER,
+  worker_concurrency INTEGER,
+  rate_limit_max INTEGER,
+  rate_limit_period_sec DOUBLE PRECISION,
+  priority_enabled BOOLEAN NOT NULL DEFAULT FALSE,
+  partition_queue BOOLEAN NOT NULL DEFAULT FALSE,
+  polling_interval_sec DOUBLE PRECISION NOT NULL DEFAULT 1.0,
+  created_at BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT,
+  updated_at BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT
+);
+`,
+  },
+  {
+    number: 22,
+    name: 'partial_forked_from_index',
+    isOnline: true,
+    sql: `-- online
+-- Few workflows are forks: the index need not hold the others.
+DROP INDEX CONCURRENTLY IF EXISTS {schema}.idx_workflow_status_forked_from;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_forked_from
+  ON {schema}.workflow_status (forked_from)
+  WHERE forked_from IS NOT NULL;
+`,
+  },
+  {
+    number: 23,
+    name: 'partial_parent_workflow_id_index',
+    isOnline: true,
+    sql: `-- online
+-- Few workflows are children: the index need not hold the others.
+DROP INDEX CONCURRENTLY IF EXISTS {schema}.idx_workflow_status_parent_workflow_id;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_parent_workflow_id
+  ON {schema}.workflow_status (parent_workflow_id)
+  WHERE parent_workflow_id IS NOT NULL;
+`,
+  },
+  {
+    number: 24,
+    name: 'shared_base',
+    isOnline: true,
+    sql: `-- online
+-- Brings the tables to the state that all languages share at version 100. Below 100 every language has numbers
+-- of its own, so a database below 100 that another library has left says little by its number: everything added
+-- since the first tables is stated again here, and every statement does nothing where its work is done. The
+-- claims get partial indexes that hold only what is in flight; the indexes they replace go. Events and stream
+-- values are announced by the process that writes them, so their triggers go too.
+ALTER TABLE {schema}.workflow_status
+  ADD COLUMN IF NOT EXISTS queue_partition_key TEXT,
+  ADD COLUMN IF NOT EXISTS forked_from TEXT,
+  ADD COLUMN IF NOT EXISTS owner_xid TEXT,
+  ADD COLUMN IF NOT EXISTS parent_workflow_id TEXT,
+  ADD COLUMN IF NOT EXISTS serialization TEXT,
+  ADD COLUMN IF NOT EXISTS delay_until_epoch_ms BIGINT,
+  ADD COLUMN IF NOT EXISTS was_forked_from BOOLEAN NOT NULL DEFAULT FALSE,
+  ADD COLUMN IF NOT EXISTS rate_limited BOOLEAN NOT NULL DEFAULT FALSE,
+  ADD COLUMN IF NOT EXISTS completed_at BIGINT,
+  ADD COLUMN IF NOT EXISTS attributes JSONB,
+  ADD COLUMN IF NOT EXISTS schedule_name TEXT,
+  ADD COLUMN IF NOT EXISTS debounce_deadline_epoch_ms BIGINT,
+  ADD COLUMN IF NOT EXISTS is_debounced BOOLEAN NOT NULL DEFAULT FALSE;
+
+ALTER TABLE {schema}.operation_outputs
+  ADD COLUMN IF NOT EXISTS started_at_epoch_ms BIGINT,
+  ADD COLUMN IF NOT EXISTS completed_at_epoch_ms BIGINT,
+  ADD COLUMN IF NOT EXISTS serialization TEXT;
+
+ALTER TABLE {schema}.notifications
+  ADD COLUMN IF NOT EXISTS serialization TEXT,
+  ADD COLUMN IF NOT EXISTS consumed BOOLEAN NOT NULL DEFAULT FALSE;
+
+ALTER TABLE {schema}.workflow_events ADD COLUMN IF NOT EXISTS serialization TEXT;
+
+ALTER TABLE {schema}.streams
+  ADD COLUMN IF NOT EXISTS function_id INTEGER NOT NULL DEFAULT 0,
+  ADD COLUMN IF NOT EXISTS serialization TEXT;
+
+CREATE TABLE IF NOT EXISTS {schema}.workflow_events_history (
+  workflow_uuid TEXT NOT NULL
+    REFERENCES {schema}.workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  function_id INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (workflow_uuid, function_id, key)
+);
+
+ALTER TABLE {schema}.workflow_events_history ADD COLUMN IF NOT EXISTS serialization TEXT;
+
+CREATE TABLE IF NOT EXISTS {schema}.workflow_schedules (
+  schedule_id TEXT PRIMARY KEY,
+  schedule_name TEXT NOT NULL UNIQUE,
+  workflow_name TEXT NOT NULL,
+  workflow_class_name TEXT,
+  schedule TEXT NOT NULL,
+  status TEXT NOT NULL DEFAULT 'ACTIVE',
+  context TEXT NOT NULL
+);
+
+ALTER TABLE {schema}.workflow_schedules
+  ADD COLUMN IF NOT EXISTS last_fired_at TEXT,
+  ADD COLUMN IF NOT EXISTS automatic_backfill BOOLEAN NOT NULL DEFAULT FALSE,
+  ADD COLUMN IF NOT EXISTS cron_timezone TEXT,
+  ADD COLUMN IF NOT EXISTS queue_name TEXT;
+
+CREATE TABLE IF NOT EXISTS {schema}.application_versions (
+  version_id TEXT PRIMARY KEY,
+  version_name TEXT NOT NULL UNIQUE,
+  version_timestamp BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT,
+  created_at BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT
+);
+
+CREATE TABLE IF NOT EXISTS {schema}.queues (
+  queue_id TEXT PRIMARY KEY DEFAULT gen_random_uuid()::TEXT,
+  name TEXT NOT NULL UNIQUE,
+  concurrency INTEGER,
+  worker_concurrency INTEGER,
+  rate_limit_max INTEGER,
+  rate_limit_period_sec DOUBLE PRECISION,
+  priority_enabled BOOLEAN NOT NULL DEFAULT FALSE,
+  partition_queue BOOLEAN NOT NULL DEFAULT FALSE,
+  polling_interval_sec DOUBLE PRECISION NOT NULL DEFAULT 1.0,
+  created_at BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT,
+  updated_at BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT
+);
+
+-- These two may still hold every workflow, in a database that another library has left.
+DROP INDEX CONCURRENTLY IF EXISTS {schema}.idx_workflow_status_forked_from;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_forked_from
+  ON {schema}.workflow_status (forked_from)
+  WHERE forked_from IS NOT NULL;
+DROP INDEX CONCURRENTLY IF EXISTS {schema}.idx_workflow_status_parent_workflow_id;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_parent_workflow_id
+  ON {schema}.workflow_status (parent_workflow_id)
+  WHERE parent_workflow_id IS NOT NULL;
+
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_delayed
+  ON {schema}.workflow_status (delay_until_epoch_ms)
+  WHERE status = 'DELAYED';
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_pending
+  ON {schema}.workflow_status (created_at)
+  WHERE status = 'PENDING';
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_failed
+  ON {schema}.workflow_status (status, created_at)
+  WHERE status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED');
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_in_flight
+  ON {schema}.workflow_status (queue_name, status, priority, created_at)
+  WHERE status IN ('ENQUEUED', 'PENDING');
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_partition_dequeue_v2
+  ON {schema}.workflow_status (queue_name, status, queue_partition_key, priority, created_at, workflow_uuid)
+  WHERE status IN ('ENQUEUED', 'PENDING') AND queue_partition_key IS NOT NULL;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_rate_limited
+  ON {schema}.workflow_status (queue_name, started_at_epoch_ms)
+  WHERE rate_limited = TRUE;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_started_at
+  ON {schema}.workflow_status (started_at_epoch_ms)
+  WHERE started_at_epoch_ms IS NOT NULL;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_completed_at
+  ON {schema}.workflow_status (completed_at)
+  WHERE completed_at IS NOT NULL;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_attributes
+  ON {schema}.workflow_status USING GIN (attributes)
+  WHERE attributes IS NOT NULL;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_schedule_name
+  ON {schema}.workflow_status (schedule_name)
+  WHERE schedule_name IS NOT NULL;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_operation_outputs_completed_at_function_name
+  ON {schema}.operation_outputs (completed_at_epoch_ms, function_name);
+
+-- The new unique index stands before the old constraint goes: no duplicate can slip in between.
+CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS uq_workflow_status_dedup_id
+  ON {schema}.workflow_status (queue_name, deduplication_id)
+  WHERE deduplication_id IS NOT NULL;
+ALTER TABLE {schema}.workflow_status DROP CONSTRAINT IF EXISTS uq_workflow_status_queue_name_dedup_id;
+
+DROP INDEX CONCURRENTLY IF EXISTS {schema}.workflow_status_executor_id_index;
+DROP INDEX CONCURRENTLY IF EXISTS {schema}.workflow_status_status_index;
+DROP INDEX CONCURRENTLY IF EXISTS {schema}.idx_workflow_status_queue_status_started;
+DROP INDEX CONCURRENTLY IF EXISTS {schema}.idx_workflow_status_partition_dequeue;
+
+-- enqueue_workflow takes the user, the roles and a delay. The old form goes: with two functions of that name, a
+-- call that leaves out the new parameters would be ambiguous.
+DROP FUNCTION IF EXISTS {schema}.enqueue_workflow(
+  TEXT, TEXT, JSON[], JSON, TEXT, TEXT, TEXT, TEXT, BIGINT, BIGINT, TEXT, INTEGER, TEXT
+);
+CREATE OR REPLACE FUNCTION {schema}.enqueue_workflow(
+  workflow_name TEXT,
+  queue_name TEXT,
+  positional_args JSON[] DEFAULT ARRAY[]::JSON[],
+  named_args JSON DEFAULT '{}'::JSON,
+  class_name TEXT DEFAULT NULL,
+  config_name TEXT DEFAULT NULL,
+  workflow_id TEXT DEFAULT NULL,
+  app_version TEXT DEFAULT NULL,
+  timeout_ms BIGINT DEFAULT NULL,
+  deadline_epoch_ms BIGINT DEFAULT NULL,
+  deduplication_id TEXT DEFAULT NULL,
+  priority INTEGER DEFAULT NULL,
+  queue_partition_key TEXT DEFAULT NULL,
+  authenticated_user TEXT DEFAULT NULL,
+  authenticated_roles TEXT DEFAULT NULL,
+  delay_until_epoch_ms BIGINT DEFAULT NULL
+) RETURNS TEXT
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+  id TEXT := COALESCE(workflow_id, gen_random_uuid()::TEXT);
+  token TEXT := gen_random_uuid()::TEXT;
+  now_ms BIGINT := (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT;
+  input TEXT := json_build_object('positionalArgs', positional_args, 'namedArgs', named_args)::TEXT;
+BEGIN
+  IF workflow_name IS NULL OR workflow_name = '' THEN
+    RAISE EXCEPTION 'Workflow name cannot be null or empty';
+  END IF;
+  IF queue_name IS NULL OR queue_name = '' THEN
+    RAISE EXCEPTION 'Queue name cannot be null or empty';
+  END IF;
+  IF json_typeof(named_args) <> 'object' THEN
+    RAISE EXCEPTION 'Named args must be a JSON object';
+  END IF;
+  IF workflow_id = '' THEN
+    RAISE EXCEPTION 'Workflow ID cannot be an empty string if provided.';
+  END IF;
+  IF delay_until_epoch_ms < 0 THEN
+    RAISE EXCEPTION 'delay_until_epoch_ms must be >= 0';
+  END IF;
+
+  INSERT INTO {schema}.workflow_status AS workflow (
+    workflow_uuid,
+    status,
+    name,
+    inputs,
+    serialization,
+    class_name,
+    config_name,
+    queue_name,
+    deduplication_id,
+    priority,
+    queue_partition_key,
+    application_version,
+    workflow_timeout_ms,
+    workflow_deadline_epoch_ms,
+    recovery_attempts,
+    owner_xid,
+    created_at,
+    updated_at,
+    authenticated_user,
+    authenticated_roles,
+    delay_until_epoch_ms
+  ) VALUES (
+    id,
+    CASE WHEN enqueue_workflow.delay_until_epoch_ms IS NULL THEN 'ENQUEUED' ELSE 'DELAYED' END,
+    workflow_name,
+    input,
+    'portable_json',
+    enqueue_workflow.class_name,
+    enqueue_workflow.config_name,
+    enqueue_workflow.queue_name,
+    enqueue_workflow.deduplication_id,
+    COALESCE(enqueue_workflow.priority, 0),
+    enqueue_workflow.queue_partition_key,
+    app_version,
+    timeout_ms,
+    deadline_epoch_ms,
+    0,
+    token,
+    now_ms,
+    now_ms,
+    enqueue_workflow.authenticated_user,
+    enqueue_workflow.authenticated_roles,
+    enqueue_workflow.delay_until_epoch_ms
+  )
+  ON CONFLICT (workflow_uuid) DO UPDATE SET updated_at = EXCLUDED.updated_at;
+  RETURN id;
+EXCEPTION
+  WHEN unique_violation THEN
+    RAISE EXCEPTION 'DBOS queue duplicated' USING
+      DETAIL = format(
+        'Workflow %s with queue %s and deduplication ID %s already exists', id, queue_name, deduplication_id
+      ),
+      ERRCODE = 'unique_violation';
+END;
+$body$;
+
+CREATE OR REPLACE FUNCTION {schema}.send_message(
+  destination_id TEXT,
+  message JSON,
+  topic TEXT DEFAULT NULL,
+  message_id TEXT DEFAULT NULL
+) RETURNS VOID
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+  INSERT INTO {schema}.notifications (message_uuid, destination_uuid, topic, message, serialization)
+  VALUES (
+    COALESCE(message_id, gen_random_uuid()::TEXT),
+    destination_id,
+    COALESCE(send_message.topic, '__null__topic__'),
+    send_message.message::TEXT,
+    'portable_json'
+  )
+  ON CONFLICT (message_uuid) DO NOTHING;
+EXCEPTION
+  WHEN foreign_key_violation THEN
+    RAISE EXCEPTION 'DBOS non-existent workflow' USING
+      DETAIL = format('Destination workflow %s does not exist', destination_id),
+      ERRCODE = 'foreign_key_violation';
+END;
+$body$;
+
+DROP TRIGGER IF EXISTS dbos_workflow_events_trigger ON {schema}.workflow_events;
+DROP FUNCTION IF EXISTS {schema}.workflow_events_function();
+DROP TRIGGER IF EXISTS dbos_streams_trigger ON {schema}.streams;
+DROP FUNCTION IF EXISTS {schema}.streams_function();
+-- if listen_notify
+
+CREATE OR REPLACE FUNCTION {schema}.notifications_function() RETURNS TRIGGER
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+  payload TEXT := NEW.destination_uuid || '::' || NEW.topic;
+BEGIN
+  IF octet_length(payload) < 8000 THEN
+    PERFORM pg_notify('dbos_notifications_channel', payload);
+  END IF;
+  RETURN NEW;
+END;
+$body$;
+-- end if
+`,
+  },
+  {
+    number: 100,
+    name: 'workflow_status_application_name',
+    isOnline: false,
+    sql: `-- Several applications can share one database: a workflow belongs to the application it names. NULL is
+-- everybody's.
+ALTER TABLE {schema}.workflow_status ADD COLUMN application_name TEXT;
+`,
+  },
+  {
+    number: 101,
+    name: 'queues_application_name',
+    isOnline: false,
+    sql: `-- A queue belongs to the application it names.
+ALTER TABLE {schema}.queues ADD COLUMN application_name TEXT;
+`,
+  },
+  {
+    number: 102,
+    name: 'workflow_schedules_application_name',
+    isOnline: false,
+    sql: `-- A schedule belongs to the application it names.
+ALTER TABLE {schema}.workflow_schedules ADD COLUMN application_name TEXT;
+`,
+  },
+  {
+    number: 103,
+    name: 'application_versions_application_name',
+    isOnline: false,
+    sql: `-- A version belongs to the application it names.
+ALTER TABLE {schema}.application_versions ADD COLUMN application_name TEXT;
+`,
+  },
+  {
+    number: 104,
+    name: 'operation_outputs_application_name',
+    isOnline: false,
+    sql: `-- A checkpoint repeats the application of its workflow, so that it can be counted without a join.
+ALTER TABLE {schema}.operation_outputs ADD COLUMN application_name TEXT;
+`,
+  },
+  {
+    number: 105,
+    name: 'enqueue_workflow_application_name',
+    isOnline: false,
+    sql: `-- enqueue_workflow can say to which application the workflow belongs. The old form goes first: with two
+-- functions of that name, a call that leaves out the new parameter would be ambiguous.
+DROP FUNCTION IF EXISTS {schema}.enqueue_workflow(
+  TEXT, TEXT, JSON[], JSON, TEXT, TEXT, TEXT, TEXT, BIGINT, BIGINT, TEXT, INTEGER, TEXT, TEXT, TEXT, BIGINT
+);
+CREATE OR REPLACE FUNCTION {schema}.enqueue_workflow(
+  workflow_name TEXT,
+  queue_name TEXT,
+  positional_args JSON[] DEFAULT ARRAY[]::JSON[],
+  named_args JSON DEFAULT '{}'::JSON,
+  class_name TEXT DEFAULT NULL,
+  config_name TEXT DEFAULT NULL,
+  workflow_id TEXT DEFAULT NULL,
+  app_version TEXT DEFAULT NULL,
+  timeout_ms BIGINT DEFAULT NULL,
+  deadline_epoch_ms BIGINT DEFAULT NULL,
+  deduplication_id TEXT DEFAULT NULL,
+  priority INTEGER DEFAULT NULL,
+  queue_partition_key TEXT DEFAULT NULL,
+  authenticated_user TEXT DEFAULT NULL,
+  authenticated_roles TEXT DEFAULT NULL,
+  delay_until_epoch_ms BIGINT DEFAULT NULL,
+  application_name TEXT DEFAULT NULL
+) RETURNS TEXT
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+  id TEXT := COALESCE(workflow_id, gen_random_uuid()::TEXT);
+  token TEXT := gen_random_uuid()::TEXT;
+  now_ms BIGINT := (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT;
+  input TEXT := json_build_object('positionalArgs', positional_args, 'namedArgs', named_args)::TEXT;
+BEGIN
+  IF workflow_name IS NULL OR workflow_name = '' THEN
+    RAISE EXCEPTION 'Workflow name cannot be null or empty';
+  END IF;
+  IF queue_name IS NULL OR queue_name = '' THEN
+    RAISE EXCEPTION 'Queue name cannot be null or empty';
+  END IF;
+  IF json_typeof(named_args) <> 'object' THEN
+    RAISE EXCEPTION 'Named args must be a JSON object';
+  END IF;
+  IF workflow_id = '' THEN
+    RAISE EXCEPTION 'Workflow ID cannot be an empty string if provided.';
+  END IF;
+  IF delay_until_epoch_ms < 0 THEN
+    RAISE EXCEPTION 'delay_until_epoch_ms must be >= 0';
+  END IF;
+
+  INSERT INTO {schema}.workflow_status AS workflow (
+    workflow_uuid,
+    status,
+    name,
+    inputs,
+    serialization,
+    class_name,
+    config_name,
+    queue_name,
+    deduplication_id,
+    priority,
+    queue_partition_key,
+    application_version,
+    workflow_timeout_ms,
+    workflow_deadline_epoch_ms,
+    recovery_attempts,
+    owner_xid,
+    created_at,
+    updated_at,
+    authenticated_user,
+    authenticated_roles,
+    delay_until_epoch_ms,
+    application_name
+  ) VALUES (
+    id,
+    CASE WHEN enqueue_workflow.delay_until_epoch_ms IS NULL THEN 'ENQUEUED' ELSE 'DELAYED' END,
+    workflow_name,
+    input,
+    'portable_json',
+    enqueue_workflow.class_name,
+    enqueue_workflow.config_name,
+    enqueue_workflow.queue_name,
+    enqueue_workflow.deduplication_id,
+    COALESCE(enqueue_workflow.priority, 0),
+    enqueue_workflow.queue_partition_key,
+    app_version,
+    timeout_ms,
+    deadline_epoch_ms,
+    0,
+    token,
+    now_ms,
+    now_ms,
+    enqueue_workflow.authenticated_user,
+    enqueue_workflow.authenticated_roles,
+    enqueue_workflow.delay_until_epoch_ms,
+    enqueue_workflow.application_name
+  )
+  ON CONFLICT (workflow_uuid) DO UPDATE SET updated_at = EXCLUDED.updated_at;
+  RETURN id;
+EXCEPTION
+  WHEN unique_violation THEN
+    RAISE EXCEPTION 'DBOS queue duplicated' USING
+      DETAIL = format(
+        'Workflow %s with queue %s and deduplication ID %s already exists', id, queue_name, deduplication_id
+      ),
+      ERRCODE = 'unique_violation';
+END;
+$body$;
+`,
+  },
+  {
+    number: 106,
+    name: 'owned_version_names',
+    isOnline: true,
+    sql: `-- online
+-- Within one application a version name is used once.
+CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS uq_application_versions_owner_version
+  ON {schema}.application_versions (application_name, version_name)
+  WHERE application_name IS NOT NULL;
+`,
+  },
+  {
+    number: 107,
+    name: 'unowned_version_names',
+    isOnline: true,
+    sql: `-- online
+-- Among the versions that belong to no application a version name is used once.
+CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS uq_application_versions_unclaimed_version
+  ON {schema}.application_versions (version_name)
+  WHERE application_name IS NULL;
+`,
+  },
+  {
+    number: 108,
+    name: 'queue_partition_limits',
+    isOnline: false,
+    sql: `-- Limits that hold for each partition of a queue.
+ALTER TABLE {schema}.queues
+  ADD COLUMN partition_concurrency INTEGER,
+  ADD COLUMN partition_worker_concurrency INTEGER,
+  ADD COLUMN partition_rate_limit_max INTEGER,
+  ADD COLUMN partition_rate_limit_period_sec DOUBLE PRECISION;
+`,
+  },
+  {
+    number: 109,
+    name: 'workflow_input_and_output',
+    isOnline: false,
+    sql: `-- Input and outcome in tables of their own, which can be kept or deleted apart from the workflow. Everstep
+-- writes workflow_status and reads these first, for other libraries write here.
+CREATE TABLE {schema}.workflow_input (
+  workflow_uuid TEXT PRIMARY KEY,
+  inputs TEXT,
+  retention_timestamp BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT
+);
+
+CREATE INDEX idx_workflow_input_retention ON {schema}.workflow_input (retention_timestamp);
+
+CREATE TABLE {schema}.workflow_output (
+  workflow_uuid TEXT PRIMARY KEY,
+  output TEXT,
+  error TEXT,
+  retention_timestamp BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT
+);
+
+CREATE INDEX idx_workflow_output_retention ON {schema}.workflow_output (retention_timestamp);
+`,
+  },
+  {
+    number: 110,
+    name: 'operation_outputs_retention',
+    isOnline: false,
+    sql: `-- The time that the retention of a checkpoint counts from.
+ALTER TABLE {schema}.operation_outputs
+  ADD COLUMN retention_timestamp BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT;
+`,
+  },
+  {
+    number: 111,
+    name: 'operation_outputs_retention_index',
+    isOnline: true,
+    sql: `-- online
+-- Retention finds old checkpoints by their time.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_operation_outputs_retention
+  ON {schema}.operation_outputs (retention_timestamp);
+`,
+  },
+  {
+    number: 112,
+    name: 'operation_outputs_foreign_key',
+    isOnline: false,
+    sql: `-- Empty on purpose. Other libraries drop the foreign key of operation_outputs here. Everstep keeps it where it
+-- is: checkpoints are deleted with their workflow, and a checkpoint without a workflow cannot be written.
+`,
+  },
+  {
+    number: 113,
+    name: 'enqueue_workflow_input',
+    isOnline: false,
+    sql: `-- enqueue_workflow stores the input in workflow_input, where every reader looks for it. A workflow that exists
+-- already keeps the input it has, in whichever table that is.
+CREATE OR REPLACE FUNCTION {schema}.enqueue_workflow(
+  workflow_name TEXT,
+  queue_name TEXT,
+  positional_args JSON[] DEFAULT ARRAY[]::JSON[],
+  named_args JSON DEFAULT '{}'::JSON,
+  class_name TEXT DEFAULT NULL,
+  config_name TEXT DEFAULT NULL,
+  workflow_id TEXT DEFAULT NULL,
+  app_version TEXT DEFAULT NULL,
+  timeout_ms BIGINT DEFAULT NULL,
+  deadline_epoch_ms BIGINT DEFAULT NULL,
+  deduplication_id TEXT DEFAULT NULL,
+  priority INTEGER DEFAULT NULL,
+  queue_partition_key TEXT DEFAULT NULL,
+  authenticated_user TEXT DEFAULT NULL,
+  authenticated_roles TEXT DEFAULT NULL,
+  delay_until_epoch_ms BIGINT DEFAULT NULL,
+  application_name TEXT DEFAULT NULL
+) RETURNS TEXT
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+  id TEXT := COALESCE(workflow_id, gen_random_uuid()::TEXT);
+  token TEXT := gen_random_uuid()::TEXT;
+  owner TEXT;
+  now_ms BIGINT := (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT;
+  input TEXT := json_build_object('positionalArgs', positional_args, 'namedArgs', named_args)::TEXT;
+BEGIN
+  IF workflow_name IS NULL OR workflow_name = '' THEN
+    RAISE EXCEPTION 'Workflow name cannot be null or empty';
+  END IF;
+  IF queue_name IS NULL OR queue_name = '' THEN
+    RAISE EXCEPTION 'Queue name cannot be null or empty';
+  END IF;
+  IF json_typeof(named_args) <> 'object' THEN
+    RAISE EXCEPTION 'Named args must be a JSON object';
+  END IF;
+  IF workflow_id = '' THEN
+    RAISE EXCEPTION 'Workflow ID cannot be an empty string if provided.';
+  END IF;
+  IF delay_until_epoch_ms < 0 THEN
+    RAISE EXCEPTION 'delay_until_epoch_ms must be >= 0';
+  END IF;
+
+  INSERT INTO {schema}.workflow_status AS workflow (
+    workflow_uuid,
+    status,
+    name,
+    serialization,
+    class_name,
+    config_name,
+    queue_name,
+    deduplication_id,
+    priority,
+    queue_partition_key,
+    application_version,
+    workflow_timeout_ms,
+    workflow_deadline_epoch_ms,
+    recovery_attempts,
+    owner_xid,
+    created_at,
+    updated_at,
+    authenticated_user,
+    authenticated_roles,
+    delay_until_epoch_ms,
+    application_name
+  ) VALUES (
+    id,
+    CASE WHEN enqueue_workflow.delay_until_epoch_ms IS NULL THEN 'ENQUEUED' ELSE 'DELAYED' END,
+    workflow_name,
+    'portable_json',
+    enqueue_workflow.class_name,
+    enqueue_workflow.config_name,
+    enqueue_workflow.queue_name,
+    enqueue_workflow.deduplication_id,
+    COALESCE(enqueue_workflow.priority, 0),
+    enqueue_workflow.queue_partition_key,
+    app_version,
+    timeout_ms,
+    deadline_epoch_ms,
+    0,
+    token,
+    now_ms,
+    now_ms,
+    enqueue_workflow.authenticated_user,
+    enqueue_workflow.authenticated_roles,
+    enqueue_workflow.delay_until_epoch_ms,
+    enqueue_workflow.application_name
+  )
+  ON CONFLICT (workflow_uuid) DO UPDATE SET updated_at = EXCLUDED.updated_at
+  RETURNING workflow.owner_xid INTO owner;
+
+  -- Only the call that created the workflow gives it its input. A row that is there already was left by a
+  -- deleted workflow of the same ID.
+  IF owner = token THEN
+    INSERT INTO {schema}.workflow_input (workflow_uuid, inputs, retention_timestamp)
+    VALUES (id, input, now_ms)
+    ON CONFLICT (workflow_uuid) DO UPDATE
+    SET inputs = EXCLUDED.inputs, retention_timestamp = EXCLUDED.retention_timestamp;
+  END IF;
+  RETURN id;
+EXCEPTION
+  WHEN unique_violation THEN
+    RAISE EXCEPTION 'DBOS queue duplicated' USING
+      DETAIL = format(
+        'Workflow %s with queue %s and deduplication ID %s already exists', id, queue_name, deduplication_id
+      ),
+      ERRCODE = 'unique_violation';
+END;
+$body$;
+`,
+  },
+  {
+    number: 114,
+    name: 'drop_notifications_index',
+    isOnline: true,
+    sql: `-- online
+-- idx_workflow_topic has the same columns.
+DROP INDEX CONCURRENTLY IF EXISTS {schema}.idx_notifications;
+`,
+  },
+  {
+    number: 115,
+    name: 'in_flight_index_v2',
+    isOnline: true,
+    sql: `-- online
+-- A claim reads the application's name from the index.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_in_flight_v2
+  ON {schema}.workflow_status (queue_name, status, priority, created_at)
+  INCLUDE (application_name)
+  WHERE status IN ('ENQUEUED', 'PENDING');
+`,
+  },
+  {
+    number: 116,
+    name: 'drop_in_flight_index',
+    isOnline: true,
+    sql: `-- online
+-- Replaced by idx_workflow_status_in_flight_v2.
+DROP INDEX CONCURRENTLY IF EXISTS {schema}.idx_workflow_status_in_flight;
+`,
+  },
+  {
+    number: 117,
+    name: 'partition_dequeue_index_v3',
+    isOnline: true,
+    sql: `-- online
+-- A claim from a partitioned queue reads the application's name from the index.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_partition_dequeue_v3
+  ON {schema}.workflow_status (queue_name, status, queue_partition_key, priority, created_at, workflow_uuid)
+  INCLUDE (application_name)
+  WHERE status IN ('ENQUEUED', 'PENDING') AND queue_partition_key IS NOT NULL;
+`,
+  },
+  {
+    number: 118,
+    name: 'drop_partition_dequeue_index_v2',
+    isOnline: true,
+    sql: `-- online
+-- Replaced by idx_workflow_status_partition_dequeue_v3.
+DROP INDEX CONCURRENTLY IF EXISTS {schema}.idx_workflow_status_partition_dequeue_v2;
+`,
+  },
+  {
+    number: 119,
+    name: 'completed_at_function_name_index_v2',
+    isOnline: true,
+    sql: `-- online
+-- Metrics of one application read its name from the index.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_operation_outputs_completed_at_function_name_v2
+  ON {schema}.operation_outputs (completed_at_epoch_ms, function_name)
+  INCLUDE (application_name);
+`,
+  },
+  {
+    number: 120,
+    name: 'drop_completed_at_function_name_index',
+    isOnline: true,
+    sql: `-- online
+-- Replaced by idx_operation_outputs_completed_at_function_name_v2.
+DROP INDEX CONCURRENTLY IF EXISTS {schema}.idx_operation_outputs_completed_at_function_name;
+`,
+  },
+  {
+    number: 121,
+    name: 'consumed_by_function_id',
+    isOnline: false,
+    sql: `-- A received message remembers the step that received it.
+ALTER TABLE {schema}.notifications ADD COLUMN consumed_by_function_id INTEGER;
+`,
+  },
+  {
+    number: 122,
+    name: 'deadline_index',
+    isOnline: true,
+    sql: `-- online
+-- Finds the unfinished workflows whose deadline has passed.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_deadline
+  ON {schema}.workflow_status (workflow_deadline_epoch_ms)
+  WHERE status IN ('ENQUEUED', 'PENDING', 'DELAYED') AND workflow_deadline_epoch_ms IS NOT NULL;
+`,
+  },
+  {
+    number: 123,
+    name: 'creator_xid',
+    isOnline: false,
+    sql: `-- The token of the call that created the workflow. Unlike owner_xid it never changes.
+ALTER TABLE {schema}.workflow_status ADD COLUMN creator_xid TEXT;
+`,
+  },
+];
+
+export const POSTGRES_EVERSTEP_MIGRATIONS: readonly Migration[] = [
+  {
+    number: 1,
+    name: 'executors',
+    isOnline: false,
+    sql: `-- The engines that are or were running: one row for each launch. An engine prolongs its lease by the database's
+-- clock; when the lease has ended, any other engine takes over its workflows.
+CREATE TABLE IF NOT EXISTS {schema}.executors (
+  incarnation_id TEXT PRIMARY KEY,
+  executor_id TEXT NOT NULL,
+  application_name TEXT,
+  application_version TEXT,
+  host TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  started_at BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT,
+  heartbeat_at BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT,
+  lease_until_epoch_ms BIGINT NOT NULL,
+  metadata TEXT
+);
+
+CREATE INDEX IF NOT EXISTS idx_executors_lease_until ON {schema}.executors (lease_until_epoch_ms);
+CREATE INDEX IF NOT EXISTS idx_executors_executor_id ON {schema}.executors (executor_id);
+`,
+  },
+  {
+    number: 2,
+    name: 'event_dispatch_kv',
+    isOnline: false,
+    sql: `-- Empty on purpose: on Postgres every database has event_dispatch_kv. On SQLite, other libraries leave it out.
+`,
+  },
+];
+
+export const SQLITE_MIGRATIONS: readonly Migration[] = [
+  {
+    number: 1,
+    name: 'initial_tables',
+    isOnline: false,
+    sql: `-- The first tables: workflows and what hangs on them. A row of workflow_status is one workflow; the other
+-- tables hold its checkpoints, messages, events and stream values and are deleted with it. event_dispatch_kv
+-- is the memory of event receivers and belongs to no workflow.
+CREATE TABLE IF NOT EXISTS workflow_status (
+  workflow_uuid TEXT NOT NULL PRIMARY KEY,
+  status TEXT,
+  name TEXT,
+  authenticated_user TEXT,
+  assumed_role TEXT,
+  authenticated_roles TEXT,
+  request TEXT,
+  inputs TEXT,
+  output TEXT,
+  error TEXT,
+  executor_id TEXT,
+  created_at BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
+  updated_at BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
+  application_version TEXT,
+  application_id TEXT,
+  class_name VARCHAR(255) DEFAULT NULL,
+  config_name VARCHAR(255) DEFAULT NULL,
+  recovery_attempts BIGINT DEFAULT 0,
+  queue_name TEXT,
+  workflow_timeout_ms BIGINT,
+  workflow_deadline_epoch_ms BIGINT,
+  started_at_epoch_ms BIGINT,
+  deduplication_id TEXT,
+  priority INTEGER NOT NULL DEFAULT 0
+);
+
+CREATE INDEX IF NOT EXISTS workflow_status_created_at_index ON workflow_status (created_at);
+CREATE INDEX IF NOT EXISTS workflow_status_executor_id_index ON workflow_status (executor_id);
+CREATE INDEX IF NOT EXISTS workflow_status_status_index ON workflow_status (status);
+
+-- An index and not a constraint of the table, because SQLite cannot drop a constraint.
+CREATE UNIQUE INDEX IF NOT EXISTS uq_workflow_status_queue_name_dedup_id
+  ON workflow_status (queue_name, deduplication_id);
+
+CREATE TABLE IF NOT EXISTS operation_outputs (
+  workflow_uuid TEXT NOT NULL
+    REFERENCES workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  function_id INTEGER NOT NULL,
+  function_name TEXT NOT NULL DEFAULT '',
+  output TEXT,
+  error TEXT,
+  child_workflow_id TEXT,
+  PRIMARY KEY (workflow_uuid, function_id)
+);
+
+CREATE TABLE IF NOT EXISTS notifications (
+  message_uuid TEXT NOT NULL PRIMARY KEY DEFAULT (
+    lower(hex(randomblob(4))) || '-' || lower(hex(randomblob(2))) || '-4' || substr(lower(hex(randomblob(2))), 2)
+    || '-' || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2)
+    || '-' || lower(hex(randomblob(6)))
+  ),
+  destination_uuid TEXT NOT NULL
+    REFERENCES workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  topic TEXT,
+  message TEXT NOT NULL,
+  created_at_epoch_ms BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))
+);
+
+CREATE INDEX IF NOT EXISTS idx_workflow_topic ON notifications (destination_uuid, topic);
+
+CREATE TABLE IF NOT EXISTS workflow_events (
+  workflow_uuid TEXT NOT NULL
+    REFERENCES workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (workflow_uuid, key)
+);
+
+CREATE TABLE IF NOT EXISTS streams (
+  workflow_uuid TEXT NOT NULL
+    REFERENCES workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  "offset" INTEGER NOT NULL,
+  PRIMARY KEY (workflow_uuid, key, "offset")
+);
+
+CREATE TABLE IF NOT EXISTS event_dispatch_kv (
+  service_name TEXT NOT NULL,
+  workflow_fn_name TEXT NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT,
+  update_seq NUMERIC(38, 0),
+  update_time NUMERIC(38, 15),
+  PRIMARY KEY (service_name, workflow_fn_name, key)
+);
+`,
+  },
+  {
+    number: 2,
+    name: 'queue_partition_key',
+    isOnline: false,
+    sql: `-- A partitioned queue keeps its limits for each partition key apart.
+ALTER TABLE workflow_status ADD COLUMN queue_partition_key TEXT;
+`,
+  },
+  {
+    number: 3,
+    name: 'queue_status_index',
+    isOnline: false,
+    sql: `-- Claims and rate limits look for a queue's workflows by state and start time.
+CREATE INDEX IF NOT EXISTS idx_workflow_status_queue_status_started
+  ON workflow_status (queue_name, status, started_at_epoch_ms);
+`,
+  },
+  {
+    number: 4,
+    name: 'forked_from',
+    isOnline: false,
+    sql: `-- A fork remembers the workflow it was made from, and the forks of a workflow can be found.
+ALTER TABLE workflow_status ADD COLUMN forked_from TEXT;
+CREATE INDEX IF NOT EXISTS idx_workflow_status_forked_from ON workflow_status (forked_from);
+`,
+  },
+  {
+    number: 5,
+    name: 'operation_timing',
+    isOnline: false,
+    sql: `-- A checkpoint tells when its step started and when it completed.
+ALTER TABLE operation_outputs ADD COLUMN started_at_epoch_ms BIGINT;
+ALTER TABLE operation_outputs ADD COLUMN completed_at_epoch_ms BIGINT;
+`,
+  },
+  {
+    number: 6,
+    name: 'workflow_events_history',
+    isOnline: false,
+    sql: `-- Every value that an event has had, by the step that set it, so that a fork can take over the events as they
+-- were at its first step. For the same reason a stream value remembers the step that wrote it.
+CREATE TABLE IF NOT EXISTS workflow_events_history (
+  workflow_uuid TEXT NOT NULL
+    REFERENCES workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  function_id INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (workflow_uuid, function_id, key)
+);
+
+ALTER TABLE streams ADD COLUMN function_id INTEGER NOT NULL DEFAULT 0;
+`,
+  },
+  {
+    number: 7,
+    name: 'owner_xid',
+    isOnline: false,
+    sql: `-- The fencing token of the run that owns the workflow.
+ALTER TABLE workflow_status ADD COLUMN owner_xid TEXT;
+`,
+  },
+  {
+    number: 8,
+    name: 'parent_workflow_id',
+    isOnline: false,
+    sql: `-- A child workflow remembers its parent, and the children of a workflow can be found.
+ALTER TABLE workflow_status ADD COLUMN parent_workflow_id TEXT;
+CREATE INDEX IF NOT EXISTS idx_workflow_status_parent_workflow_id ON workflow_status (parent_workflow_id);
+`,
+  },
+  {
+    number: 9,
+    name: 'workflow_schedules',
+    isOnline: false,
+    sql: `-- Schedules that are kept in the database: which workflow to start, and when.
+CREATE TABLE IF NOT EXISTS workflow_schedules (
+  schedule_id TEXT NOT NULL PRIMARY KEY,
+  schedule_name TEXT NOT NULL UNIQUE,
+  workflow_name TEXT NOT NULL,
+  workflow_class_name TEXT,
+  schedule TEXT NOT NULL,
+  status TEXT NOT NULL DEFAULT 'ACTIVE',
+  context TEXT NOT NULL
+);
+`,
+  },
+  {
+    number: 11,
+    name: 'serialization',
+    isOnline: false,
+    sql: `-- Every stored value names the format it is written in. NULL means the application's own serializer.
+ALTER TABLE workflow_status ADD COLUMN serialization TEXT;
+ALTER TABLE operation_outputs ADD COLUMN serialization TEXT;
+ALTER TABLE notifications ADD COLUMN serialization TEXT;
+ALTER TABLE workflow_events ADD COLUMN serialization TEXT;
+ALTER TABLE workflow_events_history ADD COLUMN serialization TEXT;
+ALTER TABLE streams ADD COLUMN serialization TEXT;
+`,
+  },
+  {
+    number: 12,
+    name: 'consumed_notifications',
+    isOnline: false,
+    sql: `-- A received message is marked, not deleted, so that it can be inspected later.
+ALTER TABLE notifications ADD COLUMN consumed BOOLEAN NOT NULL DEFAULT FALSE;
+CREATE INDEX IF NOT EXISTS idx_notifications ON notifications (destination_uuid, topic);
+`,
+  },
+  {
+    number: 13,
+    name: 'application_versions',
+    isOnline: false,
+    sql: `-- The versions of the application that have been launched. The latest is the one with the highest
+-- version_timestamp, which an operator can move; created_at never changes.
+CREATE TABLE IF NOT EXISTS application_versions (
+  version_id TEXT NOT NULL PRIMARY KEY,
+  version_name TEXT NOT NULL UNIQUE,
+  version_timestamp BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
+  created_at BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))
+);
+`,
+  },
+  {
+    number: 15,
+    name: 'schedule_enhancements',
+    isOnline: false,
+    sql: `-- A schedule knows when it fired last, whether to make up for missed times, and in which time zone it counts.
+ALTER TABLE workflow_schedules ADD COLUMN last_fired_at TEXT;
+ALTER TABLE workflow_schedules ADD COLUMN automatic_backfill BOOLEAN NOT NULL DEFAULT FALSE;
+ALTER TABLE workflow_schedules ADD COLUMN cron_timezone TEXT;
+`,
+  },
+  {
+    number: 16,
+    name: 'delayed_workflows',
+    isOnline: false,
+    sql: `-- A workflow can be enqueued with a delay. It stays DELAYED until its time has come; the index finds those due.
+ALTER TABLE workflow_status ADD COLUMN delay_until_epoch_ms BIGINT;
+CREATE INDEX IF NOT EXISTS idx_workflow_status_delayed
+  ON workflow_status (delay_until_epoch_ms)
+  WHERE status = 'DELAYED';
+`,
+  },
+  {
+    number: 17,
+    name: 'schedule_queue_name',
+    isOnline: false,
+    sql: `-- The queue that a schedule's workflows go to. NULL means the internal queue.
+ALTER TABLE workflow_schedules ADD COLUMN queue_name TEXT;
+`,
+  },
+  {
+    number: 18,
+    name: 'was_forked_from',
+    isOnline: false,
+    sql: `-- Tells of a workflow, without a search, whether any fork was ever made from it.
+ALTER TABLE workflow_status ADD COLUMN was_forked_from BOOLEAN NOT NULL DEFAULT FALSE;
+`,
+  },
+  {
+    number: 19,
+    name: 'completed_at_function_name_index',
+    isOnline: false,
+    sql: `-- Metrics count checkpoints by time and step name.
+CREATE INDEX IF NOT EXISTS idx_operation_outputs_completed_at_function_name
+  ON operation_outputs (completed_at_epoch_ms, function_name);
+`,
+  },
+  {
+    number: 21,
+    name: 'queues',
+    isOnline: false,
+    sql: `-- Queues that are kept in the database, so that their limits can be changed while workers run.
+CREATE TABLE IF NOT EXISTS queues (
+  queue_id TEXT NOT NULL PRIMARY KEY DEFAULT (
+    lower(hex(randomblob(4))) || '-' || lower(hex(randomblob(2))) || '-4' || substr(lower(hex(randomblob(2))), 2)
+    || '-' || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2)
+    || '-' || lower(hex(randomblob(6)))
+  ),
+  name TEXT NOT NULL UNIQUE,
+  concurrency INTEGER,
+  worker_concurrency INTEGER,
+  rate_limit_max INTEGER,
+  rate_limit_period_sec REAL,
+  priority_enabled BOOLEAN NOT NULL DEFAULT FALSE,
+  partition_queue BOOLEAN NOT NULL DEFAULT FALSE,
+  polling_interval_sec REAL NOT NULL DEFAULT 1.0,
+  created_at BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
+  updated_at BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))
+);
+`,
+  },
+  {
+    number: 22,
+    name: 'partial_forked_from_index',
+    isOnline: false,
+    sql: `-- Few workflows are forks: the index need not hold the others.
+DROP INDEX IF EXISTS idx_workflow_status_forked_from;
+CREATE INDEX IF NOT EXISTS idx_workflow_status_forked_from
+  ON workflow_status (forked_from)
+  WHERE forked_from IS NOT NULL;
+`,
+  },
+  {
+    number: 23,
+    name: 'partial_parent_workflow_id_index',
+    isOnline: false,
+    sql: `-- Few workflows are children: the index need not hold the others.
+DROP INDEX IF EXISTS idx_workflow_status_parent_workflow_id;
+CREATE INDEX IF NOT EXISTS idx_workflow_status_parent_workflow_id
+  ON workflow_status (parent_workflow_id)
+  WHERE parent_workflow_id IS NOT NULL;
+`,
+  },
+  {
+    number: 24,
+    name: 'shared_base',
+    isOnline: false,
+    sql: `-- Brings the tables to the state that all languages share at version 100. Below 100 every language has numbers
+-- of its own, so a database below 100 that another library has left says little by its number: everything added
+-- since the first tables is stated again here, and every statement does nothing where its work is done (the
+-- runner leaves out an ADD COLUMN whose column exists). The claims get partial indexes that hold only what is in
+-- flight; the indexes they replace go.
+ALTER TABLE workflow_status ADD COLUMN queue_partition_key TEXT;
+ALTER TABLE workflow_status ADD COLUMN forked_from TEXT;
+ALTER TABLE workflow_status ADD COLUMN owner_xid TEXT;
+ALTER TABLE workflow_status ADD COLUMN parent_workflow_id TEXT;
+ALTER TABLE workflow_status ADD COLUMN serialization TEXT;
+ALTER TABLE workflow_status ADD COLUMN delay_until_epoch_ms BIGINT;
+ALTER TABLE workflow_status ADD COLUMN was_forked_from BOOLEAN NOT NULL DEFAULT FALSE;
+ALTER TABLE workflow_status ADD COLUMN rate_limited BOOLEAN NOT NULL DEFAULT FALSE;
+ALTER TABLE workflow_status ADD COLUMN completed_at BIGINT;
+ALTER TABLE workflow_status ADD COLUMN attributes TEXT;
+ALTER TABLE workflow_status ADD COLUMN schedule_name TEXT;
+ALTER TABLE workflow_status ADD COLUMN debounce_deadline_epoch_ms BIGINT;
+ALTER TABLE workflow_status ADD COLUMN is_debounced BOOLEAN NOT NULL DEFAULT FALSE;
+
+ALTER TABLE operation_outputs ADD COLUMN started_at_epoch_ms BIGINT;
+ALTER TABLE operation_outputs ADD COLUMN completed_at_epoch_ms BIGINT;
+ALTER TABLE operation_outputs ADD COLUMN serialization TEXT;
+
+ALTER TABLE notifications ADD COLUMN serialization TEXT;
+ALTER TABLE notifications ADD COLUMN consumed BOOLEAN NOT NULL DEFAULT FALSE;
+
+ALTER TABLE workflow_events ADD COLUMN serialization TEXT;
+
+ALTER TABLE streams ADD COLUMN function_id INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE streams ADD COLUMN serialization TEXT;
+
+CREATE TABLE IF NOT EXISTS workflow_events_history (
+  workflow_uuid TEXT NOT NULL
+    REFERENCES workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  function_id INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (workflow_uuid, function_id, key)
+);
+
+ALTER TABLE workflow_events_history ADD COLUMN serialization TEXT;
+
+CREATE TABLE IF NOT EXISTS workflow_schedules (
+  schedule_id TEXT NOT NULL PRIMARY KEY,
+  schedule_name TEXT NOT NULL UNIQUE,
+  workflow_name TEXT NOT NULL,
+  workflow_class_name TEXT,
+  schedule TEXT NOT NULL,
+  status TEXT NOT NULL DEFAULT 'ACTIVE',
+  context TEXT NOT NULL
+);
+
+ALTER TABLE workflow_schedules ADD COLUMN last_fired_at TEXT;
+ALTER TABLE workflow_schedules ADD COLUMN automatic_backfill BOOLEAN NOT NULL DEFAULT FALSE;
+ALTER TABLE workflow_schedules ADD COLUMN cron_timezone TEXT;
+ALTER TABLE workflow_schedules ADD COLUMN queue_name TEXT;
+
+CREATE TABLE IF NOT EXISTS application_versions (
+  version_id TEXT NOT NULL PRIMARY KEY,
+  version_name TEXT NOT NULL UNIQUE,
+  version_timestamp BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
+  created_at BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))
+);
+
+CREATE TABLE IF NOT EXISTS queues (
+  queue_id TEXT NOT NULL PRIMARY KEY DEFAULT (
+    lower(hex(randomblob(4))) || '-' || lower(hex(randomblob(2))) || '-4' || substr(lower(hex(randomblob(2))), 2)
+    || '-' || substr('89ab', 1 + (random() & 3), 1) || substr(lower(hex(randomblob(2))), 2)
+    || '-' || lower(hex(randomblob(6)))
+  ),
+  name TEXT NOT NULL UNIQUE,
+  concurrency INTEGER,
+  worker_concurrency INTEGER,
+  rate_limit_max INTEGER,
+  rate_limit_period_sec REAL,
+  priority_enabled BOOLEAN NOT NULL DEFAULT FALSE,
+  partition_queue BOOLEAN NOT NULL DEFAULT FALSE,
+  polling_interval_sec REAL NOT NULL DEFAULT 1.0,
+  created_at BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
+  updated_at BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))
+);
+
+-- These two may still hold every workflow, in a database that another library has left.
+DROP INDEX IF EXISTS idx_workflow_status_forked_from;
+CREATE INDEX IF NOT EXISTS idx_workflow_status_forked_from
+  ON workflow_status (forked_from)
+  WHERE forked_from IS NOT NULL;
+DROP INDEX IF EXISTS idx_workflow_status_parent_workflow_id;
+CREATE INDEX IF NOT EXISTS idx_workflow_status_parent_workflow_id
+  ON workflow_status (parent_workflow_id)
+  WHERE parent_workflow_id IS NOT NULL;
+
+CREATE INDEX IF NOT EXISTS idx_workflow_status_delayed
+  ON workflow_status (delay_until_epoch_ms)
+  WHERE status = 'DELAYED';
+CREATE INDEX IF NOT EXISTS idx_workflow_status_pending
+  ON workflow_status (created_at)
+  WHERE status = 'PENDING';
+CREATE INDEX IF NOT EXISTS idx_workflow_status_failed
+  ON workflow_status (status, created_at)
+  WHERE status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED');
+CREATE INDEX IF NOT EXISTS idx_workflow_status_in_flight
+  ON workflow_status (queue_name, status, priority, created_at)
+  WHERE status IN ('ENQUEUED', 'PENDING');
+CREATE INDEX IF NOT EXISTS idx_workflow_status_partition_dequeue_v2
+  ON workflow_status (queue_name, status, queue_partition_key, priority, created_at, workflow_uuid)
+  WHERE status IN ('ENQUEUED', 'PENDING') AND queue_partition_key IS NOT NULL;
+CREATE INDEX IF NOT EXISTS idx_workflow_status_rate_limited
+  ON workflow_status (queue_name, started_at_epoch_ms)
+  WHERE rate_limited = TRUE;
+CREATE INDEX IF NOT EXISTS idx_workflow_status_started_at
+  ON workflow_status (started_at_epoch_ms)
+  WHERE started_at_epoch_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS idx_workflow_status_completed_at
+  ON workflow_status (completed_at)
+  WHERE completed_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS idx_workflow_status_schedule_name
+  ON workflow_status (schedule_name)
+  WHERE schedule_name IS NOT NULL;
+CREATE INDEX IF NOT EXISTS idx_operation_outputs_completed_at_function_name
+  ON operation_outputs (completed_at_epoch_ms, function_name);
+
+CREATE UNIQUE INDEX IF NOT EXISTS uq_workflow_status_dedup_id
+  ON workflow_status (queue_name, deduplication_id)
+  WHERE deduplication_id IS NOT NULL;
+DROP INDEX IF EXISTS uq_workflow_status_queue_name_dedup_id;
+
+DROP INDEX IF EXISTS workflow_status_executor_id_index;
+DROP INDEX IF EXISTS workflow_status_status_index;
+DROP INDEX IF EXISTS idx_workflow_status_queue_status_started;
+DROP INDEX IF EXISTS idx_workflow_status_partition_dequeue;
+`,
+  },
+  {
+    number: 100,
+    name: 'workflow_status_application_name',
+    isOnline: false,
+    sql: `-- Several applications can share one database: a workflow belongs to the application it names. NULL is
+-- everybody's.
+ALTER TABLE workflow_status ADD COLUMN application_name TEXT;
+`,
+  },
+  {
+    number: 101,
+    name: 'queues_application_name',
+    isOnline: false,
+    sql: `-- A queue belongs to the application it names.
+ALTER TABLE queues ADD COLUMN application_name TEXT;
+`,
+  },
+  {
+    number: 102,
+    name: 'workflow_schedules_application_name',
+    isOnline: false,
+    sql: `-- A schedule belongs to the application it names.
+ALTER TABLE workflow_schedules ADD COLUMN application_name TEXT;
+`,
+  },
+  {
+    number: 103,
+    name: 'application_versions_application_name',
+    isOnline: false,
+    sql: `-- A version belongs to the application it names.
+ALTER TABLE application_versions ADD COLUMN application_name TEXT;
+`,
+  },
+  {
+    number: 104,
+    name: 'operation_outputs_application_name',
+    isOnline: false,
+    sql: `-- A checkpoint repeats the application of its workflow, so that it can be counted without a join.
+ALTER TABLE operation_outputs ADD COLUMN application_name TEXT;
+`,
+  },
+  {
+    number: 105,
+    name: 'enqueue_workflow_application_name',
+    isOnline: false,
+    sql: `-- Empty on purpose: SQLite has no stored functions.
+`,
+  },
+  {
+    number: 106,
+    name: 'owned_version_names',
+    isOnline: false,
+    sql: `-- Within one application a version name is used once.
+CREATE UNIQUE INDEX IF NOT EXISTS uq_application_versions_owner_version
+  ON application_versions (application_name, version_name)
+  WHERE application_name IS NOT NULL;
+`,
+  },
+  {
+    number: 107,
+    name: 'unowned_version_names',
+    isOnline: false,
+    sql: `-- Among the versions that belong to no application a version name is used once.
+CREATE UNIQUE INDEX IF NOT EXISTS uq_application_versions_unclaimed_version
+  ON application_versions (version_name)
+  WHERE application_name IS NULL;
+`,
+  },
+  {
+    number: 108,
+    name: 'queue_partition_limits',
+    isOnline: false,
+    sql: `-- Limits that hold for each partition of a queue.
+ALTER TABLE queues ADD COLUMN partition_concurrency INTEGER;
+ALTER TABLE queues ADD COLUMN partition_worker_concurrency INTEGER;
+ALTER TABLE queues ADD COLUMN partition_rate_limit_max INTEGER;
+ALTER TABLE queues ADD COLUMN partition_rate_limit_period_sec REAL;
+`,
+  },
+  {
+    number: 109,
+    name: 'workflow_input_and_output',
+    isOnline: false,
+    sql: `-- Input and outcome in tables of their own, which can be kept or deleted apart from the workflow. Everstep
+-- writes workflow_status and reads these first, for other libraries write here.
+CREATE TABLE workflow_input (
+  workflow_uuid TEXT NOT NULL PRIMARY KEY,
+  inputs TEXT,
+  retention_timestamp BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))
+);
+
+CREATE INDEX idx_workflow_input_retention ON workflow_input (retention_timestamp);
+
+CREATE TABLE workflow_output (
+  workflow_uuid TEXT NOT NULL PRIMARY KEY,
+  output TEXT,
+  error TEXT,
+  retention_timestamp BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))
+);
+
+CREATE INDEX idx_workflow_output_retention ON workflow_output (retention_timestamp);
+`,
+  },
+  {
+    number: 110,
+    name: 'operation_outputs_retention',
+    isOnline: false,
+    sql: `-- The time that the retention of a checkpoint counts from. SQLite adds no column whose default is computed, so
+-- the table is made anew and the checkpoints are copied. No other table refers to it.
+CREATE TABLE operation_outputs_new (
+  workflow_uuid TEXT NOT NULL
+    REFERENCES workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  function_id INTEGER NOT NULL,
+  function_name TEXT NOT NULL DEFAULT '',
+  output TEXT,
+  error TEXT,
+  child_workflow_id TEXT,
+  started_at_epoch_ms BIGINT,
+  completed_at_epoch_ms BIGINT,
+  serialization TEXT,
+  application_name TEXT,
+  retention_timestamp BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
+  PRIMARY KEY (workflow_uuid, function_id)
+);
+
+INSERT INTO operation_outputs_new (
+  workflow_uuid, function_id, function_name, output, error, child_workflow_id,
+  started_at_epoch_ms, completed_at_epoch_ms, serialization, application_name
+)
+SELECT
+  workflow_uuid, function_id, function_name, output, error, child_workflow_id,
+  started_at_epoch_ms, completed_at_epoch_ms, serialization, application_name
+FROM operation_outputs;
+
+DROP TABLE operation_outputs;
+ALTER TABLE operation_outputs_new RENAME TO operation_outputs;
+
+CREATE INDEX idx_operation_outputs_completed_at_function_name
+  ON operation_outputs (completed_at_epoch_ms, function_name);
+`,
+  },
+  {
+    number: 111,
+    name: 'operation_outputs_retention_index',
+    isOnline: false,
+    sql: `-- Retention finds old checkpoints by their time.
+CREATE INDEX IF NOT EXISTS idx_operation_outputs_retention
+  ON operation_outputs (retention_timestamp);
+`,
+  },
+  {
+    number: 112,
+    name: 'operation_outputs_foreign_key',
+    isOnline: false,
+    sql: `-- Empty on purpose. Other libraries drop the foreign key of operation_outputs here. Everstep keeps it where it
+-- is: checkpoints are deleted with their workflow, and a checkpoint without a workflow cannot be written.
+`,
+  },
+  {
+    number: 113,
+    name: 'enqueue_workflow_input',
+    isOnline: false,
+    sql: `-- Empty on purpose: SQLite has no stored functions.
+`,
+  },
+  {
+    number: 114,
+    name: 'drop_notifications_index',
+    isOnline: false,
+    sql: `-- idx_workflow_topic has the same columns.
+DROP INDEX IF EXISTS idx_notifications;
+`,
+  },
+  {
+    number: 115,
+    name: 'in_flight_index_v2',
+    isOnline: false,
+    sql: `-- The counterpart of the Postgres index of that name. That one carries application_name besides; SQLite has no
+-- INCLUDE.
+CREATE INDEX IF NOT EXISTS idx_workflow_status_in_flight_v2
+  ON workflow_status (queue_name, status, priority, created_at)
+  WHERE status IN ('ENQUEUED', 'PENDING');
+`,
+  },
+  {
+    number: 116,
+    name: 'drop_in_flight_index',
+    isOnline: false,
+    sql: `-- Replaced by idx_workflow_status_in_flight_v2.
+DROP INDEX IF EXISTS idx_workflow_status_in_flight;
+`,
+  },
+  {
+    number: 117,
+    name: 'partition_dequeue_index_v3',
+    isOnline: false,
+    sql: `-- The counterpart of the Postgres index of that name. That one carries application_name besides; SQLite has no
+-- INCLUDE.
+CREATE INDEX IF NOT EXISTS idx_workflow_status_partition_dequeue_v3
+  ON workflow_status (queue_name, status, queue_partition_key, priority, created_at, workflow_uuid)
+  WHERE status IN ('ENQUEUED', 'PENDING') AND queue_partition_key IS NOT NULL;
+`,
+  },
+  {
+    number: 118,
+    name: 'drop_partition_dequeue_index_v2',
+    isOnline: false,
+    sql: `-- Replaced by idx_workflow_status_partition_dequeue_v3.
+DROP INDEX IF EXISTS idx_workflow_status_partition_dequeue_v2;
+`,
+  },
+  {
+    number: 119,
+    name: 'completed_at_function_name_index_v2',
+    isOnline: false,
+    sql: `-- The counterpart of the Postgres index of that name. That one carries application_name besides; SQLite has no
+-- INCLUDE.
+CREATE INDEX IF NOT EXISTS idx_operation_outputs_completed_at_function_name_v2
+  ON operation_outputs (completed_at_epoch_ms, function_name);
+`,
+  },
+  {
+    number: 120,
+    name: 'drop_completed_at_function_name_index',
+    isOnline: false,
+    sql: `-- Replaced by idx_operation_outputs_completed_at_function_name_v2.
+DROP INDEX IF EXISTS idx_operation_outputs_completed_at_function_name;
+`,
+  },
+  {
+    number: 121,
+    name: 'consumed_by_function_id',
+    isOnline: false,
+    sql: `-- A received message remembers the step that received it.
+ALTER TABLE notifications ADD COLUMN consumed_by_function_id INTEGER;
+`,
+  },
+  {
+    number: 122,
+    name: 'deadline_index',
+    isOnline: false,
+    sql: `-- Finds the unfinished workflows whose deadline has passed.
+CREATE INDEX IF NOT EXISTS idx_workflow_status_deadline
+  ON workflow_status (workflow_deadline_epoch_ms)
+  WHERE status IN ('ENQUEUED', 'PENDING', 'DELAYED') AND workflow_deadline_epoch_ms IS NOT NULL;
+`,
+  },
+  {
+    number: 123,
+    name: 'creator_xid',
+    isOnline: false,
+    sql: `-- The token of the call that created the workflow. Unlike owner_xid it never changes.
+ALTER TABLE workflow_status ADD COLUMN creator_xid TEXT;
+`,
+  },
+];
+
+export const SQLITE_EVERSTEP_MIGRATIONS: readonly Migration[] = [
+  {
+    number: 1,
+    name: 'executors',
+    isOnline: false,
+    sql: `-- The engines that are or were running: one row for each launch. An engine prolongs its lease by the database's
+-- clock; when the lease has ended, any other engine takes over its workflows.
+CREATE TABLE IF NOT EXISTS executors (
+  incarnation_id TEXT NOT NULL PRIMARY KEY,
+  executor_id TEXT NOT NULL,
+  application_name TEXT,
+  application_version TEXT,
+  host TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  started_at BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
+  heartbeat_at BIGINT NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
+  lease_until_epoch_ms BIGINT NOT NULL,
+  metadata TEXT
+);
+
+CREATE INDEX IF NOT EXISTS idx_executors_lease_until ON executors (lease_until_epoch_ms);
+CREATE INDEX IF NOT EXISTS idx_executors_executor_id ON executors (executor_id);
+`,
+  },
+  {
+    number: 2,
+    name: 'event_dispatch_kv',
+    isOnline: false,
+    sql: `-- A file that another library has brought to 100 or beyond has no event_dispatch_kv.
+CREATE TABLE IF NOT EXISTS event_dispatch_kv (
+  service_name TEXT NOT NULL,
+  workflow_fn_name TEXT NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT,
+  update_seq NUMERIC(38, 0),
+  update_time NUMERIC(38, 15),
+  PRIMARY KEY (service_name, workflow_fn_name, key)
+);
+`,
+  },
+];

@@ -1,0 +1,15 @@
+// The rights that an application needs on the system tables when another role owns them, and nothing more.
+import { quoteIdentifier } from '../../sql/sql.js';
+
+/** Statements for the owner of the schema to run. Later tables and functions of the owner are covered as well. */
+export function grantStatements(schemaName: string, roleName: string): string[] {
+  const schema = quoteIdentifier(schemaName);
+  const role = quoteIdentifier(roleName);
+  return [
+    `GRANT USAGE ON SCHEMA ${schema} TO ${role}`,
+    `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`,
+    `GRANT EXECUTE ON FUNCTION ${schema}.enqueue_workflow, ${schema}.send_message TO ${role}`,
+    `ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${role}`,
+    `ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} GRANT EXECUTE ON FUNCTIONS TO ${role}`,
+  ];
+}

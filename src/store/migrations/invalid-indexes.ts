@@ -1,0 +1,40 @@
+// Indexes that are INVALID: being built by somebody, or left behind by a CREATE INDEX CONCURRENTLY that was killed.
+import { quoteIdentifier, sql } from '../../sql/sql.js';
+import type { Connection } from '../database.js';
+
+export interface InvalidIndex {
+  readonly name: string;
+  readonly isBeingBuilt: boolean;
+}
+
+/** Building an index concurrently holds a lock on the table for as long as it takes. Autovacuum takes the same one. */
+export async function findInvalidIndexes(connection: Connection, schema: string): Promise<InvalidIndex[]> {
+  const rows = await connection.run(sql`
+    SELECT
+      class.relname AS name,
+      EXISTS (
+        SELECT 1
+        FROM pg_catalog.pg_locks AS held
+        JOIN pg_catalog.pg_stat_activity AS session ON session.pid = held.pid
+        WHERE held.relation = entry.indrelid
+          AND held.mode = 'ShareUpdateExclusiveLock'
+          AND held.granted
+          AND session.datname = current_database()
+          AND session.backend_type = 'client backend'
+          AND session.pid <> pg_backend_pid()
+      ) AS is_being_built
+    FROM pg_catalog.pg_index AS entry
+    JOIN pg_catalog.pg_class AS class ON class.oid = entry.indexrelid
+    JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
+    WHERE namespace.nspname = ${schema}
+      AND NOT entry.indisvalid`);
+  return rows.map((row) => ({ name: String(row['name']), isBeingBuilt: row['is_being_built'] === true }));
+}
+
+export async function isIndexBeingBuilt(connection: Connection, schema: string): Promise<boolean> {
+  return (await findInvalidIndexes(connection, schema)).some((index) => index.isBeingBuilt);
+}
+
+export async function dropIndex(connection: Connection, schema: string, name: string): Promise<void> {
+  await connection.script(`DROP INDEX CONCURRENTLY IF EXISTS ${quoteIdentifier(schema)}.${quoteIdentifier(name)}`);
+}

@@ -1,0 +1,225 @@
+// Runs migrations on Postgres. Processes take turns by an advisory lock. Where it cannot be had, they are still safe:
+// a migration in a transaction begins by moving the version row, on which the others wait and then find it moved; an
+// online one can be run twice, and a runner waits while another one builds an index.
+//
+//   read version ──none pending──► done
+//        ▲    └─next─► apply ──applied, or another runner was faster or is at it──┐
+//        └────────────────────────────────────────────────────────────────────────┘
+import { type Clock, sleep } from '../../base/clock.js';
+import type { DLogger } from '../../base/log.js';
+import { DatabaseAccessError, MigrationError } from '../../model/errors.js';
+import { quoteIdentifier, sql, table } from '../../sql/sql.js';
+import type { Connection, Database } from '../database.js';
+import { sqlState } from '../postgres/postgres-errors.js';
+import { dropIndex, findInvalidIndexes, isIndexBeingBuilt } from './invalid-indexes.js';
+import { type Migration, migrationFailure, type Track } from './migration.js';
+import { type Observation, withMigrationLock } from './migration-lock.js';
+import { pendingMigrations, renderMigration, SHARED_BASE, splitStatements, tracksOf, versionAfter } from './plan.js';
+import { hasTable, isCurrent, readVersion, readVersions, type VersionSource } from './versions.js';
+
+export interface PostgresMigrateOptions {
+  readonly schema: string;
+  readonly useListenNotify: boolean;
+  readonly logger: DLogger;
+  readonly clock: Clock;
+  readonly lockPollMs: number;
+  readonly lockTimeoutMs: number;
+}
+
+/** One run of the migrations on a held connection. */
+interface MigrationRun extends PostgresMigrateOptions {
+  readonly connection: Connection;
+  readonly source: VersionSource;
+  /** False when the database was empty at the start: nobody uses the tables yet. */
+  readonly isOnline: boolean;
+}
+
+/** The notifications of old databases have no primary key; others were created with one. */
+const NOTIFICATIONS_PRIMARY_KEY = 10;
+/** How often a migration is tried that another session gets in the way of. */
+const ATTEMPTS_MAX = 10;
+/** Somebody else has created the same thing at the same moment. */
+const LOST_RACE_STATES = new Set(['23505', '42P06', '42P07', '42701', '42710']);
+/** Another session was in the way: serialization failure, deadlock, lock timeout. */
+const BLOCKED_STATES = new Set(['40001', '40P01', '55P03']);
+/** What two runners of an online migration can do to each other, besides: the last is "tuple concurrently updated". */
+const ONLINE_STATES = new Set([...LOST_RACE_STATES, 'XX000']);
+
+/** Applies what is missing and returns the version reached. */
+export async function migratePostgres(database: Database, options: PostgresMigrateOptions): Promise<number> {
+  return database.exclusive(async (connection) => {
+    const source: VersionSource = {
+      dialectName: 'postgres',
+      schema: options.schema,
+      run: (statement) => connection.run(statement),
+    };
+    const observe = observer(connection, source);
+    return withMigrationLock(connection, { ...options, observe }, async () => {
+      const [shared, everstep] = tracksOf('postgres');
+      const from = await readVersion(source, shared);
+      const run: MigrationRun = { ...options, connection, source, isOnline: from > 0 };
+      await refuseOtherNumbering(run, from);
+      const version = await migrateTrack(run, shared);
+      await migrateTrack(run, everstep);
+      return version;
+    });
+  });
+}
+
+/** Tells, from one look to the next, whether another process gets on with the migrations. */
+function observer(connection: Connection, source: VersionSource): () => Promise<Observation> {
+  let seen = '';
+  return async () => {
+    const versions = await readVersions(source);
+    if (isCurrent('postgres', versions)) return 'done';
+    const hasMoved = seen !== '' && seen !== versions.join();
+    seen = versions.join();
+    return hasMoved || (await isIndexBeingBuilt(connection, source.schema)) ? 'moving' : 'still';
+  };
+}
+
+/**
+ * DBOS for TypeScript has other migrations below 24, which end with the table `streams`; our first one creates it.
+ * That library stays at such a version only if it was interrupted there.
+ */
+async function refuseOtherNumbering(run: MigrationRun, version: number): Promise<void> {
+  if (version === 0 || version >= SHARED_BASE || (await hasTable(run.source, 'streams'))) return;
+  throw new MigrationError(
+    `Schema ${quoteIdentifier(run.schema)} was left at version ${version} by another library before its tables were ` +
+      'complete. Let that library finish its migrations, or drop the schema if it holds nothing of value.',
+  );
+}
+
+async function migrateTrack(run: MigrationRun, track: Track): Promise<number> {
+  await explainFailure(run, 'Creating the table that holds the version', () => createVersionTable(run, track));
+  for (;;) {
+    const version = await readVersion(run.source, track);
+    const [next] = pendingMigrations(track, version);
+    if (!next) return version;
+    await explainFailure(run, `Migration ${next.number} (${next.name})`, () => apply(run, track, next, version));
+  }
+}
+
+/** Creates schema, table and its one row where they are missing; each is looked for first, for want of rights. */
+async function createVersionTable(run: MigrationRun, track: Track): Promise<void> {
+  const { connection, source, schema } = run;
+  const versionTable = table(track.versionTable);
+  const found = await connection.run(sql`SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = ${schema}`);
+  if (found.length === 0) {
+    await unlessLost(() => connection.script(`CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(schema)}`));
+  }
+  if (!(await hasTable(source, track.versionTable))) {
+    await unlessLost(() =>
+      connection.run(sql`CREATE TABLE IF NOT EXISTS ${versionTable} (version BIGINT NOT NULL PRIMARY KEY)`),
+    );
+  }
+  const rows = await connection.run(sql`SELECT version FROM ${versionTable} LIMIT 1`);
+  if (rows.length > 0) return;
+  await connection.transaction(async (tx) => {
+    // Without the lock, a row that another runner inserts and moves on at once would go unseen here.
+    await tx.run(sql`LOCK TABLE ${versionTable} IN SHARE ROW EXCLUSIVE MODE`);
+    await tx.run(sql`
+      INSERT INTO ${versionTable} (version)
+      SELECT 0
+      WHERE NOT EXISTS (SELECT 1 FROM ${versionTable})`);
+  });
+}
+
+/** IF NOT EXISTS does not cover two sessions that create the same thing at the same moment. */
+async function unlessLost(create: () => Promise<unknown>): Promise<void> {
+  try {
+    await create();
+  } catch (error) {
+    if (!LOST_RACE_STATES.has(stateOf(error))) throw error;
+  }
+}
+
+/** Applies one migration, unless another runner is faster or in the way; then the caller looks again. */
+async function apply(run: MigrationRun, track: Track, migration: Migration, version: number): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      if (migration.isOnline && run.isOnline) await applyOnline(run, track, migration, version);
+      else await applyInTransaction(run, track, migration, version);
+      return;
+    } catch (error) {
+      const state = stateOf(error);
+      const isPassing = BLOCKED_STATES.has(state) || (migration.isOnline && ONLINE_STATES.has(state));
+      if (!isPassing || attempt === ATTEMPTS_MAX) throw error;
+      run.logger.warn(`Migration ${migration.number} is tried again: ${(error as Error).message}`);
+      await sleepABit(run);
+      if ((await readVersion(run.source, track)) !== version) return;
+    }
+  }
+}
+
+async function applyInTransaction(
+  run: MigrationRun,
+  track: Track,
+  migration: Migration,
+  version: number,
+): Promise<void> {
+  await run.connection.transaction(async (tx) => {
+    if (!(await advance(tx, track, migration, version))) return;
+    if (migration.number === NOTIFICATIONS_PRIMARY_KEY && (await hasPrimaryKey(tx, run.schema))) return;
+    await tx.script(renderMigration(migration, run));
+  });
+}
+
+async function applyOnline(run: MigrationRun, track: Track, migration: Migration, version: number): Promise<void> {
+  const { connection, schema } = run;
+  // An index that a killed runner has left behind is INVALID: nobody uses it, and IF NOT EXISTS would keep it.
+  for (const index of await findInvalidIndexes(connection, schema)) {
+    if (index.isBeingBuilt) return sleepABit(run);
+    await dropIndex(connection, schema, index.name);
+  }
+  for (const statement of splitStatements(renderMigration(migration, run))) await connection.script(statement);
+  // Another runner's index may still be under way, which this one has then passed over.
+  if ((await findInvalidIndexes(connection, schema)).length > 0) return sleepABit(run);
+  await advance(connection, track, migration, version);
+}
+
+/** The factor keeps runners that have met once from meeting again. */
+function sleepABit(run: MigrationRun): Promise<void> {
+  return sleep(run.clock, run.lockPollMs * (0.5 + Math.random()));
+}
+
+/** Moves the version row; false if it is not where it was, because another runner was faster. */
+async function advance(connection: Connection, track: Track, migration: Migration, version: number): Promise<boolean> {
+  const moved = await connection.run(sql`
+    UPDATE ${table(track.versionTable)}
+    SET version = ${versionAfter(track, migration)}
+    WHERE version = ${version}
+    RETURNING version`);
+  return moved.length > 0;
+}
+
+async function hasPrimaryKey(connection: Connection, schema: string): Promise<boolean> {
+  const found = await connection.run(sql`
+    SELECT 1
+    FROM information_schema.table_constraints
+    WHERE table_schema = ${schema}
+      AND table_name = 'notifications'
+      AND constraint_type = 'PRIMARY KEY'`);
+  return found.length > 0;
+}
+
+async function explainFailure<T>(run: MigrationRun, what: string, body: () => Promise<T>): Promise<T> {
+  try {
+    return await body();
+  } catch (error) {
+    const advice =
+      error instanceof DatabaseAccessError
+        ? `Run \`npx everstep migrate\` with a role that may create schema ${quoteIdentifier(run.schema)} or owns it.`
+        : undefined;
+    throw migrationFailure(what, error, advice);
+  }
+}
+
+/** The SQLSTATE that the server answered, from whatever depth. */
+function stateOf(error: unknown): string {
+  for (let next = error; next instanceof Error; next = next.cause) {
+    const state = sqlState(next);
+    if (state !== undefined) return state;
+  }
+  return '';
+}

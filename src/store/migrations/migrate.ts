@@ -1,0 +1,83 @@
+// Brings the system database to the version that this build needs, or checks that it has it. A database that is
+// current is left alone: no lock, no write. One that is ahead of this build is accepted as it is.
+import { invariant } from '../../base/assert.js';
+import { type Clock, systemClock } from '../../base/clock.js';
+import type { DLogger } from '../../base/log.js';
+import { DBOSInitializationError } from '../../model/errors.js';
+import { quoteIdentifier } from '../../sql/sql.js';
+import type { Database } from '../database.js';
+import { grantStatements } from './grants.js';
+import { migratePostgres } from './migrate-postgres.js';
+import { migrateSqlite } from './migrate-sqlite.js';
+import { checkSchemaName, latestVersion, tracksOf } from './plan.js';
+import { databaseSource, isCurrent, readVersions } from './versions.js';
+
+export interface MigrateOptions {
+  /** The schema of the system tables on Postgres. It must be the one that the database was opened with. */
+  readonly schema?: string;
+  /** False leaves out the triggers that NOTIFY. */
+  readonly useListenNotify?: boolean;
+  readonly logger: DLogger;
+  readonly clock?: Clock;
+  /** How often to try for the lock that another migrating process holds, and how long at most. */
+  readonly lockPollMs?: number;
+  readonly lockTimeoutMs?: number;
+}
+
+/** The versions before and after. They are equal when nothing was to be done. */
+export interface MigrationResult {
+  readonly from: number;
+  readonly to: number;
+}
+
+const SCHEMA = 'dbos';
+const LOCK_POLL_MS = 1000;
+const LOCK_TIMEOUT_MS = 30_000;
+
+/** Applies the migrations that are missing. Safe to call from many processes at once, and again after a failure. */
+export async function migrate(database: Database, options: MigrateOptions): Promise<MigrationResult> {
+  const schema = schemaOf(database, options.schema);
+  const [from, everstep] = await readVersions(databaseSource(database, schema));
+  if (isCurrent(database.dialect.name, [from, everstep])) return { from, to: from };
+  const to =
+    database.dialect.name === 'postgres'
+      ? await migratePostgres(database, {
+          schema,
+          useListenNotify: options.useListenNotify ?? true,
+          logger: options.logger,
+          clock: options.clock ?? systemClock,
+          lockPollMs: options.lockPollMs ?? LOCK_POLL_MS,
+          lockTimeoutMs: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
+        })
+      : await migrateSqlite(database);
+  options.logger.info(`The system database was migrated from version ${from} to ${to}.`);
+  return { from, to };
+}
+
+/** Fails when the database is behind this build. For `runMigrations: false`. */
+export async function verify(database: Database, options: { readonly schema?: string } = {}): Promise<void> {
+  const versions = await readVersions(databaseSource(database, schemaOf(database, options.schema)));
+  if (isCurrent(database.dialect.name, versions)) return;
+  const needed = tracksOf(database.dialect.name).map(latestVersion);
+  throw new DBOSInitializationError(
+    `The system database is at version ${versions[0]} (Everstep's own tables at ${versions[1]}), but this build needs ` +
+      `${needed[0]} (and ${needed[1]}). Run \`npx everstep migrate\` with a role that owns the schema, ` +
+      'or set `runMigrations: true`.',
+  );
+}
+
+/** Gives a role what an application needs. On Postgres only; the caller must own the schema. */
+export async function grantAccess(database: Database, options: { schema?: string; role: string }): Promise<void> {
+  invariant(database.dialect.name === 'postgres', 'only Postgres has roles');
+  const schema = schemaOf(database, options.schema);
+  await database.exclusive((connection) => connection.script(`${grantStatements(schema, options.role).join(';\n')};`));
+}
+
+function schemaOf(database: Database, schema = SCHEMA): string {
+  checkSchemaName(schema);
+  invariant(
+    database.dialect.name === 'sqlite' || database.dialect.table('x') === `${quoteIdentifier(schema)}."x"`,
+    'migrations run in the schema that the database was opened with',
+  );
+  return schema;
+}

@@ -1,0 +1,83 @@
+// One migrating process at a time, by an advisory lock of Postgres. The lock saves the others needless work and keeps
+// them from getting in each other's way; the migrations do not depend on it. Who waits for a holder that does not get
+// on (it has crashed, and the server has not noticed) goes on without this lock, under a second one that orders those
+// who have given up on the first. A server that knows no such locks is migrated without.
+import { type Clock, sleep } from '../../base/clock.js';
+import type { DLogger } from '../../base/log.js';
+import { DatabaseAccessError, DatabaseStatementError } from '../../model/errors.js';
+import { sql } from '../../sql/sql.js';
+import type { Connection } from '../database.js';
+
+export interface MigrationLockOptions {
+  readonly logger: DLogger;
+  readonly clock: Clock;
+  readonly lockPollMs: number;
+  /** How long to wait for a holder that does not get on. */
+  readonly lockTimeoutMs: number;
+  /** Looks at the database while another process holds the lock. */
+  observe(): Promise<Observation>;
+}
+
+/** All migrations are done; or they have got on since the last look; or they have not. */
+export type Observation = 'done' | 'moving' | 'still';
+
+/** The number that all languages use for this lock, and the one for those who have given up on it. */
+const LOCK_NUMBERS = [1234567890, 1234567891];
+
+/** Runs `body` while this session holds a lock, or without one where none can be had or needed. */
+export async function withMigrationLock<T>(
+  connection: Connection,
+  options: MigrationLockOptions,
+  body: () => Promise<T>,
+): Promise<T> {
+  const held = await acquireAny(connection, options);
+  try {
+    return await body();
+  } finally {
+    if (held !== undefined) await release(connection, held);
+  }
+}
+
+async function acquireAny(connection: Connection, options: MigrationLockOptions): Promise<number | undefined> {
+  try {
+    for (const lock of LOCK_NUMBERS) {
+      const outcome = await acquire(connection, lock, options);
+      if (outcome === 'held') return lock;
+      if (outcome === 'not needed') return undefined;
+      options.logger.warn(
+        `Another process holds migration lock ${lock} and has done nothing for ${options.lockTimeoutMs} ms; ` +
+          'migrating without that lock.',
+      );
+    }
+  } catch (error) {
+    if (!(error instanceof DatabaseStatementError || error instanceof DatabaseAccessError)) throw error;
+    options.logger.warn(`The server gives no migration lock, migrating without one: ${error.message}`);
+  }
+  return undefined;
+}
+
+async function acquire(
+  connection: Connection,
+  lock: number,
+  options: MigrationLockOptions,
+): Promise<'held' | 'not needed' | 'given up'> {
+  const { clock, lockPollMs, lockTimeoutMs } = options;
+  let giveUpAt = clock.now() + lockTimeoutMs;
+  for (;;) {
+    const [row] = await connection.run(sql`SELECT pg_try_advisory_lock(${lock}) AS is_held`);
+    if (row?.['is_held'] === true) return 'held';
+    const observation = await options.observe();
+    if (observation === 'done') return 'not needed';
+    if (observation === 'moving') giveUpAt = clock.now() + lockTimeoutMs;
+    if (clock.now() >= giveUpAt) return 'given up';
+    await sleep(clock, lockPollMs);
+  }
+}
+
+async function release(connection: Connection, lock: number): Promise<void> {
+  try {
+    await connection.run(sql`SELECT pg_advisory_unlock(${lock})`);
+  } catch {
+    // The connection is gone, and with it the lock. What broke it has been reported already.
+  }
+}

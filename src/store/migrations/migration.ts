@@ -1,0 +1,23 @@
+// What a migration is, and how its failure is reported.
+import { MigrationError } from '../../model/errors.js';
+
+export interface Migration {
+  readonly number: number;
+  readonly name: string;
+  readonly sql: string;
+  readonly isOnline: boolean;
+}
+
+/** A sequence of migrations with a version of its own. */
+export interface Track {
+  /** The table whose one row holds the version. */
+  readonly versionTable: 'dbos_migrations' | 'everstep_migrations';
+  readonly migrations: readonly Migration[];
+}
+
+const SAFE_TO_REPEAT = 'Nothing is lost or half-done: run the migrations again and they go on from there.';
+
+export function migrationFailure(what: string, cause: unknown, advice = SAFE_TO_REPEAT): MigrationError {
+  const reason = (cause as Error).message.replace(/\.?$/, '.');
+  return new MigrationError(`${what} failed: ${reason} ${advice}`, { cause });
+}

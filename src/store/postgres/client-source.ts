@@ -1,0 +1,106 @@
+// Where connections come from: our own pool, the caller's pool, or a fresh connection for each operation. Every
+// connection handed out is fit for use: one that has rested for a while is tried first.
+import pg from 'pg';
+import type { Clock } from '../../base/clock.js';
+import { DBOSInitializationError } from '../../model/errors.js';
+import type { ProtocolConnection, StatementBatch } from './statement-batch.js';
+
+/** A `pg` client as we use it. */
+export interface Client {
+  readonly connection: ProtocolConnection;
+  query(text: string): Promise<unknown>;
+  query(batch: StatementBatch): unknown;
+  on(event: string, listener: (...args: never[]) => void): unknown;
+  off(event: string, listener: (...args: never[]) => void): unknown;
+}
+
+export interface ClientSource {
+  acquire(): Promise<Client>;
+  /** Gives the client back; one that has failed is closed instead of being used again. */
+  release(client: Client, isBroken: boolean): void;
+  end(): Promise<void>;
+}
+
+/** How long a pooled connection may rest before it is tried out at its next use. */
+const REST_MAX_MS = 10_000;
+
+/** The holder's statements report a broken connection; this only keeps the event from ending the process. */
+const ignoreError = (): void => {};
+
+export function pooledClients(config: pg.PoolConfig, clock: Clock, onIdleError: (error: Error) => void): ClientSource {
+  const pool = new pg.Pool(config);
+  pool.on('error', onIdleError);
+  return { ...sharedClients(pool, clock), end: () => pool.end() };
+}
+
+/** Clients of a pool that the caller owns: it is never ended by us. */
+export function sharedClients(pool: pg.Pool, clock: Clock): ClientSource {
+  const restingSince = new WeakMap<object, number>();
+
+  async function checkOut(): Promise<pg.PoolClient> {
+    const client = await pool.connect();
+    client.on('error', ignoreError);
+    return client;
+  }
+
+  function checkIn(client: pg.PoolClient, isBroken: boolean): void {
+    restingSince.set(client, clock.now());
+    client.off('error', ignoreError);
+    client.release(isBroken);
+  }
+
+  return {
+    async acquire() {
+      for (;;) {
+        const client = await checkOut();
+        const restingAt = restingSince.get(client);
+        if (restingAt === undefined || clock.now() - restingAt < REST_MAX_MS || (await answers(client))) {
+          return asClient(client);
+        }
+        checkIn(client, true);
+      }
+    },
+    release: (client, isBroken) => checkIn(client as unknown as pg.PoolClient, isBroken),
+    end: async () => {},
+  };
+}
+
+/** A new connection for each operation, for external poolers and short-lived processes. */
+export function freshClients(config: pg.ClientConfig): ClientSource {
+  const open = new Set<Promise<void>>();
+  return {
+    async acquire() {
+      const client = new pg.Client(config);
+      client.on('error', ignoreError);
+      await client.connect();
+      return asClient(client);
+    },
+    release(client) {
+      const closed: Promise<void> = (client as unknown as pg.Client).end().finally(() => open.delete(closed));
+      open.add(closed);
+    },
+    end: async () => {
+      await Promise.allSettled(open);
+    },
+  };
+}
+
+async function answers(client: pg.PoolClient): Promise<boolean> {
+  try {
+    await client.query('SELECT 1');
+    return true;
+  } catch {
+    // Whatever the reason, this connection is of no use; the caller takes another one.
+    return false;
+  }
+}
+
+function asClient(client: pg.ClientBase): Client {
+  const candidate = client as unknown as Client & { pipeline?: boolean };
+  if (typeof candidate.connection?.bind !== 'function' || candidate.pipeline === true) {
+    throw new DBOSInitializationError(
+      'The given pool cannot be used: it is built on pg-native or runs in pipeline mode. Pass an ordinary pg.Pool.',
+    );
+  }
+  return candidate;
+}

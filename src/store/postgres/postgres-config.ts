@@ -1,0 +1,85 @@
+// From a Postgres URL and options to the configuration of `pg`.
+import type pg from 'pg';
+import { withoutPasswords } from '../../base/url.js';
+import { InvalidDatabaseURLError } from '../../model/database-errors.js';
+
+export interface ConnectionOptions {
+  readonly url: string;
+  readonly poolSize?: number;
+  readonly applicationName?: string;
+  /** Ends a session that sits in an open transaction for this long; 0 leaves the server's setting. */
+  readonly idleTransactionTimeoutMs?: number;
+  /** The URL leads to a pooler in transaction mode: no session settings, no prepared names, no LISTEN. */
+  readonly isTransactionPooler?: boolean;
+}
+
+const POOL_SIZE = 20;
+const CONNECT_TIMEOUT_MS = 10_000;
+const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
+
+/**
+ * All our statements are small look-ups by an index. A plan made while a table was tiny would scan it whole, and the
+ * server keeps such a plan for a prepared statement long after the table has grown.
+ */
+const SESSION_SETTINGS = {
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_material: 'off',
+} as const;
+
+export function poolConfig(options: ConnectionOptions): pg.PoolConfig {
+  const url = parsePostgresURL(options.url);
+  const givenOptions = url.searchParams.get('options') ?? '';
+  const connectTimeoutSeconds = Number(url.searchParams.get('connect_timeout'));
+  url.searchParams.delete('options');
+  return {
+    connectionString: url.toString(),
+    max: options.poolSize ?? POOL_SIZE,
+    connectionTimeoutMillis: connectTimeoutSeconds > 0 ? connectTimeoutSeconds * 1000 : CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    application_name: options.applicationName ?? 'everstep',
+    options: options.isTransactionPooler ? givenOptions : `${sessionOptions(options)} ${givenOptions}`.trim(),
+  };
+}
+
+/** Settings as the server takes them at the start of a session; later ones win, so the URL's come last. */
+function sessionOptions(options: ConnectionOptions): string {
+  const idleTransactionTimeoutMs = options.idleTransactionTimeoutMs ?? IDLE_TRANSACTION_TIMEOUT_MS;
+  const settings = Object.entries<string | number>(SESSION_SETTINGS);
+  if (idleTransactionTimeoutMs > 0) settings.push(['idle_in_transaction_session_timeout', idleTransactionTimeoutMs]);
+  return settings.map(([name, value]) => `-c ${name}=${value}`).join(' ');
+}
+
+/** Checks the URL before anything is tried with it, so that a typing error is reported as one. */
+export function parsePostgresURL(text: string): URL {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    // The parser's own error repeats the whole text, password included; it is not kept as the cause.
+    throw new InvalidDatabaseURLError(
+      `Invalid database URL: "${withoutPasswords(text)}" cannot be parsed. ${EXPECTED_FORM}`,
+    );
+  }
+  const missing = [
+    url.username === '' && !url.searchParams.has('user') ? 'username' : '',
+    url.hostname === '' && !url.searchParams.has('host') ? 'hostname' : '',
+    url.pathname.length < 2 ? 'database name' : '',
+  ].filter((field) => field !== '');
+  if (missing.length > 0) {
+    throw new InvalidDatabaseURLError(
+      `Invalid database URL: missing required field(s): ${missing.join(', ')}. ${EXPECTED_FORM}`,
+    );
+  }
+  return url;
+}
+
+/** Names the database for people: host, port and name, never the password. */
+export function describePostgresURL(text: string): string {
+  const url = parsePostgresURL(text);
+  const host = url.hostname || url.searchParams.get('host');
+  return `${host}${url.port === '' ? '' : `:${url.port}`}${url.pathname}`;
+}
+
+const EXPECTED_FORM = 'Write it as postgresql://user:password@host:5432/database.';

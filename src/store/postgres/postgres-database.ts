@@ -1,0 +1,209 @@
+// The system database on Postgres, over `pg`. A write is one round trip and one commit, however many statements
+// it has; statements are prepared once a connection under names derived from their text.
+import { createHash } from 'node:crypto';
+import type pg from 'pg';
+import { type Clock, systemClock } from '../../base/clock.js';
+import type { DLogger } from '../../base/log.js';
+import { silentLogger } from '../../base/log.js';
+import {
+  CommitUnknownError,
+  DatabaseClosedError,
+  DatabaseStatementError,
+  DatabaseUnavailableError,
+} from '../../model/database-errors.js';
+import { postgresDialect } from '../../sql/postgres-dialect.js';
+import { type Dialect, render, type Sql } from '../../sql/sql.js';
+import type { Connection, Database, Executor, Row } from '../database.js';
+import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
+import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
+import { type Phase, translatePostgresError } from './postgres-errors.js';
+import { type PreparedStatement, StatementBatch } from './statement-batch.js';
+
+export interface PostgresOptions extends ConnectionOptions {
+  /** The schema that holds the system tables. */
+  readonly schema?: string;
+  /** A pool of the caller's own, never ended here; or `none` for a connection an operation. */
+  readonly pool?: pg.Pool | 'none';
+  readonly clock?: Clock;
+  /** Replaces the database clock; for tests that move time by hand. */
+  readonly now?: () => number;
+  readonly logger?: DLogger;
+}
+
+const STATEMENT_NAMES_MAX = 1000;
+
+export class PostgresDatabase implements Database {
+  readonly dialect: Dialect;
+  /** The database as people may see it: host, port and name. */
+  readonly where: string;
+  readonly options: PostgresOptions;
+  readonly #source: ClientSource;
+  /** A kept plan is only safe in sessions with our settings; elsewhere each statement is planned anew. */
+  readonly #hasPreparedNames: boolean;
+  readonly #names = new Map<string, string>();
+  readonly #preparedNames = new WeakMap<object, Set<string>>();
+  #inUse = 0;
+  #isClosed = false;
+  #onUnused: (() => void) | undefined;
+
+  constructor(options: PostgresOptions) {
+    this.options = options;
+    this.where = describePostgresURL(options.url);
+    this.dialect = postgresDialect({ schema: options.schema ?? 'dbos', now: options.now });
+    this.#hasPreparedNames = !options.isTransactionPooler && options.pool === undefined;
+    this.#source = clientSource(options, options.clock ?? systemClock);
+  }
+
+  async run(statement: Sql): Promise<Row[]> {
+    return (await this.#withClient((client) => this.#send(client, [statement], 'write')))[0] ?? [];
+  }
+
+  async read(statement: Sql): Promise<Row[]> {
+    return (await this.#withClient((client) => this.#send(client, [statement], 'read')))[0] ?? [];
+  }
+
+  commit(statements: readonly Sql[]): Promise<Row[][]> {
+    return this.#withClient((client) => this.#send(client, statements, 'write'));
+  }
+
+  transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T> {
+    return this.exclusive((connection) => connection.transaction(body));
+  }
+
+  exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T> {
+    return this.#withClient((client) => body(this.#connection(client)));
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    if (this.#inUse > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve));
+    await this.#source.end();
+  }
+
+  async #withClient<T>(body: (client: Client) => Promise<T>): Promise<T> {
+    if (this.#isClosed)
+      throw new DatabaseClosedError(`The connection to ${this.where} has been closed by this process.`);
+    this.#inUse += 1;
+    try {
+      const client = await this.#acquire();
+      try {
+        const result = await body(client);
+        this.#source.release(client, false);
+        return result;
+      } catch (error) {
+        this.#source.release(client, isConnectionLost(error));
+        throw error;
+      }
+    } finally {
+      this.#inUse -= 1;
+      if (this.#inUse === 0) this.#onUnused?.();
+    }
+  }
+
+  async #acquire(): Promise<Client> {
+    try {
+      return await this.#source.acquire();
+    } catch (error) {
+      throw translatePostgresError(error, 'connect', this.where);
+    }
+  }
+
+  #connection(client: Client): Connection {
+    // Inside an open transaction a lost connection means that nothing was stored; only COMMIT leaves a doubt.
+    const send = async (statement: Sql, phase: Phase): Promise<Row[]> =>
+      (await this.#send(client, [statement], phase))[0] ?? [];
+    const script = (text: string, phase: Phase): Promise<void> => this.#script(client, text, phase);
+    const inTransaction: Connection = {
+      dialect: this.dialect,
+      run: (statement) => send(statement, 'read'),
+      script: (text) => script(text, 'read'),
+      transaction: (body) => body(inTransaction),
+    };
+    return {
+      dialect: this.dialect,
+      run: (statement) => send(statement, 'write'),
+      script: (text) => script(text, 'write'),
+      transaction: async (body) => {
+        await script('BEGIN', 'read');
+        const result = await body(inTransaction).catch(async (error: unknown) => {
+          await this.#rollBack(client);
+          throw error;
+        });
+        await script('COMMIT', 'write');
+        return result;
+      },
+    };
+  }
+
+  async #rollBack(client: Client): Promise<void> {
+    try {
+      await client.query('ROLLBACK');
+    } catch {
+      // The connection is gone, and with it the transaction. The error that led here is the one to report.
+    }
+  }
+
+  async #script(client: Client, text: string, phase: Phase): Promise<void> {
+    try {
+      const result = (await client.query(text)) as { command?: string };
+      if (text === 'COMMIT' && result.command === 'ROLLBACK') {
+        throw new DatabaseStatementError(
+          'The transaction was rolled back: one of its statements had failed and the failure was caught.',
+          { sqlState: '25P02' },
+        );
+      }
+    } catch (error) {
+      throw translatePostgresError(error, phase, this.where);
+    }
+  }
+
+  async #send(client: Client, statements: readonly Sql[], phase: Phase): Promise<Row[][]> {
+    const prepared = statements.map((statement) => this.#prepare(statement));
+    try {
+      return await new Promise<Row[][]>((resolve, reject) => {
+        const batch = new StatementBatch(prepared, this.#namesKnownTo(client), (error) => {
+          if (error) reject(error);
+          else resolve(batch.results);
+        });
+        client.query(batch);
+      });
+    } catch (error) {
+      throw translatePostgresError(error, phase, this.where);
+    }
+  }
+
+  #prepare(statement: Sql): PreparedStatement {
+    const { text, values } = render(statement, this.dialect);
+    return { name: this.#hasPreparedNames ? this.#nameOf(text) : '', text, values };
+  }
+
+  #nameOf(text: string): string {
+    let name = this.#names.get(text);
+    if (name === undefined) {
+      if (this.#names.size >= STATEMENT_NAMES_MAX) this.#names.clear();
+      name = `everstep_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
+      this.#names.set(text, name);
+    }
+    return name;
+  }
+
+  #namesKnownTo(client: Client): Set<string> {
+    let names = this.#preparedNames.get(client);
+    if (!names) this.#preparedNames.set(client, (names = new Set()));
+    return names;
+  }
+}
+
+function clientSource(options: PostgresOptions, clock: Clock): ClientSource {
+  if (options.pool === 'none') return freshClients(poolConfig(options));
+  if (options.pool) return sharedClients(options.pool, clock);
+  const logger = options.logger ?? silentLogger;
+  return pooledClients(poolConfig(options), clock, (error) => {
+    logger.debug(`A resting database connection was lost: ${error.message}`);
+  });
+}
+
+function isConnectionLost(error: unknown): boolean {
+  return error instanceof CommitUnknownError || error instanceof DatabaseUnavailableError;
+}

@@ -1,0 +1,149 @@
+// LISTEN and NOTIFY. One connection of its own listens; it is opened anew when it breaks, and since notifications
+// may have been missed by then, everyone is told to look. Our own notifications are collected and sent apart
+// from the writes they speak of, because NOTIFY serialises the commits that contain it.
+import pg from 'pg';
+import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
+import { type Clock, sleep, type Timer } from '../../base/clock.js';
+import { deferred } from '../../base/deferred.js';
+import type { DLogger } from '../../base/log.js';
+import { Service } from '../../base/service.js';
+import { rows, sql } from '../../sql/sql.js';
+import { type Listener, type WakeupHandler, WakeupHandlers } from '../wakeups.js';
+import { poolConfig } from './postgres-config.js';
+import type { PostgresDatabase } from './postgres-database.js';
+import { translatePostgresError } from './postgres-errors.js';
+
+export interface PostgresListenerOptions {
+  readonly clock: Clock;
+  readonly logger: DLogger;
+  /** What to listen to and speak on; empty for neither. */
+  readonly channels: readonly string[];
+  /** How long notifications are collected before they are sent. */
+  readonly coalesceMs?: number;
+}
+
+const COALESCE_MS = 10;
+/** Postgres refuses payloads of 8000 bytes and more. */
+const PAYLOAD_MAX_BYTES = 7999;
+const RECONNECT: BackoffPolicy = { firstMs: 100, maxMs: 5_000, rate: 2, jitter: 0.5 };
+const KEEPALIVE_MS = 60_000;
+
+export class PostgresListener implements Listener {
+  readonly #database: PostgresDatabase;
+  readonly #options: PostgresListenerOptions;
+  readonly #handlers: WakeupHandlers;
+  readonly #service: Service;
+  #pending = new Map<string, readonly [channel: string, payload: string]>();
+  #flushTimer: Timer | undefined;
+  #flushing: Promise<void> = Promise.resolve();
+  #firstAttempt = deferred<void>();
+
+  constructor(database: PostgresDatabase, options: PostgresListenerOptions) {
+    this.#database = database;
+    this.#options = options;
+    this.#handlers = new WakeupHandlers((error) => options.logger.error(error));
+    this.#service = new Service(
+      (signal) => this.#listen(signal),
+      (error) => options.logger.error(error),
+    );
+  }
+
+  /** Resolves when the first attempt to listen has succeeded or failed; a failure is retried in the background. */
+  async start(): Promise<void> {
+    if (this.#database.options.isTransactionPooler || this.#options.channels.length === 0) return;
+    this.#service.start();
+    await this.#firstAttempt.promise;
+  }
+
+  /** Sends what is still to be sent, then stops listening. */
+  async stop(): Promise<void> {
+    this.#flushTimer?.cancel();
+    this.#flushTimer = undefined;
+    this.#flush();
+    await this.#flushing;
+    await this.#service.stop();
+    this.#firstAttempt = deferred<void>();
+  }
+
+  subscribe(handler: WakeupHandler): () => void {
+    return this.#handlers.subscribe(handler);
+  }
+
+  notify(channel: string, payload: string): void {
+    if (!this.#options.channels.includes(channel)) return;
+    this.#pending.set(`${channel} ${payload}`, [channel, payload]);
+    this.#flushTimer ??= this.#options.clock.after(this.#options.coalesceMs ?? COALESCE_MS, () => {
+      this.#flushTimer = undefined;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    const messages = [...this.#pending.values()].filter(
+      ([, payload]) => Buffer.byteLength(payload) <= PAYLOAD_MAX_BYTES,
+    );
+    this.#pending = new Map();
+    if (messages.length === 0) return;
+    this.#flushing = this.#flushing.then(async () => {
+      try {
+        await this.#database.run(sql`
+          SELECT pg_notify(r.channel, r.payload)
+          FROM ${rows('r', NOTIFY_COLUMNS, messages)}`);
+      } catch (error) {
+        // A lost hint costs time, not correctness: whoever waits looks by itself.
+        this.#options.logger.debug(`Notifications could not be sent: ${(error as Error).message}`);
+      }
+    });
+  }
+
+  async #listen(signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted;) {
+      try {
+        await this.#session(signal, () => {
+          failures = 0;
+        });
+      } catch (error) {
+        if (signal.aborted) break;
+        failures += 1;
+        const translated = translatePostgresError(error, 'read', this.#database.where) as Error;
+        if (failures === 1) this.#options.logger.warn(`Not listening for changes at the moment: ${translated.message}`);
+      }
+      this.#firstAttempt.resolve();
+      if (!signal.aborted) await sleep(this.#options.clock, backoffMs(RECONNECT, Math.max(failures, 1)), signal);
+    }
+    this.#firstAttempt.resolve();
+  }
+
+  /** One connection from its opening to its end. Returns when the signal aborts, throws when it breaks. */
+  async #session(signal: AbortSignal, onListening: () => void): Promise<void> {
+    const client = new pg.Client(poolConfig(this.#database.options));
+    const broken = new AbortController();
+    client.on('error', (error) => broken.abort(error));
+    client.on('end', () => broken.abort(new Error('Connection terminated')));
+    client.on('notification', ({ channel, payload }) => {
+      this.#handlers.call({ kind: 'message', channel, payload: payload ?? '' });
+    });
+    const ended = AbortSignal.any([signal, broken.signal]);
+    try {
+      await client.connect();
+      for (const channel of this.#options.channels) await client.query(`LISTEN ${client.escapeIdentifier(channel)}`);
+      onListening();
+      this.#firstAttempt.resolve();
+      this.#handlers.call({ kind: 'anything' });
+      // A connection that a firewall has dropped silently shows only when it is used.
+      while (!signal.aborted) {
+        await sleep(this.#options.clock, KEEPALIVE_MS, ended);
+        await client.query('SELECT 1');
+      }
+    } finally {
+      await client.end().catch(() => {
+        // It is broken already; there is nothing left to close.
+      });
+    }
+  }
+}
+
+const NOTIFY_COLUMNS = [
+  { name: 'channel', type: 'text' },
+  { name: 'payload', type: 'text' },
+] as const;

@@ -1,0 +1,118 @@
+// Runs several prepared statements on one connection in one round trip and one commit. The statements are
+// sent back to back with a single Sync at the end, which makes them one implicit transaction: each sees the
+// effects of those before it, and a failure undoes them all. It plugs into `pg` the way its cursors do.
+import type { Value } from '../../sql/sql.js';
+import type { Row } from '../database.js';
+
+/** A statement ready to send: `name` is empty where prepared names may not be used. */
+export interface PreparedStatement {
+  readonly name: string;
+  readonly text: string;
+  readonly values: readonly Value[];
+}
+
+/** The part of pg's protocol connection that we use. */
+export interface ProtocolConnection {
+  readonly stream: { cork?(): void; uncork?(): void };
+  parse(message: { name: string; text: string; types: readonly number[] }): void;
+  bind(message: { portal: string; statement: string; values: readonly unknown[]; binary: boolean }): void;
+  describe(message: { type: 'P' | 'S'; name: string }): void;
+  execute(message: { portal: string; rows: number }): void;
+  close(message: { type: 'P' | 'S'; name: string }): void;
+  sync(): void;
+}
+
+interface FieldDescription {
+  readonly name: string;
+  readonly dataTypeID: number;
+}
+
+type Parser = (text: string) => unknown;
+
+/** Only the types that our statements return need more than their text. */
+const PARSERS: Readonly<Record<number, Parser>> = {
+  16: (text) => text === 't',
+  20: Number,
+  21: Number,
+  23: Number,
+  26: Number,
+  700: Number,
+  701: Number,
+};
+
+export class StatementBatch {
+  readonly results: Row[][];
+  readonly #statements: readonly PreparedStatement[];
+  readonly #preparedNames: Set<string>;
+  readonly #onDone: (error: Error | undefined) => void;
+  #current = 0;
+  #fields: readonly FieldDescription[] = [];
+
+  /** `preparedNames` are the statements that this connection knows already; it is added to on success. */
+  constructor(
+    statements: readonly PreparedStatement[],
+    preparedNames: Set<string>,
+    onDone: (error: Error | undefined) => void,
+  ) {
+    this.#statements = statements;
+    this.#preparedNames = preparedNames;
+    this.#onDone = onDone;
+    this.results = statements.map(() => []);
+  }
+
+  submit(connection: ProtocolConnection): void {
+    connection.stream.cork?.();
+    const sent = new Set<string>();
+    for (const { name, text, values } of this.#statements) {
+      if (name === '' || !(this.#preparedNames.has(name) || sent.has(name))) {
+        // An earlier failure may have left the name on the server; closing an unknown name does no harm.
+        if (name !== '') connection.close({ type: 'S', name });
+        connection.parse({ name, text, types: [] });
+        sent.add(name);
+      }
+      connection.bind({ portal: '', statement: name, values: values.map(toWire), binary: false });
+      connection.describe({ type: 'P', name: '' });
+      connection.execute({ portal: '', rows: 0 });
+    }
+    connection.sync();
+    connection.stream.uncork?.();
+  }
+
+  handleRowDescription(message: { fields: readonly FieldDescription[] }): void {
+    this.#fields = message.fields;
+  }
+
+  handleDataRow(message: { fields: readonly (string | null)[] }): void {
+    const row: Record<string, unknown> = {};
+    this.#fields.forEach((field, index) => {
+      const text = message.fields[index] ?? null;
+      const parse = PARSERS[field.dataTypeID];
+      row[field.name] = text === null || parse === undefined ? text : parse(text);
+    });
+    this.results[this.#current]?.push(row);
+  }
+
+  handleCommandComplete(): void {
+    this.#current += 1;
+    this.#fields = [];
+  }
+
+  handleEmptyQuery(): void {
+    this.handleCommandComplete();
+  }
+
+  handleError(error: Error): void {
+    this.#onDone(error);
+  }
+
+  handleReadyForQuery(): void {
+    for (const { name } of this.#statements) if (name !== '') this.#preparedNames.add(name);
+    this.#onDone(undefined);
+  }
+}
+
+function toWire(value: Value): string | Buffer | null {
+  if (value === null || typeof value === 'string') return value;
+  if (value instanceof Uint8Array) return Buffer.isBuffer(value) ? value : Buffer.from(value);
+  return String(value);
+}

@@ -1,0 +1,233 @@
+// The system database in a SQLite file: one writer connection behind a mutex, one reader connection beside it.
+// The library is synchronous, so a statement of another task would land inside an open transaction if the
+// writer were shared without the mutex. In memory there is only one connection, for reads as well.
+import { type Clock, sleep, systemClock } from '../../base/clock.js';
+import { Mutex } from '../../base/mutex.js';
+import { DatabaseClosedError } from '../../model/database-errors.js';
+import { type Dialect, render, type Sql } from '../../sql/sql.js';
+import { sqliteDialect } from '../../sql/sqlite-dialect.js';
+import type { Connection, Database, Executor, Row } from '../database.js';
+import { isBusy, translateSqliteError } from './sqlite-errors.js';
+import {
+  findSqliteLibrary,
+  type SqliteHandle,
+  type SqliteLibrary,
+  type SqliteStatement,
+  toBindValue,
+} from './sqlite-handle.js';
+
+export interface SqliteOptions {
+  /** Path of the file, or `:memory:`. */
+  readonly path: string;
+  readonly clock?: Clock;
+  /** Replaces the database clock; for tests that move time by hand. */
+  readonly now?: () => number;
+  /** How long to wait for another process' write lock before giving up. */
+  readonly busyTimeoutMs?: number;
+  readonly library?: SqliteLibrary;
+}
+
+const BUSY_TIMEOUT_MS = 10_000;
+/** How long a call may block the thread for a lock; longer waits leave the event loop free. */
+const BLOCKING_TIMEOUT_MS = 20;
+const STATEMENT_CACHE_MAX = 500;
+/** Length of the log at which it is moved into the file. SQLite's own 1000 makes a busy writer do it all the time. */
+const CHECKPOINT_PAGES = 4000;
+
+/** A handle with its prepared statements. */
+class PreparedHandle {
+  readonly #statements = new Map<string, SqliteStatement>();
+
+  constructor(readonly handle: SqliteHandle) {}
+
+  run(statement: Sql, dialect: Dialect): Row[] {
+    const { text, values } = render(statement, dialect);
+    return this.#prepare(text).all(values.map(toBindValue));
+  }
+
+  /** Runs a statement without parameters or rows, such as COMMIT. */
+  execute(text: string): void {
+    this.#prepare(text).all([]);
+  }
+
+  #prepare(text: string): SqliteStatement {
+    const known = this.#statements.get(text);
+    if (known) return known;
+    if (this.#statements.size >= STATEMENT_CACHE_MAX) this.#statements.clear();
+    const statement = this.handle.prepare(text);
+    this.#statements.set(text, statement);
+    return statement;
+  }
+}
+
+export class SqliteDatabase implements Database {
+  readonly dialect: Dialect;
+  readonly #options: SqliteOptions;
+  readonly #clock: Clock;
+  readonly #mutex = new Mutex();
+  readonly #writer: PreparedHandle;
+  readonly #reader: PreparedHandle;
+  #isClosed = false;
+
+  private constructor(options: SqliteOptions, writer: SqliteHandle, reader: SqliteHandle) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.dialect = sqliteDialect({ now: options.now });
+    this.#writer = new PreparedHandle(writer);
+    this.#reader = reader === writer ? this.#writer : new PreparedHandle(reader);
+  }
+
+  /** Opens the file, creating it if it is not there. */
+  static async open(options: SqliteOptions): Promise<SqliteDatabase> {
+    const library = options.library ?? findSqliteLibrary();
+    const open = (): Promise<SqliteHandle> => whileBusy(options, () => openConfigured(library, options.path));
+    try {
+      const writer = await open();
+      const reader = options.path === ':memory:' ? writer : await open();
+      return new SqliteDatabase(options, writer, reader);
+    } catch (error) {
+      throw translateSqliteError(error, options.path);
+    }
+  }
+
+  get path(): string {
+    return this.#options.path;
+  }
+
+  run(statement: Sql): Promise<Row[]> {
+    return this.#write(() => this.#writer.run(statement, this.dialect));
+  }
+
+  async read(statement: Sql): Promise<Row[]> {
+    if (this.#reader === this.#writer) return this.run(statement);
+    this.#refuseIfClosed();
+    try {
+      return this.#reader.run(statement, this.dialect);
+    } catch (error) {
+      throw translateSqliteError(error, this.path);
+    }
+  }
+
+  commit(statements: readonly Sql[]): Promise<Row[][]> {
+    return this.#write(() => {
+      const [only] = statements;
+      if (only && statements.length === 1) return [this.#writer.run(only, this.dialect)];
+      this.#writer.execute('BEGIN IMMEDIATE');
+      try {
+        const results = statements.map((statement) => this.#writer.run(statement, this.dialect));
+        this.#writer.execute('COMMIT');
+        return results;
+      } catch (error) {
+        this.#rollBack();
+        throw error;
+      }
+    });
+  }
+
+  transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T> {
+    return this.exclusive((connection) => connection.transaction(body));
+  }
+
+  exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T> {
+    return this.#mutex.run(() => {
+      this.#refuseIfClosed();
+      return body(this.#connection());
+    });
+  }
+
+  /**
+   * A number that changes when another connection has committed to the file; undefined while a
+   * transaction is open here, when none can have.
+   */
+  dataVersion(): number | undefined {
+    if (this.#isClosed || this.#mutex.isLocked) return undefined;
+    return this.#writer.handle.prepare('PRAGMA data_version').all([])[0]?.['data_version'] as number;
+  }
+
+  async close(): Promise<void> {
+    await this.#mutex.run(() => {
+      if (this.#isClosed) return;
+      this.#isClosed = true;
+      if (this.#reader !== this.#writer) this.#reader.handle.close();
+      this.#writer.handle.close();
+    });
+  }
+
+  #connection(): Connection {
+    const attempt = <T>(body: () => T): Promise<T> => this.#attempt(body);
+    const connection: Connection = {
+      dialect: this.dialect,
+      run: (statement) => attempt(() => this.#writer.run(statement, this.dialect)),
+      script: (text) => attempt(() => this.#writer.handle.exec(text)),
+      transaction: async (body) => {
+        await attempt(() => this.#writer.execute('BEGIN IMMEDIATE'));
+        try {
+          const result = await body(connection);
+          await attempt(() => this.#writer.execute('COMMIT'));
+          return result;
+        } catch (error) {
+          this.#rollBack();
+          throw error;
+        }
+      },
+    };
+    return connection;
+  }
+
+  #write<T>(body: () => T): Promise<T> {
+    return this.#mutex.run(() => {
+      this.#refuseIfClosed();
+      return this.#attempt(body);
+    });
+  }
+
+  async #attempt<T>(body: () => T): Promise<T> {
+    try {
+      return await whileBusy({ ...this.#options, clock: this.#clock }, body);
+    } catch (error) {
+      throw translateSqliteError(error, this.path);
+    }
+  }
+
+  #rollBack(): void {
+    try {
+      this.#writer.execute('ROLLBACK');
+    } catch {
+      // SQLite has rolled back by itself after some failures (a full disk, a lost file); then nothing is open.
+    }
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#isClosed)
+      throw new DatabaseClosedError(`The SQLite file "${this.path}" has been closed by this process.`);
+  }
+}
+
+function openConfigured(library: SqliteLibrary, path: string): SqliteHandle {
+  const handle = library.open(path);
+  try {
+    handle.exec(`PRAGMA busy_timeout = ${BLOCKING_TIMEOUT_MS}`);
+    handle.exec('PRAGMA journal_mode = WAL');
+    handle.exec('PRAGMA synchronous = FULL');
+    handle.exec('PRAGMA foreign_keys = ON');
+    handle.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    return handle;
+  } catch (error) {
+    handle.close();
+    throw error;
+  }
+}
+
+/** Repeats `body` while the file is locked by someone else, without blocking the event loop. */
+async function whileBusy<T>(options: SqliteOptions, body: () => T): Promise<T> {
+  const clock = options.clock ?? systemClock;
+  const giveUpAt = clock.now() + (options.busyTimeoutMs ?? BUSY_TIMEOUT_MS);
+  for (;;) {
+    try {
+      return body();
+    } catch (error) {
+      if (!isBusy(error) || clock.now() >= giveUpAt) throw error;
+      await sleep(clock, 1 + Math.random() * 10);
+    }
+  }
+}

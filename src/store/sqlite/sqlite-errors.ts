@@ -1,0 +1,78 @@
+// SQLite's result codes as our errors. Both libraries are read: one names the code, the other numbers it.
+import {
+  DatabaseAccessError,
+  DatabaseBusyError,
+  DatabaseCorruptError,
+  DatabaseFullError,
+  DatabaseStatementError,
+  DatabaseUnavailableError,
+} from '../../model/database-errors.js';
+import { DBOSError } from '../../model/errors.js';
+
+/** Primary result codes by number, as `node:sqlite` reports them. */
+const PRIMARY_CODES: Readonly<Record<number, string>> = {
+  1: 'SQLITE_ERROR',
+  3: 'SQLITE_PERM',
+  5: 'SQLITE_BUSY',
+  6: 'SQLITE_LOCKED',
+  8: 'SQLITE_READONLY',
+  10: 'SQLITE_IOERR',
+  11: 'SQLITE_CORRUPT',
+  13: 'SQLITE_FULL',
+  14: 'SQLITE_CANTOPEN',
+  19: 'SQLITE_CONSTRAINT',
+  23: 'SQLITE_AUTH',
+  26: 'SQLITE_NOTADB',
+};
+
+/** The name of the result code, such as `SQLITE_BUSY_SNAPSHOT` or `SQLITE_FULL`; empty for other errors. */
+export function sqliteCode(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return '';
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown };
+  if (typeof errcode === 'number') return PRIMARY_CODES[errcode & 0xff] ?? 'SQLITE_ERROR';
+  return typeof code === 'string' && code.startsWith('SQLITE_') ? code : '';
+}
+
+export function isBusy(error: unknown): boolean {
+  return /^SQLITE_(BUSY|LOCKED)/.test(sqliteCode(error));
+}
+
+/** Our error for an error of the SQLite library; errors of other origin are returned as they are. */
+export function translateSqliteError(error: unknown, path: string): unknown {
+  const code = sqliteCode(error);
+  if (code === '' || error instanceof DBOSError) return error;
+  const reason = `${(error as Error).message} (${code})`;
+  const options = { cause: error };
+  if (isBusy(error)) {
+    return new DatabaseBusyError(
+      `The SQLite file "${path}" is locked by another process: ${reason}. Look for a long transaction in it.`,
+      options,
+    );
+  }
+  if (code === 'SQLITE_FULL') {
+    return new DatabaseFullError(
+      `The disk that holds "${path}" is full: ${reason}. Make room; work goes on by itself.`,
+      options,
+    );
+  }
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) {
+    return new DatabaseCorruptError(
+      `"${path}" is damaged or no SQLite database: ${reason}. Check the path, or restore the file from a backup.`,
+      options,
+    );
+  }
+  if (/^SQLITE_(CANTOPEN|IOERR)/.test(code)) {
+    return new DatabaseUnavailableError(
+      `The SQLite file "${path}" cannot be opened, read or written: ${reason}. ` +
+        'Check that its folder exists and that the disk is there.',
+      options,
+    );
+  }
+  if (/^SQLITE_(READONLY|PERM|AUTH)/.test(code)) {
+    return new DatabaseAccessError(
+      `The SQLite file "${path}" cannot be written: ${reason}. Give the process write access to the file and its folder.`,
+      options,
+    );
+  }
+  return new DatabaseStatementError(`A statement failed on "${path}": ${reason}`, options);
+}

@@ -1,0 +1,60 @@
+// Notices commits of other processes on the same file. SQLite has no notifications, but `PRAGMA data_version` tells
+// for the price of a look into shared memory whether another connection has committed.
+import { type Clock, sleep } from '../../base/clock.js';
+import type { DLogger } from '../../base/log.js';
+import { Service } from '../../base/service.js';
+import { type Listener, type WakeupHandler, WakeupHandlers } from '../wakeups.js';
+import type { SqliteDatabase } from './sqlite-database.js';
+
+export interface SqliteListenerOptions {
+  readonly clock: Clock;
+  readonly logger: DLogger;
+  readonly intervalMs?: number;
+}
+
+const INTERVAL_MS = 20;
+
+export class SqliteListener implements Listener {
+  readonly #database: SqliteDatabase;
+  readonly #options: SqliteListenerOptions;
+  readonly #handlers: WakeupHandlers;
+  readonly #service: Service;
+  #version: number | undefined;
+
+  constructor(database: SqliteDatabase, options: SqliteListenerOptions) {
+    this.#database = database;
+    this.#options = options;
+    this.#handlers = new WakeupHandlers((error) => options.logger.error(error));
+    this.#service = new Service(
+      (signal) => this.#watch(signal),
+      (error) => options.logger.error(error),
+    );
+  }
+
+  async start(): Promise<void> {
+    this.#version = this.#database.dataVersion();
+    this.#service.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#service.stop();
+  }
+
+  subscribe(handler: WakeupHandler): () => void {
+    return this.#handlers.subscribe(handler);
+  }
+
+  notify(): void {
+    // A commit is all that other processes look for.
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(this.#options.clock, this.#options.intervalMs ?? INTERVAL_MS, signal);
+      const version = this.#database.dataVersion();
+      if (version === undefined || version === this.#version) continue;
+      this.#version = version;
+      this.#handlers.call({ kind: 'anything' });
+    }
+  }
+}

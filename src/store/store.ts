@@ -1,0 +1,82 @@
+// The system database, ready for use: opened, at the right version, with its writer and its listener.
+import { type Clock, systemClock } from '../base/clock.js';
+import type { DLogger } from '../base/log.js';
+import { locateDatabase, withoutPasswords } from '../base/url.js';
+import { InvalidDatabaseURLError } from '../model/database-errors.js';
+import type { Database } from './database.js';
+import { createPostgresDatabase } from './migrations/create-database.js';
+import { migrate, verify } from './migrations/migrate.js';
+import { PostgresDatabase, type PostgresOptions } from './postgres/postgres-database.js';
+import { PostgresListener } from './postgres/postgres-listener.js';
+import { SqliteDatabase } from './sqlite/sqlite-database.js';
+import { SqliteListener } from './sqlite/sqlite-listener.js';
+import { CHANNELS, type Listener } from './wakeups.js';
+import { Writer } from './writer.js';
+
+export interface StoreOptions extends Omit<PostgresOptions, 'clock' | 'logger'> {
+  readonly logger: DLogger;
+  readonly clock?: Clock;
+  /** False only verifies that the database is at the right version. */
+  readonly runMigrations?: boolean;
+  /** False leaves out LISTEN, NOTIFY and the triggers; waiting then relies on polling. */
+  readonly useListenNotify?: boolean;
+  /** How long notifications to other processes are collected before they are sent. */
+  readonly notificationCoalesceMs?: number;
+}
+
+export class Store {
+  private constructor(
+    readonly database: Database,
+    readonly writer: Writer,
+    readonly listener: Listener,
+  ) {}
+
+  /** Opens the database behind the URL, creates or migrates it as wanted, and starts listening. */
+  static async open(options: StoreOptions): Promise<Store> {
+    const clock = options.clock ?? systemClock;
+    const { database, listener } = await openDatabase({ ...options, clock });
+    try {
+      if (options.runMigrations ?? true) await migrate(database, options);
+      else await verify(database, options);
+      await listener.start();
+    } catch (error) {
+      await database.close();
+      throw error;
+    }
+    return new Store(database, new Writer(database, { clock, logger: options.logger }), listener);
+  }
+
+  /** Writes what was submitted, stops listening, and closes the connections. */
+  async close(): Promise<void> {
+    await this.writer.close();
+    await this.listener.stop();
+    await this.database.close();
+  }
+}
+
+async function openDatabase(
+  options: StoreOptions & { readonly clock: Clock },
+): Promise<{ database: Database; listener: Listener }> {
+  const location = locateDatabase(options.url);
+  if (location?.kind === 'sqlite') {
+    const database = await SqliteDatabase.open({ ...options, path: location.path });
+    return { database, listener: new SqliteListener(database, options) };
+  }
+  if (location?.kind !== 'postgres') {
+    throw new InvalidDatabaseURLError(
+      `Invalid database URL: "${withoutPasswords(options.url)}" is neither of Postgres nor of SQLite. ` +
+        'Write postgresql://user:password@host:5432/database or sqlite:///path/app.sqlite.',
+    );
+  }
+  if ((options.runMigrations ?? true) && options.pool === undefined) {
+    await createPostgresDatabase(options.url, options);
+  }
+  const database = new PostgresDatabase(options);
+  const listener = new PostgresListener(database, {
+    clock: options.clock,
+    logger: options.logger,
+    channels: (options.useListenNotify ?? true) ? Object.values(CHANNELS) : [],
+    coalesceMs: options.notificationCoalesceMs,
+  });
+  return { database, listener };
+}

@@ -1,0 +1,48 @@
+// Wake-ups from other processes. A wake-up is a hint to look, never the data itself: it can be lost or doubled,
+// so whoever waits also looks by itself now and then.
+
+export type Wakeup =
+  /** Something was said on a channel: on Postgres a notification with its payload. */
+  | { readonly kind: 'message'; readonly channel: string; readonly payload: string }
+  /** Anything may have changed: another process has committed, or notifications may have been missed. */
+  | { readonly kind: 'anything' };
+
+export type WakeupHandler = (wakeup: Wakeup) => void;
+
+export interface Listener {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Calls the handler at each wake-up until the returned function is called. */
+  subscribe(handler: WakeupHandler): () => void;
+  /** Tells other processes. Sent soon after, many at a time; nothing is sent where commits are seen anyway. */
+  notify(channel: string, payload: string): void;
+}
+
+/** The channels of the shared schema. */
+export const CHANNELS = {
+  notifications: 'dbos_notifications_channel',
+  events: 'dbos_workflow_events_channel',
+  streams: 'dbos_streams_channel',
+} as const;
+
+/** The handlers of one listener. A handler that throws does not keep the others from being called. */
+export class WakeupHandlers {
+  readonly #handlers = new Set<WakeupHandler>();
+
+  constructor(readonly onFailure: (error: unknown) => void) {}
+
+  subscribe(handler: WakeupHandler): () => void {
+    this.#handlers.add(handler);
+    return () => this.#handlers.delete(handler);
+  }
+
+  call(wakeup: Wakeup): void {
+    for (const handler of this.#handlers) {
+      try {
+        handler(wakeup);
+      } catch (error) {
+        this.onFailure(error);
+      }
+    }
+  }
+}

@@ -1,0 +1,179 @@
+// The rows of `workflow_status`: creating them, finishing them, reading them. A statement here is guarded by the state
+// that it expects and judged by what it returns.
+import type { WorkflowRecord } from '../model/records.js';
+import { nowMs, oneOf, rows, type Sql, sql, table } from '../sql/sql.js';
+import { TableColumns, workflowColumns } from './columns.js';
+import type { Database } from './database.js';
+
+/** What a caller says of a new workflow; the database adds the times. */
+export interface NewWorkflow extends Pick<
+  WorkflowRecord,
+  | 'workflowID'
+  | 'status'
+  | 'name'
+  | 'className'
+  | 'configName'
+  | 'inputs'
+  | 'serialization'
+  | 'authenticatedUser'
+  | 'assumedRole'
+  | 'authenticatedRoles'
+  | 'executorID'
+  | 'applicationVersion'
+  | 'applicationID'
+  | 'applicationName'
+  | 'timeoutMs'
+  | 'deadlineAt'
+  | 'queueName'
+  | 'queuePartitionKey'
+  | 'deduplicationID'
+  | 'priority'
+  | 'debounceDeadlineAt'
+  | 'isDebounced'
+  | 'recoveryAttempts'
+  | 'parentWorkflowID'
+  | 'scheduleName'
+  | 'attributes'
+  | 'owner'
+> {
+  /** A fresh token; tells afterwards whether the row is the one of this call. */
+  readonly creator: string;
+  /** How long a DELAYED workflow waits from now on, by the database's clock. */
+  readonly delayMs: number | null;
+}
+
+const newWorkflowColumns = new TableColumns<NewWorkflow>([
+  ['workflowID', 'workflow_uuid', 'text'],
+  ['status', 'status', 'text'],
+  ['name', 'name', 'text'],
+  ['className', 'class_name', 'text'],
+  ['configName', 'config_name', 'text'],
+  ['inputs', 'inputs', 'text'],
+  ['serialization', 'serialization', 'text'],
+  ['authenticatedUser', 'authenticated_user', 'text'],
+  ['assumedRole', 'assumed_role', 'text'],
+  ['authenticatedRoles', 'authenticated_roles', 'text'],
+  ['executorID', 'executor_id', 'text'],
+  ['applicationVersion', 'application_version', 'text'],
+  ['applicationID', 'application_id', 'text'],
+  ['applicationName', 'application_name', 'text'],
+  ['timeoutMs', 'workflow_timeout_ms', 'bigint'],
+  ['queueName', 'queue_name', 'text'],
+  ['queuePartitionKey', 'queue_partition_key', 'text'],
+  ['deduplicationID', 'deduplication_id', 'text'],
+  ['priority', 'priority', 'int'],
+  ['debounceDeadlineAt', 'debounce_deadline_epoch_ms', 'bigint'],
+  ['isDebounced', 'is_debounced', 'bool'],
+  ['recoveryAttempts', 'recovery_attempts', 'bigint'],
+  ['parentWorkflowID', 'parent_workflow_id', 'text'],
+  ['scheduleName', 'schedule_name', 'text'],
+  ['attributes', 'attributes', 'json'],
+  ['owner', 'owner_xid', 'text'],
+  ['creator', 'creator_xid', 'text'],
+]);
+
+/** Columns that only serve to compute others. */
+const newWorkflowTimes = new TableColumns<NewWorkflow>([
+  ['deadlineAt', 'deadline_at', 'bigint'],
+  ['delayMs', 'delay_ms', 'bigint'],
+]);
+
+const insertColumns = [...newWorkflowColumns.columns, ...newWorkflowTimes.columns];
+const insertedColumns = newWorkflowColumns.pass('r');
+const selectedColumns = workflowColumns.select('w');
+const workflowTable = table('workflow_status');
+
+/** Creates the workflows that can be created and returns their IDs; an ID or deduplication ID in use is left alone. */
+export function insertWorkflows(workflows: readonly NewWorkflow[]): Sql {
+  const data = workflows.map((workflow) => [
+    ...newWorkflowColumns.toValues(workflow),
+    ...newWorkflowTimes.toValues(workflow),
+  ]);
+  return sql`
+    INSERT INTO ${workflowTable}
+      (${newWorkflowColumns.names}, created_at, updated_at, started_at_epoch_ms, workflow_deadline_epoch_ms, delay_until_epoch_ms)
+    SELECT ${insertedColumns}, ${nowMs}, ${nowMs},
+      CASE WHEN r.status = 'PENDING' THEN ${nowMs} END,
+      COALESCE(r.deadline_at, CASE WHEN r.status = 'PENDING' THEN ${nowMs} + r.workflow_timeout_ms END),
+      ${nowMs} + r.delay_ms
+    FROM ${rows('r', insertColumns, data)}
+    WHERE true
+    ON CONFLICT DO NOTHING
+    RETURNING creator_xid, workflow_deadline_epoch_ms`;
+}
+
+/**
+ * True for a PENDING row `w` that is looked up by its key. Written so that the planner cannot see it as the condition of
+ * a partial index: it would walk all pending rows there instead of using the key.
+ */
+export const isPending: Sql = sql`COALESCE(w.status, '') = 'PENDING'`;
+
+/** How a run ends. */
+export interface Outcome {
+  readonly workflowID: string;
+  /** The token under which the run owns the workflow. */
+  readonly owner: string;
+  readonly status: 'SUCCESS' | 'ERROR';
+  readonly output: string | null;
+  readonly error: string | null;
+}
+
+// The key has a name of its own: RETURNING can name the updated table neither with an alias nor without.
+const outcomeColumns = new TableColumns<Outcome>([
+  ['workflowID', 'target_id', 'text'],
+  ['owner', 'owner', 'text'],
+  ['status', 'status', 'text'],
+  ['output', 'output', 'text'],
+  ['error', 'error', 'text'],
+]);
+
+/** Records the outcomes of the workflows that are still owned and returns their IDs. */
+export function finishIfOwned(outcomes: readonly Outcome[]): Sql {
+  return sql`
+    UPDATE ${workflowTable} AS w
+    SET status = r.status, output = r.output, error = r.error, updated_at = ${nowMs}, completed_at = ${nowMs},
+      deduplication_id = NULL, owner_xid = NULL
+    FROM ${rows(
+      'r',
+      outcomeColumns.columns,
+      outcomes.map((outcome) => outcomeColumns.toValues(outcome)),
+    )}
+    WHERE w.workflow_uuid = r.target_id AND w.owner_xid = r.owner AND ${isPending}
+    RETURNING workflow_uuid`;
+}
+
+/** The workflows with these IDs that exist, in no order. */
+export async function findWorkflows(database: Database, workflowIDs: readonly string[]): Promise<WorkflowRecord[]> {
+  const found = await database.read(sql`
+    SELECT ${selectedColumns}
+    FROM ${workflowTable} AS w
+    WHERE w.workflow_uuid ${oneOf(workflowIDs)}`);
+  return found.map((row) => workflowColumns.toRecord(row));
+}
+
+export interface DeduplicationKey {
+  readonly queueName: string;
+  readonly deduplicationID: string;
+}
+
+const deduplicationColumns = new TableColumns<DeduplicationKey>([
+  ['queueName', 'queue_name', 'text'],
+  ['deduplicationID', 'deduplication_id', 'text'],
+]);
+
+/** The workflows that hold one of these deduplication IDs. */
+export async function findDeduplicationHolders(
+  database: Database,
+  keys: readonly DeduplicationKey[],
+): Promise<WorkflowRecord[]> {
+  const found = await database.read(sql`
+    SELECT ${selectedColumns}
+    FROM ${rows(
+      'k',
+      deduplicationColumns.columns,
+      keys.map((key) => deduplicationColumns.toValues(key)),
+    )}
+    JOIN ${workflowTable} AS w
+      ON w.queue_name = k.queue_name AND w.deduplication_id = k.deduplication_id`);
+  return found.map((row) => workflowColumns.toRecord(row));
+}

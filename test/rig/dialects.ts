@@ -1,0 +1,68 @@
+// `forEachDialect` runs a group of tests on SQLite and on Postgres. Each test opens databases of its own, which are
+// closed and removed when it ends.
+import { rmSync } from 'node:fs';
+import { describe, inject, onTestFinished } from 'vitest';
+import type { Database } from '../../src/store/database.js';
+import { type PostgresOptions, PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
+import { SqliteDatabase, type SqliteOptions } from '../../src/store/sqlite/sqlite-database.js';
+import { wantsDialect } from './global-setup.js';
+import { createPostgresDatabase, createSqliteFile, dropPostgresDatabase } from './templates.js';
+
+export interface TestDialect {
+  readonly name: 'sqlite' | 'postgres';
+  /** The URL of a database of this test alone: migrated, unless `isMigrated` is false. */
+  createURL(options?: { isMigrated?: boolean }): Promise<string>;
+  /** Opens the database behind a URL; it is closed when the test ends. */
+  open(url: string, options?: Partial<PostgresOptions> & Partial<SqliteOptions>): Promise<Database>;
+  /** A fresh migrated database, opened. */
+  create(options?: Partial<PostgresOptions> & Partial<SqliteOptions>): Promise<Database>;
+}
+
+export const sqlite: TestDialect = {
+  name: 'sqlite',
+  async createURL({ isMigrated = true } = {}) {
+    const path = createSqliteFile(inject('folder'), isMigrated);
+    onTestFinished(() => {
+      for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true });
+    });
+    return `sqlite:///${path}`;
+  },
+  async open(url, options = {}) {
+    const database = await SqliteDatabase.open({ ...options, path: url.replace('sqlite:///', '') });
+    onTestFinished(() => database.close());
+    return database;
+  },
+  async create(options) {
+    return sqlite.open(await sqlite.createURL(), options);
+  },
+};
+
+export const postgres: TestDialect = {
+  name: 'postgres',
+  async createURL({ isMigrated = true } = {}) {
+    const serverURL = inject('postgresURL');
+    const url = await createPostgresDatabase(serverURL, isMigrated);
+    onTestFinished(() => dropPostgresDatabase(serverURL, url));
+    return url;
+  },
+  async open(url, options = {}) {
+    const database = new PostgresDatabase({ ...options, url });
+    onTestFinished(() => database.close());
+    return database;
+  },
+  async create(options) {
+    return postgres.open(await postgres.createURL(), options);
+  },
+};
+
+/** Runs the tests that `body` defines once a dialect. `DIALECTS=sqlite` leaves Postgres out. */
+export function forEachDialect(body: (dialect: TestDialect) => void): void {
+  onlyOn('sqlite', body);
+  onlyOn('postgres', body);
+}
+
+/** Tests that make sense on one dialect only. */
+export function onlyOn(name: TestDialect['name'], body: (dialect: TestDialect) => void): void {
+  const dialect = name === 'sqlite' ? sqlite : postgres;
+  describe.skipIf(!wantsDialect(name))(name, () => body(dialect));
+}

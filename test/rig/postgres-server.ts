@@ -1,0 +1,35 @@
+// A Postgres server for tests and benchmarks, held by a supervisor process that outlives nobody.
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+export interface PostgresServer {
+  readonly url: string;
+  /** Process ID of the server, for tests that stop or kill it. */
+  readonly pid: number;
+  readonly folder: string;
+  stop(): Promise<void>;
+}
+
+/** Starts a server on a free port in a folder of its own. `settings` are server settings. */
+export async function startPostgres(settings: Record<string, string | number> = {}): Promise<PostgresServer> {
+  const script = fileURLToPath(new URL('./postgres-supervisor.mjs', import.meta.url));
+  // Detached: Ctrl-C reaches only the test run, which then closes the supervisor's input.
+  const supervisor = spawn(process.execPath, [script, JSON.stringify(settings)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    detached: true,
+  });
+  const hasExited = new Promise<void>((resolve) => supervisor.once('exit', () => resolve()));
+  const firstLine = new Promise<string>((resolve, reject) => {
+    createInterface({ input: supervisor.stdout }).once('line', resolve);
+    void hasExited.then(() => reject(new Error('the Postgres server for the tests did not start')));
+  });
+  const ready = JSON.parse(await firstLine) as { url: string; pid: number; folder: string };
+  return {
+    ...ready,
+    async stop() {
+      supervisor.stdin.end();
+      await hasExited;
+    },
+  };
+}

@@ -1,0 +1,73 @@
+// A TCP proxy in front of Postgres that can fail in the ways a network does.
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+export interface Proxy {
+  /** The given URL, through the proxy. */
+  readonly url: string;
+  /** Lets the next request through to the server, but cuts the connection instead of delivering the answer. */
+  loseNextAnswer(): void;
+  /** Cuts the connection at the next request, before the server has seen it. */
+  loseNextRequest(): void;
+  /** Cuts all connections and refuses new ones, until `restore`. */
+  cut(): void;
+  restore(): void;
+}
+
+type Fault = 'none' | 'lose-answer' | 'lose-request' | 'refuse';
+
+/** Starts a proxy in front of the server of `targetURL`; it is closed when the test ends. */
+export async function startProxy(targetURL: string): Promise<Proxy> {
+  const target = new URL(targetURL);
+  const sockets = new Set<Socket>();
+  let fault: Fault = 'none';
+
+  const server: Server = createServer((client) => {
+    if (fault === 'refuse') return client.destroy();
+    const upstream = connect(Number(target.port), target.hostname);
+    let isLosingAnswer = false;
+    const close = (): void => {
+      client.destroy();
+      upstream.destroy();
+    };
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('close', () => {
+        sockets.delete(socket);
+        close();
+      });
+      socket.on('error', close);
+    }
+    client.on('data', (chunk) => {
+      if (fault === 'lose-request') {
+        fault = 'none';
+        return close();
+      }
+      if (fault === 'lose-answer') {
+        fault = 'none';
+        isLosingAnswer = true;
+      }
+      upstream.write(chunk);
+    });
+    // The server answers a statement after it has committed it.
+    upstream.on('data', (chunk) => (isLosingAnswer ? close() : client.write(chunk)));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  const url = new URL(targetURL);
+  url.port = String((server.address() as { port: number }).port);
+  return {
+    url: url.toString(),
+    loseNextAnswer: () => (fault = 'lose-answer'),
+    loseNextRequest: () => (fault = 'lose-request'),
+    cut() {
+      fault = 'refuse';
+      for (const socket of sockets) socket.destroy();
+    },
+    restore: () => (fault = 'none'),
+  };
+}

@@ -1,0 +1,270 @@
+// What a database at the latest version has, written out: what every language shares at 123, with the foreign key of
+// operation_outputs besides, and Everstep's own tables.
+import type { Catalog } from './catalog.js';
+
+const COLUMNS = lines(`
+  application_versions.application_name text
+  application_versions.created_at bigint not null default
+  application_versions.version_id text not null
+  application_versions.version_name text not null
+  application_versions.version_timestamp bigint not null default
+  event_dispatch_kv.key text not null
+  event_dispatch_kv.service_name text not null
+  event_dispatch_kv.update_seq numeric(38,0)
+  event_dispatch_kv.update_time numeric(38,15)
+  event_dispatch_kv.value text
+  event_dispatch_kv.workflow_fn_name text not null
+  executors.application_name text
+  executors.application_version text
+  executors.executor_id text not null
+  executors.heartbeat_at bigint not null default
+  executors.host text not null
+  executors.incarnation_id text not null
+  executors.lease_until_epoch_ms bigint not null
+  executors.metadata text
+  executors.pid integer not null
+  executors.started_at bigint not null default
+  notifications.consumed boolean not null default
+  notifications.consumed_by_function_id integer
+  notifications.created_at_epoch_ms bigint not null default
+  notifications.destination_uuid text not null
+  notifications.message text not null
+  notifications.message_uuid text not null default
+  notifications.serialization text
+  notifications.topic text
+  operation_outputs.application_name text
+  operation_outputs.child_workflow_id text
+  operation_outputs.completed_at_epoch_ms bigint
+  operation_outputs.error text
+  operation_outputs.function_id integer not null
+  operation_outputs.function_name text not null default
+  operation_outputs.output text
+  operation_outputs.retention_timestamp bigint not null default
+  operation_outputs.serialization text
+  operation_outputs.started_at_epoch_ms bigint
+  operation_outputs.workflow_uuid text not null
+  queues.application_name text
+  queues.concurrency integer
+  queues.created_at bigint not null default
+  queues.name text not null
+  queues.partition_concurrency integer
+  queues.partition_queue boolean not null default
+  queues.partition_rate_limit_max integer
+  queues.partition_rate_limit_period_sec real
+  queues.partition_worker_concurrency integer
+  queues.polling_interval_sec real not null default
+  queues.priority_enabled boolean not null default
+  queues.queue_id text not null default
+  queues.rate_limit_max integer
+  queues.rate_limit_period_sec real
+  queues.updated_at bigint not null default
+  queues.worker_concurrency integer
+  streams.function_id integer not null default
+  streams.key text not null
+  streams.offset integer not null
+  streams.serialization text
+  streams.value text not null
+  streams.workflow_uuid text not null
+  workflow_events.key text not null
+  workflow_events.serialization text
+  workflow_events.value text not null
+  workflow_events.workflow_uuid text not null
+  workflow_events_history.function_id integer not null
+  workflow_events_history.key text not null
+  workflow_events_history.serialization text
+  workflow_events_history.value text not null
+  workflow_events_history.workflow_uuid text not null
+  workflow_input.inputs text
+  workflow_input.retention_timestamp bigint not null default
+  workflow_input.workflow_uuid text not null
+  workflow_output.error text
+  workflow_output.output text
+  workflow_output.retention_timestamp bigint not null default
+  workflow_output.workflow_uuid text not null
+  workflow_schedules.application_name text
+  workflow_schedules.automatic_backfill boolean not null default
+  workflow_schedules.context text not null
+  workflow_schedules.cron_timezone text
+  workflow_schedules.last_fired_at text
+  workflow_schedules.queue_name text
+  workflow_schedules.schedule text not null
+  workflow_schedules.schedule_id text not null
+  workflow_schedules.schedule_name text not null
+  workflow_schedules.status text not null default
+  workflow_schedules.workflow_class_name text
+  workflow_schedules.workflow_name text not null
+  workflow_status.application_id text
+  workflow_status.application_name text
+  workflow_status.application_version text
+  workflow_status.assumed_role text
+  workflow_status.authenticated_roles text
+  workflow_status.authenticated_user text
+  workflow_status.class_name varchar(255) default
+  workflow_status.completed_at bigint
+  workflow_status.config_name varchar(255) default
+  workflow_status.created_at bigint not null default
+  workflow_status.creator_xid text
+  workflow_status.debounce_deadline_epoch_ms bigint
+  workflow_status.deduplication_id text
+  workflow_status.delay_until_epoch_ms bigint
+  workflow_status.error text
+  workflow_status.executor_id text
+  workflow_status.forked_from text
+  workflow_status.inputs text
+  workflow_status.is_debounced boolean not null default
+  workflow_status.name text
+  workflow_status.output text
+  workflow_status.owner_xid text
+  workflow_status.parent_workflow_id text
+  workflow_status.priority integer not null default
+  workflow_status.queue_name text
+  workflow_status.queue_partition_key text
+  workflow_status.rate_limited boolean not null default
+  workflow_status.recovery_attempts bigint default
+  workflow_status.request text
+  workflow_status.schedule_name text
+  workflow_status.serialization text
+  workflow_status.started_at_epoch_ms bigint
+  workflow_status.status text
+  workflow_status.updated_at bigint not null default
+  workflow_status.was_forked_from boolean not null default
+  workflow_status.workflow_deadline_epoch_ms bigint
+  workflow_status.workflow_timeout_ms bigint
+  workflow_status.workflow_uuid text not null
+`);
+
+const PRIMARY_KEYS = lines(`
+  application_versions (version_id)
+  dbos_migrations (version)
+  event_dispatch_kv (service_name, workflow_fn_name, key)
+  everstep_migrations (version)
+  executors (incarnation_id)
+  notifications (message_uuid)
+  operation_outputs (workflow_uuid, function_id)
+  queues (queue_id)
+  streams (workflow_uuid, key, "offset")
+  workflow_events (workflow_uuid, key)
+  workflow_events_history (workflow_uuid, function_id, key)
+  workflow_input (workflow_uuid)
+  workflow_output (workflow_uuid)
+  workflow_schedules (schedule_id)
+  workflow_status (workflow_uuid)
+`);
+
+const UNIQUE_KEYS = lines(`
+  application_versions (version_name)
+  queues (name)
+  workflow_schedules (schedule_name)
+`);
+
+const FOREIGN_KEYS = lines(`
+  notifications: foreign key (destination_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
+  operation_outputs: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
+  streams: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
+  workflow_events: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
+  workflow_events_history: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
+`);
+
+export const POSTGRES_SCHEMA: Catalog = {
+  columns: [
+    ...COLUMNS,
+    'dbos_migrations.version bigint not null',
+    'everstep_migrations.version bigint not null',
+    'workflow_status.attributes jsonb',
+  ].sort(),
+  primaryKeys: PRIMARY_KEYS,
+  uniqueKeys: UNIQUE_KEYS,
+  foreignKeys: FOREIGN_KEYS,
+  indexes: lines(`
+  CREATE INDEX idx_executors_executor_id ON executors USING btree (executor_id)
+  CREATE INDEX idx_executors_lease_until ON executors USING btree (lease_until_epoch_ms)
+  CREATE INDEX idx_operation_outputs_completed_at_function_name_v2 ON operation_outputs USING btree (completed_at_epoch_ms, function_name) INCLUDE (application_name)
+  CREATE INDEX idx_operation_outputs_retention ON operation_outputs USING btree (retention_timestamp)
+  CREATE INDEX idx_workflow_input_retention ON workflow_input USING btree (retention_timestamp)
+  CREATE INDEX idx_workflow_output_retention ON workflow_output USING btree (retention_timestamp)
+  CREATE INDEX idx_workflow_status_attributes ON workflow_status USING gin (attributes) WHERE (attributes IS NOT NULL)
+  CREATE INDEX idx_workflow_status_completed_at ON workflow_status USING btree (completed_at) WHERE (completed_at IS NOT NULL)
+  CREATE INDEX idx_workflow_status_deadline ON workflow_status USING btree (workflow_deadline_epoch_ms) WHERE ((status = ANY (ARRAY['ENQUEUED'::text, 'PENDING'::text, 'DELAYED'::text])) AND (workflow_deadline_epoch_ms IS NOT NULL))
+  CREATE INDEX idx_workflow_status_delayed ON workflow_status USING btree (delay_until_epoch_ms) WHERE (status = 'DELAYED'::text)
+  CREATE INDEX idx_workflow_status_failed ON workflow_status USING btree (status, created_at) WHERE (status = ANY (ARRAY['ERROR'::text, 'CANCELLED'::text, 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'::text]))
+  CREATE INDEX idx_workflow_status_forked_from ON workflow_status USING btree (forked_from) WHERE (forked_from IS NOT NULL)
+  CREATE INDEX idx_workflow_status_in_flight_v2 ON workflow_status USING btree (queue_name, status, priority, created_at) INCLUDE (application_name) WHERE (status = ANY (ARRAY['ENQUEUED'::text, 'PENDING'::text]))
+  CREATE INDEX idx_workflow_status_parent_workflow_id ON workflow_status USING btree (parent_workflow_id) WHERE (parent_workflow_id IS NOT NULL)
+  CREATE INDEX idx_workflow_status_partition_dequeue_v3 ON workflow_status USING btree (queue_name, status, queue_partition_key, priority, created_at, workflow_uuid) INCLUDE (application_name) WHERE ((status = ANY (ARRAY['ENQUEUED'::text, 'PENDING'::text])) AND (queue_partition_key IS NOT NULL))
+  CREATE INDEX idx_workflow_status_pending ON workflow_status USING btree (created_at) WHERE (status = 'PENDING'::text)
+  CREATE INDEX idx_workflow_status_rate_limited ON workflow_status USING btree (queue_name, started_at_epoch_ms) WHERE (rate_limited = true)
+  CREATE INDEX idx_workflow_status_schedule_name ON workflow_status USING btree (schedule_name) WHERE (schedule_name IS NOT NULL)
+  CREATE INDEX idx_workflow_status_started_at ON workflow_status USING btree (started_at_epoch_ms) WHERE (started_at_epoch_ms IS NOT NULL)
+  CREATE INDEX idx_workflow_topic ON notifications USING btree (destination_uuid, topic)
+  CREATE INDEX workflow_status_created_at_index ON workflow_status USING btree (created_at)
+  CREATE UNIQUE INDEX uq_application_versions_owner_version ON application_versions USING btree (application_name, version_name) WHERE (application_name IS NOT NULL)
+  CREATE UNIQUE INDEX uq_application_versions_unclaimed_version ON application_versions USING btree (version_name) WHERE (application_name IS NULL)
+  CREATE UNIQUE INDEX uq_workflow_status_dedup_id ON workflow_status USING btree (queue_name, deduplication_id) WHERE (deduplication_id IS NOT NULL)
+`),
+  triggers: lines(`
+  CREATE TRIGGER dbos_notifications_trigger AFTER INSERT ON notifications FOR EACH ROW EXECUTE FUNCTION notifications_function()
+`),
+  functions: [
+    'enqueue_workflow(' +
+      'workflow_name text, queue_name text, ' +
+      "positional_args json[] DEFAULT ARRAY[]::json[], named_args json DEFAULT '{}'::json, " +
+      'class_name text DEFAULT NULL::text, config_name text DEFAULT NULL::text, ' +
+      'workflow_id text DEFAULT NULL::text, app_version text DEFAULT NULL::text, ' +
+      'timeout_ms bigint DEFAULT NULL::bigint, deadline_epoch_ms bigint DEFAULT NULL::bigint, ' +
+      'deduplication_id text DEFAULT NULL::text, priority integer DEFAULT NULL::integer, ' +
+      'queue_partition_key text DEFAULT NULL::text, authenticated_user text DEFAULT NULL::text, ' +
+      'authenticated_roles text DEFAULT NULL::text, delay_until_epoch_ms bigint DEFAULT NULL::bigint, ' +
+      'application_name text DEFAULT NULL::text' +
+      ') search_path=pg_catalog, pg_temp',
+    'notifications_function() search_path=pg_catalog, pg_temp',
+    'send_message(destination_id text, message json, topic text DEFAULT NULL::text, message_id text DEFAULT NULL::text) ' +
+      'search_path=pg_catalog, pg_temp',
+  ],
+};
+
+export const SQLITE_SCHEMA: Catalog = {
+  columns: [
+    ...COLUMNS,
+    'dbos_migrations.version integer not null',
+    'everstep_migrations.version integer not null',
+    'workflow_status.attributes text',
+  ].sort(),
+  primaryKeys: PRIMARY_KEYS,
+  uniqueKeys: UNIQUE_KEYS,
+  foreignKeys: FOREIGN_KEYS,
+  indexes: lines(`
+  CREATE INDEX idx_executors_executor_id ON executors (executor_id)
+  CREATE INDEX idx_executors_lease_until ON executors (lease_until_epoch_ms)
+  CREATE INDEX idx_operation_outputs_completed_at_function_name_v2 ON operation_outputs (completed_at_epoch_ms, function_name)
+  CREATE INDEX idx_operation_outputs_retention ON operation_outputs (retention_timestamp)
+  CREATE INDEX idx_workflow_input_retention ON workflow_input (retention_timestamp)
+  CREATE INDEX idx_workflow_output_retention ON workflow_output (retention_timestamp)
+  CREATE INDEX idx_workflow_status_completed_at ON workflow_status (completed_at) WHERE completed_at IS NOT NULL
+  CREATE INDEX idx_workflow_status_deadline ON workflow_status (workflow_deadline_epoch_ms) WHERE status IN ('ENQUEUED', 'PENDING', 'DELAYED') AND workflow_deadline_epoch_ms IS NOT NULL
+  CREATE INDEX idx_workflow_status_delayed ON workflow_status (delay_until_epoch_ms) WHERE status = 'DELAYED'
+  CREATE INDEX idx_workflow_status_failed ON workflow_status (status, created_at) WHERE status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')
+  CREATE INDEX idx_workflow_status_forked_from ON workflow_status (forked_from) WHERE forked_from IS NOT NULL
+  CREATE INDEX idx_workflow_status_in_flight_v2 ON workflow_status (queue_name, status, priority, created_at) WHERE status IN ('ENQUEUED', 'PENDING')
+  CREATE INDEX idx_workflow_status_parent_workflow_id ON workflow_status (parent_workflow_id) WHERE parent_workflow_id IS NOT NULL
+  CREATE INDEX idx_workflow_status_partition_dequeue_v3 ON workflow_status (queue_name, status, queue_partition_key, priority, created_at, workflow_uuid) WHERE status IN ('ENQUEUED', 'PENDING') AND queue_partition_key IS NOT NULL
+  CREATE INDEX idx_workflow_status_pending ON workflow_status (created_at) WHERE status = 'PENDING'
+  CREATE INDEX idx_workflow_status_rate_limited ON workflow_status (queue_name, started_at_epoch_ms) WHERE rate_limited = TRUE
+  CREATE INDEX idx_workflow_status_schedule_name ON workflow_status (schedule_name) WHERE schedule_name IS NOT NULL
+  CREATE INDEX idx_workflow_status_started_at ON workflow_status (started_at_epoch_ms) WHERE started_at_epoch_ms IS NOT NULL
+  CREATE INDEX idx_workflow_topic ON notifications (destination_uuid, topic)
+  CREATE INDEX workflow_status_created_at_index ON workflow_status (created_at)
+  CREATE UNIQUE INDEX uq_application_versions_owner_version ON application_versions (application_name, version_name) WHERE application_name IS NOT NULL
+  CREATE UNIQUE INDEX uq_application_versions_unclaimed_version ON application_versions (version_name) WHERE application_name IS NULL
+  CREATE UNIQUE INDEX uq_workflow_status_dedup_id ON workflow_status (queue_name, deduplication_id) WHERE deduplication_id IS NOT NULL
+`),
+  triggers: [],
+  functions: [],
+};
+
+function lines(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .sort();
+}

@@ -1,0 +1,244 @@
+// What a migrated database looks like, and that every earlier version arrives there.
+import { expect, it } from 'vitest';
+import { silentLogger } from '../../../src/base/log.js';
+import type { Database } from '../../../src/store/database.js';
+import { migrate } from '../../../src/store/migrations/migrate.js';
+import { forEachDialect, onlyOn, type TestDialect } from '../../rig/dialects.js';
+import { readCatalog, readVersionRows } from './catalog.js';
+import { buildAt, EVERSTEP_LATEST, execute, expectedSchema, interruptedVersions, LATEST, query } from './setup.js';
+
+const logger = silentLogger;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+async function setup(dialect: TestDialect): Promise<Database> {
+  return dialect.open(await dialect.createURL({ isMigrated: false }));
+}
+
+const schemaPrefix = (database: Database): string => (database.dialect.name === 'postgres' ? 'dbos.' : '');
+
+forEachDialect((dialect) => {
+  it('an empty database gets exactly the expected tables, keys and indexes', async () => {
+    const database = await setup(dialect);
+
+    const result = await migrate(database, { logger });
+
+    expect(result).toEqual({ from: 0, to: LATEST });
+    expect(await readVersionRows(database)).toEqual([[LATEST], [EVERSTEP_LATEST]]);
+    expect(await readCatalog(database)).toEqual(expectedSchema(database));
+  });
+
+  it('a second run changes nothing', async () => {
+    const database = await setup(dialect);
+    await migrate(database, { logger });
+
+    const result = await migrate(database, { logger });
+
+    expect(result).toEqual({ from: LATEST, to: LATEST });
+    expect(await readVersionRows(database)).toEqual([[LATEST], [EVERSTEP_LATEST]]);
+  });
+
+  it('a database at every earlier version reaches the latest and keeps its rows', { timeout: 120_000 }, async () => {
+    const url = dialect.name === 'postgres' ? await dialect.createURL({ isMigrated: false }) : 'sqlite:///:memory:';
+
+    for (const version of interruptedVersions(dialect.name)) {
+      const schema = dialect.name === 'postgres' ? `from_${version}` : 'dbos';
+      const database = await dialect.open(url, { schema, poolSize: 1 });
+      const prefix = dialect.name === 'postgres' ? `${schema}.` : '';
+      await buildAt(database, version, schema);
+      await execute(
+        database,
+        `INSERT INTO ${prefix}workflow_status (workflow_uuid, status, name, queue_name, deduplication_id)
+           VALUES ('w', 'ENQUEUED', 'hello', 'q', 'd');
+         INSERT INTO ${prefix}operation_outputs (workflow_uuid, function_id, function_name, output)
+           VALUES ('w', 0, 'step', '1');
+         INSERT INTO ${prefix}notifications (destination_uuid, topic, message) VALUES ('w', 't', 'm')`,
+      );
+
+      const first = await migrate(database, { schema, logger });
+      const second = await migrate(database, { schema, logger });
+
+      expect(first).toEqual({ from: version, to: LATEST });
+      expect(second).toEqual({ from: LATEST, to: LATEST });
+      expect(await readVersionRows(database, schema)).toEqual([[LATEST], [EVERSTEP_LATEST]]);
+      expect(await readCatalog(database, schema), `from ${version}`).toEqual(expectedSchema(database));
+      const [row] = await query(
+        database,
+        `SELECT s.output, s.retention_timestamp, n.message, n.message_uuid
+         FROM ${prefix}workflow_status w
+         JOIN ${prefix}operation_outputs s ON s.workflow_uuid = w.workflow_uuid
+         JOIN ${prefix}notifications n ON n.destination_uuid = w.workflow_uuid
+         WHERE w.name = 'hello'`,
+      );
+      expect(row).toMatchObject({ output: '1', message: 'm', message_uuid: expect.stringMatching(UUID) });
+      expect(Number(row?.['retention_timestamp'])).toBeGreaterThan(1_700_000_000_000);
+      await database.close();
+    }
+  });
+
+  it.each([24, 47, 70, 98])('a database that another library has left at %i gets the shared base', async (version) => {
+    const database = await setup(dialect);
+    await buildAt(database, 99);
+    const table = `${schemaPrefix(database)}dbos_migrations`;
+    await execute(
+      database,
+      `DROP INDEX ${schemaPrefix(database)}idx_workflow_status_pending; UPDATE ${table} SET version = ${version}`,
+    );
+
+    const result = await migrate(database, { logger });
+
+    expect(result).toEqual({ from: version, to: LATEST });
+    expect(await readCatalog(database)).toEqual(expectedSchema(database));
+  });
+
+  it('a database ahead of this build is accepted unchanged', async () => {
+    const database = await dialect.create();
+    await execute(database, `UPDATE ${schemaPrefix(database)}dbos_migrations SET version = 999`);
+
+    const result = await migrate(database, { logger });
+
+    expect(result).toEqual({ from: 999, to: 999 });
+    expect(await readVersionRows(database)).toEqual([[999], [EVERSTEP_LATEST]]);
+  });
+
+  it('a database of another library gets the tables that only Everstep has', async () => {
+    const database = await setup(dialect);
+    await buildAt(database, LATEST);
+    await execute(database, `DROP TABLE ${schemaPrefix(database)}event_dispatch_kv`);
+    if (dialect.name === 'postgres') {
+      // On Postgres every library creates it.
+      await execute(database, 'CREATE TABLE dbos.event_dispatch_kv (key TEXT)');
+    }
+
+    const result = await migrate(database, { logger });
+
+    expect(result).toEqual({ from: LATEST, to: LATEST });
+    expect(await readVersionRows(database)).toEqual([[LATEST], [EVERSTEP_LATEST]]);
+    const columns = (await readCatalog(database)).columns.join('\n');
+    expect(columns).toContain('executors.incarnation_id');
+    expect(columns).toContain('event_dispatch_kv.key');
+  });
+
+  it('checkpoints, messages, events and stream values are deleted with their workflow', async () => {
+    const database = await dialect.create();
+    const prefix = schemaPrefix(database);
+    await execute(
+      database,
+      `INSERT INTO ${prefix}workflow_status (workflow_uuid) VALUES ('w');
+       INSERT INTO ${prefix}operation_outputs (workflow_uuid, function_id) VALUES ('w', 0);
+       INSERT INTO ${prefix}notifications (destination_uuid, message) VALUES ('w', 'm');
+       INSERT INTO ${prefix}workflow_events (workflow_uuid, key, value) VALUES ('w', 'k', 'v');
+       INSERT INTO ${prefix}workflow_events_history (workflow_uuid, function_id, key, value) VALUES ('w', 0, 'k', 'v');
+       INSERT INTO ${prefix}streams (workflow_uuid, key, value, "offset") VALUES ('w', 'k', 'v', 0)`,
+    );
+
+    await execute(database, `DELETE FROM ${prefix}workflow_status`);
+
+    for (const table of [
+      'operation_outputs',
+      'notifications',
+      'workflow_events',
+      'workflow_events_history',
+      'streams',
+    ]) {
+      expect(await query(database, `SELECT 1 AS one FROM ${prefix}${table}`)).toEqual([]);
+    }
+  });
+});
+
+onlyOn('postgres', (dialect) => {
+  it('no trigger is left where NOTIFY is not wanted', async () => {
+    const database = await setup(dialect);
+
+    await migrate(database, { logger, useListenNotify: false });
+
+    const expected = expectedSchema(database);
+    expect(await readCatalog(database)).toEqual({
+      ...expected,
+      triggers: [],
+      functions: expected.functions.filter((line) => !line.startsWith('notifications_function')),
+    });
+  });
+
+  it('a run that wants NOTIFY goes on where one that did not was interrupted', async () => {
+    const database = await setup(dialect);
+    await buildAt(database, 19);
+    await execute(
+      database,
+      `DROP FUNCTION dbos.notifications_function() CASCADE; DROP FUNCTION dbos.workflow_events_function() CASCADE`,
+    );
+
+    await migrate(database, { logger });
+
+    const expected = expectedSchema(database);
+    expect(await readCatalog(database)).toEqual({ ...expected, triggers: [] });
+  });
+
+  it('notifications that have a primary key already do not get another one', async () => {
+    const database = await setup(dialect);
+    await buildAt(database, 9);
+    await execute(database, 'ALTER TABLE dbos.notifications ADD PRIMARY KEY (message_uuid)');
+
+    await migrate(database, { logger });
+
+    expect(await readCatalog(database)).toEqual(expectedSchema(database));
+  });
+
+  it('a message whose topic is too long for NOTIFY is stored all the same', async () => {
+    const database = await dialect.create();
+
+    await execute(
+      database,
+      `INSERT INTO dbos.workflow_status (workflow_uuid) VALUES ('w');
+       INSERT INTO dbos.notifications (destination_uuid, topic, message) VALUES ('w', repeat('x', 9000), 'm')`,
+    );
+
+    expect(await query(database, 'SELECT message FROM dbos.notifications')).toEqual([{ message: 'm' }]);
+  });
+
+  it('a database that another library left without its tables is refused', async () => {
+    const database = await setup(dialect);
+    await execute(
+      database,
+      `CREATE SCHEMA dbos; CREATE TABLE dbos.dbos_migrations (version BIGINT PRIMARY KEY);
+       INSERT INTO dbos.dbos_migrations VALUES (2)`,
+    );
+
+    const migration = migrate(database, { logger });
+
+    await expect(migration).rejects.toMatchObject({
+      code: 'MIGRATION_FAILED',
+      message: expect.stringMatching(/version 2/),
+    });
+  });
+
+  it.each(['we"ird Näme', 'x; DROP SCHEMA public', '$body$', "it's", 'a.b', '$&', 'ä'.repeat(31)])(
+    'schema %j works in tables and functions',
+    async (schema) => {
+      const url = await dialect.createURL({ isMigrated: false });
+      const database = await dialect.open(url, { schema });
+      const quoted = `"${schema.replaceAll('"', '""')}"`;
+
+      await migrate(database, { schema, logger });
+
+      expect(await readVersionRows(database, schema)).toEqual([[LATEST], [EVERSTEP_LATEST]]);
+      const { columns, triggers } = await readCatalog(database, schema);
+      expect(columns).toEqual(expectedSchema(database).columns);
+      expect(triggers).toHaveLength(1);
+      await execute(
+        database,
+        `SELECT ${quoted}.enqueue_workflow('hello', 'q', workflow_id => 'w');
+         SELECT ${quoted}.send_message('w', '"hi"')`,
+      );
+      expect(await query(database, `SELECT message FROM ${quoted}.notifications`)).toEqual([{ message: '"hi"' }]);
+      expect(await query(database, `SELECT 1 AS one FROM pg_namespace WHERE nspname = 'public'`)).toHaveLength(1);
+    },
+  );
+
+  it.each(['', 'a\0b', 'ä'.repeat(32)])('schema name %j is refused before anything is done', async (schema) => {
+    const database = await dialect.create();
+
+    const migration = migrate(database, { schema, logger });
+
+    await expect(migration).rejects.toMatchObject({ code: 'INVALID_SCHEMA_NAME' });
+  });
+});

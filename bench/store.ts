@@ -1,0 +1,160 @@
+// The group writer against one commit a checkpoint, and against a multi-row INSERT written by hand.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../src/base/clock.js';
+import { silentLogger } from '../src/base/log.js';
+import { type Sql, rows, sql, table } from '../src/sql/sql.js';
+import { stepColumns } from '../src/store/columns.js';
+import type { Database } from '../src/store/database.js';
+import { migrate } from '../src/store/migrations/migrate.js';
+import { PostgresDatabase } from '../src/store/postgres/postgres-database.js';
+import { SqliteDatabase } from '../src/store/sqlite/sqlite-database.js';
+import { insertWorkflows } from '../src/store/workflows.js';
+import { Writer } from '../src/store/writer.js';
+import { startPostgres } from '../test/rig/postgres-server.js';
+import { newWorkflow, step } from '../test/rig/records.js';
+import { type Measurement, median, perSecond, printTable, timed, times } from './report.js';
+
+const WRITERS = 100;
+const ROUNDS = 5;
+const BLOCK = 50;
+
+export async function benchStore(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'everstep-bench-'));
+  const server = await startPostgres({ shared_buffers: '512MB', max_wal_size: '4GB' });
+  try {
+    const postgres = new PostgresDatabase({ url: server.url });
+    await benchDialect(postgres, { total: 20_000, single: 1500 });
+    await postgres.close();
+    const sqlite = await SqliteDatabase.open({ path: join(folder, 'bench.sqlite') });
+    await benchDialect(sqlite, { total: 20_000, single: 1500 });
+    await sqlite.close();
+  } finally {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Size {
+  readonly total: number;
+  readonly single: number;
+}
+
+async function benchDialect(database: Database, size: Size): Promise<void> {
+  await migrate(database, { logger: silentLogger });
+  const throughput = { alone: [] as number[], group: [] as number[], hand: [] as number[] };
+  const latency = { plain: [] as number[], writer: [] as number[] };
+  for (let round = 0; round < ROUNDS; round += 1) {
+    // One commit each is slow; a tenth of the work is enough to know its rate.
+    throughput.alone.push((await commitEach(database, size.total / 10)) * 10);
+    throughput.group.push(await commitInGroups(database, size.total));
+    throughput.hand.push(await insertByHand(database, size.total));
+    await measureLatency(database, size.single / ROUNDS, latency);
+  }
+  const alone = median(throughput.alone);
+  const group = median(throughput.group);
+  const hand = median(throughput.hand);
+  const plainMs = median(latency.plain);
+  const writerMs = median(latency.writer);
+  const lines: Measurement[] = [
+    { label: 'one commit each', value: perSecond(size.total, alone) },
+    { label: 'group writer', value: perSecond(size.total, group), ratio: `${times(alone / group)} one commit each` },
+    {
+      label: 'multi-row INSERT by hand',
+      value: perSecond(size.total, hand),
+      ratio: `group writer: ${Math.round((hand / group) * 100)} % of it`,
+    },
+    { label: 'one writer, plain prepared INSERT', value: `${plainMs.toFixed(3)} ms` },
+    {
+      label: 'one writer, group writer',
+      value: `${writerMs.toFixed(3)} ms`,
+      ratio: `${((writerMs / plainMs - 1) * 100).toFixed(1)} % more`,
+    },
+  ];
+  printTable(`store on ${database.dialect.name}: ${WRITERS} writers of checkpoints, ${ROUNDS} rounds, medians`, lines);
+}
+
+/** Workflows to write checkpoints for, one a writer. */
+async function createWorkflows(database: Database, count: number) {
+  const workflows = Array.from({ length: count }, () => newWorkflow());
+  await database.run(insertWorkflows(workflows));
+  return workflows;
+}
+
+/** Each writer awaits each of its checkpoints, as a run does. */
+function inParallel(count: number, write: (writer: number, stepID: number) => Promise<unknown>): Promise<number> {
+  return timed(() =>
+    Promise.all(
+      Array.from({ length: WRITERS }, async (_, writer) => {
+        for (let stepID = 0; stepID < count / WRITERS; stepID += 1) await write(writer, stepID);
+      }),
+    ),
+  );
+}
+
+function plainInsert(steps: ReturnType<typeof step>[]): Sql {
+  return sql`
+    INSERT INTO ${table('operation_outputs')} (${stepColumns.names})
+    SELECT ${stepColumns.pass('r')}
+    FROM ${rows(
+      'r',
+      stepColumns.columns,
+      steps.map((record) => stepColumns.toValues(record)),
+    )}`;
+}
+
+/** `INSERT … VALUES ($1, …)`, as one would write it by hand for one row. */
+function plainInsertOne(record: ReturnType<typeof step>): Sql {
+  const [a, b, c, d, e, f, g, h, i, j] = stepColumns.toValues(record);
+  return sql`
+    INSERT INTO ${table('operation_outputs')} (${stepColumns.names})
+    VALUES (${a}, ${b}, ${c}, ${d}, ${e}, ${f}, ${g}, ${h}, ${i}, ${j})`;
+}
+
+async function commitEach(database: Database, count: number): Promise<number> {
+  const workflows = await createWorkflows(database, WRITERS);
+  return inParallel(count, (writer, stepID) =>
+    database.run(plainInsertOne(step(workflows[writer]!.workflowID, stepID))),
+  );
+}
+
+async function commitInGroups(database: Database, count: number): Promise<number> {
+  const workflows = await createWorkflows(database, WRITERS);
+  const writer = new Writer(database, { clock: systemClock, logger: silentLogger });
+  return inParallel(count, (index, stepID) => {
+    const workflow = workflows[index]!;
+    return writer.checkpoint({ owner: workflow.creator, step: step(workflow.workflowID, stepID) });
+  });
+}
+
+/** The same batch sizes in a loop, with neither guard nor verdicts. */
+async function insertByHand(database: Database, count: number): Promise<number> {
+  const workflows = await createWorkflows(database, WRITERS);
+  return timed(async () => {
+    for (let stepID = 0; stepID < count / WRITERS; stepID += 1) {
+      await database.run(plainInsert(workflows.map((workflow) => step(workflow.workflowID, stepID))));
+    }
+  });
+}
+
+async function measureLatency(
+  database: Database,
+  count: number,
+  latency: { plain: number[]; writer: number[] },
+): Promise<void> {
+  const [plain, grouped] = await createWorkflows(database, 2);
+  const writer = new Writer(database, { clock: systemClock, logger: silentLogger });
+  // Taken in turns, so that both meet the same moments of a busy machine, and in blocks, because a lone writer writes
+  // one checkpoint after the other.
+  for (let stepID = 0; stepID < count; stepID += BLOCK) {
+    for (let index = 0; index < BLOCK; index += 1) {
+      const statement = plainInsertOne(step(plain!.workflowID, stepID + index));
+      latency.plain.push(await timed(() => database.run(statement)));
+    }
+    for (let index = 0; index < BLOCK; index += 1) {
+      const checkpoint = { owner: grouped!.creator, step: step(grouped!.workflowID, stepID + index) };
+      latency.writer.push(await timed(() => writer.checkpoint(checkpoint)));
+    }
+  }
+}

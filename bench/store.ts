@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../src/base/clock.js';
 import { silentLogger } from '../src/base/log.js';
-import { type Sql, rows, sql, table } from '../src/sql/sql.js';
+import type { StepRecord } from '../src/model/records.js';
+import { lock, rows, type Sql, sql, table } from '../src/sql/sql.js';
 import { stepColumns } from '../src/store/columns.js';
 import type { Database } from '../src/store/database.js';
 import { migrate } from '../src/store/migrations/migrate.js';
@@ -13,7 +14,7 @@ import { SqliteDatabase } from '../src/store/sqlite/sqlite-database.js';
 import { insertWorkflows } from '../src/store/workflows.js';
 import { Writer } from '../src/store/writer.js';
 import { startPostgres } from '../test/rig/postgres-server.js';
-import { newWorkflow, step } from '../test/rig/records.js';
+import { newWorkflow, step as stepRecord } from '../test/rig/records.js';
 import { type Measurement, median, perSecond, printTable, timed, times } from './report.js';
 
 const WRITERS = 100;
@@ -43,23 +44,35 @@ interface Size {
 
 async function benchDialect(database: Database, size: Size): Promise<void> {
   await migrate(database, { logger: silentLogger });
-  const throughput = { alone: [] as number[], group: [] as number[], hand: [] as number[] };
+  const throughput = {
+    alone: [] as number[],
+    transaction: [] as number[],
+    group: [] as number[],
+    hand: [] as number[],
+  };
   const latency = { plain: [] as number[], writer: [] as number[] };
   for (let round = 0; round < ROUNDS; round += 1) {
     // One commit each is slow; a tenth of the work is enough to know its rate.
     throughput.alone.push((await commitEach(database, size.total / 10)) * 10);
+    throughput.transaction.push((await commitEachInTransaction(database, size.total / 10)) * 10);
     throughput.group.push(await commitInGroups(database, size.total));
     throughput.hand.push(await insertByHand(database, size.total));
     await measureLatency(database, size.single / ROUNDS, latency);
   }
   const alone = median(throughput.alone);
+  const transaction = median(throughput.transaction);
   const group = median(throughput.group);
   const hand = median(throughput.hand);
   const plainMs = median(latency.plain);
   const writerMs = median(latency.writer);
   const lines: Measurement[] = [
-    { label: 'one commit each', value: perSecond(size.total, alone) },
-    { label: 'group writer', value: perSecond(size.total, group), ratio: `${times(alone / group)} one commit each` },
+    { label: 'one commit each, a lone INSERT', value: perSecond(size.total, alone) },
+    { label: 'one commit each, owner checked in a transaction', value: perSecond(size.total, transaction) },
+    {
+      label: 'group writer',
+      value: perSecond(size.total, group),
+      ratio: `${times(alone / group)} and ${times(transaction / group)}`,
+    },
     {
       label: 'multi-row INSERT by hand',
       value: perSecond(size.total, hand),
@@ -73,6 +86,12 @@ async function benchDialect(database: Database, size: Size): Promise<void> {
     },
   ];
   printTable(`store on ${database.dialect.name}: ${WRITERS} writers of checkpoints, ${ROUNDS} rounds, medians`, lines);
+}
+
+/** A step's record as a run writes it: each has its own time. */
+function step(workflowID: string, stepID: number): StepRecord {
+  const now = Date.now();
+  return stepRecord(workflowID, stepID, { startedAt: now, completedAt: now });
 }
 
 /** Workflows to write checkpoints for, one a writer. */
@@ -93,7 +112,7 @@ function inParallel(count: number, write: (writer: number, stepID: number) => Pr
   );
 }
 
-function plainInsert(steps: ReturnType<typeof step>[]): Sql {
+function plainInsert(steps: StepRecord[]): Sql {
   return sql`
     INSERT INTO ${table('operation_outputs')} (${stepColumns.names})
     SELECT ${stepColumns.pass('r')}
@@ -105,7 +124,7 @@ function plainInsert(steps: ReturnType<typeof step>[]): Sql {
 }
 
 /** `INSERT … VALUES ($1, …)`, as one would write it by hand for one row. */
-function plainInsertOne(record: ReturnType<typeof step>): Sql {
+function plainInsertOne(record: StepRecord): Sql {
   const [a, b, c, d, e, f, g, h, i, j] = stepColumns.toValues(record);
   return sql`
     INSERT INTO ${table('operation_outputs')} (${stepColumns.names})
@@ -116,6 +135,22 @@ async function commitEach(database: Database, count: number): Promise<number> {
   const workflows = await createWorkflows(database, WRITERS);
   return inParallel(count, (writer, stepID) =>
     database.run(plainInsertOne(step(workflows[writer]!.workflowID, stepID))),
+  );
+}
+
+/** What a checkpoint takes without the group writer: look whether the workflow is still ours, insert, commit. */
+async function commitEachInTransaction(database: Database, count: number): Promise<number> {
+  const workflows = await createWorkflows(database, WRITERS);
+  return inParallel(count, (writer, stepID) =>
+    database.transaction(async (tx) => {
+      const { workflowID } = workflows[writer]!;
+      await tx.run(sql`
+        SELECT w.owner_xid
+        FROM ${table('workflow_status')} AS w
+        WHERE w.workflow_uuid = ${workflowID}
+        ${lock('share', 'w')}`);
+      await tx.run(plainInsertOne(step(workflowID, stepID)));
+    }),
   );
 }
 
@@ -149,8 +184,8 @@ async function measureLatency(
   // one checkpoint after the other.
   for (let stepID = 0; stepID < count; stepID += BLOCK) {
     for (let index = 0; index < BLOCK; index += 1) {
-      const statement = plainInsertOne(step(plain!.workflowID, stepID + index));
-      latency.plain.push(await timed(() => database.run(statement)));
+      const record = step(plain!.workflowID, stepID + index);
+      latency.plain.push(await timed(() => database.run(plainInsertOne(record))));
     }
     for (let index = 0; index < BLOCK; index += 1) {
       const checkpoint = { owner: grouped!.creator, step: step(grouped!.workflowID, stepID + index) };

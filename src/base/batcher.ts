@@ -22,6 +22,9 @@ export interface BatcherOptions<Item, Result> {
   readonly backlogMax: number;
 }
 
+/** Calling back through a settled promise is cheaper than queueMicrotask, which makes a resource each time. */
+const READY = Promise.resolve();
+
 export class Batcher<Item, Result> {
   readonly #options: BatcherOptions<Item, Result>;
   readonly #waitingForRoom: (() => void)[] = [];
@@ -76,7 +79,7 @@ export class Batcher<Item, Result> {
     const isAtOnce = isUrgent && this.#lastBatchSize <= 1;
     if (this.#scheduled === 'at once' || (this.#scheduled && !isAtOnce)) return;
     this.#scheduled = isAtOnce ? 'at once' : 'at turn end';
-    if (isAtOnce) queueMicrotask(this.#beginFlush);
+    if (isAtOnce) void READY.then(this.#beginFlush);
     else setImmediate(this.#beginFlush);
   }
 

@@ -62,6 +62,7 @@ function newOrder(workflowID: string): NewWorkflow {
     attributes: null,
     owner: token,
     creator: token,
+    parentOwner: null,
     delayMs: null,
   };
 }

@@ -137,9 +137,18 @@ export function idents(names: readonly string[], alias?: string): Token {
 
 /** A select list in which JSON comes as text, as it does in SQLite anyway. */
 export function selectList(columns: readonly RowColumn[], alias: string): Token {
+  return columnList(columns, `${quoteIdentifier(alias)}.`);
+}
+
+/** The same for RETURNING, which takes no alias in SQLite. */
+export function returningList(columns: readonly RowColumn[]): Token {
+  return columnList(columns, '');
+}
+
+function columnList(columns: readonly RowColumn[], prefix: string): Token {
   const items = columns.map(({ name, type }) => {
-    const qualified = `${quoteIdentifier(alias)}.${quoteIdentifier(name)}`;
-    return type === 'json' ? `CAST(${qualified} AS TEXT) AS ${quoteIdentifier(name)}` : qualified;
+    const column = prefix + quoteIdentifier(name);
+    return type === 'json' ? `CAST(${column} AS TEXT) AS ${quoteIdentifier(name)}` : column;
   });
   return literal(items.join(', '));
 }

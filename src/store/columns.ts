@@ -1,6 +1,14 @@
 // One column list a table. It drives the insert, the select list and the way between row and record.
 import type { StepRecord, WorkflowRecord } from '../model/records.js';
-import { type ColumnType, idents, type RowColumn, selectList, type Token, type Value } from '../sql/sql.js';
+import {
+  type ColumnType,
+  idents,
+  returningList,
+  type RowColumn,
+  selectList,
+  type Token,
+  type Value,
+} from '../sql/sql.js';
 import type { Row } from './database.js';
 
 interface Column<Record> extends RowColumn {
@@ -16,6 +24,11 @@ export class TableColumns<Record> {
   constructor(spec: readonly (readonly [field: keyof Record & string, name: string, type: ColumnType])[]) {
     this.columns = spec.map(([field, name, type]) => ({ field, name, type }));
     this.names = idents(this.columns.map((column) => column.name));
+  }
+
+  /** The columns as RETURNING gives them, where no alias may stand. JSON comes as text. */
+  get returning(): Token {
+    return returningList(this.columns);
   }
 
   /** The columns of a `rows` list, to be passed on into an INSERT. */

@@ -9,9 +9,15 @@ import { isPending } from './workflows.js';
 export interface Checkpoint {
   readonly owner: string;
   readonly step: StepRecord;
+  /** A workflow that must exist for the checkpoint to be written: the child that it speaks of. */
+  readonly requiredID?: string;
 }
 
-const checkpointColumns = [...stepColumns.columns, { name: 'owner_xid', type: 'text' } as const];
+const checkpointColumns = [
+  ...stepColumns.columns,
+  { name: 'owner_xid', type: 'text' },
+  { name: 'required_id', type: 'text' },
+] as const;
 const passedColumns = stepColumns.pass('r');
 const selectedColumns = stepColumns.select('o');
 const lockedAgainstTakeOver = lock('share', 'w');
@@ -23,7 +29,11 @@ const workflows = table('workflow_status');
  * against a take-over until the commit, so that no checkpoint of a former owner can slip in after one.
  */
 export function insertCheckpoints(checkpoints: readonly Checkpoint[]): Sql {
-  const data = checkpoints.map(({ owner, step }) => [...stepColumns.toValues(step), owner]);
+  const data = checkpoints.map(({ owner, step, requiredID }) => [
+    ...stepColumns.toValues(step),
+    owner,
+    requiredID ?? null,
+  ]);
   return sql`
     INSERT INTO ${steps} (${stepColumns.names})
     SELECT ${passedColumns}
@@ -33,6 +43,7 @@ export function insertCheckpoints(checkpoints: readonly Checkpoint[]): Sql {
       FROM ${workflows} AS w
       WHERE w.workflow_uuid = r.workflow_uuid AND w.owner_xid = r.owner_xid AND ${isPending}
       ${lockedAgainstTakeOver})
+      AND (r.required_id IS NULL OR EXISTS (SELECT 1 FROM ${workflows} AS c WHERE c.workflow_uuid = r.required_id))
     ON CONFLICT DO NOTHING
     RETURNING workflow_uuid, function_id`;
 }

@@ -1,7 +1,7 @@
 // The rows of `workflow_status`: creating them, finishing them, reading them. A statement here is guarded by the state
 // that it expects and judged by what it returns.
 import type { WorkflowRecord } from '../model/records.js';
-import { nowMs, oneOf, rows, type Sql, sql, table } from '../sql/sql.js';
+import { lock, nowMs, oneOf, rows, type Sql, sql, table } from '../sql/sql.js';
 import { TableColumns, workflowColumns } from './columns.js';
 import type { Database } from './database.js';
 
@@ -38,6 +38,8 @@ export interface NewWorkflow extends Pick<
 > {
   /** A fresh token; tells afterwards whether the row is the one of this call. */
   readonly creator: string;
+  /** For a child: the token under which the parent must still be owned, or the child is not created. */
+  readonly parentOwner: string | null;
   /** How long a DELAYED workflow waits from now on, by the database's clock. */
   readonly delayMs: number | null;
 }
@@ -72,12 +74,20 @@ const newWorkflowColumns = new TableColumns<NewWorkflow>([
   ['creator', 'creator_xid', 'text'],
 ]);
 
-/** Columns that only serve to compute others. */
+/** Columns that only serve to compute others and to guard. */
 const newWorkflowTimes = new TableColumns<NewWorkflow>([
   ['deadlineAt', 'deadline_at', 'bigint'],
   ['delayMs', 'delay_ms', 'bigint'],
+  ['parentOwner', 'parent_owner', 'text'],
 ]);
 
+/**
+ * True for a PENDING row `w` that is looked up by its key. Written so that the planner cannot see it as the condition of
+ * a partial index: it would walk all pending rows there instead of using the key.
+ */
+export const isPending: Sql = sql`COALESCE(w.status, '') = 'PENDING'`;
+
+const lockedAgainstTakeOver = lock('share', 'w');
 const insertColumns = [...newWorkflowColumns.columns, ...newWorkflowTimes.columns];
 const insertedColumns = newWorkflowColumns.pass('r');
 const selectedColumns = workflowColumns.select('w');
@@ -97,16 +107,14 @@ export function insertWorkflows(workflows: readonly NewWorkflow[]): Sql {
       COALESCE(r.deadline_at, CASE WHEN r.status = 'PENDING' THEN ${nowMs} + r.workflow_timeout_ms END),
       ${nowMs} + r.delay_ms
     FROM ${rows('r', insertColumns, data)}
-    WHERE true
+    WHERE r.parent_owner IS NULL OR EXISTS (
+      SELECT 1
+      FROM ${workflowTable} AS w
+      WHERE w.workflow_uuid = r.parent_workflow_id AND w.owner_xid = r.parent_owner AND ${isPending}
+      ${lockedAgainstTakeOver})
     ON CONFLICT DO NOTHING
     RETURNING creator_xid, workflow_deadline_epoch_ms`;
 }
-
-/**
- * True for a PENDING row `w` that is looked up by its key. Written so that the planner cannot see it as the condition of
- * a partial index: it would walk all pending rows there instead of using the key.
- */
-export const isPending: Sql = sql`COALESCE(w.status, '') = 'PENDING'`;
 
 /** How a run ends. */
 export interface Outcome {

@@ -13,7 +13,9 @@ export type StartVerdict =
   /** A workflow with this ID was there before. */
   | { readonly kind: 'exists'; readonly workflow: WorkflowRecord }
   /** Another workflow in the queue holds the deduplication ID. */
-  | { readonly kind: 'duplicated'; readonly holderID: string };
+  | { readonly kind: 'duplicated'; readonly holderID: string }
+  /** The parent is not its run's any more. */
+  | { readonly kind: 'orphaned' };
 
 /** What became of a checkpoint. */
 export type CheckpointVerdict =
@@ -44,21 +46,28 @@ async function explainStarts(
   database: Database,
   missing: readonly NewWorkflow[],
 ): Promise<Map<NewWorkflow, StartVerdict>> {
-  const existing = byID(await findWorkflows(database, unique(missing.map((start) => start.workflowID))));
+  const parentIDs = missing.flatMap((start) => (start.parentOwner === null ? [] : [start.parentWorkflowID ?? '']));
+  const existing = byID(
+    await findWorkflows(database, unique([...missing.map((start) => start.workflowID), ...parentIDs])),
+  );
   const keys = missing.flatMap(({ workflowID, queueName, deduplicationID }) =>
     !existing.has(workflowID) && queueName !== null && deduplicationID !== null ? [{ queueName, deduplicationID }] : [],
   );
   const holders = keys.length === 0 ? [] : await findDeduplicationHolders(database, keys);
-  return new Map(missing.map((start) => [start, explainStart(start, existing.get(start.workflowID), holders)]));
+  return new Map(missing.map((start) => [start, explainStart(start, existing, holders)]));
 }
 
 function explainStart(
   start: NewWorkflow,
-  existing: WorkflowRecord | undefined,
+  workflows: ReadonlyMap<string, WorkflowRecord>,
   holders: readonly WorkflowRecord[],
 ): StartVerdict {
+  const existing = workflows.get(start.workflowID);
   if (existing?.creator === start.creator) return { kind: 'created', deadlineAt: existing.deadlineAt };
   if (existing) return { kind: 'exists', workflow: existing };
+  if (start.parentOwner !== null && workflows.get(start.parentWorkflowID ?? '')?.owner !== start.parentOwner) {
+    return { kind: 'orphaned' };
+  }
   const holder = holders.find(
     (other) => other.queueName === start.queueName && other.deduplicationID === start.deduplicationID,
   );

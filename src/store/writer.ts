@@ -9,26 +9,12 @@ import { Batcher, type Entry } from '../base/batcher.js';
 import type { Clock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 import { DatabaseClosedError } from '../model/database-errors.js';
-import type { Sql } from '../sql/sql.js';
 import type { Database } from './database.js';
 import { classifyFailure, type RetryOptions, withRetry } from './retry.js';
-import { type Checkpoint, insertCheckpoints } from './steps.js';
-import { finishIfOwned, insertWorkflows, type NewWorkflow, type Outcome } from './workflows.js';
-import {
-  type CheckpointVerdict,
-  judgeCheckpoints,
-  judgeOutcomes,
-  judgeStarts,
-  type OutcomeVerdict,
-  type StartVerdict,
-} from './writer-verdicts.js';
-
-type Item =
-  | { readonly kind: 'start'; readonly start: NewWorkflow }
-  | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint }
-  | { readonly kind: 'outcome'; readonly outcome: Outcome };
-
-type Verdict = StartVerdict | CheckpointVerdict | OutcomeVerdict;
+import type { Checkpoint } from './steps.js';
+import type { NewWorkflow, Outcome } from './workflows.js';
+import { type ChildStart, type ChildVerdict, type Item, type Verdict, weigh, WriteGroup } from './write-group.js';
+import type { CheckpointVerdict, OutcomeVerdict, StartVerdict } from './writer-verdicts.js';
 
 export interface WriterOptions {
   readonly clock: Clock;
@@ -76,6 +62,11 @@ export class Writer {
     return this.#submit<StartVerdict>({ kind: 'start', start }, false);
   }
 
+  /** Creates a child workflow and its parent's record of it, both or neither. */
+  startChild(child: ChildStart): Promise<ChildVerdict> {
+    return this.#submit<ChildVerdict>({ kind: 'child', child });
+  }
+
   checkpoint(checkpoint: Checkpoint): Promise<CheckpointVerdict> {
     return this.#submit<CheckpointVerdict>({ kind: 'checkpoint', checkpoint });
   }
@@ -110,47 +101,13 @@ export class Writer {
     }
   }
 
-  /** Commits the entries and settles each. Every statement is guarded, so the whole may be repeated. */
+  /** Every statement is guarded, so the whole may be repeated. */
   #write(batch: readonly Entry<Item, Verdict>[]): Promise<void> {
-    const starts: NewWorkflow[] = [];
-    const checkpoints: Checkpoint[] = [];
-    const outcomes: Outcome[] = [];
-    for (const { item } of batch) {
-      if (item.kind === 'start') starts.push(item.start);
-      else if (item.kind === 'checkpoint') checkpoints.push(item.checkpoint);
-      else outcomes.push(item.outcome);
-    }
-    const statements: Sql[] = [];
-    if (starts.length > 0) statements.push(insertWorkflows(starts));
-    if (checkpoints.length > 0) statements.push(insertCheckpoints(checkpoints));
-    if (outcomes.length > 0) statements.push(finishIfOwned(outcomes));
-
-    const database = this.#database;
-    const attempt = async (): Promise<void> => {
-      const results = await database.commit(statements);
-      const verdicts = {
-        start: starts.length === 0 ? [] : await judgeStarts(database, starts, results.shift()),
-        checkpoint: checkpoints.length === 0 ? [] : await judgeCheckpoints(database, checkpoints, results.shift()),
-        outcome: outcomes.length === 0 ? [] : await judgeOutcomes(database, outcomes, results.shift()),
-      };
-      const next = { start: 0, checkpoint: 0, outcome: 0 };
-      for (const { item, resolve } of batch) resolve(verdicts[item.kind][next[item.kind]++] as Verdict);
-    };
-    return withRetry(attempt, this.#retry);
+    const group = new WriteGroup(batch);
+    return withRetry(() => group.write(this.#database), this.#retry);
   }
 }
 
 function closedError(): DatabaseClosedError {
   return new DatabaseClosedError('Everstep is shutting down in this process; the change was not recorded.');
-}
-
-function weigh(item: Item): number {
-  switch (item.kind) {
-    case 'start':
-      return item.start.inputs?.length ?? 0;
-    case 'checkpoint':
-      return (item.checkpoint.step.output?.length ?? 0) + (item.checkpoint.step.error?.length ?? 0);
-    case 'outcome':
-      return (item.outcome.output?.length ?? 0) + (item.outcome.error?.length ?? 0);
-  }
 }

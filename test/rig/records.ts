@@ -34,6 +34,7 @@ export function newWorkflow(fields: Partial<NewWorkflow> = {}): NewWorkflow {
     attributes: null,
     owner: token,
     creator: token,
+    parentOwner: null,
     delayMs: null,
     ...fields,
   };

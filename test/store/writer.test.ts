@@ -6,7 +6,8 @@ import { DatabaseClosedError } from '../../src/model/database-errors.js';
 import { type Sql, sql, table } from '../../src/sql/sql.js';
 import type { Database } from '../../src/store/database.js';
 import { loadSteps } from '../../src/store/steps.js';
-import { findWorkflows } from '../../src/store/workflows.js';
+import { findWorkflows, type NewWorkflow } from '../../src/store/workflows.js';
+import type { ChildStart } from '../../src/store/write-group.js';
 import { Writer, type WriterOptions } from '../../src/store/writer.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../rig/dialects.js';
 import { startProxy } from '../rig/proxy.js';
@@ -37,6 +38,12 @@ function countingCommits(database: Database, commits: number[]): Database {
       return typeof value === 'function' ? (value.bind(target) as unknown) : value;
     },
   });
+}
+
+function childOf(parent: NewWorkflow, fields: Partial<NewWorkflow> = {}): ChildStart {
+  const start = newWorkflow({ parentWorkflowID: parent.workflowID, parentOwner: parent.creator, ...fields });
+  const record = step(parent.workflowID, 0, { childWorkflowID: start.workflowID });
+  return { start, checkpoint: { owner: parent.creator, step: record, requiredID: start.workflowID } };
 }
 
 function takeOver(database: Database, workflowID: string): Promise<unknown> {
@@ -282,6 +289,47 @@ describe('Writer', () => {
       );
 
       expect(verdicts.sort()).toEqual(['conflict', 'recorded']);
+    });
+
+    test('a child and the record of its parent are created together', async () => {
+      const { database, writer, commits } = await setup(dialect);
+      const parent = newWorkflow();
+      await writer.start(parent);
+
+      const child = childOf(parent);
+      const verdict = await writer.startChild(child);
+
+      expect(verdict).toEqual({ start: { kind: 'created', deadlineAt: null }, checkpoint: 'recorded' });
+      expect(commits).toEqual([1, 2]);
+      expect(await findWorkflows(database, [child.start.workflowID])).toHaveLength(1);
+      expect(await loadSteps(database, [parent.workflowID])).toEqual([child.checkpoint.step]);
+    });
+
+    test('a parent that was lost can start no child', async () => {
+      const { database, writer } = await setup(dialect);
+      const [parent, other] = [newWorkflow(), newWorkflow()];
+      await Promise.all([writer.start(parent), writer.start(other)]);
+      await takeOver(database, parent.workflowID);
+
+      const children = [childOf(parent), childOf(other)];
+      const verdicts = await Promise.all(children.map((child) => writer.startChild(child)));
+
+      expect(verdicts[0]).toEqual({ start: { kind: 'orphaned' }, checkpoint: 'lost' });
+      expect(verdicts[1]).toMatchObject({ checkpoint: 'recorded' });
+      expect(await findWorkflows(database, [children[0]!.start.workflowID])).toEqual([]);
+    });
+
+    test('a child whose deduplication ID is held leaves no record with the parent', async () => {
+      const { database, writer } = await setup(dialect);
+      const parent = newWorkflow();
+      const queued = { status: 'ENQUEUED', queueName: 'q', deduplicationID: 'd', owner: null } as const;
+      const holder = newWorkflow(queued);
+      await Promise.all([writer.start(parent), writer.start(holder)]);
+
+      const verdict = await writer.startChild(childOf(parent, queued));
+
+      expect(verdict.start).toEqual({ kind: 'duplicated', holderID: holder.workflowID });
+      expect(await loadSteps(database, [parent.workflowID])).toEqual([]);
     });
 
     test('one bad item does not fail its neighbours', async () => {

@@ -1,0 +1,67 @@
+// The engines that are or were running, one row a launch. A row stays until the work of its engine has been taken over.
+import { nowMs, sql, table } from '../sql/sql.js';
+import { TableColumns } from './columns.js';
+import type { Database } from './database.js';
+
+/** One launch of an engine. */
+export interface Incarnation {
+  readonly incarnationID: string;
+  readonly executorID: string;
+  readonly applicationName: string;
+  readonly applicationVersion: string;
+  readonly host: string;
+  readonly pid: number;
+  /** Tells a process from a later one with the same number, where the system offers such a thing. */
+  readonly metadata: string | null;
+}
+
+/** Another engine, as seen by the database's clock. */
+export interface Peer extends Incarnation {
+  readonly isLeaseOver: boolean;
+}
+
+const executors = table('executors');
+
+const columns = new TableColumns<Incarnation>([
+  ['incarnationID', 'incarnation_id', 'text'],
+  ['executorID', 'executor_id', 'text'],
+  ['applicationName', 'application_name', 'text'],
+  ['applicationVersion', 'application_version', 'text'],
+  ['host', 'host', 'text'],
+  ['pid', 'pid', 'int'],
+  ['metadata', 'metadata', 'text'],
+]);
+const selected = columns.select('e');
+
+export async function enterIncarnation(database: Database, incarnation: Incarnation, leaseMs: number): Promise<void> {
+  const [id, executorID, applicationName, version, host, pid, metadata] = columns.toValues(incarnation);
+  await database.run(sql`
+    INSERT INTO ${executors} (${columns.names}, started_at, heartbeat_at, lease_until_epoch_ms)
+    VALUES (${id}, ${executorID}, ${applicationName}, ${version}, ${host}, ${pid}, ${metadata},
+      ${nowMs}, ${nowMs}, ${nowMs} + ${leaseMs})
+    ON CONFLICT DO NOTHING`);
+}
+
+/** Prolongs the lease. False when the row is gone: others have taken this engine for dead. */
+export async function prolongLease(database: Database, incarnationID: string, leaseMs: number): Promise<boolean> {
+  const prolonged = await database.run(sql`
+    UPDATE ${executors}
+    SET heartbeat_at = ${nowMs}, lease_until_epoch_ms = ${nowMs} + ${leaseMs}
+    WHERE incarnation_id = ${incarnationID}
+    RETURNING incarnation_id`);
+  return prolonged.length > 0;
+}
+
+/** All engines but this one. */
+export async function listPeers(database: Database, incarnationID: string): Promise<Peer[]> {
+  const found = await database.read(sql`
+    SELECT ${selected}, CASE WHEN e.lease_until_epoch_ms < ${nowMs} THEN 1 ELSE 0 END AS is_over
+    FROM ${executors} AS e
+    WHERE e.incarnation_id <> ${incarnationID}
+    ORDER BY e.incarnation_id`);
+  return found.map((row) => ({ ...columns.toRecord(row), isLeaseOver: row['is_over'] === 1 }));
+}
+
+export async function removeIncarnation(database: Database, incarnationID: string): Promise<void> {
+  await database.run(sql`DELETE FROM ${executors} WHERE incarnation_id = ${incarnationID}`);
+}

@@ -1,0 +1,173 @@
+// State changes of existing workflows that come from outside their run: cancel, resume, recover, give up. Each is one
+// guarded statement that returns what it has changed.
+import { DBOSNonExistentWorkflowError } from '../model/errors.js';
+import { nowMs, oneOf, type Sql, sql, table } from '../sql/sql.js';
+import type { Database, Row } from './database.js';
+
+/** The queue of workflows that go on after a recovery, a resume or a fork without a queue of their own. */
+export const INTERNAL_QUEUE = '_dbos_internal_queue';
+
+const workflows = table('workflow_status');
+
+/** A workflow whose state has changed. */
+export interface Changed {
+  readonly workflowID: string;
+  readonly queueName: string | null;
+}
+
+function toChanged(row: Row): Changed {
+  return { workflowID: row['workflow_uuid'] as string, queueName: (row['queue_name'] as string | null) ?? null };
+}
+
+/** Cancels those that have not ended, with all their descendants if wanted. Returns the IDs that were cancelled. */
+export async function cancelWorkflows(
+  database: Database,
+  workflowIDs: readonly string[],
+  { children = false } = {},
+): Promise<string[]> {
+  const cancelled = await database.run(children ? cancelTrees(workflowIDs) : cancelEach(workflowIDs));
+  return cancelled.map((row) => row['workflow_uuid'] as string);
+}
+
+const cancellation = sql`
+  status = 'CANCELLED', queue_name = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL, owner_xid = NULL,
+  updated_at = ${nowMs}, completed_at = ${nowMs}`;
+
+function cancelEach(workflowIDs: readonly string[]): Sql {
+  return sql`
+    UPDATE ${workflows}
+    SET ${cancellation}
+    WHERE workflow_uuid ${oneOf(workflowIDs)} AND status NOT IN ('SUCCESS', 'ERROR', 'CANCELLED')
+    RETURNING workflow_uuid`;
+}
+
+// Rides idx_workflow_status_parent_workflow_id from level to level.
+function cancelTrees(workflowIDs: readonly string[]): Sql {
+  return sql`
+    WITH RECURSIVE tree(id) AS (
+      SELECT w.workflow_uuid FROM ${workflows} AS w WHERE w.workflow_uuid ${oneOf(workflowIDs)}
+      UNION
+      SELECT c.workflow_uuid FROM tree JOIN ${workflows} AS c ON c.parent_workflow_id = tree.id
+    )
+    UPDATE ${workflows}
+    SET ${cancellation}
+    WHERE workflow_uuid IN (SELECT id FROM tree) AND status NOT IN ('SUCCESS', 'ERROR', 'CANCELLED')
+    RETURNING workflow_uuid`;
+}
+
+/** Cancels active workflows whose deadline has passed, at most `limit` of them, the most overdue first. */
+export async function cancelOverdue(database: Database, limit: number): Promise<string[]> {
+  // Rides idx_workflow_status_deadline.
+  const cancelled = await database.run(sql`
+    WITH picked AS MATERIALIZED (
+      SELECT w.workflow_uuid AS id
+      FROM ${workflows} AS w
+      WHERE w.status IN ('ENQUEUED', 'PENDING', 'DELAYED') AND w.workflow_deadline_epoch_ms IS NOT NULL
+        AND w.workflow_deadline_epoch_ms <= ${nowMs}
+      ORDER BY w.workflow_deadline_epoch_ms
+      LIMIT ${limit}
+    )
+    UPDATE ${workflows}
+    SET ${cancellation}
+    FROM picked
+    WHERE workflow_uuid = picked.id AND status IN ('ENQUEUED', 'PENDING', 'DELAYED')
+    RETURNING workflow_uuid`);
+  return cancelled.map((row) => row['workflow_uuid'] as string);
+}
+
+/** How long until the next deadline of an active workflow by the database's clock; undefined when there is none. */
+export async function msToNextDeadline(database: Database): Promise<number | undefined> {
+  const [row] = await database.read(sql`
+    SELECT w.workflow_deadline_epoch_ms - ${nowMs} AS remaining
+    FROM ${workflows} AS w
+    WHERE w.status IN ('ENQUEUED', 'PENDING', 'DELAYED') AND w.workflow_deadline_epoch_ms IS NOT NULL
+    ORDER BY w.workflow_deadline_epoch_ms
+    LIMIT 1`);
+  return row?.['remaining'] as number | undefined;
+}
+
+/** Puts workflows that have not ended back into a queue, with a fresh start. All must exist, or none is resumed. */
+export async function resumeWorkflows(
+  database: Database,
+  workflowIDs: readonly string[],
+  queueName: string = INTERNAL_QUEUE,
+): Promise<Changed[]> {
+  return database.transaction(async (tx) => {
+    const found = await tx.run(sql`
+      SELECT w.workflow_uuid FROM ${workflows} AS w WHERE w.workflow_uuid ${oneOf(workflowIDs)}`);
+    const existing = new Set(found.map((row) => row['workflow_uuid']));
+    const missing = workflowIDs.find((workflowID) => !existing.has(workflowID));
+    if (missing !== undefined) throw new DBOSNonExistentWorkflowError(`Workflow ${missing} does not exist`);
+    const resumed = await tx.run(sql`
+      UPDATE ${workflows}
+      SET status = 'ENQUEUED', queue_name = ${queueName}, recovery_attempts = 0, workflow_deadline_epoch_ms = NULL,
+        deduplication_id = NULL, started_at_epoch_ms = NULL, completed_at = NULL, owner_xid = NULL, delay_until_epoch_ms = NULL,
+        updated_at = ${nowMs}
+      WHERE workflow_uuid ${oneOf(workflowIDs)} AND status NOT IN ('SUCCESS', 'ERROR')
+      RETURNING workflow_uuid, queue_name`);
+    return resumed.map(toChanged);
+  });
+}
+
+const requeued = sql`
+  status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL, updated_at = ${nowMs},
+  queue_name = COALESCE(queue_name, ${INTERNAL_QUEUE})`;
+
+/** Puts the running workflows of an engine that is gone back into their queues. */
+export async function recoverIncarnation(database: Database, ownerPrefix: string): Promise<Changed[]> {
+  // The owner token begins with the engine's own; the range holds exactly those. Rides idx_workflow_status_pending.
+  const recovered = await database.run(sql`
+    UPDATE ${workflows}
+    SET ${requeued}
+    WHERE status = 'PENDING' AND owner_xid >= ${`${ownerPrefix}.`} AND owner_xid < ${`${ownerPrefix}/`}
+    RETURNING workflow_uuid, queue_name`);
+  return recovered.map(toChanged);
+}
+
+/** Puts the running workflows of an executor ID and version back, except those that `keptPrefix` owns. */
+export async function recoverExecutor(
+  database: Database,
+  executor: { readonly executorID: string; readonly applicationVersion: string; readonly keptPrefix: string },
+): Promise<Changed[]> {
+  const recovered = await database.run(sql`
+    UPDATE ${workflows}
+    SET ${requeued}
+    WHERE status = 'PENDING' AND executor_id = ${executor.executorID}
+      AND application_version = ${executor.applicationVersion}
+      AND (owner_xid IS NULL OR owner_xid < ${`${executor.keptPrefix}.`} OR owner_xid >= ${`${executor.keptPrefix}/`})
+    RETURNING workflow_uuid, queue_name`);
+  return recovered.map(toChanged);
+}
+
+/** A workflow and the token under which a run here owns it. */
+export interface Owned {
+  readonly workflowID: string;
+  readonly owner: string;
+}
+
+/** Gives workflows that are owned here back to their queues: they will not be finished here. No attempt is counted. */
+export async function handBack(database: Database, owned: readonly Owned[]): Promise<Changed[]> {
+  const given = await database.run(sql`
+    UPDATE ${workflows}
+    SET ${requeued}, recovery_attempts = CASE WHEN recovery_attempts > 0 THEN recovery_attempts - 1 ELSE 0 END
+    WHERE ${isOwned(owned)}
+    RETURNING workflow_uuid, queue_name`);
+  return given.map(toChanged);
+}
+
+/** Moves workflows that have been tried too often to the dead letters. */
+export async function giveUpIfOwned(database: Database, owned: readonly Owned[]): Promise<string[]> {
+  const dead = await database.run(sql`
+    UPDATE ${workflows}
+    SET status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED', queue_name = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL,
+      owner_xid = NULL, updated_at = ${nowMs}, completed_at = ${nowMs}
+    WHERE ${isOwned(owned)}
+    RETURNING workflow_uuid`);
+  return dead.map((row) => row['workflow_uuid'] as string);
+}
+
+function isOwned(owned: readonly Owned[]): Sql {
+  const workflowIDs = owned.map(({ workflowID }) => workflowID);
+  const owners = [...new Set(owned.map(({ owner }) => owner))];
+  return sql`workflow_uuid ${oneOf(workflowIDs)} AND owner_xid ${oneOf(owners)} AND COALESCE(status, '') = 'PENDING'`;
+}

@@ -1,6 +1,22 @@
 // The public names of the package.
 export * as Error from './model/errors.js';
-export { PortableWorkflowError } from './model/errors.js';
+export { DBOSStepNondeterminismError, DBOSWorkflowConflictError, PortableWorkflowError } from './model/errors.js';
 export { StatusString, type WorkflowStatusString } from './model/status.js';
+export { createDBOS, DBOS, type DBOSInstance } from './facade/dbos.js';
+export { ConfiguredInstance } from './facade/configured-instance.js';
+export type {
+  DBOSContextOptions,
+  DBOSLifecycleCallback,
+  DBOSMethodMiddlewareInstaller,
+  ShutdownOptions,
+} from './facade/types.js';
+export type { DBOSConfig, OtelAttributeFormat } from './engine/config.js';
+export type { GetResultOptions, PollingOptions, WorkflowHandle } from './engine/handles.js';
+export type { FunctionName, InputSchema, WorkflowConfig } from './engine/registry.js';
+export type { EnqueueOptions, StartWorkflowParams, WorkflowIDReusePolicy } from './engine/start.js';
+export type { StepInfo, WorkflowStatus } from './engine/status.js';
+export type { StepConfig } from './engine/step.js';
+export type { StepStatus } from './engine/ambient.js';
+export type { WaitOptions, WaitResult } from './engine/wait.js';
 export type { DBOSSerializer, SerializationRecipe } from './codec/serializer.js';
 export type { ContextualMetadata, DLogger, StackTrace } from './base/log.js';

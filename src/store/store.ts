@@ -20,6 +20,8 @@ export interface StoreOptions extends Omit<PostgresOptions, 'clock' | 'logger'> 
   readonly runMigrations?: boolean;
   /** False leaves out LISTEN, NOTIFY and the triggers; waiting then relies on polling. */
   readonly useListenNotify?: boolean;
+  /** A session lock to hold on the listening connection. */
+  readonly sessionLock?: string;
   /** How long notifications to other processes are collected before they are sent. */
   readonly notificationCoalesceMs?: number;
 }
@@ -76,6 +78,7 @@ async function openDatabase(
     clock: options.clock,
     logger: options.logger,
     channels: (options.useListenNotify ?? true) ? Object.values(CHANNELS) : [],
+    sessionLock: options.sessionLock,
     coalesceMs: options.notificationCoalesceMs,
   });
   return { database, listener };

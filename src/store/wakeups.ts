@@ -18,8 +18,18 @@ export interface Listener {
   notify(channel: string, payload: string): void;
 }
 
-/** The channels of the shared schema. */
+/** The channels of the shared schema, and those that only Everstep uses. */
 export const CHANNELS = {
+  /** Somebody waits for the outcome of this workflow and runs elsewhere. */
+  interest: 'everstep_interest',
+  /** This workflow has ended; said only of those that somebody waits for. */
+  outcomes: 'everstep_outcomes',
+  /** This workflow was cancelled, or its owner has changed. */
+  changes: 'everstep_changes',
+  /** An engine was launched. */
+  executors: 'everstep_executors',
+  /** There is work in this queue. */
+  queues: 'everstep_queues',
   notifications: 'dbos_notifications_channel',
   events: 'dbos_workflow_events_channel',
   streams: 'dbos_streams_channel',

@@ -185,3 +185,46 @@ export async function findDeduplicationHolders(
       ON w.queue_name = k.queue_name AND w.deduplication_id = k.deduplication_id`);
   return found.map((row) => workflowColumns.toRecord(row));
 }
+
+/** How a workflow has ended. */
+export type FinishedWorkflow = Pick<WorkflowRecord, 'workflowID' | 'status' | 'output' | 'error' | 'serialization'>;
+
+const finishedColumns = new TableColumns<FinishedWorkflow>([
+  ['workflowID', 'workflow_uuid', 'text'],
+  ['status', 'status', 'text'],
+  ['output', 'output', 'text'],
+  ['error', 'error', 'text'],
+  ['serialization', 'serialization', 'text'],
+]);
+
+/** Those of the workflows that have ended. An outcome that another library stored apart is found as well. */
+export async function findFinished(database: Database, workflowIDs: readonly string[]): Promise<FinishedWorkflow[]> {
+  const found = await database.read(sql`
+    SELECT w.workflow_uuid, w.status, COALESCE(w.output, o.output) AS output, COALESCE(w.error, o.error) AS error,
+      w.serialization
+    FROM ${workflowTable} AS w
+    LEFT JOIN ${table('workflow_output')} AS o ON o.workflow_uuid = w.workflow_uuid
+    WHERE w.workflow_uuid ${oneOf(workflowIDs)} AND w.status NOT IN ('PENDING', 'ENQUEUED', 'DELAYED')`);
+  return found.map((row) => finishedColumns.toRecord(row));
+}
+
+/** Those of the workflows that are no longer owned by the token given with each. */
+export async function findLost(
+  database: Database,
+  owned: readonly { readonly workflowID: string; readonly owner: string }[],
+): Promise<string[]> {
+  const data = owned.map(({ workflowID, owner }) => [workflowID, owner]);
+  const lost = await database.read(sql`
+    SELECT r.id
+    FROM ${rows('r', OWNED_COLUMNS, data)}
+    WHERE NOT EXISTS (
+      SELECT 1
+      FROM ${workflowTable} AS w
+      WHERE w.workflow_uuid = r.id AND w.owner_xid = r.owner AND ${isPending})`);
+  return lost.map((row) => row['id'] as string);
+}
+
+const OWNED_COLUMNS = [
+  { name: 'id', type: 'text' },
+  { name: 'owner', type: 'text' },
+] as const;

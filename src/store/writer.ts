@@ -75,6 +75,11 @@ export class Writer {
     return this.#submit<OutcomeVerdict>({ kind: 'outcome', outcome });
   }
 
+  /** Resolves when all that was submitted is written. */
+  idle(): Promise<void> {
+    return this.#batcher.idle();
+  }
+
   /** Writes what was accepted and refuses anything further. While the database is away it waits for it. */
   close(): Promise<void> {
     return this.#batcher.close(closedError());

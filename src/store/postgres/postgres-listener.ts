@@ -18,6 +18,8 @@ export interface PostgresListenerOptions {
   readonly logger: DLogger;
   /** What to listen to and speak on; empty for neither. */
   readonly channels: readonly string[];
+  /** A session lock that is held while the connection stands: others see by it that this process is there. */
+  readonly sessionLock?: string;
   /** How long notifications are collected before they are sent. */
   readonly coalesceMs?: number;
 }
@@ -25,7 +27,7 @@ export interface PostgresListenerOptions {
 const COALESCE_MS = 10;
 /** Postgres refuses payloads of 8000 bytes and more. */
 const PAYLOAD_MAX_BYTES = 7999;
-const RECONNECT: BackoffPolicy = { firstMs: 100, maxMs: 5_000, rate: 2, jitter: 0.5 };
+const RECONNECT: BackoffPolicy = { firstMs: 100, maxMs: 1_000, rate: 2, jitter: 0.5 };
 const KEEPALIVE_MS = 60_000;
 
 export class PostgresListener implements Listener {
@@ -126,6 +128,9 @@ export class PostgresListener implements Listener {
     const ended = AbortSignal.any([signal, broken.signal]);
     try {
       await client.connect();
+      const { sessionLock } = this.#options;
+      // Not waited for: the server may still hold the lock for a connection of ours that has just been lost.
+      if (sessionLock !== undefined) await client.query('SELECT pg_try_advisory_lock($1::bigint)', [sessionLock]);
       for (const channel of this.#options.channels) await client.query(`LISTEN ${client.escapeIdentifier(channel)}`);
       onListening();
       this.#firstAttempt.resolve();

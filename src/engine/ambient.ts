@@ -1,0 +1,57 @@
+// The ambient context: which engine, run and step the code is in, and what callers have set for the workflows they
+// start. It travels with the async call chain; nothing is passed through user code by hand.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { WorkflowSerializationFormat } from '../codec/serializer.js';
+import type { DLogger } from '../base/log.js';
+import type { Engine } from './engine.js';
+import type { Run } from './run.js';
+
+/** The step that is running, as user code may see it. */
+export interface StepStatus {
+  readonly stepID: number;
+  /** Counted from 1; only when retries are allowed. */
+  readonly currentAttempt?: number;
+  readonly maxAttempts?: number;
+  /** Aborts when the attempt has used up its time. */
+  readonly timeoutSignal?: AbortSignal;
+  /** Aborts when the workflow is cancelled. */
+  readonly cancelSignal: AbortSignal;
+}
+
+/** An ID for the next workflow that is started, whoever of the callees starts it first. */
+export interface NextWorkflowID {
+  workflowID: string | undefined;
+}
+
+export interface Context {
+  readonly engine: Engine;
+  readonly run?: Run;
+  readonly step?: StepStatus;
+  /** The function ID of the datasource transaction that is running. */
+  readonly transactionID?: number;
+  readonly nextWorkflowID?: NextWorkflowID;
+  readonly queueName?: string;
+  /** null detaches from the deadline of the parent. */
+  readonly timeoutMs?: number | null;
+  readonly authenticatedUser?: string;
+  readonly authenticatedRoles?: readonly string[];
+  readonly assumedRole?: string;
+  readonly logger?: DLogger;
+  readonly request?: object;
+  readonly serialization?: WorkflowSerializationFormat;
+}
+
+const storage = new AsyncLocalStorage<Context>();
+
+export function currentContext(): Context | undefined {
+  return storage.getStore();
+}
+
+export function inContext<T>(context: Context, body: () => T): T {
+  return storage.run(context, body);
+}
+
+/** True in the code of a workflow itself, not in its steps and transactions. */
+export function isWorkflowCode(context: Context | undefined): context is Context & { readonly run: Run } {
+  return context?.run !== undefined && context.step === undefined && context.transactionID === undefined;
+}

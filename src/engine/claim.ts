@@ -1,0 +1,163 @@
+// From a claimed row to a run: history and inputs are loaded for all of a claim at once, the dead letters are set aside,
+// and the rest is run.
+import { DBOSMaxRecoveryAttemptsExceededError } from '../model/errors.js';
+import type { StepRecord, WorkflowRecord } from '../model/records.js';
+import { type Claimed, claimWorkflows, findSeparateInputs } from '../store/claims.js';
+import { giveUpIfOwned, handBack } from '../store/lifecycle.js';
+import { loadSteps } from '../store/steps.js';
+import type { Context } from './ambient.js';
+import type { Engine } from './engine.js';
+import { maxRecoveryAttempts, type WorkflowRegistration } from './registry.js';
+import { Run } from './run.js';
+
+interface Prepared {
+  readonly claimed: Claimed;
+  readonly registration: WorkflowRegistration;
+  readonly target: unknown;
+  readonly history: ReadonlyMap<number, StepRecord>;
+  readonly inputs: string | null;
+}
+
+/** Claims workflows of a queue and begins to run them. Tells how many were claimed. */
+export async function claimAndRun(engine: Engine, queueName: string, limit: number): Promise<number> {
+  const { database } = engine.store;
+  const owner = engine.newOwner();
+  const claimed = await claimWorkflows(database, {
+    queueName,
+    limit,
+    owner,
+    executorID: engine.config.executorID,
+    applicationVersion: engine.applicationVersion,
+    applicationName: engine.config.name,
+    functions: engine.registry.workflowKeys,
+  });
+  if (claimed.length === 0) return 0;
+  const alive = await setAside(engine, claimed);
+  const workflowIDs = alive.map(({ workflow }) => workflow.workflowID);
+  const histories = groupSteps(workflowIDs.length === 0 ? [] : await loadSteps(database, workflowIDs));
+  const lacking = alive.filter(({ workflow }) => workflow.inputs === null).map(({ workflow }) => workflow.workflowID);
+  const separate = lacking.length === 0 ? new Map<string, string>() : await findSeparateInputs(database, lacking);
+  // RETURNING promises no order; the oldest are to begin first.
+  alive.sort((a, b) => a.workflow.priority - b.workflow.priority || a.workflow.createdAt - b.workflow.createdAt);
+  for (const one of alive) {
+    const { workflow } = one;
+    const history = histories.get(workflow.workflowID) ?? new Map<number, StepRecord>();
+    const inputs = workflow.inputs ?? separate.get(workflow.workflowID) ?? null;
+    await runClaimed(engine, one, history, inputs);
+  }
+  return claimed.length;
+}
+
+/** Moves what has been tried too often to the dead letters and returns the rest. */
+async function setAside(engine: Engine, claimed: readonly Claimed[]): Promise<Claimed[]> {
+  const isDead = ({ workflow }: Claimed): boolean => {
+    const registration = engine.registry.findWorkflow(workflow.className, workflow.name);
+    return registration !== undefined && workflow.recoveryAttempts > maxRecoveryAttempts(registration) + 1;
+  };
+  const dead = claimed.filter(isDead);
+  if (dead.length === 0) return [...claimed];
+  const owned = dead.map(({ workflow }) => ({ workflowID: workflow.workflowID, owner: workflow.owner ?? '' }));
+  for (const workflowID of await giveUpIfOwned(engine.store.database, owned)) {
+    engine.logger.error(new DBOSMaxRecoveryAttemptsExceededError(workflowID));
+    engine.outcomes.wake(workflowID);
+  }
+  return claimed.filter((one) => !isDead(one));
+}
+
+function groupSteps(steps: readonly StepRecord[]): Map<string, Map<number, StepRecord>> {
+  const groups = new Map<string, Map<number, StepRecord>>();
+  for (const step of steps) {
+    const group = groups.get(step.workflowID) ?? new Map<number, StepRecord>();
+    groups.set(step.workflowID, group.set(step.stepID, step));
+  }
+  return groups;
+}
+
+async function runClaimed(
+  engine: Engine,
+  claimed: Claimed,
+  history: ReadonlyMap<number, StepRecord>,
+  inputs: string | null,
+): Promise<void> {
+  const { workflow, remainingMs } = claimed;
+  const prepared = prepare(engine, claimed, history, inputs);
+  if (!prepared) {
+    const owned = [{ workflowID: workflow.workflowID, owner: workflow.owner ?? '' }];
+    await handBack(engine.store.database, owned);
+    return;
+  }
+  const run = new Run({
+    engine,
+    registration: prepared.registration,
+    workflowID: workflow.workflowID,
+    owner: workflow.owner ?? '',
+    history,
+    deadlineAt: workflow.deadlineAt,
+    isPortable: workflow.serialization === 'portable_json',
+    queueName: workflow.queueName,
+  });
+  const args = await readArguments(engine, workflow, inputs);
+  engine.deadlines.watch(run, remainingMs);
+  if (args instanceof Error) {
+    const { text } = await engine.codec.encodeError(args, run.isPortable ? 'portable' : undefined);
+    const outcome = {
+      workflowID: run.workflowID,
+      owner: run.owner,
+      status: 'ERROR',
+      output: null,
+      error: text,
+    } as const;
+    await engine.store.writer.finish(outcome);
+    engine.deadlines.forget(run);
+    return;
+  }
+  engine.launchRun(run, prepared.target, args, contextOf(engine, run, workflow));
+}
+
+function prepare(
+  engine: Engine,
+  claimed: Claimed,
+  history: ReadonlyMap<number, StepRecord>,
+  inputs: string | null,
+): Prepared | undefined {
+  const { workflow } = claimed;
+  const registration = engine.registry.findWorkflow(workflow.className, workflow.name);
+  const target =
+    registration?.isInstance === true
+      ? engine.registry.findInstance(workflow.className ?? '', workflow.configName ?? '')
+      : registration?.ownerClass;
+  if (registration && (target !== undefined || !registration.isInstance)) {
+    return { claimed, registration, target, history, inputs };
+  }
+  engine.logger.warn(
+    `Workflow "${workflow.workflowID}" needs ${workflow.className ?? ''}.${workflow.name} of instance ` +
+      `"${workflow.configName ?? ''}", which is not registered here. It is left to another executor.`,
+  );
+  return undefined;
+}
+
+/** The arguments, or the error that they cannot be read with: it becomes the workflow's outcome. */
+async function readArguments(
+  engine: Engine,
+  workflow: WorkflowRecord,
+  inputs: string | null,
+): Promise<unknown[] | Error> {
+  try {
+    if (inputs === null) return [];
+    const { args, namedArgs } = await engine.codec.decodeInputs(inputs, workflow.serialization);
+    const hasNamed = namedArgs !== undefined && Object.keys(namedArgs).length > 0;
+    return hasNamed ? [...args, namedArgs] : [...args];
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+function contextOf(engine: Engine, run: Run, workflow: WorkflowRecord): Context {
+  return {
+    engine,
+    run,
+    authenticatedUser: workflow.authenticatedUser ?? '',
+    authenticatedRoles: JSON.parse(workflow.authenticatedRoles || '[]') as string[],
+    assumedRole: workflow.assumedRole ?? '',
+  };
+}

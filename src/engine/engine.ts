@@ -1,0 +1,372 @@
+// The runtime: one for each `createDBOS()`. It owns the store, the runs of this process and the services around them,
+// and ties them together. What an operation does stands in the files beside this one.
+import { hostname } from 'node:os';
+import { type Clock, systemClock } from '../base/clock.js';
+import { newID } from '../base/ids.js';
+import type { DLogger } from '../base/log.js';
+import { LIBRARY_VERSION } from '../base/version.js';
+import type { Codec } from '../codec/codec.js';
+import { DatabaseClosedError, DBOSWorkflowConflictError } from '../model/errors.js';
+import {
+  cancelOverdue,
+  cancelWorkflows,
+  type Changed,
+  handBack,
+  INTERNAL_QUEUE,
+  msToNextDeadline,
+  recoverExecutor,
+  resumeWorkflows,
+} from '../store/lifecycle.js';
+import { describePresence, presenceKey, presenceOn } from '../store/presence.js';
+import { loadSteps } from '../store/steps.js';
+import { Store } from '../store/store.js';
+import { listVersions, registerVersion } from '../store/versions.js';
+import { CHANNELS, type Wakeup } from '../store/wakeups.js';
+import { findFinished, findLost, findWorkflows, type NewWorkflow } from '../store/workflows.js';
+import type { Context } from './ambient.js';
+import { computeApplicationVersion } from './application-version.js';
+import { claimAndRun } from './claim.js';
+import type { EngineConfig } from './config.js';
+import { Deadlines } from './deadlines.js';
+import { Dispatcher } from './dispatcher.js';
+import { execute, type RunOutcome } from './execute.js';
+import { Handle } from './handles.js';
+import { Liveness } from './liveness.js';
+import { OutcomeWatch } from './outcome-watch.js';
+import type { Registry } from './registry.js';
+import type { Run } from './run.js';
+import { type StepInfo, toStatus, toStepInfo, type WorkflowStatus } from './status.js';
+
+export interface EngineOptions {
+  readonly config: EngineConfig;
+  readonly registry: Registry;
+  readonly codec: Codec;
+  readonly clock?: Clock;
+  /** Replaces the database clock; for tests that move time by hand. */
+  readonly databaseNow?: () => number;
+}
+
+/** How often to look for what a lost wake-up would have told. */
+const POLL_MS = 15_000;
+const OUTCOME_POLL_MS = 2_000;
+const OUTCOME_POLL_WITHOUT_PUSH_MS = 500;
+const OVERDUE_BATCH = 1000;
+/** Interests of other processes that are kept; beyond it the oldest are forgotten, and their waiters poll. */
+const INTERESTS_MAX = 10_000;
+
+export class Engine {
+  readonly config: EngineConfig;
+  readonly registry: Registry;
+  readonly codec: Codec;
+  readonly clock: Clock;
+  readonly logger: DLogger;
+  readonly store: Store;
+  readonly applicationVersion: string;
+  readonly outcomes: OutcomeWatch;
+  readonly deadlines: Deadlines;
+  readonly #incarnationID: string;
+  readonly #liveness: Liveness;
+  readonly #dispatcher: Dispatcher;
+  readonly #runs = new Map<Run, Promise<RunOutcome>>();
+  /** The latest run of each workflow here; an earlier one may still be ending. */
+  readonly #runByID = new Map<string, Run>();
+  readonly #interests = new Set<string>();
+  #queuedRuns = 0;
+  #owners = 0;
+  #isVerifying = false;
+
+  private constructor(options: EngineOptions, store: Store, incarnationID: string) {
+    const { config, registry, codec } = options;
+    this.config = config;
+    this.registry = registry;
+    this.codec = codec;
+    this.clock = options.clock ?? systemClock;
+    this.logger = config.logger;
+    this.store = store;
+    this.applicationVersion = config.applicationVersion ?? this.#computeVersion();
+    this.#incarnationID = incarnationID;
+    const { clock, logger } = this;
+    const hasPush = config.store.useListenNotify !== false && !config.store.isTransactionPooler;
+    this.outcomes = new OutcomeWatch({
+      clock,
+      logger,
+      look: (workflowIDs) => findFinished(store.database, workflowIDs),
+      announce: (workflowID) => store.listener.notify(CHANNELS.interest, workflowID),
+      pollMs: hasPush ? OUTCOME_POLL_MS : OUTCOME_POLL_WITHOUT_PUSH_MS,
+    });
+    this.deadlines = new Deadlines({
+      clock,
+      logger,
+      cancel: (workflowID) => this.cancelWorkflows([workflowID]),
+      sweep: () => this.#sweepOverdue(),
+    });
+    this.#dispatcher = new Dispatcher({
+      clock,
+      logger,
+      queues: () => [INTERNAL_QUEUE],
+      capacity: () => config.maxConcurrentWorkflows - this.#queuedRuns,
+      claim: (queueName, limit) => claimAndRun(this, queueName, limit),
+      pollMs: POLL_MS,
+    });
+    this.#liveness = new Liveness({
+      database: store.database,
+      presence: presenceOn(store.database, clock),
+      clock,
+      logger,
+      incarnation: {
+        incarnationID,
+        executorID: config.executorID,
+        applicationName: config.name,
+        applicationVersion: this.applicationVersion,
+        host: hostname(),
+        pid: process.pid,
+        metadata: describePresence(hasPush),
+      },
+      leaseMs: config.leaseSeconds * 1000,
+      onRecovered: (changed) => this.#announceChanged(changed),
+      onLeaseLost: () => void this.#verifyRuns(),
+    });
+  }
+
+  /** Opens the store and begins to work. */
+  static async launch(options: EngineOptions): Promise<Engine> {
+    const { config } = options;
+    // Short, so that an owner token fits into the 40 characters that older databases have for it.
+    const incarnationID = newID().replaceAll('-', '').slice(0, 22);
+    const store = await Store.open({
+      ...config.store,
+      clock: options.clock,
+      now: options.databaseNow,
+      logger: config.logger,
+      sessionLock: presenceKey(incarnationID),
+    });
+    const engine = new Engine(options, store, incarnationID);
+    try {
+      await engine.#begin();
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+    return engine;
+  }
+
+  async #begin(): Promise<void> {
+    const { database, listener } = this.store;
+    listener.subscribe((wakeup) => this.#onWakeup(wakeup));
+    await registerVersion(database, this.applicationVersion, this.config.name);
+    const [latest] = await listVersions(database, this.config.name);
+    if (latest && latest.versionName !== this.applicationVersion) {
+      this.logger.warn(
+        `This process runs application version "${this.applicationVersion}", but the latest is "${latest.versionName}".`,
+      );
+    }
+    await this.#liveness.start();
+    if (this.config.isExecutorIDExplicit) await this.recoverExecutor(this.config.executorID);
+    listener.notify(CHANNELS.executors, this.#incarnationID);
+    this.#dispatcher.start();
+    this.deadlines.start();
+  }
+
+  /** Ends: waits for the runs here for so long, gives back what is left, and closes the store. */
+  async shutdown(timeoutMs: number): Promise<void> {
+    await this.#dispatcher.stop();
+    await this.#drain(timeoutMs);
+    const unfinished = [...this.#runs.keys()];
+    if (unfinished.length > 0) {
+      this.logger.warn(
+        `Shutting down with ${unfinished.length} workflow(s) still running; they go back to their queues: ` +
+          unfinished
+            .slice(0, 20)
+            .map((run) => run.workflowID)
+            .join(', '),
+      );
+    }
+    for (const run of unfinished) run.stop(new DBOSWorkflowConflictError(run.workflowID));
+    const closed = new DatabaseClosedError('Everstep was shut down in this process while the workflow was running.');
+    try {
+      if (unfinished.length > 0) {
+        await this.store.writer.idle();
+        this.#announceChanged(await handBack(this.store.database, unfinished));
+      }
+      await this.deadlines.stop();
+      await this.#liveness.stop();
+    } finally {
+      await this.outcomes.stop(closed);
+      await this.store.close();
+    }
+  }
+
+  async #drain(timeoutMs: number): Promise<void> {
+    if (timeoutMs <= 0 || this.#runs.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = this.clock.after(timeoutMs, resolve);
+      void Promise.allSettled(this.#runs.values()).then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+
+  /** A fencing token that was never used before. It begins with the name of this launch. */
+  newOwner(): string {
+    this.#owners += 1;
+    return `${this.#incarnationID}.${this.#owners.toString(36)}`;
+  }
+
+  /** Begins to execute a run and gives its handle. */
+  launchRun<R>(run: Run, target: unknown, args: unknown[], context: Context): Handle<R> {
+    const ended = execute({ run, target, args, context }).finally(() => this.#forget(run));
+    this.#runs.set(run, ended);
+    this.#runByID.set(run.workflowID, run);
+    if (run.queueName !== null) this.#queuedRuns += 1;
+    return new Handle<R>(this, run.workflowID, ended);
+  }
+
+  #forget(run: Run): void {
+    this.#runs.delete(run);
+    if (this.#runByID.get(run.workflowID) === run) this.#runByID.delete(run.workflowID);
+    this.deadlines.forget(run);
+    this.#tellEnded(run.workflowID);
+    if (run.queueName === null) return;
+    this.#queuedRuns -= 1;
+    this.#dispatcher.wake(run.queueName);
+  }
+
+  handleOf<R>(workflowID: string): Handle<R> {
+    const run = this.#runByID.get(workflowID);
+    return new Handle<R>(this, workflowID, run && this.#runs.get(run));
+  }
+
+  async readStatus(workflowID: string): Promise<WorkflowStatus | null> {
+    const [record] = await findWorkflows(this.store.database, [workflowID]);
+    return record ? toStatus(this.codec, record) : null;
+  }
+
+  async readSteps(
+    workflowID: string,
+    { offset = 0, limit }: { readonly offset?: number; readonly limit?: number } = {},
+  ): Promise<StepInfo[]> {
+    const steps = await loadSteps(this.store.database, [workflowID]);
+    const end = limit === undefined ? undefined : offset + limit;
+    return Promise.all(steps.slice(offset, end).map((step) => toStepInfo(this.codec, step)));
+  }
+
+  /** A workflow was put into a queue. */
+  announceQueued(workflow: Pick<NewWorkflow, 'queueName' | 'timeoutMs' | 'deadlineAt'>): void {
+    const queueName = workflow.queueName ?? INTERNAL_QUEUE;
+    if (workflow.deadlineAt !== null) this.deadlines.lookAgain();
+    this.#dispatcher.wake(queueName);
+    this.store.listener.notify(CHANNELS.queues, queueName);
+  }
+
+  #announceChanged(changed: readonly Changed[]): void {
+    const queues = new Set(changed.map(({ queueName }) => queueName ?? INTERNAL_QUEUE));
+    for (const queueName of queues) {
+      this.#dispatcher.wake(queueName);
+      this.store.listener.notify(CHANNELS.queues, queueName);
+    }
+  }
+
+  async cancelWorkflows(workflowIDs: readonly string[], options: { readonly children?: boolean } = {}): Promise<void> {
+    const cancelled = await cancelWorkflows(this.store.database, workflowIDs, options);
+    await this.#onChangedElsewhere(cancelled);
+  }
+
+  async resumeWorkflows(workflowIDs: readonly string[], queueName?: string): Promise<void> {
+    const resumed = await resumeWorkflows(this.store.database, workflowIDs, queueName);
+    await this.#onChangedElsewhere(resumed.map(({ workflowID }) => workflowID));
+    this.#announceChanged(resumed);
+  }
+
+  /** Puts the running workflows of an executor ID back into their queues: whoever ran them is gone. */
+  async recoverExecutor(executorID: string): Promise<string[]> {
+    const changed = await recoverExecutor(this.store.database, {
+      executorID,
+      applicationVersion: this.applicationVersion,
+      keptPrefix: this.#incarnationID,
+    });
+    this.#announceChanged(changed);
+    return changed.map(({ workflowID }) => workflowID);
+  }
+
+  /** The state of workflows was changed from outside their runs: tell the runs, here and elsewhere. */
+  async #onChangedElsewhere(workflowIDs: readonly string[]): Promise<void> {
+    const here = this.#runsOf(workflowIDs);
+    for (const run of here) run.stop(await run.whyLost());
+    const known = new Set(here.map((run) => run.workflowID));
+    for (const workflowID of workflowIDs) {
+      if (!known.has(workflowID)) this.store.listener.notify(CHANNELS.changes, workflowID);
+      this.#tellEnded(workflowID);
+    }
+  }
+
+  #runsOf(workflowIDs: readonly string[]): Run[] {
+    return workflowIDs.flatMap((workflowID) => this.#runByID.get(workflowID) ?? []);
+  }
+
+  #tellEnded(workflowID: string): void {
+    this.outcomes.wake(workflowID);
+    if (this.#interests.delete(workflowID)) this.store.listener.notify(CHANNELS.outcomes, workflowID);
+  }
+
+  #onWakeup(wakeup: Wakeup): void {
+    if (wakeup.kind === 'anything') {
+      this.outcomes.wake();
+      this.#dispatcher.wake();
+      void this.#verifyRuns();
+      return;
+    }
+    if (wakeup.channel === CHANNELS.interest) this.#noteInterest(wakeup.payload);
+    else if (wakeup.channel === CHANNELS.outcomes) this.outcomes.wake(wakeup.payload);
+    else if (wakeup.channel === CHANNELS.queues) this.#dispatcher.wake(wakeup.payload);
+    else if (wakeup.channel === CHANNELS.changes && this.#runsOf([wakeup.payload]).length > 0) void this.#verifyRuns();
+    else if (wakeup.channel === CHANNELS.executors && wakeup.payload !== this.#incarnationID) void this.#meet();
+  }
+
+  async #meet(): Promise<void> {
+    await this.#liveness.lookAround().catch((error: unknown) => {
+      this.logger.debug(`The list of executors could not be read: ${String(error)}`);
+    });
+  }
+
+  #noteInterest(workflowID: string): void {
+    this.#interests.add(workflowID);
+    if (this.#interests.size <= INTERESTS_MAX) return;
+    const [oldest] = this.#interests;
+    if (oldest !== undefined) this.#interests.delete(oldest);
+  }
+
+  /** Stops the runs here whose workflows are no longer theirs. */
+  async #verifyRuns(): Promise<void> {
+    const running = [...this.#runs.keys()];
+    if (running.length === 0 || this.#isVerifying) return;
+    this.#isVerifying = true;
+    try {
+      const lost = new Set(await findLost(this.store.database, running));
+      for (const run of running) if (lost.has(run.workflowID) && this.#runs.has(run)) run.stop(await run.whyLost());
+    } catch (error) {
+      this.logger.debug(`The workflows running here could not be verified: ${(error as Error).message}`);
+    } finally {
+      this.#isVerifying = false;
+    }
+  }
+
+  async #sweepOverdue(): Promise<number | undefined> {
+    await this.#verifyRuns();
+    const cancelled = await cancelOverdue(this.store.database, OVERDUE_BATCH);
+    if (cancelled.length > 0) await this.#onChangedElsewhere(cancelled);
+    return cancelled.length === OVERDUE_BATCH ? 0 : msToNextDeadline(this.store.database);
+  }
+
+  #computeVersion(): string {
+    const sources = [...this.registry.registrations]
+      .filter((registration) => registration.kind === 'workflow')
+      .map((registration) => registration.origFunction.toString());
+    const version = computeApplicationVersion(sources, this.config.name, LIBRARY_VERSION);
+    if (version !== undefined) return version;
+    this.logger.warn(
+      'The application version cannot be computed from the source of the workflows. Set applicationVersion in the configuration.',
+    );
+    return 'DEFAULT_VERSION';
+  }
+}

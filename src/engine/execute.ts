@@ -1,0 +1,86 @@
+// From the first line of a workflow's function to its durable outcome.
+import { DBOSWorkflowCancelledError } from '../model/errors.js';
+import type { Outcome } from '../store/workflows.js';
+import { type Context, inContext } from './ambient.js';
+import { validateInputs } from './input-schema.js';
+import type { Run } from './run.js';
+
+/** How a run has ended, as its own process knows it. */
+export type RunOutcome =
+  | { readonly kind: 'success'; readonly value: unknown }
+  | { readonly kind: 'error'; readonly error: unknown }
+  /** Somebody else decides: the workflow was cancelled or taken over. The tables tell the outcome. */
+  | { readonly kind: 'elsewhere' };
+
+export interface Invocation {
+  readonly run: Run;
+  /** The instance for an instance method. */
+  readonly target: unknown;
+  readonly args: unknown[];
+  readonly context: Context;
+}
+
+/** Runs the workflow's function and records its outcome. Never rejects. */
+export async function execute(invocation: Invocation): Promise<RunOutcome> {
+  const { run } = invocation;
+  const result = await call(invocation);
+  if (run.stopReason) return endOfStopped(run, result);
+  try {
+    return await recordOutcome(run, result);
+  } catch (error) {
+    // Neither value nor error could be stored, or the process is shutting down.
+    return { kind: 'error', error };
+  }
+}
+
+type CallResult = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
+
+async function call({ run, target, args, context }: Invocation): Promise<CallResult> {
+  try {
+    const { registration } = run;
+    const value = await inContext({ ...context, run }, async () => {
+      let accepted: unknown[] = args;
+      for (const interceptor of registration.interceptors) accepted = await interceptor.run(registration, accepted);
+      if (registration.config.inputSchema) accepted = await validateInputs(registration.config.inputSchema, accepted);
+      return registration.origFunction.apply(target, accepted as never[]);
+    });
+    return { ok: true, value };
+  } catch (error) {
+    return { ok: false, error };
+  }
+}
+
+/** A run that was stopped has no outcome of its own, except that it could not be stored. */
+async function endOfStopped(run: Run, result: CallResult): Promise<RunOutcome> {
+  const reason = run.stopReason;
+  const verdict = reason instanceof DBOSWorkflowCancelledError ? 'lost' : await run.tryToOwn();
+  if (verdict === 'lost') return { kind: 'elsewhere' };
+  const error = result.ok ? reason : result.error;
+  return recordOutcome(run, { ok: false, error }).catch((failure: unknown) => ({ kind: 'error', error: failure }));
+}
+
+async function recordOutcome(run: Run, result: CallResult): Promise<RunOutcome> {
+  const { codec, store } = run.engine;
+  const format = run.isPortable ? 'portable' : undefined;
+  const base = { workflowID: run.workflowID, owner: run.owner };
+  let outcome: Outcome;
+  let ended: RunOutcome;
+  try {
+    if (!result.ok) throw result.error;
+    const encoded = await codec.roundTripValue(result.value, { format, path: [run.registration.name] });
+    outcome = { ...base, status: 'SUCCESS', output: encoded.text, error: null };
+    ended = { kind: 'success', value: encoded.value };
+  } catch (error) {
+    const encoded = await codec.encodeError(error, format);
+    outcome = { ...base, status: 'ERROR', output: null, error: encoded.text };
+    // The first caller of a portable workflow sees what every later one will.
+    const seen = run.isPortable ? await codec.decodeError(encoded.text, encoded.serialization) : error;
+    ended = { kind: 'error', error: seen };
+  }
+  const verdict = await store.writer.finish(outcome);
+  if (verdict === 'lost') {
+    run.stop(await run.whyLost());
+    return { kind: 'elsewhere' };
+  }
+  return ended;
+}

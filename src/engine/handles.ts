@@ -1,0 +1,173 @@
+// Handles: what callers hold of a workflow. A handle of a run in this process waits for it directly; any other waits for
+// the outcome in the database. Both survive that the workflow is cancelled and resumed.
+import { sleep } from '../base/clock.js';
+import {
+  DBOSAwaitedWorkflowCancelledError,
+  DBOSAwaitedWorkflowExceededMaxRecoveryAttempts,
+  DBOSError,
+} from '../model/errors.js';
+import type { FinishedWorkflow } from '../store/workflows.js';
+import { currentContext, isWorkflowCode } from './ambient.js';
+import type { Engine } from './engine.js';
+import type { RunOutcome } from './execute.js';
+import { operation, recorded, recordTime, refuseInTransaction } from './operation.js';
+import type { Run } from './run.js';
+import type { WorkflowStatus } from './status.js';
+
+export interface PollingOptions {
+  /** How often to look when no wake-up comes. */
+  readonly pollingIntervalMs?: number;
+}
+
+export interface GetResultOptions extends PollingOptions {
+  readonly timeoutSeconds?: number;
+  /** Wins over `timeoutSeconds`. */
+  readonly deadlineEpochMS?: number;
+}
+
+/** A workflow that was started, wherever it runs. */
+export interface WorkflowHandle<R> {
+  readonly workflowID: string;
+  getStatus(): Promise<WorkflowStatus | null>;
+  /** Waits for the outcome: returns the result or throws the error. */
+  getResult(options?: PollingOptions): Promise<R>;
+  getWorkflowInputs<T extends unknown[]>(): Promise<T>;
+}
+
+const GET_RESULT = { name: 'DBOS.getResult', isEffect: false } as const;
+
+export class Handle<R> implements WorkflowHandle<R> {
+  readonly #engine: Engine;
+  readonly #local: Promise<RunOutcome> | undefined;
+
+  /** `local` is the end of the run, if it runs in this process. */
+  constructor(
+    engine: Engine,
+    readonly workflowID: string,
+    local?: Promise<RunOutcome>,
+  ) {
+    this.#engine = engine;
+    this.#local = local;
+  }
+
+  getStatus(): Promise<WorkflowStatus | null> {
+    return getWorkflowStatus(this.#engine, this.workflowID);
+  }
+
+  async getResult(options: PollingOptions = {}): Promise<R> {
+    checkPolling(options);
+    const context = currentContext();
+    refuseInTransaction(context, GET_RESULT.name);
+    if (!isWorkflowCode(context)) return this.#outcome() as Promise<R>;
+    return this.resultAs(context.run, context.run.nextStepID());
+  }
+
+  /** The result as a step of a run, under a number that was reserved before. */
+  resultAs(run: Run, stepID: number): Promise<R> {
+    const named = { ...GET_RESULT, childWorkflowID: this.workflowID };
+    return recorded(run, stepID, named, () => this.#outcome(run.signal)) as Promise<R>;
+  }
+
+  async getWorkflowInputs<T extends unknown[]>(): Promise<T> {
+    const status = await getWorkflowStatus(this.#engine, this.workflowID);
+    return (status?.input ?? []) as T;
+  }
+
+  async #outcome(signal?: AbortSignal): Promise<unknown> {
+    if (this.#local) {
+      const ended = await abortable(this.#local, signal);
+      if (ended.kind === 'success') return ended.value;
+      if (ended.kind === 'error') throw ended.error;
+    }
+    return readOutcome(this.#engine, await this.#engine.outcomes.wait(this.workflowID, signal));
+  }
+}
+
+/** The outcome as a caller sees it: the value, or the error thrown. */
+export async function readOutcome(engine: Engine, finished: FinishedWorkflow): Promise<unknown> {
+  const { workflowID, status, output, error, serialization } = finished;
+  if (status === 'SUCCESS') return engine.codec.decodeValue(output, serialization);
+  if (status === 'CANCELLED') throw new DBOSAwaitedWorkflowCancelledError(workflowID);
+  if (status === 'MAX_RECOVERY_ATTEMPTS_EXCEEDED') {
+    throw new DBOSAwaitedWorkflowExceededMaxRecoveryAttempts(workflowID);
+  }
+  throw await engine.codec.decodeError(error, serialization);
+}
+
+export function getWorkflowStatus(engine: Engine, workflowID: string): Promise<WorkflowStatus | null> {
+  return operation({ name: 'getStatus', isEffect: false, format: 'portable' }, () => engine.readStatus(workflowID));
+}
+
+/** `DBOS.getResult`: null when the time is up. */
+export async function getResult(
+  engine: Engine,
+  workflowID: string,
+  options: number | GetResultOptions = {},
+): Promise<unknown> {
+  const limits: GetResultOptions = typeof options === 'number' ? { timeoutSeconds: options } : options;
+  checkPolling(limits);
+  const givenDeadline = limits.deadlineEpochMS ?? secondsFromNow(engine, limits.timeoutSeconds);
+  const context = currentContext();
+  refuseInTransaction(context, GET_RESULT.name);
+  const run = isWorkflowCode(context) ? context.run : undefined;
+  if (!run) return orNull(engine, givenDeadline, undefined, (signal) => waitAndRead(engine, workflowID, signal));
+  const timerID = givenDeadline === undefined ? undefined : run.nextStepID();
+  const stepID = run.nextStepID();
+  const deadline =
+    givenDeadline === undefined || timerID === undefined
+      ? undefined
+      : await recordTime(run, timerID, givenDeadline, engine.clock.now());
+  const named = { ...GET_RESULT, childWorkflowID: workflowID };
+  return recorded(run, stepID, named, () =>
+    orNull(engine, deadline, run.signal, (signal) => waitAndRead(engine, workflowID, signal)),
+  );
+}
+
+async function waitAndRead(engine: Engine, workflowID: string, signal?: AbortSignal): Promise<unknown> {
+  return readOutcome(engine, await engine.outcomes.wait(workflowID, signal));
+}
+
+function secondsFromNow(engine: Engine, seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : engine.clock.now() + seconds * 1000;
+}
+
+/** Waits until the deadline, then gives null. */
+async function orNull(
+  engine: Engine,
+  deadline: number | undefined,
+  signal: AbortSignal | undefined,
+  wait: (signal?: AbortSignal) => Promise<unknown>,
+): Promise<unknown> {
+  if (deadline === undefined) return wait(signal);
+  const timeUp = new AbortController();
+  const over = new AbortController();
+  const both = signal ? AbortSignal.any([signal, timeUp.signal]) : timeUp.signal;
+  sleep(engine.clock, Math.max(deadline - engine.clock.now(), 0), over.signal).then(
+    () => timeUp.abort(timeUp),
+    () => {},
+  );
+  try {
+    return await wait(both);
+  } catch (error) {
+    if (error === timeUp) return null;
+    throw error;
+  } finally {
+    over.abort();
+  }
+}
+
+/** The promise, or the signal's reason if that aborts first. */
+export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) return onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+export function checkPolling({ pollingIntervalMs }: PollingOptions): void {
+  if (pollingIntervalMs === undefined || (Number.isFinite(pollingIntervalMs) && pollingIntervalMs > 0)) return;
+  throw new DBOSError('pollingIntervalMs must be a positive finite number');
+}

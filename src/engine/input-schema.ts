@@ -1,0 +1,31 @@
+// Input schemas: an object with `parse`, or any Standard Schema.
+import { DBOSDataValidationError } from '../model/errors.js';
+import type { InputSchema } from './registry.js';
+
+interface StandardResult {
+  readonly value?: unknown;
+  readonly issues?: readonly {
+    readonly message: string;
+    readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[];
+  }[];
+}
+
+/** Checks the arguments and returns them as the schema has transformed them. */
+export async function validateInputs(schema: InputSchema, args: unknown[]): Promise<unknown[]> {
+  // A schema of zod is both; its own `parse` throws its own error, which its users expect.
+  const checked = 'parse' in schema ? await schema.parse(args) : await validateStandard(schema, args);
+  if (!Array.isArray(checked)) {
+    throw new DBOSDataValidationError('The input schema must describe the array of arguments, and return an array.');
+  }
+  return checked as unknown[];
+}
+
+async function validateStandard(schema: Exclude<InputSchema, { parse: unknown }>, args: unknown[]): Promise<unknown> {
+  const result = (await schema['~standard'].validate(args)) as StandardResult;
+  if (result.issues === undefined) return result.value;
+  const problems = result.issues.map(({ message, path }) => {
+    const where = (path ?? []).map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
+    return where === '' ? message : `${where}: ${message}`;
+  });
+  throw new DBOSDataValidationError(`The arguments of the workflow are not valid: ${problems.join('; ')}`);
+}

@@ -1,0 +1,19 @@
+// `DBOS.migrate`: the system database brought to its version without launching anything.
+import type { DLogger } from '../base/log.js';
+import { grantAccess } from '../store/migrations/migrate.js';
+import { Store } from '../store/store.js';
+
+export async function migrateDatabase(
+  url: string,
+  options: { readonly schemaName?: string; readonly applicationRole?: string },
+  logger: DLogger,
+): Promise<void> {
+  const store = await Store.open({ url, schema: options.schemaName, logger });
+  try {
+    if (options.applicationRole !== undefined) {
+      await grantAccess(store.database, { schema: options.schemaName, role: options.applicationRole });
+    }
+  } finally {
+    await store.close();
+  }
+}

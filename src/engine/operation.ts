@@ -1,0 +1,103 @@
+// Everstep's own operations in workflow code: each takes a number, is recorded under a fixed name and replayed. Outside
+// workflow code they just run.
+import { sleep } from '../base/clock.js';
+import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors.js';
+import { type Context, currentContext, isWorkflowCode } from './ambient.js';
+import type { Engine } from './engine.js';
+import type { Run } from './run.js';
+import { replayOutcome } from './step.js';
+
+export interface OperationOptions {
+  readonly name: string;
+  /** Whether the operation changes something that others can see. Then all before it must be durable first. */
+  readonly isEffect: boolean;
+  /** The format that is named with the record; none means the configured serializer. */
+  readonly format?: 'portable';
+  /** The workflow that the record speaks of. */
+  readonly childWorkflowID?: string;
+}
+
+/** Runs an operation, recorded if called in workflow code. */
+export async function operation<R>(options: OperationOptions, body: () => Promise<R>): Promise<R> {
+  const context = currentContext();
+  refuseInTransaction(context, options.name);
+  if (!isWorkflowCode(context)) return body();
+  return recorded(context.run, context.run.nextStepID(), options, body);
+}
+
+/** Runs an operation under a number that was reserved before. */
+export async function recorded<R>(
+  run: Run,
+  stepID: number,
+  options: OperationOptions,
+  body: () => Promise<R>,
+): Promise<R> {
+  const record = run.replay(stepID, options.name);
+  run.check();
+  if (record) return (await replayOutcome(run, record)) as R;
+  if (options.isEffect) await run.barrier();
+  const { clock, codec } = run.engine;
+  const startedAt = clock.now();
+  const base = { stepID, name: options.name, childWorkflowID: options.childWorkflowID ?? null, startedAt };
+  try {
+    const value = await body();
+    run.check();
+    const encoded = await codec.roundTripValue(value, { format: options.format });
+    const serialization = options.format ? encoded.serialization : null;
+    run.record({ ...base, completedAt: clock.now(), output: encoded.text, error: null, serialization });
+    return encoded.value as R;
+  } catch (error) {
+    run.check();
+    const encoded = await codec.encodeError(error);
+    run.record({ ...base, completedAt: clock.now(), output: null, error: encoded.text, serialization: null });
+    throw error;
+  }
+}
+
+export function refuseInTransaction(context: Context | undefined, name: string): void {
+  if (context?.transactionID !== undefined) {
+    throw new DBOSInvalidWorkflowTransitionError(`Invalid call to \`${name}\` inside a \`transaction\``);
+  }
+}
+
+/** Records a point in time and returns it; the same after a recovery. For sleeps and time limits. */
+export async function recordTime(run: Run, stepID: number, at: number, completedAt: number): Promise<number> {
+  const name = 'DBOS.sleep';
+  const record = run.replay(stepID, name);
+  run.check();
+  if (record) return Number(await replayOutcome(run, record));
+  run.record({
+    stepID,
+    name,
+    output: JSON.stringify(at),
+    error: null,
+    childWorkflowID: null,
+    startedAt: run.engine.clock.now(),
+    completedAt,
+    serialization: 'portable_json',
+  });
+  return at;
+}
+
+/** A sleep that goes on where it was after a recovery, and ends at once when the workflow is cancelled. */
+export async function durableSleep(engine: Engine, durationMs: number): Promise<void> {
+  if (!Number.isFinite(durationMs))
+    throw new DBOSError(`The duration of a sleep must be a finite number, not ${durationMs}.`);
+  const context = currentContext();
+  refuseInTransaction(context, 'DBOS.sleep');
+  if (!isWorkflowCode(context)) return sleep(engine.clock, Math.max(durationMs, 0));
+  const { run } = context;
+  const stepID = run.nextStepID();
+  run.check();
+  if (durationMs <= 0) return;
+  const { clock } = run.engine;
+  const wakeAt = clock.now() + durationMs;
+  await sleepUntil(run, await recordTime(run, stepID, wakeAt, wakeAt));
+  run.check();
+}
+
+export async function sleepUntil(run: Run, at: number): Promise<void> {
+  const { clock } = run.engine;
+  const remainingMs = at - clock.now();
+  if (remainingMs > 0) await sleep(clock, remainingMs, run.signal);
+}

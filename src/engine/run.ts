@@ -1,0 +1,165 @@
+// One execution of a workflow in this process. A run numbers its steps, replays what history holds, sends checkpoints,
+// and holds every effect back until all that it rests on is durable.
+//
+//   running ──outcome recorded──► done
+//   running ──token gone, cancelled, or not storable──► stopped: every further operation throws the reason
+import type { StepRecord } from '../model/records.js';
+import {
+  DBOSNonExistentWorkflowError,
+  DBOSStepNondeterminismError,
+  DBOSUnexpectedStepError,
+  DBOSWorkflowCancelledError,
+  DBOSWorkflowConflictError,
+} from '../model/errors.js';
+import { findWorkflows } from '../store/workflows.js';
+import type { ChildStart, ChildVerdict } from '../store/write-group.js';
+import type { CheckpointVerdict } from '../store/writer-verdicts.js';
+import type { Engine } from './engine.js';
+import type { WorkflowRegistration } from './registry.js';
+
+export interface RunOptions {
+  readonly engine: Engine;
+  readonly registration: WorkflowRegistration;
+  readonly workflowID: string;
+  /** The fencing token under which this run owns the workflow. */
+  readonly owner: string;
+  /** What an earlier run has recorded; undefined for a fresh workflow. */
+  readonly history?: ReadonlyMap<number, StepRecord>;
+  readonly deadlineAt: number | null;
+  readonly isPortable: boolean;
+  readonly queueName: string | null;
+}
+
+export class Run {
+  readonly engine: Engine;
+  readonly registration: WorkflowRegistration;
+  readonly workflowID: string;
+  readonly owner: string;
+  readonly isPortable: boolean;
+  readonly queueName: string | null;
+  /** By the database's clock; set late for a run that begins before its row is durable. */
+  deadlineAt: number | null;
+  readonly #history: ReadonlyMap<number, StepRecord> | undefined;
+  #stopReason: Error | undefined;
+  /** Made when somebody asks for the signal; most runs are never asked. */
+  #controller: AbortController | undefined;
+  #nextStepID = 0;
+  /** Items are written in order, so when the last one is durable, all are. */
+  #lastWrite: Promise<void> | undefined;
+
+  constructor(options: RunOptions) {
+    this.engine = options.engine;
+    this.registration = options.registration;
+    this.workflowID = options.workflowID;
+    this.owner = options.owner;
+    this.deadlineAt = options.deadlineAt;
+    this.isPortable = options.isPortable;
+    this.queueName = options.queueName;
+    this.#history = options.history;
+  }
+
+  /** Aborts when the run is stopped: cancelled, taken over, or not storable. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#stopReason) this.#controller.abort(this.#stopReason);
+    }
+    return this.#controller.signal;
+  }
+
+  get stopReason(): Error | undefined {
+    return this.#stopReason;
+  }
+
+  /** Reserves the number of an operation. To be called before any await, so that numbers follow the program's order. */
+  nextStepID(): number {
+    const stepID = this.#nextStepID;
+    this.#nextStepID += 1;
+    return stepID;
+  }
+
+  /** The number that the next operation will get. */
+  get upcomingStepID(): number {
+    return this.#nextStepID;
+  }
+
+  /** What history holds for a number, whatever its name. */
+  recordAt(stepID: number): StepRecord | undefined {
+    return this.#history?.get(stepID);
+  }
+
+  /** What history holds for an operation. Another name there means that the workflow is not deterministic. */
+  replay(stepID: number, name: string): StepRecord | undefined {
+    const record = this.#history?.get(stepID);
+    if (record && record.name !== name) {
+      throw new DBOSUnexpectedStepError(this.workflowID, stepID, name, record.name);
+    }
+    return record;
+  }
+
+  /** Throws if the run may not go on. */
+  check(): void {
+    if (this.#stopReason) throw this.#stopReason;
+  }
+
+  stop(reason: Error): void {
+    if (this.#stopReason) return;
+    this.#stopReason = reason;
+    this.#controller?.abort(reason);
+  }
+
+  /** Resolves when everything recorded so far is durable. Nothing may leave the run before. */
+  async barrier(): Promise<void> {
+    if (this.#lastWrite) await this.#lastWrite;
+    this.check();
+  }
+
+  /** Makes the barrier wait for a write that is not a checkpoint: the workflow's own row. */
+  holdBack(write: Promise<void>): void {
+    this.#track(write);
+  }
+
+  /** Sends a checkpoint on its way. It is durable at the latest when the next barrier is passed. */
+  record(step: Omit<StepRecord, 'workflowID' | 'applicationName'>): void {
+    const record: StepRecord = { ...step, workflowID: this.workflowID, applicationName: this.engine.config.name };
+    const written = this.engine.store.writer.checkpoint({ owner: this.owner, step: record });
+    this.#track(written.then((verdict) => this.#heed(verdict, step.stepID)));
+  }
+
+  /** Creates a child workflow together with this run's record of it. */
+  async recordChild(child: ChildStart): Promise<ChildVerdict['start']> {
+    const written = this.engine.store.writer.startChild(child);
+    this.#track(
+      written.then(({ start, checkpoint }) =>
+        start.kind === 'duplicated' ? undefined : this.#heed(checkpoint, child.checkpoint.step.stepID),
+      ),
+    );
+    const { start } = await written;
+    if (start.kind === 'orphaned') await this.barrier();
+    return start;
+  }
+
+  #track(write: Promise<void>): void {
+    const settled = write.catch((error: unknown) => this.stop(error as Error));
+    this.#lastWrite = settled;
+  }
+
+  async #heed(verdict: CheckpointVerdict, stepID: number): Promise<void> {
+    if (verdict === 'conflict') this.stop(new DBOSStepNondeterminismError(this.workflowID, stepID));
+    else if (verdict === 'lost') this.stop(await this.whyLost());
+  }
+
+  /** Whether the workflow is still this run's, although it was stopped. */
+  async tryToOwn(): Promise<'owned' | 'lost'> {
+    const [workflow] = await findWorkflows(this.engine.store.database, [this.workflowID]);
+    return workflow?.status === 'PENDING' && workflow.owner === this.owner ? 'owned' : 'lost';
+  }
+
+  /** Why the workflow is not this run's any more. */
+  async whyLost(): Promise<Error> {
+    const [workflow] = await findWorkflows(this.engine.store.database, [this.workflowID]);
+    if (!workflow) return new DBOSNonExistentWorkflowError(`Workflow ${this.workflowID} does not exist`);
+    if (workflow.status === 'CANCELLED') return new DBOSWorkflowCancelledError(this.workflowID);
+    return new DBOSWorkflowConflictError(this.workflowID);
+  }
+}

@@ -1,0 +1,15 @@
+// Objects whose methods are workflows and steps. An instance is found again after a recovery by its class and name.
+import { DBOS, type DBOSInstance } from './dbos.js';
+
+/** Base class of objects with workflow methods. The name must be unique within the class. */
+export abstract class ConfiguredInstance {
+  readonly name: string;
+
+  constructor(name: string, owner: DBOSInstance = DBOS) {
+    this.name = name;
+    owner.registerInstance(this, name);
+  }
+
+  /** Called at launch, before any workflow is recovered. */
+  async initialize(): Promise<void> {}
+}

@@ -1,0 +1,583 @@
+// What users import: `DBOS`, the default instance, and `createDBOS()` for further ones that share nothing with it. Each
+// member is a line or two; what it does stands in the engine.
+
+import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
+import { Codec } from '../codec/codec.js';
+import type { SerializationRecipe } from '../codec/serializer.js';
+import {
+  DBOSConflictingRegistrationError,
+  DBOSError,
+  DBOSInvalidWorkflowTransitionError,
+  DBOSNotRegisteredError,
+  type JSONValue,
+} from '../model/errors.js';
+import { type Context, currentContext, inContext, isWorkflowCode, type StepStatus } from '../engine/ambient.js';
+import { type DBOSConfig, resolveConfig } from '../engine/config.js';
+import { Engine, type EngineOptions } from '../engine/engine.js';
+import {
+  getResult,
+  type GetResultOptions,
+  getWorkflowStatus,
+  Handle,
+  type PollingOptions,
+  type WorkflowHandle,
+} from '../engine/handles.js';
+import { durableSleep, operation } from '../engine/operation.js';
+import { deprecatePatch, patch } from '../engine/patch.js';
+import {
+  type AnyConstructor,
+  type FunctionName,
+  Registry,
+  type UserFunction,
+  type WorkflowConfig,
+} from '../engine/registry.js';
+import { startWorkflow, type StartWorkflowParams } from '../engine/start.js';
+import type { StepInfo, WorkflowStatus } from '../engine/status.js';
+import { checkStepConfig, type StepConfig } from '../engine/step.js';
+import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/wait.js';
+import { migrateDatabase } from '../engine/migrate.js';
+import { Functions, type Host, isStandardContext, type MethodDecorator } from './functions.js';
+import type {
+  DBOSContextOptions,
+  DBOSLifecycleCallback,
+  DBOSMethodMiddlewareInstaller,
+  InvokeFunctionsAsync,
+  InvokeFunctionsAsyncInst,
+  ShutdownOptions,
+} from './types.js';
+
+/** Settings that only tests have: clocks that are moved by hand. */
+export type TestSettings = Pick<EngineOptions, 'clock' | 'databaseNow'>;
+
+const TIMEOUT_MAX_MS = 2_147_483_647;
+
+export class DBOSInstance implements Host {
+  readonly registry = new Registry();
+  readonly #functions = new Functions(this, (object) => this.#instanceNames.get(object as object));
+  readonly #instanceNames = new WeakMap<object, string>();
+  readonly #lifecycle = new Set<DBOSLifecycleCallback>();
+  readonly #middleware: DBOSMethodMiddlewareInstaller[] = [];
+  readonly #recipes: SerializationRecipe<unknown, JSONValue>[] = [];
+  readonly #testSettings: TestSettings;
+  #config: DBOSConfig | undefined;
+  #engine: Engine | undefined;
+  #launching: Promise<void> | undefined;
+  #shuttingDown: Promise<void> | undefined;
+
+  constructor(testSettings: TestSettings = {}) {
+    this.#testSettings = testSettings;
+  }
+
+  // ── Lifecycle ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Sets the configuration; before `launch`. */
+  setConfig(config: DBOSConfig): void {
+    if (this.#engine || this.#launching) throw new DBOSError('Cannot call DBOS.setConfig after DBOS.launch()');
+    this.#config = config;
+  }
+
+  isInitialized(): boolean {
+    return this.#engine !== undefined;
+  }
+
+  /** Opens the system database, recovers what earlier processes left, and begins to run workflows. */
+  async launch(): Promise<void> {
+    if (this.#shuttingDown) throw new DBOSError('DBOS is shutting down. Await DBOS.shutdown() before launching again.');
+    if (this.#engine) return;
+    this.#launching ??= this.#launch(new Error('launch').stack ?? '').finally(() => (this.#launching = undefined));
+    await this.#launching;
+  }
+
+  async #launch(stack: string): Promise<void> {
+    const config = resolveConfig(this.#config);
+    for (const installer of this.#middleware) {
+      for (const registration of this.registry.registrations) {
+        installer.installMiddleware({
+          name: registration.name,
+          className: this.registry.classNameFor(registration),
+          addEntryInterceptor: (run, sequence = 50) => {
+            registration.interceptors.push({ run, sequence });
+            registration.interceptors.sort((a, b) => a.sequence - b.sequence);
+          },
+        });
+      }
+    }
+    this.registry.freeze(stack);
+    try {
+      for (const instance of this.registry.instances)
+        await (instance as { initialize?(): Promise<void> }).initialize?.();
+      this.#engine = await Engine.launch({
+        config,
+        registry: this.registry,
+        codec: this.#newCodec(config.serializer),
+        ...this.#testSettings,
+      });
+      for (const callback of this.#lifecycle) await callback.initialize?.();
+    } catch (error) {
+      await this.#engine?.shutdown(0);
+      this.#engine = undefined;
+      this.registry.thaw();
+      throw error;
+    }
+  }
+
+  #newCodec(serializer: DBOSConfig['serializer']): Codec {
+    const codec = new Codec(serializer);
+    codec.registerRecipe<Handle<unknown>, { wfid: string }>({
+      name: 'DBOS.WorkflowHandle',
+      isApplicable: (value): value is Handle<unknown> => value instanceof Handle,
+      serialize: (handle) => ({ wfid: handle.workflowID }),
+      deserialize: ({ wfid }) => this.engineFor('workflows').handleOf(wfid),
+    });
+    for (const recipe of this.#recipes) codec.registerRecipe(recipe);
+    return codec;
+  }
+
+  /**
+   * Stops. Running workflows are waited for up to `workflowCompletionTimeoutMS` (not at all unless given) and then
+   * handed back, to be continued by another process or the next launch.
+   */
+  async shutdown(options: ShutdownOptions = {}): Promise<void> {
+    const timeoutMs = options.workflowCompletionTimeoutMS ?? 0;
+    if (!(Number.isFinite(timeoutMs) && timeoutMs >= 0 && timeoutMs <= TIMEOUT_MAX_MS)) {
+      throw new DBOSError(
+        `Invalid workflowCompletionTimeoutMS ${timeoutMs}: it must be between 0 and ${TIMEOUT_MAX_MS}.`,
+      );
+    }
+    this.#shuttingDown ??= this.#shutdown(timeoutMs, options).finally(() => (this.#shuttingDown = undefined));
+    await this.#shuttingDown;
+  }
+
+  async #shutdown(timeoutMs: number, { deregister = false }: ShutdownOptions): Promise<void> {
+    await this.#launching?.catch(() => {
+      // Whoever launched has the error.
+    });
+    const engine = this.#engine;
+    this.#engine = undefined;
+    if (engine) {
+      for (const callback of this.#lifecycle) {
+        await callback.destroy?.().catch((error: unknown) => engine.logger.error(error));
+      }
+      await engine.shutdown(timeoutMs);
+    }
+    this.registry.thaw();
+    if (deregister) {
+      this.registry.clear();
+      this.#lifecycle.clear();
+      this.#middleware.length = 0;
+      this.#recipes.length = 0;
+    }
+  }
+
+  /** Shuts down in an orderly way when the process is told to end. Returns a function that undoes this. */
+  shutdownOnSignals(
+    options: { readonly signals?: readonly NodeJS.Signals[]; readonly workflowCompletionTimeoutMS?: number } = {},
+  ): () => void {
+    const { signals = ['SIGTERM', 'SIGINT'], workflowCompletionTimeoutMS = 10_000 } = options;
+    const onSignal = (signal: NodeJS.Signals): void => {
+      release();
+      void this.shutdown({ workflowCompletionTimeoutMS }).finally(() => process.kill(process.pid, signal));
+    };
+    const release = (): void => {
+      for (const signal of signals) process.removeListener(signal, onSignal);
+    };
+    for (const signal of signals) process.on(signal, onSignal);
+    return release;
+  }
+
+  /** Creates the system database if it is missing, migrates it, and grants a role what an application needs. */
+  migrate(systemDatabaseUrl: string, options: { schemaName?: string; applicationRole?: string } = {}): Promise<void> {
+    return migrateDatabase(systemDatabaseUrl, options, this.logger);
+  }
+
+  registerLifecycleCallback(callback: DBOSLifecycleCallback): void {
+    this.#lifecycle.add(callback);
+  }
+
+  /** Lets every plugin log what it serves. */
+  logRegisteredEndpoints(): void {
+    for (const callback of this.#lifecycle) callback.logRegisteredEndpoints?.();
+  }
+
+  /** The launched engine: the one of the workflow around, if there is one. */
+  engineFor(reason: string): Engine {
+    const engine = currentContext()?.engine ?? this.#engine;
+    if (engine) return engine;
+    throw new TypeError(`\`DBOS.launch()\` must be called before running ${reason}.`);
+  }
+
+  // ── Registration ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Makes a workflow of an async function. Call the returned function instead of it. */
+  registerWorkflow<This, Args extends unknown[], Return>(
+    func: (this: This, ...args: Args) => Promise<Return>,
+    config: FunctionName & WorkflowConfig = {},
+  ): (this: This, ...args: Args) => Promise<Return> {
+    // The wrapper takes and gives what the function does.
+    return this.#functions.registerWorkflow(func as unknown as UserFunction, config) as unknown as typeof func;
+  }
+
+  /** Makes a step of an async function. Call the returned function instead of it. */
+  registerStep<This, Args extends unknown[], Return>(
+    func: (this: This, ...args: Args) => Promise<Return>,
+    config: FunctionName & StepConfig = {},
+  ): (this: This, ...args: Args) => Promise<Return> {
+    return this.#functions.registerStep(func as unknown as UserFunction, config) as unknown as typeof func;
+  }
+
+  /** Runs a function as a step of the workflow around it. */
+  runStep<Return>(func: () => Promise<Return>, config: StepConfig = {}): Promise<Return> {
+    checkStepConfig(config);
+    return this.#functions.callStep(config.name ?? func.name, config, func);
+  }
+
+  /** Decorator: makes a workflow of a static or instance method. */
+  workflow(config: WorkflowConfig = {}): MethodDecorator {
+    return this.#functions.decorate((fn, place) => this.#functions.registerWorkflow(fn, config, place), config.name);
+  }
+
+  /** Decorator: makes a step of a static or instance method. */
+  step(config: StepConfig = {}): MethodDecorator {
+    return this.#functions.decorate((fn, place) => this.#functions.registerStep(fn, config, place), config.name);
+  }
+
+  /** Class decorator: gives the class the name under which its workflows are stored. */
+  className(name: string): (target: AnyConstructor, context?: unknown) => void {
+    return (target) => this.registry.setAlias(target, name);
+  }
+
+  /** Method decorator: only users with one of these roles may call the function. */
+  requiredRole(anyOf: string[]): MethodDecorator {
+    const decorator = (target: unknown, contextOrKey: unknown, descriptor?: PropertyDescriptor): void => {
+      const fn: unknown = isStandardContext(contextOrKey) ? target : descriptor?.value;
+      const registration = this.registry.findByFunction(fn);
+      if (!registration) {
+        throw new DBOSConflictingRegistrationError('Put @DBOS.requiredRole above @DBOS.workflow or @DBOS.step.');
+      }
+      registration.requiredRoles = anyOf;
+    };
+    return decorator as unknown as MethodDecorator;
+  }
+
+  /** Class decorator: the roles for all functions of the class that do not name their own. */
+  defaultRequiredRole(anyOf: string[]): (target: AnyConstructor, context?: unknown) => void {
+    return (target) => {
+      this.registry.classOf(target).defaultRoles = anyOf;
+    };
+  }
+
+  /** Installs interceptors on all functions at launch. */
+  registerMiddlewareInstaller(installer: DBOSMethodMiddlewareInstaller): void {
+    this.registry.refuseAfterLaunch();
+    this.#middleware.push(installer);
+  }
+
+  /** Teaches the serializer a type of the application's. */
+  registerSerialization<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
+    if (this.#engine) throw new TypeError('DBOS.registerSerialization must be called before DBOS.launch()');
+    this.#recipes.push(recipe);
+  }
+
+  /** For `ConfiguredInstance`. */
+  registerInstance(instance: object, name: string): void {
+    this.registry.addInstance(instance, this.registry.classNameOf(instance.constructor as AnyConstructor), name);
+    this.#instanceNames.set(instance, name);
+    if (this.#engine)
+      this.logger.warn(`ConfiguredInstance "${name}" was created after DBOS.launch(); it was not there for recovery.`);
+  }
+
+  // ── Starting workflows ─────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Starts or enqueues a workflow. Resolves to its handle when the workflow is durably recorded. */
+  startWorkflow<Args extends unknown[], Return>(
+    target: (...args: Args) => Promise<Return>,
+    params?: StartWorkflowParams,
+  ): (...args: Args) => Promise<WorkflowHandle<Return>>;
+  startWorkflow<T extends { readonly name: string; initialize(): Promise<void> }>(
+    target: T,
+    params?: StartWorkflowParams,
+  ): InvokeFunctionsAsyncInst<T>;
+  startWorkflow<T extends object>(targetClass: T, params?: StartWorkflowParams): InvokeFunctionsAsync<T>;
+  startWorkflow(target: unknown, params: StartWorkflowParams = {}): unknown {
+    const start =
+      (fn: unknown, name: string, receiver: unknown) =>
+      (...args: unknown[]) => {
+        const engine = this.engineFor('workflows');
+        const registration = this.registry.findByFunction(fn);
+        if (registration?.kind === 'step') {
+          throw new DBOSInvalidWorkflowTransitionError(
+            `Attempt to start or enqueue step "${name}". Only a workflow can be started.`,
+          );
+        }
+        const workflow = this.registry.workflowOf(fn, name);
+        return startWorkflow(engine, this.#functions.requestFor(workflow, receiver, args, params));
+      };
+    if (typeof target === 'function' && this.registry.findByFunction(target)) {
+      return start(target, target.name, undefined);
+    }
+    const callable = typeof target === 'function' ? target : () => {};
+    return new Proxy(callable, {
+      get: (_, property) => {
+        const fn = (target as Record<PropertyKey, unknown>)[property];
+        if (this.registry.findByFunction(fn)) return start(fn, String(property), target);
+        throw new DBOSNotRegisteredError(
+          String(property),
+          `${String(property)} is not a registered DBOS workflow function`,
+        );
+      },
+      apply: (_, __, args: unknown[]) =>
+        start(target, (target as { name?: string }).name ?? 'The function', undefined)(...args),
+    });
+  }
+
+  /** A handle of a workflow that was started before, anywhere. */
+  retrieveWorkflow<T = unknown>(workflowID: string): WorkflowHandle<Awaited<T>> {
+    const context = currentContext();
+    if (context?.step !== undefined || context?.transactionID !== undefined) {
+      throw new DBOSInvalidWorkflowTransitionError('Invalid call to `retrieveWorkflow` inside a step or transaction');
+    }
+    return this.engineFor('retrieveWorkflow').handleOf<Awaited<T>>(workflowID);
+  }
+
+  /** The first workflow that is started in the callback gets this ID. */
+  withNextWorkflowID<R>(workflowID: string, callback: () => Promise<R>): Promise<R> {
+    if (workflowID.trim() === '') throw new DBOSError('A workflow ID must not be empty.');
+    return this.#within({ nextWorkflowID: { workflowID } }, callback);
+  }
+
+  /** Workflows started in the callback run for this user, who has these roles. */
+  withAuthedContext<R>(authedUser: string, authedRoles: string[], callback: () => Promise<R>): Promise<R> {
+    return this.#within({ authenticatedUser: authedUser, authenticatedRoles: authedRoles }, callback);
+  }
+
+  /** Names the caller; kept for compatibility, the name has no effect. */
+  withNamedContext<R>(_callerName: string, callback: () => Promise<R>): Promise<R> {
+    return this.#within({}, callback);
+  }
+
+  /** Workflows started in the callback are enqueued. */
+  withWorkflowQueue<R>(queueName: string, callback: () => Promise<R>): Promise<R> {
+    return this.#within({ queueName }, callback);
+  }
+
+  /** Workflows started in the callback have this timeout; null detaches them from the deadline of their parent. */
+  withWorkflowTimeout<R>(timeoutMS: number | null, callback: () => Promise<R>): Promise<R> {
+    return this.#within({ timeoutMs: timeoutMS }, callback);
+  }
+
+  /** Sets several things at once for the callback. */
+  runWithContext<R>(options: DBOSContextOptions, callback: () => Promise<R>): Promise<R> {
+    const { idAssignedForNextWorkflow, queueAssignedForWorkflows, workflowTimeoutMS, serializationType, ...rest } =
+      options;
+    return this.#within(
+      {
+        ...rest,
+        ...(idAssignedForNextWorkflow !== undefined && { nextWorkflowID: { workflowID: idAssignedForNextWorkflow } }),
+        ...(queueAssignedForWorkflows !== undefined && { queueName: queueAssignedForWorkflows }),
+        ...(workflowTimeoutMS !== undefined && { timeoutMs: workflowTimeoutMS }),
+        ...(serializationType !== undefined && { serialization: serializationType }),
+      },
+      callback,
+    );
+  }
+
+  #within<R>(settings: Partial<Context>, callback: () => Promise<R>): Promise<R> {
+    return inContext({ ...currentContext(), engine: this.engineFor('workflows'), ...settings }, callback);
+  }
+
+  // ── Results, waiting, state ────────────────────────────────────────────────────────────────────────────────────
+
+  getWorkflowStatus(workflowID: string): Promise<WorkflowStatus | null> {
+    return getWorkflowStatus(this.engineFor('getWorkflowStatus'), workflowID);
+  }
+
+  /** The result of a workflow, or null when the given time is up. A number is a timeout in seconds. */
+  getResult<T>(workflowID: string, options?: number | GetResultOptions): Promise<T | null> {
+    return getResult(this.engineFor('getResult'), workflowID, options) as Promise<T | null>;
+  }
+
+  /** Waits for the first of the workflows to end. */
+  waitFirst(handles: WorkflowHandle<unknown>[], options?: PollingOptions): Promise<WorkflowHandle<unknown>> {
+    return waitFirst(this.engineFor('waitFirst'), handles, options);
+  }
+
+  /** Waits for all the workflows to end. */
+  waitAll<R>(handles: WorkflowHandle<R>[], options?: PollingOptions): Promise<WorkflowHandle<R>[]> {
+    return waitAll(this.engineFor('waitAll'), handles, options);
+  }
+
+  /** Waits for promises and records which have settled, so that a recovered workflow takes the same way. */
+  wait<P extends Promise<unknown>>(promises: readonly P[], options?: WaitOptions): Promise<WaitResult<P>> {
+    return waitPromises(this.engineFor('wait'), promises, options);
+  }
+
+  /** `Promise.race` with the winner recorded. */
+  race<T>(promises: readonly (T | PromiseLike<T>)[]): Promise<Awaited<T>> {
+    return race(this.engineFor('race'), promises);
+  }
+
+  /** `Promise.any` with the winner recorded. */
+  any<T>(promises: readonly (T | PromiseLike<T>)[]): Promise<Awaited<T>> {
+    return any(this.engineFor('any'), promises);
+  }
+
+  /** `Promise.all`; steps started in a fixed order need no record. */
+  all<T extends readonly unknown[] | []>(promises: T): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+    return Promise.all(promises);
+  }
+
+  /** `Promise.allSettled`; steps started in a fixed order need no record. */
+  allSettled<T extends readonly unknown[] | []>(
+    promises: T,
+  ): Promise<{ -readonly [K in keyof T]: PromiseSettledResult<Awaited<T[K]>> }> {
+    return Promise.allSettled(promises);
+  }
+
+  /** The steps of a workflow in the order of their numbers. */
+  listWorkflowSteps(workflowID: string, options: { limit?: number; offset?: number } = {}): Promise<StepInfo[]> {
+    const engine = this.engineFor('listWorkflowSteps');
+    return operation({ name: 'DBOS.listWorkflowSteps', isEffect: false }, () => engine.readSteps(workflowID, options));
+  }
+
+  // ── Management ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  cancelWorkflow(workflowID: string, options: { cancelChildren?: boolean } = {}): Promise<void> {
+    return this.cancelWorkflows([workflowID], options);
+  }
+
+  /** Cancels workflows that have not ended. They stop at their next operation; a blocked wait is woken at once. */
+  async cancelWorkflows(workflowIDs: string[], options: { cancelChildren?: boolean } = {}): Promise<void> {
+    const engine = this.engineFor('cancelWorkflow');
+    await operation({ name: 'DBOS.cancelWorkflow', isEffect: true }, async () => {
+      await engine.cancelWorkflows(workflowIDs, { children: options.cancelChildren });
+      return null;
+    });
+  }
+
+  async resumeWorkflow<T>(
+    workflowID: string,
+    options: { queueName?: string } = {},
+  ): Promise<WorkflowHandle<Awaited<T>>> {
+    await this.resumeWorkflows([workflowID], options);
+    return this.engineFor('resumeWorkflow').handleOf<Awaited<T>>(workflowID);
+  }
+
+  /** Lets workflows that were cancelled, dead-lettered or left behind go on from their last checkpoint. */
+  async resumeWorkflows<T>(
+    workflowIDs: string[],
+    options: { queueName?: string } = {},
+  ): Promise<WorkflowHandle<Awaited<T>>[]> {
+    const engine = this.engineFor('resumeWorkflow');
+    await operation({ name: 'DBOS.resumeWorkflow', isEffect: true }, async () => {
+      await engine.resumeWorkflows(workflowIDs, options.queueName);
+      return null;
+    });
+    return workflowIDs.map((workflowID) => engine.handleOf<Awaited<T>>(workflowID));
+  }
+
+  // ── Durable utilities ──────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Sleeps; in a workflow the end of the sleep is recorded and kept after a recovery. */
+  sleepms(durationMS: number): Promise<void> {
+    return durableSleep(this.engineFor('sleep'), durationMS);
+  }
+
+  /** The same as `sleepms`. */
+  sleep(durationMS: number): Promise<void> {
+    return this.sleepms(durationMS);
+  }
+
+  sleepSeconds(durationSec: number): Promise<void> {
+    return this.sleepms(durationSec * 1000);
+  }
+
+  /** The time in epoch milliseconds, recorded in a workflow. */
+  now(): Promise<number> {
+    const clock = currentContext()?.engine.clock ?? this.#engine?.clock;
+    return operation({ name: 'DBOS.now', isEffect: false }, async () => clock?.now() ?? Date.now());
+  }
+
+  /** A random UUID, recorded in a workflow. */
+  randomUUID(): Promise<string> {
+    return operation({ name: 'DBOS.randomUUID', isEffect: false }, async () => crypto.randomUUID());
+  }
+
+  /** True for workflows that take the way of a change in their code; see the guide on changing workflows. */
+  patch(patchName: string): Promise<boolean> {
+    return patch(patchName);
+  }
+
+  /** True always: the old way has been removed. */
+  deprecatePatch(patchName: string): Promise<boolean> {
+    return deprecatePatch(patchName);
+  }
+
+  // ── Context ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  get logger(): DLogger {
+    const context = currentContext();
+    const launched = context?.logger ?? context?.engine.logger ?? this.#engine?.logger;
+    return launched ?? this.#config?.logger ?? consoleLogger(this.#config?.logLevel as LogLevel | undefined);
+  }
+
+  get applicationVersion(): string {
+    return this.engineFor('applicationVersion').applicationVersion;
+  }
+
+  get executorID(): string {
+    return this.engineFor('executorID').config.executorID;
+  }
+
+  get workflowID(): string | undefined {
+    return currentContext()?.run?.workflowID;
+  }
+
+  get stepID(): number | undefined {
+    const context = currentContext();
+    return context?.step?.stepID ?? context?.transactionID;
+  }
+
+  get stepStatus(): StepStatus | undefined {
+    return currentContext()?.step;
+  }
+
+  get authenticatedUser(): string {
+    return currentContext()?.authenticatedUser ?? '';
+  }
+
+  get authenticatedRoles(): string[] {
+    return [...(currentContext()?.authenticatedRoles ?? [])];
+  }
+
+  get assumedRole(): string {
+    return currentContext()?.assumedRole ?? '';
+  }
+
+  requestObject(): object | undefined {
+    return currentContext()?.request;
+  }
+
+  isInTransaction(): boolean {
+    return currentContext()?.transactionID !== undefined;
+  }
+
+  isInStep(): boolean {
+    return currentContext()?.step !== undefined;
+  }
+
+  isWithinWorkflow(): boolean {
+    return currentContext()?.run !== undefined;
+  }
+
+  isInWorkflow(): boolean {
+    return isWorkflowCode(currentContext());
+  }
+}
+
+/** A further instance, isolated from `DBOS` and all others: its own functions, configuration and engine. */
+export function createDBOS(testSettings?: TestSettings): DBOSInstance {
+  return new DBOSInstance(testSettings);
+}
+
+/** The default instance. */
+export const DBOS = createDBOS();

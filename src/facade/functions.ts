@@ -1,0 +1,222 @@
+// Registering functions: the wrappers that the application calls instead of its own functions, and the decorators that
+// make them. Both kinds of decorators are understood: TypeScript's legacy ones and the standard ones.
+import { DBOSInvalidWorkflowTransitionError, DBOSNotRegisteredError } from '../model/errors.js';
+import { currentContext, inContext, isWorkflowCode } from '../engine/ambient.js';
+import { authorize } from '../engine/authorization.js';
+import type { Engine } from '../engine/engine.js';
+import type {
+  AnyConstructor,
+  FunctionName,
+  Registration,
+  Registry,
+  UserFunction,
+  WorkflowConfig,
+  WorkflowRegistration,
+} from '../engine/registry.js';
+import { callWorkflow, type StartRequest, type StartWorkflowParams } from '../engine/start.js';
+import { checkStepConfig, runStep, type StepConfig } from '../engine/step.js';
+
+/** What the wrappers need of the instance they belong to. */
+export interface Host {
+  readonly registry: Registry;
+  /** The launched engine that runs this registry's functions. */
+  engineFor(reason: string): Engine;
+}
+
+/** The name of a configured instance, if the object is one. */
+export type InstanceName = (object: unknown) => string | undefined;
+
+interface Place {
+  readonly name: string;
+  readonly isInstance: boolean;
+  readonly ownerClass: AnyConstructor | undefined;
+  readonly givenClassName: string | undefined;
+}
+
+function newRegistration(fn: UserFunction, kind: Registration['kind'], place: Place): Registration {
+  return {
+    name: place.name,
+    kind,
+    isInstance: place.isInstance,
+    origFunction: fn,
+    registeredFunction: fn,
+    ownerClass: place.ownerClass,
+    givenClassName: place.givenClassName,
+    external: new Map(),
+    parameters: parameterNames(fn).map((name, index) => ({ name, index, external: new Map() })),
+    interceptors: [],
+    registeredAt: new Error('registered').stack ?? '',
+  };
+}
+
+/** The names of a function's parameters, as far as its source tells. */
+function parameterNames(fn: UserFunction): string[] {
+  const list = /^[^(]*\(([^)]*)\)/.exec(fn.toString())?.[1] ?? '';
+  const names = list.split(',').map((part) => part.replace(/=.*$/, '').trim());
+  return names.filter((name) => name !== '');
+}
+
+export class Functions {
+  readonly #host: Host;
+  readonly #instanceName: InstanceName;
+
+  constructor(host: Host, instanceName: InstanceName) {
+    this.#host = host;
+    this.#instanceName = instanceName;
+  }
+
+  registerWorkflow(fn: UserFunction, config: FunctionName & WorkflowConfig, place = placeOf(fn, config)): UserFunction {
+    const registration: WorkflowRegistration = {
+      ...newRegistration(fn, 'workflow', place),
+      kind: 'workflow',
+      config,
+    };
+    return this.#add(registration, (target, args) =>
+      callWorkflow(this.#engineOf(registration), this.requestFor(registration, target, args, {})),
+    );
+  }
+
+  registerStep(fn: UserFunction, config: FunctionName & StepConfig, place = placeOf(fn, config)): UserFunction {
+    checkStepConfig(config);
+    const registration = newRegistration(fn, 'step', place);
+    return this.#add(registration, (target, args) => {
+      const body = (): Promise<unknown> => {
+        this.#refuseStranger(registration, target);
+        return fn.apply(target, args as never[]);
+      };
+      return this.callStep(registration.name, config, body, registration);
+    });
+  }
+
+  #add(registration: Registration, call: (target: unknown, args: unknown[]) => Promise<unknown>): UserFunction {
+    const wrapper = function (this: unknown, ...args: unknown[]): Promise<unknown> {
+      return call(this, args);
+    };
+    Object.defineProperty(wrapper, 'name', { value: registration.name });
+    registration.registeredFunction = wrapper;
+    this.#host.registry.add(registration);
+    return wrapper;
+  }
+
+  /** Runs a function as a step of the workflow around it; a plain call anywhere else. */
+  callStep<R>(name: string, config: StepConfig, body: () => Promise<R>, registration?: Registration): Promise<R> {
+    const context = currentContext();
+    if (context?.transactionID !== undefined) {
+      throw new DBOSInvalidWorkflowTransitionError(`Invalid call to step "${name}" inside a \`transaction\``);
+    }
+    if (!isWorkflowCode(context)) {
+      if (context?.nextWorkflowID?.workflowID !== undefined) {
+        throw new DBOSInvalidWorkflowTransitionError(
+          `Step "${name}" was called where a workflow ID is assigned. Only a workflow can have an ID.`,
+        );
+      }
+      return body();
+    }
+    const stepID = context.run.nextStepID();
+    if (!registration) return runStep(context, { stepID, name, config }, body);
+    const assumedRole = authorize(context.engine, registration, context);
+    return inContext({ ...context, assumedRole }, () => runStep(context, { stepID, name, config }, body));
+  }
+
+  /** What to start, from a registration and the object that it is called on. */
+  requestFor(
+    registration: WorkflowRegistration,
+    target: unknown,
+    args: unknown[],
+    params: StartWorkflowParams,
+  ): StartRequest {
+    this.#refuseStranger(registration, target);
+    const configName = registration.isInstance ? (this.#instanceName(target) ?? null) : null;
+    return { registration, target, configName, args, params };
+  }
+
+  #refuseStranger(registration: Registration, target: unknown): void {
+    if (!registration.isInstance) return;
+    const name = this.#instanceName(target);
+    const className = this.#host.registry.classNameFor(registration);
+    const isRegistered = name !== undefined && this.#host.registry.findInstance(className, name) === target;
+    if (isRegistered || (registration.kind === 'step' && name !== undefined)) return;
+    throw new DBOSInvalidWorkflowTransitionError(
+      `"${registration.name}" is a method of a ConfiguredInstance and was called on another object.`,
+    );
+  }
+
+  #engineOf(registration: Registration): Engine {
+    const engine = currentContext()?.run?.engine;
+    if (!engine) return this.#host.engineFor('workflows');
+    if (engine.registry === this.#host.registry) return engine;
+    throw new DBOSNotRegisteredError(
+      registration.name,
+      `Workflow "${registration.name}" is registered with another engine than the one that runs the calling workflow.`,
+    );
+  }
+
+  /** A method decorator for both kinds of decorators. */
+  decorate(register: (fn: UserFunction, place: Place) => UserFunction, name?: string): MethodDecorator {
+    const { registry } = this.#host;
+    const decorator = (target: unknown, contextOrKey: unknown, descriptor?: PropertyDescriptor): unknown => {
+      if (isStandardContext(contextOrKey)) {
+        const isStatic = contextOrKey.static;
+        const wrapper = register(target as UserFunction, {
+          name: name ?? String(contextOrKey.name),
+          isInstance: !isStatic,
+          ownerClass: undefined,
+          givenClassName: undefined,
+        });
+        contextOrKey.addInitializer(function (this: unknown) {
+          const registration = registry.findByFunction(wrapper);
+          if (!registration || registration.ownerClass) return;
+          registration.ownerClass = (isStatic ? this : (this as object).constructor) as AnyConstructor;
+          registry.refuseDuplicate(registration);
+        });
+        return wrapper;
+      }
+      const isStatic = typeof target === 'function';
+      const wrapper = register(descriptor?.value as UserFunction, {
+        name: name ?? String(contextOrKey),
+        isInstance: !isStatic,
+        ownerClass: (isStatic ? target : (target as object).constructor) as AnyConstructor,
+        givenClassName: undefined,
+      });
+      return { ...descriptor, value: wrapper };
+    };
+    // The two kinds of decorators have types that exclude each other; at run time one function serves both.
+    return decorator as unknown as MethodDecorator;
+  }
+}
+
+/** Fits both kinds of decorators. */
+export interface MethodDecorator {
+  <This, Args extends never[], Return>(
+    target: (this: This, ...args: Args) => Promise<Return>,
+    context: ClassMethodDecoratorContext<This, (this: This, ...args: Args) => Promise<Return>>,
+  ): (this: This, ...args: Args) => Promise<Return>;
+  <This, Args extends never[], Return>(
+    target: object,
+    key: string | symbol,
+    descriptor: TypedPropertyDescriptor<(this: This, ...args: Args) => Promise<Return>>,
+  ): TypedPropertyDescriptor<(this: This, ...args: Args) => Promise<Return>> | void;
+}
+
+interface StandardContext {
+  readonly kind: 'method' | 'class';
+  readonly name: string | symbol | undefined;
+  readonly static: boolean;
+  addInitializer(initializer: (this: unknown) => void): void;
+}
+
+export function isStandardContext(value: unknown): value is StandardContext {
+  return typeof value === 'object' && value !== null && 'kind' in value && 'addInitializer' in value;
+}
+
+function placeOf(fn: UserFunction, config: FunctionName): Place {
+  const { ctorOrProto } = config;
+  const isStatic = typeof ctorOrProto === 'function';
+  const ownerClass = ctorOrProto === undefined ? undefined : isStatic ? ctorOrProto : ctorOrProto.constructor;
+  return {
+    name: config.name ?? fn.name,
+    isInstance: ctorOrProto !== undefined && !isStatic,
+    ownerClass: ownerClass as AnyConstructor | undefined,
+    givenClassName: config.className,
+  };
+}

@@ -1,0 +1,24 @@
+// Launched engines for tests, shut down when the test ends.
+import { onTestFinished } from 'vitest';
+import { silentLogger } from '../../src/base/log.js';
+import type { DBOSConfig } from '../../src/engine/config.js';
+import { createDBOS, type DBOSInstance, type TestSettings } from '../../src/facade/dbos.js';
+import type { TestDialect } from './dialects.js';
+
+export interface TestEngine {
+  readonly DBOS: DBOSInstance;
+  readonly url: string;
+}
+
+/** An instance of its own on a fresh database, not launched yet. */
+export async function createEngine(
+  dialect: TestDialect,
+  config: Partial<DBOSConfig> = {},
+  settings?: TestSettings,
+): Promise<TestEngine> {
+  const url = config.systemDatabaseUrl ?? (await dialect.createURL());
+  const DBOS = createDBOS(settings);
+  DBOS.setConfig({ name: 'test', systemDatabaseUrl: url, logger: silentLogger, ...config });
+  onTestFinished(() => DBOS.shutdown());
+  return { DBOS, url };
+}

@@ -1,8 +1,8 @@
 // Turns many small submissions into few large flushes without ever waiting for more to come: an item is flushed
-// in the current turn of the event loop, and what arrives while a flush is in flight forms the next batch. While
-// items come one by one a flush begins at once; when several came last time, at the end of the turn, so that all
-// who are woken by one flush can join the next. Order is kept. A batch is bounded in items and weight. The backlog is bounded by those
-// who bring new work: they await `room()` first, while work that is already under way is always accepted.
+// at the end of the current turn of the event loop, so that what follows from it at once can join it, and what
+// arrives while a flush is in flight forms the next batch. Order is kept. A batch is bounded in items and weight. The
+// backlog is bounded by those who bring new work: they await `room()` first, while work that is already under way is
+// always accepted.
 import { type Deferred, deferred } from './deferred.js';
 
 /** A submitted item and the functions that settle its promise. */
@@ -22,22 +22,16 @@ export interface BatcherOptions<Item, Result> {
   readonly backlogMax: number;
 }
 
-/** Calling back through a settled promise is cheaper than queueMicrotask, which makes a resource each time. */
-const READY = Promise.resolve();
-
 export class Batcher<Item, Result> {
   readonly #options: BatcherOptions<Item, Result>;
   readonly #waitingForRoom: (() => void)[] = [];
-  readonly #beginFlush = (): void => {
-    // An urgent item may have begun the flush that was scheduled for the end of the turn.
-    if (this.#isFlushing || this.#backlog.length === 0) return;
-    this.#scheduled = undefined;
+  readonly #onTurnEnd = (): void => {
+    this.#isScheduled = false;
     void this.#flush(this.#takeBatch());
   };
   #backlog: Entry<Item, Result>[] = [];
   #isFlushing = false;
-  #scheduled: 'at once' | 'at turn end' | undefined;
-  #lastBatchSize = 0;
+  #isScheduled = false;
   #closedReason: Error | undefined;
   #idle: Deferred<void> | undefined;
 
@@ -51,12 +45,11 @@ export class Batcher<Item, Result> {
     return new Promise((resolve) => this.#waitingForRoom.push(resolve));
   }
 
-  /** An item that is likely to be followed by others in this turn is better not urgent. */
-  submit(item: Item, { isUrgent = true } = {}): Promise<Result> {
+  submit(item: Item): Promise<Result> {
     if (this.#closedReason) return Promise.reject(this.#closedReason);
     return new Promise((resolve, reject) => {
       this.#backlog.push({ item, resolve, reject });
-      this.#schedule(isUrgent);
+      this.#schedule();
     });
   }
 
@@ -74,13 +67,10 @@ export class Batcher<Item, Result> {
     await this.#idle.promise;
   }
 
-  #schedule(isUrgent: boolean): void {
-    if (this.#isFlushing || this.#backlog.length === 0) return;
-    const isAtOnce = isUrgent && this.#lastBatchSize <= 1;
-    if (this.#scheduled === 'at once' || (this.#scheduled && !isAtOnce)) return;
-    this.#scheduled = isAtOnce ? 'at once' : 'at turn end';
-    if (isAtOnce) void READY.then(this.#beginFlush);
-    else setImmediate(this.#beginFlush);
+  #schedule(): void {
+    if (this.#isFlushing || this.#isScheduled || this.#backlog.length === 0) return;
+    this.#isScheduled = true;
+    setImmediate(this.#onTurnEnd);
   }
 
   #takeBatch(): Entry<Item, Result>[] {
@@ -107,14 +97,13 @@ export class Batcher<Item, Result> {
 
   async #flush(batch: readonly Entry<Item, Result>[]): Promise<void> {
     this.#isFlushing = true;
-    this.#lastBatchSize = batch.length;
     try {
       await this.#options.flush(batch);
     } catch (error) {
       for (const entry of batch) entry.reject(error);
     }
     this.#isFlushing = false;
-    this.#schedule(false);
+    this.#schedule();
     if (this.#backlog.length === 0) {
       this.#idle?.resolve();
       this.#idle = undefined;

@@ -51,6 +51,8 @@ const POLL_MS = 15_000;
 const OUTCOME_POLL_MS = 2_000;
 const OUTCOME_POLL_WITHOUT_PUSH_MS = 500;
 const OVERDUE_BATCH = 1000;
+/** How long a shutdown waits for a database that is away. */
+const LEAVE_MAX_MS = 5_000;
 /** Interests of other processes that are kept; beyond it the oldest are forgotten, and their waiters poll. */
 const INTERESTS_MAX = 10_000;
 
@@ -182,18 +184,27 @@ export class Engine {
       );
     }
     for (const run of unfinished) run.stop(new DBOSWorkflowConflictError(run.workflowID));
-    const closed = new DatabaseClosedError('Everstep was shut down in this process while the workflow was running.');
+    await this.#leave(unfinished).catch((error: unknown) => {
+      this.logger.warn(`The database could not be told that this process ends: ${String(error)}`);
+    });
+    await this.outcomes.stop(
+      new DatabaseClosedError('Everstep was shut down in this process while the workflow was running.'),
+    );
+    await this.store.close();
+  }
+
+  /** Gives back what is not finished and leaves the list of executors. While the database is away, only for so long. */
+  async #leave(unfinished: readonly Run[]): Promise<void> {
+    const { database, writer } = this.store;
+    await this.deadlines.stop();
+    const timer = this.clock.after(LEAVE_MAX_MS, () => void writer.abandon());
     try {
-      if (unfinished.length > 0) {
-        await this.store.writer.idle();
-        this.#announceChanged(await handBack(this.store.database, unfinished));
-      }
-      await this.deadlines.stop();
-      await this.#liveness.stop();
+      await writer.idle();
     } finally {
-      await this.outcomes.stop(closed);
-      await this.store.close();
+      timer.cancel();
     }
+    if (unfinished.length > 0) this.#announceChanged(await handBack(database, unfinished));
+    await this.#liveness.stop();
   }
 
   async #drain(timeoutMs: number): Promise<void> {
@@ -353,9 +364,10 @@ export class Engine {
 
   async #sweepOverdue(): Promise<number | undefined> {
     await this.#verifyRuns();
-    const cancelled = await cancelOverdue(this.store.database, OVERDUE_BATCH);
-    if (cancelled.length > 0) await this.#onChangedElsewhere(cancelled);
-    return cancelled.length === OVERDUE_BATCH ? 0 : msToNextDeadline(this.store.database);
+    const nextMs = await msToNextDeadline(this.store.database);
+    if (nextMs === undefined || nextMs > 0) return nextMs;
+    await this.#onChangedElsewhere(await cancelOverdue(this.store.database, OVERDUE_BATCH));
+    return 0;
   }
 
   #computeVersion(): string {

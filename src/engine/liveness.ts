@@ -28,6 +28,7 @@ export interface LivenessOptions {
   onLeaseLost(): void;
 }
 
+const BEATS_A_LOOK = 3;
 /** How long to wait after a suspicion that came to nothing. */
 const SUSPICION_PAUSE_MS = 1000;
 
@@ -93,7 +94,7 @@ export class Liveness {
 
   async #beat(signal: AbortSignal): Promise<void> {
     const { clock, database, incarnation, leaseMs, logger } = this.#options;
-    while (!signal.aborted) {
+    for (let beats = 1; !signal.aborted; beats += 1) {
       await sleep(clock, (leaseMs / 3) * (0.9 + Math.random() / 5), signal);
       try {
         if (!(await prolongLease(database, incarnation.incarnationID, leaseMs))) {
@@ -103,7 +104,8 @@ export class Liveness {
           await enterIncarnation(database, incarnation, leaseMs);
           this.#options.onLeaseLost();
         }
-        await this.lookAround();
+        // Launches are announced; looking without being asked only covers a lost announcement and ended leases.
+        if (beats % BEATS_A_LOOK === 0) await this.lookAround();
       } catch (error) {
         logger.debug(`The heartbeat could not be sent: ${(error as Error).message}`);
       }

@@ -26,6 +26,7 @@ export class OutcomeWatch {
   readonly #toLookUp = new Set<string>();
   readonly #service: Service;
   #isLooking = false;
+  #stopReason: Error | undefined;
 
   constructor(options: OutcomeWatchOptions) {
     this.#options = options;
@@ -37,6 +38,7 @@ export class OutcomeWatch {
 
   /** Rejects whoever still waits. */
   async stop(reason: Error): Promise<void> {
+    this.#stopReason = reason;
     for (const waiters of this.#waiters.values()) for (const waiter of waiters) waiter.reject(reason);
     this.#waiters.clear();
     await this.#service.stop();
@@ -46,6 +48,7 @@ export class OutcomeWatch {
   wait(workflowID: string, signal?: AbortSignal): Promise<FinishedWorkflow> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason as Error);
+      if (this.#stopReason) return reject(this.#stopReason);
       const done = (): void => signal?.removeEventListener('abort', onAbort);
       const waiter: Waiter = {
         resolve(finished) {

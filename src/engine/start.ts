@@ -108,6 +108,7 @@ async function start<R>(
     format: request.registration.config.serialization,
     path: [request.registration.name, '<arguments>'],
   });
+  await engine.store.writer.room();
   const workflow = newWorkflow(engine, { request, context, parent, workflowID, assumedRole, inputs });
   const begun = { engine, request, context, workflow, args: inputs.args };
   if (parent) return startChild(begun, parent);

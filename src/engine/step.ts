@@ -2,6 +2,7 @@
 // policy, held back until everything before it is durable, and its outcome is sent as a checkpoint.
 import { type BackoffPolicy, backoffMs } from '../base/backoff.js';
 import { sleep } from '../base/clock.js';
+import { deferred } from '../base/deferred.js';
 import { DBOSError, DBOSMaxStepRetriesError, DBOSStepTimeoutError } from '../model/errors.js';
 import type { StepRecord } from '../model/records.js';
 import { type Context, inContext, type StepStatus } from './ambient.js';
@@ -163,28 +164,21 @@ function attempt<R>(
 }
 
 /** Waits for the promise, unless interrupted first. The code behind it runs on, but nobody heeds its outcome. */
-function interruptible<R>(
+async function interruptible<R>(
   started: Promise<R>,
   context: Context,
   arm: (interrupt: (error: unknown) => void) => () => void,
 ): Promise<R> {
-  return new Promise<R>((resolve, reject) => {
-    const disarm = arm((error) => {
-      disarm();
-      reject(error);
-      started.catch((late: unknown) => context.engine.logger.debug(`An abandoned step failed late: ${String(late)}`));
-    });
-    started.then(
-      (value) => {
-        disarm();
-        resolve(value);
-      },
-      (error: unknown) => {
-        disarm();
-        reject(error);
-      },
-    );
+  const interrupted = deferred<never>();
+  const disarm = arm((error) => {
+    interrupted.reject(error);
+    started.catch((late: unknown) => context.engine.logger.debug(`An abandoned step failed late: ${String(late)}`));
   });
+  try {
+    return await Promise.race([started, interrupted.promise]);
+  } finally {
+    disarm();
+  }
 }
 
 /** Calls a function so that a synchronous throw is a rejection as well. */

@@ -54,12 +54,14 @@ export class Writer {
     });
   }
 
-  /** Creates a workflow. New work waits while the backlog is full; work under way never does. */
-  async start(start: NewWorkflow): Promise<StartVerdict> {
-    const room = this.#batcher.room();
-    if (room) await room;
-    // Not urgent: a workflow that takes no step has its outcome ready in the same turn, and shares the commit.
-    return this.#submit<StartVerdict>({ kind: 'start', start }, false);
+  /** Resolves when the backlog has room for new work; undefined when it has. Work under way never waits. */
+  room(): Promise<void> | undefined {
+    return this.#batcher.room();
+  }
+
+  /** Creates a workflow. */
+  start(start: NewWorkflow): Promise<StartVerdict> {
+    return this.#submit<StartVerdict>({ kind: 'start', start });
   }
 
   /** Creates a child workflow and its parent's record of it, both or neither. */
@@ -92,8 +94,8 @@ export class Writer {
   }
 
   /** The verdict has the kind of its item. */
-  #submit<V extends Verdict>(item: Item, isUrgent = true): Promise<V> {
-    return this.#batcher.submit(item, { isUrgent }) as Promise<V>;
+  #submit<V extends Verdict>(item: Item): Promise<V> {
+    return this.#batcher.submit(item) as Promise<V>;
   }
 
   async #flush(batch: readonly Entry<Item, Verdict>[]): Promise<void> {

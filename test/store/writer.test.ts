@@ -363,12 +363,16 @@ describe('Writer', () => {
       ).toHaveLength(35);
     });
 
-    test('starts wait while the backlog is full, checkpoints do not', async () => {
+    test('who brings new work can wait until the backlog has room', async () => {
       const { writer } = await setup(dialect, { itemsMax: 5, backlogMax: 5 });
+      const starts = Array.from({ length: 20 }, () => writer.start(newWorkflow()));
 
-      const verdicts = await Promise.all(Array.from({ length: 100 }, () => writer.start(newWorkflow())));
+      const room = writer.room();
+      await room;
 
-      expect(verdicts.every((verdict) => verdict.kind === 'created')).toBe(true);
+      expect(room).toBeDefined();
+      expect((await Promise.all(starts)).every((verdict) => verdict.kind === 'created')).toBe(true);
+      expect(writer.room()).toBeUndefined();
     });
 
     test('close writes what was accepted and refuses the rest', async () => {

@@ -3,25 +3,33 @@
 import { DBOSMaxRecoveryAttemptsExceededError } from '../model/errors.js';
 import type { StepRecord, WorkflowRecord } from '../model/records.js';
 import { type Claimed, claimWorkflows, findSeparateInputs } from '../store/claims.js';
-import { giveUpIfOwned, handBack } from '../store/lifecycle.js';
+import { findOwnedWith, giveUpIfOwned, handBack } from '../store/lifecycle.js';
 import { loadSteps } from '../store/steps.js';
 import type { Context } from './ambient.js';
 import type { Engine } from './engine.js';
 import { maxRecoveryAttempts, type WorkflowRegistration } from './registry.js';
 import { Run } from './run.js';
 
-interface Prepared {
-  readonly claimed: Claimed;
+interface Callee {
   readonly registration: WorkflowRegistration;
+  /** The instance or class that the function is called on. */
   readonly target: unknown;
-  readonly history: ReadonlyMap<number, StepRecord>;
-  readonly inputs: string | null;
 }
 
 /** Claims workflows of a queue and begins to run them. Tells how many were claimed. */
 export async function claimAndRun(engine: Engine, queueName: string, limit: number): Promise<number> {
-  const { database } = engine.store;
   const owner = engine.newOwner();
+  try {
+    return await claimWith(engine, owner, queueName, limit);
+  } catch (error) {
+    // The claim may have happened although its answer was lost, or its rows could not be loaded.
+    await engine.retrying(async () => engine.giveBack(await findOwnedWith(engine.store.database, owner)));
+    throw error;
+  }
+}
+
+async function claimWith(engine: Engine, owner: string, queueName: string, limit: number): Promise<number> {
+  const { database } = engine.store;
   const claimed = await claimWorkflows(database, {
     queueName,
     limit,
@@ -80,15 +88,15 @@ async function runClaimed(
   inputs: string | null,
 ): Promise<void> {
   const { workflow, remainingMs } = claimed;
-  const prepared = prepare(engine, claimed, history, inputs);
-  if (!prepared) {
+  const callee = findCallee(engine, workflow);
+  if (!callee) {
     const owned = [{ workflowID: workflow.workflowID, owner: workflow.owner ?? '' }];
     await handBack(engine.store.database, owned);
     return;
   }
   const run = new Run({
     engine,
-    registration: prepared.registration,
+    registration: callee.registration,
     workflowID: workflow.workflowID,
     owner: workflow.owner ?? '',
     history,
@@ -111,23 +119,17 @@ async function runClaimed(
     engine.deadlines.forget(run);
     return;
   }
-  engine.launchRun(run, prepared.target, args, contextOf(engine, run, workflow));
+  engine.launchRun(run, callee.target, args, contextOf(engine, run, workflow));
 }
 
-function prepare(
-  engine: Engine,
-  claimed: Claimed,
-  history: ReadonlyMap<number, StepRecord>,
-  inputs: string | null,
-): Prepared | undefined {
-  const { workflow } = claimed;
+function findCallee(engine: Engine, workflow: WorkflowRecord): Callee | undefined {
   const registration = engine.registry.findWorkflow(workflow.className, workflow.name);
   const target =
     registration?.isInstance === true
       ? engine.registry.findInstance(workflow.className ?? '', workflow.configName ?? '')
       : registration?.ownerClass;
   if (registration && (target !== undefined || !registration.isInstance)) {
-    return { claimed, registration, target, history, inputs };
+    return { registration, target };
   }
   engine.logger.warn(
     `Workflow "${workflow.workflowID}" needs ${workflow.className ?? ''}.${workflow.name} of instance ` +

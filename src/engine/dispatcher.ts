@@ -18,6 +18,8 @@ export interface DispatcherOptions {
 
 /** Workflows claimed by one statement at most; more are claimed right after. */
 const CLAIM_MAX = 200;
+/** How long to wait after a claim that failed. */
+const FAILURE_PAUSE_MS = 500;
 
 export class Dispatcher {
   readonly #options: DispatcherOptions;
@@ -67,6 +69,8 @@ export class Dispatcher {
         if ((await this.#options.claim(queueName, limit)) >= limit) this.#announced.add(queueName);
       } catch (error) {
         this.#options.logger.warn(`Queue "${queueName}" cannot be served at the moment: ${(error as Error).message}`);
+        this.#announced.add(queueName);
+        await sleep(this.#options.clock, FAILURE_PAUSE_MS, signal);
       }
     }
   }

@@ -11,14 +11,17 @@ import {
   cancelOverdue,
   cancelWorkflows,
   type Changed,
+  findOwnedBy,
   handBack,
   INTERNAL_QUEUE,
   msToNextDeadline,
+  type Owned,
   recoverExecutor,
   resumeWorkflows,
 } from '../store/lifecycle.js';
 import { describePresence, presenceKey, presenceOn } from '../store/presence.js';
 import { loadSteps } from '../store/steps.js';
+import { withRetry } from '../store/retry.js';
 import { Store } from '../store/store.js';
 import { listVersions, registerVersion } from '../store/versions.js';
 import { CHANNELS, type Wakeup } from '../store/wakeups.js';
@@ -51,6 +54,8 @@ const POLL_MS = 15_000;
 const OUTCOME_POLL_MS = 2_000;
 const OUTCOME_POLL_WITHOUT_PUSH_MS = 500;
 const OVERDUE_BATCH = 1000;
+/** Long after a claim or start has begun its run. */
+const ORPHAN_AGE_MS = 20_000;
 /** How long a shutdown waits for a database that is away. */
 const LEAVE_MAX_MS = 5_000;
 /** Interests of other processes that are kept; beyond it the oldest are forgotten, and their waiters poll. */
@@ -76,6 +81,7 @@ export class Engine {
   #queuedRuns = 0;
   #owners = 0;
   #isVerifying = false;
+  readonly #ending = new AbortController();
 
   private constructor(options: EngineOptions, store: Store, incarnationID: string) {
     const { config, registry, codec } = options;
@@ -187,6 +193,7 @@ export class Engine {
     await this.#leave(unfinished).catch((error: unknown) => {
       this.logger.warn(`The database could not be told that this process ends: ${String(error)}`);
     });
+    this.#ending.abort();
     await this.outcomes.stop(
       new DatabaseClosedError('Everstep was shut down in this process while the workflow was running.'),
     );
@@ -248,8 +255,14 @@ export class Engine {
     return new Handle<R>(this, workflowID, run && this.#runs.get(run));
   }
 
+  /** Repeats an operation that changes nothing when done twice, until the database is there or the engine ends. */
+  retrying<T>(operation: () => Promise<T>): Promise<T> {
+    const { clock, logger } = this;
+    return withRetry(operation, { clock, logger, signal: this.#ending.signal, isIdempotent: true });
+  }
+
   async readStatus(workflowID: string): Promise<WorkflowStatus | null> {
-    const [record] = await findWorkflows(this.store.database, [workflowID]);
+    const [record] = await this.retrying(() => findWorkflows(this.store.database, [workflowID]));
     return record ? toStatus(this.codec, record) : null;
   }
 
@@ -257,7 +270,7 @@ export class Engine {
     workflowID: string,
     { offset = 0, limit }: { readonly offset?: number; readonly limit?: number } = {},
   ): Promise<StepInfo[]> {
-    const steps = await loadSteps(this.store.database, [workflowID]);
+    const steps = await this.retrying(() => loadSteps(this.store.database, [workflowID]));
     const end = limit === undefined ? undefined : offset + limit;
     return Promise.all(steps.slice(offset, end).map((step) => toStepInfo(this.codec, step)));
   }
@@ -279,12 +292,12 @@ export class Engine {
   }
 
   async cancelWorkflows(workflowIDs: readonly string[], options: { readonly children?: boolean } = {}): Promise<void> {
-    const cancelled = await cancelWorkflows(this.store.database, workflowIDs, options);
+    const cancelled = await this.retrying(() => cancelWorkflows(this.store.database, workflowIDs, options));
     await this.#onChangedElsewhere(cancelled);
   }
 
   async resumeWorkflows(workflowIDs: readonly string[], queueName?: string): Promise<void> {
-    const resumed = await resumeWorkflows(this.store.database, workflowIDs, queueName);
+    const resumed = await this.retrying(() => resumeWorkflows(this.store.database, workflowIDs, queueName));
     await this.#onChangedElsewhere(resumed.map(({ workflowID }) => workflowID));
     this.#announceChanged(resumed);
   }
@@ -364,10 +377,24 @@ export class Engine {
 
   async #sweepOverdue(): Promise<number | undefined> {
     await this.#verifyRuns();
+    await this.#giveBackOrphans();
     const nextMs = await msToNextDeadline(this.store.database);
     if (nextMs === undefined || nextMs > 0) return nextMs;
     await this.#onChangedElsewhere(await cancelOverdue(this.store.database, OVERDUE_BATCH));
     return 0;
+  }
+
+  /** Gives back what is owned here but not run: a claim whose answer was lost leaves such workflows behind. */
+  async #giveBackOrphans(): Promise<void> {
+    const owned = await findOwnedBy(this.store.database, this.#incarnationID, ORPHAN_AGE_MS);
+    await this.giveBack(owned);
+  }
+
+  /** Gives back those of the workflows that no run here has. */
+  async giveBack(owned: readonly Owned[]): Promise<void> {
+    const orphans = owned.filter(({ workflowID, owner }) => this.#runByID.get(workflowID)?.owner !== owner);
+    if (orphans.length === 0) return;
+    this.#announceChanged(await handBack(this.store.database, orphans));
   }
 
   #computeVersion(): string {

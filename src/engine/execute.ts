@@ -24,9 +24,8 @@ export interface Invocation {
 export async function execute(invocation: Invocation): Promise<RunOutcome> {
   const { run } = invocation;
   const result = await call(invocation);
-  if (run.stopReason) return endOfStopped(run, result);
   try {
-    return await recordOutcome(run, result);
+    return run.stopReason ? await endOfStopped(run, result) : await recordOutcome(run, result);
   } catch (error) {
     // Neither value nor error could be stored, or the process is shutting down.
     return { kind: 'error', error };
@@ -56,7 +55,7 @@ async function endOfStopped(run: Run, result: CallResult): Promise<RunOutcome> {
   const verdict = reason instanceof DBOSWorkflowCancelledError ? 'lost' : await run.tryToOwn();
   if (verdict === 'lost') return { kind: 'elsewhere' };
   const error = result.ok ? reason : result.error;
-  return recordOutcome(run, { ok: false, error }).catch((failure: unknown) => ({ kind: 'error', error: failure }));
+  return recordOutcome(run, { ok: false, error });
 }
 
 async function recordOutcome(run: Run, result: CallResult): Promise<RunOutcome> {

@@ -3,7 +3,7 @@
 //
 //   running ──outcome recorded──► done
 //   running ──token gone, cancelled, or not storable──► stopped: every further operation throws the reason
-import type { StepRecord } from '../model/records.js';
+import type { StepRecord, WorkflowRecord } from '../model/records.js';
 import {
   DBOSNonExistentWorkflowError,
   DBOSStepNondeterminismError,
@@ -151,15 +151,20 @@ export class Run {
 
   /** Whether the workflow is still this run's, although it was stopped. */
   async tryToOwn(): Promise<'owned' | 'lost'> {
-    const [workflow] = await findWorkflows(this.engine.store.database, [this.workflowID]);
+    const workflow = await this.#look();
     return workflow?.status === 'PENDING' && workflow.owner === this.owner ? 'owned' : 'lost';
   }
 
   /** Why the workflow is not this run's any more. */
   async whyLost(): Promise<Error> {
-    const [workflow] = await findWorkflows(this.engine.store.database, [this.workflowID]);
+    const workflow = await this.#look();
     if (!workflow) return new DBOSNonExistentWorkflowError(`Workflow ${this.workflowID} does not exist`);
     if (workflow.status === 'CANCELLED') return new DBOSWorkflowCancelledError(this.workflowID);
     return new DBOSWorkflowConflictError(this.workflowID);
+  }
+
+  async #look(): Promise<WorkflowRecord | undefined> {
+    const { engine, workflowID } = this;
+    return (await engine.retrying(() => findWorkflows(engine.store.database, [workflowID])))[0];
   }
 }

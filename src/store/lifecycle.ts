@@ -145,6 +145,23 @@ export interface Owned {
   readonly owner: string;
 }
 
+/** The running workflows that an engine owns, except those it has taken within the last `sinceMs`. */
+export async function findOwnedBy(database: Database, ownerPrefix: string, sinceMs: number): Promise<Owned[]> {
+  const found = await database.read(sql`
+    SELECT w.workflow_uuid, w.owner_xid
+    FROM ${workflows} AS w
+    WHERE w.status = 'PENDING' AND w.owner_xid >= ${`${ownerPrefix}.`} AND w.owner_xid < ${`${ownerPrefix}/`}
+      AND w.updated_at <= ${nowMs} - CAST(${sinceMs} AS BIGINT)`);
+  return found.map((row) => ({ workflowID: row['workflow_uuid'] as string, owner: row['owner_xid'] as string }));
+}
+
+/** The running workflows with this very token. */
+export async function findOwnedWith(database: Database, owner: string): Promise<Owned[]> {
+  const found = await database.read(sql`
+    SELECT w.workflow_uuid FROM ${workflows} AS w WHERE w.status = 'PENDING' AND w.owner_xid = ${owner}`);
+  return found.map((row) => ({ workflowID: row['workflow_uuid'] as string, owner }));
+}
+
 /** Gives workflows that are owned here back to their queues: they will not be finished here. No attempt is counted. */
 export async function handBack(database: Database, owned: readonly Owned[]): Promise<Changed[]> {
   const given = await database.run(sql`

@@ -29,6 +29,7 @@ const COALESCE_MS = 10;
 const PAYLOAD_MAX_BYTES = 7999;
 const RECONNECT: BackoffPolicy = { firstMs: 100, maxMs: 1_000, rate: 2, jitter: 0.5 };
 const KEEPALIVE_MS = 60_000;
+const LOCK_RETRY_MS = 300;
 
 export class PostgresListener implements Listener {
   readonly #database: PostgresDatabase;
@@ -128,23 +129,33 @@ export class PostgresListener implements Listener {
     const ended = AbortSignal.any([signal, broken.signal]);
     try {
       await client.connect();
-      const { sessionLock } = this.#options;
-      // Not waited for: the server may still hold the lock for a connection of ours that has just been lost.
-      if (sessionLock !== undefined) await client.query('SELECT pg_try_advisory_lock($1::bigint)', [sessionLock]);
       for (const channel of this.#options.channels) await client.query(`LISTEN ${client.escapeIdentifier(channel)}`);
       onListening();
+      let isLocked = await this.#tryLock(client);
       this.#firstAttempt.resolve();
       this.#handlers.call({ kind: 'anything' });
       // A connection that a firewall has dropped silently shows only when it is used.
       while (!signal.aborted) {
-        await sleep(this.#options.clock, KEEPALIVE_MS, ended);
-        await client.query('SELECT 1');
+        await sleep(this.#options.clock, isLocked ? KEEPALIVE_MS : LOCK_RETRY_MS, ended);
+        if (isLocked) await client.query('SELECT 1');
+        else isLocked = await this.#tryLock(client);
       }
     } finally {
       await client.end().catch(() => {
         // It is broken already; there is nothing left to close.
       });
     }
+  }
+
+  /** Takes the session lock, if one is wanted. The server may hold it for a while for a connection of ours that broke. */
+  async #tryLock(client: pg.Client): Promise<boolean> {
+    const { sessionLock } = this.#options;
+    if (sessionLock === undefined) return true;
+    const { rows: answer } = await client.query<{ locked: boolean }>(
+      'SELECT pg_try_advisory_lock($1::bigint) AS locked',
+      [sessionLock],
+    );
+    return answer[0]?.locked === true;
   }
 }
 

@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { describe, expect, test } from 'vitest';
+import { DBOS } from '../src/index.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -79,5 +80,17 @@ describe('docs', () => {
       );
 
     expect(problems).toEqual([]);
+  });
+
+  test('the reference lists every member of DBOS, and no other', () => {
+    const page = readFileSync(join(root, 'docs/reference/dbos.md'), 'utf8');
+    const listed = [...page.matchAll(/^#### `(\w+)/gm)].map((match) => match[1]);
+    const prototype = Object.getPrototypeOf(DBOS) as object;
+
+    const members = [...Object.getOwnPropertyNames(prototype), ...Object.keys(DBOS)].filter(
+      (name) => name !== 'constructor',
+    );
+
+    expect(listed.toSorted()).toEqual(members.toSorted());
   });
 });

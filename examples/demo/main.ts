@@ -1,66 +1,96 @@
-// The store at work: a process writes checkpoints, is killed in the middle of it, and another process finds every
-// checkpoint that the first one was told was durable.
-import { spawn } from 'node:child_process';
+// Orders that survive a SIGKILL. This process only watches: it starts the shop, kills it in the middle of its work,
+// starts it again, and then compares the log of side effects with the checkpoints in the database.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { silentLogger } from '../../src/base/log.js';
-import { loadSteps } from '../../src/store/steps.js';
-import { Store } from '../../src/store/store.js';
+import { audit, printAudit } from './audit.js';
+import { Board, paint } from './board.js';
+import { effectsOf, type Entry, ORDERS, readEntries, RECEIPT } from './orders.js';
 
-const CONFIRMED_BEFORE_KILL = 2000;
-const isTerminal = process.stdout.isTTY && !process.env['NO_COLOR'];
-const paint = (code: number, text: string): string => (isTerminal ? `\u001b[${code}m${text}\u001b[0m` : text);
-const say = (text: string): void => console.log(text);
+const FRAME_MS = 60;
+const LIFE_MAX_MS = 30_000;
+const PAUSE_AFTER_KILL_MS = 1200;
+/** The kill comes when the first order is done, at a moment at which so many steps are under way. */
+const UNDER_WAY_AT_KILL = 2;
 
 const folder = mkdtempSync(join(tmpdir(), 'everstep-demo-'));
+const logPath = join(folder, 'effects.log');
 const url = `sqlite:///${join(folder, 'demo.sqlite')}`;
-try {
-  say(paint(1, 'Everstep: checkpoints that survive a SIGKILL'));
-  say(`  database  ${url}`);
-  const confirmed = await writeUntilKilled();
-  await look(confirmed);
-} finally {
+const board = new Board();
+let shop: ChildProcess | undefined;
+
+function cleanUp(): void {
+  board.close();
+  shop?.kill('SIGKILL');
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Runs the writing process and kills it; returns the checkpoints that it reported as durable. */
-async function writeUntilKilled(): Promise<string[]> {
-  const script = fileURLToPath(new URL('./writer-process.ts', import.meta.url));
-  const child = spawn(process.execPath, ['--import', 'tsx', script, url], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const confirmed: string[] = [];
-  for await (const line of createInterface({ input: child.stdout })) {
-    confirmed.push(line);
-    if (confirmed.length % 100 === 0) showProgress(confirmed.length);
-    if (confirmed.length === CONFIRMED_BEFORE_KILL) child.kill('SIGKILL');
-  }
-  if (isTerminal) process.stdout.write('\n');
-  say(`  ${paint(31, 'SIGKILL')}   process ${child.pid} is gone, in the middle of its work`);
-  return confirmed;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    cleanUp();
+    process.kill(process.pid, signal);
+  });
 }
 
-function showProgress(count: number): void {
-  const width = 30;
-  const filled = Math.min(width, Math.round((count / CONFIRMED_BEFORE_KILL) * width));
-  const line = `  writing   ${'█'.repeat(filled)}${'░'.repeat(width - filled)} ${count} checkpoints durable`;
-  if (isTerminal) process.stdout.write(`\r${line}`);
-  else if (count % 500 === 0) say(line);
+try {
+  console.log(paint('bold', `Everstep: ${ORDERS.length} orders and a SIGKILL`));
+  console.log('  Each order is a workflow of five kinds of steps. Their state is in');
+  console.log(`  ${url}\n`);
+  await openShop(1, isTimeToKill);
+  const diedAt = Date.now();
+  const underWay = stepsUnderWay(readEntries(logPath)).length;
+  board.say(`SIGKILL. Process 1 is gone, with ${underWay} steps under way.`);
+  board.draw(readEntries(logPath));
+  await delay(PAUSE_AFTER_KILL_MS);
+  await openShop(2, () => false);
+  board.say('Process 2 has finished what process 1 began.');
+  board.draw(readEntries(logPath));
+  board.close();
+  const isProven = printAudit(await audit(url, readEntries(logPath), diedAt));
+  process.exitCode = isProven ? 0 : 1;
+} finally {
+  cleanUp();
 }
 
-async function look(confirmed: readonly string[]): Promise<void> {
-  const store = await Store.open({ url, logger: silentLogger });
-  const workflowIDs = [...new Set(confirmed.map((line) => line.split(' ')[0] ?? ''))];
-  const steps = await loadSteps(store.database, workflowIDs);
-  const stored = new Set(steps.map((step) => `${step.workflowID} ${step.stepID}`));
-  const lost = confirmed.filter((line) => !stored.has(line));
-  await store.close();
-  say(`  found     ${stored.size} checkpoints of ${workflowIDs.length} workflows in the file`);
-  if (lost.length > 0) {
-    say(paint(31, `  ✗ ${lost.length} checkpoints were reported durable and are missing`));
-    process.exitCode = 1;
-  } else {
-    say(paint(32, `  ✓ all ${confirmed.length} that were reported durable are there`));
+/** Runs the shop until it ends, or until it is to be killed. */
+async function openShop(number: number, isToBeKilled: (entries: readonly Entry[]) => boolean): Promise<void> {
+  const script = fileURLToPath(new URL('./shop-process.ts', import.meta.url));
+  const options = ['--import', 'tsx', script, url, logPath, String(number)];
+  const child = spawn(process.execPath, options, { stdio: ['ignore', 'ignore', 'inherit'] });
+  shop = child;
+  const exit = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  board.running = number;
+  board.say(`Process ${number} (${child.pid}) runs the orders.`);
+  const startedAt = Date.now();
+  let isKilled = false;
+  while (child.exitCode === null && child.signalCode === null) {
+    const entries = readEntries(logPath);
+    board.draw(entries);
+    if (Date.now() - startedAt > LIFE_MAX_MS) throw new Error(`Process ${number} did not finish in time.`);
+    if (!isKilled && isToBeKilled(entries)) isKilled = child.kill('SIGKILL');
+    await Promise.race([delay(FRAME_MS), exit]);
   }
+  const [code] = await exit;
+  shop = undefined;
+  board.running = undefined;
+  if (!isKilled && code !== 0) throw new Error(`Process ${number} ended with code ${code}.`);
+  board.draw(readEntries(logPath));
+}
+
+function isTimeToKill(entries: readonly Entry[]): boolean {
+  const isOneDone = entries.some((entry) => entry.effect === RECEIPT && entry.event === 'end');
+  return isOneDone && stepsUnderWay(entries).length >= UNDER_WAY_AT_KILL;
+}
+
+/** The effects that have begun and not ended. */
+function stepsUnderWay(entries: readonly Entry[]): string[] {
+  return ORDERS.flatMap((order) =>
+    effectsOf(order)
+      .map((effect) => entries.findLast((entry) => entry.order === order.id && entry.effect === effect))
+      .flatMap((entry) => (entry?.event === 'begin' ? `${entry.order} ${entry.effect}` : [])),
+  );
 }

@@ -2,11 +2,14 @@
 // and ties them together. What an operation does stands in the files beside this one.
 import { hostname } from 'node:os';
 import { type Clock, systemClock } from '../base/clock.js';
+import { type Deferred, deferred } from '../base/deferred.js';
 import { newID } from '../base/ids.js';
 import type { DLogger } from '../base/log.js';
+import { Throttle } from '../base/throttle.js';
 import { LIBRARY_VERSION } from '../base/version.js';
 import type { Codec } from '../codec/codec.js';
 import { DatabaseClosedError, DBOSWorkflowConflictError } from '../model/errors.js';
+import type { WorkflowRecord } from '../model/records.js';
 import {
   cancelOverdue,
   cancelWorkflows,
@@ -38,7 +41,7 @@ import { Liveness } from './liveness.js';
 import { OutcomeWatch } from './outcome-watch.js';
 import type { Registry } from './registry.js';
 import type { Run } from './run.js';
-import { type StepInfo, toStatus, toStepInfo, type WorkflowStatus } from './status.js';
+import { type StepInfo, toStepInfo } from './status.js';
 
 export interface EngineOptions {
   readonly config: EngineConfig;
@@ -54,6 +57,7 @@ const POLL_MS = 15_000;
 const OUTCOME_POLL_MS = 2_000;
 const OUTCOME_POLL_WITHOUT_PUSH_MS = 500;
 const OVERDUE_BATCH = 1000;
+const LOOK_AROUND_MS = 250;
 /** Long after a claim or start has begun its run. */
 const ORPHAN_AGE_MS = 20_000;
 /** How long a shutdown waits for a database that is away. */
@@ -74,14 +78,18 @@ export class Engine {
   readonly #incarnationID: string;
   readonly #liveness: Liveness;
   readonly #dispatcher: Dispatcher;
-  readonly #runs = new Map<Run, Promise<RunOutcome>>();
+  /** The runs here, each with its end as its handles learn of it. */
+  readonly #runs = new Map<Run, Deferred<RunOutcome>>();
   /** The latest run of each workflow here; an earlier one may still be ending. */
   readonly #runByID = new Map<string, Run>();
   readonly #interests = new Set<string>();
   #queuedRuns = 0;
   #owners = 0;
   #isVerifying = false;
+  #isMeeting = false;
   readonly #ending = new AbortController();
+  /** On SQLite a busy neighbour wakes us many times a second; its commits are also the only sign of a new engine. */
+  readonly #lookAround: Throttle;
 
   private constructor(options: EngineOptions, store: Store, incarnationID: string) {
     const { config, registry, codec } = options;
@@ -95,6 +103,10 @@ export class Engine {
     this.#incarnationID = incarnationID;
     const { clock, logger } = this;
     const hasPush = config.store.useListenNotify !== false && !config.store.isTransactionPooler;
+    this.#lookAround = new Throttle(clock, LOOK_AROUND_MS, () => {
+      void this.#verifyRuns();
+      void this.#meet();
+    });
     this.outcomes = new OutcomeWatch({
       clock,
       logger,
@@ -139,8 +151,9 @@ export class Engine {
   /** Opens the store and begins to work. */
   static async launch(options: EngineOptions): Promise<Engine> {
     const { config } = options;
-    // Short, so that an owner token fits into the 40 characters that older databases have for it.
-    const incarnationID = newID().replaceAll('-', '').slice(0, 22);
+    // Time and randomness of an ID, without the rest: an owner token must fit into the 40 characters of older databases.
+    const digits = newID().replaceAll('-', '');
+    const incarnationID = digits.slice(0, 12) + digits.slice(16);
     const store = await Store.open({
       ...config.store,
       clock: options.clock,
@@ -189,11 +202,16 @@ export class Engine {
             .join(', '),
       );
     }
-    for (const run of unfinished) run.stop(new DBOSWorkflowConflictError(run.workflowID));
+    for (const run of unfinished) {
+      run.stop(new DBOSWorkflowConflictError(run.workflowID));
+      // Its code may run for ever; whoever waits for it here is told that nothing comes any more.
+      this.#runs.get(run)?.resolve({ kind: 'elsewhere' });
+    }
     await this.#leave(unfinished).catch((error: unknown) => {
       this.logger.warn(`The database could not be told that this process ends: ${String(error)}`);
     });
     this.#ending.abort();
+    this.#lookAround.stop();
     await this.outcomes.stop(
       new DatabaseClosedError('Everstep was shut down in this process while the workflow was running.'),
     );
@@ -218,7 +236,7 @@ export class Engine {
     if (timeoutMs <= 0 || this.#runs.size === 0) return;
     await new Promise<void>((resolve) => {
       const timer = this.clock.after(timeoutMs, resolve);
-      void Promise.allSettled(this.#runs.values()).then(() => {
+      void Promise.all([...this.#runs.values()].map((ended) => ended.promise)).then(() => {
         timer.cancel();
         resolve();
       });
@@ -233,11 +251,15 @@ export class Engine {
 
   /** Begins to execute a run and gives its handle. */
   launchRun<R>(run: Run, target: unknown, args: unknown[], context: Context): Handle<R> {
-    const ended = execute({ run, target, args, context }).finally(() => this.#forget(run));
+    const ended = deferred<RunOutcome>();
     this.#runs.set(run, ended);
     this.#runByID.set(run.workflowID, run);
     if (run.queueName !== null) this.#queuedRuns += 1;
-    return new Handle<R>(this, run.workflowID, ended);
+    void execute({ run, target, args, context }).then((outcome) => {
+      this.#forget(run);
+      ended.resolve(outcome);
+    });
+    return new Handle<R>(this, run.workflowID, ended.promise);
   }
 
   #forget(run: Run): void {
@@ -252,7 +274,7 @@ export class Engine {
 
   handleOf<R>(workflowID: string): Handle<R> {
     const run = this.#runByID.get(workflowID);
-    return new Handle<R>(this, workflowID, run && this.#runs.get(run));
+    return new Handle<R>(this, workflowID, run && this.#runs.get(run)?.promise);
   }
 
   /** Repeats an operation that changes nothing when done twice, until the database is there or the engine ends. */
@@ -261,9 +283,9 @@ export class Engine {
     return withRetry(operation, { clock, logger, signal: this.#ending.signal, isIdempotent: true });
   }
 
-  async readStatus(workflowID: string): Promise<WorkflowStatus | null> {
+  async findWorkflow(workflowID: string): Promise<WorkflowRecord | null> {
     const [record] = await this.retrying(() => findWorkflows(this.store.database, [workflowID]));
-    return record ? toStatus(this.codec, record) : null;
+    return record ?? null;
   }
 
   async readSteps(
@@ -337,7 +359,7 @@ export class Engine {
     if (wakeup.kind === 'anything') {
       this.outcomes.wake();
       this.#dispatcher.wake();
-      void this.#verifyRuns();
+      this.#lookAround.call();
       return;
     }
     if (wakeup.channel === CHANNELS.interest) this.#noteInterest(wakeup.payload);
@@ -348,9 +370,12 @@ export class Engine {
   }
 
   async #meet(): Promise<void> {
+    if (this.#isMeeting) return;
+    this.#isMeeting = true;
     await this.#liveness.lookAround().catch((error: unknown) => {
       this.logger.debug(`The list of executors could not be read: ${String(error)}`);
     });
+    this.#isMeeting = false;
   }
 
   #noteInterest(workflowID: string): void {

@@ -1,5 +1,5 @@
 // From the first line of a workflow's function to its durable outcome.
-import { DBOSWorkflowCancelledError } from '../model/errors.js';
+import { DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../model/errors.js';
 import type { Outcome } from '../store/workflows.js';
 import { type Context, inContext } from './ambient.js';
 import { validateInputs } from './input-schema.js';
@@ -52,8 +52,9 @@ async function call({ run, target, args, context }: Invocation): Promise<CallRes
 /** A run that was stopped has no outcome of its own, except that it could not be stored. */
 async function endOfStopped(run: Run, result: CallResult): Promise<RunOutcome> {
   const reason = run.stopReason;
-  const verdict = reason instanceof DBOSWorkflowCancelledError ? 'lost' : await run.tryToOwn();
-  if (verdict === 'lost') return { kind: 'elsewhere' };
+  // Even if the workflow is still this run's: at a shutdown it is about to be handed back.
+  const isGivenAway = reason instanceof DBOSWorkflowCancelledError || reason instanceof DBOSWorkflowConflictError;
+  if (isGivenAway || (await run.tryToOwn()) === 'lost') return { kind: 'elsewhere' };
   const error = result.ok ? reason : result.error;
   return recordOutcome(run, { ok: false, error });
 }

@@ -6,13 +6,13 @@ import {
   DBOSAwaitedWorkflowExceededMaxRecoveryAttempts,
   DBOSError,
 } from '../model/errors.js';
-import type { FinishedWorkflow } from '../store/workflows.js';
+import { type FinishedWorkflow, findFinished } from '../store/workflows.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
 import type { RunOutcome } from './execute.js';
 import { operation, recorded, recordTime, refuseInTransaction } from './operation.js';
 import type { Run } from './run.js';
-import type { WorkflowStatus } from './status.js';
+import { toStatus, type WorkflowStatus } from './status.js';
 
 export interface PollingOptions {
   /** How often to look when no wake-up comes. */
@@ -94,8 +94,11 @@ export async function readOutcome(engine: Engine, finished: FinishedWorkflow): P
   throw await engine.codec.decodeError(error, serialization);
 }
 
-export function getWorkflowStatus(engine: Engine, workflowID: string): Promise<WorkflowStatus | null> {
-  return operation({ name: 'getStatus', isEffect: false, format: 'portable' }, () => engine.readStatus(workflowID));
+/** What is recorded is the row with its values as they are stored: any value has that form. */
+export async function getWorkflowStatus(engine: Engine, workflowID: string): Promise<WorkflowStatus | null> {
+  const named = { name: 'getStatus', isEffect: false, format: 'portable' } as const;
+  const record = await operation(named, () => engine.findWorkflow(workflowID));
+  return record ? toStatus(engine.codec, record) : null;
 }
 
 /** `DBOS.getResult`: null when the time is up. */
@@ -110,7 +113,7 @@ export async function getResult(
   const context = currentContext();
   refuseInTransaction(context, GET_RESULT.name);
   const run = isWorkflowCode(context) ? context.run : undefined;
-  if (!run) return orNull(engine, givenDeadline, undefined, (signal) => waitAndRead(engine, workflowID, signal));
+  if (!run) return outcomeBy(engine, workflowID, givenDeadline);
   const timerID = givenDeadline === undefined ? undefined : run.nextStepID();
   const stepID = run.nextStepID();
   const deadline =
@@ -118,9 +121,7 @@ export async function getResult(
       ? undefined
       : await recordTime(run, timerID, givenDeadline, engine.clock.now());
   const named = { ...GET_RESULT, childWorkflowID: workflowID };
-  return recorded(run, stepID, named, () =>
-    orNull(engine, deadline, run.signal, (signal) => waitAndRead(engine, workflowID, signal)),
-  );
+  return recorded(run, stepID, named, () => outcomeBy(engine, workflowID, deadline, run.signal));
 }
 
 async function waitAndRead(engine: Engine, workflowID: string, signal?: AbortSignal): Promise<unknown> {
@@ -131,14 +132,14 @@ function secondsFromNow(engine: Engine, seconds: number | undefined): number | u
   return seconds === undefined ? undefined : engine.clock.now() + seconds * 1000;
 }
 
-/** Waits until the deadline, then gives null. */
-async function orNull(
+/** Waits for the outcome until the deadline, then gives null. */
+async function outcomeBy(
   engine: Engine,
+  workflowID: string,
   deadline: number | undefined,
-  signal: AbortSignal | undefined,
-  wait: (signal?: AbortSignal) => Promise<unknown>,
+  signal?: AbortSignal,
 ): Promise<unknown> {
-  if (deadline === undefined) return wait(signal);
+  if (deadline === undefined) return waitAndRead(engine, workflowID, signal);
   const timeUp = new AbortController();
   const over = new AbortController();
   const both = signal ? AbortSignal.any([signal, timeUp.signal]) : timeUp.signal;
@@ -147,10 +148,12 @@ async function orNull(
     () => {},
   );
   try {
-    return await wait(both);
+    return await waitAndRead(engine, workflowID, both);
   } catch (error) {
-    if (error === timeUp) return null;
-    throw error;
+    if (error !== timeUp) throw error;
+    // A short time may be up before anybody has looked.
+    const [finished] = await engine.retrying(() => findFinished(engine.store.database, [workflowID]));
+    return finished ? readOutcome(engine, finished) : null;
   } finally {
     over.abort();
   }

@@ -36,7 +36,7 @@ export class OutcomeWatch {
     );
   }
 
-  /** Rejects whoever still waits. */
+  /** Rejects whoever still waits, and whoever wants to from now on. */
   async stop(reason: Error): Promise<void> {
     this.#stopReason = reason;
     for (const waiters of this.#waiters.values()) for (const waiter of waiters) waiter.reject(reason);

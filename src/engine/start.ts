@@ -93,7 +93,7 @@ async function start<R>(
   context: Context | undefined,
   parent: Parent | undefined,
 ): Promise<Handle<R>> {
-  checkParams(request.params);
+  checkParams(request.params, context);
   // Before the first await: the next workflow that is started must not get the same assigned ID.
   const assignedID = takeAssignedID(request.params, context);
   const workflowID = assignedID ?? (parent ? `${parent.run.workflowID}-${parent.stepID}` : newID());
@@ -109,8 +109,10 @@ async function start<R>(
     path: [request.registration.name, '<arguments>'],
   });
   await engine.store.writer.room();
+  // Only then is the parent's deadline known, which the child may inherit.
+  if (parent) await parent.run.barrier();
   const workflow = newWorkflow(engine, { request, context, parent, workflowID, assumedRole, inputs });
-  const begun = { engine, request, context, workflow, args: inputs.args };
+  const begun = { engine, request, context, workflow, args: inputs.args, isAssigned: assignedID !== undefined };
   if (parent) return startChild(begun, parent);
   // Nobody else can have a fresh random ID, so its run need not wait for the verdict to begin.
   if (assignedID === undefined && workflow.status === 'PENDING') return startFresh(begun);
@@ -123,6 +125,8 @@ interface Begun {
   readonly context: Context | undefined;
   readonly workflow: NewWorkflow;
   readonly args: unknown[];
+  /** Somebody has chosen the ID, so that it may be in use. */
+  readonly isAssigned: boolean;
 }
 
 async function startFresh<R>(begun: Begun): Promise<Handle<R>> {
@@ -142,42 +146,41 @@ async function startFresh<R>(begun: Begun): Promise<Handle<R>> {
 async function startChild<R>(begun: Begun, parent: Parent): Promise<Handle<R>> {
   const { engine, workflow } = begun;
   const { run, stepID } = parent;
-  await run.barrier();
   const now = engine.clock.now();
-  const verdict = await run.recordChild({
-    start: workflow,
-    checkpoint: {
-      owner: run.owner,
-      requiredID: workflow.workflowID,
-      step: {
-        workflowID: run.workflowID,
-        stepID,
-        name: workflow.name,
-        output: null,
-        error: null,
-        childWorkflowID: workflow.workflowID,
-        startedAt: now,
-        completedAt: now,
-        serialization: null,
-        applicationName: engine.config.name,
-      },
-    },
-  });
+  const step = {
+    stepID,
+    name: workflow.name,
+    output: null,
+    error: null,
+    childWorkflowID: workflow.workflowID,
+    startedAt: now,
+    completedAt: now,
+    serialization: null,
+  };
+  const existing = begun.isAssigned ? await engine.findWorkflow(workflow.workflowID) : null;
+  const verdict: StartVerdict = existing
+    ? { kind: 'exists', workflow: existing }
+    : await run.recordChild({
+        start: workflow,
+        checkpoint: {
+          owner: run.owner,
+          requiredID: workflow.workflowID,
+          step: { ...step, workflowID: run.workflowID, applicationName: engine.config.name },
+        },
+      });
+  // What was not created leaves nothing but the parent's record: of the workflow that is there, or of the refusal.
+  const isRecorded = existing === null && verdict.kind !== 'duplicated';
   try {
-    return await attach(begun, verdict);
+    const handle = await attach<R>(begun, verdict);
+    if (!isRecorded) run.record({ ...step, childWorkflowID: handle.workflowID });
+    return handle;
   } catch (error) {
-    if (verdict.kind === 'duplicated') await recordFailure(run, stepID, workflow.name, error);
+    if (!isRecorded) {
+      const { text, serialization } = await engine.codec.encodeError(error);
+      run.record({ ...step, childWorkflowID: null, error: text, serialization });
+    }
     throw error;
   }
-}
-
-/** A start that was refused for good is the outcome of the parent's step. */
-async function recordFailure(run: Run, stepID: number, name: string, error: unknown): Promise<void> {
-  const { clock, codec } = run.engine;
-  const { text, serialization } = await codec.encodeError(error);
-  const now = clock.now();
-  const times = { startedAt: now, completedAt: now };
-  run.record({ stepID, name, output: null, error: text, childWorkflowID: null, serialization, ...times });
 }
 
 /** Runs what was created; gives a handle of what exists. */
@@ -275,8 +278,9 @@ function newWorkflow(engine: Engine, parts: NewWorkflowParts): NewWorkflow {
   const options = params.enqueueOptions ?? {};
   const isQueued = queueName !== null;
   const owner = isQueued ? null : engine.newOwner();
-  const timeoutMs = params.timeoutMS !== undefined ? params.timeoutMS : context?.timeoutMs;
-  const delayMs = options.delaySeconds !== undefined && options.delaySeconds > 0 ? options.delaySeconds * 1000 : null;
+  const timeoutMs = timeoutOf(params, context);
+  // Both are stored in whole milliseconds.
+  const delayMs = (options.delaySeconds ?? 0) > 0 ? Math.ceil((options.delaySeconds ?? 0) * 1000) : null;
   return {
     workflowID: parts.workflowID,
     status: isQueued ? (delayMs === null ? 'ENQUEUED' : 'DELAYED') : 'PENDING',
@@ -292,7 +296,7 @@ function newWorkflow(engine: Engine, parts: NewWorkflowParts): NewWorkflow {
     applicationVersion: options.applicationVersion ?? engine.applicationVersion,
     applicationID: engine.config.applicationID,
     applicationName: options.applicationName ?? engine.config.name,
-    timeoutMs: timeoutMs ?? null,
+    timeoutMs: timeoutMs == null ? null : Math.ceil(timeoutMs),
     // Without a timeout of its own a child has the parent's deadline; null detaches it.
     deadlineAt: timeoutMs === undefined ? (parent?.run.deadlineAt ?? null) : null,
     queueName,
@@ -323,16 +327,17 @@ function encodeAttributes(attributes: Record<string, unknown>): string {
   throw new DBOSError('Invalid workflow attributes: they must be a plain object of JSON values.');
 }
 
-function checkParams(params: StartWorkflowParams): void {
-  const { queueName, enqueueOptions = {}, duplicationPolicy, workflowID } = params;
+function checkParams(params: StartWorkflowParams, context: Context | undefined): void {
+  const { queueName, enqueueOptions = {}, duplicationPolicy } = params;
   const { deduplicationID, priority, queuePartitionKey, delaySeconds, applicationName } = enqueueOptions;
+  const workflowID = params.workflowID ?? context?.nextWorkflowID?.workflowID;
   if (workflowID !== undefined && workflowID.trim() === '') {
     throw new DBOSError('A workflow ID must not be empty. Leave it out to get a fresh one.');
   }
   const set = Object.entries({ deduplicationID, priority, queuePartitionKey, delaySeconds, applicationName }).filter(
     ([, value]) => value !== undefined,
   );
-  if (set.length > 0 && queueName === undefined && currentContext()?.queueName === undefined) {
+  if (set.length > 0 && queueName === undefined && context?.queueName === undefined) {
     throw new DBOSError(
       `Enqueue option(s) ${set.map(([name]) => name).join(', ')} set on a workflow that is not being enqueued. Give a queueName.`,
     );
@@ -345,10 +350,15 @@ function checkParams(params: StartWorkflowParams): void {
       "duplicationPolicy 'return-existing' needs a queueName and enqueueOptions.deduplicationID.",
     );
   }
-  const { timeoutMS } = params;
-  if (timeoutMS !== undefined && timeoutMS !== null && !(Number.isFinite(timeoutMS) && timeoutMS >= 0)) {
+  const timeoutMS = timeoutOf(params, context) ?? null;
+  if (timeoutMS !== null && !(Number.isFinite(timeoutMS) && timeoutMS >= 0)) {
     throw new DBOSError(`timeoutMS must be a finite number and not negative, but is ${timeoutMS}.`);
   }
+}
+
+/** Undefined leaves the workflow with the deadline of its parent, null without any. */
+function timeoutOf(params: StartWorkflowParams, context: Context | undefined): number | null | undefined {
+  return params.timeoutMS !== undefined ? params.timeoutMS : context?.timeoutMs;
 }
 
 function remaining(engine: Engine, deadlineAt: number | null): number | null {

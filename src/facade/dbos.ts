@@ -90,6 +90,7 @@ export class DBOSInstance implements Host {
 
   async #launch(stack: string): Promise<void> {
     const config = resolveConfig(this.#config);
+    for (const registration of this.registry.registrations) registration.interceptors.length = 0;
     for (const installer of this.#middleware) {
       for (const registration of this.registry.registrations) {
         installer.installMiddleware({
@@ -156,7 +157,11 @@ export class DBOSInstance implements Host {
     this.#engine = undefined;
     if (engine) {
       for (const callback of this.#lifecycle) {
-        await callback.destroy?.().catch((error: unknown) => engine.logger.error(error));
+        try {
+          await callback.destroy?.();
+        } catch (error) {
+          engine.logger.error(error);
+        }
       }
       await engine.shutdown(timeoutMs);
     }

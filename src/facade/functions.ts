@@ -127,7 +127,9 @@ export class Functions {
   ): StartRequest {
     this.#refuseStranger(registration, target);
     const configName = registration.isInstance ? (this.#instanceName(target) ?? null) : null;
-    return { registration, target, configName, args, params };
+    // A static method has its class, as after a recovery, however it was called.
+    const receiver = registration.isInstance ? target : (registration.ownerClass ?? target);
+    return { registration, target: receiver, configName, args, params };
   }
 
   #refuseStranger(registration: Registration, target: unknown): void {

@@ -2,7 +2,7 @@
 // itself can be looked for. On Postgres each engine holds a session lock on its listening connection; a lock that
 // is free means a connection that is gone.
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import pg from 'pg';
 import { type Clock, sleep } from '../base/clock.js';
@@ -35,6 +35,8 @@ export function presenceKey(incarnationID: string): string {
 
 /** What an engine says of itself for this purpose. */
 interface Traits {
+  /** Where process numbers mean the same: the boot of the machine and the container; null where the system does not tell. */
+  readonly place: string | null;
   /** The start time of the process, where the system tells: it tells the process from a later one of the same number. */
   readonly birth: string | null;
   /** Whether the engine holds its session lock while it lives. */
@@ -42,11 +44,22 @@ interface Traits {
 }
 
 export function describePresence(hasLock: boolean): string {
-  return JSON.stringify({ birth: processBirth(process.pid), hasLock } satisfies Traits);
+  const traits: Traits = { place: processPlace(), birth: processBirth(process.pid), hasLock };
+  return JSON.stringify(traits);
 }
 
 function traitsOf(peer: Peer): Traits {
-  return peer.metadata === null ? { birth: null, hasLock: false } : (JSON.parse(peer.metadata) as Traits);
+  return peer.metadata === null ? { place: null, birth: null, hasLock: false } : (JSON.parse(peer.metadata) as Traits);
+}
+
+/** Two containers may have one host name and count their processes from one each. */
+function processPlace(): string | null {
+  try {
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${readlinkSync('/proc/self/ns/pid')}`;
+  } catch {
+    // Not Linux.
+    return null;
+  }
 }
 
 function processBirth(pid: number): string | null {
@@ -75,9 +88,9 @@ function localPresence(clock: Clock): Presence {
   };
 }
 
-/** Undefined for a process on another machine. */
+/** Undefined for a process on another machine or in another container. */
 function isProcessGone(peer: Peer): boolean | undefined {
-  if (peer.host !== hostname()) return undefined;
+  if (peer.host !== hostname() || traitsOf(peer).place !== processPlace()) return undefined;
   try {
     process.kill(peer.pid, 0);
   } catch (error) {

@@ -74,7 +74,7 @@ describe('executors', () => {
       const presence = presenceOn(database, systemClock);
       const child = await startProcess();
       const pid = child.pid ?? 0;
-      const living = peer({ pid, metadata: null });
+      const living = peer({ pid, metadata: describePresence(true).replace(/"birth":[^,]*/, '"birth":null') });
 
       expect(await presence.isGone(peer())).toBe(false);
       expect(await presence.isGone(living)).toBe(false);
@@ -84,8 +84,17 @@ describe('executors', () => {
 
       expect(await presence.isGone(living)).toBe(true);
       if (process.platform === 'linux') {
-        expect(await presence.isGone(peer({ metadata: '{"birth":"1","hasLock":true}' }))).toBe(true);
+        expect(
+          await presence.isGone(peer({ metadata: describePresence(true).replace(/"birth":"\d+"/, '"birth":"1"') })),
+        ).toBe(true);
       }
+    });
+
+    test('a process in another container of the same name is not looked for here', async () => {
+      const presence = presenceOn(await dialect.create(), systemClock);
+      const metadata = JSON.stringify({ place: 'another boot', birth: '1', hasLock: false });
+
+      expect(await presence.isGone(peer({ pid: 999_999, metadata }))).toBe(false);
     });
 
     test('of a process on another machine without a lock nobody can tell', async () => {

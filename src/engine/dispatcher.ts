@@ -51,6 +51,11 @@ export class Dispatcher {
     if (this.#announced.size > 0) this.#wakeUp?.();
   }
 
+  /** A workflow has ended: what had to wait for room can be claimed. */
+  proceed(): void {
+    if (this.#announced.size > 0) this.#wakeUp?.();
+  }
+
   async #serve(signal: AbortSignal): Promise<void> {
     this.wake();
     while (!signal.aborted) {

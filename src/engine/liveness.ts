@@ -80,6 +80,7 @@ export class Liveness {
     const { database, logger } = this.#options;
     const changed = await recoverIncarnation(database, peer.incarnationID);
     await removeIncarnation(database, peer.incarnationID);
+    this.#peers = this.#peers.filter((other) => other !== peer);
     if (changed.length > 0) {
       logger.info(
         `Recovering ${changed.length} workflow(s) of executor "${peer.executorID}" (process ${peer.pid} on ${peer.host}), which is gone.`,

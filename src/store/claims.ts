@@ -29,6 +29,7 @@ const returned = workflowColumns.returning;
 /** Claims at most `limit` workflows of the queue: by priority, then in the order of their creation. */
 export async function claimWorkflows(database: Database, options: ClaimOptions): Promise<Claimed[]> {
   // Rides idx_workflow_status_in_flight_v2. The picked rows are materialized: the planner must not pick again for each row.
+  // The outer condition hides the status from it, or it would walk the whole queue once more for each picked row.
   const claimed = await database.run(sql`
     WITH picked AS MATERIALIZED (
       SELECT w.workflow_uuid AS id
@@ -48,7 +49,7 @@ export async function claimWorkflows(database: Database, options: ClaimOptions):
       started_at_epoch_ms = ${nowMs}, updated_at = ${nowMs}, recovery_attempts = recovery_attempts + 1,
       workflow_deadline_epoch_ms = COALESCE(workflow_deadline_epoch_ms, ${nowMs} + workflow_timeout_ms)
     FROM picked
-    WHERE workflow_uuid = picked.id AND status = 'ENQUEUED'
+    WHERE workflow_uuid = picked.id AND CASE WHEN status = 'ENQUEUED' THEN TRUE ELSE FALSE END
     RETURNING ${returned}, workflow_deadline_epoch_ms - ${nowMs} AS remaining_ms`);
   return claimed.map((row) => ({
     workflow: workflowColumns.toRecord(row),
@@ -62,7 +63,7 @@ function isLatest(options: ClaimOptions) {
     SELECT v.version_name
     FROM ${table('application_versions')} AS v
     WHERE v.application_name = ${options.applicationName} OR v.application_name IS NULL
-    ORDER BY v.version_timestamp DESC
+    ORDER BY v.version_timestamp DESC, v.version_id DESC
     LIMIT 1)`;
 }
 

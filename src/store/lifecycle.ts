@@ -70,7 +70,7 @@ export async function cancelOverdue(database: Database, limit: number): Promise<
     UPDATE ${workflows}
     SET ${cancellation}
     FROM picked
-    WHERE workflow_uuid = picked.id AND status IN ('ENQUEUED', 'PENDING', 'DELAYED')
+    WHERE workflow_uuid = picked.id AND CASE WHEN status IN ('ENQUEUED', 'PENDING', 'DELAYED') THEN TRUE ELSE FALSE END
     RETURNING workflow_uuid`);
   return cancelled.map((row) => row['workflow_uuid'] as string);
 }
@@ -186,5 +186,5 @@ export async function giveUpIfOwned(database: Database, owned: readonly Owned[])
 function isOwned(owned: readonly Owned[]): Sql {
   const workflowIDs = owned.map(({ workflowID }) => workflowID);
   const owners = [...new Set(owned.map(({ owner }) => owner))];
-  return sql`workflow_uuid ${oneOf(workflowIDs)} AND owner_xid ${oneOf(owners)} AND COALESCE(status, '') = 'PENDING'`;
+  return sql`workflow_uuid ${oneOf(workflowIDs)} AND owner_xid ${oneOf(owners)} AND CASE WHEN status = 'PENDING' THEN TRUE ELSE FALSE END`;
 }

@@ -21,6 +21,8 @@ const checkpointColumns = [
 const passedColumns = stepColumns.pass('r');
 const selectedColumns = stepColumns.select('o');
 const lockedAgainstTakeOver = lock('share', 'w');
+/** With a lock the planner looks up each row; without one it may read the whole table into a hash first. */
+const lockedAgainstHashing = lock('share', 'c');
 const steps = table('operation_outputs');
 const workflows = table('workflow_status');
 
@@ -43,7 +45,8 @@ export function insertCheckpoints(checkpoints: readonly Checkpoint[]): Sql {
       FROM ${workflows} AS w
       WHERE w.workflow_uuid = r.workflow_uuid AND w.owner_xid = r.owner_xid AND ${isPending}
       ${lockedAgainstTakeOver})
-      AND (r.required_id IS NULL OR EXISTS (SELECT 1 FROM ${workflows} AS c WHERE c.workflow_uuid = r.required_id))
+      AND (r.required_id IS NULL OR EXISTS (
+        SELECT 1 FROM ${workflows} AS c WHERE c.workflow_uuid = r.required_id ${lockedAgainstHashing}))
     ON CONFLICT DO NOTHING
     RETURNING workflow_uuid, function_id`;
 }

@@ -82,10 +82,10 @@ const newWorkflowTimes = new TableColumns<NewWorkflow>([
 ]);
 
 /**
- * True for a PENDING row `w` that is looked up by its key. Written so that the planner cannot see it as the condition of
- * a partial index: it would walk all pending rows there instead of using the key.
+ * True for a PENDING row `w` that is looked up by its key. Written so that the planner neither sees the condition of a
+ * partial index in it, nor thinks that few rows fulfil it: in both cases it would walk the table instead of using the key.
  */
-export const isPending: Sql = sql`COALESCE(w.status, '') = 'PENDING'`;
+export const isPending: Sql = sql`CASE WHEN w.status = 'PENDING' THEN TRUE ELSE FALSE END`;
 
 const lockedAgainstTakeOver = lock('share', 'w');
 const insertColumns = [...newWorkflowColumns.columns, ...newWorkflowTimes.columns];

@@ -1,7 +1,7 @@
 // The rows of `workflow_status`: creating them, finishing them, reading them. A statement here is guarded by the state
 // that it expects and judged by what it returns.
 import type { WorkflowRecord } from '../model/records.js';
-import { lock, nowMs, oneOf, rows, type Sql, sql, table } from '../sql/sql.js';
+import { lock, nowMs, oneOf, rows, type Sql, sql, table, type Value } from '../sql/sql.js';
 import { TableColumns, workflowColumns } from './columns.js';
 import type { Database } from './database.js';
 
@@ -38,6 +38,8 @@ export interface NewWorkflow extends Pick<
 > {
   /** A fresh token; tells afterwards whether the row is the one of this call. */
   readonly creator: string;
+  /** How the workflow has ended already: its outcome came in the same commit as its start. */
+  readonly outcome?: Pick<Outcome, 'status' | 'output' | 'error'>;
   /** For a child: the token under which the parent must still be owned, or the child is not created. */
   readonly parentOwner: string | null;
   /** How long a DELAYED workflow waits from now on, by the database's clock. */
@@ -46,7 +48,6 @@ export interface NewWorkflow extends Pick<
 
 const newWorkflowColumns = new TableColumns<NewWorkflow>([
   ['workflowID', 'workflow_uuid', 'text'],
-  ['status', 'status', 'text'],
   ['name', 'name', 'text'],
   ['className', 'class_name', 'text'],
   ['configName', 'config_name', 'text'],
@@ -70,16 +71,33 @@ const newWorkflowColumns = new TableColumns<NewWorkflow>([
   ['parentWorkflowID', 'parent_workflow_id', 'text'],
   ['scheduleName', 'schedule_name', 'text'],
   ['attributes', 'attributes', 'json'],
-  ['owner', 'owner_xid', 'text'],
   ['creator', 'creator_xid', 'text'],
 ]);
 
 /** Columns that only serve to compute others and to guard. */
-const newWorkflowTimes = new TableColumns<NewWorkflow>([
-  ['deadlineAt', 'deadline_at', 'bigint'],
-  ['delayMs', 'delay_ms', 'bigint'],
-  ['parentOwner', 'parent_owner', 'text'],
-]);
+const helperColumns = [
+  { name: 'status', type: 'text' },
+  { name: 'owner_xid', type: 'text' },
+  { name: 'deadline_at', type: 'bigint' },
+  { name: 'delay_ms', type: 'bigint' },
+  { name: 'parent_owner', type: 'text' },
+  { name: 'end_status', type: 'text' },
+  { name: 'output', type: 'text' },
+  { name: 'error', type: 'text' },
+] as const;
+
+function helperValues({ status, owner, deadlineAt, delayMs, parentOwner, outcome }: NewWorkflow): Value[] {
+  return [
+    status,
+    owner,
+    deadlineAt,
+    delayMs,
+    parentOwner,
+    outcome?.status ?? null,
+    outcome?.output ?? null,
+    outcome?.error ?? null,
+  ];
+}
 
 /**
  * True for a PENDING row `w` that is looked up by its key. Written so that the planner neither sees the condition of a
@@ -88,22 +106,22 @@ const newWorkflowTimes = new TableColumns<NewWorkflow>([
 export const isPending: Sql = sql`CASE WHEN w.status = 'PENDING' THEN TRUE ELSE FALSE END`;
 
 const lockedAgainstTakeOver = lock('share', 'w');
-const insertColumns = [...newWorkflowColumns.columns, ...newWorkflowTimes.columns];
+const insertColumns = [...newWorkflowColumns.columns, ...helperColumns];
 const insertedColumns = newWorkflowColumns.pass('r');
 const selectedColumns = workflowColumns.select('w');
 const workflowTable = table('workflow_status');
 
 /** Creates the workflows that can be created and returns their IDs; an ID or deduplication ID in use is left alone. */
 export function insertWorkflows(workflows: readonly NewWorkflow[]): Sql {
-  const data = workflows.map((workflow) => [
-    ...newWorkflowColumns.toValues(workflow),
-    ...newWorkflowTimes.toValues(workflow),
-  ]);
+  const data = workflows.map((workflow) => [...newWorkflowColumns.toValues(workflow), ...helperValues(workflow)]);
   return sql`
     INSERT INTO ${workflowTable}
-      (${newWorkflowColumns.names}, created_at, updated_at, started_at_epoch_ms, workflow_deadline_epoch_ms, delay_until_epoch_ms)
-    SELECT ${insertedColumns}, ${nowMs}, ${nowMs},
+      (${newWorkflowColumns.names}, status, owner_xid, output, error, created_at, updated_at, started_at_epoch_ms, completed_at,
+       workflow_deadline_epoch_ms, delay_until_epoch_ms)
+    SELECT ${insertedColumns}, COALESCE(r.end_status, r.status), CASE WHEN r.end_status IS NULL THEN r.owner_xid END,
+      r.output, r.error, ${nowMs}, ${nowMs},
       CASE WHEN r.status = 'PENDING' THEN ${nowMs} END,
+      CASE WHEN r.end_status IS NOT NULL THEN ${nowMs} END,
       COALESCE(r.deadline_at, CASE WHEN r.status = 'PENDING' THEN ${nowMs} + r.workflow_timeout_ms END),
       ${nowMs} + r.delay_ms
     FROM ${rows('r', insertColumns, data)}

@@ -39,10 +39,13 @@ export class WriteGroup {
   readonly #starts: NewWorkflow[] = [];
   readonly #checkpoints: Checkpoint[] = [];
   readonly #outcomes: Outcome[] = [];
+  /** Outcomes that are written with their start, by the place of the start. */
+  readonly #joined = new Map<Outcome, number>();
 
   constructor(entries: readonly Entry<Item, Verdict>[]) {
     this.#entries = entries;
-    for (const { item } of entries) this.#sort(item);
+    const ended = outcomesWithTheirStart(entries);
+    for (const { item } of entries) this.#sort(item, ended);
     // Starts come first, so that a checkpoint and an outcome in the same commit find their workflow.
     const statements: Sql[] = [];
     if (this.#starts.length > 0) statements.push(insertWorkflows(this.#starts));
@@ -73,18 +76,25 @@ export class WriteGroup {
         case 'checkpoint':
           resolve(checkpoints[next.checkpoint++] as CheckpointVerdict);
           break;
-        case 'outcome':
-          resolve(outcomes[next.outcome++] as OutcomeVerdict);
+        case 'outcome': {
+          const start = this.#joined.get(item.outcome);
+          const verdict =
+            start === undefined ? outcomes[next.outcome++] : starts[start]?.kind === 'created' ? 'recorded' : 'lost';
+          resolve(verdict as OutcomeVerdict);
           break;
+        }
       }
     }
   }
 
-  #sort(item: Item): void {
+  #sort(item: Item, ended: ReadonlyMap<string, Outcome>): void {
     switch (item.kind) {
-      case 'start':
-        this.#starts.push(item.start);
+      case 'start': {
+        const outcome = ended.get(item.start.workflowID);
+        if (outcome) this.#joined.set(outcome, this.#starts.length);
+        this.#starts.push(outcome ? { ...item.start, outcome } : item.start);
         break;
+      }
       case 'child':
         this.#starts.push(item.child.start);
         this.#checkpoints.push(item.child.checkpoint);
@@ -93,10 +103,26 @@ export class WriteGroup {
         this.#checkpoints.push(item.checkpoint);
         break;
       case 'outcome':
-        this.#outcomes.push(item.outcome);
+        if (!this.#joined.has(item.outcome)) this.#outcomes.push(item.outcome);
         break;
     }
   }
+}
+
+/** Workflows that begin and end in one commit, without a checkpoint: one row instead of a row and its change. */
+function outcomesWithTheirStart(entries: readonly Entry<Item, Verdict>[]): Map<string, Outcome> {
+  const started = new Map<string, string | null>();
+  const ended = new Map<string, Outcome>();
+  for (const { item } of entries) {
+    if (item.kind === 'start' && !started.has(item.start.workflowID))
+      started.set(item.start.workflowID, item.start.owner);
+    else if (item.kind === 'start') started.set(item.start.workflowID, null);
+    else if (item.kind === 'checkpoint') started.delete(item.checkpoint.step.workflowID);
+    else if (item.kind === 'outcome' && started.get(item.outcome.workflowID) === item.outcome.owner) {
+      ended.set(item.outcome.workflowID, item.outcome);
+    }
+  }
+  return ended;
 }
 
 /** The payload of an item in characters, to bound what goes into one commit. */

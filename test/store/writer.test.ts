@@ -97,6 +97,41 @@ describe('Writer', () => {
       expect(commits).toEqual([3]);
     });
 
+    test('a workflow that begins and ends in one commit is one row, as if it had been finished later', async () => {
+      const { database, writer, commits } = await setup(dialect);
+      const [quick, slow, known] = [newWorkflow(), newWorkflow(), newWorkflow()];
+      await writer.start(known);
+      const again = newWorkflow({ workflowID: known.workflowID });
+      const finish = (workflow: NewWorkflow) =>
+        writer.finish({
+          workflowID: workflow.workflowID,
+          owner: workflow.creator,
+          status: 'SUCCESS',
+          output: 'o',
+          error: null,
+        });
+
+      const verdicts = await Promise.all([writer.start(quick), finish(quick), writer.start(again), finish(again)]);
+      await writer.start(slow);
+      await finish(slow);
+
+      expect(commits).toEqual([1, 1, 1, 1]);
+      expect(verdicts[1]).toBe('recorded');
+      expect(verdicts[3]).toBe('lost');
+      const found = await findWorkflows(database, [quick.workflowID, slow.workflowID]);
+      const [one, other] = found.map((workflow) => ({
+        ...workflow,
+        workflowID: '',
+        creator: '',
+        createdAt: 0,
+        updatedAt: 0,
+        startedAt: typeof workflow.startedAt,
+        completedAt: typeof workflow.completedAt,
+      }));
+      expect(one).toEqual(other);
+      expect(one).toMatchObject({ status: 'SUCCESS', output: 'o', owner: null, completedAt: 'number' });
+    });
+
     test('payloads of every awkward kind come back unchanged, alone and in a batch', async () => {
       const { database, writer } = await setup(dialect);
       const workflow = newWorkflow({ workflowID: `we"ird' \\ id-${newID()}` });

@@ -1,8 +1,10 @@
 // `npm run bench -- <name>`: measures and prints. Figures are ratios within one run; nothing here passes or fails.
+import { benchEngine } from './engine.js';
 import { benchStore } from './store.js';
 
 const BENCHES: Record<string, () => Promise<void>> = {
   store: benchStore,
+  engine: benchEngine,
 };
 
 const names = process.argv.slice(2);

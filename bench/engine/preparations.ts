@@ -1,0 +1,43 @@
+// What a run needs before it begins: the libraries to compare with, and the workers as plain JavaScript. Everstep is
+// measured as it is published; what a TypeScript loader adds to each function would count against it.
+import { spawnSync } from 'node:child_process';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const benchFolder = join(root, 'bench');
+const compiled = join(root, 'node_modules', '.cache', 'everstep-bench');
+
+/** They are dependencies of this folder only. */
+export function installPeers(): void {
+  if (existsSync(join(benchFolder, 'node_modules'))) return;
+  console.log('Installing the libraries to compare with into bench/node_modules.');
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+}
+
+export function compileWorkers(): void {
+  rmSync(compiled, { recursive: true, force: true });
+  run(join(root, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.workers.json']);
+  writeFileSync(join(compiled, 'package.json'), '{ "type": "module" }\n');
+}
+
+/** The compiled script of a worker. */
+export function workerPath(library: 'everstep' | 'dbos'): string {
+  const source =
+    library === 'everstep'
+      ? new URL('./everstep-worker.ts', import.meta.url)
+      : new URL('./dbos-worker.ts', import.meta.url);
+  return join(compiled, relative(root, fileURLToPath(source)).replace(/\.ts$/, '.js'));
+}
+
+/** The file to import for a library in bench/node_modules. */
+export function peerPath(packageName: string): string {
+  return createRequire(join(benchFolder, 'package.json')).resolve(packageName);
+}
+
+function run(command: string, args: readonly string[]): void {
+  const { status } = spawnSync(command, args, { cwd: benchFolder, stdio: 'inherit' });
+  if (status !== 0) throw new Error(`"${command} ${args.join(' ')}" has failed in ${benchFolder}`);
+}

@@ -1,0 +1,75 @@
+// Counting what a library asks of its database: on the server, the same for every library, and in Everstep's driver.
+import pg from 'pg';
+import type { Database } from '../../src/store/database.js';
+
+/** Counts statements to one database with pg_stat_statements, from a connection to another. */
+export class ServerCounter {
+  readonly #client: pg.Client;
+  readonly #databaseName: string;
+
+  private constructor(client: pg.Client, databaseName: string) {
+    this.#client = client;
+    this.#databaseName = databaseName;
+  }
+
+  static async connect(url: string): Promise<ServerCounter> {
+    const maintenance = new URL(url);
+    const databaseName = maintenance.pathname.slice(1);
+    maintenance.pathname = '/postgres';
+    const client = new pg.Client(maintenance.toString());
+    await client.connect();
+    return new ServerCounter(client, databaseName);
+  }
+
+  /** Statements so far. BEGIN and COMMIT count, since each is a round trip. */
+  async statements(): Promise<number> {
+    const { rows } = await this.#client.query<{ calls: string | null }>(
+      `SELECT sum(s.calls) AS calls
+       FROM pg_stat_statements AS s
+       JOIN pg_database AS d ON d.oid = s.dbid
+       WHERE d.datname = $1`,
+      [this.#databaseName],
+    );
+    return Number(rows[0]?.calls ?? 0);
+  }
+
+  close(): Promise<void> {
+    return this.#client.end();
+  }
+}
+
+export interface DriverCounts {
+  commits: number;
+  reads: number;
+  /** In commits and reads, without those that the group writer sends. */
+  statementsBesides: number;
+}
+
+/** Counts the calls of Everstep's driver. What a transaction or a migration does inside is not seen. */
+export function countDriverCalls(driver: { readonly prototype: Database }): DriverCounts {
+  const counts: DriverCounts = { commits: 0, reads: 0, statementsBesides: 0 };
+  before(driver.prototype, 'commit', () => {
+    counts.commits += 1;
+  });
+  before(driver.prototype, 'run', () => {
+    counts.commits += 1;
+    counts.statementsBesides += 1;
+  });
+  before(driver.prototype, 'read', () => {
+    counts.reads += 1;
+    counts.statementsBesides += 1;
+  });
+  return counts;
+}
+
+type Methods = Record<'commit' | 'run' | 'read', (this: Database, argument: unknown) => Promise<unknown>>;
+
+/** Has every call of a method noted before it is made. */
+function before(prototype: Database, name: keyof Methods, note: () => void): void {
+  const methods = prototype as unknown as Methods;
+  const original = methods[name];
+  methods[name] = function (argument) {
+    note();
+    return original.call(this, argument);
+  };
+}

@@ -1,0 +1,58 @@
+// The parent's side of the worker processes: one for each command, since a library keeps state in its modules.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { type Command, readAnswer } from './commands.js';
+import { peerPath, workerPath } from './preparations.js';
+
+export type Engine = 'everstep' | 'dbos-5' | 'dbos-4';
+
+/** A worker process and what it says. */
+export class WorkerProcess {
+  readonly #process: ChildProcess;
+  readonly #answers: AsyncGenerator<unknown, void>;
+
+  constructor(engine: Engine, command: Command) {
+    const [script, library] = engine === 'everstep' ? [workerPath('everstep')] : [workerPath('dbos'), peerPath(engine)];
+    const args = ['--expose-gc', '--no-warnings', script, JSON.stringify(command), ...(library ? [library] : [])];
+    this.#process = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.#answers = answersOf(this.#process);
+  }
+
+  /** The next answer. */
+  async next<Answer>(): Promise<Answer> {
+    const answer = await this.#answers.next();
+    if (answer.done) throw new Error('a worker has ended without an answer');
+    return answer.value as Answer;
+  }
+
+  /** Ends the process as a crash would. Returns the moment in epoch milliseconds. */
+  kill(): number {
+    const at = Date.now();
+    this.#process.kill('SIGKILL');
+    return at;
+  }
+
+  async ended(): Promise<void> {
+    while (!(await this.#answers.next()).done);
+  }
+}
+
+async function* answersOf(child: ChildProcess): AsyncGenerator<unknown, void> {
+  if (!child.stdout) return;
+  for await (const line of createInterface({ input: child.stdout })) {
+    const value = readAnswer(line);
+    if (value !== undefined) yield value;
+  }
+}
+
+/** Has a worker carry out a command and waits until it is gone. */
+export async function ask<Answer>(engine: Engine, command: Command): Promise<Answer> {
+  const worker = new WorkerProcess(engine, command);
+  try {
+    const value = await worker.next<Answer>();
+    await worker.ended();
+    return value;
+  } finally {
+    worker.kill();
+  }
+}

@@ -6,6 +6,7 @@ runSteps([
   ['format', 'prettier', '--check', '--log-level', 'warn', '.'],
   ['lint', 'eslint', '.'],
   ['types', 'tsc', '-p', 'tsconfig.json'],
+  ['types with legacy decorators', 'tsc', '-p', 'test/facade/legacy/tsconfig.json'],
   ['layers', process.execPath, 'scripts/layers.mjs'],
   ['dead exports', 'knip'],
 ]);

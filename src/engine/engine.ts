@@ -8,7 +8,7 @@ import type { DLogger } from '../base/log.js';
 import { Throttle } from '../base/throttle.js';
 import { LIBRARY_VERSION } from '../base/version.js';
 import type { Codec } from '../codec/codec.js';
-import { DatabaseClosedError, DBOSWorkflowConflictError } from '../model/errors.js';
+import { DatabaseClosedError, DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../model/errors.js';
 import type { WorkflowRecord } from '../model/records.js';
 import {
   cancelOverdue,
@@ -101,6 +101,12 @@ export class Engine {
     this.store = store;
     this.applicationVersion = config.applicationVersion ?? this.#computeVersion();
     this.#incarnationID = incarnationID;
+    codec.registerRecipe<Handle<unknown>, { wfid: string }>({
+      name: 'DBOS.WorkflowHandle',
+      isApplicable: (value): value is Handle<unknown> => value instanceof Handle,
+      serialize: (handle) => ({ wfid: handle.workflowID }),
+      deserialize: ({ wfid }) => this.handleOf(wfid),
+    });
     const { clock, logger } = this;
     const hasPush = config.store.useListenNotify !== false && !config.store.isTransactionPooler;
     this.#lookAround = new Throttle(clock, LOOK_AROUND_MS, () => {
@@ -143,7 +149,11 @@ export class Engine {
         metadata: describePresence(hasPush),
       },
       leaseMs: config.leaseSeconds * 1000,
-      onRecovered: (changed) => this.#announceChanged(changed),
+      onRecovered: (changed) => {
+        this.#announceChanged(changed);
+        // After a recovery whose answer was lost, the second one finds nothing left to tell of.
+        this.#dispatcher.wake();
+      },
       onLeaseLost: () => void this.#verifyRuns(),
     });
   }
@@ -202,11 +212,7 @@ export class Engine {
             .join(', '),
       );
     }
-    for (const run of unfinished) {
-      run.stop(new DBOSWorkflowConflictError(run.workflowID));
-      // Its code may run for ever; whoever waits for it here is told that nothing comes any more.
-      this.#runs.get(run)?.resolve({ kind: 'elsewhere' });
-    }
+    for (const run of unfinished) this.#stop(run, new DBOSWorkflowConflictError(run.workflowID));
     await this.#leave(unfinished).catch((error: unknown) => {
       this.logger.warn(`The database could not be told that this process ends: ${String(error)}`);
     });
@@ -269,12 +275,14 @@ export class Engine {
     this.#tellEnded(run.workflowID);
     if (run.queueName === null) return;
     this.#queuedRuns -= 1;
-    this.#dispatcher.wake(run.queueName);
+    this.#dispatcher.proceed();
   }
 
   handleOf<R>(workflowID: string): Handle<R> {
     const run = this.#runByID.get(workflowID);
-    return new Handle<R>(this, workflowID, run && this.#runs.get(run)?.promise);
+    // The outcome of a run that was stopped comes from elsewhere.
+    const ended = run && !run.stopReason ? this.#runs.get(run) : undefined;
+    return new Handle<R>(this, workflowID, ended?.promise);
   }
 
   /** Repeats an operation that changes nothing when done twice, until the database is there or the engine ends. */
@@ -338,12 +346,18 @@ export class Engine {
   /** The state of workflows was changed from outside their runs: tell the runs, here and elsewhere. */
   async #onChangedElsewhere(workflowIDs: readonly string[]): Promise<void> {
     const here = this.#runsOf(workflowIDs);
-    for (const run of here) run.stop(await run.whyLost());
+    for (const run of here) this.#stop(run, await run.whyLost());
     const known = new Set(here.map((run) => run.workflowID));
     for (const workflowID of workflowIDs) {
       if (!known.has(workflowID)) this.store.listener.notify(CHANNELS.changes, workflowID);
       this.#tellEnded(workflowID);
     }
+  }
+
+  #stop(run: Run, reason: Error): void {
+    run.stop(reason);
+    // Its code may run for ever. Whoever waits for it here waits for the one who has the workflow now instead.
+    if (!(reason instanceof DBOSWorkflowCancelledError)) this.#runs.get(run)?.resolve({ kind: 'elsewhere' });
   }
 
   #runsOf(workflowIDs: readonly string[]): Run[] {
@@ -387,12 +401,12 @@ export class Engine {
 
   /** Stops the runs here whose workflows are no longer theirs. */
   async #verifyRuns(): Promise<void> {
-    const running = [...this.#runs.keys()];
+    const running = [...this.#runs.keys()].filter((run) => run.isStored);
     if (running.length === 0 || this.#isVerifying) return;
     this.#isVerifying = true;
     try {
       const lost = new Set(await findLost(this.store.database, running));
-      for (const run of running) if (lost.has(run.workflowID) && this.#runs.has(run)) run.stop(await run.whyLost());
+      for (const run of running) if (lost.has(run.workflowID)) this.#stop(run, await run.whyLost());
     } catch (error) {
       this.logger.debug(`The workflows running here could not be verified: ${(error as Error).message}`);
     } finally {

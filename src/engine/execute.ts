@@ -3,6 +3,7 @@ import { DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../model/
 import type { Outcome } from '../store/workflows.js';
 import { type Context, inContext } from './ambient.js';
 import { validateInputs } from './input-schema.js';
+import { intercept } from './registry.js';
 import type { Run } from './run.js';
 
 /** How a run has ended, as its own process knows it. */
@@ -38,8 +39,8 @@ async function call({ run, target, args, context }: Invocation): Promise<CallRes
   try {
     const { registration } = run;
     const value = await inContext({ ...context, run }, async () => {
-      let accepted: unknown[] = args;
-      for (const interceptor of registration.interceptors) accepted = await interceptor.run(registration, accepted);
+      let accepted = args;
+      if (registration.interceptors.length > 0) accepted = await intercept(registration, accepted);
       if (registration.config.inputSchema) accepted = await validateInputs(registration.config.inputSchema, accepted);
       return registration.origFunction.apply(target, accepted as never[]);
     });

@@ -12,7 +12,7 @@ import {
   prolongLease,
   removeIncarnation,
 } from '../store/executors.js';
-import { type Changed, recoverIncarnation } from '../store/lifecycle.js';
+import { type Changed, recoverIncarnation, recoverUnlisted } from '../store/lifecycle.js';
 import type { Presence } from '../store/presence.js';
 
 export interface LivenessOptions {
@@ -23,7 +23,7 @@ export interface LivenessOptions {
   readonly incarnation: Incarnation;
   readonly leaseMs: number;
   /** Workflows of a dead engine were put back into their queues. */
-  onRecovered(changed: readonly Changed[], from: Peer): void;
+  onRecovered(changed: readonly Changed[]): void;
   /** This engine was taken for dead: what it runs may belong to others by now. */
   onLeaseLost(): void;
 }
@@ -56,6 +56,7 @@ export class Liveness {
     await enterIncarnation(database, incarnation, leaseMs);
     this.#peers = await listPeers(database, incarnation.incarnationID);
     for (const peer of this.#peers) await this.#takeOverIfDead(peer);
+    await this.#takeOverUnlisted();
     this.#heartbeat.start();
     this.#watch.start();
   }
@@ -86,7 +87,14 @@ export class Liveness {
         `Recovering ${changed.length} workflow(s) of executor "${peer.executorID}" (process ${peer.pid} on ${peer.host}), which is gone.`,
       );
     }
-    this.#options.onRecovered(changed, peer);
+    this.#options.onRecovered(changed);
+  }
+
+  async #takeOverUnlisted(): Promise<void> {
+    const changed = await recoverUnlisted(this.#options.database);
+    if (changed.length === 0) return;
+    this.#options.logger.info(`Recovering ${changed.length} workflow(s) of executors that are not on the list.`);
+    this.#options.onRecovered(changed);
   }
 
   async #takeOverIfDead(peer: Peer): Promise<void> {
@@ -106,7 +114,10 @@ export class Liveness {
           this.#options.onLeaseLost();
         }
         // Launches are announced; looking without being asked only covers a lost announcement and ended leases.
-        if (beats % BEATS_A_LOOK === 0) await this.lookAround();
+        if (beats % BEATS_A_LOOK === 0) {
+          await this.lookAround();
+          await this.#takeOverUnlisted();
+        }
       } catch (error) {
         logger.debug(`The heartbeat could not be sent: ${(error as Error).message}`);
       }

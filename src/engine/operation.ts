@@ -91,13 +91,16 @@ export async function durableSleep(engine: Engine, durationMs: number): Promise<
   run.check();
   if (durationMs <= 0) return;
   const { clock } = run.engine;
-  const wakeAt = clock.now() + durationMs;
+  // Times are stored in whole milliseconds.
+  const wakeAt = clock.now() + Math.ceil(durationMs);
   await sleepUntil(run, await recordTime(run, stepID, wakeAt, wakeAt));
   run.check();
 }
 
 export async function sleepUntil(run: Run, at: number): Promise<void> {
   const { clock } = run.engine;
-  const remainingMs = at - clock.now();
-  if (remainingMs > 0) await sleep(clock, remainingMs, run.signal);
+  // A timer may fire a fraction of a millisecond before its time by the clock.
+  for (let remainingMs = at - clock.now(); remainingMs > 0; remainingMs = at - clock.now()) {
+    await sleep(clock, remainingMs, run.signal);
+  }
 }

@@ -47,6 +47,8 @@ export interface Registration {
   readonly name: string;
   readonly kind: 'workflow' | 'step' | 'plain';
   readonly isInstance: boolean;
+  /** It belongs to a class, though perhaps to one that is not known yet. */
+  readonly isMethod: boolean;
   /** The function that the application wrote. */
   readonly origFunction: UserFunction;
   /** The function that the application calls instead. */
@@ -71,6 +73,13 @@ const MAX_RECOVERY_ATTEMPTS = 100;
 export function maxRecoveryAttempts(registration: WorkflowRegistration): number {
   // As with DBOS, zero stands for the default.
   return registration.config.maxRecoveryAttempts || MAX_RECOVERY_ATTEMPTS;
+}
+
+/** The arguments as the interceptors of the function have left them. */
+export async function intercept(registration: Registration, args: unknown[]): Promise<unknown[]> {
+  let accepted = args;
+  for (const interceptor of registration.interceptors) accepted = await interceptor.run(registration, accepted);
+  return accepted;
 }
 
 export class Registry {
@@ -101,12 +110,19 @@ export class Registry {
       }
       names.set(name, ownerClass);
     }
-    this.#byKey = new Map();
-    for (const registration of this.#registrations) {
-      if (registration.kind === 'workflow') {
-        this.#byKey.set(this.keyOf(registration), registration as WorkflowRegistration);
-      }
-    }
+    this.#byKey = this.#keyed();
+  }
+
+  #keyed(): Map<string, WorkflowRegistration> {
+    const workflows = [...this.#registrations].filter(({ kind }) => kind === 'workflow') as WorkflowRegistration[];
+    return new Map(workflows.map((workflow) => [this.keyOf(workflow), workflow]));
+  }
+
+  /** The class of a method has become known: at its first instance, which may be created after the launch. */
+  assignClass(registration: Registration, ownerClass: AnyConstructor): void {
+    registration.ownerClass = ownerClass;
+    this.#refuseDuplicate(registration);
+    if (this.#byKey) this.#byKey = this.#keyed();
   }
 
   /** Registration is possible again, after a shutdown. */
@@ -134,14 +150,14 @@ export class Registry {
           `it is a ${known.kind} and cannot be a ${registration.kind} as well.`,
       );
     }
-    this.refuseDuplicate(registration);
+    this.#refuseDuplicate(registration);
     this.#registrations.add(registration);
     this.#byFunction.set(registration.origFunction, registration);
     this.#byFunction.set(registration.registeredFunction, registration);
     return registration;
   }
 
-  refuseDuplicate(registration: Registration): void {
+  #refuseDuplicate(registration: Registration): void {
     for (const other of this.#registrations) {
       if (other === registration || other.kind === 'plain' || registration.kind === 'plain') continue;
       if (other.name !== registration.name || other.isInstance !== registration.isInstance) continue;
@@ -156,7 +172,7 @@ export class Registry {
   #scopeOf(registration: Registration): unknown {
     if (registration.ownerClass) return this.classNameOf(registration.ownerClass);
     if (registration.givenClassName !== undefined) return registration.givenClassName;
-    return registration.isInstance ? undefined : '';
+    return registration.isMethod ? undefined : '';
   }
 
   findByFunction(fn: unknown): Registration | undefined {

@@ -44,6 +44,7 @@ export class Run {
   /** Made when somebody asks for the signal; most runs are never asked. */
   #controller: AbortController | undefined;
   #nextStepID = 0;
+  #isStored = true;
   /** Items are written in order, so when the last one is durable, all are. */
   #lastWrite: Promise<void> | undefined;
 
@@ -114,9 +115,19 @@ export class Run {
     this.check();
   }
 
+  /** False while the workflow's own row is on its way: until then, not to be found does not mean to be lost. */
+  get isStored(): boolean {
+    return this.#isStored;
+  }
+
   /** Makes the barrier wait for a write that is not a checkpoint: the workflow's own row. */
   holdBack(write: Promise<void>): void {
-    this.#track(write);
+    this.#isStored = false;
+    this.#track(
+      write.then(() => {
+        this.#isStored = true;
+      }),
+    );
   }
 
   /** Sends a checkpoint on its way. It is durable at the latest when the next barrier is passed. */

@@ -18,7 +18,6 @@ import {
   getResult,
   type GetResultOptions,
   getWorkflowStatus,
-  Handle,
   type PollingOptions,
   type WorkflowHandle,
 } from '../engine/handles.js';
@@ -103,8 +102,8 @@ export class DBOSInstance implements Host {
         });
       }
     }
-    this.registry.freeze(stack);
     try {
+      this.registry.freeze(stack);
       for (const instance of this.registry.instances)
         await (instance as { initialize?(): Promise<void> }).initialize?.();
       this.#engine = await Engine.launch({
@@ -124,12 +123,6 @@ export class DBOSInstance implements Host {
 
   #newCodec(serializer: DBOSConfig['serializer']): Codec {
     const codec = new Codec(serializer);
-    codec.registerRecipe<Handle<unknown>, { wfid: string }>({
-      name: 'DBOS.WorkflowHandle',
-      isApplicable: (value): value is Handle<unknown> => value instanceof Handle,
-      serialize: (handle) => ({ wfid: handle.workflowID }),
-      deserialize: ({ wfid }) => this.engineFor('workflows').handleOf(wfid),
-    });
     for (const recipe of this.#recipes) codec.registerRecipe(recipe);
     return codec;
   }
@@ -206,7 +199,7 @@ export class DBOSInstance implements Host {
 
   /** The launched engine: the one of the workflow around, if there is one. */
   engineFor(reason: string): Engine {
-    const engine = currentContext()?.engine ?? this.#engine;
+    const engine = currentContext()?.run?.engine ?? this.#engine;
     if (engine) return engine;
     throw new TypeError(`\`DBOS.launch()\` must be called before running ${reason}.`);
   }
@@ -307,7 +300,6 @@ export class DBOSInstance implements Host {
     const start =
       (fn: unknown, name: string, receiver: unknown) =>
       (...args: unknown[]) => {
-        const engine = this.engineFor('workflows');
         const registration = this.registry.findByFunction(fn);
         if (registration?.kind === 'step') {
           throw new DBOSInvalidWorkflowTransitionError(
@@ -315,7 +307,10 @@ export class DBOSInstance implements Host {
           );
         }
         const workflow = this.registry.workflowOf(fn, name);
-        return startWorkflow(engine, this.#functions.requestFor(workflow, receiver, args, params));
+        return startWorkflow(
+          this.#functions.engineOf(workflow),
+          this.#functions.requestFor(workflow, receiver, args, params),
+        );
       };
     if (typeof target === 'function' && this.registry.findByFunction(target)) {
       return start(target, target.name, undefined);
@@ -417,13 +412,13 @@ export class DBOSInstance implements Host {
   }
 
   /** `Promise.race` with the winner recorded. */
-  race<T>(promises: readonly (T | PromiseLike<T>)[]): Promise<Awaited<T>> {
-    return race(this.engineFor('race'), promises);
+  race<T extends readonly unknown[] | []>(promises: T): Promise<Awaited<T[number]>> {
+    return race<T[number]>(this.engineFor('race'), promises);
   }
 
   /** `Promise.any` with the winner recorded. */
-  any<T>(promises: readonly (T | PromiseLike<T>)[]): Promise<Awaited<T>> {
-    return any(this.engineFor('any'), promises);
+  any<T extends readonly unknown[] | []>(promises: T): Promise<Awaited<T[number]>> {
+    return any<T[number]>(this.engineFor('any'), promises);
   }
 
   /** `Promise.all`; steps started in a fixed order need no record. */
@@ -498,7 +493,7 @@ export class DBOSInstance implements Host {
 
   /** The time in epoch milliseconds, recorded in a workflow. */
   now(): Promise<number> {
-    const clock = currentContext()?.engine.clock ?? this.#engine?.clock;
+    const clock = (currentContext()?.run?.engine ?? this.#engine)?.clock;
     return operation({ name: 'DBOS.now', isEffect: false }, async () => clock?.now() ?? Date.now());
   }
 

@@ -1,17 +1,18 @@
 // Registering functions: the wrappers that the application calls instead of its own functions, and the decorators that
 // make them. Both kinds of decorators are understood: TypeScript's legacy ones and the standard ones.
 import { DBOSInvalidWorkflowTransitionError, DBOSNotRegisteredError } from '../model/errors.js';
-import { currentContext, inContext, isWorkflowCode } from '../engine/ambient.js';
+import { currentContext, isWorkflowCode } from '../engine/ambient.js';
 import { authorize } from '../engine/authorization.js';
 import type { Engine } from '../engine/engine.js';
-import type {
-  AnyConstructor,
-  FunctionName,
-  Registration,
-  Registry,
-  UserFunction,
-  WorkflowConfig,
-  WorkflowRegistration,
+import {
+  type AnyConstructor,
+  type FunctionName,
+  intercept,
+  type Registration,
+  type Registry,
+  type UserFunction,
+  type WorkflowConfig,
+  type WorkflowRegistration,
 } from '../engine/registry.js';
 import { callWorkflow, type StartRequest, type StartWorkflowParams } from '../engine/start.js';
 import { checkStepConfig, runStep, type StepConfig } from '../engine/step.js';
@@ -29,6 +30,7 @@ export type InstanceName = (object: unknown) => string | undefined;
 interface Place {
   readonly name: string;
   readonly isInstance: boolean;
+  readonly isMethod: boolean;
   readonly ownerClass: AnyConstructor | undefined;
   readonly givenClassName: string | undefined;
 }
@@ -38,6 +40,7 @@ function newRegistration(fn: UserFunction, kind: Registration['kind'], place: Pl
     name: place.name,
     kind,
     isInstance: place.isInstance,
+    isMethod: place.isMethod,
     origFunction: fn,
     registeredFunction: fn,
     ownerClass: place.ownerClass,
@@ -72,7 +75,7 @@ export class Functions {
       config,
     };
     return this.#add(registration, (target, args) =>
-      callWorkflow(this.#engineOf(registration), this.requestFor(registration, target, args, {})),
+      callWorkflow(this.engineOf(registration), this.requestFor(registration, target, args, {})),
     );
   }
 
@@ -80,9 +83,10 @@ export class Functions {
     checkStepConfig(config);
     const registration = newRegistration(fn, 'step', place);
     return this.#add(registration, (target, args) => {
-      const body = (): Promise<unknown> => {
+      const body = async (): Promise<unknown> => {
         this.#refuseStranger(registration, target);
-        return fn.apply(target, args as never[]);
+        const accepted = registration.interceptors.length > 0 ? await intercept(registration, args) : args;
+        return fn.apply(target, accepted as never[]);
       };
       return this.callStep(registration.name, config, body, registration);
     });
@@ -115,7 +119,7 @@ export class Functions {
     const stepID = context.run.nextStepID();
     if (!registration) return runStep(context, { stepID, name, config }, body);
     const assumedRole = authorize(context.engine, registration, context);
-    return inContext({ ...context, assumedRole }, () => runStep(context, { stepID, name, config }, body));
+    return runStep({ ...context, assumedRole }, { stepID, name, config }, body);
   }
 
   /** What to start, from a registration and the object that it is called on. */
@@ -143,7 +147,8 @@ export class Functions {
     );
   }
 
-  #engineOf(registration: Registration): Engine {
+  /** The engine that a workflow is started on. */
+  engineOf(registration: Registration): Engine {
     const engine = currentContext()?.run?.engine;
     if (!engine) return this.#host.engineFor('workflows');
     if (engine.registry === this.#host.registry) return engine;
@@ -162,14 +167,14 @@ export class Functions {
         const wrapper = register(target as UserFunction, {
           name: name ?? String(contextOrKey.name),
           isInstance: !isStatic,
+          isMethod: true,
           ownerClass: undefined,
           givenClassName: undefined,
         });
         contextOrKey.addInitializer(function (this: unknown) {
           const registration = registry.findByFunction(wrapper);
           if (!registration || registration.ownerClass) return;
-          registration.ownerClass = (isStatic ? this : (this as object).constructor) as AnyConstructor;
-          registry.refuseDuplicate(registration);
+          registry.assignClass(registration, (isStatic ? this : (this as object).constructor) as AnyConstructor);
         });
         return wrapper;
       }
@@ -177,6 +182,7 @@ export class Functions {
       const wrapper = register(descriptor?.value as UserFunction, {
         name: name ?? String(contextOrKey),
         isInstance: !isStatic,
+        isMethod: true,
         ownerClass: (isStatic ? target : (target as object).constructor) as AnyConstructor,
         givenClassName: undefined,
       });
@@ -218,6 +224,7 @@ function placeOf(fn: UserFunction, config: FunctionName): Place {
   return {
     name: config.name ?? fn.name,
     isInstance: ctorOrProto !== undefined && !isStatic,
+    isMethod: ctorOrProto !== undefined,
     ownerClass: ownerClass as AnyConstructor | undefined,
     givenClassName: config.className,
   };

@@ -124,6 +124,23 @@ export async function recoverIncarnation(database: Database, ownerPrefix: string
   return recovered.map(toChanged);
 }
 
+/**
+ * Puts the running workflows of engines that are not on the list back into their queues. An engine that was taken for
+ * dead may have begun new work and died before it was on the list again.
+ */
+export async function recoverUnlisted(database: Database): Promise<Changed[]> {
+  // Rides idx_workflow_status_pending. Tokens of other libraries have no dot.
+  const recovered = await database.run(sql`
+    UPDATE ${workflows}
+    SET ${requeued}
+    WHERE status = 'PENDING' AND owner_xid LIKE '%.%' AND NOT EXISTS (
+      SELECT 1
+      FROM ${table('executors')} AS e
+      WHERE owner_xid >= e.incarnation_id || '.' AND owner_xid < e.incarnation_id || '/')
+    RETURNING workflow_uuid, queue_name`);
+  return recovered.map(toChanged);
+}
+
 /** Puts the running workflows of an executor ID and version back, except those that `keptPrefix` owns. */
 export async function recoverExecutor(
   database: Database,

@@ -1,0 +1,56 @@
+// A clock that stands still until a test moves it. Waiting for a condition is done in turns of the event loop, never by
+// letting real time pass.
+import type { Clock, Timer } from '../../src/base/clock.js';
+import type { TestSettings } from '../../src/facade/dbos.js';
+
+interface ArmedTimer {
+  readonly dueAt: number;
+  readonly delayMs: number;
+  readonly run: () => void;
+}
+
+export class ManualClock implements Clock {
+  readonly #timers = new Set<ArmedTimer>();
+  #now: number;
+
+  constructor(now = 1_800_000_000_000) {
+    this.#now = now;
+  }
+
+  /** Both clocks of an engine, moved together. */
+  get settings(): TestSettings {
+    return { clock: this, databaseNow: () => this.#now };
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  after(delayMs: number, run: () => void): Timer {
+    const timer: ArmedTimer = { dueAt: this.#now + delayMs, delayMs, run };
+    this.#timers.add(timer);
+    return { cancel: () => this.#timers.delete(timer) };
+  }
+
+  /** Moves the clock in one leap and calls what has come due, in the order in which it was due. */
+  advance(byMs: number): void {
+    this.#now += byMs;
+    const due = [...this.#timers].filter((timer) => timer.dueAt <= this.#now).sort((a, b) => a.dueAt - b.dueAt);
+    for (const timer of due) if (this.#timers.delete(timer)) timer.run();
+  }
+
+  /** True while a timer is set that was asked for with this delay. */
+  isArmed(delayMs: number): boolean {
+    return [...this.#timers].some((timer) => timer.delayMs === delayMs);
+  }
+
+  /** Resolves when somebody waits for so long. */
+  untilArmed(delayMs: number): Promise<void> {
+    return until(() => this.isArmed(delayMs));
+  }
+}
+
+/** Resolves when the condition holds; it is asked once a turn of the event loop. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
+}

@@ -150,6 +150,7 @@ export class Engine {
       },
       leaseMs: config.leaseSeconds * 1000,
       onRecovered: (changed) => {
+        this.#warnOfUnknown(changed);
         this.#announceChanged(changed);
         // After a recovery whose answer was lost, the second one finds nothing left to tell of.
         this.#dispatcher.wake();
@@ -321,6 +322,17 @@ export class Engine {
     }
   }
 
+  /** Workflows whose function is not registered here wait for an executor that has it. Nobody shall wonder why. */
+  #warnOfUnknown(changed: readonly Changed[]): void {
+    const unknown = changed.filter(({ className, name }) => !this.registry.findWorkflow(className, name));
+    for (const { workflowID, className, name } of unknown.slice(0, 10)) {
+      const fullName = className === null ? name : `${className}.${name}`;
+      this.logger.warn(
+        `Workflow "${workflowID}" is to be recovered, but "${fullName}" is not registered here. It waits for an executor that has it.`,
+      );
+    }
+  }
+
   async cancelWorkflows(workflowIDs: readonly string[], options: { readonly children?: boolean } = {}): Promise<void> {
     const cancelled = await this.retrying(() => cancelWorkflows(this.store.database, workflowIDs, options));
     await this.#onChangedElsewhere(cancelled);
@@ -339,6 +351,7 @@ export class Engine {
       applicationVersion: this.applicationVersion,
       keptPrefix: this.#incarnationID,
     });
+    this.#warnOfUnknown(changed);
     this.#announceChanged(changed);
     return changed.map(({ workflowID }) => workflowID);
   }

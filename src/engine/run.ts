@@ -142,7 +142,9 @@ export class Run {
     const written = this.engine.store.writer.startChild(child);
     this.#track(
       written.then(({ start, checkpoint }) =>
-        start.kind === 'duplicated' ? undefined : this.#heed(checkpoint, child.checkpoint.step.stepID),
+        start.kind === 'exists' || start.kind === 'duplicated'
+          ? undefined
+          : this.#heed(checkpoint, child.checkpoint.step.stepID),
       ),
     );
     const { start } = await written;

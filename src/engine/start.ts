@@ -112,7 +112,7 @@ async function start<R>(
   // Only then is the parent's deadline known, which the child may inherit.
   if (parent) await parent.run.barrier();
   const workflow = newWorkflow(engine, { request, context, parent, workflowID, assumedRole, inputs });
-  const begun = { engine, request, context, workflow, args: inputs.args, isAssigned: assignedID !== undefined };
+  const begun = { engine, request, context, workflow, args: inputs.args };
   if (parent) return startChild(begun, parent);
   // Nobody else can have a fresh random ID, so its run need not wait for the verdict to begin.
   if (assignedID === undefined && workflow.status === 'PENDING') return startFresh(begun);
@@ -125,8 +125,6 @@ interface Begun {
   readonly context: Context | undefined;
   readonly workflow: NewWorkflow;
   readonly args: unknown[];
-  /** Somebody has chosen the ID, so that it may be in use. */
-  readonly isAssigned: boolean;
 }
 
 async function startFresh<R>(begun: Begun): Promise<Handle<R>> {
@@ -157,19 +155,16 @@ async function startChild<R>(begun: Begun, parent: Parent): Promise<Handle<R>> {
     completedAt: now,
     serialization: null,
   };
-  const existing = begun.isAssigned ? await engine.findWorkflow(workflow.workflowID) : null;
-  const verdict: StartVerdict = existing
-    ? { kind: 'exists', workflow: existing }
-    : await run.recordChild({
-        start: workflow,
-        checkpoint: {
-          owner: run.owner,
-          requiredID: workflow.workflowID,
-          step: { ...step, workflowID: run.workflowID, applicationName: engine.config.name },
-        },
-      });
+  const verdict = await run.recordChild({
+    start: workflow,
+    checkpoint: {
+      owner: run.owner,
+      child: workflow,
+      step: { ...step, workflowID: run.workflowID, applicationName: engine.config.name },
+    },
+  });
   // What was not created leaves nothing but the parent's record: of the workflow that is there, or of the refusal.
-  const isRecorded = existing === null && verdict.kind !== 'duplicated';
+  const isRecorded = verdict.kind === 'created';
   try {
     const handle = await attach<R>(begun, verdict);
     if (!isRecorded) run.record({ ...step, childWorkflowID: handle.workflowID });

@@ -13,10 +13,17 @@ const workflows = table('workflow_status');
 export interface Changed {
   readonly workflowID: string;
   readonly queueName: string | null;
+  readonly className: string | null;
+  readonly name: string;
 }
 
 function toChanged(row: Row): Changed {
-  return { workflowID: row['workflow_uuid'] as string, queueName: (row['queue_name'] as string | null) ?? null };
+  return {
+    workflowID: row['workflow_uuid'] as string,
+    queueName: row['queue_name'] as string | null,
+    className: row['class_name'] as string | null,
+    name: row['name'] as string,
+  };
 }
 
 /** Cancels those that have not ended, with all their descendants if wanted. Returns the IDs that were cancelled. */
@@ -104,7 +111,7 @@ export async function resumeWorkflows(
         deduplication_id = NULL, started_at_epoch_ms = NULL, completed_at = NULL, owner_xid = NULL, delay_until_epoch_ms = NULL,
         updated_at = ${nowMs}
       WHERE workflow_uuid ${oneOf(workflowIDs)} AND status NOT IN ('SUCCESS', 'ERROR')
-      RETURNING workflow_uuid, queue_name`);
+      RETURNING workflow_uuid, queue_name, class_name, name`);
     return resumed.map(toChanged);
   });
 }
@@ -120,7 +127,7 @@ export async function recoverIncarnation(database: Database, ownerPrefix: string
     UPDATE ${workflows}
     SET ${requeued}
     WHERE status = 'PENDING' AND owner_xid >= ${`${ownerPrefix}.`} AND owner_xid < ${`${ownerPrefix}/`}
-    RETURNING workflow_uuid, queue_name`);
+    RETURNING workflow_uuid, queue_name, class_name, name`);
   return recovered.map(toChanged);
 }
 
@@ -137,7 +144,7 @@ export async function recoverUnlisted(database: Database): Promise<Changed[]> {
       SELECT 1
       FROM ${table('executors')} AS e
       WHERE owner_xid >= e.incarnation_id || '.' AND owner_xid < e.incarnation_id || '/')
-    RETURNING workflow_uuid, queue_name`);
+    RETURNING workflow_uuid, queue_name, class_name, name`);
   return recovered.map(toChanged);
 }
 
@@ -152,7 +159,7 @@ export async function recoverExecutor(
     WHERE status = 'PENDING' AND executor_id = ${executor.executorID}
       AND application_version = ${executor.applicationVersion}
       AND (owner_xid IS NULL OR owner_xid < ${`${executor.keptPrefix}.`} OR owner_xid >= ${`${executor.keptPrefix}/`})
-    RETURNING workflow_uuid, queue_name`);
+    RETURNING workflow_uuid, queue_name, class_name, name`);
   return recovered.map(toChanged);
 }
 
@@ -185,7 +192,7 @@ export async function handBack(database: Database, owned: readonly Owned[]): Pro
     UPDATE ${workflows}
     SET ${requeued}, recovery_attempts = CASE WHEN recovery_attempts > 0 THEN recovery_attempts - 1 ELSE 0 END
     WHERE ${isOwned(owned)}
-    RETURNING workflow_uuid, queue_name`);
+    RETURNING workflow_uuid, queue_name, class_name, name`);
   return given.map(toChanged);
 }
 

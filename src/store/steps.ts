@@ -9,14 +9,15 @@ import { isPending } from './workflows.js';
 export interface Checkpoint {
   readonly owner: string;
   readonly step: StepRecord;
-  /** A workflow that must exist for the checkpoint to be written: the child that it speaks of. */
-  readonly requiredID?: string;
+  /** The child that the checkpoint speaks of. It is only written if this very start has created it. */
+  readonly child?: { readonly workflowID: string; readonly creator: string };
 }
 
 const checkpointColumns = [
   ...stepColumns.columns,
   { name: 'owner_xid', type: 'text' },
-  { name: 'required_id', type: 'text' },
+  { name: 'child_id', type: 'text' },
+  { name: 'child_creator', type: 'text' },
 ] as const;
 const passedColumns = stepColumns.pass('r');
 const selectedColumns = stepColumns.select('o');
@@ -31,10 +32,11 @@ const workflows = table('workflow_status');
  * against a take-over until the commit, so that no checkpoint of a former owner can slip in after one.
  */
 export function insertCheckpoints(checkpoints: readonly Checkpoint[]): Sql {
-  const data = checkpoints.map(({ owner, step, requiredID }) => [
+  const data = checkpoints.map(({ owner, step, child }) => [
     ...stepColumns.toValues(step),
     owner,
-    requiredID ?? null,
+    child?.workflowID ?? null,
+    child?.creator ?? null,
   ]);
   return sql`
     INSERT INTO ${steps} (${stepColumns.names})
@@ -45,8 +47,11 @@ export function insertCheckpoints(checkpoints: readonly Checkpoint[]): Sql {
       FROM ${workflows} AS w
       WHERE w.workflow_uuid = r.workflow_uuid AND w.owner_xid = r.owner_xid AND ${isPending}
       ${lockedAgainstTakeOver})
-      AND (r.required_id IS NULL OR EXISTS (
-        SELECT 1 FROM ${workflows} AS c WHERE c.workflow_uuid = r.required_id ${lockedAgainstHashing}))
+      AND (r.child_id IS NULL OR EXISTS (
+        SELECT 1
+        FROM ${workflows} AS c
+        WHERE c.workflow_uuid = r.child_id AND c.creator_xid = r.child_creator
+        ${lockedAgainstHashing}))
     ON CONFLICT DO NOTHING
     RETURNING workflow_uuid, function_id`;
 }

@@ -119,12 +119,13 @@ export function insertWorkflows(workflows: readonly NewWorkflow[]): Sql {
       (${newWorkflowColumns.names}, status, owner_xid, output, error, created_at, updated_at, started_at_epoch_ms, completed_at,
        workflow_deadline_epoch_ms, delay_until_epoch_ms)
     SELECT ${insertedColumns}, COALESCE(r.end_status, r.status), CASE WHEN r.end_status IS NULL THEN r.owner_xid END,
-      r.output, r.error, ${nowMs}, ${nowMs},
-      CASE WHEN r.status = 'PENDING' THEN ${nowMs} END,
-      CASE WHEN r.end_status IS NOT NULL THEN ${nowMs} END,
-      COALESCE(r.deadline_at, CASE WHEN r.status = 'PENDING' THEN ${nowMs} + r.workflow_timeout_ms END),
-      ${nowMs} + r.delay_ms
+      r.output, r.error, t.now, t.now,
+      CASE WHEN r.status = 'PENDING' THEN t.now END,
+      CASE WHEN r.end_status IS NOT NULL THEN t.now END,
+      COALESCE(r.deadline_at, CASE WHEN r.status = 'PENDING' THEN t.now + r.workflow_timeout_ms END),
+      t.now + r.delay_ms
     FROM ${rows('r', insertColumns, data)}
+    CROSS JOIN (SELECT ${nowMs} AS now) AS t
     WHERE r.parent_owner IS NULL OR EXISTS (
       SELECT 1
       FROM ${workflowTable} AS w

@@ -19,7 +19,7 @@ export interface ChildStart {
   readonly checkpoint: Checkpoint;
 }
 
-/** What became of both. The record is only written if the child is there. */
+/** What became of both. The record is only written if the child was created by this start. */
 export interface ChildVerdict {
   readonly start: StartVerdict;
   readonly checkpoint: CheckpointVerdict;

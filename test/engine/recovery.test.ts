@@ -181,6 +181,27 @@ forEachDialect((dialect) => {
     expect(await second.retrieveWorkflow('w').getResult()).toBe('done');
   });
 
+  test('who recovers a workflow without having its function says so', async () => {
+    const { DBOS: first, url } = await createHangingEngine(dialect);
+    const halt = newHalt();
+    const workflow = first.registerWorkflow(() => halt.here(), { name: 'workflow' });
+    await first.launch();
+    await first.startWorkflow(workflow, { workflowID: 'w' })();
+    await halt.reached;
+    const warnings: unknown[] = [];
+    const { DBOS: second } = await createEngine(dialect, {
+      applicationVersion: 'v1',
+      executorID: 'one',
+      systemDatabaseUrl: url,
+      logger: { ...silentLogger, warn: (entry) => warnings.push(entry) },
+    });
+
+    await second.launch();
+
+    expect(warnings).toContainEqual(expect.stringMatching(/Workflow "w" .*"workflow" is not registered here/));
+    halt.release();
+  });
+
   test('the user and roles are there again after a recovery', async () => {
     const { first, second } = await createGenerations(dialect);
     const halt = newHalt();

@@ -43,7 +43,7 @@ function countingCommits(database: Database, commits: number[]): Database {
 function childOf(parent: NewWorkflow, fields: Partial<NewWorkflow> = {}): ChildStart {
   const start = newWorkflow({ parentWorkflowID: parent.workflowID, parentOwner: parent.creator, ...fields });
   const record = step(parent.workflowID, 0, { childWorkflowID: start.workflowID });
-  return { start, checkpoint: { owner: parent.creator, step: record, requiredID: start.workflowID } };
+  return { start, checkpoint: { owner: parent.creator, step: record, child: start } };
 }
 
 function takeOver(database: Database, workflowID: string): Promise<unknown> {
@@ -352,6 +352,17 @@ describe('Writer', () => {
       expect(verdicts[0]).toEqual({ start: { kind: 'orphaned' }, checkpoint: 'lost' });
       expect(verdicts[1]).toMatchObject({ checkpoint: 'recorded' });
       expect(await findWorkflows(database, [children[0]!.start.workflowID])).toEqual([]);
+    });
+
+    test('a child whose ID is in use leaves no record with the parent', async () => {
+      const { database, writer } = await setup(dialect);
+      const [parent, other] = [newWorkflow(), newWorkflow()];
+      await Promise.all([writer.start(parent), writer.start(other)]);
+
+      const verdict = await writer.startChild(childOf(parent, { workflowID: other.workflowID }));
+
+      expect(verdict.start).toMatchObject({ kind: 'exists', workflow: { creator: other.creator } });
+      expect(await loadSteps(database, [parent.workflowID])).toEqual([]);
     });
 
     test('a child whose deduplication ID is held leaves no record with the parent', async () => {

@@ -1,0 +1,117 @@
+// Connections that break at random moments: before a request arrives, or before its answer does.
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
+import { onlyOn } from '../rig/dialects.js';
+import { type Proxy, startProxy } from '../rig/proxy.js';
+import { countByStatus, expectAllDone, expectGivenIsDurable, expectKept } from './invariants.js';
+import { linesOf } from './journal.js';
+import { describeCommit } from './kill-points.js';
+import { launchWorker, until } from './processes.js';
+import { type RandomSource, withSeed } from './random.js';
+import { idsOf, launchHere, setScene } from './setup.js';
+
+const WORKFLOWS = 50;
+const FAULTS = 40;
+
+/** Breaks a connection again and again until there have been enough faults or the work is over. Tells how often. */
+async function disturb(proxy: Proxy, random: RandomSource, isOver: () => boolean): Promise<number> {
+  let faults = 0;
+  while (!isOver() && faults < FAULTS) {
+    await new Promise((resolve) => setTimeout(resolve, random.below(30)));
+    if (random.below(2) === 0) proxy.loseNextAnswer();
+    else proxy.loseNextRequest();
+    faults += 1;
+  }
+  proxy.restore();
+  return faults;
+}
+
+onlyOn('postgres', (dialect) => {
+  test('connections that break at random moments lose and repeat nothing', { timeout: 60_000 }, () =>
+    withSeed(async (random) => {
+      const scene = await setScene(dialect);
+      const { journal } = scene;
+      const proxy = await startProxy(scene.url);
+      const { DBOS, workflows } = await launchHere({ url: proxy.url, journal }, {}, { stepMs: 20 });
+      let isOver = false;
+
+      const disturbed = disturb(proxy, random, () => isOver);
+      await Promise.all(
+        idsOf('five', WORKFLOWS).map(async (workflowID) => {
+          const handle = await DBOS.startWorkflow(workflows.five, { workflowID })();
+          journal.write({ kind: 'handle', workflowID });
+          const value = await handle.getResult();
+          journal.write({ kind: 'result', workflowID, value });
+        }),
+      );
+      isOver = true;
+      const faults = await disturbed;
+
+      const lines = journal.read();
+      const tables = await scene.tables();
+      expect(faults).toBeGreaterThan(5);
+      expect(tables.workflows.size).toBe(WORKFLOWS);
+      expectAllDone(tables, lines);
+      // The process never died, so nothing may have run twice at all.
+      expect(linesOf(lines, 'run')).toHaveLength(WORKFLOWS);
+      expect(linesOf(lines, 'step')).toHaveLength(5 * WORKFLOWS);
+    }),
+  );
+
+  test('a take-over over connections that break loses and repeats nothing', { timeout: 60_000 }, () =>
+    withSeed(async (random) => {
+      const scene = await setScene(dialect);
+      const { url, journalPath, journal, gate } = scene;
+      const proxy = await startProxy(url);
+      const victim = await launchWorker({ url, journalPath, gate });
+      await launchHere({ url: proxy.url, journal });
+      await victim.perform({ do: 'start', name: 'held', workflowIDs: idsOf('held', WORKFLOWS) });
+      await victim.perform({ do: 'start', name: 'five', workflowIDs: idsOf('five', WORKFLOWS) });
+      const held = () => linesOf(journal.read(), 'step').filter(({ name }) => name === 'held');
+      await until('all are held', () => held().length === WORKFLOWS);
+      let isOver = false;
+
+      await victim.kill();
+      const then = await scene.tables();
+      const linesThen = journal.read();
+      const disturbed = disturb(proxy, random, () => isOver);
+      await scene.withDatabase((database) =>
+        until('all are done', async () => (await countByStatus(database)).get('SUCCESS') === 2 * WORKFLOWS),
+      );
+      isOver = true;
+      await disturbed;
+
+      const now = await scene.tables();
+      const lines = journal.read();
+      expectGivenIsDurable(then, linesThen);
+      expectKept(then, now, lines.slice(linesThen.length));
+      expectAllDone(now, lines);
+    }),
+  );
+
+  test('a take-over whose answer is lost is not forgotten', async () => {
+    const scene = await setScene(dialect);
+    const { url, journalPath, journal, gate } = scene;
+    const proxy = await startProxy(url);
+    const { run } = PostgresDatabase.prototype as { run: typeof PostgresDatabase.prototype.run };
+    const spy = vi.spyOn(PostgresDatabase.prototype, 'run');
+    onTestFinished(() => spy.mockRestore());
+    const victim = await launchWorker({ url, journalPath, gate, leaseSeconds: 3600 });
+    await launchHere({ url: proxy.url, journal }, { leaseSeconds: 3600 });
+    await victim.perform({ do: 'start', name: 'held', workflowIDs: idsOf('held', 3) });
+    let losses = 0;
+    spy.mockImplementation(function (this: PostgresDatabase, statement) {
+      if (describeCommit(this, [statement]) === 'recover' && losses++ === 0) proxy.loseNextAnswer();
+      return run.call(this, statement);
+    });
+
+    await victim.kill();
+
+    // Well before anybody would look into the queue without being asked.
+    await scene.withDatabase((database) =>
+      until('all are done', async () => (await countByStatus(database)).get('SUCCESS') === 3, { boundMs: 9000 }),
+    );
+    expect(losses).toBeGreaterThan(1);
+    expectAllDone(await scene.tables(), journal.read());
+  });
+});

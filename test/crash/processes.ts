@@ -1,0 +1,130 @@
+// Starts worker processes and waits for what they say. Whatever a test does, none of them outlives it.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, renameSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { inject, onTestFinished } from 'vitest';
+import type { Command, WorkerSettings } from './worker-process.js';
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface Worker {
+  readonly pid: number;
+  /** Resolves when the process has ended. */
+  readonly exited: Promise<Exit>;
+  /** Sends a command and resolves when it has been carried out; rejects if the process ends first. */
+  perform(command: Command): Promise<void>;
+  /** Sends a command and does not wait. */
+  send(command: Command): void;
+  signal(name: NodeJS.Signals): void;
+  /** Ends the process with SIGKILL and resolves when it is gone. */
+  kill(): Promise<void>;
+  /** What the process has logged. */
+  log(): string;
+}
+
+/** A worker that has loaded its code and waits for the command to launch. */
+export async function startWorker(settings: WorkerSettings): Promise<Worker> {
+  const script = await bundle();
+  const child = spawn(process.execPath, [script, JSON.stringify(settings)], { stdio: 'pipe' });
+  const exited = once(child, 'exit').then(([code, signal]): Exit => ({ code, signal }));
+  const log: string[] = [];
+  const answers: string[] = [];
+  const waiting: (() => void)[] = [];
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => log.push(chunk));
+  // A command may be sent to a process that has just died.
+  child.stdin.on('error', () => {});
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    answers.push(line);
+    for (const wake of waiting.splice(0)) wake();
+  });
+
+  async function answered(wanted: string): Promise<void> {
+    while (!answers.includes(wanted)) {
+      const exit = await Promise.race([
+        exited,
+        new Promise<undefined>((resolve) => waiting.push(() => resolve(undefined))),
+      ]);
+      if (exit && !answers.includes(wanted)) {
+        throw new Error(`The process ended (${exit.signal ?? exit.code}) before "${wanted}":\n${log.join('')}`);
+      }
+    }
+    answers.splice(answers.indexOf(wanted), 1);
+  }
+
+  const worker: Worker = {
+    pid: child.pid ?? 0,
+    exited,
+    async perform(command) {
+      worker.send(command);
+      await answered(command.do);
+    },
+    send: (command) => void child.stdin.write(`${JSON.stringify(command)}\n`),
+    signal: (name) => void child.kill(name),
+    async kill() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+    log: () => log.join(''),
+  };
+  onTestFinished(() => worker.kill());
+  await answered('loaded');
+  return worker;
+}
+
+export async function launchWorker(settings: WorkerSettings): Promise<Worker> {
+  const worker = await startWorker(settings);
+  await worker.perform({ do: 'launch' });
+  return worker;
+}
+
+const SOURCE = new URL('./worker-process.ts', import.meta.url);
+
+/** What we use of esbuild, which comes with tsx. */
+interface Bundler {
+  build(options: Record<string, unknown>): Promise<unknown>;
+}
+
+/** The worker as one file of JavaScript: it starts five times as fast as through tsx. Made once a test run. */
+async function bundle(): Promise<string> {
+  const path = join(inject('folder'), 'crash-worker.mjs');
+  if (existsSync(path)) return path;
+  const bundler = createRequire(createRequire(import.meta.url).resolve('tsx'))('esbuild') as Bundler;
+  const ownPath = `${path}.${process.pid}`;
+  await bundler.build({
+    entryPoints: [fileURLToPath(SOURCE)],
+    outfile: ownPath,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    external: ['pg-native', 'better-sqlite3'],
+    // Packages that stay outside are found from where the source stands.
+    define: { 'import.meta.url': JSON.stringify(SOURCE.href) },
+    banner: {
+      js: `import { createRequire as createRequireHere } from 'node:module'; const require = createRequireHere(${JSON.stringify(SOURCE.href)});`,
+    },
+  });
+  renameSync(ownPath, path);
+  return path;
+}
+
+const POLL_MS = 15;
+
+/** Waits for a condition that another process brings about; fails with the description when it does not come. */
+export async function until(
+  description: string,
+  isMet: () => boolean | Promise<boolean>,
+  { boundMs = 25_000 } = {},
+): Promise<void> {
+  const giveUpAt = Date.now() + boundMs;
+  while (!(await isMet())) {
+    if (Date.now() > giveUpAt) throw new Error(`Waited ${boundMs} ms in vain until ${description}.`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}

@@ -1,0 +1,135 @@
+// The workflows that are crashed. Each step returns a fresh token, and each workflow the tokens of its steps and children
+// in their order, so that an outcome can be held against the checkpoints it must rest on.
+import { existsSync } from 'node:fs';
+import { newID } from '../../src/base/ids.js';
+import type { DBOSInstance } from '../../src/facade/dbos.js';
+import type { Journal } from './journal.js';
+
+export const NAMES = [
+  'everything',
+  'pair',
+  'plain',
+  'one',
+  'five',
+  'held',
+  'heldOutcome',
+  'sleeper',
+  'family',
+] as const;
+export type WorkflowName = (typeof NAMES)[number];
+
+/** How many tokens the outcome of each workflow has. */
+export const TOKENS: Readonly<Record<WorkflowName, number>> = {
+  everything: 8,
+  pair: 2,
+  plain: 0,
+  one: 1,
+  five: 5,
+  held: 3,
+  heldOutcome: 1,
+  sleeper: 2,
+  family: 6,
+};
+
+export interface WorkflowSettings {
+  readonly journal: Journal;
+  /** Held workflows wait until this file exists; without it they do not wait. */
+  readonly gate?: string;
+  /** How long the bodies of the steps of `five` and `family` take. */
+  readonly stepMs?: number;
+  /** How long `everything` and `sleeper` sleep. */
+  readonly sleepMs?: number;
+}
+
+type Workflow = () => Promise<string[]>;
+
+export function registerWorkflows(DBOS: DBOSInstance, settings: WorkflowSettings): Record<WorkflowName, Workflow> {
+  const { journal, gate, stepMs = 0, sleepMs = 60 } = settings;
+
+  const effect = (name: string, body?: () => Promise<void>): Promise<string> =>
+    DBOS.runStep(
+      async () => {
+        const token = newID();
+        journal.write({
+          kind: 'step',
+          workflowID: DBOS.workflowID ?? '',
+          stepID: DBOS.stepID ?? -1,
+          name,
+          token,
+        });
+        await body?.();
+        return token;
+      },
+      { name },
+    );
+
+  const register = (name: WorkflowName, body: Workflow): Workflow =>
+    DBOS.registerWorkflow(
+      () => {
+        journal.write({ kind: 'run', workflowID: DBOS.workflowID ?? '' });
+        return body();
+      },
+      { name },
+    );
+
+  const atGate = async (): Promise<void> => {
+    while (gate !== undefined && !existsSync(gate)) await pause(5);
+  };
+  const slowly = stepMs > 0 ? () => pause(stepMs) : undefined;
+
+  const pair = register('pair', async () => [await effect('one'), await effect('two')]);
+  const plain = register('plain', async () => []);
+  const one = register('one', async () => [await effect('only')]);
+
+  const everything = register('everything', async () => {
+    const first = await effect('first');
+    const called = await pair();
+    const handle = await DBOS.startWorkflow(pair)();
+    await DBOS.waitAll([handle]);
+    const started = await handle.getResult();
+    await DBOS.sleep(sleepMs);
+    journal.write({ kind: 'woke', workflowID: DBOS.workflowID ?? '', at: Date.now() });
+    const sides = [effect('left'), effect('right')];
+    await DBOS.wait(sides);
+    const last = await effect('last');
+    return [first, ...called, ...started, ...(await Promise.all(sides)), last];
+  });
+
+  const five = register('five', async () => {
+    const tokens: string[] = [];
+    for (let number = 1; number <= 5; number += 1) tokens.push(await effect(`step ${number}`, slowly));
+    return tokens;
+  });
+
+  const family = register('family', async () => {
+    const before = await effect('before', slowly);
+    const children = [pair(), pair()];
+    const tokens = (await Promise.all(children)).flat();
+    await DBOS.sleep(stepMs + 1);
+    return [before, ...tokens, await effect('after', slowly)];
+  });
+
+  const held = register('held', async () => {
+    const before = await effect('before');
+    return [before, await effect('held', atGate), await effect('after')];
+  });
+
+  const heldOutcome = register('heldOutcome', async () => {
+    const before = await effect('before');
+    await atGate();
+    return [before, `pid:${process.pid}`];
+  });
+
+  const sleeper = register('sleeper', async () => {
+    const before = await effect('before');
+    await DBOS.sleep(sleepMs);
+    journal.write({ kind: 'woke', workflowID: DBOS.workflowID ?? '', at: Date.now() });
+    return [before, await effect('after')];
+  });
+
+  return { everything, pair, plain, one, five, held, heldOutcome, sleeper, family };
+}
+
+function pause(delayMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, delayMs));
+}

@@ -17,7 +17,7 @@ export interface DispatcherOptions {
 }
 
 /** Workflows claimed by one statement at most; more are claimed right after. */
-const CLAIM_MAX = 200;
+const CLAIM_MAX = 1000;
 /** How long to wait after a claim that failed. */
 const FAILURE_PAUSE_MS = 500;
 

@@ -42,6 +42,8 @@ export class Liveness {
   readonly #watch: Service;
   #peers: readonly Peer[] = [];
   #peersChanged = new AbortController();
+  /** Until then no lease is taken for over: the database was away, and nobody could prolong any. */
+  #judgesFrom = 0;
 
   constructor(options: LivenessOptions) {
     this.#options = options;
@@ -69,10 +71,12 @@ export class Liveness {
 
   /** Reads the list of engines again and takes over from those whose lease has ended. */
   async lookAround(): Promise<void> {
-    const { database, incarnation } = this.#options;
+    const { clock, database, incarnation } = this.#options;
     const known = idsOf(this.#peers);
     this.#peers = await listPeers(database, incarnation.incarnationID);
     if (idsOf(this.#peers) !== known) this.#peersChanged.abort();
+    // After an outage of the database all leases have ended; those who live get the time to prolong theirs.
+    if (clock.now() < this.#judgesFrom) return;
     for (const peer of this.#peers) if (peer.isLeaseOver) await this.takeOver(peer);
   }
 
@@ -119,6 +123,7 @@ export class Liveness {
           await this.#takeOverUnlisted();
         }
       } catch (error) {
+        this.#judgesFrom = clock.now() + leaseMs;
         logger.debug(`The heartbeat could not be sent: ${(error as Error).message}`);
       }
     }

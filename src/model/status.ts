@@ -1,4 +1,5 @@
-// The states of a workflow and the transitions between them. Every state change in the store is guarded by this table.
+// The states of a workflow and the transitions between them. The store's statements state their guards in SQL; a test holds
+// them to this table.
 //
 //   (new) ──► PENDING ──► SUCCESS | ERROR
 //   (new) ──► ENQUEUED ──claim──► PENDING

@@ -77,14 +77,14 @@ export class Liveness {
     if (idsOf(this.#peers) !== known) this.#peersChanged.abort();
     // After an outage of the database all leases have ended; those who live get the time to prolong theirs.
     if (clock.now() < this.#judgesFrom) return;
-    for (const peer of this.#peers) if (peer.isLeaseOver) await this.takeOver(peer);
+    for (const peer of this.#peers) if (peer.isLeaseOver) await this.#takeOver(peer, { ifLeaseOver: true });
   }
 
-  /** Takes over from a peer now, dead or not. */
-  async takeOver(peer: Peer): Promise<void> {
+  /** Takes over from a peer; one whose lease was over when the list was read may have prolonged it since. */
+  async #takeOver(peer: Peer, guard: { readonly ifLeaseOver: boolean }): Promise<void> {
     const { database, logger } = this.#options;
-    const changed = await recoverIncarnation(database, peer.incarnationID);
-    await removeIncarnation(database, peer.incarnationID);
+    const changed = await recoverIncarnation(database, peer.incarnationID, guard);
+    await removeIncarnation(database, peer.incarnationID, guard);
     this.#peers = this.#peers.filter((other) => other !== peer);
     if (changed.length > 0) {
       logger.info(
@@ -102,7 +102,8 @@ export class Liveness {
   }
 
   async #takeOverIfDead(peer: Peer): Promise<void> {
-    if (peer.isLeaseOver || (await this.#options.presence.isGone(peer))) await this.takeOver(peer);
+    if (await this.#options.presence.isGone(peer)) await this.#takeOver(peer, { ifLeaseOver: false });
+    else if (peer.isLeaseOver) await this.#takeOver(peer, { ifLeaseOver: true });
   }
 
   async #beat(signal: AbortSignal): Promise<void> {

@@ -62,6 +62,12 @@ export async function listPeers(database: Database, incarnationID: string): Prom
   return found.map((row) => ({ ...columns.toRecord(row), isLeaseOver: row['is_over'] === 1 }));
 }
 
-export async function removeIncarnation(database: Database, incarnationID: string): Promise<void> {
-  await database.run(sql`DELETE FROM ${executors} WHERE incarnation_id = ${incarnationID}`);
+/** Takes an engine off the list; with `ifLeaseOver` only if its lease is over at this moment. */
+export async function removeIncarnation(
+  database: Database,
+  incarnationID: string,
+  { ifLeaseOver = false } = {},
+): Promise<void> {
+  const condition = ifLeaseOver ? sql`AND lease_until_epoch_ms < ${nowMs}` : sql``;
+  await database.run(sql`DELETE FROM ${executors} WHERE incarnation_id = ${incarnationID} ${condition}`);
 }

@@ -120,13 +120,26 @@ const requeued = sql`
   status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL, updated_at = ${nowMs},
   queue_name = COALESCE(queue_name, ${INTERNAL_QUEUE})`;
 
-/** Puts the running workflows of an engine that is gone back into their queues. */
-export async function recoverIncarnation(database: Database, ownerPrefix: string): Promise<Changed[]> {
+/**
+ * Puts the running workflows of an engine that is gone back into their queues; with `ifLeaseOver` only if its lease is
+ * over at this moment.
+ */
+export async function recoverIncarnation(
+  database: Database,
+  ownerPrefix: string,
+  { ifLeaseOver = false } = {},
+): Promise<Changed[]> {
+  const condition = ifLeaseOver
+    ? sql`AND EXISTS (
+        SELECT 1
+        FROM ${table('executors')} AS e
+        WHERE e.incarnation_id = ${ownerPrefix} AND e.lease_until_epoch_ms < ${nowMs})`
+    : sql``;
   // The owner token begins with the engine's own; the range holds exactly those. Rides idx_workflow_status_pending.
   const recovered = await database.run(sql`
     UPDATE ${workflows}
     SET ${requeued}
-    WHERE status = 'PENDING' AND owner_xid >= ${`${ownerPrefix}.`} AND owner_xid < ${`${ownerPrefix}/`}
+    WHERE status = 'PENDING' AND owner_xid >= ${`${ownerPrefix}.`} AND owner_xid < ${`${ownerPrefix}/`} ${condition}
     RETURNING workflow_uuid, queue_name, class_name, name`);
   return recovered.map(toChanged);
 }

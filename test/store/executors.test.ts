@@ -12,9 +12,12 @@ import {
   prolongLease,
   removeIncarnation,
 } from '../../src/store/executors.js';
+import { recoverIncarnation } from '../../src/store/lifecycle.js';
 import { describePresence, presenceKey, presenceOn } from '../../src/store/presence.js';
 import { Store } from '../../src/store/store.js';
+import { insertWorkflows } from '../../src/store/workflows.js';
 import { forEachDialect, onlyOn } from '../rig/dialects.js';
+import { newWorkflow } from '../rig/records.js';
 
 function incarnation(fields: Partial<Incarnation> = {}): Incarnation {
   return {
@@ -67,6 +70,23 @@ describe('executors', () => {
       expect((await listPeers(database, 'a'))[0]?.isLeaseOver).toBe(false);
       await removeIncarnation(database, 'b');
       expect(await prolongLease(database, 'b', 60_000)).toBe(false);
+    });
+
+    test('an engine that has prolonged its lease in time keeps its place and its workflows', async () => {
+      const database = await dialect.create();
+      const [living, late] = [newWorkflow({ owner: 'living.1' }), newWorkflow({ owner: 'late.1' })];
+      await database.run(insertWorkflows([living, late]));
+      await enterIncarnation(database, incarnation({ incarnationID: 'living' }), 60_000);
+      await enterIncarnation(database, incarnation({ incarnationID: 'late' }), -1000);
+
+      const recovered = [
+        ...(await recoverIncarnation(database, 'living', { ifLeaseOver: true })),
+        ...(await recoverIncarnation(database, 'late', { ifLeaseOver: true })),
+      ];
+      for (const id of ['living', 'late']) await removeIncarnation(database, id, { ifLeaseOver: true });
+
+      expect(recovered.map((changed) => changed.workflowID)).toEqual([late.workflowID]);
+      expect((await listPeers(database, 'me')).map((one) => one.incarnationID)).toEqual(['living']);
     });
 
     test('a process of this machine is gone when it is gone, or when another has its number', async () => {

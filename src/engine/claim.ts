@@ -119,7 +119,7 @@ async function runClaimed(
     engine.deadlines.forget(run);
     return;
   }
-  engine.launchRun(run, callee.target, args, contextOf(engine, run, workflow));
+  engine.launchRun({ run, target: callee.target, args, context: contextOf(engine, run, workflow) });
 }
 
 function findCallee(engine: Engine, workflow: WorkflowRecord): Callee | undefined {

@@ -2,13 +2,12 @@
 // and ties them together. What an operation does stands in the files beside this one.
 import { hostname } from 'node:os';
 import { type Clock, systemClock } from '../base/clock.js';
-import { type Deferred, deferred } from '../base/deferred.js';
 import { newID } from '../base/ids.js';
 import type { DLogger } from '../base/log.js';
 import { Throttle } from '../base/throttle.js';
 import { LIBRARY_VERSION } from '../base/version.js';
 import type { Codec } from '../codec/codec.js';
-import { DatabaseClosedError, DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../model/errors.js';
+import { DatabaseClosedError, DBOSWorkflowConflictError } from '../model/errors.js';
 import type { WorkflowRecord } from '../model/records.js';
 import {
   cancelOverdue,
@@ -29,18 +28,18 @@ import { Store } from '../store/store.js';
 import { listVersions, registerVersion } from '../store/versions.js';
 import { CHANNELS, type Wakeup } from '../store/wakeups.js';
 import { findFinished, findLost, findWorkflows, type NewWorkflow } from '../store/workflows.js';
-import type { Context } from './ambient.js';
 import { computeApplicationVersion } from './application-version.js';
 import { claimAndRun } from './claim.js';
 import type { EngineConfig } from './config.js';
 import { Deadlines } from './deadlines.js';
 import { Dispatcher } from './dispatcher.js';
-import { execute, type RunOutcome } from './execute.js';
+import type { Invocation } from './execute.js';
 import { Handle } from './handles.js';
 import { Liveness } from './liveness.js';
 import { OutcomeWatch } from './outcome-watch.js';
 import type { Registry } from './registry.js';
 import type { Run } from './run.js';
+import { Runs } from './runs.js';
 import { type StepInfo, toStepInfo } from './status.js';
 
 export interface EngineOptions {
@@ -78,12 +77,8 @@ export class Engine {
   readonly #incarnationID: string;
   readonly #liveness: Liveness;
   readonly #dispatcher: Dispatcher;
-  /** The runs here, each with its end as its handles learn of it. */
-  readonly #runs = new Map<Run, Deferred<RunOutcome>>();
-  /** The latest run of each workflow here; an earlier one may still be ending. */
-  readonly #runByID = new Map<string, Run>();
+  readonly #runs = new Runs((run) => this.#onEnd(run));
   readonly #interests = new Set<string>();
-  #queuedRuns = 0;
   #owners = 0;
   #isVerifying = false;
   #isMeeting = false;
@@ -130,7 +125,7 @@ export class Engine {
       clock,
       logger,
       queues: () => [INTERNAL_QUEUE],
-      capacity: () => config.maxConcurrentWorkflows - this.#queuedRuns,
+      capacity: () => config.maxConcurrentWorkflows - this.#runs.queuedCount,
       claim: (queueName, limit) => claimAndRun(this, queueName, limit),
       pollMs: POLL_MS,
     });
@@ -203,7 +198,7 @@ export class Engine {
   async shutdown(timeoutMs: number): Promise<void> {
     await this.#dispatcher.stop();
     await this.#drain(timeoutMs);
-    const unfinished = [...this.#runs.keys()];
+    const unfinished = this.#runs.all;
     if (unfinished.length > 0) {
       this.logger.warn(
         `Shutting down with ${unfinished.length} workflow(s) still running; they go back to their queues: ` +
@@ -213,7 +208,7 @@ export class Engine {
             .join(', '),
       );
     }
-    for (const run of unfinished) this.#stop(run, new DBOSWorkflowConflictError(run.workflowID));
+    for (const run of unfinished) this.#runs.stop(run, new DBOSWorkflowConflictError(run.workflowID));
     await this.#leave(unfinished).catch((error: unknown) => {
       this.logger.warn(`The database could not be told that this process ends: ${String(error)}`);
     });
@@ -240,10 +235,10 @@ export class Engine {
   }
 
   async #drain(timeoutMs: number): Promise<void> {
-    if (timeoutMs <= 0 || this.#runs.size === 0) return;
+    if (timeoutMs <= 0) return;
     await new Promise<void>((resolve) => {
       const timer = this.clock.after(timeoutMs, resolve);
-      void Promise.all([...this.#runs.values()].map((ended) => ended.promise)).then(() => {
+      void this.#runs.idle().then(() => {
         timer.cancel();
         resolve();
       });
@@ -257,33 +252,18 @@ export class Engine {
   }
 
   /** Begins to execute a run and gives its handle. */
-  launchRun<R>(run: Run, target: unknown, args: unknown[], context: Context): Handle<R> {
-    const ended = deferred<RunOutcome>();
-    this.#runs.set(run, ended);
-    this.#runByID.set(run.workflowID, run);
-    if (run.queueName !== null) this.#queuedRuns += 1;
-    void execute({ run, target, args, context }).then((outcome) => {
-      this.#forget(run);
-      ended.resolve(outcome);
-    });
-    return new Handle<R>(this, run.workflowID, ended.promise);
+  launchRun<R>(invocation: Invocation): Handle<R> {
+    return new Handle<R>(this, invocation.run.workflowID, this.#runs.launch(invocation));
   }
 
-  #forget(run: Run): void {
-    this.#runs.delete(run);
-    if (this.#runByID.get(run.workflowID) === run) this.#runByID.delete(run.workflowID);
+  #onEnd(run: Run): void {
     this.deadlines.forget(run);
     this.#tellEnded(run.workflowID);
-    if (run.queueName === null) return;
-    this.#queuedRuns -= 1;
-    this.#dispatcher.proceed();
+    if (run.queueName !== null) this.#dispatcher.proceed();
   }
 
   handleOf<R>(workflowID: string): Handle<R> {
-    const run = this.#runByID.get(workflowID);
-    // The outcome of a run that was stopped comes from elsewhere.
-    const ended = run && !run.stopReason ? this.#runs.get(run) : undefined;
-    return new Handle<R>(this, workflowID, ended?.promise);
+    return new Handle<R>(this, workflowID, this.#runs.endOf(workflowID));
   }
 
   /** Repeats an operation that changes nothing when done twice, until the database is there or the engine ends. */
@@ -358,23 +338,13 @@ export class Engine {
 
   /** The state of workflows was changed from outside their runs: tell the runs, here and elsewhere. */
   async #onChangedElsewhere(workflowIDs: readonly string[]): Promise<void> {
-    const here = this.#runsOf(workflowIDs);
-    for (const run of here) this.#stop(run, await run.whyLost());
+    const here = this.#runs.of(workflowIDs);
+    for (const run of here) this.#runs.stop(run, await run.whyLost());
     const known = new Set(here.map((run) => run.workflowID));
     for (const workflowID of workflowIDs) {
       if (!known.has(workflowID)) this.store.listener.notify(CHANNELS.changes, workflowID);
       this.#tellEnded(workflowID);
     }
-  }
-
-  #stop(run: Run, reason: Error): void {
-    run.stop(reason);
-    // Its code may run for ever. Whoever waits for it here waits for the one who has the workflow now instead.
-    if (!(reason instanceof DBOSWorkflowCancelledError)) this.#runs.get(run)?.resolve({ kind: 'elsewhere' });
-  }
-
-  #runsOf(workflowIDs: readonly string[]): Run[] {
-    return workflowIDs.flatMap((workflowID) => this.#runByID.get(workflowID) ?? []);
   }
 
   #tellEnded(workflowID: string): void {
@@ -392,7 +362,7 @@ export class Engine {
     if (wakeup.channel === CHANNELS.interest) this.#noteInterest(wakeup.payload);
     else if (wakeup.channel === CHANNELS.outcomes) this.outcomes.wake(wakeup.payload);
     else if (wakeup.channel === CHANNELS.queues) this.#dispatcher.wake(wakeup.payload);
-    else if (wakeup.channel === CHANNELS.changes && this.#runsOf([wakeup.payload]).length > 0) void this.#verifyRuns();
+    else if (wakeup.channel === CHANNELS.changes && this.#runs.of([wakeup.payload]).length > 0) void this.#verifyRuns();
     else if (wakeup.channel === CHANNELS.executors && wakeup.payload !== this.#incarnationID) void this.#meet();
   }
 
@@ -414,12 +384,12 @@ export class Engine {
 
   /** Stops the runs here whose workflows are no longer theirs. */
   async #verifyRuns(): Promise<void> {
-    const running = [...this.#runs.keys()].filter((run) => run.isStored);
+    const running = this.#runs.all.filter((run) => run.isStored);
     if (running.length === 0 || this.#isVerifying) return;
     this.#isVerifying = true;
     try {
       const lost = new Set(await findLost(this.store.database, running));
-      for (const run of running) if (lost.has(run.workflowID)) this.#stop(run, await run.whyLost());
+      for (const run of running) if (lost.has(run.workflowID)) this.#runs.stop(run, await run.whyLost());
     } catch (error) {
       this.logger.debug(`The workflows running here could not be verified: ${(error as Error).message}`);
     } finally {
@@ -444,7 +414,7 @@ export class Engine {
 
   /** Gives back those of the workflows that no run here has. */
   async giveBack(owned: readonly Owned[]): Promise<void> {
-    const orphans = owned.filter(({ workflowID, owner }) => this.#runByID.get(workflowID)?.owner !== owner);
+    const orphans = owned.filter(({ workflowID, owner }) => this.#runs.of([workflowID])[0]?.owner !== owner);
     if (orphans.length === 0) return;
     this.#announceChanged(await handBack(this.store.database, orphans));
   }

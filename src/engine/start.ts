@@ -14,6 +14,7 @@ import type { StartVerdict } from '../store/writer-verdicts.js';
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
 import { authorize } from './authorization.js';
 import type { Engine } from './engine.js';
+import type { Invocation } from './execute.js';
 import type { Handle } from './handles.js';
 import type { WorkflowRegistration } from './registry.js';
 import { Run } from './run.js';
@@ -136,7 +137,7 @@ async function startFresh<R>(begun: Begun): Promise<Handle<R>> {
     engine.deadlines.watch(run, workflow.timeoutMs ?? remaining(engine, verdict.deadlineAt));
   });
   run.holdBack(created);
-  const handle = engine.launchRun<R>(run, begun.request.target, begun.args, runContext(begun, run));
+  const handle = engine.launchRun<R>(invocationOf(begun, run));
   await created;
   return handle;
 }
@@ -189,7 +190,7 @@ async function attach<R>(begun: Begun, verdict: StartVerdict): Promise<Handle<R>
       }
       const run = newRun(begun, verdict.deadlineAt);
       engine.deadlines.watch(run, workflow.timeoutMs ?? remaining(engine, verdict.deadlineAt));
-      return engine.launchRun<R>(run, request.target, begun.args, runContext(begun, run));
+      return engine.launchRun<R>(invocationOf(begun, run));
     }
     case 'exists':
       refuseConflict(begun, verdict.workflow);
@@ -232,6 +233,10 @@ function newRun({ engine, request, workflow }: Begun, deadlineAt: number | null)
     isPortable: workflow.serialization === 'portable_json',
     queueName: workflow.queueName,
   });
+}
+
+function invocationOf(begun: Begun, run: Run): Invocation {
+  return { run, target: begun.request.target, args: begun.args, context: runContext(begun, run) };
 }
 
 /** What the workflow's code sees around it: the caller's settings, but neither its run nor its step. */

@@ -3,6 +3,8 @@ export * as Error from './model/errors.js';
 export { DBOSStepNondeterminismError, DBOSWorkflowConflictError, PortableWorkflowError } from './model/errors.js';
 export { StatusString, type WorkflowStatusString } from './model/status.js';
 export { createDBOS, DBOS, type DBOSInstance } from './facade/dbos.js';
+export { Debouncer, type DebouncerConfig } from './facade/debouncer.js';
+export { WorkflowQueue } from './facade/workflow-queue.js';
 export { ConfiguredInstance } from './facade/configured-instance.js';
 export type {
   DBOSContextOptions,
@@ -10,10 +12,21 @@ export type {
   DBOSMethodMiddlewareInstaller,
   ShutdownOptions,
 } from './facade/types.js';
+export type { ExplanationReason, WorkflowExplanation } from './control/explain.js';
+export type { QueueStats, QueueStatsQuery } from './control/queues.js';
+export type { SetWorkflowDelayOptions } from './control/waiting.js';
+export type { BulkStart, EnqueueWorkflowOptions } from './engine/enqueue.js';
+export type {
+  QueueConflictResolution,
+  QueueParameters,
+  QueueRateLimit,
+  QueueRecord,
+  RegisterQueueOptions,
+} from './model/queues.js';
 export type { DBOSConfig, OtelAttributeFormat } from './engine/config.js';
 export type { GetResultOptions, PollingOptions, WorkflowHandle } from './engine/handles.js';
 export type { FunctionName, InputSchema, WorkflowConfig } from './engine/registry.js';
-export type { EnqueueOptions, StartWorkflowParams, WorkflowIDReusePolicy } from './engine/start.js';
+export type { EnqueueOptions, StartWorkflowParams, WorkflowIDReusePolicy } from './engine/new-workflow.js';
 export type { StepInfo, WorkflowStatus } from './engine/status.js';
 export type { StepConfig } from './engine/step.js';
 export type { StepStatus } from './engine/ambient.js';

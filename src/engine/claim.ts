@@ -1,14 +1,26 @@
 // From a claimed row to a run: history and inputs are loaded for all of a claim at once, the dead letters are set aside,
 // and the rest is run.
 import { DBOSMaxRecoveryAttemptsExceededError } from '../model/errors.js';
+import { UNLIMITED } from '../model/queues.js';
 import type { StepRecord, WorkflowRecord } from '../model/records.js';
-import { type Claimed, claimWorkflows, findSeparateInputs } from '../store/claims.js';
+import type { Left, Share } from '../store/claim-limits.js';
+import {
+  type Claim,
+  type Claimed,
+  type ClaimOptions,
+  claimPartitions,
+  claimWorkflows,
+  findSeparateInputs,
+  type PartitionClaimOptions,
+} from '../store/claims.js';
 import { findOwnedWith, giveUpIfOwned, handBack } from '../store/lifecycle.js';
 import { loadSteps } from '../store/steps.js';
 import type { Context } from './ambient.js';
 import type { Engine } from './engine.js';
+import type { Queue } from './queues.js';
 import { maxRecoveryAttempts, type WorkflowRegistration } from './registry.js';
 import { Run } from './run.js';
+import { argumentsOf } from './start.js';
 
 interface Callee {
   readonly registration: WorkflowRegistration;
@@ -16,11 +28,55 @@ interface Callee {
   readonly target: unknown;
 }
 
-/** Claims workflows of a queue and begins to run them. Tells how many were claimed. */
-export async function claimAndRun(engine: Engine, queueName: string, limit: number): Promise<number> {
+/** What became of a claim. */
+export interface ClaimResult {
+  readonly taken: number;
+  readonly left: Left;
+}
+
+/** Claims at most `limit` workflows of a queue and begins to run them. */
+export async function claimAndRun(
+  engine: Engine,
+  queue: Queue,
+  limit: number,
+  share: Share | undefined,
+): Promise<ClaimResult> {
+  const [result] = await claimWith(engine, async (terms) => [
+    await claimWorkflows(engine.store.database, {
+      ...terms,
+      queueName: queue.name,
+      limits: queue.limits.whole,
+      limit,
+      share,
+    }),
+  ]);
+  return result as ClaimResult;
+}
+
+/** Claims from several partitions of a queue and begins to run what it gets. */
+export function claimPartitionsAndRun(
+  engine: Engine,
+  { name, limits }: Queue,
+  partitions: PartitionClaimOptions['partitions'],
+): Promise<ClaimResult[]> {
+  const options = { queueName: name, limits: limits.whole, partitionLimits: limits.partition ?? UNLIMITED, partitions };
+  return claimWith(engine, (terms) => claimPartitions(engine.store.database, { ...terms, ...options }));
+}
+
+type Terms = Pick<ClaimOptions, 'owner' | 'executorID' | 'applicationVersion' | 'applicationName' | 'functions'>;
+
+async function claimWith(engine: Engine, claim: (terms: Terms) => Promise<readonly Claim[]>): Promise<ClaimResult[]> {
   const owner = engine.newOwner();
+  const { executorID, name: applicationName } = engine.config;
+  const { applicationVersion } = engine;
+  const functions = engine.registry.workflowKeys;
   try {
-    return await claimWith(engine, owner, queueName, limit);
+    const claims = await claim({ owner, executorID, applicationVersion, applicationName, functions });
+    await runAll(
+      engine,
+      claims.flatMap(({ claimed }) => claimed),
+    );
+    return claims.map(({ claimed, left }) => ({ taken: claimed.length, left }));
   } catch (error) {
     // The claim may have happened although its answer was lost, or its rows could not be loaded.
     await engine.retrying(async () => engine.giveBack(await findOwnedWith(engine.store.database, owner)));
@@ -28,32 +84,30 @@ export async function claimAndRun(engine: Engine, queueName: string, limit: numb
   }
 }
 
-async function claimWith(engine: Engine, owner: string, queueName: string, limit: number): Promise<number> {
+async function runAll(engine: Engine, claimed: readonly Claimed[]): Promise<void> {
+  if (claimed.length === 0) return;
   const { database } = engine.store;
-  const claimed = await claimWorkflows(database, {
-    queueName,
-    limit,
-    owner,
-    executorID: engine.config.executorID,
-    applicationVersion: engine.applicationVersion,
-    applicationName: engine.config.name,
-    functions: engine.registry.workflowKeys,
-  });
-  if (claimed.length === 0) return 0;
   const alive = await setAside(engine, claimed);
   const workflowIDs = alive.map(({ workflow }) => workflow.workflowID);
   const histories = groupSteps(workflowIDs.length === 0 ? [] : await loadSteps(database, workflowIDs));
   const lacking = alive.filter(({ workflow }) => workflow.inputs === null).map(({ workflow }) => workflow.workflowID);
   const separate = lacking.length === 0 ? new Map<string, string>() : await findSeparateInputs(database, lacking);
-  // RETURNING promises no order; the oldest are to begin first.
-  alive.sort((a, b) => a.workflow.priority - b.workflow.priority || a.workflow.createdAt - b.workflow.createdAt);
+  // RETURNING promises no order.
+  alive.sort((a, b) => compareTurns(a.workflow, b.workflow));
   for (const one of alive) {
     const { workflow } = one;
     const history = histories.get(workflow.workflowID) ?? new Map<number, StepRecord>();
     const inputs = workflow.inputs ?? separate.get(workflow.workflowID) ?? null;
     await runClaimed(engine, one, history, inputs);
   }
-  return claimed.length;
+}
+
+/** The order in which a claim takes workflows from a queue. */
+function compareTurns(a: WorkflowRecord, b: WorkflowRecord): number {
+  const byTime = a.priority - b.priority || a.createdAt - b.createdAt;
+  if (byTime !== 0) return byTime;
+  const [first, second] = [a.creator ?? a.workflowID, b.creator ?? b.workflowID];
+  return first < second ? -1 : 1;
 }
 
 /** Moves what has been tried too often to the dead letters and returns the rest. */
@@ -103,6 +157,7 @@ async function runClaimed(
     deadlineAt: workflow.deadlineAt,
     isPortable: workflow.serialization === 'portable_json',
     queueName: workflow.queueName,
+    partitionKey: workflow.queuePartitionKey,
   });
   const args = await readArguments(engine, workflow, inputs);
   engine.deadlines.watch(run, remainingMs);
@@ -146,9 +201,7 @@ async function readArguments(
 ): Promise<unknown[] | Error> {
   try {
     if (inputs === null) return [];
-    const { args, namedArgs } = await engine.codec.decodeInputs(inputs, workflow.serialization);
-    const hasNamed = namedArgs !== undefined && Object.keys(namedArgs).length > 0;
-    return hasNamed ? [...args, namedArgs] : [...args];
+    return argumentsOf(await engine.codec.decodeInputs(inputs, workflow.serialization));
   } catch (error) {
     return error as Error;
   }

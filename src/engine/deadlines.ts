@@ -1,8 +1,8 @@
 // Deadlines. A run here has a timer that is exact to the millisecond. Workflows that nobody runs (enqueued, delayed, or
 // left by a process that is gone) are swept: the next deadline is slept to, and looked up again now and then.
-import { type Clock, sleep, type Timer } from '../base/clock.js';
+import type { Clock, Timer } from '../base/clock.js';
+import { DueLoop } from '../base/due-loop.js';
 import type { DLogger } from '../base/log.js';
-import { Service } from '../base/service.js';
 import type { Run } from './run.js';
 
 export interface DeadlinesOptions {
@@ -21,25 +21,29 @@ const SWEEP_GRACE_MS = 50;
 export class Deadlines {
   readonly #options: DeadlinesOptions;
   readonly #timers = new Map<Run, Timer>();
-  readonly #service: Service;
-  #wake = new AbortController();
+  readonly #loop: DueLoop;
 
   constructor(options: DeadlinesOptions) {
     this.#options = options;
-    this.#service = new Service(
-      (signal) => this.#sweepForEver(signal),
-      (error) => options.logger.error(error),
-    );
+    const { clock, logger } = options;
+    this.#loop = new DueLoop({
+      clock,
+      logger,
+      subject: 'Deadlines',
+      sweep: () => options.sweep(),
+      maxMs: SWEEP_MAX_MS,
+      graceMs: SWEEP_GRACE_MS,
+    });
   }
 
   start(): void {
-    this.#service.start();
+    this.#loop.start();
   }
 
   async stop(): Promise<void> {
     for (const timer of this.#timers.values()) timer.cancel();
     this.#timers.clear();
-    await this.#service.stop();
+    await this.#loop.stop();
   }
 
   /** Cancels the workflow when its time is up, unless the run has ended by then. */
@@ -63,26 +67,6 @@ export class Deadlines {
 
   /** A workflow with a deadline was enqueued: it may be the next one. */
   lookAgain(): void {
-    this.#wake.abort();
-  }
-
-  async #sweepForEver(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      this.#wake = new AbortController();
-      const nextMs = await this.#sweep();
-      const delayMs = Math.min(Math.max(nextMs ?? SWEEP_MAX_MS, 0) + SWEEP_GRACE_MS, SWEEP_MAX_MS);
-      await sleep(this.#options.clock, delayMs, AbortSignal.any([signal, this.#wake.signal])).catch(() => {
-        // Woken early, or stopped; the loop's condition tells which.
-      });
-    }
-  }
-
-  async #sweep(): Promise<number | undefined> {
-    try {
-      return await this.#options.sweep();
-    } catch (error) {
-      this.#options.logger.debug(`Deadlines could not be looked up: ${(error as Error).message}`);
-      return undefined;
-    }
+    this.#loop.lookAgain();
   }
 }

@@ -15,7 +15,6 @@ import {
   type Changed,
   findOwnedBy,
   handBack,
-  INTERNAL_QUEUE,
   msToNextDeadline,
   type Owned,
   recoverExecutor,
@@ -29,14 +28,13 @@ import { listVersions, registerVersion } from '../store/versions.js';
 import { CHANNELS, type Wakeup } from '../store/wakeups.js';
 import { findFinished, findLost, findWorkflows, type NewWorkflow } from '../store/workflows.js';
 import { computeApplicationVersion } from './application-version.js';
-import { claimAndRun } from './claim.js';
 import type { EngineConfig } from './config.js';
 import { Deadlines } from './deadlines.js';
-import { Dispatcher } from './dispatcher.js';
 import type { Invocation } from './execute.js';
 import { Handle } from './handles.js';
 import { Liveness } from './liveness.js';
 import { OutcomeWatch } from './outcome-watch.js';
+import { Queueing } from './queueing.js';
 import type { Registry } from './registry.js';
 import type { Run } from './run.js';
 import { Runs } from './runs.js';
@@ -51,8 +49,6 @@ export interface EngineOptions {
   readonly databaseNow?: () => number;
 }
 
-/** How often to look for what a lost wake-up would have told. */
-const POLL_MS = 15_000;
 const OUTCOME_POLL_MS = 2_000;
 const OUTCOME_POLL_WITHOUT_PUSH_MS = 500;
 const OVERDUE_BATCH = 1000;
@@ -74,9 +70,9 @@ export class Engine {
   readonly applicationVersion: string;
   readonly outcomes: OutcomeWatch;
   readonly deadlines: Deadlines;
+  readonly queueing: Queueing;
   readonly #incarnationID: string;
   readonly #liveness: Liveness;
-  readonly #dispatcher: Dispatcher;
   readonly #runs = new Runs((run) => this.#onEnd(run));
   readonly #interests = new Set<string>();
   #owners = 0;
@@ -107,6 +103,7 @@ export class Engine {
     this.#lookAround = new Throttle(clock, LOOK_AROUND_MS, () => {
       void this.#verifyRuns();
       void this.#meet();
+      this.queueing.lookForDelayed();
     });
     this.outcomes = new OutcomeWatch({
       clock,
@@ -121,13 +118,11 @@ export class Engine {
       cancel: (workflowID) => this.cancelWorkflows([workflowID]),
       sweep: () => this.#sweepOverdue(),
     });
-    this.#dispatcher = new Dispatcher({
-      clock,
-      logger,
-      queues: () => [INTERNAL_QUEUE],
-      capacity: () => config.maxConcurrentWorkflows - this.#runs.queuedCount,
-      claim: (queueName, limit) => claimAndRun(this, queueName, limit),
-      pollMs: POLL_MS,
+    this.queueing = new Queueing({
+      engine: this,
+      runs: this.#runs,
+      hasPush,
+      engines: (queueName) => 1 + this.#liveness.countTwins(queueName),
     });
     this.#liveness = new Liveness({
       database: store.database,
@@ -141,14 +136,18 @@ export class Engine {
         applicationVersion: this.applicationVersion,
         host: hostname(),
         pid: process.pid,
-        metadata: describePresence(hasPush),
+        metadata: describePresence(hasPush, {
+          listenQueues: config.listenQueues ?? null,
+          memoryQueues: [...registry.queues.keys()],
+          functions: registry.workflowKeys,
+        }),
       },
       leaseMs: config.leaseSeconds * 1000,
       onRecovered: (changed) => {
         this.#warnOfUnknown(changed);
-        this.#announceChanged(changed);
+        this.queueing.announce(changed);
         // After a recovery whose answer was lost, the second one finds nothing left to tell of.
-        this.#dispatcher.wake();
+        this.queueing.lookAround();
       },
       onLeaseLost: () => void this.#verifyRuns(),
     });
@@ -190,13 +189,13 @@ export class Engine {
     await this.#liveness.start();
     if (this.config.isExecutorIDExplicit) await this.recoverExecutor(this.config.executorID);
     listener.notify(CHANNELS.executors, this.#incarnationID);
-    this.#dispatcher.start();
+    this.queueing.start();
     this.deadlines.start();
   }
 
   /** Ends: waits for the runs here for so long, gives back what is left, and closes the store. */
   async shutdown(timeoutMs: number): Promise<void> {
-    await this.#dispatcher.stop();
+    await this.queueing.stop();
     await this.#drain(timeoutMs);
     const unfinished = this.#runs.all;
     if (unfinished.length > 0) {
@@ -208,6 +207,8 @@ export class Engine {
             .join(', '),
       );
     }
+    // A sweep would take what is stopped for orphans, and give it back before its last checkpoints are written.
+    await this.deadlines.stop();
     for (const run of unfinished) this.#runs.stop(run, new DBOSWorkflowConflictError(run.workflowID));
     await this.#leave(unfinished).catch((error: unknown) => {
       this.logger.warn(`The database could not be told that this process ends: ${String(error)}`);
@@ -223,14 +224,13 @@ export class Engine {
   /** Gives back what is not finished and leaves the list of executors. While the database is away, only for so long. */
   async #leave(unfinished: readonly Run[]): Promise<void> {
     const { database, writer } = this.store;
-    await this.deadlines.stop();
     const timer = this.clock.after(LEAVE_MAX_MS, () => void writer.abandon());
     try {
       await writer.idle();
     } finally {
       timer.cancel();
     }
-    if (unfinished.length > 0) this.#announceChanged(await handBack(database, unfinished));
+    if (unfinished.length > 0) this.queueing.announce(await handBack(database, unfinished));
     await this.#liveness.stop();
   }
 
@@ -259,7 +259,7 @@ export class Engine {
   #onEnd(run: Run): void {
     this.deadlines.forget(run);
     this.#tellEnded(run.workflowID);
-    if (run.queueName !== null) this.#dispatcher.proceed();
+    this.queueing.onFreed(run);
   }
 
   handleOf<R>(workflowID: string): Handle<R> {
@@ -286,20 +286,14 @@ export class Engine {
     return Promise.all(steps.slice(offset, end).map((step) => toStepInfo(this.codec, step)));
   }
 
-  /** A workflow was put into a queue. */
-  announceQueued(workflow: Pick<NewWorkflow, 'queueName' | 'timeoutMs' | 'deadlineAt'>): void {
-    const queueName = workflow.queueName ?? INTERNAL_QUEUE;
-    if (workflow.deadlineAt !== null) this.deadlines.lookAgain();
-    this.#dispatcher.wake(queueName);
-    this.store.listener.notify(CHANNELS.queues, queueName);
-  }
-
-  #announceChanged(changed: readonly Changed[]): void {
-    const queues = new Set(changed.map(({ queueName }) => queueName ?? INTERNAL_QUEUE));
-    for (const queueName of queues) {
-      this.#dispatcher.wake(queueName);
-      this.store.listener.notify(CHANNELS.queues, queueName);
-    }
+  /** Workflows were put into queues. */
+  announceQueued(workflows: readonly NewWorkflow[]): void {
+    if (workflows.some(({ deadlineAt }) => deadlineAt !== null)) this.deadlines.lookAgain();
+    if (workflows.some(({ status }) => status === 'DELAYED')) this.queueing.announceDelayed();
+    const ready = workflows.filter(({ status }) => status === 'ENQUEUED');
+    this.queueing.announce(
+      ready.map(({ queueName, queuePartitionKey }) => ({ queueName, partitionKey: queuePartitionKey })),
+    );
   }
 
   /** Workflows whose function is not registered here wait for an executor that has it. Nobody shall wonder why. */
@@ -321,7 +315,7 @@ export class Engine {
   async resumeWorkflows(workflowIDs: readonly string[], queueName?: string): Promise<void> {
     const resumed = await this.retrying(() => resumeWorkflows(this.store.database, workflowIDs, queueName));
     await this.#onChangedElsewhere(resumed.map(({ workflowID }) => workflowID));
-    this.#announceChanged(resumed);
+    this.queueing.announce(resumed);
   }
 
   /** Puts the running workflows of an executor ID back into their queues: whoever ran them is gone. */
@@ -332,19 +326,24 @@ export class Engine {
       keptPrefix: this.#incarnationID,
     });
     this.#warnOfUnknown(changed);
-    this.#announceChanged(changed);
+    this.queueing.announce(changed);
     return changed.map(({ workflowID }) => workflowID);
   }
 
   /** The state of workflows was changed from outside their runs: tell the runs, here and elsewhere. */
   async #onChangedElsewhere(workflowIDs: readonly string[]): Promise<void> {
     const here = this.#runs.of(workflowIDs);
-    for (const run of here) this.#runs.stop(run, await run.whyLost());
+    for (const run of here) this.#stop(run, await run.whyLost());
     const known = new Set(here.map((run) => run.workflowID));
     for (const workflowID of workflowIDs) {
       if (!known.has(workflowID)) this.store.listener.notify(CHANNELS.changes, workflowID);
       this.#tellEnded(workflowID);
     }
+  }
+
+  #stop(run: Run, reason: Error): void {
+    this.#runs.stop(run, reason);
+    this.queueing.onFreed(run);
   }
 
   #tellEnded(workflowID: string): void {
@@ -355,15 +354,15 @@ export class Engine {
   #onWakeup(wakeup: Wakeup): void {
     if (wakeup.kind === 'anything') {
       this.outcomes.wake();
-      this.#dispatcher.wake();
+      this.queueing.lookAround();
       this.#lookAround.call();
       return;
     }
     if (wakeup.channel === CHANNELS.interest) this.#noteInterest(wakeup.payload);
     else if (wakeup.channel === CHANNELS.outcomes) this.outcomes.wake(wakeup.payload);
-    else if (wakeup.channel === CHANNELS.queues) this.#dispatcher.wake(wakeup.payload);
     else if (wakeup.channel === CHANNELS.changes && this.#runs.of([wakeup.payload]).length > 0) void this.#verifyRuns();
     else if (wakeup.channel === CHANNELS.executors && wakeup.payload !== this.#incarnationID) void this.#meet();
+    else this.queueing.onMessage(wakeup.channel, wakeup.payload);
   }
 
   async #meet(): Promise<void> {
@@ -389,7 +388,7 @@ export class Engine {
     this.#isVerifying = true;
     try {
       const lost = new Set(await findLost(this.store.database, running));
-      for (const run of running) if (lost.has(run.workflowID)) this.#runs.stop(run, await run.whyLost());
+      for (const run of running) if (lost.has(run.workflowID)) this.#stop(run, await run.whyLost());
     } catch (error) {
       this.logger.debug(`The workflows running here could not be verified: ${(error as Error).message}`);
     } finally {
@@ -416,7 +415,7 @@ export class Engine {
   async giveBack(owned: readonly Owned[]): Promise<void> {
     const orphans = owned.filter(({ workflowID, owner }) => this.#runs.of([workflowID])[0]?.owner !== owner);
     if (orphans.length === 0) return;
-    this.#announceChanged(await handBack(this.store.database, orphans));
+    this.queueing.announce(await handBack(this.store.database, orphans));
   }
 
   #computeVersion(): string {

@@ -5,6 +5,7 @@ import type { DLogger } from '../base/log.js';
 import { Service } from '../base/service.js';
 import type { Database } from '../store/database.js';
 import {
+  doesServe,
   enterIncarnation,
   type Incarnation,
   listPeers,
@@ -67,6 +68,18 @@ export class Liveness {
   async stop(): Promise<void> {
     await Promise.all([this.#heartbeat.stop(), this.#watch.stop()]);
     await removeIncarnation(this.#options.database, this.#options.incarnation.incarnationID);
+  }
+
+  /** How many other engines take workflows of this version of the application from the queue. */
+  countTwins(queueName: string): number {
+    const { applicationName, applicationVersion } = this.#options.incarnation;
+    return this.#peers.filter(
+      (peer) =>
+        peer.applicationName === applicationName &&
+        peer.applicationVersion === applicationVersion &&
+        !peer.isLeaseOver &&
+        doesServe(peer, queueName, true),
+    ).length;
   }
 
   /** Reads the list of engines again and takes over from those whose lease has ended. */

@@ -1,5 +1,6 @@
 // What the application has registered: workflows, steps, classes and configured instances. One registry an engine.
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
+import type { QueueRecord } from '../model/queues.js';
 import { DBOSConflictingRegistrationError, DBOSNotRegisteredError } from '../model/errors.js';
 
 /** Any async function of the application. Arguments and results are checked where it is registered. */
@@ -88,6 +89,8 @@ export class Registry {
   readonly #classes = new Map<AnyConstructor, ClassRegistration>();
   readonly #classesByName = new Map<string, ClassRegistration>();
   readonly #instances = new Map<string, object>();
+  /** The queues that the application has defined in memory, by name. */
+  readonly queues = new Map<string, QueueRecord>();
   #launchStack: string | undefined;
   #byKey: Map<string, WorkflowRegistration> | undefined;
 
@@ -138,6 +141,14 @@ export class Registry {
     this.#classes.clear();
     this.#classesByName.clear();
     this.#instances.clear();
+    this.queues.clear();
+  }
+
+  addQueue(queue: QueueRecord): void {
+    if (this.queues.has(queue.name)) {
+      throw new DBOSConflictingRegistrationError(`Workflow Queue '${queue.name}' defined multiple times`);
+    }
+    this.queues.set(queue.name, queue);
   }
 
   /** Adds a function. `functions` are all that stand for it: the original, and the wrapper that is called instead. */

@@ -28,6 +28,7 @@ export interface RunOptions {
   readonly deadlineAt: number | null;
   readonly isPortable: boolean;
   readonly queueName: string | null;
+  readonly partitionKey: string | null;
 }
 
 export class Run {
@@ -37,6 +38,7 @@ export class Run {
   readonly owner: string;
   readonly isPortable: boolean;
   readonly queueName: string | null;
+  readonly partitionKey: string | null;
   /** By the database's clock; set late for a run that begins before its row is durable. */
   deadlineAt: number | null;
   readonly #history: ReadonlyMap<number, StepRecord> | undefined;
@@ -56,6 +58,7 @@ export class Run {
     this.deadlineAt = options.deadlineAt;
     this.isPortable = options.isPortable;
     this.queueName = options.queueName;
+    this.partitionKey = options.partitionKey;
     this.#history = options.history;
   }
 

@@ -11,6 +11,8 @@ export class Runs {
   readonly #latest = new Map<string, Run>();
   readonly #onEnd: (run: Run) => void;
   #queued = 0;
+  /** How many runs came from each queue, and from each of its partitions. */
+  readonly #counts = new Map<string, number>();
 
   /** `onEnd` is called when a run has ended, before its handles learn of it. */
   constructor(onEnd: (run: Run) => void) {
@@ -23,15 +25,26 @@ export class Runs {
     const ended = deferred<RunOutcome>();
     this.#ends.set(run, ended);
     this.#latest.set(run.workflowID, run);
-    if (run.queueName !== null) this.#queued += 1;
+    this.#count(run, 1);
     void execute(invocation).then((outcome) => {
       this.#ends.delete(run);
       if (this.#latest.get(run.workflowID) === run) this.#latest.delete(run.workflowID);
-      if (run.queueName !== null) this.#queued -= 1;
+      this.#count(run, -1);
       this.#onEnd(run);
       ended.resolve(outcome);
     });
     return ended.promise;
+  }
+
+  #count({ queueName, partitionKey }: Run, change: 1 | -1): void {
+    if (queueName === null) return;
+    this.#queued += change;
+    const places = [placeOf(queueName), ...(partitionKey === null ? [] : [placeOf(queueName, partitionKey)])];
+    for (const place of places) {
+      const count = (this.#counts.get(place) ?? 0) + change;
+      if (count === 0) this.#counts.delete(place);
+      else this.#counts.set(place, count);
+    }
   }
 
   /** Stops a run at its next operation. */
@@ -50,6 +63,11 @@ export class Runs {
     return this.#queued;
   }
 
+  /** How many runs came from a queue, or from one of its partitions. */
+  countIn(queueName: string, partitionKey?: string): number {
+    return this.#counts.get(placeOf(queueName, partitionKey)) ?? 0;
+  }
+
   /** The runs of those of the workflows that run here. */
   of(workflowIDs: readonly string[]): Run[] {
     return workflowIDs.flatMap((workflowID) => this.#latest.get(workflowID) ?? []);
@@ -65,4 +83,8 @@ export class Runs {
   async idle(): Promise<void> {
     await Promise.all([...this.#ends.values()].map((ended) => ended.promise));
   }
+}
+
+function placeOf(queueName: string, partitionKey?: string): string {
+  return JSON.stringify(partitionKey === undefined ? [queueName] : [queueName, partitionKey]);
 }

@@ -1,12 +1,13 @@
 // Starting workflows: from a call to a row that is durable, and to a run or a handle of the one that exists already.
+import { invariant } from '../base/assert.js';
 import { newID } from '../base/ids.js';
+import type { Inputs } from '../codec/serializer.js';
 import {
   DBOSConflictingWorkflowError,
-  DBOSError,
-  DBOSInvalidQueuePriorityError,
   DBOSInvalidWorkflowTransitionError,
   DBOSQueueDuplicatedError,
   DBOSWorkflowIDInUseError,
+  InvalidQueueError,
 } from '../model/errors.js';
 import type { WorkflowRecord } from '../model/records.js';
 import type { NewWorkflow } from '../store/workflows.js';
@@ -16,55 +17,14 @@ import { authorize } from './authorization.js';
 import type { Engine } from './engine.js';
 import type { Invocation } from './execute.js';
 import type { Handle } from './handles.js';
-import type { WorkflowRegistration } from './registry.js';
+import { checkParams, newWorkflow, type Parent, type StartRequest, type StartWorkflowParams } from './new-workflow.js';
 import { Run } from './run.js';
 import { replayOutcome } from './step.js';
-
-export interface EnqueueOptions {
-  readonly deduplicationID?: string;
-  readonly priority?: number;
-  readonly queuePartitionKey?: string;
-  readonly applicationVersion?: string;
-  readonly delaySeconds?: number;
-  readonly applicationName?: string;
-}
-
-export type WorkflowIDReusePolicy = 'return-existing' | 'reject';
-
-export interface StartWorkflowParams {
-  readonly workflowID?: string;
-  readonly queueName?: string;
-  /** null detaches from the deadline of the calling workflow. */
-  readonly timeoutMS?: number | null;
-  readonly enqueueOptions?: EnqueueOptions;
-  readonly authenticatedUser?: string;
-  readonly authenticatedRoles?: string[];
-  readonly duplicationPolicy?: 'reject' | 'return-existing';
-  readonly workflowIDReusePolicy?: WorkflowIDReusePolicy;
-  readonly workflowAttributes?: Record<string, unknown>;
-}
-
-export interface StartRequest {
-  readonly registration: WorkflowRegistration;
-  /** The instance for an instance method. */
-  readonly target: unknown;
-  readonly configName: string | null;
-  readonly args: unknown[];
-  readonly params: StartWorkflowParams;
-}
-
-/** A parent's place for the child: the number must have been reserved before the first await. */
-interface Parent {
-  readonly run: Run;
-  readonly stepID: number;
-}
-
-const PRIORITY_MAX = 2_147_483_647;
 
 /** Starts or enqueues a workflow and resolves when its row is durable. */
 export function startWorkflow<R>(engine: Engine, request: StartRequest): Promise<Handle<R>> {
   const context = currentContext();
-  refuseInStep(context, request.registration.name);
+  refuseInStep(context, request.callee.name);
   const run = isWorkflowCode(context) ? context.run : undefined;
   return start(engine, request, context, run && { run, stepID: run.nextStepID() });
 }
@@ -72,7 +32,7 @@ export function startWorkflow<R>(engine: Engine, request: StartRequest): Promise
 /** A direct call: starts the workflow and awaits its result. As a child it takes two numbers. */
 export async function callWorkflow(engine: Engine, request: StartRequest): Promise<unknown> {
   const context = currentContext();
-  refuseInStep(context, request.registration.name);
+  refuseInStep(context, request.callee.name);
   if (!isWorkflowCode(context)) return (await start(engine, request, context, undefined)).getResult();
   const { run } = context;
   const stepID = run.nextStepID();
@@ -98,26 +58,46 @@ async function start<R>(
   // Before the first await: the next workflow that is started must not get the same assigned ID.
   const assignedID = takeAssignedID(request.params, context);
   const workflowID = assignedID ?? (parent ? `${parent.run.workflowID}-${parent.stepID}` : newID());
-  const recorded = parent?.run.replay(parent.stepID, request.registration.name);
+  const recorded = parent?.run.replay(parent.stepID, request.callee.name);
   parent?.run.check();
   if (parent && recorded) {
     if (recorded.error !== null) await replayOutcome(parent.run, recorded);
     return engine.handleOf(recorded.childWorkflowID ?? workflowID);
   }
-  const assumedRole = authorize(engine, request.registration, context, request.params);
-  const inputs = await engine.codec.roundTripInputs(request.args, {
-    format: request.registration.config.serialization,
-    path: [request.registration.name, '<arguments>'],
-  });
+  const { assumedRole, inputs } = await prepare(engine, request, context);
   await engine.store.writer.room();
   // Only then is the parent's deadline known, which the child may inherit.
   if (parent) await parent.run.barrier();
   const workflow = newWorkflow(engine, { request, context, parent, workflowID, assumedRole, inputs });
-  const begun = { engine, request, context, workflow, args: inputs.args };
+  const begun = { engine, request, context, workflow, args: argumentsOf(inputs) };
   if (parent) return startChild(begun, parent);
   // Nobody else can have a fresh random ID, so its run need not wait for the verdict to begin.
   if (assignedID === undefined && workflow.status === 'PENDING') return startFresh(begun);
   return attach(begun, await engine.store.writer.start(workflow));
+}
+
+/** Checks that the caller may start the workflow, and encodes its arguments. */
+export async function prepare(engine: Engine, request: StartRequest, context: Context | undefined) {
+  const { callee, args, namedArgs, params } = request;
+  const { registration } = callee;
+  if (params.queueName !== undefined) refuseMissingPartition(engine, params);
+  const assumedRole = registration ? authorize(engine, registration, context, params) : (context?.assumedRole ?? '');
+  const inputs = await engine.codec.roundTripInputs(args, {
+    format: callee.format,
+    namedArgs,
+    path: [callee.name, '<arguments>'],
+  });
+  return { assumedRole, inputs };
+}
+
+/** A workflow without a key would wait in a partitioned queue for ever. */
+function refuseMissingPartition(engine: Engine, { queueName = '', enqueueOptions }: StartWorkflowParams): void {
+  const { queues } = engine.queueing;
+  queues.warnIfUnknown(queueName);
+  if (enqueueOptions?.queuePartitionKey !== undefined || !queues.find(queueName)?.limits.partition) return;
+  throw new InvalidQueueError(
+    `Queue "${queueName}" is partitioned, so a workflow in it needs enqueueOptions.queuePartitionKey.`,
+  );
 }
 
 interface Begun {
@@ -181,29 +161,40 @@ async function startChild<R>(begun: Begun, parent: Parent): Promise<Handle<R>> {
 
 /** Runs what was created; gives a handle of what exists. */
 async function attach<R>(begun: Begun, verdict: StartVerdict): Promise<Handle<R>> {
-  const { engine, request, workflow } = begun;
+  const { engine, workflow } = begun;
   switch (verdict.kind) {
     case 'created': {
       if (workflow.status !== 'PENDING') {
-        engine.announceQueued(workflow);
+        engine.announceQueued([workflow]);
         return engine.handleOf(workflow.workflowID);
       }
       const run = newRun(begun, verdict.deadlineAt);
       engine.deadlines.watch(run, workflow.timeoutMs ?? remaining(engine, verdict.deadlineAt));
       return engine.launchRun<R>(invocationOf(begun, run));
     }
+    default:
+      return engine.handleOf(existingOf(begun, verdict));
+  }
+}
+
+type Refusable = Pick<Begun, 'engine' | 'request' | 'workflow'>;
+
+/** The ID of the workflow that stands for the one that was not created, or the error that says why there is none. */
+export function existingOf(begun: Refusable, verdict: Exclude<StartVerdict, { kind: 'created' }>): string {
+  const { request, workflow } = begun;
+  switch (verdict.kind) {
     case 'exists':
       refuseConflict(begun, verdict.workflow);
-      return engine.handleOf(workflow.workflowID);
+      return workflow.workflowID;
     case 'duplicated':
-      if (request.params.duplicationPolicy === 'return-existing') return engine.handleOf(verdict.holderID);
+      if (request.params.duplicationPolicy === 'return-existing') return verdict.holderID;
       throw new DBOSQueueDuplicatedError(workflow.workflowID, workflow.queueName ?? '', workflow.deduplicationID ?? '');
     case 'orphaned':
       throw new DBOSInvalidWorkflowTransitionError(`Workflow "${workflow.parentWorkflowID}" was stopped.`);
   }
 }
 
-function refuseConflict({ engine, request, workflow }: Begun, existing: WorkflowRecord): void {
+function refuseConflict({ engine, request, workflow }: Refusable, existing: WorkflowRecord): void {
   const differs =
     existing.name !== workflow.name
       ? `it runs "${existing.name}", not "${workflow.name}"`
@@ -224,14 +215,17 @@ function refuseConflict({ engine, request, workflow }: Begun, existing: Workflow
 }
 
 function newRun({ engine, request, workflow }: Begun, deadlineAt: number | null): Run {
+  const { registration } = request.callee;
+  invariant(registration, 'A workflow that is known by name only is always enqueued.');
   return new Run({
     engine,
-    registration: request.registration,
+    registration,
     workflowID: workflow.workflowID,
     owner: workflow.owner ?? '',
     deadlineAt,
     isPortable: workflow.serialization === 'portable_json',
-    queueName: workflow.queueName,
+    queueName: null,
+    partitionKey: null,
   });
 }
 
@@ -262,103 +256,10 @@ function takeAssignedID(params: StartWorkflowParams, context: Context | undefine
   return params.workflowID ?? ambientID;
 }
 
-interface NewWorkflowParts {
-  readonly request: StartRequest;
-  readonly context: Context | undefined;
-  readonly parent: Parent | undefined;
-  readonly workflowID: string;
-  readonly assumedRole: string;
-  readonly inputs: { readonly text: string; readonly serialization: string };
-}
-
-function newWorkflow(engine: Engine, parts: NewWorkflowParts): NewWorkflow {
-  const { request, context, parent, inputs } = parts;
-  const { registration, params } = request;
-  const queueName = params.queueName ?? context?.queueName ?? null;
-  const options = params.enqueueOptions ?? {};
-  const isQueued = queueName !== null;
-  const owner = isQueued ? null : engine.newOwner();
-  const timeoutMs = timeoutOf(params, context);
-  // Both are stored in whole milliseconds.
-  const delayMs = (options.delaySeconds ?? 0) > 0 ? Math.ceil((options.delaySeconds ?? 0) * 1000) : null;
-  return {
-    workflowID: parts.workflowID,
-    status: isQueued ? (delayMs === null ? 'ENQUEUED' : 'DELAYED') : 'PENDING',
-    name: registration.name,
-    className: engine.registry.classNameFor(registration) || null,
-    configName: request.configName,
-    inputs: inputs.text,
-    serialization: inputs.serialization,
-    authenticatedUser: params.authenticatedUser ?? context?.authenticatedUser ?? '',
-    assumedRole: parts.assumedRole,
-    authenticatedRoles: JSON.stringify(params.authenticatedRoles ?? context?.authenticatedRoles ?? []),
-    executorID: isQueued ? '' : engine.config.executorID,
-    applicationVersion: options.applicationVersion ?? engine.applicationVersion,
-    applicationID: engine.config.applicationID,
-    applicationName: options.applicationName ?? engine.config.name,
-    timeoutMs: timeoutMs == null ? null : Math.ceil(timeoutMs),
-    // Without a timeout of its own a child has the parent's deadline; null detaches it.
-    deadlineAt: timeoutMs === undefined ? (parent?.run.deadlineAt ?? null) : null,
-    queueName,
-    queuePartitionKey: options.queuePartitionKey ?? null,
-    deduplicationID: options.deduplicationID ?? null,
-    priority: options.priority ?? 0,
-    debounceDeadlineAt: null,
-    isDebounced: false,
-    recoveryAttempts: isQueued ? 0 : 1,
-    parentWorkflowID: parent?.run.workflowID ?? null,
-    parentOwner: parent?.run.owner ?? null,
-    scheduleName: null,
-    attributes: params.workflowAttributes === undefined ? null : encodeAttributes(params.workflowAttributes),
-    owner,
-    creator: owner ?? newID(),
-    delayMs,
-  };
-}
-
-function encodeAttributes(attributes: Record<string, unknown>): string {
-  const isPlain = typeof attributes === 'object' && attributes !== null && !Array.isArray(attributes);
-  try {
-    const text = isPlain ? JSON.stringify(attributes) : undefined;
-    if (text !== undefined) return text;
-  } catch (cause) {
-    throw new DBOSError('Invalid workflow attributes: they must be a plain object of JSON values.', 1, { cause });
-  }
-  throw new DBOSError('Invalid workflow attributes: they must be a plain object of JSON values.');
-}
-
-function checkParams(params: StartWorkflowParams, context: Context | undefined): void {
-  const { queueName, enqueueOptions = {}, duplicationPolicy } = params;
-  const { deduplicationID, priority, queuePartitionKey, delaySeconds, applicationName } = enqueueOptions;
-  const workflowID = params.workflowID ?? context?.nextWorkflowID?.workflowID;
-  if (workflowID !== undefined && workflowID.trim() === '') {
-    throw new DBOSError('A workflow ID must not be empty. Leave it out to get a fresh one.');
-  }
-  const set = Object.entries({ deduplicationID, priority, queuePartitionKey, delaySeconds, applicationName }).filter(
-    ([, value]) => value !== undefined,
-  );
-  if (set.length > 0 && queueName === undefined && context?.queueName === undefined) {
-    throw new DBOSError(
-      `Enqueue option(s) ${set.map(([name]) => name).join(', ')} set on a workflow that is not being enqueued. Give a queueName.`,
-    );
-  }
-  if (priority !== undefined && !(Number.isInteger(priority) && priority >= 0 && priority <= PRIORITY_MAX)) {
-    throw new DBOSInvalidQueuePriorityError(priority, 0, PRIORITY_MAX);
-  }
-  if (duplicationPolicy === 'return-existing' && (queueName === undefined || deduplicationID === undefined)) {
-    throw new DBOSInvalidWorkflowTransitionError(
-      "duplicationPolicy 'return-existing' needs a queueName and enqueueOptions.deduplicationID.",
-    );
-  }
-  const timeoutMS = timeoutOf(params, context) ?? null;
-  if (timeoutMS !== null && !(Number.isFinite(timeoutMS) && timeoutMS >= 0)) {
-    throw new DBOSError(`timeoutMS must be a finite number and not negative, but is ${timeoutMS}.`);
-  }
-}
-
-/** Undefined leaves the workflow with the deadline of its parent, null without any. */
-function timeoutOf(params: StartWorkflowParams, context: Context | undefined): number | null | undefined {
-  return params.timeoutMS !== undefined ? params.timeoutMS : context?.timeoutMs;
+/** Named arguments come last, in one object. */
+export function argumentsOf({ args, namedArgs }: Inputs): unknown[] {
+  const hasNamed = namedArgs !== undefined && Object.keys(namedArgs).length > 0;
+  return hasNamed ? [...args, namedArgs] : [...args];
 }
 
 function remaining(engine: Engine, deadlineAt: number | null): number | null {

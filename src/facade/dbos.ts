@@ -1,6 +1,10 @@
 // What users import: `DBOS`, the default instance, and `createDBOS()` for further ones that share nothing with it. Each
 // member is a line or two; what it does stands in the engine.
 
+import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
+import { getQueueStats, type QueueStats, type QueueStatsQuery } from '../control/queues.js';
+import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../control/waiting.js';
+import type { QueueRecord, RegisterQueueOptions } from '../model/queues.js';
 import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
 import { Codec } from '../codec/codec.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
@@ -21,6 +25,8 @@ import {
   type PollingOptions,
   type WorkflowHandle,
 } from '../engine/handles.js';
+import { type BulkStart, enqueueByName, type EnqueueWorkflowOptions, startWorkflows } from '../engine/enqueue.js';
+import { debounce, type DebounceRequest } from '../engine/debounce.js';
 import { durableSleep, operation } from '../engine/operation.js';
 import { deprecatePatch, patch } from '../engine/patch.js';
 import {
@@ -30,11 +36,14 @@ import {
   type UserFunction,
   type WorkflowConfig,
 } from '../engine/registry.js';
-import { startWorkflow, type StartWorkflowParams } from '../engine/start.js';
+import type { StartWorkflowParams } from '../engine/new-workflow.js';
+import { startWorkflow } from '../engine/start.js';
 import type { StepInfo, WorkflowStatus } from '../engine/status.js';
 import { checkStepConfig, type StepConfig } from '../engine/step.js';
 import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/wait.js';
 import { migrateDatabase } from '../engine/migrate.js';
+import { deleteQueue, listQueues, pauseQueue, registerQueue, resumeQueue, retrieveQueue } from './queues.js';
+import { setDefaultQueueOwner, type WorkflowQueue } from './workflow-queue.js';
 import { Functions, type Host, isStandardContext, type MethodDecorator } from './functions.js';
 import type {
   DBOSContextOptions,
@@ -47,6 +56,9 @@ import type {
 
 /** Settings that only tests have: clocks that are moved by hand. */
 export type TestSettings = Pick<EngineOptions, 'clock' | 'databaseNow'>;
+
+/** A call of a debouncer. */
+type DebounceCall = Pick<DebounceRequest, 'key' | 'periodMs' | 'timeoutMs' | 'applicationName' | 'params' | 'args'>;
 
 const TIMEOUT_MAX_MS = 2_147_483_647;
 
@@ -330,6 +342,57 @@ export class DBOSInstance implements Host {
     });
   }
 
+  /**
+   * Enqueues many workflows of one function in one commit: all of them, or none if one is refused. What a start says of
+   * itself comes before `params`, which hold for all. Resolves to their handles, in order.
+   */
+  startWorkflows<Args extends unknown[], Return>(
+    target: (...args: Args) => Promise<Return>,
+    starts: readonly BulkStart<Args>[],
+    params: StartWorkflowParams = {},
+  ): Promise<WorkflowHandle<Return>[]> {
+    const workflow = this.registry.workflowOf(target, target.name);
+    const requests = starts.map(({ args, ...own }) => {
+      const enqueueOptions = { ...params.enqueueOptions, ...own.enqueueOptions };
+      return this.#functions.requestFor(workflow, undefined, args, { ...params, ...own, enqueueOptions });
+    });
+    return startWorkflows<Return>(this.#functions.engineOf(workflow), requests);
+  }
+
+  /** Enqueues a workflow by the name of its function, which need not be registered here. */
+  enqueueWorkflowWithOptions<T = unknown>(
+    options: EnqueueWorkflowOptions,
+    ...args: unknown[]
+  ): Promise<WorkflowHandle<T>> {
+    return enqueueByName<T>(this.engineFor('enqueueWorkflowWithOptions'), options, args);
+  }
+
+  /** The same, with arguments in the form that every language reads. */
+  enqueueWorkflowWithOptionsPortable<T = unknown>(
+    options: EnqueueWorkflowOptions,
+    positionalArgs: unknown[],
+    namedArgs?: Record<string, unknown>,
+  ): Promise<WorkflowHandle<T>> {
+    const portable = { ...options, serializationType: 'portable' } as const;
+    return enqueueByName<T>(
+      this.engineFor('enqueueWorkflowWithOptionsPortable'),
+      portable,
+      positionalArgs,
+      namedArgs ?? {},
+    );
+  }
+
+  /** For `Debouncer`. */
+  debounceWorkflow<R>(
+    target: UserFunction,
+    { applicationName, params, args, ...limits }: DebounceCall,
+  ): Promise<WorkflowHandle<R>> {
+    const workflow = this.registry.workflowOf(target, target.name);
+    const engine = this.#functions.engineOf(workflow);
+    const request = this.#functions.requestFor(workflow, undefined, args, params);
+    return debounce<R>(engine, { ...request, ...limits, applicationName });
+  }
+
   /** A handle of a workflow that was started before, anywhere. */
   retrieveWorkflow<T = unknown>(workflowID: string): WorkflowHandle<Awaited<T>> {
     const context = currentContext();
@@ -475,6 +538,75 @@ export class DBOSInstance implements Host {
     return workflowIDs.map((workflowID) => engine.handleOf<Awaited<T>>(workflowID));
   }
 
+  /** Delays a workflow that waits in a queue or for its time: by seconds from now on, or until a time. */
+  async setWorkflowDelay(workflowID: string, options: number | SetWorkflowDelayOptions): Promise<void> {
+    const engine = this.engineFor('setWorkflowDelay');
+    await operation({ name: 'DBOS.setWorkflowDelay', isEffect: true }, async () => {
+      await engine.retrying(() => setWorkflowDelay(engine.store.database, workflowID, options));
+      engine.queueing.announceDelayed();
+      return null;
+    });
+  }
+
+  /** Gives a workflow another priority; lower numbers come first. */
+  async setWorkflowPriority(workflowID: string, priority: number): Promise<void> {
+    const engine = this.engineFor('setWorkflowPriority');
+    await operation({ name: 'DBOS.setWorkflowPriority', isEffect: true }, async () => {
+      await engine.retrying(() => setWorkflowPriority(engine.store.database, workflowID, priority));
+      return null;
+    });
+  }
+
+  /** Says why a workflow is in the state that it is in: above all, why it has not started. */
+  explainWorkflow(workflowID: string): Promise<WorkflowExplanation> {
+    const engine = this.engineFor('explainWorkflow');
+    const memoryLimits = (queueName: string) => engine.queueing.queues.findInMemory(queueName)?.limits;
+    return engine.retrying(() => explainWorkflow(engine.store.database, workflowID, { memoryLimits }));
+  }
+
+  // ── Queues ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Keeps a queue in the database. Without `onConflict`, only the latest version changes one that is there. */
+  registerQueue(name: string, options: RegisterQueueOptions = {}): Promise<WorkflowQueue> {
+    return registerQueue(this.engineFor('registerQueue'), name, options);
+  }
+
+  /** A queue that is kept in the database; null if there is none of this name. */
+  retrieveQueue(name: string): Promise<WorkflowQueue | null> {
+    return retrieveQueue(this.engineFor('retrieveQueue'), name);
+  }
+
+  /** Removes a queue from the database. Workflows in it wait until it is registered again. */
+  deleteQueue(name: string): Promise<void> {
+    return deleteQueue(this.engineFor('deleteQueue'), name);
+  }
+
+  /** The queues of the database that this application, or those that are named, may use. */
+  listQueues(applicationName?: string | string[]): Promise<WorkflowQueue[]> {
+    return listQueues(this.engineFor('listQueues'), applicationName);
+  }
+
+  /** No process takes workflows from the queue until it is resumed. Those that run go on. */
+  pauseQueue(name: string): Promise<void> {
+    return pauseQueue(this.engineFor('pauseQueue'), name);
+  }
+
+  resumeQueue(name: string): Promise<void> {
+    return resumeQueue(this.engineFor('resumeQueue'), name);
+  }
+
+  /** How many workflows wait, are delayed and run, and how long the oldest waits: by queue, or by partition. */
+  getQueueStats(options: QueueStatsQuery = {}): Promise<QueueStats[]> {
+    const engine = this.engineFor('getQueueStats');
+    return engine.retrying(() => getQueueStats(engine.store.database, options, engine.config.name));
+  }
+
+  /** For `WorkflowQueue`. */
+  registerMemoryQueue(record: QueueRecord): void {
+    this.registry.addQueue(record);
+    this.#engine?.queueing.lookAround();
+  }
+
   // ── Durable utilities ──────────────────────────────────────────────────────────────────────────────────────────
 
   /** Sleeps; in a workflow the end of the sleep is recorded and kept after a recovery. */
@@ -581,3 +713,4 @@ export function createDBOS(testSettings?: TestSettings): DBOSInstance {
 
 /** The default instance. */
 export const DBOS = createDBOS();
+setDefaultQueueOwner(DBOS);

@@ -14,7 +14,8 @@ import {
   type WorkflowConfig,
   type WorkflowRegistration,
 } from '../engine/registry.js';
-import { callWorkflow, type StartRequest, type StartWorkflowParams } from '../engine/start.js';
+import type { StartRequest, StartWorkflowParams } from '../engine/new-workflow.js';
+import { callWorkflow } from '../engine/start.js';
 import { checkStepConfig, runStep, type StepConfig } from '../engine/step.js';
 
 /** What the wrappers need of the instance they belong to. */
@@ -133,7 +134,10 @@ export class Functions {
     const configName = registration.isInstance ? (this.#instanceName(target) ?? null) : null;
     // A static method has its class, as after a recovery, however it was called.
     const receiver = registration.isInstance ? target : (registration.ownerClass ?? target);
-    return { registration, target: receiver, configName, args, params };
+    const className = this.#host.registry.classNameFor(registration) || null;
+    const { name, config } = registration;
+    const callee = { registration, name, className, configName, format: config.serialization };
+    return { callee, target: receiver, args, params };
   }
 
   #refuseStranger(registration: Registration, target: unknown): void {

@@ -131,6 +131,16 @@ export class DBOSInvalidQueuePriorityError extends DBOSError {
   }
 }
 
+/** The settings of a queue contradict each other, or the queue cannot be used in that way. */
+export class InvalidQueueError extends DBOSError {
+  override readonly name = 'InvalidQueueError';
+  override readonly code = 'INVALID_QUEUE';
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, 1, options);
+  }
+}
+
 /** A query of workflows or steps took too long and was stopped by the database. */
 export class DBOSQueryTimeoutError extends DBOSError {
   override readonly name = 'DBOSQueryTimeoutError';

@@ -4,6 +4,7 @@
 //   (new) ──► PENDING ──► SUCCESS | ERROR
 //   (new) ──► ENQUEUED ──claim──► PENDING
 //   (new) ──► DELAYED ──due──► ENQUEUED
+//   DELAYED | ENQUEUED ──delay──► DELAYED
 //   PENDING ──recover──► ENQUEUED            its process is gone
 //   PENDING ──give up──► MAX_RECOVERY_ATTEMPTS_EXCEEDED
 //   any but SUCCESS, ERROR ──cancel──► CANCELLED
@@ -33,6 +34,7 @@ export const TRANSITIONS = {
   fail: { from: ['PENDING'], to: 'ERROR' },
   claim: { from: ['ENQUEUED'], to: 'PENDING' },
   comeDue: { from: ['DELAYED'], to: 'ENQUEUED' },
+  delay: { from: ['DELAYED', 'ENQUEUED'], to: 'DELAYED' },
   recover: { from: ['PENDING'], to: 'ENQUEUED' },
   giveUp: { from: ['PENDING'], to: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' },
   cancel: { from: UNFINISHED, to: 'CANCELLED' },

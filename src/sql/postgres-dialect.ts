@@ -80,6 +80,14 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
           ),
         );
     },
+    writeTurn(out) {
+      out.text('pg_advisory_xact_lock(hashtextextended(');
+      out.placeholder();
+      out.text('::text, 0))');
+    },
+    collectTurn(values, name) {
+      values.push(`everstep.${options.schema}.${name}`);
+    },
     lock(mode, alias) {
       const of = `OF ${quoteIdentifier(alias)}`;
       if (mode === 'share') return `FOR SHARE ${of}`;

@@ -47,6 +47,9 @@ export interface Dialect {
   /** A table of literal rows named `alias`. One row is written differently from many. */
   writeRows(out: TextWriter, alias: string, columns: readonly RowColumn[], isSingle: boolean): void;
   collectRows(values: Value[], columns: readonly RowColumn[], data: Rows): void;
+  /** Waits for the turn of the name that is collected; held until the commit. */
+  writeTurn(out: TextWriter): void;
+  collectTurn(values: Value[], name: string): void;
   /** A row lock at the end of a SELECT; nothing where the writer holds the whole database. */
   lock(mode: LockMode, alias: string): string;
 }
@@ -184,6 +187,18 @@ export function lock(mode: LockMode, alias: string): Token {
     shape: `lock:${mode}:${alias};`,
     write: (out) => out.text(out.dialect.lock(mode, alias)),
     collect: collectNothing,
+  };
+}
+
+/**
+ * `SELECT ${turn(name)}`: whoever commits with the same name waits here until this commit is through. The statements
+ * after it see all that those before have done. Nothing where the writer holds the whole database.
+ */
+export function turn(name: string): Token {
+  return {
+    shape: 'turn;',
+    write: (out) => out.dialect.writeTurn(out),
+    collect: (values, dialect) => dialect.collectTurn(values, name),
   };
 }
 

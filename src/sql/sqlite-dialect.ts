@@ -47,6 +47,8 @@ export function sqliteDialect(options: SqliteDialectOptions = {}): Dialect {
       if (data.length === 1) values.push(...(data[0] ?? []));
       else values.push(jsonList(data));
     },
+    writeTurn: (out) => out.text('NULL'),
+    collectTurn: () => {},
     lock: () => '',
   };
 }

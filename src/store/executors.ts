@@ -15,6 +15,29 @@ export interface Incarnation {
   readonly metadata: string | null;
 }
 
+/** What an engine does for others, as it says of itself. */
+export interface Services {
+  /** The only queues that it serves; null if it serves all that are registered. */
+  readonly listenQueues: readonly string[] | null;
+  /** The queues that it has defined in memory. */
+  readonly memoryQueues: readonly string[];
+  /** Names of its workflows, as `class.name`. */
+  readonly functions: readonly string[];
+}
+
+/** Undefined for an engine that says nothing of it. */
+export function servicesOf({ metadata }: Pick<Incarnation, 'metadata'>): Services | undefined {
+  return metadata === null ? undefined : (JSON.parse(metadata) as { services?: Services }).services;
+}
+
+/** Whether an engine takes workflows from a queue. `isStored` tells that the queue is kept in the database. */
+export function doesServe(engine: Pick<Incarnation, 'metadata'>, queueName: string, isStored: boolean): boolean {
+  const services = servicesOf(engine);
+  if (!services) return true;
+  const { listenQueues, memoryQueues } = services;
+  return (isStored || memoryQueues.includes(queueName)) && (listenQueues === null || listenQueues.includes(queueName));
+}
+
 /** Another engine, as seen by the database's clock. */
 export interface Peer extends Incarnation {
   readonly isLeaseOver: boolean;
@@ -52,8 +75,8 @@ export async function prolongLease(database: Database, incarnationID: string, le
   return prolonged.length > 0;
 }
 
-/** All engines but this one. */
-export async function listPeers(database: Database, incarnationID: string): Promise<Peer[]> {
+/** All engines but this one; all, if none is named. */
+export async function listPeers(database: Database, incarnationID = ''): Promise<Peer[]> {
   const found = await database.read(sql`
     SELECT ${selected}, CASE WHEN e.lease_until_epoch_ms < ${nowMs} THEN 1 ELSE 0 END AS is_over
     FROM ${executors} AS e

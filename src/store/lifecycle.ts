@@ -13,6 +13,7 @@ const workflows = table('workflow_status');
 export interface Changed {
   readonly workflowID: string;
   readonly queueName: string | null;
+  readonly partitionKey: string | null;
   readonly className: string | null;
   readonly name: string;
 }
@@ -21,6 +22,7 @@ function toChanged(row: Row): Changed {
   return {
     workflowID: row['workflow_uuid'] as string,
     queueName: row['queue_name'] as string | null,
+    partitionKey: row['queue_partition_key'] as string | null,
     className: row['class_name'] as string | null,
     name: row['name'] as string,
   };
@@ -111,13 +113,15 @@ export async function resumeWorkflows(
         deduplication_id = NULL, started_at_epoch_ms = NULL, completed_at = NULL, owner_xid = NULL, delay_until_epoch_ms = NULL,
         updated_at = ${nowMs}
       WHERE workflow_uuid ${oneOf(workflowIDs)} AND status NOT IN ('SUCCESS', 'ERROR')
-      RETURNING workflow_uuid, queue_name, class_name, name`);
+      RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`);
     return resumed.map(toChanged);
   });
 }
 
+// A start that a rate limit has counted is counted until its period is over, although the workflow is to start again.
 const requeued = sql`
-  status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL, updated_at = ${nowMs},
+  status = 'ENQUEUED', owner_xid = NULL, updated_at = ${nowMs},
+  started_at_epoch_ms = CASE WHEN rate_limited = TRUE THEN started_at_epoch_ms END,
   queue_name = COALESCE(queue_name, ${INTERNAL_QUEUE})`;
 
 /**
@@ -140,7 +144,7 @@ export async function recoverIncarnation(
     UPDATE ${workflows}
     SET ${requeued}
     WHERE status = 'PENDING' AND owner_xid >= ${`${ownerPrefix}.`} AND owner_xid < ${`${ownerPrefix}/`} ${condition}
-    RETURNING workflow_uuid, queue_name, class_name, name`);
+    RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`);
   return recovered.map(toChanged);
 }
 
@@ -157,7 +161,7 @@ export async function recoverUnlisted(database: Database): Promise<Changed[]> {
       SELECT 1
       FROM ${table('executors')} AS e
       WHERE owner_xid >= e.incarnation_id || '.' AND owner_xid < e.incarnation_id || '/')
-    RETURNING workflow_uuid, queue_name, class_name, name`);
+    RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`);
   return recovered.map(toChanged);
 }
 
@@ -172,7 +176,7 @@ export async function recoverExecutor(
     WHERE status = 'PENDING' AND executor_id = ${executor.executorID}
       AND application_version = ${executor.applicationVersion}
       AND (owner_xid IS NULL OR owner_xid < ${`${executor.keptPrefix}.`} OR owner_xid >= ${`${executor.keptPrefix}/`})
-    RETURNING workflow_uuid, queue_name, class_name, name`);
+    RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`);
   return recovered.map(toChanged);
 }
 
@@ -205,7 +209,7 @@ export async function handBack(database: Database, owned: readonly Owned[]): Pro
     UPDATE ${workflows}
     SET ${requeued}, recovery_attempts = CASE WHEN recovery_attempts > 0 THEN recovery_attempts - 1 ELSE 0 END
     WHERE ${isOwned(owned)}
-    RETURNING workflow_uuid, queue_name, class_name, name`);
+    RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`);
   return given.map(toChanged);
 }
 

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { type Clock, sleep } from '../base/clock.js';
 import { sql } from '../sql/sql.js';
 import type { Database } from './database.js';
-import type { Peer } from './executors.js';
+import type { Peer, Services } from './executors.js';
 import { poolConfig } from './postgres/postgres-config.js';
 import { PostgresDatabase } from './postgres/postgres-database.js';
 import { sqlState } from './postgres/postgres-errors.js';
@@ -43,9 +43,9 @@ interface Traits {
   readonly hasLock: boolean;
 }
 
-export function describePresence(hasLock: boolean): string {
+export function describePresence(hasLock: boolean, services?: Services): string {
   const traits: Traits = { place: processPlace(), birth: processBirth(process.pid), hasLock };
-  return JSON.stringify(traits);
+  return JSON.stringify({ ...traits, services });
 }
 
 function traitsOf(peer: Peer): Traits {

@@ -28,8 +28,12 @@ export const CHANNELS = {
   changes: 'everstep_changes',
   /** An engine was launched. */
   executors: 'everstep_executors',
-  /** There is work in this queue. */
+  /** There is work in a queue: its name, and the partition if there is one, as a JSON array. */
   queues: 'everstep_queues',
+  /** The queues of the database have changed. */
+  queueChanges: 'everstep_queue_changes',
+  /** A workflow was delayed, or its delay was changed. */
+  delays: 'everstep_delays',
   notifications: 'dbos_notifications_channel',
   events: 'dbos_workflow_events_channel',
   streams: 'dbos_streams_channel',

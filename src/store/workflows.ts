@@ -28,7 +28,6 @@ export interface NewWorkflow extends Pick<
   | 'queuePartitionKey'
   | 'deduplicationID'
   | 'priority'
-  | 'debounceDeadlineAt'
   | 'isDebounced'
   | 'recoveryAttempts'
   | 'parentWorkflowID'
@@ -44,6 +43,8 @@ export interface NewWorkflow extends Pick<
   readonly parentOwner: string | null;
   /** How long a DELAYED workflow waits from now on, by the database's clock. */
   readonly delayMs: number | null;
+  /** For how long from now on further calls may put a debounced workflow off. */
+  readonly debounceMs: number | null;
 }
 
 const newWorkflowColumns = new TableColumns<NewWorkflow>([
@@ -65,7 +66,6 @@ const newWorkflowColumns = new TableColumns<NewWorkflow>([
   ['queuePartitionKey', 'queue_partition_key', 'text'],
   ['deduplicationID', 'deduplication_id', 'text'],
   ['priority', 'priority', 'int'],
-  ['debounceDeadlineAt', 'debounce_deadline_epoch_ms', 'bigint'],
   ['isDebounced', 'is_debounced', 'bool'],
   ['recoveryAttempts', 'recovery_attempts', 'bigint'],
   ['parentWorkflowID', 'parent_workflow_id', 'text'],
@@ -80,18 +80,20 @@ const helperColumns = [
   { name: 'owner_xid', type: 'text' },
   { name: 'deadline_at', type: 'bigint' },
   { name: 'delay_ms', type: 'bigint' },
+  { name: 'debounce_ms', type: 'bigint' },
   { name: 'parent_owner', type: 'text' },
   { name: 'end_status', type: 'text' },
   { name: 'output', type: 'text' },
   { name: 'error', type: 'text' },
 ] as const;
 
-function helperValues({ status, owner, deadlineAt, delayMs, parentOwner, outcome }: NewWorkflow): Value[] {
+function helperValues({ status, owner, deadlineAt, delayMs, debounceMs, parentOwner, outcome }: NewWorkflow): Value[] {
   return [
     status,
     owner,
     deadlineAt,
     delayMs,
+    debounceMs,
     parentOwner,
     outcome?.status ?? null,
     outcome?.output ?? null,
@@ -117,13 +119,13 @@ export function insertWorkflows(workflows: readonly NewWorkflow[]): Sql {
   return sql`
     INSERT INTO ${workflowTable}
       (${newWorkflowColumns.names}, status, owner_xid, output, error, created_at, updated_at, started_at_epoch_ms, completed_at,
-       workflow_deadline_epoch_ms, delay_until_epoch_ms)
+       workflow_deadline_epoch_ms, delay_until_epoch_ms, debounce_deadline_epoch_ms)
     SELECT ${insertedColumns}, COALESCE(r.end_status, r.status), CASE WHEN r.end_status IS NULL THEN r.owner_xid END,
       r.output, r.error, t.now, t.now,
       CASE WHEN r.status = 'PENDING' THEN t.now END,
       CASE WHEN r.end_status IS NOT NULL THEN t.now END,
       COALESCE(r.deadline_at, CASE WHEN r.status = 'PENDING' THEN t.now + r.workflow_timeout_ms END),
-      t.now + r.delay_ms
+      t.now + r.delay_ms, t.now + r.debounce_ms
     FROM ${rows('r', insertColumns, data)}
     CROSS JOIN (SELECT ${nowMs} AS now) AS t
     WHERE r.parent_owner IS NULL OR EXISTS (

@@ -92,7 +92,14 @@ interface Bundler {
 }
 
 /** The worker as one file of JavaScript: it starts five times as fast as through tsx. Made once a test run. */
-async function bundle(): Promise<string> {
+function bundle(): Promise<string> {
+  bundled ??= bundleOnce();
+  return bundled;
+}
+
+let bundled: Promise<string> | undefined;
+
+async function bundleOnce(): Promise<string> {
   const path = join(inject('folder'), 'crash-worker.mjs');
   if (existsSync(path)) return path;
   const bundler = createRequire(createRequire(import.meta.url).resolve('tsx'))('esbuild') as Bundler;

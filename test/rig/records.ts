@@ -26,7 +26,7 @@ export function newWorkflow(fields: Partial<NewWorkflow> = {}): NewWorkflow {
     queuePartitionKey: null,
     deduplicationID: null,
     priority: 0,
-    debounceDeadlineAt: null,
+    debounceMs: null,
     isDebounced: false,
     recoveryAttempts: 1,
     parentWorkflowID: null,

@@ -1304,6 +1304,17 @@ CREATE INDEX IF NOT EXISTS idx_executors_executor_id ON {schema}.executors (exec
     sql: `-- Empty on purpose: on Postgres every database has event_dispatch_kv. On SQLite, other libraries leave it out.
 `,
   },
+  {
+    number: 3,
+    name: 'paused_queues',
+    isOnline: false,
+    sql: `-- Queues that nobody takes workflows from for now.
+CREATE TABLE IF NOT EXISTS {schema}.paused_queues (
+  name TEXT PRIMARY KEY,
+  paused_at BIGINT NOT NULL
+);
+`,
+  },
 ];
 
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
@@ -2048,6 +2059,17 @@ CREATE TABLE IF NOT EXISTS event_dispatch_kv (
   update_seq NUMERIC(38, 0),
   update_time NUMERIC(38, 15),
   PRIMARY KEY (service_name, workflow_fn_name, key)
+);
+`,
+  },
+  {
+    number: 3,
+    name: 'paused_queues',
+    isOnline: false,
+    sql: `-- Queues that nobody takes workflows from for now.
+CREATE TABLE IF NOT EXISTS paused_queues (
+  name TEXT NOT NULL PRIMARY KEY,
+  paused_at BIGINT NOT NULL
 );
 `,
   },

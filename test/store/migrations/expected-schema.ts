@@ -43,6 +43,8 @@ const COLUMNS = lines(`
   operation_outputs.serialization text
   operation_outputs.started_at_epoch_ms bigint
   operation_outputs.workflow_uuid text not null
+  paused_queues.name text not null
+  paused_queues.paused_at bigint not null
   queues.application_name text
   queues.concurrency integer
   queues.created_at bigint not null default
@@ -141,6 +143,7 @@ const PRIMARY_KEYS = lines(`
   executors (incarnation_id)
   notifications (message_uuid)
   operation_outputs (workflow_uuid, function_id)
+  paused_queues (name)
   queues (queue_id)
   streams (workflow_uuid, key, "offset")
   workflow_events (workflow_uuid, key)

@@ -1,0 +1,154 @@
+// Everything around the queues of an engine: which it serves, who is woken when work arrives, and when delayed work is due.
+import { DueLoop } from '../base/due-loop.js';
+import { findWaitingPartitions, findWaitingQueues } from '../store/waiting.js';
+import { enqueueDue, msToNextDue } from '../store/delays.js';
+import { INTERNAL_QUEUE } from '../store/lifecycle.js';
+import { CHANNELS } from '../store/wakeups.js';
+import { claimAndRun, claimPartitionsAndRun } from './claim.js';
+import { Dispatcher } from './dispatcher.js';
+import type { Engine } from './engine.js';
+import { Queues } from './queues.js';
+import type { Run } from './run.js';
+import type { Runs } from './runs.js';
+
+export interface QueueingOptions {
+  readonly engine: Engine;
+  readonly runs: Runs;
+  /** Whether other processes can wake this one. */
+  readonly hasPush: boolean;
+  /** How many engines share the queue, with this one. */
+  readonly engines: (queueName: string) => number;
+}
+
+/** A place where workflows wait. Without a queue it is the internal one. */
+export interface Place {
+  readonly queueName: string | null;
+  readonly partitionKey?: string | null;
+}
+
+/** How often to look for what a lost wake-up would have told. */
+const POLL_MS = 15_000;
+const DUE_MAX_MS = 30_000;
+const DUE_BATCH = 1000;
+
+export class Queueing {
+  readonly queues: Queues;
+  readonly #engine: Engine;
+  readonly #dispatcher: Dispatcher;
+  readonly #delays: DueLoop;
+
+  constructor({ engine, runs, hasPush, engines }: QueueingOptions) {
+    this.#engine = engine;
+    const { clock, logger, config, store, registry } = engine;
+    const { database } = store;
+    this.queues = new Queues({
+      database,
+      logger,
+      applicationName: config.name,
+      listenQueues: config.listenQueues,
+      inMemory: () => registry.queues.values(),
+    });
+    this.#dispatcher = new Dispatcher({
+      clock,
+      logger,
+      look: () => this.#look(),
+      capacity: () => config.maxConcurrentWorkflows - runs.queuedCount,
+      running: (queueName, partitionKey) => runs.countIn(queueName, partitionKey),
+      engines,
+      claim: (queue, limit, share) => claimAndRun(engine, queue, limit, share),
+      claimPartitions: (queue, partitions) => claimPartitionsAndRun(engine, queue, partitions),
+      findPartitions: (queueName, after, limit) => findWaitingPartitions(database, { queueName, after, limit }),
+      tellOthers: (queueName, partitionKey) => this.#tellOthers({ queueName, partitionKey }),
+      pollMs: () => (hasPush ? POLL_MS : Math.min(...this.queues.served.map((queue) => queue.pollMs))),
+      claimsMax: config.maxConcurrentQueueDispatches,
+    });
+    this.#delays = new DueLoop({
+      clock,
+      logger,
+      subject: 'Delayed workflows',
+      sweep: () => this.#enqueueDue(),
+      maxMs: hasPush ? DUE_MAX_MS : 1000,
+    });
+  }
+
+  start(): void {
+    this.#dispatcher.start();
+    this.#delays.start();
+  }
+
+  /** Takes nothing more from the queues. */
+  async stop(): Promise<void> {
+    await this.#delays.stop();
+    await this.#dispatcher.stop();
+  }
+
+  /** Workflows wait at these places: take them, here or elsewhere. */
+  announce(places: Iterable<Place>): void {
+    const told = new Set<string>();
+    for (const { queueName, partitionKey } of places) {
+      const name = queueName ?? INTERNAL_QUEUE;
+      const key = JSON.stringify([name, partitionKey]);
+      if (told.has(key)) continue;
+      told.add(key);
+      this.#dispatcher.wake(name, partitionKey);
+      this.#tellOthers({ queueName: name, partitionKey });
+    }
+  }
+
+  /** A workflow was delayed, or its delay was changed. */
+  announceDelayed(): void {
+    this.#delays.lookAgain();
+    this.#engine.store.listener.notify(CHANNELS.delays, '');
+  }
+
+  /** The queues of the database have changed. Resolves when this engine knows of it. */
+  async announceChange(): Promise<void> {
+    this.#engine.store.listener.notify(CHANNELS.queueChanges, '');
+    await this.#engine.retrying(() => this.queues.refresh());
+    this.#dispatcher.lookAround();
+  }
+
+  /** Another process has announced something. */
+  onMessage(channel: string, payload: string): void {
+    if (channel === CHANNELS.delays) this.#delays.lookAgain();
+    else if (channel === CHANNELS.queueChanges) this.#dispatcher.lookAround();
+    else if (channel === CHANNELS.queues) {
+      const [queueName, partitionKey] = JSON.parse(payload) as [string, string?];
+      this.#dispatcher.wake(queueName, partitionKey);
+    }
+  }
+
+  /** Anything may have changed. */
+  lookAround(): void {
+    this.#dispatcher.lookAround();
+  }
+
+  lookForDelayed(): void {
+    this.#delays.lookAgain();
+  }
+
+  /** A run has ended, or its workflow is no longer its own: its place in the queue is free. */
+  onFreed({ queueName, partitionKey }: Run): void {
+    if (queueName !== null) this.#dispatcher.freed(queueName, partitionKey);
+  }
+
+  #tellOthers({ queueName, partitionKey }: Place): void {
+    this.#engine.store.listener.notify(CHANNELS.queues, JSON.stringify([queueName, partitionKey ?? undefined]));
+  }
+
+  async #look() {
+    await this.queues.refresh();
+    const queues = this.queues.served;
+    const names = queues.map(({ name }) => name);
+    return { queues, waiting: await findWaitingQueues(this.#engine.store.database, names) };
+  }
+
+  async #enqueueDue(): Promise<number | undefined> {
+    const { config, store } = this.#engine;
+    const nextMs = await msToNextDue(store.database, config.name);
+    if (nextMs === undefined || nextMs > 0) return nextMs;
+    const ready = await enqueueDue(store.database, config.name, DUE_BATCH);
+    this.announce(ready);
+    return 0;
+  }
+}

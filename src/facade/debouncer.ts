@@ -1,0 +1,36 @@
+// A debouncer: many calls with one key become one workflow, run with the input of the last one.
+import type { UserFunction } from '../engine/registry.js';
+import type { WorkflowHandle } from '../engine/handles.js';
+import type { StartWorkflowParams } from '../engine/new-workflow.js';
+import { DBOS, type DBOSInstance } from './dbos.js';
+
+export interface DebouncerConfig<Args extends unknown[], Return> {
+  readonly workflow: (...args: Args) => Promise<Return>;
+  readonly startWorkflowParams?: StartWorkflowParams;
+  /** The longest time that a workflow can be put off, from the first call on. */
+  readonly debounceTimeoutMs?: number;
+  readonly applicationName?: string;
+}
+
+export class Debouncer<Args extends unknown[], Return> {
+  readonly #config: DebouncerConfig<Args, Return>;
+  readonly #owner: DBOSInstance;
+
+  constructor(config: DebouncerConfig<Args, Return>, owner: DBOSInstance = DBOS) {
+    this.#config = config;
+    this.#owner = owner;
+  }
+
+  /** Runs the workflow when no call with this key has come for so long, with the arguments of the last call. */
+  debounce(debounceKey: string, debouncePeriodMs: number, ...args: Args): Promise<WorkflowHandle<Return>> {
+    const { workflow, startWorkflowParams = {}, debounceTimeoutMs, applicationName } = this.#config;
+    return this.#owner.debounceWorkflow<Return>(workflow as unknown as UserFunction, {
+      key: debounceKey,
+      periodMs: debouncePeriodMs,
+      timeoutMs: debounceTimeoutMs,
+      applicationName,
+      params: startWorkflowParams,
+      args,
+    });
+  }
+}

@@ -1,0 +1,197 @@
+// A queue as the application holds it: defined in memory for this process, or kept in the database, where its settings
+// can be read and changed while workers run.
+import { InvalidQueueError } from '../model/errors.js';
+import {
+  checkQueueName,
+  checkQueueParameters,
+  type QueueParameters,
+  type QueueRateLimit,
+  type QueueRecord,
+  toQueueParameters,
+  toQueueRecord,
+} from '../model/queues.js';
+/** What has queues of its own that are defined in memory: an instance of `DBOS`. */
+export interface QueueOwner {
+  registerMemoryQueue(record: QueueRecord): void;
+}
+
+/** A queue that is kept in the database, and how its row is read and changed. */
+export class StoredQueue {
+  constructor(
+    readonly record: QueueRecord,
+    readonly read: (name: string) => Promise<QueueRecord>,
+    readonly change: (name: string, change: QueueParameters) => Promise<QueueRecord>,
+  ) {}
+}
+
+/** The owner of queues for which none is given; `DBOS` itself. */
+let defaultOwner: QueueOwner | undefined;
+
+export function setDefaultQueueOwner(owner: QueueOwner): void {
+  defaultOwner = owner;
+}
+
+export class WorkflowQueue {
+  readonly name: string;
+  #record: QueueRecord;
+  readonly #stored: StoredQueue | undefined;
+
+  /** Defines a queue in the memory of this process. `owner` is the instance that serves it, `DBOS` if not given. */
+  constructor(name: string, parameters?: QueueParameters, owner?: QueueOwner);
+  /** The older form. */
+  constructor(name: string, concurrency: number, rateLimit?: QueueRateLimit);
+  constructor(stored: StoredQueue);
+  constructor(
+    nameOrStored: string | StoredQueue,
+    parametersOrConcurrency: QueueParameters | number = {},
+    rateLimitOrOwner?: QueueRateLimit | QueueOwner,
+  ) {
+    if (nameOrStored instanceof StoredQueue) {
+      this.#stored = nameOrStored;
+      this.#record = nameOrStored.record;
+    } else {
+      const isOlder = typeof parametersOrConcurrency === 'number';
+      const parameters = isOlder
+        ? { concurrency: parametersOrConcurrency, rateLimit: rateLimitOrOwner as QueueRateLimit | undefined }
+        : parametersOrConcurrency;
+      WorkflowQueue.validateQueueRegistration(nameOrStored, parameters);
+      this.#record = toQueueRecord(nameOrStored, parameters, null);
+      const owner = isOlder ? defaultOwner : ((rateLimitOrOwner as QueueOwner | undefined) ?? defaultOwner);
+      owner?.registerMemoryQueue(this.#record);
+    }
+    this.name = this.#record.name;
+  }
+
+  static validateQueueRegistration(name: string, parameters: QueueParameters): void {
+    checkQueueName(name);
+    checkQueueParameters(parameters);
+  }
+
+  static validateQueueParams(parameters: QueueParameters): void {
+    checkQueueParameters(parameters);
+  }
+
+  static recordFromParams(name: string, parameters: QueueParameters): QueueRecord {
+    return toQueueRecord(name, parameters, null);
+  }
+
+  /** Whether the queue is kept in the database. */
+  get databaseBacked(): boolean {
+    return this.#stored !== undefined;
+  }
+
+  // The settings as this object knows them; the getters below read the row again.
+
+  get globalConcurrency(): number | undefined {
+    return toQueueParameters(this.#record).globalConcurrency;
+  }
+  /** The older name of `globalConcurrency`. */
+  get concurrency(): number | undefined {
+    return this.globalConcurrency;
+  }
+  get workerConcurrency(): number | undefined {
+    return toQueueParameters(this.#record).workerConcurrency;
+  }
+  get rateLimit(): QueueRateLimit | undefined {
+    return toQueueParameters(this.#record).rateLimit;
+  }
+  get partitionConcurrency(): number | undefined {
+    return toQueueParameters(this.#record).partitionConcurrency;
+  }
+  get partitionWorkerConcurrency(): number | undefined {
+    return toQueueParameters(this.#record).partitionWorkerConcurrency;
+  }
+  get partitionRateLimit(): QueueRateLimit | undefined {
+    return toQueueParameters(this.#record).partitionRateLimit;
+  }
+  get minPollingIntervalMs(): number | undefined {
+    return toQueueParameters(this.#record).minPollingIntervalMs;
+  }
+  get priorityEnabled(): boolean {
+    return this.#record.isPriorityEnabled;
+  }
+  get partitionQueue(): boolean {
+    return this.#record.isPartitionQueue;
+  }
+  get applicationName(): string | undefined {
+    return this.#record.applicationName ?? undefined;
+  }
+
+  async getGlobalConcurrency(): Promise<number | undefined> {
+    return (await this.#read()).globalConcurrency;
+  }
+  getConcurrency(): Promise<number | undefined> {
+    return this.getGlobalConcurrency();
+  }
+  async getWorkerConcurrency(): Promise<number | undefined> {
+    return (await this.#read()).workerConcurrency;
+  }
+  async getRateLimit(): Promise<QueueRateLimit | undefined> {
+    return (await this.#read()).rateLimit;
+  }
+  async getPartitionConcurrency(): Promise<number | undefined> {
+    return (await this.#read()).partitionConcurrency;
+  }
+  async getPartitionWorkerConcurrency(): Promise<number | undefined> {
+    return (await this.#read()).partitionWorkerConcurrency;
+  }
+  async getPartitionRateLimit(): Promise<QueueRateLimit | undefined> {
+    return (await this.#read()).partitionRateLimit;
+  }
+  async getMinPollingIntervalMs(): Promise<number | undefined> {
+    return (await this.#read()).minPollingIntervalMs;
+  }
+  async getPriorityEnabled(): Promise<boolean | undefined> {
+    return (await this.#read()).priorityEnabled;
+  }
+  async getPartitionQueue(): Promise<boolean | undefined> {
+    return (await this.#read()).partitionQueue;
+  }
+
+  /** Undefined takes a limit away. Running workers follow at once. */
+  setGlobalConcurrency(value: number | undefined): Promise<void> {
+    return this.#change({ globalConcurrency: value });
+  }
+  /** The older name of `setGlobalConcurrency`. */
+  setConcurrency(value: number | undefined): Promise<void> {
+    return this.setGlobalConcurrency(value);
+  }
+  setWorkerConcurrency(value: number | undefined): Promise<void> {
+    return this.#change({ workerConcurrency: value });
+  }
+  setRateLimit(value: QueueRateLimit | undefined): Promise<void> {
+    return this.#change({ rateLimit: value });
+  }
+  setPartitionConcurrency(value: number | undefined): Promise<void> {
+    return this.#change({ partitionConcurrency: value });
+  }
+  setPartitionWorkerConcurrency(value: number | undefined): Promise<void> {
+    return this.#change({ partitionWorkerConcurrency: value });
+  }
+  setPartitionRateLimit(value: QueueRateLimit | undefined): Promise<void> {
+    return this.#change({ partitionRateLimit: value });
+  }
+  setMinPollingIntervalMs(value: number): Promise<void> {
+    return this.#change({ minPollingIntervalMs: value });
+  }
+  setPriorityEnabled(value: boolean): Promise<void> {
+    return this.#change({ priorityEnabled: value });
+  }
+  setPartitionQueue(value: boolean): Promise<void> {
+    return this.#change({ partitionQueue: value });
+  }
+
+  async #read(): Promise<QueueParameters> {
+    if (this.#stored) this.#record = await this.#stored.read(this.name);
+    return toQueueParameters(this.#record);
+  }
+
+  async #change(change: QueueParameters): Promise<void> {
+    if (!this.#stored) {
+      throw new InvalidQueueError(
+        `Cannot configure queue "${this.name}": it is defined in memory. Register it with DBOS.registerQueue to change it while workers run.`,
+      );
+    }
+    this.#record = await this.#stored.change(this.name, change);
+  }
+}

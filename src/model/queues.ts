@@ -1,0 +1,210 @@
+// Queues: their settings, the rules that settings obey, and the limits that follow from them.
+import { DBOSInvalidQueuePriorityError, InvalidQueueError } from './errors.js';
+
+/** At most so many workflows begin in any period of this length. */
+export interface QueueRateLimit {
+  readonly limitPerPeriod: number;
+  readonly periodSec: number;
+}
+
+export interface QueueParameters {
+  /** Workflows of the queue that one process runs at once. */
+  readonly workerConcurrency?: number;
+  /** Workflows of the queue that all processes together run at once. */
+  readonly globalConcurrency?: number;
+  readonly rateLimit?: QueueRateLimit;
+  /** The same three for each partition. One of them makes the queue a partitioned one. */
+  readonly partitionConcurrency?: number;
+  readonly partitionWorkerConcurrency?: number;
+  readonly partitionRateLimit?: QueueRateLimit;
+  /** How often to look for work where no wake-ups come. */
+  readonly minPollingIntervalMs?: number;
+  /** The older name of `globalConcurrency`. */
+  readonly concurrency?: number;
+  /** Kept for other libraries; priorities always count. */
+  readonly priorityEnabled?: boolean;
+  /** Without a limit for partitions: the queue's own limits hold for each partition. */
+  readonly partitionQueue?: boolean;
+}
+
+/** What to do when a queue of the name is there already. */
+export type QueueConflictResolution = 'update_if_latest_version' | 'always_update' | 'never_update';
+
+export interface RegisterQueueOptions extends QueueParameters {
+  readonly onConflict?: QueueConflictResolution;
+}
+
+/** A queue's row. */
+export interface QueueRecord {
+  readonly name: string;
+  readonly concurrency: number | null;
+  readonly workerConcurrency: number | null;
+  readonly rateLimitMax: number | null;
+  readonly rateLimitPeriodSec: number | null;
+  readonly isPriorityEnabled: boolean;
+  readonly isPartitionQueue: boolean;
+  readonly pollingIntervalSec: number;
+  readonly partitionConcurrency: number | null;
+  readonly partitionWorkerConcurrency: number | null;
+  readonly partitionRateLimitMax: number | null;
+  readonly partitionRateLimitPeriodSec: number | null;
+  readonly applicationName: string | null;
+}
+
+/** Limits of a whole queue or of each of its partitions; null means none. */
+export interface Limits {
+  readonly concurrency: number | null;
+  readonly workerConcurrency: number | null;
+  readonly rate: { readonly max: number; readonly periodMs: number } | null;
+}
+
+export interface QueueLimits {
+  readonly whole: Limits;
+  /** Null for a queue without partitions. */
+  readonly partition: Limits | null;
+}
+
+export const UNLIMITED: Limits = { concurrency: null, workerConcurrency: null, rate: null };
+
+/** Names with this beginning belong to the library. */
+const RESERVED_PREFIX = '_dbos_';
+const DEFAULT_POLLING_MS = 1000;
+
+export function checkQueueName(name: string): void {
+  if (typeof name !== 'string' || name.trim() === '') throw new InvalidQueueError('A queue needs a name.');
+  if (name.startsWith(RESERVED_PREFIX)) {
+    throw new InvalidQueueError(
+      `Queue names that begin with "${RESERVED_PREFIX}" are reserved. Rename the queue "${name}".`,
+    );
+  }
+}
+
+/** Throws if the settings contradict each other. */
+export function checkQueueParameters(parameters: QueueParameters): void {
+  const { concurrency, globalConcurrency, workerConcurrency } = parameters;
+  const { partitionConcurrency, partitionWorkerConcurrency, minPollingIntervalMs } = parameters;
+  if (concurrency != null && globalConcurrency != null) {
+    throw new InvalidQueueError('concurrency is the older name of globalConcurrency. Give only globalConcurrency.');
+  }
+  const global = globalConcurrency ?? concurrency;
+  const bounds = { globalConcurrency: global, workerConcurrency, partitionConcurrency, partitionWorkerConcurrency };
+  for (const [name, value] of Object.entries(bounds)) checkCount(name, value);
+  checkRateLimit('rateLimit', parameters.rateLimit);
+  checkRateLimit('partitionRateLimit', parameters.partitionRateLimit);
+  const order = [
+    ['workerConcurrency', workerConcurrency, 'globalConcurrency', global],
+    ['partitionConcurrency', partitionConcurrency, 'globalConcurrency', global],
+    ['partitionWorkerConcurrency', partitionWorkerConcurrency, 'partitionConcurrency', partitionConcurrency],
+    ['partitionWorkerConcurrency', partitionWorkerConcurrency, 'workerConcurrency', workerConcurrency],
+    ['partitionWorkerConcurrency', partitionWorkerConcurrency, 'globalConcurrency', global],
+  ] as const;
+  for (const [smallerName, smaller, largerName, larger] of order) {
+    if (smaller != null && larger != null && smaller > larger) {
+      throw new InvalidQueueError(
+        `${smallerName} (${smaller}) must not be greater than ${largerName} (${larger}). Lower it, or raise ${largerName}.`,
+      );
+    }
+  }
+  if (minPollingIntervalMs != null && !(Number.isFinite(minPollingIntervalMs) && minPollingIntervalMs > 0)) {
+    throw new InvalidQueueError(`minPollingIntervalMs must be a positive number, but is ${minPollingIntervalMs}.`);
+  }
+  checkFlags(parameters);
+}
+
+function checkFlags(parameters: QueueParameters): void {
+  for (const name of ['priorityEnabled', 'partitionQueue'] as const) {
+    const value: unknown = parameters[name];
+    if (value != null && typeof value !== 'boolean') {
+      throw new InvalidQueueError(`${name} must be true or false, but is a ${typeof value}.`);
+    }
+  }
+}
+
+/** Stored as 32-bit numbers. */
+const COUNT_MAX = 2_147_483_647;
+
+function checkCount(name: string, value: number | null | undefined): void {
+  if (value == null || (Number.isInteger(value) && value >= 1 && value <= COUNT_MAX)) return;
+  throw new InvalidQueueError(`${name} must be a whole number from 1 to ${COUNT_MAX}, but is ${String(value)}.`);
+}
+
+function checkRateLimit(name: string, limit: QueueRateLimit | null | undefined): void {
+  if (limit == null) return;
+  const { limitPerPeriod, periodSec } = limit;
+  const isPeriod = typeof periodSec === 'number' && Number.isFinite(periodSec) && periodSec > 0;
+  if (limitPerPeriod == null || !isPeriod) {
+    throw new InvalidQueueError(`${name} needs limitPerPeriod and a positive periodSec, both numbers.`);
+  }
+  checkCount(`${name}.limitPerPeriod`, limitPerPeriod);
+}
+
+/** The row for checked settings. */
+export function toQueueRecord(name: string, parameters: QueueParameters, applicationName: string | null): QueueRecord {
+  const { rateLimit, partitionConcurrency, partitionWorkerConcurrency, partitionRateLimit } = parameters;
+  return {
+    name,
+    concurrency: parameters.globalConcurrency ?? parameters.concurrency ?? null,
+    workerConcurrency: parameters.workerConcurrency ?? null,
+    rateLimitMax: rateLimit?.limitPerPeriod ?? null,
+    rateLimitPeriodSec: rateLimit?.periodSec ?? null,
+    isPriorityEnabled: parameters.priorityEnabled ?? true,
+    isPartitionQueue:
+      parameters.partitionQueue ??
+      (partitionConcurrency != null || partitionWorkerConcurrency != null || partitionRateLimit != null),
+    pollingIntervalSec: (parameters.minPollingIntervalMs ?? DEFAULT_POLLING_MS) / 1000,
+    partitionConcurrency: partitionConcurrency ?? null,
+    partitionWorkerConcurrency: partitionWorkerConcurrency ?? null,
+    partitionRateLimitMax: partitionRateLimit?.limitPerPeriod ?? null,
+    partitionRateLimitPeriodSec: partitionRateLimit?.periodSec ?? null,
+    applicationName,
+  };
+}
+
+/** The settings of a row, as its owner would write them. */
+export function toQueueParameters(record: QueueRecord): QueueParameters {
+  const { concurrency, workerConcurrency, partitionConcurrency, partitionWorkerConcurrency } = record;
+  return {
+    globalConcurrency: concurrency ?? undefined,
+    workerConcurrency: workerConcurrency ?? undefined,
+    rateLimit: toRateLimit(record.rateLimitMax, record.rateLimitPeriodSec),
+    partitionConcurrency: partitionConcurrency ?? undefined,
+    partitionWorkerConcurrency: partitionWorkerConcurrency ?? undefined,
+    partitionRateLimit: toRateLimit(record.partitionRateLimitMax, record.partitionRateLimitPeriodSec),
+    minPollingIntervalMs: Math.round(record.pollingIntervalSec * 1000 * 1000) / 1000,
+    priorityEnabled: record.isPriorityEnabled,
+    partitionQueue: record.isPartitionQueue,
+  };
+}
+
+function toRateLimit(max: number | null, periodSec: number | null): QueueRateLimit | undefined {
+  return max === null || periodSec === null ? undefined : { limitPerPeriod: max, periodSec };
+}
+
+/** What the settings of a row mean for those who take workflows from the queue. */
+export function limitsOf(record: QueueRecord): QueueLimits {
+  const parameters = toQueueParameters(record);
+  const own: Limits = {
+    concurrency: record.concurrency,
+    workerConcurrency: record.workerConcurrency,
+    rate: toRate(parameters.rateLimit),
+  };
+  const partition: Limits = {
+    concurrency: record.partitionConcurrency,
+    workerConcurrency: record.partitionWorkerConcurrency,
+    rate: toRate(parameters.partitionRateLimit),
+  };
+  const hasPartitionLimit = Object.values(partition).some((limit) => limit !== null);
+  if (hasPartitionLimit) return { whole: own, partition };
+  return record.isPartitionQueue ? { whole: UNLIMITED, partition: own } : { whole: own, partition: null };
+}
+
+function toRate(limit: QueueRateLimit | undefined): Limits['rate'] {
+  return limit === undefined ? null : { max: limit.limitPerPeriod, periodMs: Math.ceil(limit.periodSec * 1000) };
+}
+
+const PRIORITY_MAX = 2_147_483_647;
+
+export function checkPriority(priority: number): void {
+  if (Number.isInteger(priority) && priority >= 0 && priority <= PRIORITY_MAX) return;
+  throw new DBOSInvalidQueuePriorityError(priority, 0, PRIORITY_MAX);
+}

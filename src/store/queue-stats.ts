@@ -1,0 +1,76 @@
+// How full the queues are.
+import { nowMs, oneOf, sql, table } from '../sql/sql.js';
+import type { Database } from './database.js';
+
+export interface QueueStats {
+  readonly queueName: string;
+  /** The partition that is counted; absent where the whole queue is. */
+  readonly partitionKey?: string | null;
+  /** Workflows that wait to be taken. */
+  readonly enqueued: number;
+  /** Workflows that wait for their time. */
+  readonly delayed: number;
+  /** Workflows that were taken and have not ended. */
+  readonly running: number;
+  /** How long the first in line has been waiting; null if nobody waits. */
+  readonly oldestWaitMs: number | null;
+}
+
+export interface QueueStatsOptions {
+  /** Undefined counts all queues. */
+  readonly queueNames?: readonly string[];
+  readonly isByPartition: boolean;
+  /** Counts the workflows of this application and those that nobody owns. */
+  readonly applicationName: string | null;
+}
+
+const workflows = table('workflow_status');
+
+export async function countQueues(database: Database, options: QueueStatsOptions): Promise<QueueStats[]> {
+  const { queueNames, isByPartition, applicationName } = options;
+  const inApplication =
+    applicationName === null ? sql`` : sql`AND (w.application_name = ${applicationName} OR w.application_name IS NULL)`;
+  const scope = sql`w.queue_name ${queueNames ? oneOf(queueNames) : sql`IS NOT NULL`} ${inApplication}`;
+  const partition = isByPartition ? sql`w.queue_partition_key` : sql`NULL`;
+  // Each branch rides a partial index that holds the active workflows alone, however many have ended.
+  const counted = await database.read(sql`
+    SELECT a.queue_name, a.partition_key,
+      SUM(CASE WHEN a.status = 'ENQUEUED' THEN 1 ELSE 0 END) AS enqueued,
+      SUM(CASE WHEN a.status = 'DELAYED' THEN 1 ELSE 0 END) AS delayed,
+      SUM(CASE WHEN a.status = 'PENDING' THEN 1 ELSE 0 END) AS running,
+      ${nowMs} - MIN(CASE WHEN a.status = 'ENQUEUED' THEN a.since END) AS oldest
+    FROM (
+      SELECT w.queue_name, ${partition} AS partition_key, w.status,
+        CASE WHEN w.delay_until_epoch_ms > w.created_at THEN w.delay_until_epoch_ms ELSE w.created_at END AS since
+      FROM ${workflows} AS w
+      WHERE w.status IN ('ENQUEUED', 'PENDING') AND ${scope}
+      UNION ALL
+      SELECT w.queue_name, ${partition} AS partition_key, w.status, w.created_at AS since
+      FROM ${workflows} AS w
+      WHERE w.status = 'DELAYED' AND ${scope}) AS a
+    GROUP BY a.queue_name, a.partition_key
+    ORDER BY a.queue_name, a.partition_key`);
+  return counted.map((row) => ({
+    queueName: row['queue_name'] as string,
+    ...(isByPartition && { partitionKey: row['partition_key'] as string | null }),
+    enqueued: Number(row['enqueued']),
+    delayed: Number(row['delayed']),
+    running: Number(row['running']),
+    oldestWaitMs: row['oldest'] === null ? null : Math.max(0, Number(row['oldest'])),
+  }));
+}
+
+/** How many workflows of the queue would be taken before this one, counted up to `max`. */
+export async function countAhead(database: Database, workflowID: string, max: number): Promise<number> {
+  const [row] = await database.read(sql`
+    SELECT COUNT(*) AS ahead
+    FROM (
+      SELECT 1
+      FROM ${workflows} AS me
+      JOIN ${workflows} AS w ON w.queue_name = me.queue_name AND w.status = 'ENQUEUED'
+        AND COALESCE(w.queue_partition_key, '') = COALESCE(me.queue_partition_key, '')
+        AND (w.priority < me.priority OR (w.priority = me.priority AND w.created_at < me.created_at))
+      WHERE me.workflow_uuid = ${workflowID}
+      LIMIT ${max}) AS others`);
+  return Number(row?.['ahead'] ?? 0);
+}

@@ -1,0 +1,33 @@
+// Errors about when a schedule is to run.
+import { DBOSError } from './errors-base.js';
+
+/** A cron expression is malformed, or names a date that never comes. */
+export class InvalidCronExpressionError extends DBOSError {
+  override readonly name = 'InvalidCronExpressionError';
+  override readonly code = 'INVALID_CRON_EXPRESSION';
+
+  constructor(
+    readonly expression: string,
+    reason: string,
+    options?: ErrorOptions,
+  ) {
+    super(`${reason} The cron expression is "${expression}".`, 1, options);
+  }
+}
+
+/** A time zone has no name that this runtime knows. */
+export class InvalidTimeZoneError extends DBOSError {
+  override readonly name = 'InvalidTimeZoneError';
+  override readonly code = 'INVALID_TIME_ZONE';
+
+  constructor(
+    readonly timeZone: string,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `Invalid timezone: '${timeZone}'. Use an IANA name such as "Europe/Berlin", or none at all for UTC.`,
+      1,
+      options,
+    );
+  }
+}

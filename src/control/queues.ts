@@ -78,6 +78,8 @@ function refuseForeign(stored: QueueRecord, applicationName: string | null): voi
   );
 }
 
+const PARTITION_LIMITS = ['partitionConcurrency', 'partitionWorkerConcurrency', 'partitionRateLimit'] as const;
+
 /** Changes some settings of a queue; what they give together with the others must hold. */
 export async function changeQueue(database: Database, name: string, change: QueueParameters): Promise<QueueRecord> {
   return database.transaction(async (tx) => {
@@ -85,10 +87,10 @@ export async function changeQueue(database: Database, name: string, change: Queu
     if (!stored) throw queueNotFound(name);
     const parameters = { ...toQueueParameters(stored), ...change };
     checkQueueParameters(parameters);
-    const { partitionQueue, ...rest } = parameters;
-    // The flag follows the partition limits, unless it is what was changed.
-    const kept = 'partitionQueue' in change ? { partitionQueue } : {};
-    const record = toQueueRecord(name, { ...rest, ...kept }, stored.applicationName);
+    // The flag follows the limits for partitions when they change. Without such limits it says something of its own.
+    const isToFollow = PARTITION_LIMITS.some((limit) => limit in change) && !('partitionQueue' in change);
+    const settings = isToFollow ? { ...parameters, partitionQueue: undefined } : parameters;
+    const record = toQueueRecord(name, settings, stored.applicationName);
     await updateQueue(tx, record);
     return record;
   });

@@ -88,8 +88,8 @@ async function runAll(engine: Engine, claimed: readonly Claimed[]): Promise<void
   if (claimed.length === 0) return;
   const { database } = engine.store;
   const alive = await setAside(engine, claimed);
-  const workflowIDs = alive.map(({ workflow }) => workflow.workflowID);
-  const histories = groupSteps(workflowIDs.length === 0 ? [] : await loadSteps(database, workflowIDs));
+  const begun = alive.filter(({ hasSteps }) => hasSteps).map(({ workflow }) => workflow.workflowID);
+  const histories = groupSteps(begun.length === 0 ? [] : await loadSteps(database, begun));
   const lacking = alive.filter(({ workflow }) => workflow.inputs === null).map(({ workflow }) => workflow.workflowID);
   const separate = lacking.length === 0 ? new Map<string, string>() : await findSeparateInputs(database, lacking);
   // RETURNING promises no order.

@@ -269,6 +269,12 @@ export class Dispatcher {
 
   async #look(): Promise<void> {
     const { queues, waiting } = await this.#options.look();
+    this.serve(queues);
+    for (const name of waiting) this.wake(name);
+  }
+
+  /** Serves these queues from now on, as they are. */
+  serve(queues: readonly Queue[]): void {
     if (!this.#isRunning) return;
     const served = new Map(queues.map((queue) => [queue.name, queue]));
     for (const [name, line] of this.#lines) {
@@ -283,6 +289,5 @@ export class Dispatcher {
       else this.#lines.set(queue.name, new Line(queue, this.#options.clock, (due) => this.#announce(due)));
       this.#strangers.delete(queue.name);
     }
-    for (const name of waiting) this.wake(name);
   }
 }

@@ -137,7 +137,7 @@ export class Engine {
         host: hostname(),
         pid: process.pid,
         metadata: describePresence(hasPush, {
-          listenQueues: config.listenQueues ?? null,
+          listenQueues: config.listenQueues ? [...config.listenQueues, ...registry.alwaysServed] : null,
           memoryQueues: [...registry.queues.keys()],
           functions: registry.workflowKeys,
         }),

@@ -152,9 +152,7 @@ async function insertOrRefuse(
   const { database } = engine.store;
   return database.transaction(async (tx) => {
     const written = [];
-    for (let start = 0; start < workflows.length; start += ROWS_MAX) {
-      written.push(...(await tx.run(insertWorkflows(workflows.slice(start, start + ROWS_MAX)))));
-    }
+    for (const chunk of inChunks(workflows)) written.push(...(await tx.run(insertWorkflows(chunk))));
     const verdicts = await judgeStarts(database, workflows, written);
     verdicts.forEach((verdict, index) => {
       const [request, workflow] = [requests[index], workflows[index]];
@@ -162,6 +160,12 @@ async function insertOrRefuse(
     });
     return verdicts;
   });
+}
+
+/** The rows as the statements of a bulk insert take them. */
+export function inChunks(workflows: readonly NewWorkflow[]): NewWorkflow[][] {
+  const count = Math.ceil(workflows.length / ROWS_MAX);
+  return Array.from({ length: count }, (_, index) => workflows.slice(index * ROWS_MAX, (index + 1) * ROWS_MAX));
 }
 
 /** Two of the call itself must not stand in each other's way. */

@@ -28,6 +28,8 @@ export interface Place {
 
 /** How often to look for what a lost wake-up would have told. */
 const POLL_MS = 15_000;
+/** Longer keys would not fit into an announcement. */
+const KEY_MAX = 1000;
 const DUE_MAX_MS = 30_000;
 const DUE_BATCH = 1000;
 
@@ -47,6 +49,7 @@ export class Queueing {
       applicationName: config.name,
       listenQueues: config.listenQueues,
       inMemory: () => registry.queues.values(),
+      isAlwaysServed: (name) => registry.alwaysServed.has(name),
     });
     this.#dispatcher = new Dispatcher({
       clock,
@@ -105,6 +108,8 @@ export class Queueing {
   async announceChange(): Promise<void> {
     this.#engine.store.listener.notify(CHANNELS.queueChanges, '');
     await this.#engine.retrying(() => this.queues.refresh());
+    // At once: nothing more is claimed under the limits of before.
+    this.#dispatcher.serve(this.queues.served);
     this.#dispatcher.lookAround();
   }
 
@@ -133,14 +138,17 @@ export class Queueing {
   }
 
   #tellOthers({ queueName, partitionKey }: Place): void {
-    this.#engine.store.listener.notify(CHANNELS.queues, JSON.stringify([queueName, partitionKey ?? undefined]));
+    // Without the key the others look for themselves which partitions have work.
+    const key = partitionKey != null && partitionKey.length <= KEY_MAX ? partitionKey : undefined;
+    this.#engine.store.listener.notify(CHANNELS.queues, JSON.stringify([queueName, key]));
   }
 
   async #look() {
     await this.queues.refresh();
-    const queues = this.queues.served;
-    const names = queues.map(({ name }) => name);
-    return { queues, waiting: await findWaitingQueues(this.#engine.store.database, names) };
+    const names = this.queues.served.map(({ name }) => name);
+    const waiting = await findWaitingQueues(this.#engine.store.database, names);
+    // Read last: they may have changed meanwhile.
+    return { queues: this.queues.served, waiting };
   }
 
   async #enqueueDue(): Promise<number | undefined> {

@@ -20,6 +20,8 @@ export interface QueuesOptions {
   readonly listenQueues: readonly string[] | undefined;
   /** The queues that the application has defined in memory. */
   inMemory(): Iterable<QueueRecord>;
+  /** Whether a queue is served whatever `listenQueues` says. */
+  isAlwaysServed(name: string): boolean;
   readonly logger: DLogger;
 }
 
@@ -60,8 +62,9 @@ export class Queues {
     const { listenQueues } = this.#options;
     const all = new Map(this.#stored);
     for (const record of this.#options.inMemory()) all.set(record.name, toQueue(record));
-    const wanted = [...all.values()].filter(({ name }) => listenQueues === undefined || listenQueues.includes(name));
-    return [INTERNAL, ...wanted];
+    const isWanted = ({ name }: Queue): boolean =>
+      listenQueues === undefined || listenQueues.includes(name) || this.#options.isAlwaysServed(name);
+    return [INTERNAL, ...[...all.values()].filter(isWanted)];
   }
 
   /** Says once that a queue is not known here: a wrong name would wait for ever without a word. */

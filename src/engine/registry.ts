@@ -91,6 +91,8 @@ export class Registry {
   readonly #instances = new Map<string, object>();
   /** The queues that the application has defined in memory, by name. */
   readonly queues = new Map<string, QueueRecord>();
+  /** Queues that are served whatever the configuration says. */
+  readonly alwaysServed = new Set<string>();
   #launchStack: string | undefined;
   #byKey: Map<string, WorkflowRegistration> | undefined;
 
@@ -142,6 +144,7 @@ export class Registry {
     this.#classesByName.clear();
     this.#instances.clear();
     this.queues.clear();
+    this.alwaysServed.clear();
   }
 
   addQueue(queue: QueueRecord): void {

@@ -39,24 +39,26 @@ export class WorkflowQueue {
   /** Defines a queue in the memory of this process. `owner` is the instance that serves it, `DBOS` if not given. */
   constructor(name: string, parameters?: QueueParameters, owner?: QueueOwner);
   /** The older form. */
-  constructor(name: string, concurrency: number, rateLimit?: QueueRateLimit);
-  constructor(stored: StoredQueue);
+  constructor(name: string, concurrency?: number, rateLimit?: QueueRateLimit);
+  /** A queue that is there already. */
+  constructor(known: StoredQueue | QueueRecord);
   constructor(
-    nameOrStored: string | StoredQueue,
-    parametersOrConcurrency: QueueParameters | number = {},
+    nameOrKnown: string | StoredQueue | QueueRecord,
+    parametersOrConcurrency?: QueueParameters | number,
     rateLimitOrOwner?: QueueRateLimit | QueueOwner,
   ) {
-    if (nameOrStored instanceof StoredQueue) {
-      this.#stored = nameOrStored;
-      this.#record = nameOrStored.record;
+    if (typeof nameOrKnown === 'object') {
+      this.#stored = nameOrKnown instanceof StoredQueue ? nameOrKnown : undefined;
+      this.#record = nameOrKnown instanceof StoredQueue ? nameOrKnown.record : nameOrKnown;
     } else {
-      const isOlder = typeof parametersOrConcurrency === 'number';
-      const parameters = isOlder
-        ? { concurrency: parametersOrConcurrency, rateLimit: rateLimitOrOwner as QueueRateLimit | undefined }
-        : parametersOrConcurrency;
-      WorkflowQueue.validateQueueRegistration(nameOrStored, parameters);
-      this.#record = toQueueRecord(nameOrStored, parameters, null);
-      const owner = isOlder ? defaultOwner : ((rateLimitOrOwner as QueueOwner | undefined) ?? defaultOwner);
+      const rateLimit = rateLimitOrOwner && 'limitPerPeriod' in rateLimitOrOwner ? rateLimitOrOwner : undefined;
+      const parameters =
+        typeof parametersOrConcurrency === 'object'
+          ? parametersOrConcurrency
+          : { concurrency: parametersOrConcurrency, rateLimit };
+      WorkflowQueue.validateQueueRegistration(nameOrKnown, parameters);
+      this.#record = toQueueRecord(nameOrKnown, parameters, null);
+      const owner = rateLimitOrOwner && 'registerMemoryQueue' in rateLimitOrOwner ? rateLimitOrOwner : defaultOwner;
       owner?.registerMemoryQueue(this.#record);
     }
     this.name = this.#record.name;

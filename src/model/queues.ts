@@ -149,8 +149,10 @@ export function toQueueRecord(name: string, parameters: QueueParameters, applica
     rateLimitPeriodSec: rateLimit?.periodSec ?? null,
     isPriorityEnabled: parameters.priorityEnabled ?? true,
     isPartitionQueue:
-      parameters.partitionQueue ??
-      (partitionConcurrency != null || partitionWorkerConcurrency != null || partitionRateLimit != null),
+      parameters.partitionQueue === true ||
+      partitionConcurrency != null ||
+      partitionWorkerConcurrency != null ||
+      partitionRateLimit != null,
     pollingIntervalSec: (parameters.minPollingIntervalMs ?? DEFAULT_POLLING_MS) / 1000,
     partitionConcurrency: partitionConcurrency ?? null,
     partitionWorkerConcurrency: partitionWorkerConcurrency ?? null,

@@ -40,6 +40,8 @@ export interface Claimed {
   readonly workflow: WorkflowRecord;
   /** How long the workflow may still run by the database's clock; null without a deadline. */
   readonly remainingMs: number | null;
+  /** Whether an earlier run has left checkpoints. */
+  readonly hasSteps: boolean;
 }
 
 export interface Claim {
@@ -122,7 +124,10 @@ function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limi
       workflow_deadline_epoch_ms = COALESCE(workflow_deadline_epoch_ms, ${nowMs} + workflow_timeout_ms)
     FROM picked
     WHERE workflow_uuid = picked.id AND CASE WHEN status = 'ENQUEUED' THEN TRUE ELSE FALSE END
-    RETURNING ${returned}, workflow_deadline_epoch_ms - ${nowMs} AS remaining_ms`;
+    RETURNING ${returned}, workflow_deadline_epoch_ms - ${nowMs} AS remaining_ms,
+      CASE WHEN EXISTS (
+        SELECT 1 FROM ${table('operation_outputs')} AS s WHERE s.workflow_uuid = workflow_status.workflow_uuid
+      ) THEN 1 ELSE 0 END AS has_steps`;
 }
 
 /** A row without a version goes to the latest one only. */
@@ -136,7 +141,11 @@ function isLatest(options: Pick<ClaimOptions, 'applicationVersion' | 'applicatio
 }
 
 function toClaimed(row: Row): Claimed {
-  return { workflow: workflowColumns.toRecord(row), remainingMs: row['remaining_ms'] as number | null };
+  return {
+    workflow: workflowColumns.toRecord(row),
+    remainingMs: row['remaining_ms'] as number | null,
+    hasSteps: row['has_steps'] === 1,
+  };
 }
 
 /** Inputs that another library has stored in a table of their own, by workflow ID. */

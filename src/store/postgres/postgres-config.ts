@@ -26,6 +26,8 @@ const SESSION_SETTINGS = {
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
   enable_material: 'off',
+  // Whoever waited for its turn must see what those before it have done.
+  default_transaction_isolation: 'read\\ committed',
 } as const;
 
 export function poolConfig(options: ConnectionOptions): pg.PoolConfig {

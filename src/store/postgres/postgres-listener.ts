@@ -37,6 +37,7 @@ export class PostgresListener implements Listener {
   readonly #handlers: WakeupHandlers;
   readonly #service: Service;
   #pending = new Map<string, readonly [channel: string, payload: string]>();
+  #flushedAt = 0;
   #flushTimer: Timer | undefined;
   #flushing: Promise<void> = Promise.resolve();
   #firstAttempt = deferred<void>();
@@ -75,7 +76,9 @@ export class PostgresListener implements Listener {
   notify(channel: string, payload: string): void {
     if (!this.#options.channels.includes(channel)) return;
     this.#pending.set(`${channel} ${payload}`, [channel, payload]);
-    this.#flushTimer ??= this.#options.clock.after(this.#options.coalesceMs ?? COALESCE_MS, () => {
+    const { clock, coalesceMs = COALESCE_MS } = this.#options;
+    // The first one after a silence goes out at once; those that follow it closely go together.
+    this.#flushTimer ??= clock.after(Math.max(this.#flushedAt + coalesceMs - clock.now(), 0), () => {
       this.#flushTimer = undefined;
       this.#flush();
     });
@@ -87,6 +90,7 @@ export class PostgresListener implements Listener {
     );
     this.#pending = new Map();
     if (messages.length === 0) return;
+    this.#flushedAt = this.#options.clock.now();
     this.#flushing = this.#flushing.then(async () => {
       try {
         await this.#database.run(sql`

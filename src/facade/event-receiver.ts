@@ -1,0 +1,62 @@
+// What event receivers use to turn messages into workflows, many at a time.
+import { currentContext } from '../engine/ambient.js';
+import type { Engine } from '../engine/engine.js';
+import {
+  enqueuePrepared,
+  prepareEnqueuedWorkflow as prepare,
+  type PreparedWorkflow,
+  type PrepareEnqueuedWorkflowOptions,
+} from '../engine/prepared.js';
+import { limitsOf, type QueueParameters, toQueueRecord } from '../model/queues.js';
+import { DBOS } from './dbos.js';
+import { retrieveQueue } from './queues.js';
+import { WorkflowQueue } from './workflow-queue.js';
+
+export type { PreparedWorkflow, PrepareEnqueuedWorkflowOptions };
+
+/** Prepares a workflow for `enqueueWorkflows`. Nothing of the caller's context is used. */
+export function prepareEnqueuedWorkflow<Args extends unknown[], Return>(
+  workflow: (...args: Args) => Promise<Return>,
+  args: Args,
+  options: PrepareEnqueuedWorkflowOptions,
+): Promise<PreparedWorkflow> {
+  const engine = engineHere();
+  return prepare(engine, engine.registry.workflowOf(workflow, workflow.name), args, options);
+}
+
+/** Enqueues prepared workflows in one commit, skips those whose ID is in use, and returns the IDs of the others. */
+export function enqueueWorkflows(workflows: readonly PreparedWorkflow[]): Promise<Set<string>> {
+  return enqueuePrepared(engineHere(), workflows);
+}
+
+/** A queue of the database. */
+export function getQueue(name: string): Promise<WorkflowQueue | null> {
+  return retrieveQueue(engineHere(), name);
+}
+
+/** Defines a queue in the memory of this process that is served whatever `listenQueues` says. */
+export function registerInternalQueue(name: string, parameters: QueueParameters = {}): void {
+  WorkflowQueue.validateQueueParams(parameters);
+  registerPollerQueue(name);
+  DBOS.registerMemoryQueue(WorkflowQueue.recordFromParams(name, parameters));
+}
+
+/** Lets this process serve a queue of the database whatever `listenQueues` says. */
+export function registerPollerQueue(name: string): void {
+  DBOS.registry.alwaysServed.add(name);
+}
+
+/** The queue of this name that is defined in memory; defines it if there is none. */
+export function getOrCreateQueue(name: string, parameters: QueueParameters = {}): WorkflowQueue {
+  const record = DBOS.registry.queues.get(name);
+  return record ? new WorkflowQueue(record) : new WorkflowQueue(name, parameters);
+}
+
+/** Whether the queue has limits for its partitions. */
+export function isPartitionedQueue(queue: WorkflowQueue): boolean {
+  return limitsOf(toQueueRecord(queue.name, queue, null)).partition !== null;
+}
+
+function engineHere(): Engine {
+  return currentContext()?.engine ?? DBOS.engineFor('event receivers');
+}

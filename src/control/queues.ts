@@ -9,7 +9,7 @@ import {
   toQueueParameters,
   toQueueRecord,
 } from '../model/queues.js';
-import type { Database } from '../store/database.js';
+import type { Database, Executor } from '../store/database.js';
 import {
   deleteQueue as deleteRow,
   findQueue,
@@ -44,17 +44,26 @@ export async function registerQueue(
   checkConflictResolution(registration);
   const wanted = toQueueRecord(name, parameters, applicationName);
   const isLatest = await isToUpdate(database, registration);
-  return database.transaction(async (tx) => {
-    if (await insertQueue(tx, wanted)) return { record: wanted, isNew: true };
-    const stored = await lockQueue(tx, name);
-    // Deleted since: rolled back and tried again, as any statement that came in between.
-    if (!stored) throw new InvalidQueueError(`Queue "${name}" was deleted while it was being registered. Try again.`);
-    refuseForeign(stored, applicationName);
-    if (!isLatest) return { record: stored, isNew: false };
-    const record = { ...wanted, applicationName: applicationName ?? stored.applicationName };
-    await updateQueue(tx, record);
-    return { record, isNew: false };
-  });
+  for (;;) {
+    const registered = await database.transaction((tx) => insertOrUpdate(tx, wanted, isLatest));
+    // Undefined: the queue was deleted between the two statements.
+    if (registered) return registered;
+  }
+}
+
+async function insertOrUpdate(
+  tx: Executor,
+  wanted: QueueRecord,
+  isUpdating: boolean,
+): Promise<{ readonly record: QueueRecord; readonly isNew: boolean } | undefined> {
+  if (await insertQueue(tx, wanted)) return { record: wanted, isNew: true };
+  const stored = await lockQueue(tx, wanted.name);
+  if (!stored) return undefined;
+  refuseForeign(stored, wanted.applicationName);
+  if (!isUpdating) return { record: stored, isNew: false };
+  const record = { ...wanted, applicationName: wanted.applicationName ?? stored.applicationName };
+  await updateQueue(tx, record);
+  return { record, isNew: false };
 }
 
 async function isToUpdate(database: Database, registration: QueueRegistration): Promise<boolean> {

@@ -30,8 +30,8 @@ export async function debounce<R>(engine: Engine, request: DebounceRequest): Pro
     try {
       return await startWorkflow<R>(engine, toStart(request));
     } catch (error) {
-      // Somebody else was first: put that one off instead.
-      if (!(error instanceof DBOSQueueDuplicatedError)) throw error;
+      // Somebody else was first: put that one off instead. After a recovery the error is of no class.
+      if ((error as { code?: unknown }).code !== 'QUEUE_DUPLICATED') throw error;
     }
   }
 }

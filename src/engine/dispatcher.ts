@@ -116,10 +116,12 @@ export class Dispatcher {
     if (!this.#isRunning || !line) this.#options.tellOthers(queueName, partitionKey ?? undefined);
     else {
       if (line.isPartitioned && partitionKey !== null) line.partitions.freed(partitionKey);
-      if (line.isPartitioned ? !line.partitions.isEmpty : line.hasBacklog) {
-        line.hasFreed = true;
-        this.#announced.add(line);
-      }
+      const hasWork = line.isPartitioned ? !line.partitions.isEmpty : line.hasBacklog;
+      // A claim that is under way may have counted the place as taken; it goes on when it knows whether work is left.
+      if (hasWork || line.isClaiming) line.hasFreed = true;
+      if (hasWork && !line.isClaiming) this.#announced.add(line);
+      // What is full for all that is known here may have room by now, and others may wait for the place in the queue.
+      if (!hasWork && line.isPartitioned && line.partitions.hasBlocked) this.#options.tellOthers(queueName);
     }
     this.#pump();
   }
@@ -134,13 +136,15 @@ export class Dispatcher {
     for (const line of [...this.#announced]) {
       if (!this.#isRunning || this.#claims.size >= this.#options.claimsMax) return;
       if (line.isClaiming) continue;
-      const room = Math.min(this.#options.capacity() - this.#reserved, CLAIM_MAX);
-      if (room <= 0) return this.#leaveToOthers(line);
+      const room = line.isStopped ? 0 : Math.min(this.#options.capacity() - this.#reserved, CLAIM_MAX);
       const limit = Math.min(room, this.#workerRoom(line));
-      this.#announced.delete(line);
-      // At the limit of this process. When one of its runs ends, it is announced again.
-      if (limit <= 0) line.hasBacklog = true;
-      else this.#begin(line, limit);
+      if (room > 0 || line.isStopped) this.#announced.delete(line);
+      if (limit > 0) this.#begin(line, limit);
+      else {
+        // At a limit of this process. When one of its runs ends, it is announced again.
+        line.hasBacklog = true;
+        this.#leaveToOthers(line);
+      }
     }
   }
 
@@ -165,6 +169,8 @@ export class Dispatcher {
       })
       .finally(() => {
         line.isClaiming = false;
+        // The queue was deleted meanwhile, or the dispatcher was stopped: nothing may go on by itself.
+        if (line.isStopped) line.stop();
         this.#reserved -= limit;
         this.#claims.delete(claim);
         this.#pump();
@@ -183,12 +189,15 @@ export class Dispatcher {
     const { taken, left } = await this.#options.claim(queue, limit, share);
     line.settle(taken, isSharing, left);
     if (!left.isWaiting || !this.#isRunning) return;
-    if (taken >= limit) this.#announced.add(line);
+    if (taken >= limit || line.hasFreed) this.#announced.add(line);
     else if (left.waitMs !== null) line.tryAfter(left.waitMs);
     else if (left.hasRoom) {
       // What is left is the share of others, or of versions or functions that are not here.
       if (hasFreed) this.#options.tellOthers(queue.name);
+      // Or a place has become free elsewhere after the rows were picked.
+      const isDoubtful = line.doubt(taken);
       if (isSharing) line.yield();
+      else if (isDoubtful) this.#announced.add(line);
     }
   }
 
@@ -197,7 +206,7 @@ export class Dispatcher {
     line.hasFreed = false;
     await this.#scan(line);
     const count = Math.min(PARTITIONS_MAX, limit, Math.ceil(partitions.readyCount / engines));
-    const chosen = this.#choose(line, partitions.take(count), limit);
+    const chosen = this.#choose(line, partitions.take(count), { limit, hasFreed });
     if (chosen.length === 0) {
       if (!partitions.isEmpty) this.#announced.add(line);
       return;
@@ -212,15 +221,16 @@ export class Dispatcher {
     chosen.forEach(({ key, limit: allowed }, index) => {
       const result = results[index];
       if (!result) return;
-      partitions.settle(key, result.taken >= allowed, result.left);
+      partitions.settle(key, { taken: result.taken, allowed }, result.left);
       const isLeft = result.left.isWaiting && result.left.hasRoom && result.left.hasPartitionRoom;
       if (isLeft && hasFreed && result.taken < allowed) this.#options.tellOthers(queue.name, key);
     });
     const taken = results.reduce((sum, result) => sum + result.taken, 0);
-    line.settle(taken, engines > 1, { isWaiting: !partitions.isEmpty });
+    line.settle(taken, engines > 1, { isWaiting: !partitions.isEmpty, hasRoom: results.at(-1)?.left.hasRoom ?? true });
     if (partitions.isEmpty || !this.#isRunning) return;
     const last = results.at(-1)?.left;
-    if (last && last.waitMs !== null) line.tryAfter(last.waitMs);
+    if (line.hasFreed) this.#announced.add(line);
+    else if (last && last.waitMs !== null) line.tryAfter(last.waitMs);
     // Full as a whole: when a run of any partition ends, the line is announced again.
     else if (last?.hasRoom === false) line.hasBacklog = true;
     else if (engines > 1 && taken > 0) line.yield();
@@ -235,13 +245,18 @@ export class Dispatcher {
   }
 
   /** How many of each partition to claim: an even part of the room, within the limit of this process. */
-  #choose({ queue, partitions }: Line, keys: readonly string[], limit: number): { key: string; limit: number }[] {
+  #choose(
+    { queue, partitions }: Line,
+    keys: readonly string[],
+    { limit, hasFreed }: { readonly limit: number; readonly hasFreed: boolean },
+  ): { key: string; limit: number }[] {
     const { workerConcurrency = null } = queue.limits.partition ?? {};
     const part = Math.max(1, Math.floor(limit / Math.max(keys.length, 1)));
     return keys.flatMap((key) => {
       const room = workerConcurrency === null ? part : workerConcurrency - this.#options.running(queue.name, key);
       if (room > 0) return [{ key, limit: Math.min(part, room) }];
       partitions.block(key);
+      if (hasFreed) this.#options.tellOthers(queue.name, key);
       return [];
     });
   }

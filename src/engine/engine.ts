@@ -146,8 +146,9 @@ export class Engine {
       onRecovered: (changed) => {
         this.#warnOfUnknown(changed);
         this.queueing.announce(changed);
-        // After a recovery whose answer was lost, the second one finds nothing left to tell of.
-        this.queueing.lookAround();
+        // After a recovery whose answer was lost, the second one finds nothing left to tell of. And whoever has ended a
+        // workflow and died has told nobody that its place is free.
+        this.queueing.lookEverywhere();
       },
       onLeaseLost: () => void this.#verifyRuns(),
     });

@@ -40,7 +40,7 @@ export interface EnqueueWorkflowOptions {
 }
 
 /** Enqueues a workflow by the name of its function, which need not be here. */
-export function enqueueByName<R>(
+export async function enqueueByName<R>(
   engine: Engine,
   options: EnqueueWorkflowOptions,
   args: unknown[],
@@ -153,7 +153,8 @@ async function insertOrRefuse(
   return database.transaction(async (tx) => {
     const written = [];
     for (const chunk of inChunks(workflows)) written.push(...(await tx.run(insertWorkflows(chunk))));
-    const verdicts = await judgeStarts(database, workflows, written);
+    // On the same connection: with all others in use by calls like this one, nobody would get a second one.
+    const verdicts = await judgeStarts({ read: (statement) => tx.run(statement) }, workflows, written);
     verdicts.forEach((verdict, index) => {
       const [request, workflow] = [requests[index], workflows[index]];
       if (request && workflow && verdict.kind !== 'created') existingOf({ engine, request, workflow }, verdict);

@@ -5,14 +5,17 @@ import { PartitionLine } from './partition-line.js';
 import type { Queue } from './queues.js';
 
 /** How long others get to take what is theirs of a queue that is shared evenly. */
-const YIELD_MS = 25;
-/** Nobody wanted what was left to others: how long until they are asked again. */
-const UNWANTED_MS = 1000;
+const YIELD_MS = 75;
+/** Nobody wanted what was left to others: how long until they are asked again. Twice as long each time. */
+const UNWANTED_MIN_MS = 125;
+const UNWANTED_MAX_MS = 2000;
 
 export class Line {
   queue: Queue;
   readonly partitions: PartitionLine;
   isClaiming = false;
+  /** The queue is not served any more; a claim may still be under way. */
+  isStopped = false;
   /** More was waiting when this engine last looked. */
   hasBacklog = true;
   /** A slot has become free here that others may be able to use. */
@@ -20,8 +23,11 @@ export class Line {
   readonly #clock: Clock;
   readonly #announce: (line: Line) => void;
   #timer: { readonly at: number; readonly timer: Timer } | undefined;
-  #hasYielded = false;
+  /** While it leaves the rest to others: until when. */
+  #yieldsUntil: number | undefined;
+  #isDoubtful = false;
   #sharesFrom = 0;
+  #unwantedMs = UNWANTED_MIN_MS;
 
   constructor(queue: Queue, clock: Clock, announce: (line: Line) => void) {
     this.queue = queue;
@@ -36,7 +42,8 @@ export class Line {
 
   /** Whether this engine is to leave others their share at the next claim. */
   get isSharing(): boolean {
-    return !this.#hasYielded && this.#clock.now() >= this.#sharesFrom;
+    const now = this.#clock.now();
+    return this.#yieldsUntil === undefined ? now >= this.#sharesFrom : now < this.#yieldsUntil;
   }
 
   /** Tries again after so long, unless it is to try earlier anyway. */
@@ -53,19 +60,34 @@ export class Line {
 
   /** Leaves the rest to others for a moment; then it is for whoever is first. */
   yield(): void {
-    this.#hasYielded = true;
-    this.tryAfter(YIELD_MS);
+    const now = this.#clock.now();
+    this.#yieldsUntil ??= now + YIELD_MS;
+    this.tryAfter(this.#yieldsUntil - now);
+  }
+
+  /** A claim has left something although there was room. Whether to try again: not if it was the second to get nothing. */
+  doubt(taken: number): boolean {
+    const isSure = taken === 0 && this.#isDoubtful;
+    this.#isDoubtful = taken === 0 && !isSure;
+    return !isSure;
   }
 
   /** Draws conclusions from a claim. */
-  settle(taken: number, wasSharing: boolean, left: Pick<Left, 'isWaiting'>): void {
+  settle(taken: number, wasSharing: boolean, left: Pick<Left, 'isWaiting' | 'hasRoom'>): void {
     this.hasBacklog = left.isWaiting;
-    if (wasSharing || !this.#hasYielded) return;
-    this.#hasYielded = false;
-    if (taken > 0) this.#sharesFrom = this.#clock.now() + UNWANTED_MS;
+    if (!left.isWaiting) this.hasFreed = false;
+    // There is nothing that could be left to others.
+    const isOver = !left.isWaiting || !left.hasRoom;
+    if (isOver) this.#isDoubtful = false;
+    if (this.#yieldsUntil === undefined || (wasSharing && !isOver)) return;
+    this.#yieldsUntil = undefined;
+    const isUnwanted = !wasSharing && taken > 0;
+    if (isUnwanted) this.#sharesFrom = this.#clock.now() + this.#unwantedMs;
+    this.#unwantedMs = isUnwanted ? Math.min(2 * this.#unwantedMs, UNWANTED_MAX_MS) : UNWANTED_MIN_MS;
   }
 
   stop(): void {
+    this.isStopped = true;
     this.#timer?.timer.cancel();
     this.#timer = undefined;
     this.partitions.stop();

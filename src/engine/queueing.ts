@@ -128,6 +128,12 @@ export class Queueing {
     this.#dispatcher.lookAround();
   }
 
+  /** The same, of all engines. */
+  lookEverywhere(): void {
+    this.lookAround();
+    this.#engine.store.listener.notify(CHANNELS.queueChanges, '');
+  }
+
   lookForDelayed(): void {
     this.#delays.lookAgain();
   }

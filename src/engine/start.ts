@@ -80,7 +80,8 @@ async function start<R>(
 export async function prepare(engine: Engine, request: StartRequest, context: Context | undefined) {
   const { callee, args, namedArgs, params } = request;
   const { registration } = callee;
-  if (params.queueName !== undefined) refuseMissingPartition(engine, params);
+  const queueName = params.queueName ?? context?.queueName;
+  if (queueName !== undefined) refuseMissingPartition(engine, queueName, params);
   const assumedRole = registration ? authorize(engine, registration, context, params) : (context?.assumedRole ?? '');
   const inputs = await engine.codec.roundTripInputs(args, {
     format: callee.format,
@@ -91,7 +92,7 @@ export async function prepare(engine: Engine, request: StartRequest, context: Co
 }
 
 /** A workflow without a key would wait in a partitioned queue for ever. */
-function refuseMissingPartition(engine: Engine, { queueName = '', enqueueOptions }: StartWorkflowParams): void {
+function refuseMissingPartition(engine: Engine, queueName: string, { enqueueOptions }: StartWorkflowParams): void {
   const { queues } = engine.queueing;
   queues.warnIfUnknown(queueName);
   if (enqueueOptions?.queuePartitionKey !== undefined || !queues.find(queueName)?.limits.partition) return;

@@ -11,9 +11,13 @@ export interface Executor {
   run(statement: Sql): Promise<Row[]>;
 }
 
-export interface Database extends Executor {
+/** Something that can be read from. */
+export interface Reader {
   /** Runs one SELECT. On SQLite it does not wait for the writer. */
   read(statement: Sql): Promise<Row[]>;
+}
+
+export interface Database extends Executor, Reader {
   /** Runs the statements one after the other in one commit and returns the rows of each. All or nothing. */
   commit(statements: readonly Sql[]): Promise<Row[][]>;
   /** Runs `body` in a transaction: committed when it returns, rolled back when it throws. */

@@ -2,6 +2,7 @@
 import { nowMs, sql, table } from '../sql/sql.js';
 import { TableColumns } from './columns.js';
 import type { Database } from './database.js';
+import { INTERNAL_QUEUE } from './lifecycle.js';
 
 /** One launch of an engine. */
 export interface Incarnation {
@@ -33,7 +34,7 @@ export function servicesOf({ metadata }: Pick<Incarnation, 'metadata'>): Service
 /** Whether an engine takes workflows from a queue. `isStored` tells that the queue is kept in the database. */
 export function doesServe(engine: Pick<Incarnation, 'metadata'>, queueName: string, isStored: boolean): boolean {
   const services = servicesOf(engine);
-  if (!services) return true;
+  if (!services || queueName === INTERNAL_QUEUE) return true;
   const { listenQueues, memoryQueues } = services;
   return (isStored || memoryQueues.includes(queueName)) && (listenQueues === null || listenQueues.includes(queueName));
 }

@@ -69,7 +69,8 @@ export async function countAhead(database: Database, workflowID: string, max: nu
       FROM ${workflows} AS me
       JOIN ${workflows} AS w ON w.queue_name = me.queue_name AND w.status = 'ENQUEUED'
         AND COALESCE(w.queue_partition_key, '') = COALESCE(me.queue_partition_key, '')
-        AND (w.priority < me.priority OR (w.priority = me.priority AND w.created_at < me.created_at))
+        AND (w.priority, w.created_at, COALESCE(w.creator_xid, ''), w.workflow_uuid)
+          < (me.priority, me.created_at, COALESCE(me.creator_xid, ''), me.workflow_uuid)
       WHERE me.workflow_uuid = ${workflowID}
       LIMIT ${max}) AS others`);
   return Number(row?.['ahead'] ?? 0);

@@ -3,7 +3,7 @@
 import type { WorkflowRecord } from '../model/records.js';
 import { lock, nowMs, oneOf, rows, type Sql, sql, table, type Value } from '../sql/sql.js';
 import { TableColumns, workflowColumns } from './columns.js';
-import type { Database } from './database.js';
+import type { Database, Reader } from './database.js';
 
 /** What a caller says of a new workflow; the database adds the times. */
 export interface NewWorkflow extends Pick<
@@ -172,7 +172,7 @@ export function finishIfOwned(outcomes: readonly Outcome[]): Sql {
 }
 
 /** The workflows with these IDs that exist, in no order. */
-export async function findWorkflows(database: Database, workflowIDs: readonly string[]): Promise<WorkflowRecord[]> {
+export async function findWorkflows(database: Reader, workflowIDs: readonly string[]): Promise<WorkflowRecord[]> {
   const found = await database.read(sql`
     SELECT ${selectedColumns}
     FROM ${workflowTable} AS w
@@ -192,7 +192,7 @@ const deduplicationColumns = new TableColumns<DeduplicationKey>([
 
 /** The workflows that hold one of these deduplication IDs. */
 export async function findDeduplicationHolders(
-  database: Database,
+  database: Reader,
   keys: readonly DeduplicationKey[],
 ): Promise<WorkflowRecord[]> {
   const found = await database.read(sql`

@@ -2,7 +2,7 @@
 // without a further look; only items that are missing there are looked up.
 import { DatabaseStatementError } from '../model/database-errors.js';
 import type { StepRecord, WorkflowRecord } from '../model/records.js';
-import type { Database, Row } from './database.js';
+import type { Database, Reader, Row } from './database.js';
 import { type Checkpoint, loadSteps } from './steps.js';
 import { findDeduplicationHolders, findWorkflows, type NewWorkflow, type Outcome } from './workflows.js';
 
@@ -28,7 +28,7 @@ export type CheckpointVerdict =
 export type OutcomeVerdict = 'recorded' | 'lost';
 
 export async function judgeStarts(
-  database: Database,
+  database: Reader,
   starts: readonly NewWorkflow[],
   written: readonly Row[] = [],
 ): Promise<StartVerdict[]> {
@@ -43,7 +43,7 @@ export async function judgeStarts(
 }
 
 async function explainStarts(
-  database: Database,
+  database: Reader,
   missing: readonly NewWorkflow[],
 ): Promise<Map<NewWorkflow, StartVerdict>> {
   const parentIDs = missing.flatMap((start) => (start.parentOwner === null ? [] : [start.parentWorkflowID ?? '']));

@@ -1,7 +1,7 @@
 // What a run needs before it begins: the libraries to compare with, and the workers as plain JavaScript. Everstep is
 // measured as it is published; what a TypeScript loader adds to each function would count against it.
 import { spawnSync } from 'node:child_process';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,9 +12,27 @@ const compiled = join(root, 'node_modules', '.cache', 'everstep-bench');
 
 /** They are dependencies of this folder only. */
 export function installPeers(): void {
-  if (existsSync(join(benchFolder, 'node_modules'))) return;
+  if (areInstalled()) return;
   console.log('Installing the libraries to compare with into bench/node_modules.');
   run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+}
+
+/** Whether the folder has what its lock file says. npm keeps a lock file of what it has installed. */
+function areInstalled(): boolean {
+  const installed = join(benchFolder, 'node_modules', '.package-lock.json');
+  if (!existsSync(installed)) return false;
+  const there = versionsIn(installed);
+  return [...versionsIn(join(benchFolder, 'package-lock.json'))].every(
+    ([name, version]) => there.get(name) === version,
+  );
+}
+
+function versionsIn(lockFile: string): Map<string, string | undefined> {
+  const { packages } = JSON.parse(readFileSync(lockFile, 'utf8')) as {
+    readonly packages: Record<string, { readonly version?: string; readonly optional?: boolean }>;
+  };
+  const entries = Object.entries(packages).filter(([name, { optional }]) => name !== '' && !optional);
+  return new Map(entries.map(([name, { version }]) => [name, version]));
 }
 
 export function compileWorkers(): void {
@@ -29,6 +47,11 @@ export function workerPath(library: 'everstep' | 'dbos'): string {
     library === 'everstep'
       ? new URL('./everstep-worker.ts', import.meta.url)
       : new URL('./dbos-worker.ts', import.meta.url);
+  return compiledPath(source);
+}
+
+/** The compiled form of a script. */
+export function compiledPath(source: URL): string {
   return join(compiled, relative(root, fileURLToPath(source)).replace(/\.ts$/, '.js'));
 }
 

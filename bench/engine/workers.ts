@@ -6,16 +6,18 @@ import { peerPath, workerPath } from './preparations.js';
 
 export type Engine = 'everstep' | 'dbos-5' | 'dbos-4';
 
-/** A worker process and what it says. */
-export class WorkerProcess {
+/** A process with a compiled script, and what it says. */
+export class ScriptProcess {
   readonly #process: ChildProcess;
   readonly #answers: AsyncGenerator<unknown, void>;
+  /** Resolves when the process has ended, whether or not its answers were read. */
+  readonly gone: Promise<void>;
 
-  constructor(engine: Engine, command: Command) {
-    const [script, library] = engine === 'everstep' ? [workerPath('everstep')] : [workerPath('dbos'), peerPath(engine)];
-    const args = ['--expose-gc', '--no-warnings', script, JSON.stringify(command), ...(library ? [library] : [])];
-    this.#process = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  constructor(script: string, args: readonly string[]) {
+    const all = ['--expose-gc', '--no-warnings', script, ...args];
+    this.#process = spawn(process.execPath, all, { stdio: ['pipe', 'pipe', 'inherit'] });
     this.#answers = answersOf(this.#process);
+    this.gone = new Promise((resolve) => this.#process.once('exit', () => resolve()));
   }
 
   /** The next answer. */
@@ -34,6 +36,14 @@ export class WorkerProcess {
 
   async ended(): Promise<void> {
     while (!(await this.#answers.next()).done);
+  }
+}
+
+/** A worker process with a library. */
+export class WorkerProcess extends ScriptProcess {
+  constructor(engine: Engine, command: Command) {
+    const [script, library] = engine === 'everstep' ? [workerPath('everstep')] : [workerPath('dbos'), peerPath(engine)];
+    super(script, [JSON.stringify(command), ...(library ? [library] : [])]);
   }
 }
 

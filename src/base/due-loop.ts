@@ -17,6 +17,9 @@ export interface DueLoopOptions {
   readonly graceMs?: number;
 }
 
+/** How long to wait after a sweep that failed. */
+const FAILURE_PAUSE_MS = 1000;
+
 export class DueLoop {
   readonly #options: DueLoopOptions;
   readonly #service: Service;
@@ -61,7 +64,7 @@ export class DueLoop {
       return await this.#options.sweep();
     } catch (error) {
       logger.debug(`${subject} could not be looked up: ${(error as Error).message}`);
-      return undefined;
+      return FAILURE_PAUSE_MS;
     }
   }
 }

@@ -128,10 +128,11 @@ export class Queueing {
     this.#dispatcher.lookAround();
   }
 
-  /** The same, of all engines. */
+  /** The same for all engines, and for delayed workflows: somebody could not tell of what it has done. */
   lookEverywhere(): void {
     this.lookAround();
     this.#engine.store.listener.notify(CHANNELS.queueChanges, '');
+    this.announceDelayed();
   }
 
   lookForDelayed(): void {
@@ -161,8 +162,14 @@ export class Queueing {
     const { config, store } = this.#engine;
     const nextMs = await msToNextDue(store.database, config.name);
     if (nextMs === undefined || nextMs > 0) return nextMs;
-    const ready = await enqueueDue(store.database, config.name, DUE_BATCH);
-    this.announce(ready);
+    try {
+      this.announce(await enqueueDue(store.database, config.name, DUE_BATCH));
+    } catch (error) {
+      // It may have happened although its answer was lost; then it is not found again.
+      this.#dispatcher.lookAround();
+      this.#engine.store.listener.notify(CHANNELS.queueChanges, '');
+      throw error;
+    }
     return 0;
   }
 }

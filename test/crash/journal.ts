@@ -1,5 +1,5 @@
 // The journal: a file to which processes append what the outside world would have seen of them, one line of JSON each.
-// A line that is there stays there, however its process ended.
+// A line that is there stays there, also when its process is killed: the system has it by then.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 
 export type Line = { readonly pid: number } & (
@@ -11,9 +11,13 @@ export type Line = { readonly pid: number } & (
       readonly stepID: number;
       readonly name: string;
       readonly token: string;
+      readonly at: number;
     }
+  /** The body of a job's step is about to return. */
+  | { readonly kind: 'ended'; readonly workflowID: string; readonly at: number }
   | { readonly kind: 'woke'; readonly workflowID: string; readonly at: number }
   | { readonly kind: 'handle'; readonly workflowID: string }
+  | { readonly kind: 'refused'; readonly workflowID: string; readonly reason: string }
   | { readonly kind: 'result'; readonly workflowID: string; readonly value: unknown }
   | { readonly kind: 'commit'; readonly number: number; readonly label: string }
 );
@@ -24,7 +28,7 @@ export class Journal {
   constructor(readonly path: string) {}
 
   write(line: WithoutPid<Line>): void {
-    appendFileSync(this.path, `${JSON.stringify({ ...line, pid: process.pid })}\n`, { flush: true });
+    appendFileSync(this.path, `${JSON.stringify({ ...line, pid: process.pid })}\n`);
   }
 
   read(): Line[] {

@@ -9,12 +9,17 @@ import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
 export interface KillPoint {
   /** Which commit, from 1; 0 for none. */
   readonly number: number;
+  /** Counts only the commits that are about this. With `TRANSACTION`, transactions of several round trips. */
+  readonly label?: string;
   /** Before anything is sent, when the request is on its way to the server, or when the commit has returned. */
   readonly moment: 'before' | 'sent' | 'after';
 }
 
 /** Hints to other processes and the look for deadlines come at any time and change nothing here. */
 const IGNORED = 'ignored';
+
+/** One that is killed when it is `sent` ends between its first statement and its commit. */
+export const TRANSACTION = 'transaction';
 
 type AnyDatabase = PostgresDatabase | SqliteDatabase;
 
@@ -24,7 +29,7 @@ export function armKillPoint(point: KillPoint, onCommit: (number: number, label:
 
   async function counted<T>(database: AnyDatabase, statements: readonly Sql[], send: () => Promise<T>): Promise<T> {
     const label = describeCommit(database, statements);
-    if (label === IGNORED) return send();
+    if (label === IGNORED || !label.includes(point.label ?? '')) return send();
     count += 1;
     const number = count;
     onCommit(number, label);
@@ -37,6 +42,7 @@ export function armKillPoint(point: KillPoint, onCommit: (number: number, label:
   }
 
   for (const { prototype } of [PostgresDatabase, SqliteDatabase] as { prototype: AnyDatabase }[]) {
+    if (point.label === TRANSACTION) killInTransaction(prototype, point);
     const original = methodsOf(prototype, 'run', 'commit');
     prototype.run = function (statement) {
       return counted(this, [statement], () => original.run.call(this, statement));
@@ -51,6 +57,28 @@ export function armKillPoint(point: KillPoint, onCommit: (number: number, label:
     original.submit.call(this, connection);
     // The bytes are in the hands of the system by now: a write that does not block is done at once.
     if (isDoomed.getStore()) die();
+  };
+}
+
+function killInTransaction(prototype: AnyDatabase, { number, moment }: KillPoint): void {
+  const { transaction } = methodsOf(prototype, 'transaction');
+  let count = 0;
+  prototype.transaction = async function (body) {
+    count += 1;
+    if (count !== number) return transaction.call(this, body) as ReturnType<typeof body>;
+    if (moment === 'before') die();
+    const result = await transaction.call(this, (tx) =>
+      body({
+        ...tx,
+        run: async (statement) => {
+          const rows = await tx.run(statement);
+          if (moment === 'sent') die();
+          return rows;
+        },
+      }),
+    );
+    die();
+    return result as Awaited<ReturnType<typeof body>>;
   };
 }
 
@@ -72,6 +100,7 @@ const LABELS: readonly (readonly [label: string, text: RegExp, values?: RegExp])
   ['wait record', /INSERT INTO \S*operation_outputs/, /DBOS\.wait/],
   ['outcome', /UPDATE \S*workflow_status[^]*SET status = r\.status/],
   ['claim', /WITH picked[^]*SET status = 'PENDING'/],
+  ['due', /UPDATE \S*workflow_status[^]*SET status = 'ENQUEUED'[^]*is_debounced/],
   ['recover', /UPDATE \S*workflow_status[^]*SET\s+status = 'ENQUEUED'/],
   ['executor', /(INSERT INTO|DELETE FROM|UPDATE) \S*executors/],
 ];

@@ -10,7 +10,7 @@ import type { Database } from '../../src/store/database.js';
 import type { TestDialect } from '../rig/dialects.js';
 import { readTables, type Tables } from './invariants.js';
 import { Journal } from './journal.js';
-import { registerWorkflows, type WorkflowName, type WorkflowSettings } from './workflows.js';
+import { registerWorkflows, type Workflow, type WorkflowName, type WorkflowSettings } from './workflows.js';
 
 export interface Scene {
   readonly url: string;
@@ -52,7 +52,7 @@ export async function setScene(dialect: TestDialect, givenURL?: string): Promise
 
 export interface LocalEngine {
   readonly DBOS: DBOSInstance;
-  readonly workflows: Record<WorkflowName, () => Promise<string[]>>;
+  readonly workflows: Record<WorkflowName, Workflow>;
 }
 
 /** An engine in the test's own process, launched, with the same workflows and the same version as the workers. */

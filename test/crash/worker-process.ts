@@ -5,6 +5,7 @@ import os from 'node:os';
 import { syncBuiltinESMExports } from 'node:module';
 import { createInterface } from 'node:readline';
 import type { DLogger } from '../../src/base/log.js';
+import { Debouncer } from '../../src/facade/debouncer.js';
 import { createDBOS } from '../../src/facade/dbos.js';
 import { Journal } from './journal.js';
 import { armKillPoint, type KillPoint } from './kill-points.js';
@@ -19,12 +20,37 @@ export interface WorkerSettings extends Omit<WorkflowSettings, 'journal'> {
   readonly host?: string;
   /** How long running workflows are waited for when a signal ends the process. */
   readonly drainMs?: number;
+  readonly applicationVersion?: string;
+  /** The only queues to serve. */
+  readonly listenQueues?: string[];
+}
+
+/** A job to be put into a queue. */
+export interface Job {
+  /** Without one it gets a fresh ID. */
+  readonly workflowID?: string;
+  readonly lengthMs: number;
+  readonly partitionKey?: string;
+  readonly deduplicationID?: string;
+  readonly delaySeconds?: number;
+  readonly applicationVersion?: string;
 }
 
 export type Command =
   | { readonly do: 'launch' }
   /** Starts a workflow under each of the IDs, an empty one for a fresh ID, and journals handles and results. */
   | { readonly do: 'start'; readonly name: WorkflowName; readonly workflowIDs: readonly string[] }
+  /** Puts jobs into a queue, each by itself and all at once, and journals handles and refusals. */
+  | {
+      readonly do: 'enqueue';
+      readonly queueName: string;
+      readonly jobs: readonly Job[];
+      readonly policy?: 'reject' | 'return-existing';
+    }
+  /** Puts jobs into a queue in one commit. */
+  | { readonly do: 'enqueueAll'; readonly queueName: string; readonly jobs: readonly Job[] }
+  /** Debounces a job once for each of the lengths, one after the other. */
+  | { readonly do: 'debounce'; readonly key: string; readonly periodMs: number; readonly lengths: readonly number[] }
   /** Resolves when all results have been received. */
   | { readonly do: 'finish' }
   | { readonly do: 'shutdown' };
@@ -53,6 +79,28 @@ async function startOne(name: WorkflowName, workflowID: string): Promise<void> {
   );
 }
 
+function toStart({ workflowID, lengthMs, partitionKey: queuePartitionKey, ...options }: Job) {
+  return { workflowID, args: [lengthMs] as [number], enqueueOptions: { ...options, queuePartitionKey } };
+}
+
+async function enqueueOne(queueName: string, job: Job, duplicationPolicy: 'reject' | 'return-existing'): Promise<void> {
+  const { args, ...params } = toStart(job);
+  try {
+    const handle = await DBOS.startWorkflow(workflows.job, { ...params, queueName, duplicationPolicy })(...args);
+    journal.write({ kind: 'handle', workflowID: handle.workflowID });
+  } catch (error) {
+    journal.write({ kind: 'refused', workflowID: job.workflowID ?? '', reason: (error as Error).name });
+  }
+}
+
+async function debounce(key: string, periodMs: number, lengths: readonly number[]): Promise<void> {
+  const debouncer = new Debouncer({ workflow: workflows.job }, DBOS);
+  for (const lengthMs of lengths) {
+    const handle = await debouncer.debounce(key, periodMs, lengthMs);
+    journal.write({ kind: 'handle', workflowID: handle.workflowID });
+  }
+}
+
 async function perform(command: Command): Promise<void> {
   switch (command.do) {
     case 'launch':
@@ -63,6 +111,17 @@ async function perform(command: Command): Promise<void> {
       break;
     case 'start':
       await Promise.all(command.workflowIDs.map((workflowID) => startOne(command.name, workflowID)));
+      break;
+    case 'enqueue': {
+      const { queueName, jobs, policy = 'reject' } = command;
+      await Promise.all(jobs.map((job) => enqueueOne(queueName, job, policy)));
+      break;
+    }
+    case 'enqueueAll':
+      await DBOS.startWorkflows(workflows.job, command.jobs.map(toStart), { queueName: command.queueName });
+      break;
+    case 'debounce':
+      await debounce(command.key, command.periodMs, command.lengths);
       break;
     case 'finish':
       await Promise.all(results.splice(0));
@@ -82,9 +141,10 @@ if (settings.killPoint) {
 }
 DBOS.setConfig({
   name: 'crash',
-  applicationVersion: 'v1',
+  applicationVersion: settings.applicationVersion ?? 'v1',
   systemDatabaseUrl: settings.url,
   leaseSeconds: settings.leaseSeconds,
+  listenQueues: settings.listenQueues,
   logger,
 });
 process.stdout.write('loaded\n');

@@ -15,6 +15,7 @@ export const NAMES = [
   'heldOutcome',
   'sleeper',
   'family',
+  'job',
 ] as const;
 export type WorkflowName = (typeof NAMES)[number];
 
@@ -29,6 +30,7 @@ export const TOKENS: Readonly<Record<WorkflowName, number>> = {
   heldOutcome: 1,
   sleeper: 2,
   family: 6,
+  job: 1,
 };
 
 export interface WorkflowSettings {
@@ -41,7 +43,8 @@ export interface WorkflowSettings {
   readonly sleepMs?: number;
 }
 
-type Workflow = () => Promise<string[]>;
+/** A job takes its length in milliseconds; the others take nothing. */
+export type Workflow = (lengthMs?: number) => Promise<string[]>;
 
 export function registerWorkflows(DBOS: DBOSInstance, settings: WorkflowSettings): Record<WorkflowName, Workflow> {
   const { journal, gate, stepMs = 0, sleepMs = 60 } = settings;
@@ -56,6 +59,7 @@ export function registerWorkflows(DBOS: DBOSInstance, settings: WorkflowSettings
           stepID: DBOS.stepID ?? -1,
           name,
           token,
+          at: Date.now(),
         });
         await body?.();
         return token;
@@ -65,9 +69,9 @@ export function registerWorkflows(DBOS: DBOSInstance, settings: WorkflowSettings
 
   const register = (name: WorkflowName, body: Workflow): Workflow =>
     DBOS.registerWorkflow(
-      () => {
+      (lengthMs) => {
         journal.write({ kind: 'run', workflowID: DBOS.workflowID ?? '' });
-        return body();
+        return body(lengthMs);
       },
       { name },
     );
@@ -127,7 +131,15 @@ export function registerWorkflows(DBOS: DBOSInstance, settings: WorkflowSettings
     return [before, await effect('after')];
   });
 
-  return { everything, pair, plain, one, five, held, heldOutcome, sleeper, family };
+  const job = register('job', async (lengthMs = 0) => [
+    await effect('job', async () => {
+      if (lengthMs > 0) await pause(lengthMs);
+      await atGate();
+      journal.write({ kind: 'ended', workflowID: DBOS.workflowID ?? '', at: Date.now() });
+    }),
+  ]);
+
+  return { everything, pair, plain, one, five, held, heldOutcome, sleeper, family, job };
 }
 
 function pause(delayMs: number): Promise<void> {

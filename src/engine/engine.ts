@@ -27,7 +27,7 @@ import { withRetry } from '../store/retry.js';
 import { Store } from '../store/store.js';
 import { listVersions, registerVersion } from '../store/versions.js';
 import { CHANNELS, type Wakeup } from '../store/wakeups.js';
-import { findFinished, findLost, findWorkflows, type NewWorkflow } from '../store/workflows.js';
+import { findLost, findWorkflows, type NewWorkflow } from '../store/workflows.js';
 import { computeApplicationVersion } from './application-version.js';
 import { claimAndRun } from './claim.js';
 import type { EngineConfig } from './config.js';
@@ -36,11 +36,11 @@ import { Dispatcher } from './dispatcher.js';
 import type { Invocation } from './execute.js';
 import { Handle } from './handles.js';
 import { Liveness } from './liveness.js';
-import { OutcomeWatch } from './outcome-watch.js';
 import type { Registry } from './registry.js';
 import type { Run } from './run.js';
 import { Runs } from './runs.js';
 import { type StepInfo, toStepInfo } from './status.js';
+import { Watches } from './watches.js';
 
 export interface EngineOptions {
   readonly config: EngineConfig;
@@ -53,8 +53,6 @@ export interface EngineOptions {
 
 /** How often to look for what a lost wake-up would have told. */
 const POLL_MS = 15_000;
-const OUTCOME_POLL_MS = 2_000;
-const OUTCOME_POLL_WITHOUT_PUSH_MS = 500;
 const OVERDUE_BATCH = 1000;
 const LOOK_AROUND_MS = 250;
 /** Long after a claim or start has begun its run. */
@@ -72,7 +70,7 @@ export class Engine {
   readonly logger: DLogger;
   readonly store: Store;
   readonly applicationVersion: string;
-  readonly outcomes: OutcomeWatch;
+  readonly watches: Watches;
   readonly deadlines: Deadlines;
   readonly #incarnationID: string;
   readonly #liveness: Liveness;
@@ -108,13 +106,8 @@ export class Engine {
       void this.#verifyRuns();
       void this.#meet();
     });
-    this.outcomes = new OutcomeWatch({
-      clock,
-      logger,
-      look: (workflowIDs) => findFinished(store.database, workflowIDs),
-      announce: (workflowID) => store.listener.notify(CHANNELS.interest, workflowID),
-      pollMs: hasPush ? OUTCOME_POLL_MS : OUTCOME_POLL_WITHOUT_PUSH_MS,
-    });
+    const retrying = <T>(look: () => Promise<T>): Promise<T> => this.retrying(look);
+    this.watches = new Watches({ clock, logger, store, hasPush, retrying });
     this.deadlines = new Deadlines({
       clock,
       logger,
@@ -214,7 +207,7 @@ export class Engine {
     });
     this.#ending.abort();
     this.#lookAround.stop();
-    await this.outcomes.stop(
+    await this.watches.stop(
       new DatabaseClosedError('Everstep was shut down in this process while the workflow was running.'),
     );
     await this.store.close();
@@ -348,19 +341,18 @@ export class Engine {
   }
 
   #tellEnded(workflowID: string): void {
-    this.outcomes.wake(workflowID);
+    this.watches.onEnded(workflowID);
     if (this.#interests.delete(workflowID)) this.store.listener.notify(CHANNELS.outcomes, workflowID);
   }
 
   #onWakeup(wakeup: Wakeup): void {
+    this.watches.onWakeup(wakeup);
     if (wakeup.kind === 'anything') {
-      this.outcomes.wake();
       this.#dispatcher.wake();
       this.#lookAround.call();
       return;
     }
     if (wakeup.channel === CHANNELS.interest) this.#noteInterest(wakeup.payload);
-    else if (wakeup.channel === CHANNELS.outcomes) this.outcomes.wake(wakeup.payload);
     else if (wakeup.channel === CHANNELS.queues) this.#dispatcher.wake(wakeup.payload);
     else if (wakeup.channel === CHANNELS.changes && this.#runs.of([wakeup.payload]).length > 0) void this.#verifyRuns();
     else if (wakeup.channel === CHANNELS.executors && wakeup.payload !== this.#incarnationID) void this.#meet();

@@ -1,12 +1,11 @@
 // Handles: what callers hold of a workflow. A handle of a run in this process waits for it directly; any other waits for
 // the outcome in the database. Both survive that the workflow is cancelled and resumed.
-import { sleep } from '../base/clock.js';
 import {
   DBOSAwaitedWorkflowCancelledError,
   DBOSAwaitedWorkflowExceededMaxRecoveryAttempts,
   DBOSError,
 } from '../model/errors.js';
-import { type FinishedWorkflow, findFinished } from '../store/workflows.js';
+import type { FinishedWorkflow } from '../store/workflows.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
 import type { RunOutcome } from './execute.js';
@@ -79,7 +78,7 @@ export class Handle<R> implements WorkflowHandle<R> {
       if (ended.kind === 'success') return ended.value;
       if (ended.kind === 'error') throw ended.error;
     }
-    return readOutcome(this.#engine, await this.#engine.outcomes.wait(this.workflowID, signal));
+    return readOutcome(this.#engine, await this.#engine.watches.outcomes.wait(this.workflowID, { signal }));
   }
 }
 
@@ -124,10 +123,6 @@ export async function getResult(
   return recorded(run, stepID, named, () => outcomeBy(engine, workflowID, deadline, run.signal));
 }
 
-async function waitAndRead(engine: Engine, workflowID: string, signal?: AbortSignal): Promise<unknown> {
-  return readOutcome(engine, await engine.outcomes.wait(workflowID, signal));
-}
-
 function secondsFromNow(engine: Engine, seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : engine.clock.now() + seconds * 1000;
 }
@@ -136,27 +131,11 @@ function secondsFromNow(engine: Engine, seconds: number | undefined): number | u
 async function outcomeBy(
   engine: Engine,
   workflowID: string,
-  deadline: number | undefined,
+  deadlineAt: number | undefined,
   signal?: AbortSignal,
 ): Promise<unknown> {
-  if (deadline === undefined) return waitAndRead(engine, workflowID, signal);
-  const timeUp = new AbortController();
-  const over = new AbortController();
-  const both = signal ? AbortSignal.any([signal, timeUp.signal]) : timeUp.signal;
-  sleep(engine.clock, Math.max(deadline - engine.clock.now(), 0), over.signal).then(
-    () => timeUp.abort(timeUp),
-    () => {},
-  );
-  try {
-    return await waitAndRead(engine, workflowID, both);
-  } catch (error) {
-    if (error !== timeUp) throw error;
-    // A short time may be up before anybody has looked.
-    const [finished] = await engine.retrying(() => findFinished(engine.store.database, [workflowID]));
-    return finished ? readOutcome(engine, finished) : null;
-  } finally {
-    over.abort();
-  }
+  const finished = await engine.watches.outcomes.waitUntil(workflowID, { deadlineAt, signal });
+  return finished ? readOutcome(engine, finished) : null;
 }
 
 /** The promise, or the signal's reason if that aborts first. */

@@ -22,7 +22,8 @@ export async function waitFirst(
     const rest = new AbortController();
     const signal = withRunSignal(rest.signal);
     try {
-      return (await Promise.race(handles.map((handle) => engine.outcomes.wait(handle.workflowID, signal)))).workflowID;
+      return (await Promise.race(handles.map((handle) => engine.watches.outcomes.wait(handle.workflowID, { signal }))))
+        .workflowID;
     } finally {
       rest.abort();
     }
@@ -40,7 +41,7 @@ export async function waitAll<R>(
   if (handles.length === 0) return [];
   await operation({ name: 'DBOS.waitAll', isEffect: false }, async () => {
     const signal = withRunSignal();
-    await Promise.all(handles.map((handle) => engine.outcomes.wait(handle.workflowID, signal)));
+    await Promise.all(handles.map((handle) => engine.watches.outcomes.wait(handle.workflowID, { signal })));
     return null;
   });
   return [...handles];

@@ -1,0 +1,53 @@
+// What an engine waits for in its database, one watch a kind of row.
+import type { Clock } from '../base/clock.js';
+import type { DLogger } from '../base/log.js';
+import type { Store } from '../store/store.js';
+import { CHANNELS, type Wakeup } from '../store/wakeups.js';
+import { findFinished, type FinishedWorkflow } from '../store/workflows.js';
+import { Watch } from './watch.js';
+
+export interface WatchesOptions {
+  readonly clock: Clock;
+  readonly logger: DLogger;
+  readonly store: Store;
+  /** Whether wake-ups come from other processes. */
+  readonly hasPush: boolean;
+  retrying<T>(look: () => Promise<T>): Promise<T>;
+}
+
+/** How often to look for what a lost wake-up would have told. */
+const POLL_MS = 2_000;
+const POLL_WITHOUT_PUSH_MS = 500;
+
+export class Watches {
+  /** The ends of workflows, wherever they run. */
+  readonly outcomes: Watch<string, FinishedWorkflow>;
+
+  constructor({ store, hasPush, ...shared }: WatchesOptions) {
+    const { database, listener } = store;
+    const common = { ...shared, pollMs: hasPush ? POLL_MS : POLL_WITHOUT_PUSH_MS };
+    this.outcomes = new Watch({
+      ...common,
+      look: async (workflowIDs) => {
+        const finished = new Map((await findFinished(database, workflowIDs)).map((one) => [one.workflowID, one]));
+        return workflowIDs.map((workflowID) => finished.get(workflowID));
+      },
+      keysOf: (workflowID) => [workflowID],
+      announce: (workflowID) => listener.notify(CHANNELS.interest, workflowID),
+    });
+  }
+
+  /** A workflow has ended, here or elsewhere. */
+  onEnded(workflowID: string): void {
+    this.outcomes.wake(workflowID);
+  }
+
+  onWakeup(wakeup: Wakeup): void {
+    if (wakeup.kind === 'anything') this.outcomes.wake();
+    else if (wakeup.channel === CHANNELS.outcomes) this.onEnded(wakeup.payload);
+  }
+
+  async stop(reason: Error): Promise<void> {
+    await this.outcomes.stop(reason);
+  }
+}

@@ -4,6 +4,7 @@ import type { Sql } from '../sql/sql.js';
 import type { Database } from './database.js';
 import { type Checkpoint, insertCheckpoints } from './steps.js';
 import { finishIfOwned, insertWorkflows, type NewWorkflow, type Outcome } from './workflows.js';
+import { WritePart } from './write-part.js';
 import {
   type CheckpointVerdict,
   judgeCheckpoints,
@@ -34,77 +35,54 @@ export type Item =
 export type Verdict = StartVerdict | ChildVerdict | CheckpointVerdict | OutcomeVerdict;
 
 export class WriteGroup {
-  readonly statements: readonly Sql[];
-  readonly #entries: readonly Entry<Item, Verdict>[];
-  readonly #starts: NewWorkflow[] = [];
-  readonly #checkpoints: Checkpoint[] = [];
-  readonly #outcomes: Outcome[] = [];
-  /** Outcomes that are written with their start, by the place of the start. */
-  readonly #joined = new Map<Outcome, number>();
+  readonly #starts = new WritePart({ write: insertWorkflows, judge: judgeStarts });
+  readonly #checkpoints = new WritePart({ write: insertCheckpoints, judge: judgeCheckpoints });
+  readonly #outcomes = new WritePart({ write: finishIfOwned, judge: judgeOutcomes });
+  /** The starts that bring their outcome along, by the outcome. */
+  readonly #joined = new Map<Outcome, () => StartVerdict>();
+  /** In the order of the statements. Starts come first, so that all else in the commit finds its workflow. */
+  readonly #parts: readonly (readonly [Pick<WritePart<never>, 'judge'>, Sql])[];
+  readonly #settle: (() => void)[];
 
   constructor(entries: readonly Entry<Item, Verdict>[]) {
-    this.#entries = entries;
     const ended = outcomesWithTheirStart(entries);
-    for (const { item } of entries) this.#sort(item, ended);
-    // Starts come first, so that a checkpoint and an outcome in the same commit find their workflow.
-    const statements: Sql[] = [];
-    if (this.#starts.length > 0) statements.push(insertWorkflows(this.#starts));
-    if (this.#checkpoints.length > 0) statements.push(insertCheckpoints(this.#checkpoints));
-    if (this.#outcomes.length > 0) statements.push(finishIfOwned(this.#outcomes));
-    this.statements = statements;
+    this.#settle = entries.map(({ item, resolve }) => {
+      const verdict = this.#take(item, ended);
+      return () => resolve(verdict());
+    });
+    this.#parts = [this.#starts, this.#checkpoints, this.#outcomes].flatMap((part) => {
+      const { statement } = part;
+      return statement ? [[part, statement] as const] : [];
+    });
   }
 
   /** Commits the statements and settles the entries. May be repeated as a whole. */
   async write(database: Database): Promise<void> {
-    const results = await database.commit(this.statements);
-    const starts = this.#starts.length === 0 ? [] : await judgeStarts(database, this.#starts, results.shift());
-    const checkpoints =
-      this.#checkpoints.length === 0 ? [] : await judgeCheckpoints(database, this.#checkpoints, results.shift());
-    const outcomes = this.#outcomes.length === 0 ? [] : await judgeOutcomes(database, this.#outcomes, results.shift());
-    const next = { start: 0, checkpoint: 0, outcome: 0 };
-    for (const { item, resolve } of this.#entries) {
-      switch (item.kind) {
-        case 'start':
-          resolve(starts[next.start++] as StartVerdict);
-          break;
-        case 'child':
-          resolve({
-            start: starts[next.start++] as StartVerdict,
-            checkpoint: checkpoints[next.checkpoint++] as CheckpointVerdict,
-          });
-          break;
-        case 'checkpoint':
-          resolve(checkpoints[next.checkpoint++] as CheckpointVerdict);
-          break;
-        case 'outcome': {
-          const start = this.#joined.get(item.outcome);
-          const verdict =
-            start === undefined ? outcomes[next.outcome++] : starts[start]?.kind === 'created' ? 'recorded' : 'lost';
-          resolve(verdict as OutcomeVerdict);
-          break;
-        }
-      }
-    }
+    const results = await database.commit(this.#parts.map(([, statement]) => statement));
+    for (const [index, [part]] of this.#parts.entries()) await part.judge(database, results[index] ?? []);
+    for (const settle of this.#settle) settle();
   }
 
-  #sort(item: Item, ended: ReadonlyMap<string, Outcome>): void {
+  /** Puts the item into its parts. The returned function puts its verdict together. */
+  #take(item: Item, ended: ReadonlyMap<string, Outcome>): () => Verdict {
     switch (item.kind) {
       case 'start': {
         const outcome = ended.get(item.start.workflowID);
-        if (outcome) this.#joined.set(outcome, this.#starts.length);
-        this.#starts.push(outcome ? { ...item.start, outcome } : item.start);
-        break;
+        const verdict = this.#starts.add(outcome ? { ...item.start, outcome } : item.start);
+        if (outcome) this.#joined.set(outcome, verdict);
+        return verdict;
       }
-      case 'child':
-        this.#starts.push(item.child.start);
-        this.#checkpoints.push(item.child.checkpoint);
-        break;
+      case 'child': {
+        const start = this.#starts.add(item.child.start);
+        const checkpoint = this.#checkpoints.add(item.child.checkpoint);
+        return () => ({ start: start(), checkpoint: checkpoint() });
+      }
       case 'checkpoint':
-        this.#checkpoints.push(item.checkpoint);
-        break;
-      case 'outcome':
-        if (!this.#joined.has(item.outcome)) this.#outcomes.push(item.outcome);
-        break;
+        return this.#checkpoints.add(item.checkpoint);
+      case 'outcome': {
+        const start = this.#joined.get(item.outcome);
+        return start ? () => (start().kind === 'created' ? 'recorded' : 'lost') : this.#outcomes.add(item.outcome);
+      }
     }
   }
 }

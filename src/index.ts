@@ -11,9 +11,13 @@ export type {
   ShutdownOptions,
 } from './facade/types.js';
 export type { DBOSConfig, OtelAttributeFormat } from './engine/config.js';
-export type { GetResultOptions, PollingOptions, WorkflowHandle } from './engine/handles.js';
+export type { GetResultOptions, WorkflowHandle } from './engine/handles.js';
+export type { PollingOptions } from './engine/time-limit.js';
+export type { NotificationInfo } from './engine/inspection.js';
+export type { BulkMessage, RecvOptions } from './engine/messages.js';
 export type { FunctionName, InputSchema, WorkflowConfig } from './engine/registry.js';
 export type { EnqueueOptions, StartWorkflowParams, WorkflowIDReusePolicy } from './engine/start.js';
+export type { SerializationOptions } from './engine/storable.js';
 export type { StepInfo, WorkflowStatus } from './engine/status.js';
 export type { StepConfig } from './engine/step.js';
 export type { StepStatus } from './engine/ambient.js';

@@ -21,6 +21,7 @@ import {
   recoverExecutor,
   resumeWorkflows,
 } from '../store/lifecycle.js';
+import { type MessageKey, messageKey } from '../store/messages.js';
 import { describePresence, presenceKey, presenceOn } from '../store/presence.js';
 import { loadSteps } from '../store/steps.js';
 import { withRetry } from '../store/retry.js';
@@ -287,6 +288,13 @@ export class Engine {
     this.store.listener.notify(CHANNELS.queues, queueName);
   }
 
+  /** A message was written. Only the workflow's own run can receive it, so if that is here, nobody else is told. */
+  announceMessage(key: MessageKey): void {
+    this.watches.messages.wake(messageKey(key));
+    if (this.#runs.of([key.workflowID]).length > 0) return;
+    this.store.listener.notify(CHANNELS.notifications, messageKey(key));
+  }
+
   #announceChanged(changed: readonly Changed[]): void {
     const queues = new Set(changed.map(({ queueName }) => queueName ?? INTERNAL_QUEUE));
     for (const queueName of queues) {
@@ -353,7 +361,7 @@ export class Engine {
       return;
     }
     if (wakeup.channel === CHANNELS.interest) this.#noteInterest(wakeup.payload);
-    else if (wakeup.channel === CHANNELS.queues) this.#dispatcher.wake(wakeup.payload);
+    else if (wakeup.channel === CHANNELS.queues) this.#dispatcher.wake(queueOf(wakeup.payload));
     else if (wakeup.channel === CHANNELS.changes && this.#runs.of([wakeup.payload]).length > 0) void this.#verifyRuns();
     else if (wakeup.channel === CHANNELS.executors && wakeup.payload !== this.#incarnationID) void this.#meet();
   }
@@ -422,4 +430,9 @@ export class Engine {
     );
     return 'DEFAULT_VERSION';
   }
+}
+
+/** The queue that a wake-up speaks of: its name, or a JSON list of its name and a partition. */
+function queueOf(payload: string): string {
+  return payload.startsWith('["') ? String((JSON.parse(payload) as unknown[])[0]) : payload;
 }

@@ -1,10 +1,6 @@
 // Handles: what callers hold of a workflow. A handle of a run in this process waits for it directly; any other waits for
 // the outcome in the database. Both survive that the workflow is cancelled and resumed.
-import {
-  DBOSAwaitedWorkflowCancelledError,
-  DBOSAwaitedWorkflowExceededMaxRecoveryAttempts,
-  DBOSError,
-} from '../model/errors.js';
+import { DBOSAwaitedWorkflowCancelledError, DBOSAwaitedWorkflowExceededMaxRecoveryAttempts } from '../model/errors.js';
 import type { FinishedWorkflow } from '../store/workflows.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
@@ -12,17 +8,9 @@ import type { RunOutcome } from './execute.js';
 import { operation, recorded, recordTime, refuseInTransaction } from './operation.js';
 import type { Run } from './run.js';
 import { toStatus, type WorkflowStatus } from './status.js';
+import { checkPolling, deadlineOf, type PollingOptions, type TimeLimit } from './time-limit.js';
 
-export interface PollingOptions {
-  /** How often to look when no wake-up comes. */
-  readonly pollingIntervalMs?: number;
-}
-
-export interface GetResultOptions extends PollingOptions {
-  readonly timeoutSeconds?: number;
-  /** Wins over `timeoutSeconds`. */
-  readonly deadlineEpochMS?: number;
-}
+export type GetResultOptions = TimeLimit;
 
 /** A workflow that was started, wherever it runs. */
 export interface WorkflowHandle<R> {
@@ -106,9 +94,7 @@ export async function getResult(
   workflowID: string,
   options: number | GetResultOptions = {},
 ): Promise<unknown> {
-  const limits: GetResultOptions = typeof options === 'number' ? { timeoutSeconds: options } : options;
-  checkPolling(limits);
-  const givenDeadline = limits.deadlineEpochMS ?? secondsFromNow(engine, limits.timeoutSeconds);
+  const givenDeadline = deadlineOf(engine.clock, options);
   const context = currentContext();
   refuseInTransaction(context, GET_RESULT.name);
   const run = isWorkflowCode(context) ? context.run : undefined;
@@ -121,10 +107,6 @@ export async function getResult(
       : await recordTime(run, timerID, givenDeadline, engine.clock.now());
   const named = { ...GET_RESULT, childWorkflowID: workflowID };
   return recorded(run, stepID, named, () => outcomeBy(engine, workflowID, deadline, run.signal));
-}
-
-function secondsFromNow(engine: Engine, seconds: number | undefined): number | undefined {
-  return seconds === undefined ? undefined : engine.clock.now() + seconds * 1000;
 }
 
 /** Waits for the outcome until the deadline, then gives null. */
@@ -147,9 +129,4 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
     signal.addEventListener('abort', onAbort, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
-}
-
-export function checkPolling({ pollingIntervalMs }: PollingOptions): void {
-  if (pollingIntervalMs === undefined || (Number.isFinite(pollingIntervalMs) && pollingIntervalMs > 0)) return;
-  throw new DBOSError('pollingIntervalMs must be a positive finite number');
 }

@@ -2,8 +2,9 @@
 import { sleep } from '../base/clock.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
-import { abortable, checkPolling, type PollingOptions, type WorkflowHandle } from './handles.js';
+import { abortable, type WorkflowHandle } from './handles.js';
 import { operation } from './operation.js';
+import { checkPolling, type PollingOptions } from './time-limit.js';
 
 /** Resolves to the handle of the first workflow that has ended. */
 export async function waitFirst(

@@ -1,6 +1,7 @@
 // What an engine waits for in its database, one watch a kind of row.
 import type { Clock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
+import { findOldestMessages, type MessageKey, messageKey, type StoredMessage } from '../store/messages.js';
 import type { Store } from '../store/store.js';
 import { CHANNELS, type Wakeup } from '../store/wakeups.js';
 import { findFinished, type FinishedWorkflow } from '../store/workflows.js';
@@ -23,6 +24,9 @@ export class Watches {
   /** The ends of workflows, wherever they run. */
   readonly outcomes: Watch<string, FinishedWorkflow>;
 
+  /** The oldest message of a topic that was not received yet. */
+  readonly messages: Watch<MessageKey, StoredMessage>;
+
   constructor({ store, hasPush, ...shared }: WatchesOptions) {
     const { database, listener } = store;
     const common = { ...shared, pollMs: hasPush ? POLL_MS : POLL_WITHOUT_PUSH_MS };
@@ -35,6 +39,11 @@ export class Watches {
       keysOf: (workflowID) => [workflowID],
       announce: (workflowID) => listener.notify(CHANNELS.interest, workflowID),
     });
+    this.messages = new Watch({
+      ...common,
+      look: (keys) => findOldestMessages(database, keys),
+      keysOf: (key) => [messageKey(key)],
+    });
   }
 
   /** A workflow has ended, here or elsewhere. */
@@ -43,11 +52,16 @@ export class Watches {
   }
 
   onWakeup(wakeup: Wakeup): void {
-    if (wakeup.kind === 'anything') this.outcomes.wake();
+    if (wakeup.kind === 'anything') for (const watch of this.#all) watch.wake();
     else if (wakeup.channel === CHANNELS.outcomes) this.onEnded(wakeup.payload);
+    else if (wakeup.channel === CHANNELS.notifications) this.messages.wake(wakeup.payload);
   }
 
   async stop(reason: Error): Promise<void> {
-    await this.outcomes.stop(reason);
+    for (const watch of this.#all) await watch.stop(reason);
+  }
+
+  get #all(): readonly Pick<Watch<never, never>, 'wake' | 'stop'>[] {
+    return [this.outcomes, this.messages];
   }
 }

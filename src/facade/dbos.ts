@@ -14,13 +14,9 @@ import {
 import { type Context, currentContext, inContext, isWorkflowCode, type StepStatus } from '../engine/ambient.js';
 import { type DBOSConfig, resolveConfig } from '../engine/config.js';
 import { Engine, type EngineOptions } from '../engine/engine.js';
-import {
-  getResult,
-  type GetResultOptions,
-  getWorkflowStatus,
-  type PollingOptions,
-  type WorkflowHandle,
-} from '../engine/handles.js';
+import { getResult, type GetResultOptions, getWorkflowStatus, type WorkflowHandle } from '../engine/handles.js';
+import { getAllNotifications, type NotificationInfo } from '../engine/inspection.js';
+import { type BulkMessage, recv, type RecvOptions, send, sendBulk } from '../engine/messages.js';
 import { durableSleep, operation } from '../engine/operation.js';
 import { deprecatePatch, patch } from '../engine/patch.js';
 import {
@@ -33,6 +29,8 @@ import {
 import { startWorkflow, type StartWorkflowParams } from '../engine/start.js';
 import type { StepInfo, WorkflowStatus } from '../engine/status.js';
 import { checkStepConfig, type StepConfig } from '../engine/step.js';
+import type { SerializationOptions } from '../engine/storable.js';
+import type { PollingOptions } from '../engine/time-limit.js';
 import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/wait.js';
 import { migrateDatabase } from '../engine/migrate.js';
 import { Functions, type Host, isStandardContext, type MethodDecorator } from './functions.js';
@@ -473,6 +471,35 @@ export class DBOSInstance implements Host {
       return null;
     });
     return workflowIDs.map((workflowID) => engine.handleOf<Awaited<T>>(workflowID));
+  }
+
+  // ── Messages, events, streams ──────────────────────────────────────────────────────────────────────────────────
+
+  /** Sends a message to a workflow. In workflow code it is a step: the message is sent once, whatever happens. */
+  // eslint-disable-next-line max-params -- The signature is the one of DBOS.
+  send<T>(
+    destinationID: string,
+    message: T,
+    topic?: string,
+    idempotencyKey?: string,
+    options?: SerializationOptions,
+  ): Promise<void> {
+    return send(this.engineFor('send'), { destinationID, message, topic, idempotencyKey, ...options });
+  }
+
+  /** Sends many messages in one commit: all, or none if a destination does not exist. */
+  sendBulk<T>(messages: readonly BulkMessage<T>[]): Promise<void> {
+    return sendBulk(this.engineFor('sendBulk'), messages);
+  }
+
+  /** Receives the oldest message of a topic, in workflow code; null when the time is up: 60 seconds unless given. */
+  recv<T>(topic?: string, options?: number | RecvOptions): Promise<T | null> {
+    return recv(this.engineFor('recv'), topic, options) as Promise<T | null>;
+  }
+
+  /** All messages to a workflow, the oldest first, received or not. */
+  getAllNotifications(workflowID: string): Promise<NotificationInfo[]> {
+    return getAllNotifications(this.engineFor('getAllNotifications'), workflowID);
   }
 
   // ── Durable utilities ──────────────────────────────────────────────────────────────────────────────────────────

@@ -2,6 +2,8 @@
 import type { Entry } from '../base/batcher.js';
 import type { Sql } from '../sql/sql.js';
 import type { Database } from './database.js';
+import { consumeMessages, insertMessages, judgeMessages, type Sending, type SendVerdict } from './messages.js';
+import type { Owned } from './lifecycle.js';
 import { type Checkpoint, insertCheckpoints } from './steps.js';
 import { finishIfOwned, insertWorkflows, type NewWorkflow, type Outcome } from './workflows.js';
 import { WritePart } from './write-part.js';
@@ -26,21 +28,44 @@ export interface ChildVerdict {
   readonly checkpoint: CheckpointVerdict;
 }
 
+/** A message, with the sender's record of it if it was sent by workflow code. */
+export interface Send {
+  readonly sending: Sending;
+  readonly checkpoint?: Checkpoint;
+}
+
+/** What became of both. The record is only written if the message is there. */
+export interface SendVerdicts {
+  readonly sent: SendVerdict;
+  readonly checkpoint: CheckpointVerdict | undefined;
+}
+
 export type Item =
   | { readonly kind: 'start'; readonly start: NewWorkflow }
   | { readonly kind: 'child'; readonly child: ChildStart }
   | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint }
+  | { readonly kind: 'send'; readonly send: Send }
+  /** The checkpoint of a step that has received a message. */
+  | { readonly kind: 'receipt'; readonly checkpoint: Checkpoint }
   | { readonly kind: 'outcome'; readonly outcome: Outcome };
 
-export type Verdict = StartVerdict | ChildVerdict | CheckpointVerdict | OutcomeVerdict;
+export type Verdict = StartVerdict | ChildVerdict | CheckpointVerdict | SendVerdicts | OutcomeVerdict;
 
 export class WriteGroup {
   readonly #starts = new WritePart({ write: insertWorkflows, judge: judgeStarts });
+  readonly #messages = new WritePart<Sending, SendVerdict>({
+    write: (sendings) => insertMessages(sendings),
+    judge: (database, sendings, written) => judgeMessages((statement) => database.read(statement), sendings, written),
+  });
+  readonly #receipts = new WritePart<Checkpoint>({ write: consumeMessages });
   readonly #checkpoints = new WritePart({ write: insertCheckpoints, judge: judgeCheckpoints });
   readonly #outcomes = new WritePart({ write: finishIfOwned, judge: judgeOutcomes });
   /** The starts that bring their outcome along, by the outcome. */
   readonly #joined = new Map<Outcome, () => StartVerdict>();
-  /** In the order of the statements. Starts come first, so that all else in the commit finds its workflow. */
+  /**
+   * In the order of the statements. Starts come first, so that all else in the commit finds its workflow; checkpoints
+   * come after what they speak of; outcomes come last, because they end the ownership.
+   */
   readonly #parts: readonly (readonly [Pick<WritePart<never>, 'judge'>, Sql])[];
   readonly #settle: (() => void)[];
 
@@ -50,7 +75,8 @@ export class WriteGroup {
       const verdict = this.#take(item, ended);
       return () => resolve(verdict());
     });
-    this.#parts = [this.#starts, this.#checkpoints, this.#outcomes].flatMap((part) => {
+    const parts = [this.#starts, this.#messages, this.#receipts, this.#checkpoints, this.#outcomes];
+    this.#parts = parts.flatMap((part) => {
       const { statement } = part;
       return statement ? [[part, statement] as const] : [];
     });
@@ -79,6 +105,14 @@ export class WriteGroup {
       }
       case 'checkpoint':
         return this.#checkpoints.add(item.checkpoint);
+      case 'send': {
+        const sent = this.#messages.add(item.send.sending);
+        const checkpoint = item.send.checkpoint && this.#checkpoints.add(item.send.checkpoint);
+        return () => ({ sent: sent(), checkpoint: checkpoint?.() });
+      }
+      case 'receipt':
+        this.#receipts.add(item.checkpoint);
+        return this.#checkpoints.add(item.checkpoint);
       case 'outcome': {
         const start = this.#joined.get(item.outcome);
         return start ? () => (start().kind === 'created' ? 'recorded' : 'lost') : this.#outcomes.add(item.outcome);
@@ -95,12 +129,30 @@ function outcomesWithTheirStart(entries: readonly Entry<Item, Verdict>[]): Map<s
     if (item.kind === 'start' && !started.has(item.start.workflowID))
       started.set(item.start.workflowID, item.start.owner);
     else if (item.kind === 'start') started.set(item.start.workflowID, null);
-    else if (item.kind === 'checkpoint') started.delete(item.checkpoint.step.workflowID);
     else if (item.kind === 'outcome' && started.get(item.outcome.workflowID) === item.outcome.owner) {
       ended.set(item.outcome.workflowID, item.outcome);
-    }
+    } else if (item.kind !== 'outcome') started.delete(writerOf(item)?.workflowID ?? '');
   }
   return ended;
+}
+
+/** The run that an item comes from and on whose ownership it rests. */
+export function writerOf(item: Exclude<Item, { kind: 'start' }>): Owned | undefined {
+  switch (item.kind) {
+    case 'child':
+      return ownerOf(item.child.checkpoint);
+    case 'checkpoint':
+    case 'receipt':
+      return ownerOf(item.checkpoint);
+    case 'send':
+      return item.send.sending.sender;
+    case 'outcome':
+      return item.outcome;
+  }
+}
+
+function ownerOf({ owner, step }: Checkpoint): Owned {
+  return { workflowID: step.workflowID, owner };
 }
 
 /** The payload of an item in characters, to bound what goes into one commit. */
@@ -111,7 +163,10 @@ export function weigh(item: Item): number {
     case 'child':
       return item.child.start.inputs?.length ?? 0;
     case 'checkpoint':
+    case 'receipt':
       return (item.checkpoint.step.output?.length ?? 0) + (item.checkpoint.step.error?.length ?? 0);
+    case 'send':
+      return item.send.sending.message.text.length;
     case 'outcome':
       return (item.outcome.output?.length ?? 0) + (item.outcome.error?.length ?? 0);
   }

@@ -23,7 +23,9 @@ export type CheckpointVerdict =
   /** The workflow is not this run's any more, or is gone. */
   | 'lost'
   /** The step has another checkpoint already. */
-  | 'conflict';
+  | 'conflict'
+  /** What the checkpoint speaks of is not there: the child, or the message. */
+  | 'refused';
 
 export type OutcomeVerdict = 'recorded' | 'lost';
 
@@ -100,7 +102,8 @@ export async function judgeCheckpoints(
     const found = steps.get(stepKey(step.workflowID, step.stepID));
     // Written by an earlier attempt whose commit was not confirmed; the run may even have ended since.
     if (found && isSameCheckpoint(found, step)) return 'recorded';
-    return workflows.get(step.workflowID)?.owner === owner ? 'conflict' : 'lost';
+    if (workflows.get(step.workflowID)?.owner !== owner) return 'lost';
+    return found ? 'conflict' : 'refused';
   });
 }
 

@@ -26,6 +26,8 @@ const SESSION_SETTINGS = {
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
   enable_material: 'off',
+  // The trigger on messages leaves our own alone: we tell of them apart from their commit.
+  'everstep.quiet': 'on',
 } as const;
 
 export function poolConfig(options: ConnectionOptions): pg.PoolConfig {

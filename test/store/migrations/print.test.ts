@@ -64,9 +64,12 @@ forEachDialect((dialect) => {
       '-- Migration 123: creator_xid',
       '-- Migration 1: executors',
       '-- Migration 2: event_dispatch_kv',
+      '-- Migration 3: quiet_notifications',
+      '-- Migration 4: unconsumed_messages',
+      '-- Migration 5: enqueue_wakes_dispatchers',
     ]);
     expect(script.match(/SET version = \d+/g)).toEqual(
-      [121, 122, 123, 1, 2].map((version) => `SET version = ${version}`),
+      [121, 122, 123, 1, 2, 3, 4, 5].map((version) => `SET version = ${version}`),
     );
   });
 });

@@ -11,7 +11,9 @@ export type {
   ShutdownOptions,
 } from './facade/types.js';
 export type { DBOSConfig, OtelAttributeFormat } from './engine/config.js';
+export type { GetEventOptions } from './engine/events.js';
 export type { GetResultOptions, WorkflowHandle } from './engine/handles.js';
+export type { ReadStreamOffsetOptions, ReadStreamOptions } from './engine/streams.js';
 export type { PollingOptions } from './engine/time-limit.js';
 export type { NotificationInfo } from './engine/inspection.js';
 export type { BulkMessage, RecvOptions } from './engine/messages.js';

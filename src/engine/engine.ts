@@ -21,7 +21,6 @@ import {
   recoverExecutor,
   resumeWorkflows,
 } from '../store/lifecycle.js';
-import { type MessageKey, messageKey } from '../store/messages.js';
 import { describePresence, presenceKey, presenceOn } from '../store/presence.js';
 import { loadSteps } from '../store/steps.js';
 import { withRetry } from '../store/retry.js';
@@ -107,8 +106,14 @@ export class Engine {
       void this.#verifyRuns();
       void this.#meet();
     });
-    const retrying = <T>(look: () => Promise<T>): Promise<T> => this.retrying(look);
-    this.watches = new Watches({ clock, logger, store, hasPush, retrying });
+    this.watches = new Watches({
+      clock,
+      logger,
+      store,
+      hasPush,
+      retrying: (look) => this.retrying(look),
+      isRunning: (workflowID) => this.#runs.of([workflowID]).length > 0,
+    });
     this.deadlines = new Deadlines({
       clock,
       logger,
@@ -286,13 +291,6 @@ export class Engine {
     if (workflow.deadlineAt !== null) this.deadlines.lookAgain();
     this.#dispatcher.wake(queueName);
     this.store.listener.notify(CHANNELS.queues, queueName);
-  }
-
-  /** A message was written. Only the workflow's own run can receive it, so if that is here, nobody else is told. */
-  announceMessage(key: MessageKey): void {
-    this.watches.messages.wake(messageKey(key));
-    if (this.#runs.of([key.workflowID]).length > 0) return;
-    this.store.listener.notify(CHANNELS.notifications, messageKey(key));
   }
 
   #announceChanged(changed: readonly Changed[]): void {

@@ -14,7 +14,7 @@ import { insertCheckpoints } from '../store/steps.js';
 import { type CheckpointVerdict, judgeCheckpoints } from '../store/writer-verdicts.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
-import { portableStep, recordFailure, recordTime, refuseInTransaction, replayTime, workflowCode } from './operation.js';
+import { limitsOf, portableStep, recordFailure, refuseInTransaction, wasDone, workflowCode } from './operation.js';
 import type { Run, RunStep } from './run.js';
 import { replayOutcome } from './step.js';
 import { checkName, encodeStorable, type SerializationOptions } from './storable.js';
@@ -62,14 +62,6 @@ export async function sendFrom(
   if (sent === 'missing') await recordFailure(run, step, missing([message]));
 }
 
-/** Whether history holds the operation. An error in it is thrown. */
-async function wasDone(run: Run, stepID: number, name: string): Promise<boolean> {
-  const record = run.replay(stepID, name);
-  run.check();
-  if (record) await replayOutcome(run, record);
-  return record !== undefined;
-}
-
 interface Delivery {
   readonly message: NewMessage;
   /** The sender's record of it. */
@@ -82,7 +74,7 @@ async function deliver(engine: Engine, run: Run | undefined, { message, step }: 
   const verdict = await (run
     ? run.commit(written, step?.stepID ?? -1, ({ sent, checkpoint }) => (sent === 'sent' ? checkpoint : lostOnly(sent)))
     : written);
-  if (verdict.sent === 'sent') engine.announceMessage(keyOf(message));
+  if (verdict.sent === 'sent') engine.watches.onSent(keyOf(message));
   return verdict;
 }
 
@@ -107,7 +99,7 @@ export async function sendBulk(engine: Engine, outgoing: readonly BulkMessage[])
   if (failure && run && step) await recordFailure(run, step, failure);
   if (failure) throw failure;
   const keys = new Map(messages.map((message) => [messageKey(keyOf(message)), keyOf(message)]));
-  for (const key of keys.values()) engine.announceMessage(key);
+  for (const key of keys.values()) engine.watches.onSent(key);
 }
 
 /** Writes all or nothing; gives the error if there were workflows missing. */
@@ -195,16 +187,4 @@ async function consume(run: Run, { messageID }: StoredMessage, step: RunStep): P
   const checkpoint = { ...run.checkpoint(step), receivedID: messageID };
   const written = run.engine.store.writer.receive(checkpoint);
   return (await run.commit(written, step.stepID, (verdict) => verdict)) === 'recorded';
-}
-
-/** The limits of a wait in workflow code. The deadline is recorded when it is needed, and kept after a recovery. */
-export async function limitsOf(run: Run, timerID: number, givenDeadline: number | undefined) {
-  const { signal } = run;
-  if (givenDeadline === undefined) return { signal };
-  const { clock } = run.engine;
-  const recordedAt = await replayTime(run, timerID);
-  const deadlineAt = recordedAt ?? givenDeadline;
-  if (recordedAt !== undefined || givenDeadline <= clock.now()) return { signal, deadlineAt };
-  const onEmpty = (): void => void recordTime(run, timerID, deadlineAt, clock.now());
-  return { signal, deadlineAt, onEmpty };
 }

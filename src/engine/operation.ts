@@ -7,6 +7,7 @@ import { type Context, currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
 import type { Run, RunStep } from './run.js';
 import { replayOutcome } from './step.js';
+import type { WaitLimits } from './watch.js';
 
 const SLEEP = 'DBOS.sleep';
 
@@ -70,6 +71,14 @@ export function refuseInTransaction(context: Context | undefined, name: string):
   }
 }
 
+/** Whether history holds the operation. An error in it is thrown. */
+export async function wasDone(run: Run, stepID: number, name: string): Promise<boolean> {
+  const record = run.replay(stepID, name);
+  run.check();
+  if (record) await replayOutcome(run, record);
+  return record !== undefined;
+}
+
 /** Records a point in time and returns it; the same after a recovery. For sleeps and time limits. */
 export async function recordTime(run: Run, stepID: number, at: number, completedAt: number): Promise<number> {
   const recordedAt = await replayTime(run, stepID);
@@ -80,7 +89,7 @@ export async function recordTime(run: Run, stepID: number, at: number, completed
 }
 
 /** The point in time that history holds under a number. */
-export async function replayTime(run: Run, stepID: number): Promise<number | undefined> {
+async function replayTime(run: Run, stepID: number): Promise<number | undefined> {
   const record = run.replay(stepID, SLEEP);
   return record ? Number(await replayOutcome(run, record)) : undefined;
 }
@@ -100,6 +109,18 @@ export async function recordFailure(run: Run, step: RunStep, error: unknown): Pr
   const { text, serialization } = await run.engine.codec.encodeError(error);
   run.record({ ...step, output: null, error: text, serialization });
   throw error;
+}
+
+/** The limits of a wait in workflow code. The deadline is recorded when it is needed, and kept after a recovery. */
+export async function limitsOf(run: Run, timerID: number, givenDeadline: number | undefined): Promise<WaitLimits> {
+  const { signal } = run;
+  if (givenDeadline === undefined) return { signal };
+  const { clock } = run.engine;
+  const recordedAt = await replayTime(run, timerID);
+  const deadlineAt = recordedAt ?? givenDeadline;
+  if (recordedAt !== undefined || givenDeadline <= clock.now()) return { signal, deadlineAt };
+  const onEmpty = (): void => void recordTime(run, timerID, deadlineAt, clock.now());
+  return { signal, deadlineAt, onEmpty };
 }
 
 /** A sleep that goes on where it was after a recovery, and ends at once when the workflow is cancelled. */

@@ -17,6 +17,7 @@ import type { ChildStart, ChildVerdict } from '../store/write-group.js';
 import type { CheckpointVerdict } from '../store/writer-verdicts.js';
 import type { Engine } from './engine.js';
 import type { WorkflowRegistration } from './registry.js';
+import { RunStreams } from './run-streams.js';
 
 /** A checkpoint as the run's operations write it. */
 export type RunStep = Omit<StepRecord, 'workflowID' | 'applicationName'>;
@@ -43,6 +44,7 @@ export class Run {
   readonly queueName: string | null;
   /** By the database's clock; set late for a run that begins before its row is durable. */
   deadlineAt: number | null;
+  readonly streams = new RunStreams(this);
   readonly #history: ReadonlyMap<number, StepRecord> | undefined;
   #stopReason: Error | undefined;
   /** Made when somebody asks for the signal; most runs are never asked. */
@@ -74,6 +76,11 @@ export class Run {
 
   get stopReason(): Error | undefined {
     return this.#stopReason;
+  }
+
+  /** True for the first run of a workflow that was just created: nothing of it can have been recorded before. */
+  get isFirst(): boolean {
+    return this.#history === undefined;
   }
 
   /** Reserves the number of an operation. To be called before any await, so that numbers follow the program's order. */
@@ -146,13 +153,18 @@ export class Run {
     return { owner: this.owner, step: record };
   }
 
-  /** Waits for an effect that is on its way through the writer. Throws if it could not be, or the workflow is lost. */
+  /** Follows an effect that is on its way through the writer. The barrier waits for it. */
+  follow<V>(written: Promise<V>, stepID: number, verdictOf: (verdict: V) => CheckpointVerdict | undefined): void {
+    this.#track(written.then((verdict) => this.#heed(verdictOf(verdict), stepID)));
+  }
+
+  /** The same, and waits for it. Throws if it could not be written, or the workflow is lost. */
   async commit<V>(
     written: Promise<V>,
     stepID: number,
     verdictOf: (verdict: V) => CheckpointVerdict | undefined,
   ): Promise<V> {
-    this.#track(written.then((verdict) => this.#heed(verdictOf(verdict), stepID)));
+    this.follow(written, stepID, verdictOf);
     const verdict = await written;
     if (verdictOf(verdict) === 'lost') await this.barrier();
     return verdict;

@@ -14,8 +14,9 @@ import {
 import { type Context, currentContext, inContext, isWorkflowCode, type StepStatus } from '../engine/ambient.js';
 import { type DBOSConfig, resolveConfig } from '../engine/config.js';
 import { Engine, type EngineOptions } from '../engine/engine.js';
+import { getEvent, type GetEventOptions, setEvent } from '../engine/events.js';
 import { getResult, type GetResultOptions, getWorkflowStatus, type WorkflowHandle } from '../engine/handles.js';
-import { getAllNotifications, type NotificationInfo } from '../engine/inspection.js';
+import { getAllEvents, getAllNotifications, getAllStreamEntries, type NotificationInfo } from '../engine/inspection.js';
 import { type BulkMessage, recv, type RecvOptions, send, sendBulk } from '../engine/messages.js';
 import { durableSleep, operation } from '../engine/operation.js';
 import { deprecatePatch, patch } from '../engine/patch.js';
@@ -30,6 +31,14 @@ import { startWorkflow, type StartWorkflowParams } from '../engine/start.js';
 import type { StepInfo, WorkflowStatus } from '../engine/status.js';
 import { checkStepConfig, type StepConfig } from '../engine/step.js';
 import type { SerializationOptions } from '../engine/storable.js';
+import {
+  closeStream,
+  readStream,
+  readStreamOffset,
+  type ReadStreamOffsetOptions,
+  type ReadStreamOptions,
+  writeStream,
+} from '../engine/streams.js';
 import type { PollingOptions } from '../engine/time-limit.js';
 import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/wait.js';
 import { migrateDatabase } from '../engine/migrate.js';
@@ -495,6 +504,48 @@ export class DBOSInstance implements Host {
   /** Receives the oldest message of a topic, in workflow code; null when the time is up: 60 seconds unless given. */
   recv<T>(topic?: string, options?: number | RecvOptions): Promise<T | null> {
     return recv(this.engineFor('recv'), topic, options) as Promise<T | null>;
+  }
+
+  /** Publishes a value under a key, in workflow code. Setting the key again replaces the value. */
+  setEvent<T>(key: string, value: T, options?: SerializationOptions): Promise<void> {
+    return setEvent(key, value, options);
+  }
+
+  /** The value of an event of a workflow, waiting for it; null when the time is up: 60 seconds unless given. */
+  getEvent<T>(workflowID: string, key: string, options?: number | GetEventOptions): Promise<T | null> {
+    return getEvent(this.engineFor('getEvent'), { workflowID, key }, options) as Promise<T | null>;
+  }
+
+  /** Appends a value to a stream of the workflow around, from its code or from a step. */
+  writeStream<T>(key: string, value: T, options?: SerializationOptions): Promise<void> {
+    return writeStream(key, value, options);
+  }
+
+  /** Ends a stream: its readers stop. */
+  closeStream(key: string): Promise<void> {
+    return closeStream(key);
+  }
+
+  /** Reads a stream while it is written, to its end: until it is closed or its workflow has ended. */
+  readStream<T>(workflowID: string, key: string, options?: ReadStreamOptions): AsyncGenerator<T, void, unknown> {
+    const engine = this.engineFor('readStream');
+    return readStream(engine, { workflowID, key }, options) as AsyncGenerator<T, void, unknown>;
+  }
+
+  /** The value at an offset of a stream, waiting for it. */
+  readStreamOffset<T>(workflowID: string, key: string, offset: number, options?: ReadStreamOffsetOptions): Promise<T> {
+    const engine = this.engineFor('readStreamOffset');
+    return readStreamOffset(engine, { workflowID, key }, { ...options, offset }) as Promise<T>;
+  }
+
+  /** All events of a workflow, by their keys. */
+  getAllEvents(workflowID: string): Promise<Record<string, unknown>> {
+    return getAllEvents(this.engineFor('getAllEvents'), workflowID);
+  }
+
+  /** All values of the streams of a workflow so far, by their keys. */
+  getAllStreamEntries(workflowID: string): Promise<Record<string, unknown[]>> {
+    return getAllStreamEntries(this.engineFor('getAllStreamEntries'), workflowID);
   }
 
   /** All messages to a workflow, the oldest first, received or not. */

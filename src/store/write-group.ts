@@ -3,8 +3,10 @@ import type { Entry } from '../base/batcher.js';
 import type { Sql } from '../sql/sql.js';
 import type { Database } from './database.js';
 import { consumeMessages, insertMessages, judgeMessages, type Sending, type SendVerdict } from './messages.js';
+import { type NewEvent, upsertEventHistory, upsertEvents } from './events.js';
 import type { Owned } from './lifecycle.js';
 import { type Checkpoint, insertCheckpoints } from './steps.js';
+import { insertStreamValues, judgeStreamValues, type NewStreamValue } from './streams.js';
 import { finishIfOwned, insertWorkflows, type NewWorkflow, type Outcome } from './workflows.js';
 import { WritePart } from './write-part.js';
 import {
@@ -40,6 +42,18 @@ export interface SendVerdicts {
   readonly checkpoint: CheckpointVerdict | undefined;
 }
 
+/** An event, with the record of the step that sets it. */
+export interface SetEvent {
+  readonly event: NewEvent;
+  readonly checkpoint: Checkpoint;
+}
+
+/** A stream value, with the writer's record of it if it was written by workflow code. */
+export interface Append {
+  readonly value: NewStreamValue;
+  readonly checkpoint?: Checkpoint;
+}
+
 export type Item =
   | { readonly kind: 'start'; readonly start: NewWorkflow }
   | { readonly kind: 'child'; readonly child: ChildStart }
@@ -47,6 +61,8 @@ export type Item =
   | { readonly kind: 'send'; readonly send: Send }
   /** The checkpoint of a step that has received a message. */
   | { readonly kind: 'receipt'; readonly checkpoint: Checkpoint }
+  | { readonly kind: 'event'; readonly set: SetEvent }
+  | { readonly kind: 'stream'; readonly append: Append }
   | { readonly kind: 'outcome'; readonly outcome: Outcome };
 
 export type Verdict = StartVerdict | ChildVerdict | CheckpointVerdict | SendVerdicts | OutcomeVerdict;
@@ -58,6 +74,9 @@ export class WriteGroup {
     judge: (database, sendings, written) => judgeMessages((statement) => database.read(statement), sendings, written),
   });
   readonly #receipts = new WritePart<Checkpoint>({ write: consumeMessages });
+  readonly #events = new WritePart<NewEvent>({ write: upsertEvents });
+  readonly #eventHistory = new WritePart<NewEvent>({ write: upsertEventHistory });
+  readonly #streams = new WritePart({ write: insertStreamValues, judge: judgeStreamValues });
   readonly #checkpoints = new WritePart({ write: insertCheckpoints, judge: judgeCheckpoints });
   readonly #outcomes = new WritePart({ write: finishIfOwned, judge: judgeOutcomes });
   /** The starts that bring their outcome along, by the outcome. */
@@ -75,7 +94,16 @@ export class WriteGroup {
       const verdict = this.#take(item, ended);
       return () => resolve(verdict());
     });
-    const parts = [this.#starts, this.#messages, this.#receipts, this.#checkpoints, this.#outcomes];
+    const parts = [
+      this.#starts,
+      this.#messages,
+      this.#receipts,
+      this.#events,
+      this.#eventHistory,
+      this.#streams,
+      this.#checkpoints,
+      this.#outcomes,
+    ];
     this.#parts = parts.flatMap((part) => {
       const { statement } = part;
       return statement ? [[part, statement] as const] : [];
@@ -113,6 +141,15 @@ export class WriteGroup {
       case 'receipt':
         this.#receipts.add(item.checkpoint);
         return this.#checkpoints.add(item.checkpoint);
+      case 'event':
+        this.#events.add(item.set.event);
+        this.#eventHistory.add(item.set.event);
+        return this.#checkpoints.add(item.set.checkpoint);
+      case 'stream': {
+        const value = this.#streams.add(item.append.value);
+        const checkpoint = item.append.checkpoint && this.#checkpoints.add(item.append.checkpoint);
+        return () => (value() === 'recorded' ? (checkpoint?.() ?? 'recorded') : value());
+      }
       case 'outcome': {
         const start = this.#joined.get(item.outcome);
         return start ? () => (start().kind === 'created' ? 'recorded' : 'lost') : this.#outcomes.add(item.outcome);
@@ -146,6 +183,10 @@ export function writerOf(item: Exclude<Item, { kind: 'start' }>): Owned | undefi
       return ownerOf(item.checkpoint);
     case 'send':
       return item.send.sending.sender;
+    case 'event':
+      return item.set.event;
+    case 'stream':
+      return item.append.value;
     case 'outcome':
       return item.outcome;
   }
@@ -167,6 +208,10 @@ export function weigh(item: Item): number {
       return (item.checkpoint.step.output?.length ?? 0) + (item.checkpoint.step.error?.length ?? 0);
     case 'send':
       return item.send.sending.message.text.length;
+    case 'event':
+      return item.set.event.text.length;
+    case 'stream':
+      return item.append.value.text.length;
     case 'outcome':
       return (item.outcome.output?.length ?? 0) + (item.outcome.error?.length ?? 0);
   }

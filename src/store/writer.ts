@@ -1,6 +1,6 @@
-// The group writer. Starts, checkpoints, messages and outcomes of all runs in the process share commits: what is submitted
-// while one commit is on its way to disk forms the next. A batch is at most one statement a kind of row, in one
-// transaction, and each item's promise settles after that commit.
+// The group writer. Starts, checkpoints, messages, events, stream values and outcomes of all runs in the process share
+// commits: what is submitted while one commit is on its way to disk forms the next. A batch is at most one statement a
+// kind of row, in one transaction, and each item's promise settles after that commit.
 //
 // Every statement inserts or updates what its guard allows and returns the keys it has written. An item that is
 // missing there lost against its guard, and a look at the tables tells why. That look also settles a batch that
@@ -17,11 +17,13 @@ import { classifyFailure, type RetryOptions, withRetry } from './retry.js';
 import type { Checkpoint } from './steps.js';
 import type { NewWorkflow, Outcome } from './workflows.js';
 import {
+  type Append,
   type ChildStart,
   type ChildVerdict,
   type Item,
   type Send,
   type SendVerdicts,
+  type SetEvent,
   type Verdict,
   weigh,
   WriteGroup,
@@ -98,6 +100,16 @@ export class Writer {
   /** Consumes the message that the checkpoint holds, and records the checkpoint. */
   receive(checkpoint: Checkpoint): Promise<CheckpointVerdict> {
     return this.#submit<CheckpointVerdict>({ kind: 'receipt', checkpoint });
+  }
+
+  /** Sets an event, together with its checkpoint. */
+  setEvent(set: SetEvent): Promise<CheckpointVerdict> {
+    return this.#submit<CheckpointVerdict>({ kind: 'event', set });
+  }
+
+  /** Appends a value to a stream, together with the writer's checkpoint if there is one. */
+  append(append: Append): Promise<CheckpointVerdict> {
+    return this.#submit<CheckpointVerdict>({ kind: 'stream', append });
   }
 
   finish(outcome: Outcome): Promise<OutcomeVerdict> {

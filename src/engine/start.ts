@@ -106,7 +106,7 @@ async function start<R>(
   }
   const assumedRole = authorize(engine, request.registration, context, request.params);
   const inputs = await engine.codec.roundTripInputs(request.args, {
-    format: request.registration.config.serialization,
+    format: request.registration.config.serialization ?? context?.serialization,
     path: [request.registration.name, '<arguments>'],
   });
   await engine.store.writer.room();

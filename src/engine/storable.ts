@@ -2,6 +2,7 @@
 import type { Encoded } from '../codec/codec.js';
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
 import { DBOSError } from '../model/errors.js';
+import { currentContext } from './ambient.js';
 import type { Engine } from './engine.js';
 import type { Run } from './run.js';
 
@@ -26,14 +27,15 @@ export function checkName(what: string, name: string | undefined): void {
   }
 }
 
-/** The text of a message, event or stream value: in the format asked for, else in that of the workflow it comes from. */
+/** The text of a message, event or stream value: in the format asked for, else in that of whoever it comes from. */
 export async function encodeStorable(
   engine: Engine,
   run: Run | undefined,
   value: unknown,
   { serializationType }: SerializationOptions,
 ): Promise<Encoded> {
-  const format = serializationType ?? (run?.isPortable ? 'portable' : undefined);
+  const ownFormat = run ? (run.isPortable ? 'portable' : undefined) : currentContext()?.serialization;
+  const format = serializationType ?? ownFormat;
   const encoded = await engine.codec.encodeValue(value, format);
   if (!encoded.text.includes('\0')) return encoded;
   throw new DBOSError(

@@ -41,25 +41,31 @@ export async function send(engine: Engine, outgoing: BulkMessage): Promise<void>
   const context = currentContext();
   refuseInTransaction(context, name);
   checkMessage(outgoing);
-  if (isWorkflowCode(context)) return sendFrom(context.run, { name, output: 'null' }, outgoing);
+  if (isWorkflowCode(context)) {
+    await sendFrom(context.run, { name, output: 'null' }, outgoing);
+    return;
+  }
   await engine.store.writer.room();
   const message = await encodeMessage(engine, context?.run, outgoing);
   const { sent } = await deliver(engine, context?.run, { message });
   if (sent === 'missing') throw missing([message]);
 }
 
-/** Sends from workflow code, as a step that gives `output`. */
+/** Sends from workflow code, as a step that gives what `output` is the JSON of. */
 export async function sendFrom(
   run: Run,
   { name, output }: { readonly name: string; readonly output: string },
   outgoing: BulkMessage,
-): Promise<void> {
+): Promise<unknown> {
   const stepID = run.nextStepID();
-  if (await wasDone(run, stepID, name)) return;
+  const record = run.replay(stepID, name);
+  run.check();
+  if (record) return replayOutcome(run, record);
   const message = await encodeMessage(run.engine, run, outgoing);
   const step = portableStep(run, { stepID, name, output });
   const { sent } = await deliver(run.engine, run, { message, step });
   if (sent === 'missing') await recordFailure(run, step, missing([message]));
+  return JSON.parse(output);
 }
 
 interface Delivery {

@@ -27,6 +27,14 @@ import {
   type UserFunction,
   type WorkflowConfig,
 } from '../engine/registry.js';
+import {
+  type AnyRequestHandlers,
+  handleRequests,
+  request,
+  type RequestFunction,
+  type RequestHandlers,
+  type RequestOptions,
+} from '../engine/requests.js';
 import { startWorkflow, type StartWorkflowParams } from '../engine/start.js';
 import type { StepInfo, WorkflowStatus } from '../engine/status.js';
 import { checkStepConfig, type StepConfig } from '../engine/step.js';
@@ -39,7 +47,7 @@ import {
   type ReadStreamOptions,
   writeStream,
 } from '../engine/streams.js';
-import type { PollingOptions } from '../engine/time-limit.js';
+import type { PollingOptions, TimeLimit } from '../engine/time-limit.js';
 import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/wait.js';
 import { migrateDatabase } from '../engine/migrate.js';
 import { Functions, type Host, isStandardContext, type MethodDecorator } from './functions.js';
@@ -536,6 +544,28 @@ export class DBOSInstance implements Host {
   readStreamOffset<T>(workflowID: string, key: string, offset: number, options?: ReadStreamOffsetOptions): Promise<T> {
     const engine = this.engineFor('readStreamOffset');
     return readStreamOffset(engine, { workflowID, key }, { ...options, offset }) as Promise<T>;
+  }
+
+  /**
+   * Answers requests in workflow code, one after the other: until a handler says `stop`, or none has come for the time
+   * given.
+   */
+  handleRequests<Requests extends Record<string, RequestFunction>>(
+    handlers: RequestHandlers<Requests>,
+    options?: TimeLimit,
+  ): Promise<'stopped' | 'timeout'> {
+    return handleRequests(handlers as unknown as AnyRequestHandlers, options);
+  }
+
+  /** Asks a running workflow and gives its one answer, or throws its error. */
+  request<F extends RequestFunction = (payload: unknown) => unknown>(
+    workflowID: string,
+    name: string,
+    payload: Parameters<F>[0],
+    options?: RequestOptions,
+  ): Promise<Awaited<ReturnType<F>>> {
+    const engine = this.engineFor('request');
+    return request(engine, { workflowID, name, payload, ...options }) as Promise<Awaited<ReturnType<F>>>;
   }
 
   /** All events of a workflow, by their keys. */

@@ -36,7 +36,7 @@ export type RequestHandlers<Requests extends Record<string, RequestFunction>> = 
     Handle<Requests[Name]> | { readonly schema: InputSchema; readonly handle: Handle<Requests[Name]> };
 };
 
-export type AnyRequestHandlers = RequestHandlers<Record<string, RequestFunction>>;
+type AnyRequestHandlers = RequestHandlers<Record<string, RequestFunction>>;
 
 export interface RequestOptions extends SerializationOptions {
   /** How long to wait for the answer; 60 000 unless given. */

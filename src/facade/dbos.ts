@@ -28,7 +28,6 @@ import {
   type WorkflowConfig,
 } from '../engine/registry.js';
 import {
-  type AnyRequestHandlers,
   handleRequests,
   request,
   type RequestFunction,
@@ -554,7 +553,7 @@ export class DBOSInstance implements Host {
     handlers: RequestHandlers<Requests>,
     options?: TimeLimit,
   ): Promise<'stopped' | 'timeout'> {
-    return handleRequests(handlers as unknown as AnyRequestHandlers, options);
+    return handleRequests(handlers, options);
   }
 
   /** Asks a running workflow and gives its one answer, or throws its error. */

@@ -119,7 +119,8 @@ export async function limitsOf(run: Run, timerID: number, givenDeadline: number 
   const recordedAt = await replayTime(run, timerID);
   const deadlineAt = recordedAt ?? givenDeadline;
   if (recordedAt !== undefined || givenDeadline <= clock.now()) return { signal, deadlineAt };
-  const onEmpty = (): void => void recordTime(run, timerID, deadlineAt, clock.now());
+  const onEmpty = (): void =>
+    run.record(portableStep(run, { stepID: timerID, name: SLEEP, output: JSON.stringify(deadlineAt) }));
   return { signal, deadlineAt, onEmpty };
 }
 

@@ -11,7 +11,7 @@ import { receive, send, sendFrom } from './messages.js';
 import { limitsOf, recorded, refuseInTransaction, workflowCode } from './operation.js';
 import type { InputSchema } from './registry.js';
 import type { Run } from './run.js';
-import { checkName, type SerializationOptions } from './storable.js';
+import { checkName, isStorableName, type SerializationOptions } from './storable.js';
 import { deadlineOf, type TimeLimit } from './time-limit.js';
 import type { WaitLimits } from './watch.js';
 
@@ -94,7 +94,7 @@ export async function handleRequests(handlers: AnyRequestHandlers, limit?: TimeL
 
 function isRequest(message: unknown): message is RequestMessage {
   const { requestID, name } = message as Partial<RequestMessage>;
-  return typeof requestID === 'string' && typeof name === 'string';
+  return typeof requestID === 'string' && isStorableName(answerKey(requestID)) && typeof name === 'string';
 }
 
 async function answerTo(
@@ -127,6 +127,7 @@ export async function request(engine: Engine, asked: Request): Promise<unknown> 
   if (!(timeoutMs >= 0)) throw new DBOSError(`timeoutMs must be a number and not negative, but is ${timeoutMs}.`);
   const deadlineAt = deadlineOf(engine.clock, timeoutMs / 1000);
   const requestID = asked.idempotencyKey ?? newID();
+  checkName('idempotency key of a request', answerKey(requestID));
   if (isWorkflowCode(context)) return requestFrom(context.run, asked, { requestID, deadlineAt });
   await send(engine, messageOf(asked, requestID));
   return awaitAnswer(engine, asked, requestID, { deadlineAt, signal: context?.run?.signal });

@@ -16,15 +16,26 @@ const NAME_BYTES_MAX = 1024;
 
 /** Refuses a topic, key or ID that cannot be stored as it is. */
 export function checkName(what: string, name: string | undefined): void {
-  if (name === undefined) return;
-  if (typeof name !== 'string') throw new DBOSError(`The ${what} must be a text, not of type ${typeof name}.`);
-  const shown = JSON.stringify(name.slice(0, 40));
-  if (name.includes('\0'))
-    throw new DBOSError(`The ${what} ${shown} contains a NUL character, which cannot be stored.`);
-  if (/\p{Surrogate}/u.test(name)) throw new DBOSError(`The ${what} ${shown} contains half of a surrogate pair.`);
-  if (Buffer.byteLength(name) > NAME_BYTES_MAX) {
-    throw new DBOSError(`The ${what} ${shown}… is longer than ${NAME_BYTES_MAX} bytes. Put long texts into the value.`);
-  }
+  const problem = name === undefined ? undefined : problemOf(name);
+  if (problem !== undefined) throw new DBOSError(`The ${what} ${shown(name)} ${problem}`);
+}
+
+/** Whether a text from outside can be a topic, key or ID. */
+export function isStorableName(name: unknown): name is string {
+  return name !== undefined && problemOf(name) === undefined;
+}
+
+function problemOf(name: unknown): string | undefined {
+  if (typeof name !== 'string') return `must be a text, not of type ${typeof name}.`;
+  if (name.includes('\0')) return 'contains a NUL character, which cannot be stored.';
+  if (/\p{Surrogate}/u.test(name)) return 'contains half of a surrogate pair, which cannot be stored.';
+  if (Buffer.byteLength(name) <= NAME_BYTES_MAX) return undefined;
+  return `is longer than ${NAME_BYTES_MAX} bytes. Put long texts into the value.`;
+}
+
+function shown(name: unknown): string {
+  const text = JSON.stringify(name) ?? typeof name;
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
 /** The text of a message, event or stream value: in the format asked for, else in that of whoever it comes from. */

@@ -115,14 +115,16 @@ export async function judgeMessages(
   for (const row of there) sent.add(row['message_uuid'] as string);
   const workflowIDs = missing.flatMap(({ message, sender }) => [message.destinationID, sender?.workflowID ?? '']);
   const owners = await look(sql`
-    SELECT w.workflow_uuid, w.owner_xid
+    SELECT w.workflow_uuid, w.owner_xid, w.status
     FROM ${workflows} AS w
     WHERE w.workflow_uuid ${oneOf([...new Set(workflowIDs)])}`);
-  const ownerOf = new Map(owners.map((row) => [row['workflow_uuid'], row['owner_xid']]));
+  const found = new Map(owners.map((row) => [row['workflow_uuid'], row]));
+  const isOwner = ({ workflowID, owner }: Owned): boolean =>
+    found.get(workflowID)?.['owner_xid'] === owner && found.get(workflowID)?.['status'] === 'PENDING';
   return sendings.map(({ message, sender }): SendVerdict => {
     if (sent.has(message.messageID)) return 'sent';
-    if (sender && ownerOf.get(sender.workflowID) !== sender.owner) return 'lost';
-    if (!ownerOf.has(message.destinationID)) return 'missing';
+    if (sender && !isOwner(sender)) return 'lost';
+    if (!found.has(message.destinationID)) return 'missing';
     // The destination has just been created. Reported as a serialization failure, which is tried again.
     throw new DatabaseStatementError(`Workflow "${message.destinationID}" has just been created.`, {
       sqlState: '40001',

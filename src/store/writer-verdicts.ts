@@ -102,8 +102,9 @@ export async function judgeCheckpoints(
     const found = steps.get(stepKey(step.workflowID, step.stepID));
     // Written by an earlier attempt whose commit was not confirmed; the run may even have ended since.
     if (found && isSameCheckpoint(found, step)) return 'recorded';
-    if (workflows.get(step.workflowID)?.owner !== owner) return 'lost';
-    return found ? 'conflict' : 'refused';
+    const workflow = workflows.get(step.workflowID);
+    if (workflow?.owner !== owner || workflow.status !== 'PENDING') return 'lost';
+    return !found && restsOnOthers(checkpoint) ? 'refused' : 'conflict';
   });
 }
 
@@ -123,6 +124,11 @@ export async function judgeOutcomes(
     // The token is gone once an outcome stands; the same outcome is ours, or as good as ours.
     return workflow && isSameOutcome(workflow, outcome) ? 'recorded' : 'lost';
   });
+}
+
+/** Whether the checkpoint may only be written if something else is there. */
+function restsOnOthers({ child, sentID, receivedID }: Checkpoint): boolean {
+  return child !== undefined || sentID !== undefined || receivedID !== undefined;
 }
 
 function isSameCheckpoint(found: StepRecord, step: StepRecord): boolean {

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { sql, table } from '../../src/sql/sql.js';
+import { insertMessages } from '../../src/store/messages.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { ManualClock, until } from '../rig/manual-clock.js';
+import { newMessage } from '../rig/records.js';
 import { createGenerations, createZombie, failureOf, newHalt } from './succession.js';
 
 async function setup(dialect: TestDialect) {
@@ -328,6 +330,63 @@ describe('messages', () => {
       await zombie.getResult();
 
       expect(await second.getAllNotifications('r')).toMatchObject([{ message: 'from the workflow', consumed: true }]);
+    });
+
+    test('messages are received without any wake-up from other processes', async () => {
+      const clock = new ManualClock(Date.now());
+      const { DBOS, url } = await createEngine(dialect, { useListenNotify: false }, { clock });
+      const receiver = DBOS.registerWorkflow(() => DBOS.recv('t', 1000), { name: 'receiver' });
+      await DBOS.launch();
+      const handle = await DBOS.startWorkflow(receiver, { workflowID: 'r' })();
+      await until(async () => (await DBOS.listWorkflowSteps('r')).length === 1);
+      const database = await dialect.open(url);
+
+      await database.run(insertMessages([{ message: newMessage({ destinationID: 'r', text: '"silent"' }) }]));
+      clock.advance(1000);
+
+      expect(await handle.getResult()).toBe('silent');
+    });
+
+    test('wake-ups that come twice, or for nothing, deliver nothing twice', async () => {
+      const { DBOS, start } = await setup(dialect);
+      await DBOS.launch();
+      const handle = await start('r', 3);
+      const { watches } = DBOS.engineFor('test');
+      const wakeUp = (): void => {
+        watches.onSent({ workflowID: 'r', topic: '__null__topic__' });
+        watches.onWakeup({ kind: 'anything' });
+      };
+
+      for (const message of [1, 2, 3]) {
+        wakeUp();
+        await DBOS.send('r', message);
+        wakeUp();
+        wakeUp();
+      }
+
+      expect(await handle.getResult()).toEqual([1, 2, 3]);
+    });
+
+    test('a fork has messages of its own', async () => {
+      const { DBOS, url, start } = await setup(dialect);
+      const database = await dialect.open(url);
+      await DBOS.launch();
+      const original = await start('original', 2);
+      await DBOS.send('original', 'to the original');
+      await until(async () => (await DBOS.getAllNotifications('original'))[0]?.consumed === true);
+      // As a fork from the beginning leaves it: the row of the original under another ID, and no messages.
+      await database.run(sql`
+        INSERT INTO ${table('workflow_status')}
+          (workflow_uuid, status, name, inputs, serialization, application_version, application_name, forked_from)
+        SELECT 'fork', 'CANCELLED', w.name, w.inputs, w.serialization, w.application_version, w.application_name, 'original'
+        FROM ${table('workflow_status')} AS w WHERE w.workflow_uuid = 'original'`);
+      await DBOS.resumeWorkflow('fork');
+
+      await DBOS.sendBulk(['a', 'b'].map((message) => ({ destinationID: 'fork', message })));
+      await DBOS.send('original', 'and again');
+
+      expect(await DBOS.retrieveWorkflow('fork').getResult()).toEqual(['a', 'b']);
+      expect(await original.getResult()).toEqual(['to the original', 'and again']);
     });
 
     test('a cancelled receiver stops waiting', async () => {

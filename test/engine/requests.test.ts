@@ -101,7 +101,14 @@ describe('requests', () => {
       });
       expect(await failureOf(DBOS.request('a', 'toString', 1))).toMatchObject({ code: 'REQUEST_REFUSED' });
       expect((await failureOf(DBOS.request('a', 'bad', 1))).message).toMatch(/unreadable/);
-      await DBOS.send('a', 'no request at all', '__everstep_requests__');
+      for (const junk of [
+        'no request at all',
+        {},
+        { requestID: 'x\0', name: 'add' },
+        { requestID: 'x'.repeat(1024), name: 'add' },
+      ]) {
+        await DBOS.send('a', junk, '__everstep_requests__');
+      }
       expect(await DBOS.request<Add>('a', 'add', 3)).toBe(3);
     });
 
@@ -201,6 +208,8 @@ describe('requests', () => {
       expect(await failureOf(DBOS.handleRequests({}))).toMatchObject({ code: 'INVALID_WORKFLOW_TRANSITION' });
       expect((await failureOf(DBOS.request('a', 'x\0', 1))).message).toMatch(/name of a request/);
       expect((await failureOf(DBOS.request('a', 'x', 1, { timeoutMs: NaN }))).message).toMatch(/timeoutMs/);
+      const options = { idempotencyKey: 'k'.repeat(1020) };
+      expect((await failureOf(DBOS.request('a', 'x', 1, options))).message).toMatch(/longer than 1024 bytes/);
     });
   });
 });

@@ -1,10 +1,12 @@
 // `npm run bench -- <name>`: measures and prints. Figures are ratios within one run; nothing here passes or fails.
 import { benchEngine } from './engine.js';
+import { benchMessages } from './messages.js';
 import { benchStore } from './store.js';
 
 const BENCHES: Record<string, () => Promise<void>> = {
   store: benchStore,
   engine: benchEngine,
+  messages: benchMessages,
 };
 
 const names = process.argv.slice(2);

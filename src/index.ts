@@ -24,9 +24,16 @@ export type {
   RegisterQueueOptions,
 } from './model/queues.js';
 export type { DBOSConfig, OtelAttributeFormat } from './engine/config.js';
-export type { GetResultOptions, PollingOptions, WorkflowHandle } from './engine/handles.js';
+export type { GetEventOptions } from './engine/events.js';
+export type { GetResultOptions, WorkflowHandle } from './engine/handles.js';
+export type { ReadStreamOffsetOptions, ReadStreamOptions } from './engine/streams.js';
+export type { PollingOptions, TimeLimit } from './engine/time-limit.js';
+export type { NotificationInfo } from './engine/inspection.js';
+export type { BulkMessage, RecvOptions } from './engine/messages.js';
 export type { FunctionName, InputSchema, WorkflowConfig } from './engine/registry.js';
 export type { EnqueueOptions, StartWorkflowParams, WorkflowIDReusePolicy } from './engine/new-workflow.js';
+export type { IncomingRequest, RequestFunction, RequestHandlers, RequestOptions } from './engine/requests.js';
+export type { SerializationOptions } from './engine/storable.js';
 export type { StepInfo, WorkflowStatus } from './engine/status.js';
 export type { StepConfig } from './engine/step.js';
 export type { StepStatus } from './engine/ambient.js';

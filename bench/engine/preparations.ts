@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -23,13 +23,12 @@ export function compileWorkers(): void {
   writeFileSync(join(compiled, 'package.json'), '{ "type": "module" }\n');
 }
 
+/** The benchmarks that have workers of their own. */
+export type Bench = 'engine' | 'messages';
+
 /** The compiled script of a worker. */
-export function workerPath(library: 'everstep' | 'dbos'): string {
-  const source =
-    library === 'everstep'
-      ? new URL('./everstep-worker.ts', import.meta.url)
-      : new URL('./dbos-worker.ts', import.meta.url);
-  return join(compiled, relative(root, fileURLToPath(source)).replace(/\.ts$/, '.js'));
+export function workerPath(bench: Bench, library: 'everstep' | 'dbos'): string {
+  return join(compiled, 'bench', bench, `${library}-worker.js`);
 }
 
 /** The file to import for a library in bench/node_modules. */

@@ -108,10 +108,21 @@ function helperValues({ status, owner, deadlineAt, delayMs, debounceMs, parentOw
 export const isPending: Sql = sql`CASE WHEN w.status = 'PENDING' THEN TRUE ELSE FALSE END`;
 
 const lockedAgainstTakeOver = lock('share', 'w');
+const workflowTable = table('workflow_status');
+
+/**
+ * True for a line `r` whose run owns its workflow. The workflow's row is locked against a take-over until the commit, so
+ * that nothing of a former owner can slip in after one.
+ */
+export const isOwned: Sql = sql`EXISTS (
+      SELECT 1
+      FROM ${workflowTable} AS w
+      WHERE w.workflow_uuid = r.workflow_uuid AND w.owner_xid = r.owner_xid AND ${isPending}
+      ${lockedAgainstTakeOver})`;
+
 const insertColumns = [...newWorkflowColumns.columns, ...helperColumns];
 const insertedColumns = newWorkflowColumns.pass('r');
 const selectedColumns = workflowColumns.select('w');
-const workflowTable = table('workflow_status');
 
 /** Creates the workflows that can be created and returns their IDs; an ID or deduplication ID in use is left alone. */
 export function insertWorkflows(workflows: readonly NewWorkflow[]): Sql {

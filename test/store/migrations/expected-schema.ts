@@ -181,6 +181,7 @@ export const POSTGRES_SCHEMA: Catalog = {
   indexes: lines(`
   CREATE INDEX idx_executors_executor_id ON executors USING btree (executor_id)
   CREATE INDEX idx_executors_lease_until ON executors USING btree (lease_until_epoch_ms)
+  CREATE INDEX idx_notifications_unconsumed ON notifications USING btree (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE (consumed = false)
   CREATE INDEX idx_operation_outputs_completed_at_function_name_v2 ON operation_outputs USING btree (completed_at_epoch_ms, function_name) INCLUDE (application_name)
   CREATE INDEX idx_operation_outputs_retention ON operation_outputs USING btree (retention_timestamp)
   CREATE INDEX idx_workflow_input_retention ON workflow_input USING btree (retention_timestamp)
@@ -238,6 +239,7 @@ export const SQLITE_SCHEMA: Catalog = {
   indexes: lines(`
   CREATE INDEX idx_executors_executor_id ON executors (executor_id)
   CREATE INDEX idx_executors_lease_until ON executors (lease_until_epoch_ms)
+  CREATE INDEX idx_notifications_unconsumed ON notifications (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE consumed = FALSE
   CREATE INDEX idx_operation_outputs_completed_at_function_name_v2 ON operation_outputs (completed_at_epoch_ms, function_name)
   CREATE INDEX idx_operation_outputs_retention ON operation_outputs (retention_timestamp)
   CREATE INDEX idx_workflow_input_retention ON workflow_input (retention_timestamp)

@@ -1315,6 +1315,23 @@ CREATE TABLE IF NOT EXISTS {schema}.paused_queues (
 );
 `,
   },
+  {
+    number: 4,
+    name: 'schedule_settings',
+    isOnline: false,
+    sql: `-- What only Everstep knows of a schedule, and a counter by which processes see that schedules have changed.
+CREATE TABLE IF NOT EXISTS {schema}.schedule_settings (
+  schedule_id TEXT PRIMARY KEY,
+  overlap TEXT NOT NULL,
+  jitter_ms BIGINT NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS {schema}.change_counters (
+  topic TEXT PRIMARY KEY,
+  changes BIGINT NOT NULL
+);
+`,
+  },
 ];
 
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
@@ -2070,6 +2087,23 @@ CREATE TABLE IF NOT EXISTS event_dispatch_kv (
 CREATE TABLE IF NOT EXISTS paused_queues (
   name TEXT NOT NULL PRIMARY KEY,
   paused_at BIGINT NOT NULL
+);
+`,
+  },
+  {
+    number: 4,
+    name: 'schedule_settings',
+    isOnline: false,
+    sql: `-- What only Everstep knows of a schedule, and a counter by which processes see that schedules have changed.
+CREATE TABLE IF NOT EXISTS schedule_settings (
+  schedule_id TEXT NOT NULL PRIMARY KEY,
+  overlap TEXT NOT NULL,
+  jitter_ms BIGINT NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS change_counters (
+  topic TEXT NOT NULL PRIMARY KEY,
+  changes BIGINT NOT NULL
 );
 `,
   },

@@ -4,6 +4,16 @@ export { DBOSStepNondeterminismError, DBOSWorkflowConflictError, PortableWorkflo
 export { StatusString, type WorkflowStatusString } from './model/status.js';
 export { createDBOS, DBOS, type DBOSInstance } from './facade/dbos.js';
 export { Debouncer, type DebouncerConfig } from './facade/debouncer.js';
+export {
+  type ApplySchedule,
+  type CreateScheduleOptions,
+  type ScheduledWorkflowFn,
+  type SchedulerConfig,
+  SchedulerMode,
+} from './facade/schedules.js';
+export type { ScheduleFilters, ScheduleOptions, ScheduleUpdate, WorkflowSchedule } from './control/schedules.js';
+export type { VersionInfo } from './control/versions.js';
+export type { ScheduleOverlap } from './model/schedules.js';
 export { WorkflowQueue } from './facade/workflow-queue.js';
 export { ConfiguredInstance } from './facade/configured-instance.js';
 export type {

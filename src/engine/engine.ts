@@ -37,6 +37,7 @@ import { Queueing } from './queueing.js';
 import type { Registry } from './registry.js';
 import type { Run } from './run.js';
 import { Runs } from './runs.js';
+import { Scheduler } from './scheduler.js';
 import { type StepInfo, toStepInfo } from './status.js';
 import { Watches } from './watches.js';
 
@@ -69,6 +70,7 @@ export class Engine {
   readonly watches: Watches;
   readonly deadlines: Deadlines;
   readonly queueing: Queueing;
+  readonly scheduler: Scheduler;
   readonly #incarnationID: string;
   readonly #liveness: Liveness;
   readonly #runs = new Runs((run) => this.#onEnd(run));
@@ -102,6 +104,7 @@ export class Engine {
       void this.#verifyRuns();
       void this.#meet();
       this.queueing.lookForDelayed();
+      void this.scheduler.lookAround().catch((error: unknown) => logger.debug(String(error)));
     });
     this.watches = new Watches({
       clock,
@@ -122,6 +125,11 @@ export class Engine {
       runs: this.#runs,
       hasPush,
       engines: (queueName) => 1 + this.#liveness.countTwins(queueName),
+    });
+    this.scheduler = new Scheduler({
+      engine: this,
+      hasPush,
+      onCancelled: (workflowIDs) => this.#onChangedElsewhere(workflowIDs),
     });
     this.#liveness = new Liveness({
       database: store.database,
@@ -190,11 +198,13 @@ export class Engine {
     if (this.config.isExecutorIDExplicit) await this.recoverExecutor(this.config.executorID);
     listener.notify(CHANNELS.executors, this.#incarnationID);
     this.queueing.start();
+    await this.scheduler.start(this.registry.codeSchedules);
     this.deadlines.start();
   }
 
   /** Ends: waits for the runs here for so long, gives back what is left, and closes the store. */
   async shutdown(timeoutMs: number): Promise<void> {
+    await this.scheduler.stop();
     await this.queueing.stop();
     await this.#drain(timeoutMs);
     const unfinished = this.#runs.all;
@@ -361,6 +371,7 @@ export class Engine {
     if (wakeup.channel === CHANNELS.interest) this.#noteInterest(wakeup.payload);
     else if (wakeup.channel === CHANNELS.changes && this.#runs.of([wakeup.payload]).length > 0) void this.#verifyRuns();
     else if (wakeup.channel === CHANNELS.executors && wakeup.payload !== this.#incarnationID) void this.#meet();
+    else if (wakeup.channel === CHANNELS.schedules) void this.scheduler.reload(wakeup.payload || undefined);
     else this.queueing.onMessage(wakeup.channel, wakeup.payload);
   }
 

@@ -3,6 +3,24 @@
 
 import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
 import { getQueueStats, type QueueStats, type QueueStatsQuery } from '../control/queues.js';
+import {
+  deleteSchedule,
+  getSchedule,
+  listSchedules,
+  pauseSchedule,
+  resumeSchedule,
+  type ScheduleActor,
+  type ScheduleFilters,
+  type ScheduleUpdate,
+  updateSchedule,
+  type WorkflowSchedule,
+} from '../control/schedules.js';
+import {
+  getLatestApplicationVersion,
+  listApplicationVersions,
+  setLatestApplicationVersion,
+  type VersionInfo,
+} from '../control/versions.js';
 import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../control/waiting.js';
 import type { QueueRecord, RegisterQueueOptions } from '../model/queues.js';
 import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
@@ -57,6 +75,18 @@ import type { PollingOptions, TimeLimit } from '../engine/time-limit.js';
 import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/wait.js';
 import { migrateDatabase } from '../engine/migrate.js';
 import { deleteQueue, listQueues, pauseQueue, registerQueue, resumeQueue, retrieveQueue } from './queues.js';
+import {
+  type ApplySchedule,
+  applySchedules,
+  backfillSchedule,
+  createSchedule,
+  type CreateScheduleOptions,
+  nextRuns,
+  scheduleOperation,
+  type SchedulerConfig,
+  SchedulerMode,
+  triggerSchedule,
+} from './schedules.js';
 import { setDefaultQueueOwner, type WorkflowQueue } from './workflow-queue.js';
 import { Functions, type Host, isStandardContext, type MethodDecorator } from './functions.js';
 import type {
@@ -712,6 +742,111 @@ export class DBOSInstance implements Host {
   /** All messages to a workflow, the oldest first, received or not. */
   getAllNotifications(workflowID: string): Promise<NotificationInfo[]> {
     return getAllNotifications(this.engineFor('getAllNotifications'), workflowID);
+  }
+
+  // ── Schedules ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Keeps a schedule in the database: the workflow is run whenever the cron expression is due. */
+  createSchedule(options: CreateScheduleOptions): Promise<void> {
+    return createSchedule(this.engineFor('createSchedule'), options);
+  }
+
+  listSchedules(filters: ScheduleFilters = {}): Promise<WorkflowSchedule[]> {
+    const engine = this.engineFor('listSchedules');
+    return scheduleOperation(engine, 'listSchedules', (actor) => listSchedules(actor, filters));
+  }
+
+  getSchedule(name: string): Promise<WorkflowSchedule | null> {
+    return scheduleOperation(this.engineFor('getSchedule'), 'getSchedule', (actor) => getSchedule(actor, name));
+  }
+
+  /** Removes a schedule. What it has enqueued stays. */
+  async deleteSchedule(name: string): Promise<void> {
+    await this.#changeSchedule('deleteSchedule', name, (actor) => deleteSchedule(actor, name));
+  }
+
+  async pauseSchedule(name: string): Promise<void> {
+    await this.#changeSchedule('pauseSchedule', name, (actor) => pauseSchedule(actor, name));
+  }
+
+  async resumeSchedule(name: string): Promise<void> {
+    await this.#changeSchedule('resumeSchedule', name, (actor) => resumeSchedule(actor, name));
+  }
+
+  /** Changes what is given; null takes the time zone or the queue away. */
+  async updateSchedule(name: string, updates: ScheduleUpdate): Promise<void> {
+    await this.#changeSchedule('updateSchedule', name, (actor) => updateSchedule(actor, name, updates));
+  }
+
+  async #changeSchedule(verb: string, name: string, body: (actor: ScheduleActor) => Promise<void>): Promise<void> {
+    const change = async (actor: ScheduleActor): Promise<null> => {
+      await body(actor);
+      return null;
+    };
+    await scheduleOperation(this.engineFor(verb), verb, change, name);
+  }
+
+  /** Creates or redefines several schedules, all or none. Their state stays. */
+  applySchedules(schedules: ApplySchedule[]): Promise<void> {
+    return applySchedules(this.engineFor('applySchedules'), schedules);
+  }
+
+  /** Runs the workflow of a schedule now. */
+  triggerSchedule(name: string): Promise<WorkflowHandle<unknown>> {
+    return triggerSchedule(this.engineFor('triggerSchedule'), name);
+  }
+
+  /** Runs the workflow of a schedule for all times between two dates at which it was due. */
+  backfillSchedule(name: string, start: Date, end: Date): Promise<WorkflowHandle<unknown>[]> {
+    return backfillSchedule(this.engineFor('backfillSchedule'), name, { start, end });
+  }
+
+  /** The next times at which a schedule is due: one of the database, by name, or a cron expression. */
+  nextRuns(
+    schedule: string | { readonly schedule: string; readonly cronTimezone?: string | null },
+    count: number,
+  ): Promise<Date[]> {
+    return nextRuns(this.engineFor('nextRuns'), schedule, count);
+  }
+
+  /** Decorator: runs a static workflow whenever the cron expression is due. */
+  scheduled(config: SchedulerConfig): MethodDecorator {
+    const decorator = (target: unknown, contextOrKey: unknown, descriptor?: PropertyDescriptor): void => {
+      this.#addCodeSchedule(isStandardContext(contextOrKey) ? target : descriptor?.value, config);
+    };
+    return decorator as unknown as MethodDecorator;
+  }
+
+  /** Runs a registered workflow whenever the cron expression is due. */
+  registerScheduled(func: (scheduledTime: Date, startedTime: Date) => Promise<unknown>, config: SchedulerConfig): void {
+    this.#addCodeSchedule(func, config);
+  }
+
+  #addCodeSchedule(fn: unknown, { crontab, mode, queueName }: SchedulerConfig): void {
+    this.registry.refuseAfterLaunch();
+    const isMakingUp = mode === SchedulerMode.ExactlyOncePerInterval;
+    this.registry.codeSchedules.add({ fn: fn as UserFunction, crontab, queueName, isMakingUp });
+  }
+
+  // ── Application versions ───────────────────────────────────────────────────────────────────────────────────────
+
+  /** The versions of this application that were launched, the latest first. */
+  listApplicationVersions(): Promise<VersionInfo[]> {
+    const engine = this.engineFor('listApplicationVersions');
+    return engine.retrying(() => listApplicationVersions(engine.store.database, engine.config.name));
+  }
+
+  getLatestApplicationVersion(): Promise<VersionInfo> {
+    const engine = this.engineFor('getLatestApplicationVersion');
+    return engine.retrying(() => getLatestApplicationVersion(engine.store.database, engine.config.name));
+  }
+
+  /** From now on workflows without a version, such as those of schedules, go to this one. */
+  async setLatestApplicationVersion(versionName: string, options: { applicationName?: string } = {}): Promise<void> {
+    const engine = this.engineFor('setLatestApplicationVersion');
+    const { applicationName = engine.config.name } = options;
+    await engine.retrying(() => setLatestApplicationVersion(engine.store.database, versionName, applicationName));
+    await engine.queueing.announceChange();
   }
 
   // ── Durable utilities ──────────────────────────────────────────────────────────────────────────────────────────

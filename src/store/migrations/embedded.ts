@@ -1480,6 +1480,23 @@ END;
 $body$;
 `,
   },
+  {
+    number: 7,
+    name: 'schedule_settings',
+    isOnline: false,
+    sql: `-- What only Everstep knows of a schedule, and a counter by which processes see that schedules have changed.
+CREATE TABLE IF NOT EXISTS {schema}.schedule_settings (
+  schedule_id TEXT PRIMARY KEY,
+  overlap TEXT NOT NULL,
+  jitter_ms BIGINT NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS {schema}.change_counters (
+  topic TEXT PRIMARY KEY,
+  changes BIGINT NOT NULL
+);
+`,
+  },
 ];
 
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
@@ -2260,6 +2277,23 @@ CREATE INDEX IF NOT EXISTS idx_notifications_unconsumed
     name: 'enqueue_wakes_dispatchers',
     isOnline: false,
     sql: `-- Empty on purpose: SQLite has no stored functions.
+`,
+  },
+  {
+    number: 7,
+    name: 'schedule_settings',
+    isOnline: false,
+    sql: `-- What only Everstep knows of a schedule, and a counter by which processes see that schedules have changed.
+CREATE TABLE IF NOT EXISTS schedule_settings (
+  schedule_id TEXT NOT NULL PRIMARY KEY,
+  overlap TEXT NOT NULL,
+  jitter_ms BIGINT NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS change_counters (
+  topic TEXT NOT NULL PRIMARY KEY,
+  changes BIGINT NOT NULL
+);
 `,
   },
 ];

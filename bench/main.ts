@@ -1,12 +1,14 @@
 // `npm run bench -- <name>`: measures and prints. Figures are ratios within one run; nothing here passes or fails.
 import { benchEngine } from './engine.js';
 import { benchQueues } from './queues.js';
+import { benchMessages } from './messages.js';
 import { benchStore } from './store.js';
 
 const BENCHES: Record<string, () => Promise<void>> = {
   store: benchStore,
   engine: benchEngine,
   queues: benchQueues,
+  messages: benchMessages,
 };
 
 const names = process.argv.slice(2);

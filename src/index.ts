@@ -4,6 +4,16 @@ export { DBOSStepNondeterminismError, DBOSWorkflowConflictError, PortableWorkflo
 export { StatusString, type WorkflowStatusString } from './model/status.js';
 export { createDBOS, DBOS, type DBOSInstance } from './facade/dbos.js';
 export { Debouncer, type DebouncerConfig } from './facade/debouncer.js';
+export {
+  type ApplySchedule,
+  type CreateScheduleOptions,
+  type ScheduledWorkflowFn,
+  type SchedulerConfig,
+  SchedulerMode,
+} from './facade/schedules.js';
+export type { ScheduleFilters, ScheduleOptions, ScheduleUpdate, WorkflowSchedule } from './control/schedules.js';
+export type { VersionInfo } from './control/versions.js';
+export type { ScheduleOverlap } from './model/schedules.js';
 export { WorkflowQueue } from './facade/workflow-queue.js';
 export { ConfiguredInstance } from './facade/configured-instance.js';
 export type {
@@ -24,9 +34,16 @@ export type {
   RegisterQueueOptions,
 } from './model/queues.js';
 export type { DBOSConfig, OtelAttributeFormat } from './engine/config.js';
-export type { GetResultOptions, PollingOptions, WorkflowHandle } from './engine/handles.js';
+export type { GetEventOptions } from './engine/events.js';
+export type { GetResultOptions, WorkflowHandle } from './engine/handles.js';
+export type { ReadStreamOffsetOptions, ReadStreamOptions } from './engine/streams.js';
+export type { PollingOptions, TimeLimit } from './engine/time-limit.js';
+export type { NotificationInfo } from './engine/inspection.js';
+export type { BulkMessage, RecvOptions } from './engine/messages.js';
 export type { FunctionName, InputSchema, WorkflowConfig } from './engine/registry.js';
 export type { EnqueueOptions, StartWorkflowParams, WorkflowIDReusePolicy } from './engine/new-workflow.js';
+export type { IncomingRequest, RequestFunction, RequestHandlers, RequestOptions } from './engine/requests.js';
+export type { SerializationOptions } from './engine/storable.js';
 export type { StepInfo, WorkflowStatus } from './engine/status.js';
 export type { StepConfig } from './engine/step.js';
 export type { StepStatus } from './engine/ambient.js';

@@ -23,4 +23,5 @@ interface LibraryConfig {
   systemDatabaseUrl: string;
   applicationVersion: string;
   logLevel: 'error';
+  executorID?: string;
 }

@@ -41,13 +41,12 @@ export function compileWorkers(): void {
   writeFileSync(join(compiled, 'package.json'), '{ "type": "module" }\n');
 }
 
+/** The benchmarks that have workers of their own. */
+export type Bench = 'engine' | 'messages';
+
 /** The compiled script of a worker. */
-export function workerPath(library: 'everstep' | 'dbos'): string {
-  const source =
-    library === 'everstep'
-      ? new URL('./everstep-worker.ts', import.meta.url)
-      : new URL('./dbos-worker.ts', import.meta.url);
-  return compiledPath(source);
+export function workerPath(bench: Bench, library: 'everstep' | 'dbos'): string {
+  return join(compiled, 'bench', bench, `${library}-worker.js`);
 }
 
 /** The compiled form of a script. */

@@ -2,7 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { type Command, readAnswer } from './commands.js';
-import { peerPath, workerPath } from './preparations.js';
+import type { MessagingCommand } from '../messages/commands.js';
+import { type Bench, peerPath, workerPath } from './preparations.js';
 
 export type Engine = 'everstep' | 'dbos-5' | 'dbos-4';
 
@@ -41,8 +42,9 @@ export class ScriptProcess {
 
 /** A worker process with a library. */
 export class WorkerProcess extends ScriptProcess {
-  constructor(engine: Engine, command: Command) {
-    const [script, library] = engine === 'everstep' ? [workerPath('everstep')] : [workerPath('dbos'), peerPath(engine)];
+  constructor(engine: Engine, command: Command | MessagingCommand, bench: Bench = 'engine') {
+    const [script, library] =
+      engine === 'everstep' ? [workerPath(bench, 'everstep')] : [workerPath(bench, 'dbos'), peerPath(engine)];
     super(script, [JSON.stringify(command), ...(library ? [library] : [])]);
   }
 }
@@ -56,8 +58,12 @@ async function* answersOf(child: ChildProcess): AsyncGenerator<unknown, void> {
 }
 
 /** Has a worker carry out a command and waits until it is gone. */
-export async function ask<Answer>(engine: Engine, command: Command): Promise<Answer> {
-  const worker = new WorkerProcess(engine, command);
+export async function ask<Answer>(
+  engine: Engine,
+  command: Command | MessagingCommand,
+  bench: Bench = 'engine',
+): Promise<Answer> {
+  const worker = new WorkerProcess(engine, command, bench);
   try {
     const value = await worker.next<Answer>();
     await worker.ended();

@@ -43,9 +43,11 @@ export function registerWorkload(library: Library, hooks: WorkloadHooks = {}): W
   };
 }
 
-export function configure(library: Library, url: string): void {
+/** With an executor ID, a process does not take over what those with other IDs run. */
+export function configure(library: Library, url: string, executorID?: string): void {
   // The version is given, so that another process of the benchmark may go on with what one has left.
-  library.setConfig({ name: 'bench', systemDatabaseUrl: url, applicationVersion: 'bench', logLevel: 'error' });
+  const config = { name: 'bench', systemDatabaseUrl: url, applicationVersion: 'bench', logLevel: 'error' } as const;
+  library.setConfig(executorID === undefined ? config : { ...config, executorID });
 }
 
 /** Keeps so many calls of `body` in flight for so long; returns how many have ended per second. */

@@ -50,8 +50,15 @@ export class DueLoop {
     const { clock, maxMs, graceMs = 0 } = this.#options;
     while (!signal.aborted) {
       this.#woken = new AbortController();
+      const begunAt = clock.now();
       const nextMs = await this.#sweep();
-      const delayMs = Math.min(Math.max(nextMs ?? maxMs, 0) + graceMs, maxMs);
+      // The sweep may have measured at its beginning: better a little early, to look again, than late.
+      const dueMs = (nextMs ?? maxMs) - (clock.now() - begunAt);
+      const delayMs = Math.min(Math.max(dueMs, 0) + graceMs, maxMs);
+      if (delayMs <= 0) {
+        await new Promise((resolve) => setImmediate(resolve));
+        continue;
+      }
       await sleep(clock, delayMs, AbortSignal.any([signal, this.#woken.signal])).catch(() => {
         // Woken early, or stopped; the loop's condition tells which.
       });

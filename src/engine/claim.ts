@@ -121,7 +121,7 @@ async function setAside(engine: Engine, claimed: readonly Claimed[]): Promise<Cl
   const owned = dead.map(({ workflow }) => ({ workflowID: workflow.workflowID, owner: workflow.owner ?? '' }));
   for (const workflowID of await giveUpIfOwned(engine.store.database, owned)) {
     engine.logger.error(new DBOSMaxRecoveryAttemptsExceededError(workflowID));
-    engine.outcomes.wake(workflowID);
+    engine.watches.onEnded(workflowID);
   }
   return claimed.filter((one) => !isDead(one));
 }

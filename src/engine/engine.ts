@@ -26,19 +26,20 @@ import { withRetry } from '../store/retry.js';
 import { Store } from '../store/store.js';
 import { listVersions, registerVersion } from '../store/versions.js';
 import { CHANNELS, type Wakeup } from '../store/wakeups.js';
-import { findFinished, findLost, findWorkflows, type NewWorkflow } from '../store/workflows.js';
+import { findLost, findWorkflows, type NewWorkflow } from '../store/workflows.js';
 import { computeApplicationVersion } from './application-version.js';
 import type { EngineConfig } from './config.js';
 import { Deadlines } from './deadlines.js';
 import type { Invocation } from './execute.js';
 import { Handle } from './handles.js';
 import { Liveness } from './liveness.js';
-import { OutcomeWatch } from './outcome-watch.js';
 import { Queueing } from './queueing.js';
 import type { Registry } from './registry.js';
 import type { Run } from './run.js';
 import { Runs } from './runs.js';
+import { Scheduler } from './scheduler.js';
 import { type StepInfo, toStepInfo } from './status.js';
+import { Watches } from './watches.js';
 
 export interface EngineOptions {
   readonly config: EngineConfig;
@@ -49,8 +50,6 @@ export interface EngineOptions {
   readonly databaseNow?: () => number;
 }
 
-const OUTCOME_POLL_MS = 2_000;
-const OUTCOME_POLL_WITHOUT_PUSH_MS = 500;
 const OVERDUE_BATCH = 1000;
 const LOOK_AROUND_MS = 250;
 /** Long after a claim or start has begun its run. */
@@ -68,9 +67,10 @@ export class Engine {
   readonly logger: DLogger;
   readonly store: Store;
   readonly applicationVersion: string;
-  readonly outcomes: OutcomeWatch;
+  readonly watches: Watches;
   readonly deadlines: Deadlines;
   readonly queueing: Queueing;
+  readonly scheduler: Scheduler;
   readonly #incarnationID: string;
   readonly #liveness: Liveness;
   readonly #runs = new Runs((run) => this.#onEnd(run));
@@ -104,13 +104,15 @@ export class Engine {
       void this.#verifyRuns();
       void this.#meet();
       this.queueing.lookForDelayed();
+      void this.scheduler.lookAround().catch((error: unknown) => logger.debug(String(error)));
     });
-    this.outcomes = new OutcomeWatch({
+    this.watches = new Watches({
       clock,
       logger,
-      look: (workflowIDs) => findFinished(store.database, workflowIDs),
-      announce: (workflowID) => store.listener.notify(CHANNELS.interest, workflowID),
-      pollMs: hasPush ? OUTCOME_POLL_MS : OUTCOME_POLL_WITHOUT_PUSH_MS,
+      store,
+      hasPush,
+      retrying: (look) => this.retrying(look),
+      isRunning: (workflowID) => this.#runs.of([workflowID]).length > 0,
     });
     this.deadlines = new Deadlines({
       clock,
@@ -123,6 +125,11 @@ export class Engine {
       runs: this.#runs,
       hasPush,
       engines: (queueName) => 1 + this.#liveness.countTwins(queueName),
+    });
+    this.scheduler = new Scheduler({
+      engine: this,
+      hasPush,
+      onCancelled: (workflowIDs) => this.#onChangedElsewhere(workflowIDs),
     });
     this.#liveness = new Liveness({
       database: store.database,
@@ -191,11 +198,13 @@ export class Engine {
     if (this.config.isExecutorIDExplicit) await this.recoverExecutor(this.config.executorID);
     listener.notify(CHANNELS.executors, this.#incarnationID);
     this.queueing.start();
+    await this.scheduler.start(this.registry.codeSchedules);
     this.deadlines.start();
   }
 
   /** Ends: waits for the runs here for so long, gives back what is left, and closes the store. */
   async shutdown(timeoutMs: number): Promise<void> {
+    await this.scheduler.stop();
     await this.queueing.stop();
     await this.#drain(timeoutMs);
     const unfinished = this.#runs.all;
@@ -216,7 +225,7 @@ export class Engine {
     });
     this.#ending.abort();
     this.#lookAround.stop();
-    await this.outcomes.stop(
+    await this.watches.stop(
       new DatabaseClosedError('Everstep was shut down in this process while the workflow was running.'),
     );
     await this.store.close();
@@ -348,21 +357,21 @@ export class Engine {
   }
 
   #tellEnded(workflowID: string): void {
-    this.outcomes.wake(workflowID);
+    this.watches.onEnded(workflowID);
     if (this.#interests.delete(workflowID)) this.store.listener.notify(CHANNELS.outcomes, workflowID);
   }
 
   #onWakeup(wakeup: Wakeup): void {
+    this.watches.onWakeup(wakeup);
     if (wakeup.kind === 'anything') {
-      this.outcomes.wake();
       this.queueing.lookAround();
       this.#lookAround.call();
       return;
     }
     if (wakeup.channel === CHANNELS.interest) this.#noteInterest(wakeup.payload);
-    else if (wakeup.channel === CHANNELS.outcomes) this.outcomes.wake(wakeup.payload);
     else if (wakeup.channel === CHANNELS.changes && this.#runs.of([wakeup.payload]).length > 0) void this.#verifyRuns();
     else if (wakeup.channel === CHANNELS.executors && wakeup.payload !== this.#incarnationID) void this.#meet();
+    else if (wakeup.channel === CHANNELS.schedules) void this.scheduler.reload(wakeup.payload || undefined);
     else this.queueing.onMessage(wakeup.channel, wakeup.payload);
   }
 

@@ -1,29 +1,16 @@
 // Handles: what callers hold of a workflow. A handle of a run in this process waits for it directly; any other waits for
 // the outcome in the database. Both survive that the workflow is cancelled and resumed.
-import { sleep } from '../base/clock.js';
-import {
-  DBOSAwaitedWorkflowCancelledError,
-  DBOSAwaitedWorkflowExceededMaxRecoveryAttempts,
-  DBOSError,
-} from '../model/errors.js';
-import { type FinishedWorkflow, findFinished } from '../store/workflows.js';
+import { DBOSAwaitedWorkflowCancelledError, DBOSAwaitedWorkflowExceededMaxRecoveryAttempts } from '../model/errors.js';
+import type { FinishedWorkflow } from '../store/workflows.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
 import type { RunOutcome } from './execute.js';
 import { operation, recorded, recordTime, refuseInTransaction } from './operation.js';
 import type { Run } from './run.js';
 import { toStatus, type WorkflowStatus } from './status.js';
+import { checkPolling, deadlineOf, type PollingOptions, type TimeLimit } from './time-limit.js';
 
-export interface PollingOptions {
-  /** How often to look when no wake-up comes. */
-  readonly pollingIntervalMs?: number;
-}
-
-export interface GetResultOptions extends PollingOptions {
-  readonly timeoutSeconds?: number;
-  /** Wins over `timeoutSeconds`. */
-  readonly deadlineEpochMS?: number;
-}
+export type GetResultOptions = TimeLimit;
 
 /** A workflow that was started, wherever it runs. */
 export interface WorkflowHandle<R> {
@@ -79,7 +66,7 @@ export class Handle<R> implements WorkflowHandle<R> {
       if (ended.kind === 'success') return ended.value;
       if (ended.kind === 'error') throw ended.error;
     }
-    return readOutcome(this.#engine, await this.#engine.outcomes.wait(this.workflowID, signal));
+    return readOutcome(this.#engine, await this.#engine.watches.outcomes.wait(this.workflowID, { signal }));
   }
 }
 
@@ -107,9 +94,7 @@ export async function getResult(
   workflowID: string,
   options: number | GetResultOptions = {},
 ): Promise<unknown> {
-  const limits: GetResultOptions = typeof options === 'number' ? { timeoutSeconds: options } : options;
-  checkPolling(limits);
-  const givenDeadline = limits.deadlineEpochMS ?? secondsFromNow(engine, limits.timeoutSeconds);
+  const givenDeadline = deadlineOf(engine.clock, options);
   const context = currentContext();
   refuseInTransaction(context, GET_RESULT.name);
   const run = isWorkflowCode(context) ? context.run : undefined;
@@ -124,39 +109,15 @@ export async function getResult(
   return recorded(run, stepID, named, () => outcomeBy(engine, workflowID, deadline, run.signal));
 }
 
-async function waitAndRead(engine: Engine, workflowID: string, signal?: AbortSignal): Promise<unknown> {
-  return readOutcome(engine, await engine.outcomes.wait(workflowID, signal));
-}
-
-function secondsFromNow(engine: Engine, seconds: number | undefined): number | undefined {
-  return seconds === undefined ? undefined : engine.clock.now() + seconds * 1000;
-}
-
 /** Waits for the outcome until the deadline, then gives null. */
 async function outcomeBy(
   engine: Engine,
   workflowID: string,
-  deadline: number | undefined,
+  deadlineAt: number | undefined,
   signal?: AbortSignal,
 ): Promise<unknown> {
-  if (deadline === undefined) return waitAndRead(engine, workflowID, signal);
-  const timeUp = new AbortController();
-  const over = new AbortController();
-  const both = signal ? AbortSignal.any([signal, timeUp.signal]) : timeUp.signal;
-  sleep(engine.clock, Math.max(deadline - engine.clock.now(), 0), over.signal).then(
-    () => timeUp.abort(timeUp),
-    () => {},
-  );
-  try {
-    return await waitAndRead(engine, workflowID, both);
-  } catch (error) {
-    if (error !== timeUp) throw error;
-    // A short time may be up before anybody has looked.
-    const [finished] = await engine.retrying(() => findFinished(engine.store.database, [workflowID]));
-    return finished ? readOutcome(engine, finished) : null;
-  } finally {
-    over.abort();
-  }
+  const finished = await engine.watches.outcomes.waitUntil(workflowID, { deadlineAt, signal });
+  return finished ? readOutcome(engine, finished) : null;
 }
 
 /** The promise, or the signal's reason if that aborts first. */
@@ -168,9 +129,4 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
     signal.addEventListener('abort', onAbort, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
-}
-
-export function checkPolling({ pollingIntervalMs }: PollingOptions): void {
-  if (pollingIntervalMs === undefined || (Number.isFinite(pollingIntervalMs) && pollingIntervalMs > 0)) return;
-  throw new DBOSError('pollingIntervalMs must be a positive finite number');
 }

@@ -1,11 +1,15 @@
 // Everstep's own operations in workflow code: each takes a number, is recorded under a fixed name and replayed. Outside
 // workflow code they just run.
 import { sleep } from '../base/clock.js';
+import { PORTABLE_FORMAT } from '../codec/serializer.js';
 import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors.js';
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
-import type { Run } from './run.js';
+import type { Run, RunStep } from './run.js';
 import { replayOutcome } from './step.js';
+import type { WaitLimits } from './watch.js';
+
+const SLEEP = 'DBOS.sleep';
 
 export interface OperationOptions {
   readonly name: string;
@@ -54,29 +58,70 @@ export async function recorded<R>(
   }
 }
 
+/** The run whose workflow code this is. Elsewhere the operation is not allowed. */
+export function workflowCode(name: string): Run {
+  const context = currentContext();
+  if (isWorkflowCode(context)) return context.run;
+  throw new DBOSInvalidWorkflowTransitionError(`Invalid call to \`${name}\` outside of workflow code`);
+}
+
 export function refuseInTransaction(context: Context | undefined, name: string): void {
   if (context?.transactionID !== undefined) {
     throw new DBOSInvalidWorkflowTransitionError(`Invalid call to \`${name}\` inside a \`transaction\``);
   }
 }
 
-/** Records a point in time and returns it; the same after a recovery. For sleeps and time limits. */
-export async function recordTime(run: Run, stepID: number, at: number, completedAt: number): Promise<number> {
-  const name = 'DBOS.sleep';
+/** Whether history holds the operation. An error in it is thrown. */
+export async function wasDone(run: Run, stepID: number, name: string): Promise<boolean> {
   const record = run.replay(stepID, name);
   run.check();
-  if (record) return Number(await replayOutcome(run, record));
-  run.record({
-    stepID,
-    name,
-    output: JSON.stringify(at),
-    error: null,
-    childWorkflowID: null,
-    startedAt: run.engine.clock.now(),
-    completedAt,
-    serialization: 'portable_json',
-  });
+  if (record) await replayOutcome(run, record);
+  return record !== undefined;
+}
+
+/** Records a point in time and returns it; the same after a recovery. For sleeps and time limits. */
+export async function recordTime(run: Run, stepID: number, at: number, completedAt: number): Promise<number> {
+  const recordedAt = await replayTime(run, stepID);
+  run.check();
+  if (recordedAt !== undefined) return recordedAt;
+  run.record({ ...portableStep(run, { stepID, name: SLEEP, output: JSON.stringify(at) }), completedAt });
   return at;
+}
+
+/** The point in time that history holds under a number. */
+async function replayTime(run: Run, stepID: number): Promise<number | undefined> {
+  const record = run.replay(stepID, SLEEP);
+  return record ? Number(await replayOutcome(run, record)) : undefined;
+}
+
+/** The record of an operation that gives nothing, or plain JSON. */
+export function portableStep(
+  run: Run,
+  { stepID, name, output = 'null' }: { readonly stepID: number; readonly name: string; readonly output?: string },
+): RunStep {
+  const now = run.engine.clock.now();
+  const times = { startedAt: now, completedAt: now };
+  return { stepID, name, output, error: null, childWorkflowID: null, serialization: PORTABLE_FORMAT, ...times };
+}
+
+/** Records that an operation has failed, and throws the error. */
+export async function recordFailure(run: Run, step: RunStep, error: unknown): Promise<never> {
+  const { text, serialization } = await run.engine.codec.encodeError(error);
+  run.record({ ...step, output: null, error: text, serialization });
+  throw error;
+}
+
+/** The limits of a wait in workflow code. The deadline is recorded when it is needed, and kept after a recovery. */
+export async function limitsOf(run: Run, timerID: number, givenDeadline: number | undefined): Promise<WaitLimits> {
+  const { signal } = run;
+  if (givenDeadline === undefined) return { signal };
+  const { clock } = run.engine;
+  const recordedAt = await replayTime(run, timerID);
+  const deadlineAt = recordedAt ?? givenDeadline;
+  if (recordedAt !== undefined || givenDeadline <= clock.now()) return { signal, deadlineAt };
+  const onEmpty = (): void =>
+    run.record(portableStep(run, { stepID: timerID, name: SLEEP, output: JSON.stringify(deadlineAt) }));
+  return { signal, deadlineAt, onEmpty };
 }
 
 /** A sleep that goes on where it was after a recovery, and ends at once when the workflow is cancelled. */
@@ -84,7 +129,7 @@ export async function durableSleep(engine: Engine, durationMs: number): Promise<
   if (!Number.isFinite(durationMs))
     throw new DBOSError(`The duration of a sleep must be a finite number, not ${durationMs}.`);
   const context = currentContext();
-  refuseInTransaction(context, 'DBOS.sleep');
+  refuseInTransaction(context, SLEEP);
   if (!isWorkflowCode(context)) return sleep(engine.clock, Math.max(durationMs, 0));
   const { run } = context;
   const stepID = run.nextStepID();

@@ -1,6 +1,6 @@
 // Workflows that are prepared one by one, as messages arrive, and enqueued together. For event receivers: the ID comes
 // from the message, so that a message that is delivered twice starts one workflow.
-import { newID } from '../base/ids.js';
+import { enqueuedWorkflow } from '../control/enqueue.js';
 import { DBOSError, DBOSInvalidWorkflowInputError } from '../model/errors.js';
 import { insertWorkflows, type NewWorkflow } from '../store/workflows.js';
 import { judgeStarts } from '../store/writer-verdicts.js';
@@ -93,7 +93,7 @@ export async function enqueuePrepared(engine: Engine, prepared: readonly Prepare
   const workflows = prepared.map(toRow);
   const { database } = engine.store;
   const verdicts = await engine.retrying(async () => {
-    const written = await database.commit(inChunks(workflows).map(insertWorkflows));
+    const written = await database.commit(inChunks(workflows).map((chunk) => insertWorkflows(chunk)));
     return judgeStarts(database, workflows, written.flat());
   });
   const created = workflows.filter((_, index) => verdicts[index]?.kind === 'created');
@@ -109,9 +109,8 @@ function toRow(prepared: PreparedWorkflow): NewWorkflow {
   if (deduplicationID !== undefined) {
     throw new DBOSError(`Workflow "${workflowUUID}" has a deduplication ID, which is not possible in a batch.`);
   }
-  return {
+  return enqueuedWorkflow({
     workflowID: workflowUUID,
-    status,
     name: prepared.workflowName,
     className: prepared.workflowClassName || null,
     configName: prepared.workflowConfigName || null,
@@ -124,22 +123,8 @@ function toRow(prepared: PreparedWorkflow): NewWorkflow {
     applicationVersion: prepared.applicationVersion ?? null,
     applicationID: prepared.applicationID,
     applicationName: prepared.applicationName ?? null,
-    timeoutMs: null,
-    deadlineAt: null,
     queueName,
     queuePartitionKey: prepared.queuePartitionKey ?? null,
-    deduplicationID: null,
     priority: prepared.priority,
-    debounceMs: null,
-    isDebounced: false,
-    recoveryAttempts: 0,
-    parentWorkflowID: null,
-    parentOwner: null,
-    scheduleName: null,
-    attributes: null,
-    owner: null,
-    // In the order of the batch: workflows of one millisecond are taken from their queue in it.
-    creator: newID(),
-    delayMs: null,
-  };
+  });
 }

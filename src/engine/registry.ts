@@ -1,6 +1,7 @@
 // What the application has registered: workflows, steps, classes and configured instances. One registry an engine.
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
 import type { QueueRecord } from '../model/queues.js';
+import type { CodeSchedule } from './schedule-entry.js';
 import { DBOSConflictingRegistrationError, DBOSNotRegisteredError } from '../model/errors.js';
 
 /** Any async function of the application. Arguments and results are checked where it is registered. */
@@ -91,6 +92,8 @@ export class Registry {
   readonly #instances = new Map<string, object>();
   /** The queues that the application has defined in memory, by name. */
   readonly queues = new Map<string, QueueRecord>();
+  /** Schedules that stand in the code. */
+  readonly codeSchedules = new Set<CodeSchedule>();
   /** Queues that are served whatever the configuration says. */
   readonly alwaysServed = new Set<string>();
   #launchStack: string | undefined;
@@ -145,6 +148,7 @@ export class Registry {
     this.#instances.clear();
     this.queues.clear();
     this.alwaysServed.clear();
+    this.codeSchedules.clear();
   }
 
   addQueue(queue: QueueRecord): void {

@@ -11,11 +11,16 @@ import {
   DBOSWorkflowCancelledError,
   DBOSWorkflowConflictError,
 } from '../model/errors.js';
+import type { Checkpoint } from '../store/steps.js';
 import { findWorkflows } from '../store/workflows.js';
 import type { ChildStart, ChildVerdict } from '../store/write-group.js';
 import type { CheckpointVerdict } from '../store/writer-verdicts.js';
 import type { Engine } from './engine.js';
 import type { WorkflowRegistration } from './registry.js';
+import { RunStreams } from './run-streams.js';
+
+/** A checkpoint as the run's operations write it. */
+export type RunStep = Omit<StepRecord, 'workflowID' | 'applicationName'>;
 
 export interface RunOptions {
   readonly engine: Engine;
@@ -41,6 +46,7 @@ export class Run {
   readonly partitionKey: string | null;
   /** By the database's clock; set late for a run that begins before its row is durable. */
   deadlineAt: number | null;
+  readonly streams = new RunStreams(this);
   readonly #history: ReadonlyMap<number, StepRecord> | undefined;
   #stopReason: Error | undefined;
   /** Made when somebody asks for the signal; most runs are never asked. */
@@ -73,6 +79,11 @@ export class Run {
 
   get stopReason(): Error | undefined {
     return this.#stopReason;
+  }
+
+  /** True for the first run of a workflow that was just created: nothing of it can have been recorded before. */
+  get isFirst(): boolean {
+    return this.#history === undefined;
   }
 
   /** Reserves the number of an operation. To be called before any await, so that numbers follow the program's order. */
@@ -134,10 +145,32 @@ export class Run {
   }
 
   /** Sends a checkpoint on its way. It is durable at the latest when the next barrier is passed. */
-  record(step: Omit<StepRecord, 'workflowID' | 'applicationName'>): void {
-    const record: StepRecord = { ...step, workflowID: this.workflowID, applicationName: this.engine.config.name };
-    const written = this.engine.store.writer.checkpoint({ owner: this.owner, step: record });
+  record(step: RunStep): void {
+    const written = this.engine.store.writer.checkpoint(this.checkpoint(step));
     this.#track(written.then((verdict) => this.#heed(verdict, step.stepID)));
+  }
+
+  /** A checkpoint of this run, to be written together with what it speaks of. */
+  checkpoint(step: RunStep): Checkpoint {
+    const record = { ...step, workflowID: this.workflowID, applicationName: this.engine.config.name };
+    return { owner: this.owner, step: record };
+  }
+
+  /** Follows an effect that is on its way through the writer. The barrier waits for it. */
+  follow<V>(written: Promise<V>, stepID: number, verdictOf: (verdict: V) => CheckpointVerdict | undefined): void {
+    this.#track(written.then((verdict) => this.#heed(verdictOf(verdict), stepID)));
+  }
+
+  /** The same, and waits for it. Throws if it could not be written, or the workflow is lost. */
+  async commit<V>(
+    written: Promise<V>,
+    stepID: number,
+    verdictOf: (verdict: V) => CheckpointVerdict | undefined,
+  ): Promise<V> {
+    this.follow(written, stepID, verdictOf);
+    const verdict = await written;
+    if (verdictOf(verdict) === 'lost') await this.barrier();
+    return verdict;
   }
 
   /** Creates a child workflow together with this run's record of it. */
@@ -160,7 +193,7 @@ export class Run {
     this.#lastWrite = settled;
   }
 
-  async #heed(verdict: CheckpointVerdict, stepID: number): Promise<void> {
+  async #heed(verdict: CheckpointVerdict | undefined, stepID: number): Promise<void> {
     if (verdict === 'conflict') this.stop(new DBOSStepNondeterminismError(this.workflowID, stepID));
     else if (verdict === 'lost') this.stop(await this.whyLost());
   }

@@ -84,7 +84,7 @@ export async function prepare(engine: Engine, request: StartRequest, context: Co
   if (queueName !== undefined) refuseMissingPartition(engine, queueName, params);
   const assumedRole = registration ? authorize(engine, registration, context, params) : (context?.assumedRole ?? '');
   const inputs = await engine.codec.roundTripInputs(args, {
-    format: callee.format,
+    format: callee.format ?? context?.serialization,
     namedArgs,
     path: [callee.name, '<arguments>'],
   });

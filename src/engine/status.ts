@@ -116,7 +116,8 @@ async function readInputs(codec: Codec, record: WorkflowRecord): Promise<unknown
   return inputs as unknown[];
 }
 
-async function readable(text: string, read: () => unknown): Promise<unknown> {
+/** The value, or the text as it is stored if it cannot be read. */
+export async function readable(text: string, read: () => unknown): Promise<unknown> {
   try {
     return await read();
   } catch {

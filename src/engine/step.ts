@@ -6,7 +6,7 @@ import { deferred } from '../base/deferred.js';
 import { DBOSError, DBOSMaxStepRetriesError, DBOSStepTimeoutError } from '../model/errors.js';
 import type { StepRecord } from '../model/records.js';
 import { type Context, inContext, type StepStatus } from './ambient.js';
-import type { Run } from './run.js';
+import type { Run, RunStep } from './run.js';
 
 export interface StepConfig {
   readonly name?: string;
@@ -88,7 +88,7 @@ function outcome(
   step: { readonly stepID: number; readonly name: string },
   startedAt: number,
   result: Pick<StepRecord, 'output' | 'error' | 'serialization'>,
-): Omit<StepRecord, 'workflowID' | 'applicationName'> {
+): RunStep {
   const completedAt = run.engine.clock.now();
   return { stepID: step.stepID, name: step.name, childWorkflowID: null, startedAt, completedAt, ...result };
 }

@@ -2,8 +2,9 @@
 import { sleep } from '../base/clock.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
-import { abortable, checkPolling, type PollingOptions, type WorkflowHandle } from './handles.js';
+import { abortable, type WorkflowHandle } from './handles.js';
 import { operation } from './operation.js';
+import { checkPolling, type PollingOptions } from './time-limit.js';
 
 /** Resolves to the handle of the first workflow that has ended. */
 export async function waitFirst(
@@ -22,7 +23,8 @@ export async function waitFirst(
     const rest = new AbortController();
     const signal = withRunSignal(rest.signal);
     try {
-      return (await Promise.race(handles.map((handle) => engine.outcomes.wait(handle.workflowID, signal)))).workflowID;
+      return (await Promise.race(handles.map((handle) => engine.watches.outcomes.wait(handle.workflowID, { signal }))))
+        .workflowID;
     } finally {
       rest.abort();
     }
@@ -40,7 +42,7 @@ export async function waitAll<R>(
   if (handles.length === 0) return [];
   await operation({ name: 'DBOS.waitAll', isEffect: false }, async () => {
     const signal = withRunSignal();
-    await Promise.all(handles.map((handle) => engine.outcomes.wait(handle.workflowID, signal)));
+    await Promise.all(handles.map((handle) => engine.watches.outcomes.wait(handle.workflowID, { signal })));
     return null;
   });
   return [...handles];

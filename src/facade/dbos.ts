@@ -3,6 +3,24 @@
 
 import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
 import { getQueueStats, type QueueStats, type QueueStatsQuery } from '../control/queues.js';
+import {
+  deleteSchedule,
+  getSchedule,
+  listSchedules,
+  pauseSchedule,
+  resumeSchedule,
+  type ScheduleActor,
+  type ScheduleFilters,
+  type ScheduleUpdate,
+  updateSchedule,
+  type WorkflowSchedule,
+} from '../control/schedules.js';
+import {
+  getLatestApplicationVersion,
+  listApplicationVersions,
+  setLatestApplicationVersion,
+  type VersionInfo,
+} from '../control/versions.js';
 import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../control/waiting.js';
 import type { QueueRecord, RegisterQueueOptions } from '../model/queues.js';
 import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
@@ -18,15 +36,12 @@ import {
 import { type Context, currentContext, inContext, isWorkflowCode, type StepStatus } from '../engine/ambient.js';
 import { type DBOSConfig, resolveConfig } from '../engine/config.js';
 import { Engine, type EngineOptions } from '../engine/engine.js';
-import {
-  getResult,
-  type GetResultOptions,
-  getWorkflowStatus,
-  type PollingOptions,
-  type WorkflowHandle,
-} from '../engine/handles.js';
 import { type BulkStart, enqueueByName, type EnqueueWorkflowOptions, startWorkflows } from '../engine/enqueue.js';
 import { debounce, type DebounceRequest } from '../engine/debounce.js';
+import { getEvent, type GetEventOptions, setEvent } from '../engine/events.js';
+import { getResult, type GetResultOptions, getWorkflowStatus, type WorkflowHandle } from '../engine/handles.js';
+import { getAllEvents, getAllNotifications, getAllStreamEntries, type NotificationInfo } from '../engine/inspection.js';
+import { type BulkMessage, recv, type RecvOptions, send, sendBulk } from '../engine/messages.js';
 import { durableSleep, operation } from '../engine/operation.js';
 import { deprecatePatch, patch } from '../engine/patch.js';
 import {
@@ -37,12 +52,41 @@ import {
   type WorkflowConfig,
 } from '../engine/registry.js';
 import type { StartWorkflowParams } from '../engine/new-workflow.js';
+import {
+  handleRequests,
+  request,
+  type RequestFunction,
+  type RequestHandlers,
+  type RequestOptions,
+} from '../engine/requests.js';
 import { startWorkflow } from '../engine/start.js';
 import type { StepInfo, WorkflowStatus } from '../engine/status.js';
 import { checkStepConfig, type StepConfig } from '../engine/step.js';
+import type { SerializationOptions } from '../engine/storable.js';
+import {
+  closeStream,
+  readStream,
+  readStreamOffset,
+  type ReadStreamOffsetOptions,
+  type ReadStreamOptions,
+  writeStream,
+} from '../engine/streams.js';
+import type { PollingOptions, TimeLimit } from '../engine/time-limit.js';
 import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/wait.js';
 import { migrateDatabase } from '../engine/migrate.js';
 import { deleteQueue, listQueues, pauseQueue, registerQueue, resumeQueue, retrieveQueue } from './queues.js';
+import {
+  type ApplySchedule,
+  applySchedules,
+  backfillSchedule,
+  createSchedule,
+  type CreateScheduleOptions,
+  nextRuns,
+  scheduleOperation,
+  type SchedulerConfig,
+  SchedulerMode,
+  triggerSchedule,
+} from './schedules.js';
 import { setDefaultQueueOwner, type WorkflowQueue } from './workflow-queue.js';
 import { Functions, type Host, isStandardContext, type MethodDecorator } from './functions.js';
 import type {
@@ -605,6 +649,204 @@ export class DBOSInstance implements Host {
   registerMemoryQueue(record: QueueRecord): void {
     this.registry.addQueue(record);
     this.#engine?.queueing.lookAround();
+  }
+
+  // ── Messages, events, streams ──────────────────────────────────────────────────────────────────────────────────
+
+  /** Sends a message to a workflow. In workflow code it is a step: the message is sent once, whatever happens. */
+  // eslint-disable-next-line max-params -- The signature is the one of DBOS.
+  send<T>(
+    destinationID: string,
+    message: T,
+    topic?: string,
+    idempotencyKey?: string,
+    options?: SerializationOptions,
+  ): Promise<void> {
+    return send(this.engineFor('send'), { destinationID, message, topic, idempotencyKey, ...options });
+  }
+
+  /** Sends many messages in one commit: all, or none if a destination does not exist. */
+  sendBulk<T>(messages: readonly BulkMessage<T>[]): Promise<void> {
+    return sendBulk(this.engineFor('sendBulk'), messages);
+  }
+
+  /** Receives the oldest message of a topic, in workflow code; null when the time is up: 60 seconds unless given. */
+  recv<T>(topic?: string, options?: number | RecvOptions): Promise<T | null> {
+    return recv(this.engineFor('recv'), topic, options) as Promise<T | null>;
+  }
+
+  /** Publishes a value under a key, in workflow code. Setting the key again replaces the value. */
+  setEvent<T>(key: string, value: T, options?: SerializationOptions): Promise<void> {
+    return setEvent(key, value, options);
+  }
+
+  /** The value of an event of a workflow, waiting for it; null when the time is up: 60 seconds unless given. */
+  getEvent<T>(workflowID: string, key: string, options?: number | GetEventOptions): Promise<T | null> {
+    return getEvent(this.engineFor('getEvent'), { workflowID, key }, options) as Promise<T | null>;
+  }
+
+  /** Appends a value to a stream of the workflow around, from its code or from a step. */
+  writeStream<T>(key: string, value: T, options?: SerializationOptions): Promise<void> {
+    return writeStream(key, value, options);
+  }
+
+  /** Ends a stream: its readers stop. */
+  closeStream(key: string): Promise<void> {
+    return closeStream(key);
+  }
+
+  /** Reads a stream while it is written, to its end: until it is closed or its workflow has ended. */
+  readStream<T>(workflowID: string, key: string, options?: ReadStreamOptions): AsyncGenerator<T, void, unknown> {
+    const engine = this.engineFor('readStream');
+    return readStream(engine, { workflowID, key }, options) as AsyncGenerator<T, void, unknown>;
+  }
+
+  /** The value at an offset of a stream, waiting for it. */
+  readStreamOffset<T>(workflowID: string, key: string, offset: number, options?: ReadStreamOffsetOptions): Promise<T> {
+    const engine = this.engineFor('readStreamOffset');
+    return readStreamOffset(engine, { workflowID, key }, { ...options, offset }) as Promise<T>;
+  }
+
+  /**
+   * Answers requests in workflow code, one after the other: until a handler says `stop`, or none has come for the time
+   * given.
+   */
+  handleRequests<Requests extends Record<string, RequestFunction>>(
+    handlers: RequestHandlers<Requests>,
+    options?: TimeLimit,
+  ): Promise<'stopped' | 'timeout'> {
+    return handleRequests(handlers, options);
+  }
+
+  /** Asks a running workflow and gives its one answer, or throws its error. */
+  request<F extends RequestFunction = (payload: unknown) => unknown>(
+    workflowID: string,
+    name: string,
+    payload: Parameters<F>[0],
+    options?: RequestOptions,
+  ): Promise<Awaited<ReturnType<F>>> {
+    const engine = this.engineFor('request');
+    return request(engine, { workflowID, name, payload, ...options }) as Promise<Awaited<ReturnType<F>>>;
+  }
+
+  /** All events of a workflow, by their keys. */
+  getAllEvents(workflowID: string): Promise<Record<string, unknown>> {
+    return getAllEvents(this.engineFor('getAllEvents'), workflowID);
+  }
+
+  /** All values of the streams of a workflow so far, by their keys. */
+  getAllStreamEntries(workflowID: string): Promise<Record<string, unknown[]>> {
+    return getAllStreamEntries(this.engineFor('getAllStreamEntries'), workflowID);
+  }
+
+  /** All messages to a workflow, the oldest first, received or not. */
+  getAllNotifications(workflowID: string): Promise<NotificationInfo[]> {
+    return getAllNotifications(this.engineFor('getAllNotifications'), workflowID);
+  }
+
+  // ── Schedules ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Keeps a schedule in the database: the workflow is run whenever the cron expression is due. */
+  createSchedule(options: CreateScheduleOptions): Promise<void> {
+    return createSchedule(this.engineFor('createSchedule'), options);
+  }
+
+  listSchedules(filters: ScheduleFilters = {}): Promise<WorkflowSchedule[]> {
+    const engine = this.engineFor('listSchedules');
+    return scheduleOperation(engine, 'listSchedules', (actor) => listSchedules(actor, filters));
+  }
+
+  getSchedule(name: string): Promise<WorkflowSchedule | null> {
+    return scheduleOperation(this.engineFor('getSchedule'), 'getSchedule', (actor) => getSchedule(actor, name));
+  }
+
+  /** Removes a schedule. What it has enqueued stays. */
+  async deleteSchedule(name: string): Promise<void> {
+    await this.#changeSchedule('deleteSchedule', name, (actor) => deleteSchedule(actor, name));
+  }
+
+  async pauseSchedule(name: string): Promise<void> {
+    await this.#changeSchedule('pauseSchedule', name, (actor) => pauseSchedule(actor, name));
+  }
+
+  async resumeSchedule(name: string): Promise<void> {
+    await this.#changeSchedule('resumeSchedule', name, (actor) => resumeSchedule(actor, name));
+  }
+
+  /** Changes what is given; null takes the time zone or the queue away. */
+  async updateSchedule(name: string, updates: ScheduleUpdate): Promise<void> {
+    await this.#changeSchedule('updateSchedule', name, (actor) => updateSchedule(actor, name, updates));
+  }
+
+  async #changeSchedule(verb: string, name: string, body: (actor: ScheduleActor) => Promise<void>): Promise<void> {
+    const change = async (actor: ScheduleActor): Promise<null> => {
+      await body(actor);
+      return null;
+    };
+    await scheduleOperation(this.engineFor(verb), verb, change, name);
+  }
+
+  /** Creates or redefines several schedules, all or none. Their state stays. */
+  applySchedules(schedules: ApplySchedule[]): Promise<void> {
+    return applySchedules(this.engineFor('applySchedules'), schedules);
+  }
+
+  /** Runs the workflow of a schedule now. */
+  triggerSchedule(name: string): Promise<WorkflowHandle<unknown>> {
+    return triggerSchedule(this.engineFor('triggerSchedule'), name);
+  }
+
+  /** Runs the workflow of a schedule for all times between two dates at which it was due. */
+  backfillSchedule(name: string, start: Date, end: Date): Promise<WorkflowHandle<unknown>[]> {
+    return backfillSchedule(this.engineFor('backfillSchedule'), name, { start, end });
+  }
+
+  /** The next times at which a schedule is due: one of the database, by name, or a cron expression. */
+  nextRuns(
+    schedule: string | { readonly schedule: string; readonly cronTimezone?: string | null },
+    count: number,
+  ): Promise<Date[]> {
+    return nextRuns(this.engineFor('nextRuns'), schedule, count);
+  }
+
+  /** Decorator: runs a static workflow whenever the cron expression is due. */
+  scheduled(config: SchedulerConfig): MethodDecorator {
+    const decorator = (target: unknown, contextOrKey: unknown, descriptor?: PropertyDescriptor): void => {
+      this.#addCodeSchedule(isStandardContext(contextOrKey) ? target : descriptor?.value, config);
+    };
+    return decorator as unknown as MethodDecorator;
+  }
+
+  /** Runs a registered workflow whenever the cron expression is due. */
+  registerScheduled(func: (scheduledTime: Date, startedTime: Date) => Promise<unknown>, config: SchedulerConfig): void {
+    this.#addCodeSchedule(func, config);
+  }
+
+  #addCodeSchedule(fn: unknown, { crontab, mode, queueName }: SchedulerConfig): void {
+    this.registry.refuseAfterLaunch();
+    const isMakingUp = mode === SchedulerMode.ExactlyOncePerInterval;
+    this.registry.codeSchedules.add({ fn: fn as UserFunction, crontab, queueName, isMakingUp });
+  }
+
+  // ── Application versions ───────────────────────────────────────────────────────────────────────────────────────
+
+  /** The versions of this application that were launched, the latest first. */
+  listApplicationVersions(): Promise<VersionInfo[]> {
+    const engine = this.engineFor('listApplicationVersions');
+    return engine.retrying(() => listApplicationVersions(engine.store.database, engine.config.name));
+  }
+
+  getLatestApplicationVersion(): Promise<VersionInfo> {
+    const engine = this.engineFor('getLatestApplicationVersion');
+    return engine.retrying(() => getLatestApplicationVersion(engine.store.database, engine.config.name));
+  }
+
+  /** From now on workflows without a version, such as those of schedules, go to this one. */
+  async setLatestApplicationVersion(versionName: string, options: { applicationName?: string } = {}): Promise<void> {
+    const engine = this.engineFor('setLatestApplicationVersion');
+    const { applicationName = engine.config.name } = options;
+    await engine.retrying(() => setLatestApplicationVersion(engine.store.database, versionName, applicationName));
+    await engine.queueing.announceChange();
   }
 
   // ── Durable utilities ──────────────────────────────────────────────────────────────────────────────────────────

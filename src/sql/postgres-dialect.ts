@@ -91,7 +91,8 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
     lock(mode, alias) {
       const of = `OF ${quoteIdentifier(alias)}`;
       if (mode === 'share') return `FOR SHARE ${of}`;
-      return mode === 'skip' ? `FOR UPDATE ${of} SKIP LOCKED` : `FOR UPDATE ${of}`;
+      // The weaker lock that an UPDATE takes: a row to which somebody just sends a message is not passed over.
+      return mode === 'skip' ? `FOR NO KEY UPDATE ${of} SKIP LOCKED` : `FOR UPDATE ${of}`;
     },
   };
 }

@@ -181,7 +181,7 @@ export function rows(alias: string, columns: readonly RowColumn[], data: Rows): 
   };
 }
 
-/** Locks the selected rows of the table with that alias: `FOR SHARE`, `FOR UPDATE` or `FOR UPDATE SKIP LOCKED`. */
+/** Locks the selected rows of the table with that alias: `FOR SHARE`, `FOR UPDATE`, or one that skips what is locked. */
 export function lock(mode: LockMode, alias: string): Token {
   return {
     shape: `lock:${mode}:${alias};`,

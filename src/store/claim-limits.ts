@@ -2,6 +2,7 @@
 import { type Limits, UNLIMITED } from '../model/queues.js';
 import { nowMs, type Sql, sql, table } from '../sql/sql.js';
 import type { Row } from './database.js';
+import { isEnqueued } from './waiting.js';
 
 const workflows = table('workflow_status');
 /** Running workflows that are counted to find out a share; beyond it nobody lacks work. */
@@ -40,8 +41,8 @@ export interface Left {
 export function inPartition(alias: 'w' | 'p', { partition }: Scope): Sql {
   if (!partition) return sql``;
   return alias === 'w'
-    ? sql`AND w.queue_partition_key = ${partition.key}`
-    : sql`AND p.queue_partition_key = ${partition.key}`;
+    ? sql`AND w.queue_partition_key = ${partition.key} AND w.queue_partition_key IS NOT NULL`
+    : sql`AND p.queue_partition_key = ${partition.key} AND p.queue_partition_key IS NOT NULL`;
 }
 
 /** The smallest of all that limits this claim, and never less than nothing. */
@@ -80,15 +81,21 @@ function roomsWithin(scope: Scope, { concurrency, rate }: Limits): Sql[] {
 
 /** How many rows are in a state, counted up to `max`. */
 function countOf(status: 'PENDING' | 'ENQUEUED', scope: Scope, max: number): Sql {
-  const inState = status === 'PENDING' ? sql`'PENDING'` : sql`'ENQUEUED'`;
   return sql`(
     SELECT COUNT(*)
     FROM (
       SELECT 1
       FROM ${workflows} AS p
-      WHERE p.queue_name = ${scope.queueName} AND p.status = ${inState} ${inPartition('p', scope)}
+      WHERE p.queue_name = ${scope.queueName} AND ${status === 'ENQUEUED' ? isEnqueued('p') : isRunning}
+        ${inPartition('p', scope)}
       LIMIT ${max}) AS counted)`;
 }
+
+/**
+ * True for a running row. Said so that Postgres does not see in it the condition of the index of all running workflows,
+ * which knows nothing of queues.
+ */
+const isRunning = sql`p.status = (SELECT 'PENDING') AND p.status IN ('ENQUEUED', 'PENDING')`;
 
 type Rate = NonNullable<Limits['rate']>;
 
@@ -125,7 +132,7 @@ export function leftStatement(scope: Scope): Sql {
   return sql`
     SELECT
       CASE WHEN EXISTS (
-        SELECT 1 FROM ${workflows} AS p WHERE p.queue_name = ${queueName} AND p.status = 'ENQUEUED' ${inPartition('p', scope)}
+        SELECT 1 FROM ${workflows} AS p WHERE p.queue_name = ${queueName} AND ${isEnqueued('p')} ${inPartition('p', scope)}
       ) THEN 1 ELSE 0 END AS is_waiting,
       ${hasRoom(wholeRooms(scope))} AS has_room,
       ${hasRoom(partitionRooms(scope))} AS has_partition_room,

@@ -17,6 +17,7 @@ import {
   type Share,
   toLeft,
 } from './claim-limits.js';
+import { isEnqueued } from './waiting.js';
 import { workflowColumns } from './columns.js';
 import type { Database, Row } from './database.js';
 
@@ -106,7 +107,7 @@ function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limi
     WITH picked AS MATERIALIZED (
       SELECT w.workflow_uuid AS id
       FROM ${workflows} AS w
-      WHERE w.queue_name = ${scope.queueName} AND w.status = 'ENQUEUED' ${inPartition('w', scope)}
+      WHERE w.queue_name = ${scope.queueName} AND ${isEnqueued('w')} ${inPartition('w', scope)}
         AND (w.application_version = ${options.applicationVersion} OR (w.application_version IS NULL AND ${isLatest(options)}))
         AND (w.application_name = ${options.applicationName} OR w.application_name IS NULL)
         AND COALESCE(w.class_name, '') || '.' || w.name ${oneOf(options.functions)}

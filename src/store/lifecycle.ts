@@ -64,6 +64,21 @@ function cancelTrees(workflowIDs: readonly string[]): Sql {
     RETURNING workflow_uuid`;
 }
 
+/** Cancels the active workflows of a schedule but this one, if this one was created by its own call. */
+export function cancelOthersOfSchedule(
+  scheduleName: string,
+  { workflowID, creator }: { readonly workflowID: string; readonly creator: string },
+): Sql {
+  // Rides idx_workflow_status_schedule_name.
+  return sql`
+    UPDATE ${workflows}
+    SET ${cancellation}
+    WHERE schedule_name = ${scheduleName} AND schedule_name IS NOT NULL AND workflow_uuid <> ${workflowID}
+      AND CASE WHEN status IN ('ENQUEUED', 'PENDING', 'DELAYED') THEN TRUE ELSE FALSE END
+      AND EXISTS (SELECT 1 FROM ${workflows} AS n WHERE n.workflow_uuid = ${workflowID} AND n.creator_xid = ${creator})
+    RETURNING workflow_uuid`;
+}
+
 /** Cancels active workflows whose deadline has passed, at most `limit` of them, the most overdue first. */
 export async function cancelOverdue(database: Database, limit: number): Promise<string[]> {
   // Rides idx_workflow_status_deadline.

@@ -1,6 +1,7 @@
 // How full the queues are.
 import { nowMs, oneOf, sql, table } from '../sql/sql.js';
 import type { Database } from './database.js';
+import { isEnqueued } from './waiting.js';
 
 export interface QueueStats {
   readonly queueName: string;
@@ -67,7 +68,7 @@ export async function countAhead(database: Database, workflowID: string, max: nu
     FROM (
       SELECT 1
       FROM ${workflows} AS me
-      JOIN ${workflows} AS w ON w.queue_name = me.queue_name AND w.status = 'ENQUEUED'
+      JOIN ${workflows} AS w ON w.queue_name = me.queue_name AND ${isEnqueued('w')}
         AND COALESCE(w.queue_partition_key, '') = COALESCE(me.queue_partition_key, '')
         AND (w.priority, w.created_at, COALESCE(w.creator_xid, ''), w.workflow_uuid)
           < (me.priority, me.created_at, COALESCE(me.creator_xid, ''), me.workflow_uuid)

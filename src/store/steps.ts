@@ -3,7 +3,7 @@ import type { StepRecord } from '../model/records.js';
 import { lock, oneOf, rows, type Sql, sql, table } from '../sql/sql.js';
 import { stepColumns } from './columns.js';
 import type { Database } from './database.js';
-import { isPending } from './workflows.js';
+import { isOwned } from './workflows.js';
 
 /** A checkpoint together with the token under which its run owns the workflow. */
 export interface Checkpoint {
@@ -11,6 +11,10 @@ export interface Checkpoint {
   readonly step: StepRecord;
   /** The child that the checkpoint speaks of. It is only written if this very start has created it. */
   readonly child?: { readonly workflowID: string; readonly creator: string };
+  /** The message that the checkpoint says was sent. It is only written if the message is there. */
+  readonly sentID?: string;
+  /** The message that the checkpoint holds. It is only written if this very step has consumed it. */
+  readonly receivedID?: string;
 }
 
 const checkpointColumns = [
@@ -18,40 +22,45 @@ const checkpointColumns = [
   { name: 'owner_xid', type: 'text' },
   { name: 'child_id', type: 'text' },
   { name: 'child_creator', type: 'text' },
+  { name: 'sent_id', type: 'text' },
+  { name: 'received_id', type: 'text' },
 ] as const;
 const passedColumns = stepColumns.pass('r');
 const selectedColumns = stepColumns.select('o');
-const lockedAgainstTakeOver = lock('share', 'w');
 /** With a lock the planner looks up each row; without one it may read the whole table into a hash first. */
 const lockedAgainstHashing = lock('share', 'c');
 const steps = table('operation_outputs');
 const workflows = table('workflow_status');
+const messages = table('notifications');
 
-/**
- * Records the checkpoints of runs that own their workflows and returns their keys. The workflow's row is locked
- * against a take-over until the commit, so that no checkpoint of a former owner can slip in after one.
- */
+/** Records the checkpoints of runs that own their workflows and returns their keys. */
 export function insertCheckpoints(checkpoints: readonly Checkpoint[]): Sql {
-  const data = checkpoints.map(({ owner, step, child }) => [
+  const data = checkpoints.map(({ owner, step, child, sentID, receivedID }) => [
     ...stepColumns.toValues(step),
     owner,
     child?.workflowID ?? null,
     child?.creator ?? null,
+    sentID ?? null,
+    receivedID ?? null,
   ]);
   return sql`
     INSERT INTO ${steps} (${stepColumns.names})
     SELECT ${passedColumns}
     FROM ${rows('r', checkpointColumns, data)}
-    WHERE EXISTS (
-      SELECT 1
-      FROM ${workflows} AS w
-      WHERE w.workflow_uuid = r.workflow_uuid AND w.owner_xid = r.owner_xid AND ${isPending}
-      ${lockedAgainstTakeOver})
+    WHERE ${isOwned}
       AND (r.child_id IS NULL OR EXISTS (
         SELECT 1
         FROM ${workflows} AS c
         WHERE c.workflow_uuid = r.child_id AND c.creator_xid = r.child_creator
         ${lockedAgainstHashing}))
+      AND (r.sent_id IS NULL OR r.sent_id = (
+        SELECT m.message_uuid
+        FROM ${messages} AS m
+        WHERE m.message_uuid = r.sent_id))
+      AND (r.received_id IS NULL OR r.function_id = (
+        SELECT m.consumed_by_function_id
+        FROM ${messages} AS m
+        WHERE m.message_uuid = r.received_id))
     ON CONFLICT DO NOTHING
     RETURNING workflow_uuid, function_id`;
 }

@@ -1,5 +1,6 @@
 // The versions of an application that have been launched. The latest is the one last set as such.
 import { newID } from '../base/ids.js';
+import { DBOSError } from '../model/errors.js';
 import { nowMs, sql, table } from '../sql/sql.js';
 import { TableColumns } from './columns.js';
 import type { Database } from './database.js';
@@ -31,6 +32,30 @@ export async function registerVersion(database: Database, versionName: string, a
   await database.run(sql`
     UPDATE ${versions} SET application_name = ${applicationName}
     WHERE version_name = ${versionName} AND application_name IS NULL`);
+  const [row] = await database.read(sql`
+    SELECT v.application_name FROM ${versions} AS v WHERE v.version_name = ${versionName}`);
+  const owner = row?.['application_name'] as string | undefined;
+  if (owner === undefined || owner === applicationName) return;
+  throw new DBOSError(
+    `Application version "${versionName}" belongs to application "${owner}". Set applicationVersion to a name that only "${applicationName}" uses.`,
+  );
+}
+
+/** Makes a version the latest one of the application. Tells whether it is known. */
+export async function setLatestVersion(
+  database: Database,
+  versionName: string,
+  applicationName: string | null,
+): Promise<boolean> {
+  // Later than all others, also when their clocks were ahead.
+  const changed = await database.run(sql`
+    UPDATE ${versions}
+    SET application_name = COALESCE(application_name, ${applicationName}), version_timestamp = (
+      SELECT CASE WHEN MAX(o.version_timestamp) >= ${nowMs} THEN MAX(o.version_timestamp) + 1 ELSE ${nowMs} END
+      FROM ${versions} AS o)
+    WHERE version_name = ${versionName} AND (application_name = ${applicationName} OR application_name IS NULL)
+    RETURNING version_id`);
+  return changed.length > 0;
 }
 
 /** The versions of the application and those that nobody owns, the latest first. */

@@ -4,6 +4,16 @@ import type { Database } from './database.js';
 
 const workflows = table('workflow_status');
 
+/**
+ * True for a row that waits in a queue. It says the condition of the partial indexes as well: SQLite uses one only where
+ * it stands word for word.
+ */
+export function isEnqueued(alias: 'w' | 'p'): Sql {
+  return alias === 'w'
+    ? sql`w.status = 'ENQUEUED' AND w.status IN ('ENQUEUED', 'PENDING')`
+    : sql`p.status = 'ENQUEUED' AND p.status IN ('ENQUEUED', 'PENDING')`;
+}
+
 /** Partitions with waiting workflows after a key, at most `limit` of them, in the order of their keys. */
 export async function findWaitingPartitions(
   database: Database,
@@ -26,7 +36,7 @@ function nextKey(queueName: string, after: Sql): Sql {
   return sql`
     SELECT w.queue_partition_key
     FROM ${workflows} AS w
-    WHERE w.queue_name = ${queueName} AND w.status = 'ENQUEUED' AND w.queue_partition_key IS NOT NULL
+    WHERE w.queue_name = ${queueName} AND ${isEnqueued('w')} AND w.queue_partition_key IS NOT NULL
       AND w.queue_partition_key > ${after}
     ORDER BY w.queue_partition_key
     LIMIT 1`;
@@ -41,7 +51,7 @@ export async function findWaitingQueues(database: Database, queueNames: readonly
       NAME_COLUMN,
       queueNames.map((name) => [name]),
     )}
-    WHERE EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.queue_name = q.name AND w.status = 'ENQUEUED')`);
+    WHERE EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.queue_name = q.name AND ${isEnqueued('w')})`);
   return found.map((row) => row['name'] as string);
 }
 

@@ -34,6 +34,8 @@ export const CHANNELS = {
   queueChanges: 'everstep_queue_changes',
   /** A workflow was delayed, or its delay was changed. */
   delays: 'everstep_delays',
+  /** A schedule has changed: its name, or nothing for several. */
+  schedules: 'everstep_schedules',
   notifications: 'dbos_notifications_channel',
   events: 'dbos_workflow_events_channel',
   streams: 'dbos_streams_channel',

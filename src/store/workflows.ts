@@ -107,14 +107,29 @@ function helperValues({ status, owner, deadlineAt, delayMs, debounceMs, parentOw
  */
 export const isPending: Sql = sql`CASE WHEN w.status = 'PENDING' THEN TRUE ELSE FALSE END`;
 
+const unconditionally = sql`TRUE`;
 const lockedAgainstTakeOver = lock('share', 'w');
+const workflowTable = table('workflow_status');
+
+/**
+ * True for a line `r` whose run owns its workflow. The workflow's row is locked against a take-over until the commit, so
+ * that nothing of a former owner can slip in after one.
+ */
+export const isOwned: Sql = sql`EXISTS (
+      SELECT 1
+      FROM ${workflowTable} AS w
+      WHERE w.workflow_uuid = r.workflow_uuid AND w.owner_xid = r.owner_xid AND ${isPending}
+      ${lockedAgainstTakeOver})`;
+
 const insertColumns = [...newWorkflowColumns.columns, ...helperColumns];
 const insertedColumns = newWorkflowColumns.pass('r');
 const selectedColumns = workflowColumns.select('w');
-const workflowTable = table('workflow_status');
 
-/** Creates the workflows that can be created and returns their IDs; an ID or deduplication ID in use is left alone. */
-export function insertWorkflows(workflows: readonly NewWorkflow[]): Sql {
+/**
+ * Creates the workflows that can be created and returns their tokens; an ID or deduplication ID in use is left alone.
+ * `condition` speaks of the rows as `r`.
+ */
+export function insertWorkflows(workflows: readonly NewWorkflow[], condition: Sql = unconditionally): Sql {
   const data = workflows.map((workflow) => [...newWorkflowColumns.toValues(workflow), ...helperValues(workflow)]);
   return sql`
     INSERT INTO ${workflowTable}
@@ -128,11 +143,11 @@ export function insertWorkflows(workflows: readonly NewWorkflow[]): Sql {
       t.now + r.delay_ms, t.now + r.debounce_ms
     FROM ${rows('r', insertColumns, data)}
     CROSS JOIN (SELECT ${nowMs} AS now) AS t
-    WHERE r.parent_owner IS NULL OR EXISTS (
+    WHERE (r.parent_owner IS NULL OR EXISTS (
       SELECT 1
       FROM ${workflowTable} AS w
       WHERE w.workflow_uuid = r.parent_workflow_id AND w.owner_xid = r.parent_owner AND ${isPending}
-      ${lockedAgainstTakeOver})
+      ${lockedAgainstTakeOver})) AND ${condition}
     ON CONFLICT DO NOTHING
     RETURNING creator_xid, workflow_deadline_epoch_ms`;
 }

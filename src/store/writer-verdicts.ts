@@ -23,7 +23,9 @@ export type CheckpointVerdict =
   /** The workflow is not this run's any more, or is gone. */
   | 'lost'
   /** The step has another checkpoint already. */
-  | 'conflict';
+  | 'conflict'
+  /** What the checkpoint speaks of is not there: the child, or the message. */
+  | 'refused';
 
 export type OutcomeVerdict = 'recorded' | 'lost';
 
@@ -100,7 +102,9 @@ export async function judgeCheckpoints(
     const found = steps.get(stepKey(step.workflowID, step.stepID));
     // Written by an earlier attempt whose commit was not confirmed; the run may even have ended since.
     if (found && isSameCheckpoint(found, step)) return 'recorded';
-    return workflows.get(step.workflowID)?.owner === owner ? 'conflict' : 'lost';
+    const workflow = workflows.get(step.workflowID);
+    if (workflow?.owner !== owner || workflow.status !== 'PENDING') return 'lost';
+    return !found && restsOnOthers(checkpoint) ? 'refused' : 'conflict';
   });
 }
 
@@ -120,6 +124,11 @@ export async function judgeOutcomes(
     // The token is gone once an outcome stands; the same outcome is ours, or as good as ours.
     return workflow && isSameOutcome(workflow, outcome) ? 'recorded' : 'lost';
   });
+}
+
+/** Whether the checkpoint may only be written if something else is there. */
+function restsOnOthers({ child, sentID, receivedID }: Checkpoint): boolean {
+  return child !== undefined || sentID !== undefined || receivedID !== undefined;
 }
 
 function isSameCheckpoint(found: StepRecord, step: StepRecord): boolean {

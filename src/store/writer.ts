@@ -1,10 +1,13 @@
-// The group writer. Starts, checkpoints and outcomes of all runs in the process share commits: what is submitted
-// while one commit is on its way to disk forms the next. A batch is at most three statements in one transaction, and
-// each item's promise settles after that commit.
+// The group writer. Starts, checkpoints, messages, events, stream values and outcomes of all runs in the process share
+// commits: what is submitted while one commit is on its way to disk forms the next. A batch is at most one statement a
+// kind of row, in one transaction, and each item's promise settles after that commit.
 //
 // Every statement inserts or updates what its guard allows and returns the keys it has written. An item that is
 // missing there lost against its guard, and a look at the tables tells why. That look also settles a batch that
 // is sent again after a commit of unknown outcome: what the first attempt has written is found to be ours.
+//
+// Items are written in the order of their submission, and nothing of a run is written after an item of it that failed. So
+// an effect that goes through the writer is never visible before all that its run recorded earlier is durable.
 import { Batcher, type Entry } from '../base/batcher.js';
 import type { Clock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
@@ -13,7 +16,19 @@ import type { Database } from './database.js';
 import { classifyFailure, type RetryOptions, withRetry } from './retry.js';
 import type { Checkpoint } from './steps.js';
 import type { NewWorkflow, Outcome } from './workflows.js';
-import { type ChildStart, type ChildVerdict, type Item, type Verdict, weigh, WriteGroup } from './write-group.js';
+import {
+  type Append,
+  type ChildStart,
+  type ChildVerdict,
+  type Item,
+  type Send,
+  type SendVerdicts,
+  type SetEvent,
+  type Verdict,
+  weigh,
+  WriteGroup,
+  writerOf,
+} from './write-group.js';
 import type { CheckpointVerdict, OutcomeVerdict, StartVerdict } from './writer-verdicts.js';
 
 export interface WriterOptions {
@@ -30,12 +45,16 @@ export interface WriterOptions {
 const ITEMS_MAX = 500;
 const CHARACTERS_MAX = 4_000_000;
 const BACKLOG_MAX = 10_000;
+/** Runs that broke and never ended; they are few, and only what is still in the backlog matters. */
+const BROKEN_MAX = 1000;
 
 export class Writer {
   readonly #database: Database;
   readonly #batcher: Batcher<Item, Verdict>;
   readonly #stopped = new AbortController();
   readonly #retry: RetryOptions;
+  /** The runs of which an item could not be written, and why, by their owner token. */
+  readonly #broken = new Map<string, unknown>();
 
   constructor(database: Database, options: WriterOptions) {
     this.#database = database;
@@ -73,6 +92,26 @@ export class Writer {
     return this.#submit<CheckpointVerdict>({ kind: 'checkpoint', checkpoint });
   }
 
+  /** Sends a message, together with the sender's checkpoint if there is one. */
+  send(send: Send): Promise<SendVerdicts> {
+    return this.#submit<SendVerdicts>({ kind: 'send', send });
+  }
+
+  /** Consumes the message that the checkpoint holds, and records the checkpoint. */
+  receive(checkpoint: Checkpoint): Promise<CheckpointVerdict> {
+    return this.#submit<CheckpointVerdict>({ kind: 'receipt', checkpoint });
+  }
+
+  /** Sets an event, together with its checkpoint. */
+  setEvent(set: SetEvent): Promise<CheckpointVerdict> {
+    return this.#submit<CheckpointVerdict>({ kind: 'event', set });
+  }
+
+  /** Appends a value to a stream, together with the writer's checkpoint if there is one. */
+  append(append: Append): Promise<CheckpointVerdict> {
+    return this.#submit<CheckpointVerdict>({ kind: 'stream', append });
+  }
+
   finish(outcome: Outcome): Promise<OutcomeVerdict> {
     return this.#submit<OutcomeVerdict>({ kind: 'outcome', outcome });
   }
@@ -99,13 +138,44 @@ export class Writer {
   }
 
   async #flush(batch: readonly Entry<Item, Verdict>[]): Promise<void> {
+    const accepted = this.#broken.size === 0 ? batch : batch.filter((entry) => !this.#refuse(entry));
+    if (accepted.length === 0) return;
     try {
-      await this.#write(batch);
+      await this.#write(accepted);
     } catch (error) {
-      if (batch.length === 1 || classifyFailure(error) !== 'final' || this.#stopped.signal.aborted) throw error;
+      if (classifyFailure(error) !== 'final' || this.#stopped.signal.aborted) throw error;
+      const [only] = accepted;
+      if (only && accepted.length === 1) this.#reject(only, error);
       // One bad item fails the whole statement. Alone, only the guilty fails.
-      for (const entry of batch) await this.#write([entry]).catch(entry.reject);
+      else for (const entry of accepted) await this.#writeAlone(entry);
     }
+  }
+
+  async #writeAlone(entry: Entry<Item, Verdict>): Promise<void> {
+    if (this.#refuse(entry)) return;
+    try {
+      await this.#write([entry]);
+    } catch (error) {
+      this.#reject(entry, error);
+    }
+  }
+
+  #reject({ item, reject }: Entry<Item, Verdict>, error: unknown): void {
+    const owner = item.kind === 'start' ? undefined : writerOf(item)?.owner;
+    if (owner !== undefined && item.kind !== 'outcome') this.#broken.set(owner, error);
+    const [oldest] = this.#broken.keys();
+    if (oldest !== undefined && this.#broken.size > BROKEN_MAX) this.#broken.delete(oldest);
+    reject(error);
+  }
+
+  /** Refuses what comes after an item of the same run that could not be written. Only its outcome may still come. */
+  #refuse({ item, reject }: Entry<Item, Verdict>): boolean {
+    const owner = item.kind === 'start' ? undefined : writerOf(item)?.owner;
+    if (owner === undefined || !this.#broken.has(owner)) return false;
+    const error = this.#broken.get(owner);
+    if (item.kind === 'outcome') return !this.#broken.delete(owner);
+    reject(error);
+    return true;
   }
 
   /** Every statement is guarded, so the whole may be repeated. */

@@ -2,29 +2,16 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
 import { onlyOn } from '../rig/dialects.js';
-import { type Proxy, startProxy } from '../rig/proxy.js';
+import { startProxy } from '../rig/proxy.js';
 import { countByStatus, expectAllDone, expectGivenIsDurable, expectKept } from './invariants.js';
 import { linesOf } from './journal.js';
 import { describeCommit } from './kill-points.js';
+import { disturb } from './network.js';
 import { launchWorker, until } from './processes.js';
-import { type RandomSource, withSeed } from './random.js';
+import { withSeed } from './random.js';
 import { idsOf, launchHere, setScene } from './setup.js';
 
 const WORKFLOWS = 50;
-const FAULTS = 40;
-
-/** Breaks a connection again and again until there have been enough faults or the work is over. Tells how often. */
-async function disturb(proxy: Proxy, random: RandomSource, isOver: () => boolean): Promise<number> {
-  let faults = 0;
-  while (!isOver() && faults < FAULTS) {
-    await new Promise((resolve) => setTimeout(resolve, random.below(30)));
-    if (random.below(2) === 0) proxy.loseNextAnswer();
-    else proxy.loseNextRequest();
-    faults += 1;
-  }
-  proxy.restore();
-  return faults;
-}
 
 onlyOn('postgres', (dialect) => {
   test('connections that break at random moments lose and repeat nothing', { timeout: 60_000 }, () =>

@@ -16,8 +16,14 @@ export const NAMES = [
   'sleeper',
   'family',
   'job',
+  'mail',
+  'streamer',
 ] as const;
 export type WorkflowName = (typeof NAMES)[number];
+
+/** What `streamer` writes: so many values after each of its steps. */
+export const STREAMER_STEPS = 10;
+export const STREAMER_VALUES = 20;
 
 /** How many tokens the outcome of each workflow has. */
 export const TOKENS: Readonly<Record<WorkflowName, number>> = {
@@ -31,6 +37,8 @@ export const TOKENS: Readonly<Record<WorkflowName, number>> = {
   sleeper: 2,
   family: 6,
   job: 1,
+  mail: 3,
+  streamer: STREAMER_STEPS,
 };
 
 export interface WorkflowSettings {
@@ -139,7 +147,33 @@ export function registerWorkflows(DBOS: DBOSInstance, settings: WorkflowSettings
     }),
   ]);
 
-  return { everything, pair, plain, one, five, held, heldOutcome, sleeper, family, job };
+  const mail = register('mail', async () => {
+    const self = DBOS.workflowID ?? '';
+    const first = await effect('first');
+    await DBOS.send(self, first, 'mail');
+    await DBOS.setEvent('received', await DBOS.recv('mail', 60));
+    for (const number of [0, 1, 2]) await DBOS.writeStream('numbers', number);
+    const writes = await effect('writes', async () => {
+      await DBOS.writeStream('numbers', 'of the step');
+      await DBOS.send(self, 'of the step', 'later', `${self} step`);
+    });
+    await DBOS.writeStream('numbers', 3);
+    await DBOS.closeStream('numbers');
+    const later = await DBOS.recv('later', 60);
+    await DBOS.setEvent('received', [await DBOS.getEvent(self, 'received', 60), later]);
+    return [first, writes, await effect('last')];
+  });
+
+  const streamer = register('streamer', async () => {
+    const tokens: string[] = [];
+    for (let step = 0; step < STREAMER_STEPS; step += 1) {
+      tokens.push(await effect(`step ${step}`, slowly));
+      for (let n = 0; n < STREAMER_VALUES; n += 1) await DBOS.writeStream('values', step * STREAMER_VALUES + n);
+    }
+    return tokens;
+  });
+
+  return { mail, streamer, everything, pair, plain, one, five, held, heldOutcome, sleeper, family, job };
 }
 
 function pause(delayMs: number): Promise<void> {

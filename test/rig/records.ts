@@ -1,6 +1,7 @@
 // Rows for tests, with only what matters written out.
 import { newID } from '../../src/base/ids.js';
 import type { StepRecord } from '../../src/model/records.js';
+import type { NewMessage } from '../../src/store/messages.js';
 import type { NewWorkflow } from '../../src/store/workflows.js';
 
 export function newWorkflow(fields: Partial<NewWorkflow> = {}): NewWorkflow {
@@ -54,4 +55,8 @@ export function step(workflowID: string, stepID: number, fields: Partial<StepRec
     applicationName: 'test',
     ...fields,
   };
+}
+
+export function newMessage(fields: Partial<NewMessage> = {}): NewMessage {
+  return { messageID: newID(), destinationID: 'w', topic: 't', text: '1', serialization: 'portable_json', ...fields };
 }

@@ -82,7 +82,7 @@ describe('sql', () => {
 
   test('a lock is written on Postgres and left out on SQLite', () => {
     expect(render(sql`SELECT 1 FROM w ${lock('skip', 'w')}`, postgres).text).toBe(
-      'SELECT 1 FROM w FOR UPDATE OF "w" SKIP LOCKED',
+      'SELECT 1 FROM w FOR NO KEY UPDATE OF "w" SKIP LOCKED',
     );
     expect(render(sql`SELECT 1 FROM w ${lock('share', 'w')}`, sqlite).text).toBe('SELECT 1 FROM w ');
   });

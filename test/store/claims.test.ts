@@ -8,7 +8,7 @@ import { pauseQueue, resumeQueue } from '../../src/store/queues.js';
 import { findWaitingPartitions } from '../../src/store/waiting.js';
 import { listVersions, registerVersion } from '../../src/store/versions.js';
 import { insertWorkflows, type NewWorkflow } from '../../src/store/workflows.js';
-import { forEachDialect, onlyOn } from '../rig/dialects.js';
+import { forEachDialect } from '../rig/dialects.js';
 import { newWorkflow } from '../rig/records.js';
 
 const CLAIM: ClaimOptions = {
@@ -267,28 +267,6 @@ describe('claims', () => {
       await registerVersion(database, 'v1', 'test');
 
       expect(await listVersions(database, 'test')).toEqual([before]);
-    });
-  });
-
-  onlyOn('postgres', (dialect) => {
-    test('a claim rides its index', async () => {
-      const database = await dialect.create();
-      await add(database, ...Array.from({ length: 200 }, () => queued()));
-      const plans: string[] = [];
-      const explaining: Database = Object.create(database, {
-        run: {
-          value: async (statement: ReturnType<typeof sql>) => {
-            const lines = await database.run(sql`EXPLAIN ${statement}`);
-            plans.push(lines.map((line) => String(line['QUERY PLAN'])).join('\n'));
-            return [];
-          },
-        },
-      }) as Database;
-
-      await claimWorkflows(explaining, CLAIM);
-
-      expect(plans[0]).toMatch(/Index Scan using idx_workflow_status_in_flight_v2/);
-      expect(plans[0]).not.toMatch(/Seq Scan on workflow_status/);
     });
   });
 });

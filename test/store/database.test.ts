@@ -7,6 +7,7 @@ import type { Database } from '../../src/store/database.js';
 import { insertCheckpoints } from '../../src/store/steps.js';
 import { findWorkflows, finishIfOwned, insertWorkflows } from '../../src/store/workflows.js';
 import { forEachDialect } from '../rig/dialects.js';
+import { explain } from '../rig/plans.js';
 import { newWorkflow, step } from '../rig/records.js';
 
 const COLUMNS = [
@@ -216,10 +217,3 @@ describe('Database', () => {
     });
   });
 });
-
-async function explain(database: Database, statement: ReturnType<typeof sql>): Promise<string> {
-  const prefix =
-    database.dialect.name === 'postgres' ? sql`EXPLAIN ${statement}` : sql`EXPLAIN QUERY PLAN ${statement}`;
-  const lines = await database.run(prefix);
-  return lines.map((line) => String(line['QUERY PLAN'] ?? line['detail'])).join('\n');
-}

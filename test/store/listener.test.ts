@@ -1,8 +1,9 @@
+import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/log.js';
-import { sql } from '../../src/sql/sql.js';
 import type { Database } from '../../src/store/database.js';
+import { insertMessages } from '../../src/store/messages.js';
 import type { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
 import { PostgresListener } from '../../src/store/postgres/postgres-listener.js';
 import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
@@ -11,7 +12,7 @@ import { CHANNELS, type Listener, type Wakeup } from '../../src/store/wakeups.js
 import { insertWorkflows } from '../../src/store/workflows.js';
 import { forEachDialect, onlyOn } from '../rig/dialects.js';
 import { startProxy } from '../rig/proxy.js';
-import { newWorkflow } from '../rig/records.js';
+import { newMessage, newWorkflow } from '../rig/records.js';
 
 function listenerOn(database: Database): Listener {
   const options = { clock: systemClock, logger: silentLogger };
@@ -125,18 +126,44 @@ describe('listener', () => {
       expect(wakeups).toHaveLength(6);
     });
 
-    test('a message inserted by other programs wakes through the trigger', async () => {
-      const database = await dialect.create();
+    test('a message inserted by other programs wakes through the trigger, one of ours does not', async () => {
+      const url = await dialect.createURL();
+      const database = await dialect.open(url);
       const listener = listenerOn(database);
       await listener.start();
-      const { next } = collect(listener);
+      const { wakeups, next } = collect(listener);
       const workflow = newWorkflow();
       await database.run(insertWorkflows([workflow]));
+      const stranger = new pg.Client(url);
+      await stranger.connect();
+      onTestFinished(() => stranger.end());
 
-      await database.run(sql`SELECT dbos.send_message(${workflow.workflowID}, '"hello"'::json, 'greetings')`);
+      await database.run(
+        insertMessages([{ message: newMessage({ destinationID: workflow.workflowID, topic: 'ours' }) }]),
+      );
+      await stranger.query(`SELECT dbos.send_message($1, '"hello"'::json, 'greetings')`, [workflow.workflowID]);
 
       const wakeup = await next((one) => one.kind === 'message');
       expect(wakeup).toMatchObject({ channel: CHANNELS.notifications, payload: `${workflow.workflowID}::greetings` });
+      expect(wakeups.filter(({ kind }) => kind === 'message')).toHaveLength(1);
+    });
+
+    test('a queue that plain SQL puts a workflow into is told of at once, with its partition', async () => {
+      const url = await dialect.createURL();
+      const listener = listenerOn(await dialect.open(url));
+      await listener.start();
+      const { wakeups, next } = collect(listener);
+      const stranger = new pg.Client(url);
+      await stranger.connect();
+      onTestFinished(() => stranger.end());
+
+      await stranger.query(`SELECT dbos.enqueue_workflow('hello', 'mail "q"', workflow_id => 'a')`);
+      await stranger.query(`SELECT dbos.enqueue_workflow('hello', 'mail "q"', workflow_id => 'a')`);
+      await stranger.query(`SELECT dbos.enqueue_workflow('hello', 'mail', queue_partition_key => 'p')`);
+
+      await next((one) => one.kind === 'message' && one.payload.includes('p'));
+      const payloads = wakeups.flatMap((one) => (one.kind === 'message' ? [JSON.parse(one.payload) as unknown] : []));
+      expect(payloads).toEqual([['mail "q"'], ['mail', 'p']]);
     });
 
     test('after a lost connection it listens again and tells everybody to look', async () => {

@@ -146,3 +146,43 @@ test('a configuration has known fields only', () => {
     DBOS.setConfig({ name: 5 });
   });
 });
+
+describe('messages, events, streams and requests', () => {
+  type Add = (amount: number) => Promise<string>;
+
+  test('give what the caller expects, or null when the time is up', () => {
+    expectTypeOf(() => DBOS.recv<number>()).returns.resolves.toEqualTypeOf<number | null>();
+    expectTypeOf(() => DBOS.getEvent<string>('w', 'k')).returns.resolves.toEqualTypeOf<string | null>();
+    expectTypeOf(() => DBOS.readStreamOffset<Date>('w', 'k', 0)).returns.resolves.toEqualTypeOf<Date>();
+    expectTypeOf(() => DBOS.readStream<Date>('w', 'k')).returns.toEqualTypeOf<AsyncGenerator<Date, void, unknown>>();
+    expectTypeOf(() => DBOS.request<Add>('w', 'add', 1)).returns.resolves.toEqualTypeOf<string>();
+    expectTypeOf(() => DBOS.handleRequests({})).returns.resolves.toEqualTypeOf<'stopped' | 'timeout'>();
+  });
+
+  test('hold both sides of a request to what they agreed on', () => {
+    compiles(() => {
+      void DBOS.request<Add>('w', 'add', 5, { timeoutMs: 10, idempotencyKey: 'k' });
+      void DBOS.handleRequests<{ add: Add }>({ add: async (amount, request) => `${amount} ${request.requestID}` });
+      void DBOS.handleRequests<{ add: Add }>({ add: { schema: { parse: Number }, handle: async () => 'x' } });
+      void DBOS.handleRequests({ any: (payload: { a: number }) => payload.a, other: () => undefined });
+      // @ts-expect-error The amount is a number.
+      void DBOS.request<Add>('w', 'add', 'five');
+      // @ts-expect-error The answer is a text.
+      void DBOS.handleRequests<{ add: Add }>({ add: async () => 5 });
+      // @ts-expect-error The amount is a number.
+      void DBOS.handleRequests<{ add: Add }>({ add: async (amount: string) => amount });
+      // @ts-expect-error Every request has to be handled.
+      void DBOS.handleRequests<{ add: Add }>({});
+    });
+  });
+
+  test('take known formats only', () => {
+    compiles(() => {
+      void DBOS.send('w', 1, 'topic', 'key', { serializationType: 'portable' });
+      // @ts-expect-error There is no such format.
+      void DBOS.setEvent('k', 1, { serializationType: 'xml' });
+      // @ts-expect-error A message needs a destination.
+      void DBOS.sendBulk([{ message: 1 }]);
+    });
+  });
+});

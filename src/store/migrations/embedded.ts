@@ -1315,6 +1315,188 @@ CREATE TABLE IF NOT EXISTS {schema}.paused_queues (
 );
 `,
   },
+  {
+    number: 4,
+    name: 'quiet_notifications',
+    isOnline: false,
+    sql: `-- Everstep tells of its own messages apart from the commits that contain them, because NOTIFY serialises commits. Its
+-- sessions therefore set everstep.quiet; for rows that any other program inserts, the trigger notifies as before.
+-- if listen_notify
+CREATE OR REPLACE FUNCTION {schema}.notifications_function() RETURNS TRIGGER
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+  payload TEXT := NEW.destination_uuid || '::' || NEW.topic;
+BEGIN
+  IF current_setting('everstep.quiet', TRUE) = 'on' THEN
+    RETURN NEW;
+  END IF;
+  IF octet_length(payload) < 8000 THEN
+    PERFORM pg_notify('dbos_notifications_channel', payload);
+  END IF;
+  RETURN NEW;
+END;
+$body$;
+-- end if
+`,
+  },
+  {
+    number: 5,
+    name: 'unconsumed_messages',
+    isOnline: true,
+    sql: `-- online
+-- The oldest message that was not received yet is found without passing all those that were.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_notifications_unconsumed
+  ON {schema}.notifications (destination_uuid, topic, created_at_epoch_ms, message_uuid)
+  WHERE consumed = FALSE;
+`,
+  },
+  {
+    number: 6,
+    name: 'enqueue_wakes_dispatchers',
+    isOnline: false,
+    sql: `-- A workflow that plain SQL enqueues is claimed at once: enqueue_workflow tells the dispatchers of the queue, and of the
+-- partition if it has one. Otherwise it is as it was.
+CREATE OR REPLACE FUNCTION {schema}.enqueue_workflow(
+  workflow_name TEXT,
+  queue_name TEXT,
+  positional_args JSON[] DEFAULT ARRAY[]::JSON[],
+  named_args JSON DEFAULT '{}'::JSON,
+  class_name TEXT DEFAULT NULL,
+  config_name TEXT DEFAULT NULL,
+  workflow_id TEXT DEFAULT NULL,
+  app_version TEXT DEFAULT NULL,
+  timeout_ms BIGINT DEFAULT NULL,
+  deadline_epoch_ms BIGINT DEFAULT NULL,
+  deduplication_id TEXT DEFAULT NULL,
+  priority INTEGER DEFAULT NULL,
+  queue_partition_key TEXT DEFAULT NULL,
+  authenticated_user TEXT DEFAULT NULL,
+  authenticated_roles TEXT DEFAULT NULL,
+  delay_until_epoch_ms BIGINT DEFAULT NULL,
+  application_name TEXT DEFAULT NULL
+) RETURNS TEXT
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+  id TEXT := COALESCE(workflow_id, gen_random_uuid()::TEXT);
+  token TEXT := gen_random_uuid()::TEXT;
+  owner TEXT;
+  now_ms BIGINT := (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT;
+  input TEXT := json_build_object('positionalArgs', positional_args, 'namedArgs', named_args)::TEXT;
+  place TEXT;
+BEGIN
+  IF workflow_name IS NULL OR workflow_name = '' THEN
+    RAISE EXCEPTION 'Workflow name cannot be null or empty';
+  END IF;
+  IF queue_name IS NULL OR queue_name = '' THEN
+    RAISE EXCEPTION 'Queue name cannot be null or empty';
+  END IF;
+  IF json_typeof(named_args) <> 'object' THEN
+    RAISE EXCEPTION 'Named args must be a JSON object';
+  END IF;
+  IF workflow_id = '' THEN
+    RAISE EXCEPTION 'Workflow ID cannot be an empty string if provided.';
+  END IF;
+  IF delay_until_epoch_ms < 0 THEN
+    RAISE EXCEPTION 'delay_until_epoch_ms must be >= 0';
+  END IF;
+
+  INSERT INTO {schema}.workflow_status AS workflow (
+    workflow_uuid,
+    status,
+    name,
+    serialization,
+    class_name,
+    config_name,
+    queue_name,
+    deduplication_id,
+    priority,
+    queue_partition_key,
+    application_version,
+    workflow_timeout_ms,
+    workflow_deadline_epoch_ms,
+    recovery_attempts,
+    owner_xid,
+    created_at,
+    updated_at,
+    authenticated_user,
+    authenticated_roles,
+    delay_until_epoch_ms,
+    application_name
+  ) VALUES (
+    id,
+    CASE WHEN enqueue_workflow.delay_until_epoch_ms IS NULL THEN 'ENQUEUED' ELSE 'DELAYED' END,
+    workflow_name,
+    'portable_json',
+    enqueue_workflow.class_name,
+    enqueue_workflow.config_name,
+    enqueue_workflow.queue_name,
+    enqueue_workflow.deduplication_id,
+    COALESCE(enqueue_workflow.priority, 0),
+    enqueue_workflow.queue_partition_key,
+    app_version,
+    timeout_ms,
+    deadline_epoch_ms,
+    0,
+    token,
+    now_ms,
+    now_ms,
+    enqueue_workflow.authenticated_user,
+    enqueue_workflow.authenticated_roles,
+    enqueue_workflow.delay_until_epoch_ms,
+    enqueue_workflow.application_name
+  )
+  ON CONFLICT (workflow_uuid) DO UPDATE SET updated_at = EXCLUDED.updated_at
+  RETURNING workflow.owner_xid INTO owner;
+
+  -- Only the call that created the workflow gives it its input. A row that is there already was left by a
+  -- deleted workflow of the same ID.
+  IF owner = token THEN
+    INSERT INTO {schema}.workflow_input (workflow_uuid, inputs, retention_timestamp)
+    VALUES (id, input, now_ms)
+    ON CONFLICT (workflow_uuid) DO UPDATE
+    SET inputs = EXCLUDED.inputs, retention_timestamp = EXCLUDED.retention_timestamp;
+
+    place := CASE
+      WHEN enqueue_workflow.queue_partition_key IS NULL THEN json_build_array(enqueue_workflow.queue_name)
+      ELSE json_build_array(enqueue_workflow.queue_name, enqueue_workflow.queue_partition_key)
+    END::TEXT;
+    IF octet_length(place) < 8000 THEN
+      PERFORM pg_notify('everstep_queues', place);
+    END IF;
+  END IF;
+  RETURN id;
+EXCEPTION
+  WHEN unique_violation THEN
+    RAISE EXCEPTION 'DBOS queue duplicated' USING
+      DETAIL = format(
+        'Workflow %s with queue %s and deduplication ID %s already exists', id, queue_name, deduplication_id
+      ),
+      ERRCODE = 'unique_violation';
+END;
+$body$;
+`,
+  },
+  {
+    number: 7,
+    name: 'schedule_settings',
+    isOnline: false,
+    sql: `-- What only Everstep knows of a schedule, and a counter by which processes see that schedules have changed.
+CREATE TABLE IF NOT EXISTS {schema}.schedule_settings (
+  schedule_id TEXT PRIMARY KEY,
+  overlap TEXT NOT NULL,
+  jitter_ms BIGINT NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS {schema}.change_counters (
+  topic TEXT PRIMARY KEY,
+  changes BIGINT NOT NULL
+);
+`,
+  },
 ];
 
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
@@ -2070,6 +2252,47 @@ CREATE TABLE IF NOT EXISTS event_dispatch_kv (
 CREATE TABLE IF NOT EXISTS paused_queues (
   name TEXT NOT NULL PRIMARY KEY,
   paused_at BIGINT NOT NULL
+);
+`,
+  },
+  {
+    number: 4,
+    name: 'quiet_notifications',
+    isOnline: false,
+    sql: `-- Empty on purpose: SQLite has no notifications.
+`,
+  },
+  {
+    number: 5,
+    name: 'unconsumed_messages',
+    isOnline: false,
+    sql: `-- The oldest message that was not received yet is found without passing all those that were.
+CREATE INDEX IF NOT EXISTS idx_notifications_unconsumed
+  ON notifications (destination_uuid, topic, created_at_epoch_ms, message_uuid)
+  WHERE consumed = FALSE;
+`,
+  },
+  {
+    number: 6,
+    name: 'enqueue_wakes_dispatchers',
+    isOnline: false,
+    sql: `-- Empty on purpose: SQLite has no stored functions.
+`,
+  },
+  {
+    number: 7,
+    name: 'schedule_settings',
+    isOnline: false,
+    sql: `-- What only Everstep knows of a schedule, and a counter by which processes see that schedules have changed.
+CREATE TABLE IF NOT EXISTS schedule_settings (
+  schedule_id TEXT NOT NULL PRIMARY KEY,
+  overlap TEXT NOT NULL,
+  jitter_ms BIGINT NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS change_counters (
+  topic TEXT NOT NULL PRIMARY KEY,
+  changes BIGINT NOT NULL
 );
 `,
   },

@@ -23,11 +23,15 @@ const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
  */
 const SESSION_SETTINGS = {
   enable_seqscan: 'off',
+  // A bitmap is made of the whole backlog before its first row is taken.
+  enable_bitmapscan: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
   enable_material: 'off',
   // Whoever waited for its turn must see what those before it have done.
   default_transaction_isolation: 'read\\ committed',
+  // The trigger on messages leaves our own alone: we tell of them apart from their commit.
+  'everstep.quiet': 'on',
 } as const;
 
 export function poolConfig(options: ConnectionOptions): pg.PoolConfig {

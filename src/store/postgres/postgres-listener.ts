@@ -1,6 +1,7 @@
 // LISTEN and NOTIFY. One connection of its own listens; it is opened anew when it breaks, and since notifications
-// may have been missed by then, everyone is told to look. Our own notifications are collected and sent apart
-// from the writes they speak of, because NOTIFY serialises the commits that contain it.
+// may have been missed by then, everyone is told to look. Our own notifications are sent apart from the writes they
+// speak of, because NOTIFY serialises the commits that contain it: at once when there are few, and collected when
+// there are many.
 import pg from 'pg';
 import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
 import { type Clock, sleep, type Timer } from '../../base/clock.js';
@@ -20,11 +21,14 @@ export interface PostgresListenerOptions {
   readonly channels: readonly string[];
   /** A session lock that is held while the connection stands: others see by it that this process is there. */
   readonly sessionLock?: string;
-  /** How long notifications are collected before they are sent. */
+  /** How long notifications are collected when there are many of them. */
   readonly coalesceMs?: number;
 }
 
 const COALESCE_MS = 10;
+/** How long they are collected when there are few, after the last ones were sent. */
+const PACE_MS = 2;
+const MANY = 16;
 /** Postgres refuses payloads of 8000 bytes and more. */
 const PAYLOAD_MAX_BYTES = 7999;
 const RECONNECT: BackoffPolicy = { firstMs: 100, maxMs: 1_000, rate: 2, jitter: 0.5 };
@@ -37,8 +41,9 @@ export class PostgresListener implements Listener {
   readonly #handlers: WakeupHandlers;
   readonly #service: Service;
   #pending = new Map<string, readonly [channel: string, payload: string]>();
-  #flushedAt = 0;
-  #flushTimer: Timer | undefined;
+  /** Notifications are sent, or were sent a moment ago. */
+  #isPaused = false;
+  #pause: Timer | undefined;
   #flushing: Promise<void> = Promise.resolve();
   #firstAttempt = deferred<void>();
 
@@ -61,10 +66,10 @@ export class PostgresListener implements Listener {
 
   /** Sends what is still to be sent, then stops listening. */
   async stop(): Promise<void> {
-    this.#flushTimer?.cancel();
-    this.#flushTimer = undefined;
-    this.#flush();
     await this.#flushing;
+    this.#pause?.cancel();
+    await this.#flush();
+    this.#isPaused = false;
     await this.#service.stop();
     this.#firstAttempt = deferred<void>();
   }
@@ -76,31 +81,41 @@ export class PostgresListener implements Listener {
   notify(channel: string, payload: string): void {
     if (!this.#options.channels.includes(channel)) return;
     this.#pending.set(`${channel} ${payload}`, [channel, payload]);
-    const { clock, coalesceMs = COALESCE_MS } = this.#options;
-    // The first one after a silence goes out at once; those that follow it closely go together.
-    this.#flushTimer ??= clock.after(Math.max(this.#flushedAt + coalesceMs - clock.now(), 0), () => {
-      this.#flushTimer = undefined;
-      this.#flush();
+    this.#schedule();
+  }
+
+  /** At the end of the turn, so that what is said in it is sent together. */
+  #schedule(): void {
+    if (this.#isPaused || this.#pending.size === 0) return;
+    this.#isPaused = true;
+    this.#flushing = new Promise((resolve) => setImmediate(resolve)).then(() => this.#flushAndPause());
+  }
+
+  async #flushAndPause(): Promise<void> {
+    const coalesceMs = this.#options.coalesceMs ?? COALESCE_MS;
+    const pauseMs = this.#pending.size > MANY ? coalesceMs : Math.min(coalesceMs, PACE_MS);
+    await this.#flush();
+    this.#pause = this.#options.clock.after(pauseMs, () => {
+      this.#isPaused = false;
+      this.#schedule();
     });
   }
 
-  #flush(): void {
+  async #flush(): Promise<void> {
     const messages = [...this.#pending.values()].filter(
       ([, payload]) => Buffer.byteLength(payload) <= PAYLOAD_MAX_BYTES,
     );
     this.#pending = new Map();
     if (messages.length === 0) return;
-    this.#flushedAt = this.#options.clock.now();
-    this.#flushing = this.#flushing.then(async () => {
-      try {
-        await this.#database.run(sql`
-          SELECT pg_notify(r.channel, r.payload)
-          FROM ${rows('r', NOTIFY_COLUMNS, messages)}`);
-      } catch (error) {
-        // A lost hint costs time, not correctness: whoever waits looks by itself.
-        this.#options.logger.debug(`Notifications could not be sent: ${(error as Error).message}`);
-      }
-    });
+    try {
+      // There is nothing to be made durable, so the commit need not wait for the disk.
+      await this.#database.run(sql`
+        SELECT pg_notify(r.channel, r.payload), set_config('synchronous_commit', 'off', TRUE)
+        FROM ${rows('r', NOTIFY_COLUMNS, messages)}`);
+    } catch (error) {
+      // A lost hint costs time, not correctness: whoever waits looks by itself.
+      this.#options.logger.debug(`Notifications could not be sent: ${(error as Error).message}`);
+    }
   }
 
   async #listen(signal: AbortSignal): Promise<void> {

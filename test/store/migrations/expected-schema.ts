@@ -8,6 +8,8 @@ const COLUMNS = lines(`
   application_versions.version_id text not null
   application_versions.version_name text not null
   application_versions.version_timestamp bigint not null default
+  change_counters.changes bigint not null
+  change_counters.topic text not null
   event_dispatch_kv.key text not null
   event_dispatch_kv.service_name text not null
   event_dispatch_kv.update_seq numeric(38,0)
@@ -61,6 +63,9 @@ const COLUMNS = lines(`
   queues.rate_limit_period_sec real
   queues.updated_at bigint not null default
   queues.worker_concurrency integer
+  schedule_settings.jitter_ms bigint not null
+  schedule_settings.overlap text not null
+  schedule_settings.schedule_id text not null
   streams.function_id integer not null default
   streams.key text not null
   streams.offset integer not null
@@ -137,6 +142,7 @@ const COLUMNS = lines(`
 
 const PRIMARY_KEYS = lines(`
   application_versions (version_id)
+  change_counters (topic)
   dbos_migrations (version)
   event_dispatch_kv (service_name, workflow_fn_name, key)
   everstep_migrations (version)
@@ -145,6 +151,7 @@ const PRIMARY_KEYS = lines(`
   operation_outputs (workflow_uuid, function_id)
   paused_queues (name)
   queues (queue_id)
+  schedule_settings (schedule_id)
   streams (workflow_uuid, key, "offset")
   workflow_events (workflow_uuid, key)
   workflow_events_history (workflow_uuid, function_id, key)
@@ -181,6 +188,7 @@ export const POSTGRES_SCHEMA: Catalog = {
   indexes: lines(`
   CREATE INDEX idx_executors_executor_id ON executors USING btree (executor_id)
   CREATE INDEX idx_executors_lease_until ON executors USING btree (lease_until_epoch_ms)
+  CREATE INDEX idx_notifications_unconsumed ON notifications USING btree (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE (consumed = false)
   CREATE INDEX idx_operation_outputs_completed_at_function_name_v2 ON operation_outputs USING btree (completed_at_epoch_ms, function_name) INCLUDE (application_name)
   CREATE INDEX idx_operation_outputs_retention ON operation_outputs USING btree (retention_timestamp)
   CREATE INDEX idx_workflow_input_retention ON workflow_input USING btree (retention_timestamp)
@@ -238,6 +246,7 @@ export const SQLITE_SCHEMA: Catalog = {
   indexes: lines(`
   CREATE INDEX idx_executors_executor_id ON executors (executor_id)
   CREATE INDEX idx_executors_lease_until ON executors (lease_until_epoch_ms)
+  CREATE INDEX idx_notifications_unconsumed ON notifications (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE consumed = FALSE
   CREATE INDEX idx_operation_outputs_completed_at_function_name_v2 ON operation_outputs (completed_at_epoch_ms, function_name)
   CREATE INDEX idx_operation_outputs_retention ON operation_outputs (retention_timestamp)
   CREATE INDEX idx_workflow_input_retention ON workflow_input (retention_timestamp)

@@ -65,9 +65,13 @@ forEachDialect((dialect) => {
       '-- Migration 1: executors',
       '-- Migration 2: event_dispatch_kv',
       '-- Migration 3: paused_queues',
+      '-- Migration 4: quiet_notifications',
+      '-- Migration 5: unconsumed_messages',
+      '-- Migration 6: enqueue_wakes_dispatchers',
+      '-- Migration 7: schedule_settings',
     ]);
     expect(script.match(/SET version = \d+/g)).toEqual(
-      [121, 122, 123, 1, 2, 3].map((version) => `SET version = ${version}`),
+      [121, 122, 123, 1, 2, 3, 4, 5, 6, 7].map((version) => `SET version = ${version}`),
     );
   });
 });

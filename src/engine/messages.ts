@@ -1,0 +1,196 @@
+// Messages to workflows. A send from workflow code commits together with its checkpoint; so does a receive, with the
+// consumption of the message. Sends from elsewhere share commits with all else that the process writes.
+import { newID } from '../base/ids.js';
+import { DBOSError, DBOSNonExistentWorkflowError } from '../model/errors.js';
+import {
+  insertTogether,
+  type MessageKey,
+  messageKey,
+  type NewMessage,
+  type Sending,
+  type StoredMessage,
+} from '../store/messages.js';
+import { insertCheckpoints } from '../store/steps.js';
+import { type CheckpointVerdict, judgeCheckpoints } from '../store/writer-verdicts.js';
+import { currentContext, isWorkflowCode } from './ambient.js';
+import type { Engine } from './engine.js';
+import { limitsOf, portableStep, recordFailure, refuseInTransaction, wasDone, workflowCode } from './operation.js';
+import type { Run, RunStep } from './run.js';
+import { replayOutcome } from './step.js';
+import { checkName, encodeStorable, type SerializationOptions } from './storable.js';
+import { deadlineOf, type TimeLimit } from './time-limit.js';
+
+/** A message of `DBOS.sendBulk`. */
+export interface BulkMessage<T = unknown> extends SerializationOptions {
+  readonly destinationID: string;
+  readonly message: T;
+  readonly topic?: string;
+  /** A message with the same key is sent to the same workflow only once. */
+  readonly idempotencyKey?: string;
+}
+
+export type RecvOptions = TimeLimit;
+
+/** Stands for messages without a topic. */
+export const NO_TOPIC = '__null__topic__';
+const RECV_TIMEOUT_SECONDS = 60;
+
+/** Sends a message. From workflow code it is a step, sent once; from a step it is not recorded. */
+export async function send(engine: Engine, outgoing: BulkMessage): Promise<void> {
+  const name = 'DBOS.send';
+  const context = currentContext();
+  refuseInTransaction(context, name);
+  checkMessage(outgoing);
+  if (isWorkflowCode(context)) {
+    await sendFrom(context.run, { name, output: 'null' }, outgoing);
+    return;
+  }
+  await engine.store.writer.room();
+  const message = await encodeMessage(engine, context?.run, outgoing);
+  const { sent } = await deliver(engine, context?.run, { message });
+  if (sent === 'missing') throw missing([message]);
+}
+
+/** Sends from workflow code, as a step that gives what `output` is the JSON of. */
+export async function sendFrom(
+  run: Run,
+  { name, output }: { readonly name: string; readonly output: string },
+  outgoing: BulkMessage,
+): Promise<unknown> {
+  const stepID = run.nextStepID();
+  const record = run.replay(stepID, name);
+  run.check();
+  if (record) return replayOutcome(run, record);
+  const message = await encodeMessage(run.engine, run, outgoing);
+  const step = portableStep(run, { stepID, name, output });
+  const { sent } = await deliver(run.engine, run, { message, step });
+  if (sent === 'missing') await recordFailure(run, step, missing([message]));
+  return JSON.parse(output);
+}
+
+interface Delivery {
+  readonly message: NewMessage;
+  /** The sender's record of it. */
+  readonly step?: RunStep;
+}
+
+async function deliver(engine: Engine, run: Run | undefined, { message, step }: Delivery) {
+  const checkpoint = step && run && { ...run.checkpoint(step), sentID: message.messageID };
+  const written = engine.store.writer.send({ sending: { message, sender: run }, checkpoint });
+  const verdict = await (run
+    ? run.commit(written, step?.stepID ?? -1, ({ sent, checkpoint }) => (sent === 'sent' ? checkpoint : lostOnly(sent)))
+    : written);
+  if (verdict.sent === 'sent') engine.watches.onSent(keyOf(message));
+  return verdict;
+}
+
+function lostOnly(sent: 'missing' | 'lost'): CheckpointVerdict | undefined {
+  return sent === 'lost' ? 'lost' : undefined;
+}
+
+/** Sends many messages in one commit: all of them, or none if one of the destinations is missing. */
+export async function sendBulk(engine: Engine, outgoing: readonly BulkMessage[]): Promise<void> {
+  const name = 'DBOS.sendBulk';
+  const context = currentContext();
+  refuseInTransaction(context, name);
+  outgoing.forEach(checkMessage);
+  const run = context?.run;
+  const stepID = isWorkflowCode(context) ? context.run.nextStepID() : undefined;
+  if (run && stepID !== undefined && (await wasDone(run, stepID, name))) return;
+  const messages: NewMessage[] = [];
+  for (const one of outgoing) messages.push(await encodeMessage(engine, run, one));
+  await run?.barrier();
+  const step = run && stepID !== undefined ? portableStep(run, { stepID, name }) : undefined;
+  const failure = await deliverTogether(engine, run, { messages, step });
+  if (failure && run && step) await recordFailure(run, step, failure);
+  if (failure) throw failure;
+  const keys = new Map(messages.map((message) => [messageKey(keyOf(message)), keyOf(message)]));
+  for (const key of keys.values()) engine.watches.onSent(key);
+}
+
+/** Writes all or nothing; gives the error if there were workflows missing. */
+async function deliverTogether(
+  engine: Engine,
+  run: Run | undefined,
+  { messages, step }: { readonly messages: readonly NewMessage[]; readonly step?: RunStep },
+): Promise<Error | undefined> {
+  const { database } = engine.store;
+  const sendings: Sending[] = messages.map((message) => ({ message, sender: run }));
+  const checkpoints = run && step ? [run.checkpoint(step)] : [];
+  const extra = checkpoints.length === 0 ? undefined : insertCheckpoints(checkpoints);
+  const written = engine.retrying(async () => {
+    const { verdicts, extra: recorded } = await insertTogether(database, sendings, extra);
+    const isSent = verdicts.every((verdict) => verdict === 'sent');
+    const [checkpoint] = isSent ? await judgeCheckpoints(database, checkpoints, recorded) : [];
+    return { verdicts, checkpoint: verdicts.includes('lost') ? ('lost' as const) : checkpoint };
+  });
+  const { verdicts } = await (run ? run.commit(written, step?.stepID ?? -1, ({ checkpoint }) => checkpoint) : written);
+  const absent = messages.filter((_, index) => verdicts[index] === 'missing');
+  return absent.length === 0 ? undefined : missing(absent);
+}
+
+function checkMessage({ destinationID, topic, idempotencyKey }: BulkMessage): void {
+  if (typeof destinationID !== 'string') throw new DBOSError('A message needs the ID of the workflow it goes to.');
+  checkName('ID of the destination', destinationID);
+  checkName('topic', topic);
+  checkName('idempotency key', idempotencyKey);
+}
+
+async function encodeMessage(engine: Engine, run: Run | undefined, outgoing: BulkMessage): Promise<NewMessage> {
+  const { destinationID, topic = NO_TOPIC, idempotencyKey } = outgoing;
+  const { text, serialization } = await encodeStorable(engine, run, outgoing.message, outgoing);
+  const messageID = idempotencyKey === undefined ? newID() : `${idempotencyKey}::${destinationID}`;
+  return { messageID, destinationID, topic, text, serialization };
+}
+
+function keyOf({ destinationID, topic }: NewMessage): MessageKey {
+  return { workflowID: destinationID, topic };
+}
+
+function missing(messages: readonly NewMessage[]): Error {
+  const workflowIDs = [...new Set(messages.map(({ destinationID }) => destinationID))];
+  return new DBOSNonExistentWorkflowError(
+    `Sent to non-existent destination workflow UUID: ${workflowIDs.slice(0, 10).join(', ')}`,
+  );
+}
+
+/** Receives the oldest message of the topic; null when the time is up. Takes two numbers: its own and its timer's. */
+export async function recv(engine: Engine, topic: string | undefined, limit?: number | RecvOptions): Promise<unknown> {
+  const run = workflowCode('DBOS.recv');
+  checkName('topic', topic);
+  return receive(run, topic ?? NO_TOPIC, deadlineOf(engine.clock, limit, RECV_TIMEOUT_SECONDS));
+}
+
+/** Receives until a deadline, or for as long as it takes. */
+export async function receive(run: Run, topic: string, givenDeadline: number | undefined): Promise<unknown> {
+  const name = 'DBOS.recv';
+  const stepID = run.nextStepID();
+  const timerID = run.nextStepID();
+  const record = run.replay(stepID, name);
+  run.check();
+  if (record) return replayOutcome(run, record);
+  const { clock, codec, watches } = run.engine;
+  const startedAt = clock.now();
+  const limits = await limitsOf(run, timerID, givenDeadline);
+  const base = { stepID, name, childWorkflowID: null, error: null, startedAt };
+  for (;;) {
+    const found = await watches.messages.waitUntil({ workflowID: run.workflowID, topic }, limits);
+    run.check();
+    if (!found) {
+      const { text, serialization } = await codec.encodeValue(null);
+      run.record({ ...base, completedAt: clock.now(), output: text, serialization });
+      return null;
+    }
+    const { text: output, serialization } = found;
+    if (await consume(run, found, { ...base, completedAt: clock.now(), output, serialization })) {
+      return codec.decodeValue(output, serialization);
+    }
+  }
+}
+
+/** False if another receive of the same run was faster. */
+async function consume(run: Run, { messageID }: StoredMessage, step: RunStep): Promise<boolean> {
+  const checkpoint = { ...run.checkpoint(step), receivedID: messageID };
+  const written = run.engine.store.writer.receive(checkpoint);
+  return (await run.commit(written, step.stepID, (verdict) => verdict)) === 'recorded';
+}

@@ -1,0 +1,116 @@
+// What an engine waits for in its database, one watch a kind of row.
+import type { Clock } from '../base/clock.js';
+import type { DLogger } from '../base/log.js';
+import { type EventKey, eventKey, findEvents, type StoredEvent } from '../store/events.js';
+import { findOldestMessages, type MessageKey, messageKey, type StoredMessage } from '../store/messages.js';
+import type { Store } from '../store/store.js';
+import { readStreams, type StreamPart, type StreamPosition } from '../store/streams.js';
+import { CHANNELS, type Wakeup } from '../store/wakeups.js';
+import { findFinished, type FinishedWorkflow } from '../store/workflows.js';
+import { Watch } from './watch.js';
+
+export interface WatchesOptions {
+  readonly clock: Clock;
+  readonly logger: DLogger;
+  readonly store: Store;
+  /** Whether wake-ups come from other processes. */
+  readonly hasPush: boolean;
+  retrying<T>(look: () => Promise<T>): Promise<T>;
+  /** Whether the workflow has a run in this process. */
+  isRunning(workflowID: string): boolean;
+}
+
+/** How often to look for what a lost wake-up would have told. */
+const POLL_MS = 2_000;
+const POLL_WITHOUT_PUSH_MS = 500;
+
+export class Watches {
+  /** The ends of workflows, wherever they run. */
+  readonly outcomes: Watch<string, FinishedWorkflow>;
+
+  /** The oldest message of a topic that was not received yet. */
+  readonly messages: Watch<MessageKey, StoredMessage>;
+
+  readonly events: Watch<EventKey, StoredEvent>;
+  /** Values of streams from an offset on, and the ends of streams. */
+  readonly streams: Watch<StreamPosition, StreamPart>;
+
+  readonly #options: WatchesOptions;
+
+  constructor(options: WatchesOptions) {
+    this.#options = options;
+    const { store, hasPush, ...shared } = options;
+    const { database, listener } = store;
+    const common = { ...shared, pollMs: hasPush ? POLL_MS : POLL_WITHOUT_PUSH_MS };
+    this.outcomes = new Watch({
+      ...common,
+      look: async (workflowIDs) => {
+        const finished = new Map((await findFinished(database, workflowIDs)).map((one) => [one.workflowID, one]));
+        return workflowIDs.map((workflowID) => finished.get(workflowID));
+      },
+      keysOf: (workflowID) => [workflowID],
+      announce: (workflowID) => listener.notify(CHANNELS.interest, workflowID),
+    });
+    this.messages = new Watch({
+      ...common,
+      look: (keys) => findOldestMessages(database, keys),
+      keysOf: (key) => [messageKey(key)],
+    });
+    this.events = new Watch({
+      ...common,
+      look: (keys) => findEvents(database, keys),
+      keysOf: (key) => [eventKey(key)],
+    });
+    this.streams = new Watch({
+      ...common,
+      look: (positions) => readStreams(database, positions),
+      // A stream also ends with its workflow.
+      keysOf: (position) => [eventKey(position), position.workflowID],
+      announce: ({ workflowID }) => listener.notify(CHANNELS.interest, workflowID),
+    });
+  }
+
+  /** A workflow has ended, here or elsewhere. */
+  onEnded(workflowID: string): void {
+    this.outcomes.wake(workflowID);
+    this.streams.wake(workflowID);
+  }
+
+  /** A message was written here. Only the workflow's own run can receive it: if that is here, nobody else is told. */
+  onSent(key: MessageKey): void {
+    this.messages.wake(messageKey(key));
+    if (!this.#options.isRunning(key.workflowID)) this.#notify(CHANNELS.notifications, messageKey(key));
+  }
+
+  /** An event was set here. */
+  onEventSet(event: EventKey): void {
+    this.events.wake(eventKey(event));
+    this.#notify(CHANNELS.events, eventKey(event));
+  }
+
+  /** A stream has grown here. */
+  onAppended(stream: EventKey): void {
+    this.streams.wake(eventKey(stream));
+    this.#notify(CHANNELS.streams, eventKey(stream));
+  }
+
+  #notify(channel: string, payload: string): void {
+    this.#options.store.listener.notify(channel, payload);
+  }
+
+  onWakeup(wakeup: Wakeup): void {
+    if (wakeup.kind === 'anything') for (const watch of this.#all) watch.wake();
+    else if (wakeup.channel === CHANNELS.outcomes) this.onEnded(wakeup.payload);
+    else if (wakeup.channel === CHANNELS.notifications) this.messages.wake(wakeup.payload);
+    else if (wakeup.channel === CHANNELS.events) this.events.wake(wakeup.payload);
+    else if (wakeup.channel === CHANNELS.streams) this.streams.wake(wakeup.payload);
+  }
+
+  async stop(reason: Error): Promise<void> {
+    for (const watch of this.#all) await watch.stop(reason);
+  }
+
+  get #all(): readonly Pick<Watch<never, never>, 'wake' | 'stop'>[] {
+    return [this.outcomes, this.messages, this.events, this.streams];
+  }
+}

@@ -2,7 +2,7 @@
 import { DBOSError } from '../model/errors.js';
 import { checkPriority } from '../model/queues.js';
 import type { Database } from '../store/database.js';
-import { type Delay, delayIfWaiting, setPriorityIfActive } from '../store/delays.js';
+import { type Delay, delayIfWaiting, type Ready, setPriorityIfActive } from '../store/delays.js';
 
 /** Exactly one of both. */
 export interface SetWorkflowDelayOptions {
@@ -34,8 +34,15 @@ function toDelay(options: number | SetWorkflowDelayOptions): Delay {
     : { delayMs: Math.ceil(delaySeconds * 1000) };
 }
 
-/** Gives a workflow that has not ended another priority; lower numbers come first. */
-export async function setWorkflowPriority(database: Database, workflowID: string, priority: number): Promise<void> {
+/**
+ * Gives a workflow that has not ended another priority; lower numbers come first. Tells where it waits, if it does: a
+ * claim that came in between has passed it over.
+ */
+export async function setWorkflowPriority(
+  database: Database,
+  workflowID: string,
+  priority: number,
+): Promise<Ready | undefined> {
   checkPriority(priority);
-  await setPriorityIfActive(database, workflowID, priority);
+  return setPriorityIfActive(database, workflowID, priority);
 }

@@ -51,6 +51,12 @@ export function inContext<T>(context: Context, body: () => T): T {
   return storage.run(context, body);
 }
 
+/** Waits for something that the run around has no part in. Meanwhile it takes up no place in this process. */
+export function whileWaiting<T>(promise: Promise<T>): Promise<T> {
+  const run = currentContext()?.run;
+  return run ? run.waitFor(promise) : promise;
+}
+
 /** True in the code of a workflow itself, not in its steps and transactions. */
 export function isWorkflowCode(context: Context | undefined): context is Context & { readonly run: Run } {
   return context?.run !== undefined && context.step === undefined && context.transactionID === undefined;

@@ -63,15 +63,15 @@ export function claimPartitionsAndRun(
   return claimWith(engine, (terms) => claimPartitions(engine.store.database, { ...terms, ...options }));
 }
 
-type Terms = Pick<ClaimOptions, 'owner' | 'executorID' | 'applicationVersion' | 'applicationName' | 'functions'>;
+type Terms = Omit<ClaimOptions, 'queueName' | 'limit' | 'limits' | 'share'>;
 
 async function claimWith(engine: Engine, claim: (terms: Terms) => Promise<readonly Claim[]>): Promise<ClaimResult[]> {
   const owner = engine.newOwner();
   const { executorID, name: applicationName } = engine.config;
   const { applicationVersion } = engine;
-  const functions = engine.registry.workflowKeys;
+  const { workflowKeys: functions, instanceKeys: instances } = engine.registry;
   try {
-    const claims = await claim({ owner, executorID, applicationVersion, applicationName, functions });
+    const claims = await claim({ owner, executorID, applicationVersion, applicationName, functions, instances });
     await runAll(
       engine,
       claims.flatMap(({ claimed }) => claimed),

@@ -126,6 +126,11 @@ export class Dispatcher {
     this.#pump();
   }
 
+  /** There may be room for what had to wait for it. */
+  proceed(): void {
+    this.#pump();
+  }
+
   #announce(line: Line): void {
     this.#announced.add(line);
     this.#pump();
@@ -198,6 +203,7 @@ export class Dispatcher {
       const isDoubtful = line.doubt(taken);
       if (isSharing) line.yield();
       else if (isDoubtful) this.#announced.add(line);
+      else line.tryLater();
     }
   }
 

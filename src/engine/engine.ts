@@ -266,6 +266,12 @@ export class Engine {
     return new Handle<R>(this, invocation.run.workflowID, this.#runs.launch(invocation));
   }
 
+  /** A run waits for others, or does so no more. */
+  onWaiting(run: Run, isWaiting: boolean): void {
+    this.#runs.setWaiting(run, isWaiting);
+    if (isWaiting && run.queueName !== null) this.queueing.proceed();
+  }
+
   #onEnd(run: Run): void {
     this.deadlines.forget(run);
     this.#tellEnded(run.workflowID);

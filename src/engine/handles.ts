@@ -2,7 +2,7 @@
 // the outcome in the database. Both survive that the workflow is cancelled and resumed.
 import { DBOSAwaitedWorkflowCancelledError, DBOSAwaitedWorkflowExceededMaxRecoveryAttempts } from '../model/errors.js';
 import type { FinishedWorkflow } from '../store/workflows.js';
-import { currentContext, isWorkflowCode } from './ambient.js';
+import { currentContext, isWorkflowCode, whileWaiting } from './ambient.js';
 import type { Engine } from './engine.js';
 import type { RunOutcome } from './execute.js';
 import { operation, recorded, recordTime, refuseInTransaction } from './operation.js';
@@ -62,7 +62,7 @@ export class Handle<R> implements WorkflowHandle<R> {
 
   async #outcome(signal?: AbortSignal): Promise<unknown> {
     if (this.#local) {
-      const ended = await abortable(this.#local, signal);
+      const ended = await whileWaiting(abortable(this.#local, signal));
       if (ended.kind === 'success') return ended.value;
       if (ended.kind === 'error') throw ended.error;
     }

@@ -9,6 +9,9 @@ const YIELD_MS = 75;
 /** Nobody wanted what was left to others: how long until they are asked again. Twice as long each time. */
 const UNWANTED_MIN_MS = 125;
 const UNWANTED_MAX_MS = 2000;
+/** How long until what could not be taken is looked at again: twice as long each time, a few times. */
+const LATER_MIN_MS = 250;
+const LATER_MAX_MS = 8000;
 
 export class Line {
   queue: Queue;
@@ -28,6 +31,7 @@ export class Line {
   #isDoubtful = false;
   #sharesFrom = 0;
   #unwantedMs = UNWANTED_MIN_MS;
+  #laterMs = LATER_MIN_MS;
 
   constructor(queue: Queue, clock: Clock, announce: (line: Line) => void) {
     this.queue = queue;
@@ -72,9 +76,17 @@ export class Line {
     return !isSure;
   }
 
+  /** Something is left that could not be taken. Somebody may hold it for a moment: looks again a few times, ever later. */
+  tryLater(): void {
+    if (this.#laterMs > LATER_MAX_MS) return;
+    this.tryAfter(this.#laterMs);
+    this.#laterMs *= 2;
+  }
+
   /** Draws conclusions from a claim. */
   settle(taken: number, wasSharing: boolean, left: Pick<Left, 'isWaiting' | 'hasRoom'>): void {
     this.hasBacklog = left.isWaiting;
+    if (taken > 0 || !left.isWaiting) this.#laterMs = LATER_MIN_MS;
     if (!left.isWaiting) this.hasFreed = false;
     // There is nothing that could be left to others.
     const isOver = !left.isWaiting || !left.hasRoom;

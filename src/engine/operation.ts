@@ -146,6 +146,6 @@ export async function sleepUntil(run: Run, at: number): Promise<void> {
   const { clock } = run.engine;
   // A timer may fire a fraction of a millisecond before its time by the clock.
   for (let remainingMs = at - clock.now(); remainingMs > 0; remainingMs = at - clock.now()) {
-    await sleep(clock, remainingMs, run.signal);
+    await run.waitFor(sleep(clock, remainingMs, run.signal));
   }
 }

@@ -123,6 +123,11 @@ export class Queueing {
     }
   }
 
+  /** There is room for more runs. */
+  proceed(): void {
+    this.#dispatcher.proceed();
+  }
+
   /** Anything may have changed. */
   lookAround(): void {
     this.#dispatcher.lookAround();

@@ -213,6 +213,11 @@ export class Registry {
     return [...(this.#byKey?.keys() ?? [])];
   }
 
+  /** The keys of all configured instances, as a claim compares them. */
+  get instanceKeys(): string[] {
+    return [...this.#instances.keys()];
+  }
+
   keyOf(registration: Registration): string {
     return `${this.classNameFor(registration)}.${registration.name}`;
   }

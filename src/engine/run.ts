@@ -52,6 +52,8 @@ export class Run {
   /** Made when somebody asks for the signal; most runs are never asked. */
   #controller: AbortController | undefined;
   #nextStepID = 0;
+  /** How many waits for others are under way. */
+  #waits = 0;
   #isStored = true;
   /** Items are written in order, so when the last one is durable, all are. */
   #lastWrite: Promise<void> | undefined;
@@ -121,6 +123,18 @@ export class Run {
     if (this.#stopReason) return;
     this.#stopReason = reason;
     this.#controller?.abort(reason);
+  }
+
+  /** Waits for something that others do. */
+  async waitFor<T>(promise: Promise<T>): Promise<T> {
+    this.#waits += 1;
+    if (this.#waits === 1) this.engine.onWaiting(this, true);
+    try {
+      return await promise;
+    } finally {
+      this.#waits -= 1;
+      if (this.#waits === 0) this.engine.onWaiting(this, false);
+    }
   }
 
   /** Resolves when everything recorded so far is durable. Nothing may leave the run before. */

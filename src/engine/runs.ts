@@ -11,6 +11,8 @@ export class Runs {
   readonly #latest = new Map<string, Run>();
   readonly #onEnd: (run: Run) => void;
   #queued = 0;
+  /** Those of them that wait for others. */
+  readonly #waiting = new Set<Run>();
   /** How many runs came from each queue, and from each of its partitions. */
   readonly #counts = new Map<string, number>();
 
@@ -30,6 +32,7 @@ export class Runs {
       this.#ends.delete(run);
       if (this.#latest.get(run.workflowID) === run) this.#latest.delete(run.workflowID);
       this.#count(run, -1);
+      this.#waiting.delete(run);
       this.#onEnd(run);
       ended.resolve(outcome);
     });
@@ -58,9 +61,14 @@ export class Runs {
     return [...this.#ends.keys()];
   }
 
-  /** How many runs came from a queue. */
+  /** How many runs came from a queue, without those that wait for something. */
   get queuedCount(): number {
-    return this.#queued;
+    return this.#queued - this.#waiting.size;
+  }
+
+  setWaiting(run: Run, isWaiting: boolean): void {
+    if (isWaiting && run.queueName !== null && this.#ends.has(run)) this.#waiting.add(run);
+    else this.#waiting.delete(run);
   }
 
   /** How many runs came from a queue, or from one of its partitions. */

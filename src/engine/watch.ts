@@ -1,6 +1,7 @@
 // Waiting for rows that others write, here or in other processes. All who wait for one kind of row share its queries.
 // They are asked when somebody begins to wait, when a wake-up says that there is news, and now and then in case a
 // wake-up was lost.
+import { whileWaiting } from './ambient.js';
 import { type Clock, sleep } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 import { Service } from '../base/service.js';
@@ -66,7 +67,11 @@ export class Watch<Question, Finding> {
   }
 
   /** Resolves to what is found; rejects with the signal's reason when that aborts first. */
-  wait(question: Question, { signal, onEmpty }: Omit<WaitLimits, 'deadlineAt'> = {}): Promise<Finding> {
+  wait(question: Question, limits: Omit<WaitLimits, 'deadlineAt'> = {}): Promise<Finding> {
+    return whileWaiting(this.#wait(question, limits));
+  }
+
+  #wait(question: Question, { signal, onEmpty }: Omit<WaitLimits, 'deadlineAt'>): Promise<Finding> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason as Error);
       if (this.#stopReason) return reject(this.#stopReason);

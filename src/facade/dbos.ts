@@ -596,7 +596,8 @@ export class DBOSInstance implements Host {
   async setWorkflowPriority(workflowID: string, priority: number): Promise<void> {
     const engine = this.engineFor('setWorkflowPriority');
     await operation({ name: 'DBOS.setWorkflowPriority', isEffect: true }, async () => {
-      await engine.retrying(() => setWorkflowPriority(engine.store.database, workflowID, priority));
+      const place = await engine.retrying(() => setWorkflowPriority(engine.store.database, workflowID, priority));
+      if (place) engine.queueing.announce([place]);
       return null;
     });
   }

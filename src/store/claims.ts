@@ -31,6 +31,8 @@ export interface ClaimOptions {
   readonly applicationName: string;
   /** Names of the functions that this engine has, as `class.name`. Rows of other functions are left to others. */
   readonly functions: readonly string[];
+  /** The configured instances that it has, as `class/instance`. Rows of other instances are left to others. */
+  readonly instances?: readonly string[];
   /** Limits of the queue across all processes. */
   readonly limits?: Limits;
   /** Leaves the others what is theirs when the queue is shared evenly. */
@@ -111,6 +113,8 @@ function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limi
         AND (w.application_version = ${options.applicationVersion} OR (w.application_version IS NULL AND ${isLatest(options)}))
         AND (w.application_name = ${options.applicationName} OR w.application_name IS NULL)
         AND COALESCE(w.class_name, '') || '.' || w.name ${oneOf(options.functions)}
+        AND (w.config_name IS NULL OR w.config_name = ''
+          OR COALESCE(w.class_name, '') || '/' || w.config_name ${oneOf(options.instances ?? [])})
         AND (SELECT COUNT(*) FROM ${table('paused_queues')} AS z WHERE z.name = ${scope.queueName}) = 0
       ORDER BY w.priority, w.created_at, w.creator_xid, w.workflow_uuid
       LIMIT ${atMost(limit, scope, options.share)}

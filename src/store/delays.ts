@@ -1,6 +1,6 @@
 // Workflows that wait for their time or their turn: making the due ones ready, and moving them forth and back.
 import { lock, nowMs, sql, table } from '../sql/sql.js';
-import type { Database } from './database.js';
+import type { Database, Row } from './database.js';
 
 const workflows = table('workflow_status');
 
@@ -33,10 +33,14 @@ export async function enqueueDue(database: Database, applicationName: string, li
     WHERE workflow_uuid = picked.id AND delay_until_epoch_ms <= ${nowMs}
       AND CASE WHEN status = 'DELAYED' THEN TRUE ELSE FALSE END
     RETURNING queue_name, queue_partition_key`);
-  return ready.map((row) => ({
+  return ready.map(toReady);
+}
+
+function toReady(row: Row): Ready {
+  return {
     queueName: row['queue_name'] as string,
     partitionKey: row['queue_partition_key'] as string | null,
-  }));
+  };
 }
 
 /** How long until the next delayed workflow is due by the database's clock; undefined when there is none. */
@@ -65,13 +69,17 @@ export async function delayIfWaiting(database: Database, workflowID: string, del
   return delayed.length > 0;
 }
 
-/** Gives a workflow that has not ended another priority. Tells whether there was one. */
-export async function setPriorityIfActive(database: Database, workflowID: string, priority: number): Promise<boolean> {
-  const changed = await database.run(sql`
+/** Gives a workflow that has not ended another priority. Tells where it waits, if it waits in a queue. */
+export async function setPriorityIfActive(
+  database: Database,
+  workflowID: string,
+  priority: number,
+): Promise<Ready | undefined> {
+  const [row] = await database.run(sql`
     UPDATE ${workflows}
     SET priority = ${priority}, updated_at = ${nowMs}
     WHERE workflow_uuid = ${workflowID}
       AND CASE WHEN status IN ('DELAYED', 'ENQUEUED', 'PENDING') THEN TRUE ELSE FALSE END
-    RETURNING workflow_uuid`);
-  return changed.length > 0;
+    RETURNING status, queue_name, queue_partition_key`);
+  return row?.['status'] === 'ENQUEUED' ? toReady(row) : undefined;
 }

@@ -108,7 +108,7 @@ forEachDialect((dialect) => {
       ['never_update'],
     ])('with onConflict %s refuses a name that another application has', async (onConflict) => {
       const { DBOS, url } = await setup();
-      const { DBOS: other } = await setup({ name: 'other', systemDatabaseUrl: url });
+      const { DBOS: other } = await setup({ name: 'other', applicationVersion: 'other-v1', systemDatabaseUrl: url });
       await DBOS.registerQueue('mail', { globalConcurrency: 1 });
 
       const error = await failureOf(other.registerQueue('mail', { globalConcurrency: 2, onConflict }));
@@ -168,7 +168,7 @@ forEachDialect((dialect) => {
   describe('a queue in the database', () => {
     test('can be retrieved and listed, by application too', async () => {
       const { DBOS, url } = await setup();
-      const { DBOS: other } = await setup({ name: 'other', systemDatabaseUrl: url });
+      const { DBOS: other } = await setup({ name: 'other', applicationVersion: 'other-v1', systemDatabaseUrl: url });
       await insertQueue(await dialect.open(url), toQueueRecord('common', {}, null));
       await DBOS.registerQueue('mail', { workerConcurrency: 3 });
       await DBOS.registerQueue('images');

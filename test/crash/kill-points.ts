@@ -106,6 +106,7 @@ const LABELS: readonly (readonly [label: string, text: RegExp, values?: RegExp])
   ['claim', /WITH picked[^]*SET status = 'PENDING'/],
   ['due', /UPDATE \S*workflow_status[^]*SET status = 'ENQUEUED'[^]*is_debounced/],
   ['recover', /UPDATE \S*workflow_status[^]*SET\s+status = 'ENQUEUED'/],
+  ['firing', /UPDATE \S*workflow_schedules[^]*SET last_fired_at/],
   ['executor', /(INSERT INTO|DELETE FROM|UPDATE) \S*executors/],
 ];
 

@@ -32,11 +32,8 @@ function defineMachine(DBOS: DBOSInstance) {
   return Machine;
 }
 
-// Open: the claim knows which functions are here, but not which instances. A workflow of a missing one is claimed and
-// handed back again and again (on SQLite without a breath for anything else in the process, so it is left out there),
-// and those who have the instance are not told when it is back.
-onlyOn('postgres', (dialect) => {
-  test.fails('a workflow whose instance is missing here does not keep those behind it from running', async () => {
+forEachDialect((dialect) => {
+  test('a workflow whose instance is missing here does not keep those behind it from running', async () => {
     const { DBOS } = await createEngine(dialect, { applicationVersion: 'v1' });
     defineMachine(DBOS);
     const quick = DBOS.registerWorkflow(async () => 'ran', { name: 'quick' });
@@ -72,8 +69,7 @@ forEachDialect((dialect) => {
 });
 
 onlyOn('postgres', (dialect) => {
-  // Open: the claim skips what is locked, and whoever has locked it tells nobody (setWorkflowPriority, a message to it).
-  test.fails('a workflow that was locked by somebody at the moment of the claim is not left waiting', async () => {
+  test('a workflow that was locked by somebody at the moment of the claim is not left waiting', async () => {
     const { DBOS, url } = await createEngine(dialect);
     const quick = DBOS.registerWorkflow(async (id: string) => id, { name: 'quick' });
     await DBOS.launch();

@@ -256,6 +256,30 @@ describe('a queue', () => {
   });
 });
 
+describe('the cap on what a process runs', () => {
+  forEachDialect((dialect) => {
+    test('leaves out runs that wait, so that parents do not keep their own children from starting', async () => {
+      const { DBOS } = await createEngine(dialect, { maxConcurrentWorkflows: 2 });
+      const child = DBOS.registerWorkflow(async (n: number) => n, { name: 'child' });
+      const parent = DBOS.registerWorkflow(
+        async (n: number) => {
+          const handle = await DBOS.startWorkflow(child, { queueName: 'q' })(n);
+          await DBOS.sleep(1);
+          return handle.getResult();
+        },
+        { name: 'parent' },
+      );
+      await DBOS.launch();
+      await DBOS.registerQueue('q');
+
+      const starts = [0, 1, 2, 3, 4].map((n) => ({ args: [n] as [number] }));
+      const handles = await DBOS.startWorkflows(parent, starts, { queueName: 'q' });
+
+      expect(await resultsOf(handles)).toEqual([0, 1, 2, 3, 4]);
+    });
+  });
+});
+
 describe('a partitioned queue', () => {
   forEachDialect((dialect) => {
     test('keeps its limits for each partition', async () => {

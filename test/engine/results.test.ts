@@ -356,7 +356,8 @@ forEachDialect((dialect) => {
       // Messages arrive in their order: when this one has, so has the word that somebody waits.
       await waiter.resumeWorkflow('signal');
       await until(() => {
-        clock.advance(clock.isArmed(10) ? 10 : 0);
+        // The pause between two rounds of notifications.
+        clock.advance(clock.isArmed(2) ? 2 : 0);
         return begun.filter((id) => id === 'signal').length === 2;
       });
 

@@ -173,14 +173,26 @@ async function explainMissing(
       { version, running, queueName },
     );
   }
-  const key = `${workflow.className ?? ''}.${workflow.name}`;
-  if (ofVersion.some((peer) => servicesOf(peer)?.functions.includes(key) ?? true)) return undefined;
-  const fullName = workflow.className === null ? workflow.name : key;
-  return found(
-    'function-not-registered',
-    `No live process of version "${version}" has a workflow "${fullName}" registered.`,
-    { workflowName: workflow.name, className: workflow.className, version },
-  );
+  return explainUnregistered(workflow, ofVersion, version);
+}
+
+/** The processes that would have to run the workflow do not have its function, or its instance. */
+function explainUnregistered(
+  { name, className, configName }: WorkflowRecord,
+  engines: readonly Peer[],
+  version: string | undefined,
+): Finding | undefined {
+  const key = `${className ?? ''}.${name}`;
+  const details = { workflowName: name, className, configName, version };
+  const having = engines.filter((peer) => servicesOf(peer)?.functions.includes(key) ?? true);
+  if (having.length === 0) {
+    const message = `No live process of version "${version}" has a workflow "${className === null ? name : key}" registered.`;
+    return found('function-not-registered', message, details);
+  }
+  const instance = `${className ?? ''}/${configName}`;
+  if (!configName || having.some((peer) => servicesOf(peer)?.instances.includes(instance) ?? true)) return undefined;
+  const message = `No live process of version "${version}" has an instance "${configName}" of class "${className}".`;
+  return found('function-not-registered', message, details);
 }
 
 async function explainLimits(

@@ -147,6 +147,7 @@ export class Engine {
           listenQueues: config.listenQueues ? [...config.listenQueues, ...registry.alwaysServed] : null,
           memoryQueues: [...registry.queues.keys()],
           functions: registry.workflowKeys,
+          instances: registry.instanceKeys,
         }),
       },
       leaseMs: config.leaseSeconds * 1000,

@@ -24,6 +24,8 @@ export interface Services {
   readonly memoryQueues: readonly string[];
   /** Names of its workflows, as `class.name`. */
   readonly functions: readonly string[];
+  /** Its configured instances, as `class/instance`. */
+  readonly instances: readonly string[];
 }
 
 /** Undefined for an engine that says nothing of it. */

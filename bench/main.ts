@@ -2,6 +2,7 @@
 import { benchEngine } from './engine.js';
 import { benchQueues } from './queues.js';
 import { benchMessages } from './messages.js';
+import { benchSchedules } from './schedules.js';
 import { benchStore } from './store.js';
 
 const BENCHES: Record<string, () => Promise<void>> = {
@@ -9,6 +10,7 @@ const BENCHES: Record<string, () => Promise<void>> = {
   engine: benchEngine,
   queues: benchQueues,
   messages: benchMessages,
+  schedules: benchSchedules,
 };
 
 const names = process.argv.slice(2);

@@ -57,14 +57,19 @@ export class ScheduleEntry {
 
   /** The occurrences that are to be fired now, the oldest first, and how many more were too many to be made up for. */
   due(now: number): { readonly times: number[]; readonly dropped: boolean } {
-    const isReady = (dueAt: number): boolean => dueAt + this.#jitter(dueAt) <= now;
     // From the end backwards, in windows that grow: a schedule of every second may have missed a year.
     for (let windowMs = FIRST_WINDOW_MS; ; windowMs *= 2) {
       const from = Math.max(this.#doneUntil, now - windowMs);
-      const times = [...this.#cron.between(from, now + 1)].filter(isReady);
+      const times = this.#readyOf([...this.#cron.between(from, now + 1)], now);
       if (from === this.#doneUntil && times.length <= MISSED_MAX) return { times, dropped: false };
       if (times.length >= MISSED_MAX) return { times: times.slice(-MISSED_MAX), dropped: true };
     }
+  }
+
+  /** Those before the first whose jitter has not passed: they are fired in their order, so that none is passed over. */
+  #readyOf(times: number[], now: number): number[] {
+    const waiting = times.findIndex((dueAt) => dueAt + this.#jitter(dueAt) > now);
+    return waiting === -1 ? times : times.slice(0, waiting);
   }
 
   /** Occurrences up to this one have been dealt with. */

@@ -52,6 +52,8 @@ export class Scheduler {
   #entries = new Map<string, ScheduleEntry>();
   readonly #codeEntries = new Map<string, ScheduleEntry>();
   readonly #databaseClock: RemoteClock;
+  /** False after a sleep: either clock may have been set meanwhile, and nothing is to be fired early. */
+  #hasAskedTime = false;
   #changes = 0;
   #reloading: Promise<void> = Promise.resolve();
 
@@ -105,7 +107,7 @@ export class Scheduler {
 
   async #reload(name?: string): Promise<void> {
     const { database } = this.#engine.store;
-    await this.#databaseClock.learn(() => readNow(database));
+    await this.#askTime(() => readNow(database));
     this.#changes = await countScheduleChanges(database);
     const query = { statuses: ['ACTIVE'], applicationNames: [this.#engine.config.name] };
     const records = await findSchedules(database, name === undefined ? query : { ...query, names: [name] });
@@ -160,6 +162,7 @@ export class Scheduler {
 
   /** Fires what is due and tells how long until the next one is. */
   async #sweep(): Promise<number | undefined> {
+    if (!this.#hasAskedTime) await this.#askTime(() => readNow(this.#engine.store.database));
     const now = this.#databaseClock.now();
     let nextAt = Infinity;
     const due: ScheduleEntry[] = [];
@@ -170,9 +173,18 @@ export class Scheduler {
         else if (fireAt < nextAt) nextAt = fireAt;
       }
     }
-    if (due.length === 0) return nextAt === Infinity ? undefined : nextAt - now;
-    await this.#fireAll(due, now);
-    return 0;
+    if (due.length > 0) {
+      await this.#fireAll(due, now);
+      return 0;
+    }
+    this.#hasAskedTime = false;
+    return nextAt === Infinity ? undefined : nextAt - now;
+  }
+
+  async #askTime<T extends { readonly now: number }>(ask: () => Promise<T>): Promise<T> {
+    const answer = await this.#databaseClock.learn(ask);
+    this.#hasAskedTime = true;
+    return answer;
   }
 
   /** Fires the occurrences of all entries: the first of each together, then the second of each, and so on. */
@@ -209,18 +221,12 @@ export class Scheduler {
     const firings: Firing[] = [];
     const ofCode: { readonly occurrence: Occurrence; readonly workflow: NewWorkflow }[] = [];
     for (const occurrence of occurrences) {
-      const { entry, dueAt } = occurrence;
-      const { source } = entry;
-      if (source.kind === 'code')
+      const { source } = occurrence.entry;
+      if (source.kind === 'code') {
         ofCode.push({ occurrence, workflow: await this.#workflowOfCode(occurrence, source.schedule) });
-      else {
-        const workflow = await workflowOf(
-          { codec: this.#engine.codec, applicationName: this.#engine.config.name },
-          source.record,
-          dueAt,
-        );
-        const isCancellingPrevious = source.record.overlap === 'cancelPrevious';
-        firings.push({ scheduleName: entry.name, dueAt, isCancellingPrevious, workflow });
+      } else {
+        const firing = await this.#firingOf(occurrence, source.record);
+        if (firing) firings.push(firing);
       }
     }
     if (firings.length > 0) await this.#fireStored(firings);
@@ -228,12 +234,25 @@ export class Scheduler {
     for (const { entry, dueAt } of occurrences) entry.settle(dueAt);
   }
 
+  /** Undefined if the schedule's context cannot be read, which must not keep the others from being fired. */
+  async #firingOf({ entry, dueAt }: Occurrence, record: ScheduleRecord): Promise<Firing | undefined> {
+    const { codec, config, logger } = this.#engine;
+    try {
+      const workflow = await workflowOf({ codec, applicationName: config.name }, record, dueAt);
+      const isCancellingPrevious = record.overlap === 'cancelPrevious';
+      return { scheduleName: entry.name, dueAt, isCancellingPrevious, workflow };
+    } catch (error) {
+      logger.warn(`Schedule "${entry.name}" is not fired, its context cannot be read: ${(error as Error).message}`);
+      return undefined;
+    }
+  }
+
   async #fireStored(firings: readonly Firing[]): Promise<void> {
     const { engine } = this.#options;
     let attempts = 0;
     const fired = await engine.retrying((): Promise<Fired> => {
       attempts += 1;
-      return this.#databaseClock.learn(() => fireOccurrences(engine.store.database, firings));
+      return this.#askTime(() => fireOccurrences(engine.store.database, firings));
     });
     // After a commit whose answer was lost, nobody can tell whose rows they are.
     const isMine = ({ workflow }: Firing): boolean => attempts > 1 || fired.creators.has(workflow.creator);

@@ -151,7 +151,9 @@ export interface Fired {
  * Enqueues the workflows of occurrences, of which each schedule has one, and notes that they were fired: all in one
  * commit. An occurrence that another process has fired, and one of a schedule that is not active any more, is left out.
  */
-export async function fireOccurrences(database: Database, firings: readonly Firing[]): Promise<Fired> {
+export async function fireOccurrences(database: Database, given: readonly Firing[]): Promise<Fired> {
+  // In one order everywhere: processes that insert the same rows in different orders wait for each other in a circle.
+  const firings = given.toSorted((a, b) => (a.workflow.workflowID < b.workflow.workflowID ? -1 : 1));
   const times = firings.map(({ scheduleName, dueAt }) => [scheduleName, new Date(dueAt).toISOString()]);
   const cancelling = firings.filter(({ isCancellingPrevious }) => isCancellingPrevious);
   const results = await database.commit([
@@ -164,7 +166,8 @@ export async function fireOccurrences(database: Database, firings: readonly Firi
       UPDATE ${schedules} AS s
       SET last_fired_at = r.fired_at
       FROM ${rows('r', FIRED_COLUMNS, times)}
-      WHERE s.schedule_name = r.name AND (s.last_fired_at IS NULL OR s.last_fired_at < r.fired_at)`,
+      WHERE s.schedule_name = r.name AND s.status = 'ACTIVE'
+        AND (s.last_fired_at IS NULL OR s.last_fired_at < r.fired_at)`,
     sql`SELECT ${nowMs} AS now`,
   ]);
   const [created = [], ...others] = results;
@@ -181,16 +184,20 @@ const FIRED_COLUMNS = [
   { name: 'fired_at', type: 'text' },
 ] as const;
 
-// Rides idx_workflow_status_schedule_name.
+// An occurrence that is left out is noted as fired: whoever comes later, with the run before at its end, leaves it out
+// as well. The end of the workflow's ID is the time. Rides idx_workflow_status_schedule_name.
 const mayFire = sql`
   EXISTS (SELECT 1 FROM ${schedules} AS g WHERE g.schedule_name = r.schedule_name AND g.status = 'ACTIVE')
   AND NOT EXISTS (
     SELECT 1
     FROM ${schedules} AS g
     JOIN ${settings} AS p ON p.schedule_id = g.schedule_id AND p.overlap = 'skip'
-    JOIN ${table('workflow_status')} AS o ON o.schedule_name = g.schedule_name
-    WHERE g.schedule_name = r.schedule_name AND o.schedule_name IS NOT NULL
-      AND CASE WHEN o.status IN ('PENDING', 'ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END)`;
+    WHERE g.schedule_name = r.schedule_name
+      AND (g.last_fired_at >= SUBSTR(r.workflow_uuid, LENGTH(r.workflow_uuid) - 23) OR EXISTS (
+        SELECT 1
+        FROM ${table('workflow_status')} AS o
+        WHERE o.schedule_name = g.schedule_name AND o.schedule_name IS NOT NULL
+          AND CASE WHEN o.status IN ('PENDING', 'ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END)))`;
 
 export async function readNow(database: Database): Promise<{ readonly now: number }> {
   const [row] = await database.read(sql`SELECT ${nowMs} AS now`);

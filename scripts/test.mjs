@@ -16,7 +16,8 @@ runSteps(
 
 if (!hasBuiltInSqlite) {
   process.env.DIALECTS = 'sqlite';
-  const vitest = 'node node_modules/vitest/vitest.mjs run test/store test/engine test/control --passWithNoTests';
+  const vitest =
+    'node node_modules/vitest/vitest.mjs run test/store test/control test/engine/durable.test.ts test/engine/recovery.test.ts test/engine/queues.test.ts test/engine/messages.test.ts --passWithNoTests';
   runSteps(
     [
       [

@@ -51,8 +51,9 @@ forEachDialect((dialect) => {
     // Slow enough to be seen: 20 ms each, two at a time.
     await passTime(scene, 'meanwhile', 18);
     const { length: ranBefore } = linesOf(scene.journal.read(), 'run');
-    await queue.setGlobalConcurrency(12);
+    // Before the call: others may hear of the change before it returns here.
     const raisedAt = Date.now();
+    await queue.setGlobalConcurrency(12);
     await untilAllDone(scene, jobs.length + 18);
 
     const done = await expectJobsDone(scene, 'q');

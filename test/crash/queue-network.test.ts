@@ -54,7 +54,7 @@ onlyOn('postgres', (dialect) => {
     const done = await expectJobsDone(scene, 'q');
     // A claim that has failed is tried again after half a second.
     expectLimitsKept(scene, done, limits, { processes: [...scene.workers, process], maxMs: 2000 });
-    expect(losses()).toBeGreaterThan(1);
+    expect(losses()).toBeGreaterThan(0);
     expect(linesOf(scene.journal.read(), 'run')).toHaveLength(JOBS);
     for (const { recoveryAttempts, workflowID } of (await scene.tables()).workflows.values()) {
       expect(recoveryAttempts, workflowID).toBe(1);

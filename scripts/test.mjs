@@ -16,8 +16,7 @@ runSteps(
 
 if (!hasBuiltInSqlite) {
   process.env.DIALECTS = 'sqlite';
-  const vitest =
-    'node node_modules/vitest/vitest.mjs run test/store test/control test/engine/durable.test.ts test/engine/recovery.test.ts test/engine/queues.test.ts test/engine/messages.test.ts --passWithNoTests';
+  const vitest = 'node node_modules/vitest/vitest.mjs run test/store test/engine test/control --passWithNoTests';
   runSteps(
     [
       [

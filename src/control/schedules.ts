@@ -69,7 +69,8 @@ export interface ScheduleActor {
 export async function createSchedule(
   actor: ScheduleActor,
   definition: ScheduleDefinition,
-  scheduleID: string = newID(),
+  /** Chosen by the caller: a repeated call with the same one finds what it has created. */
+  scheduleID: string,
 ): Promise<void> {
   const record = await toRecord(actor, definition, scheduleID);
   await actor.database.transaction(async (tx) => {
@@ -207,14 +208,17 @@ export async function workflowOf(
   });
 }
 
-/** Enqueues a workflow of the schedule now, whether or not it is paused. */
-export async function triggerSchedule(actor: ScheduleActor, name: string): Promise<NewWorkflow> {
+/** The workflow of the schedule for now, whether or not it is paused; to be given to `enqueueTriggered`. */
+export async function prepareTrigger(actor: ScheduleActor, name: string): Promise<NewWorkflow> {
   const record = await findSchedule(actor, name);
   if (!record) throw new DBOSError(`Schedule "${name}" not found`);
   const { now } = await readNow(actor.database);
-  const workflow = await workflowOf(actor, record, now, `sched-${name}-trigger-${new Date(now).toISOString()}`);
-  await actor.database.run(insertWorkflows([workflow]));
-  return workflow;
+  return workflowOf(actor, record, now, `sched-${name}-trigger-${new Date(now).toISOString()}`);
+}
+
+/** Enqueues it. Repeated with the same workflow it adds nothing, as after a commit whose answer was lost. */
+export async function enqueueTriggered({ database }: ScheduleActor, workflow: NewWorkflow): Promise<void> {
+  await database.run(insertWorkflows([workflow]));
 }
 
 /** Rows of one statement. */

@@ -224,9 +224,14 @@ export class Dispatcher {
       partitions.putBack(chosen.map(({ key }) => key));
       throw error;
     }
+    // Whoever got nothing only because the queue is full keeps its place before those that got something.
+    const isPassedOver = ({ taken, left }: ClaimResult): boolean =>
+      taken === 0 && left.isWaiting && !left.hasRoom && left.hasPartitionRoom;
+    const passedOver = chosen.filter((_, index) => results[index] && isPassedOver(results[index]));
+    partitions.putBack(passedOver.map(({ key }) => key));
     chosen.forEach(({ key, limit: allowed }, index) => {
       const result = results[index];
-      if (!result) return;
+      if (!result || isPassedOver(result)) return;
       partitions.settle(key, { taken: result.taken, allowed }, result.left);
       const isLeft = result.left.isWaiting && result.left.hasRoom && result.left.hasPartitionRoom;
       if (isLeft && hasFreed && result.taken < allowed) this.#options.tellOthers(queue.name, key);

@@ -1,14 +1,16 @@
 // The schedule members of `DBOS`: the verbs of the control room, and the news of them for running schedulers.
+import { newID } from '../base/ids.js';
 import {
   applySchedules as apply,
   backfillSchedule as backfill,
   createSchedule as create,
+  enqueueTriggered,
   getSchedule,
   nextRuns as next,
+  prepareTrigger,
   type ScheduleActor,
   type ScheduleDefinition,
   type ScheduleOptions,
-  triggerSchedule as trigger,
 } from '../control/schedules.js';
 import { currentContext, isWorkflowCode } from '../engine/ambient.js';
 import type { Engine } from '../engine/engine.js';
@@ -77,7 +79,7 @@ export async function createSchedule(engine: Engine, given: CreateScheduleOption
   const definition = { ...options, ...targetOf(engine.registry, workflowFn), scheduleName, schedule, context };
   // The same after a recovery, so that the schedule that this very call has created is not in its way.
   const caller = currentContext();
-  const scheduleID = isWorkflowCode(caller) ? `${caller.run.workflowID}-${caller.run.upcomingStepID}` : undefined;
+  const scheduleID = isWorkflowCode(caller) ? `${caller.run.workflowID}-${caller.run.upcomingStepID}` : newID();
   const body = async (actor: ScheduleActor) => {
     await create(actor, definition, scheduleID);
     return null;
@@ -106,7 +108,9 @@ function targetOf(registry: Registry, fn: ScheduledWorkflowFn) {
 
 export async function triggerSchedule(engine: Engine, name: string): Promise<WorkflowHandle<unknown>> {
   refuseInWorkflow('triggerSchedule');
-  const workflow = await engine.retrying(() => trigger(actorOf(engine), name));
+  // Its ID holds the time, so it is chosen once, however often the insert is tried.
+  const workflow = await engine.retrying(() => prepareTrigger(actorOf(engine), name));
+  await engine.retrying(() => enqueueTriggered(actorOf(engine), workflow));
   engine.announceQueued([workflow]);
   return engine.handleOf(workflow.workflowID);
 }

@@ -33,7 +33,7 @@ async function addSchedules(
     const actor = { database, codec: new Codec(), applicationName: 'crash' };
     for (const [scheduleName, schedule] of Object.entries(crons)) {
       const definition = { scheduleName, schedule, workflowName: 'one', workflowClassName: null, ...options };
-      await createSchedule(actor, definition);
+      await createSchedule(actor, definition, definition.scheduleName);
     }
   });
 }

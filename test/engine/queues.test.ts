@@ -327,8 +327,8 @@ describe('a partitioned queue', () => {
       await DBOS.resumeQueue('q');
       await resultsOf(handles);
 
-      // Two partitions take turns, though now and then one gets two in a row; without turns it would be the last of 33.
-      expect(order.indexOf('cold-2')).toBeLessThanOrEqual(10);
+      // Two partitions take turns, so the cold one is through when about as many hot ones are.
+      expect(order.indexOf('cold-2')).toBeLessThanOrEqual(6);
       expect(order.filter((id) => id.startsWith('hot'))).toEqual(hot);
     });
 

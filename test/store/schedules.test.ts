@@ -18,7 +18,7 @@ async function setup(dialect: TestDialect): Promise<[Database, Database, Databas
   const databases = [await dialect.open(url), await dialect.open(url), await dialect.open(url)] as const;
   const actor = { database: databases[0], codec: new Codec(), applicationName: 'test' };
   const definition = { workflowName: 'workflow', workflowClassName: null, schedule: '* * * * * *' };
-  for (const scheduleName of NAMES) await createSchedule(actor, { ...definition, scheduleName });
+  for (const scheduleName of NAMES) await createSchedule(actor, { ...definition, scheduleName }, scheduleName);
   return [...databases];
 }
 

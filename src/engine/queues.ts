@@ -30,6 +30,9 @@ const INTERNAL: Queue = { name: INTERNAL_QUEUE, limits: { whole: UNLIMITED, part
 export class Queues {
   readonly #options: QueuesOptions;
   #stored = new Map<string, Queue>();
+  #reads = 0;
+  /** The read that #stored is from. */
+  #storedRead = 0;
   readonly #warned = new Set<string>();
 
   constructor(options: QueuesOptions) {
@@ -39,8 +42,12 @@ export class Queues {
   /** Reads the queues of the database again. */
   async refresh(): Promise<void> {
     const { database, applicationName, logger } = this.#options;
-    const before = this.#stored;
+    const read = ++this.#reads;
     const records = await listQueues(database, [applicationName]);
+    // Reads may overtake each other: an older one must not bring back what a newer one has not seen.
+    if (read < this.#storedRead) return;
+    this.#storedRead = read;
+    const before = this.#stored;
     this.#stored = new Map(records.map((record) => [record.name, toQueue(record)]));
     for (const name of before.keys()) {
       if (!this.#stored.has(name)) logger.info(`Queue "${name}" was deleted and is no longer served.`);

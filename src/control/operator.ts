@@ -1,0 +1,48 @@
+// Who acts on the system database, and who hears of it: an engine, or a client. The verbs of this room take one as
+// their first argument, do their work in the database, and tell the news.
+import type { Clock } from '../base/clock.js';
+import type { DLogger } from '../base/log.js';
+import type { Codec } from '../codec/codec.js';
+import type { Database } from '../store/database.js';
+import type { NewWorkflow } from '../store/workflows.js';
+import type { Watches } from './watches.js';
+
+export interface Operator {
+  readonly database: Database;
+  readonly codec: Codec;
+  readonly clock: Clock;
+  readonly logger: DLogger;
+  /** The application that it acts for: it sees its own rows and those of nobody. Null acts for all. */
+  readonly applicationName: string | null;
+  readonly watches: Watches;
+  readonly news: News;
+  /** Repeats an operation that changes nothing when done twice, until the database is there or the operator ends. */
+  retrying<T>(operation: () => Promise<T>): Promise<T>;
+}
+
+/** A place where workflows wait. Without a queue it is the internal one. */
+export interface Place {
+  readonly queueName: string | null;
+  readonly partitionKey?: string | null;
+}
+
+/** What processes are told, this one and others. Where a method gives a promise, this process knows of it then. */
+export interface News {
+  /** Workflows wait at these places. */
+  queued(places: Iterable<Place>): void;
+  /** A workflow was delayed, or its delay was changed. */
+  delayed(): void;
+  /** The state of workflows was changed from outside their runs: they were cancelled, resumed, rewound or deleted. */
+  changed(workflowIDs: readonly string[]): Promise<void>;
+  /** The queues of the database have changed. */
+  queuesChanged(): Promise<void>;
+  /** A schedule has changed, or several. */
+  schedulesChanged(name?: string): Promise<void>;
+}
+
+/** Workflows were put into queues. */
+export function tellOfQueued(news: News, workflows: readonly NewWorkflow[]): void {
+  if (workflows.some(({ status }) => status === 'DELAYED')) news.delayed();
+  const ready = workflows.filter(({ status }) => status === 'ENQUEUED');
+  news.queued(ready.map(({ queueName, queuePartitionKey }) => ({ queueName, partitionKey: queuePartitionKey })));
+}

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startPostgres } from './postgres-server.js';
 import { scratchFolder } from './scratch.js';
-import { createPostgresTemplate, createSqliteTemplate } from './templates.js';
+import { createPostgresTemplate, createSqliteTemplate, dropPostgresDatabases } from './templates.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -39,7 +39,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   project.provide('postgresURL', postgresURL);
   project.provide('folder', folder);
   return async () => {
-    await server?.stop();
+    // A server of ours goes with all that is on it.
+    if (server) await server.stop();
+    else if (postgresURL !== '') await dropPostgresDatabases(postgresURL);
     rmSync(folder, { recursive: true, force: true });
   };
 }

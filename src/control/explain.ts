@@ -9,6 +9,7 @@ import { findPausedQueues, findQueue } from '../store/queues.js';
 import { countAhead, countQueues } from '../store/queue-stats.js';
 import { listVersions } from '../store/versions.js';
 import { findWorkflows } from '../store/workflows.js';
+import type { Operator } from './operator.js';
 
 export type ExplanationReason =
   | 'not-found'
@@ -55,11 +56,15 @@ export interface ExplainOptions {
 const AHEAD_MAX = 100_000;
 
 /** Says why the workflow is in the state that it is in, and what to do about it. */
-export async function explainWorkflow(
-  database: Database,
+export function explainWorkflow(
+  operator: Operator,
   workflowID: string,
   options: ExplainOptions = {},
 ): Promise<WorkflowExplanation> {
+  return operator.retrying(() => explain(operator.database, workflowID, options));
+}
+
+async function explain(database: Database, workflowID: string, options: ExplainOptions): Promise<WorkflowExplanation> {
   const [workflow] = await findWorkflows(database, [workflowID]);
   if (!workflow) {
     const message = `No workflow has the ID "${workflowID}".`;

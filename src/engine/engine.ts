@@ -7,27 +7,28 @@ import type { DLogger } from '../base/log.js';
 import { Throttle } from '../base/throttle.js';
 import { LIBRARY_VERSION } from '../base/version.js';
 import type { Codec } from '../codec/codec.js';
+import { cancelWorkflows } from '../control/lifecycle.js';
+import { type News, type Operator, tellOfQueued } from '../control/operator.js';
 import { DatabaseClosedError, DBOSWorkflowConflictError } from '../model/errors.js';
 import type { WorkflowRecord } from '../model/records.js';
 import {
   cancelOverdue,
-  cancelWorkflows,
   type Changed,
   findOwnedBy,
   handBack,
   msToNextDeadline,
   type Owned,
   recoverExecutor,
-  resumeWorkflows,
 } from '../store/lifecycle.js';
+import type { Database } from '../store/database.js';
 import { describePresence, presenceKey, presenceOn } from '../store/presence.js';
-import { loadSteps } from '../store/steps.js';
 import { withRetry } from '../store/retry.js';
 import { Store } from '../store/store.js';
 import { listVersions, registerVersion } from '../store/versions.js';
 import { CHANNELS, type Wakeup } from '../store/wakeups.js';
 import { findLost, findWorkflows, type NewWorkflow } from '../store/workflows.js';
 import { computeApplicationVersion } from './application-version.js';
+import { whileWaiting } from './ambient.js';
 import type { EngineConfig } from './config.js';
 import { Deadlines } from './deadlines.js';
 import type { Invocation } from './execute.js';
@@ -38,8 +39,7 @@ import type { Registry } from './registry.js';
 import type { Run } from './run.js';
 import { Runs } from './runs.js';
 import { Scheduler } from './scheduler.js';
-import { type StepInfo, toStepInfo } from './status.js';
-import { Watches } from './watches.js';
+import { Watches } from '../control/watches.js';
 
 export interface EngineOptions {
   readonly config: EngineConfig;
@@ -59,15 +59,18 @@ const LEAVE_MAX_MS = 5_000;
 /** Interests of other processes that are kept; beyond it the oldest are forgotten, and their waiters poll. */
 const INTERESTS_MAX = 10_000;
 
-export class Engine {
+export class Engine implements Operator {
   readonly config: EngineConfig;
   readonly registry: Registry;
   readonly codec: Codec;
   readonly clock: Clock;
   readonly logger: DLogger;
   readonly store: Store;
+  readonly database: Database;
+  readonly applicationName: string;
   readonly applicationVersion: string;
   readonly watches: Watches;
+  readonly news: News;
   readonly deadlines: Deadlines;
   readonly queueing: Queueing;
   readonly scheduler: Scheduler;
@@ -90,6 +93,8 @@ export class Engine {
     this.clock = options.clock ?? systemClock;
     this.logger = config.logger;
     this.store = store;
+    this.database = store.database;
+    this.applicationName = config.name;
     this.applicationVersion = config.applicationVersion ?? this.#computeVersion();
     this.#incarnationID = incarnationID;
     codec.registerRecipe<Handle<unknown>, { wfid: string }>({
@@ -112,12 +117,13 @@ export class Engine {
       store,
       hasPush,
       retrying: (look) => this.retrying(look),
+      whileWaiting,
       isRunning: (workflowID) => this.#runs.of([workflowID]).length > 0,
     });
     this.deadlines = new Deadlines({
       clock,
       logger,
-      cancel: (workflowID) => this.cancelWorkflows([workflowID]),
+      cancel: (workflowID) => cancelWorkflows(this, [workflowID]),
       sweep: () => this.#sweepOverdue(),
     });
     this.queueing = new Queueing({
@@ -131,6 +137,13 @@ export class Engine {
       hasPush,
       onCancelled: (workflowIDs) => this.#onChangedElsewhere(workflowIDs),
     });
+    this.news = {
+      queued: (places) => this.queueing.announce(places),
+      delayed: () => this.queueing.announceDelayed(),
+      changed: (workflowIDs) => this.#onChangedElsewhere(workflowIDs),
+      queuesChanged: () => this.queueing.announceChange(),
+      schedulesChanged: (name) => this.scheduler.announceChange(name),
+    };
     this.#liveness = new Liveness({
       database: store.database,
       presence: presenceOn(store.database, clock),
@@ -294,23 +307,10 @@ export class Engine {
     return record ?? null;
   }
 
-  async readSteps(
-    workflowID: string,
-    { offset = 0, limit }: { readonly offset?: number; readonly limit?: number } = {},
-  ): Promise<StepInfo[]> {
-    const steps = await this.retrying(() => loadSteps(this.store.database, [workflowID]));
-    const end = limit === undefined ? undefined : offset + limit;
-    return Promise.all(steps.slice(offset, end).map((step) => toStepInfo(this.codec, step)));
-  }
-
   /** Workflows were put into queues. */
   announceQueued(workflows: readonly NewWorkflow[]): void {
     if (workflows.some(({ deadlineAt }) => deadlineAt !== null)) this.deadlines.lookAgain();
-    if (workflows.some(({ status }) => status === 'DELAYED')) this.queueing.announceDelayed();
-    const ready = workflows.filter(({ status }) => status === 'ENQUEUED');
-    this.queueing.announce(
-      ready.map(({ queueName, queuePartitionKey }) => ({ queueName, partitionKey: queuePartitionKey })),
-    );
+    tellOfQueued(this.news, workflows);
   }
 
   /** Workflows whose function is not registered here wait for an executor that has it. Nobody shall wonder why. */
@@ -322,17 +322,6 @@ export class Engine {
         `Workflow "${workflowID}" is to be recovered, but "${fullName}" is not registered here. It waits for an executor that has it.`,
       );
     }
-  }
-
-  async cancelWorkflows(workflowIDs: readonly string[], options: { readonly children?: boolean } = {}): Promise<void> {
-    const cancelled = await this.retrying(() => cancelWorkflows(this.store.database, workflowIDs, options));
-    await this.#onChangedElsewhere(cancelled);
-  }
-
-  async resumeWorkflows(workflowIDs: readonly string[], queueName?: string): Promise<void> {
-    const resumed = await this.retrying(() => resumeWorkflows(this.store.database, workflowIDs, queueName));
-    await this.#onChangedElsewhere(resumed.map(({ workflowID }) => workflowID));
-    this.queueing.announce(resumed);
   }
 
   /** Puts the running workflows of an executor ID back into their queues: whoever ran them is gone. */

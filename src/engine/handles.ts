@@ -7,8 +7,8 @@ import type { Engine } from './engine.js';
 import type { RunOutcome } from './execute.js';
 import { operation, recorded, recordTime, refuseInTransaction } from './operation.js';
 import type { Run } from './run.js';
-import { toStatus, type WorkflowStatus } from './status.js';
-import { checkPolling, deadlineOf, type PollingOptions, type TimeLimit } from './time-limit.js';
+import { toStatus, type WorkflowStatus } from '../control/status.js';
+import { checkPolling, deadlineOf, type PollingOptions, type TimeLimit } from '../control/time-limit.js';
 
 export type GetResultOptions = TimeLimit;
 

@@ -1,5 +1,6 @@
 // Everything around the queues of an engine: which it serves, who is woken when work arrives, and when delayed work is due.
 import { DueLoop } from '../base/due-loop.js';
+import type { Place } from '../control/operator.js';
 import { findWaitingPartitions, findWaitingQueues } from '../store/waiting.js';
 import { enqueueDue, msToNextDue } from '../store/delays.js';
 import { INTERNAL_QUEUE } from '../store/lifecycle.js';
@@ -18,12 +19,6 @@ export interface QueueingOptions {
   readonly hasPush: boolean;
   /** How many engines share the queue, with this one. */
   readonly engines: (queueName: string) => number;
-}
-
-/** A place where workflows wait. Without a queue it is the internal one. */
-export interface Place {
-  readonly queueName: string | null;
-  readonly partitionKey?: string | null;
 }
 
 /** How often to look for what a lost wake-up would have told. */

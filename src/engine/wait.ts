@@ -4,7 +4,7 @@ import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
 import { abortable, type WorkflowHandle } from './handles.js';
 import { operation } from './operation.js';
-import { checkPolling, type PollingOptions } from './time-limit.js';
+import { checkPolling, type PollingOptions } from '../control/time-limit.js';
 
 /** Resolves to the handle of the first workflow that has ended. */
 export async function waitFirst(

@@ -1,4 +1,4 @@
-// What an engine waits for in its database, one watch a kind of row.
+// What operators wait for in their database, one watch a kind of row.
 import type { Clock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 import { type EventKey, eventKey, findEvents, type StoredEvent } from '../store/events.js';
@@ -16,6 +16,7 @@ export interface WatchesOptions {
   /** Whether wake-ups come from other processes. */
   readonly hasPush: boolean;
   retrying<T>(look: () => Promise<T>): Promise<T>;
+  whileWaiting<T>(promise: Promise<T>): Promise<T>;
   /** Whether the workflow has a run in this process. */
   isRunning(workflowID: string): boolean;
 }

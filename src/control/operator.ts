@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 import type { Codec } from '../codec/codec.js';
 import type { Database } from '../store/database.js';
+import { INTERNAL_QUEUE } from '../store/lifecycle.js';
 import type { NewWorkflow } from '../store/workflows.js';
 import type { Watches } from './watches.js';
 
@@ -24,6 +25,15 @@ export interface Operator {
 export interface Place {
   readonly queueName: string | null;
   readonly partitionKey?: string | null;
+}
+
+/** Longer keys would not fit into a notification. */
+const KEY_MAX = 1000;
+
+/** The place as notifications carry it. Without the key, engines look for themselves which partitions have work. */
+export function placeText({ queueName, partitionKey }: Place): string {
+  const key = partitionKey != null && partitionKey.length <= KEY_MAX ? partitionKey : undefined;
+  return JSON.stringify([queueName ?? INTERNAL_QUEUE, key]);
 }
 
 /** What processes are told, this one and others. Where a method gives a promise, this process knows of it then. */

@@ -57,10 +57,12 @@ import {
 import { type Context, currentContext, inContext, isWorkflowCode, type StepStatus } from '../engine/ambient.js';
 import { type DBOSConfig, resolveConfig } from '../engine/config.js';
 import { Engine, type EngineOptions } from '../engine/engine.js';
-import { type BulkStart, enqueueByName, type EnqueueWorkflowOptions, startWorkflows } from '../engine/enqueue.js';
+import type { EnqueueWorkflowOptions } from '../control/enqueue.js';
+import type { WorkflowHandle } from '../control/outcome.js';
+import { type BulkStart, enqueueByName, startWorkflows } from '../engine/enqueue.js';
 import { debounce, type DebounceRequest } from '../engine/debounce.js';
 import { getEvent, type GetEventOptions, setEvent } from '../engine/events.js';
-import { getResult, type GetResultOptions, getWorkflowStatus, type WorkflowHandle } from '../engine/handles.js';
+import { getResult, type GetResultOptions, getWorkflowStatus } from '../engine/handles.js';
 import type { BulkMessage } from '../control/messages.js';
 import { recv, type RecvOptions, send, sendBulk } from '../engine/messages.js';
 import { durableSleep, operation } from '../engine/operation.js';

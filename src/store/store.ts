@@ -22,6 +22,8 @@ export interface StoreOptions extends Omit<PostgresOptions, 'clock' | 'logger'> 
   readonly useListenNotify?: boolean;
   /** A session lock to hold on the listening connection. */
   readonly sessionLock?: string;
+  /** False does not listen for changes until `listener.start()` is called. */
+  readonly isListening?: boolean;
   /** How long notifications to other processes are collected before they are sent. */
   readonly notificationCoalesceMs?: number;
 }
@@ -40,7 +42,7 @@ export class Store {
     try {
       if (options.runMigrations ?? true) await migrate(database, options);
       else await verify(database, options);
-      await listener.start();
+      if (options.isListening ?? true) await listener.start();
     } catch (error) {
       await database.close();
       throw error;

@@ -4,6 +4,11 @@ import type pg from 'pg';
 import { consoleLogger, type DLogger } from '../base/log.js';
 import { Codec } from '../codec/codec.js';
 import type { DBOSSerializer } from '../codec/serializer.js';
+import {
+  type ApplicationRowCounts,
+  renameApplication,
+  type RenameApplicationOptions,
+} from '../control/applications.js';
 import { putOff } from '../control/debounce.js';
 import type { EnqueueWorkflowOptions } from '../control/enqueue.js';
 import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
@@ -14,7 +19,28 @@ import {
   getWorkflow,
   type NotificationInfo,
 } from '../control/inspection.js';
-import { type CancelOptions, cancelWorkflows, type ResumeOptions, resumeWorkflows } from '../control/lifecycle.js';
+import {
+  forkFromFailure,
+  type ForkFromFailureOptions,
+  type ForkOptions,
+  type ForkRequest,
+  type ForkSettings,
+  forkWorkflows,
+} from '../control/forks.js';
+import {
+  type CancelOptions,
+  cancelWorkflows,
+  deleteWorkflows,
+  type ResumeOptions,
+  resumeWorkflows,
+} from '../control/lifecycle.js';
+import {
+  garbageCollect,
+  type GarbageCollected,
+  type GarbageCollectOptions,
+  globalTimeout,
+} from '../control/retention.js';
+import { type RewindOptions, rewindWorkflow } from '../control/rewind.js';
 import { allEnded, checkHandles, firstToEnd, outcomeBy, type WorkflowHandle } from '../control/outcome.js';
 import {
   deleteQueue,
@@ -332,6 +358,48 @@ export class DBOSClient {
     return workflowIDs.map((workflowID) => this.#handleOf(workflowID));
   }
 
+  deleteWorkflow(workflowID: string, deleteChildren = false): Promise<void> {
+    return deleteWorkflows(this.#operator, [workflowID], { deleteChildren });
+  }
+
+  /** Deletes workflows and all that belongs to them, in whatever state they are. */
+  deleteWorkflows(workflowIDs: readonly string[], deleteChildren = false): Promise<void> {
+    return deleteWorkflows(this.#operator, workflowIDs, { deleteChildren });
+  }
+
+  /** Starts a copy of a workflow from one of its steps and gives its ID. It has the version of the original. */
+  async forkWorkflow(workflowID: string, startStep: number, options: ForkOptions = {}): Promise<string> {
+    const { newWorkflowID, ...settings } = options;
+    const [forkedID = ''] = await this.forkWorkflows([{ workflowID, startStep, newWorkflowID }], settings);
+    return forkedID;
+  }
+
+  /** Forks many workflows in one commit: all of them, or none. Gives the IDs of the forks, in order. */
+  forkWorkflows(requests: readonly ForkRequest[], settings: ForkSettings = {}): Promise<string[]> {
+    return forkWorkflows(this.#operator, requests, settings);
+  }
+
+  /** Forks workflows from the step in which each has failed, or from another one that is described. */
+  forkFromFailure(workflowIDs: readonly string[], options: ForkFromFailureOptions): Promise<string[]> {
+    return forkFromFailure(this.#operator, workflowIDs, options);
+  }
+
+  /** Lets a workflow that has ended run again under its own ID. What data sources keep of its steps stays. */
+  async rewindWorkflow<T>(workflowID: string, options: RewindOptions = {}): Promise<WorkflowHandle<Awaited<T>>> {
+    await rewindWorkflow(this.#operator, workflowID, options);
+    return this.#handleOf(workflowID);
+  }
+
+  /** Deletes old workflows that have ended, in small commits beside the work that goes on. */
+  garbageCollect(options: GarbageCollectOptions): Promise<GarbageCollected> {
+    return garbageCollect(this.#operator, options);
+  }
+
+  /** Cancels all workflows that were created at this time or before and have not ended. Gives their number. */
+  globalTimeout(cutoffEpochTimestampMs: number): Promise<number> {
+    return globalTimeout(this.#operator, cutoffEpochTimestampMs);
+  }
+
   setWorkflowPriority(workflowID: string, priority: number): Promise<void> {
     return setWorkflowPriority(this.#operator, workflowID, priority);
   }
@@ -442,6 +510,15 @@ export class DBOSClient {
 
   setLatestApplicationVersion(versionName: string, options: SetLatestVersionOptions = {}): Promise<void> {
     return setLatestApplicationVersion(this.#operator, versionName, options);
+  }
+
+  /** Gives all that belongs to an application another name. No process of either name should run meanwhile. */
+  renameApplication(
+    oldName: string | undefined,
+    newName: string,
+    options: RenameApplicationOptions = {},
+  ): Promise<ApplicationRowCounts> {
+    return renameApplication(this.#operator, { oldName, newName }, options);
   }
 
   #handleOf<R>(workflowID: string): WorkflowHandle<R> {

@@ -9,13 +9,12 @@ import {
   missingDestinations,
 } from '../control/messages.js';
 import { placeText, tellOfQueued } from '../control/operator.js';
-import { DBOSError, InvalidQueueError } from '../model/errors.js';
-import { limitsOf } from '../model/queues.js';
+import { checkPlace, refuseMissingKey } from '../control/places.js';
+import { DBOSError } from '../model/errors.js';
 import { sql } from '../sql/sql.js';
 import { borrow, type BorrowedConnection } from '../store/borrowed.js';
 import type { Executor } from '../store/database.js';
 import { insertMessages, judgeMessages } from '../store/messages.js';
-import { findQueue } from '../store/queues.js';
 import { CHANNELS } from '../store/wakeups.js';
 import { insertWorkflows, type NewWorkflow } from '../store/workflows.js';
 import { judgeStarts } from '../store/writer-verdicts.js';
@@ -59,9 +58,7 @@ function refuseLoneDuplicationPolicy({ duplicationPolicy, deduplicationID }: Enq
 async function refuseMissingPartition(operator: ClientOperator, options: EnqueueWorkflowOptions): Promise<void> {
   const { queueName, queuePartitionKey } = options;
   if (queuePartitionKey !== undefined || typeof queueName !== 'string') return;
-  const record = await operator.retrying(() => findQueue(operator.database, queueName));
-  if (!record || !limitsOf(record).partition) return;
-  throw new InvalidQueueError(`Queue "${queueName}" is partitioned, so a workflow in it needs a queuePartitionKey.`);
+  refuseMissingKey(await checkPlace(operator, { queueName }));
 }
 
 /** Enqueues in the caller's transaction: the workflow is there when that commits, and not if it does not. */

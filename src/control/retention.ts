@@ -32,7 +32,7 @@ export interface GarbageCollectOptions {
 /** What was deleted so far. */
 export interface GarbageCollected {
   readonly workflows: number;
-  /** Inputs, outputs and checkpoints whose workflow was gone already. */
+  /** Workflows that were gone already, and of which inputs, outputs or checkpoints were left. */
   readonly orphans: number;
 }
 
@@ -103,9 +103,9 @@ async function sweepOrphans(operator: Operator, { name, before, limit, tell }: S
   const { database } = operator;
   await walk(operator, async (after) => {
     const oldest = await listPayloadsByAge(database, name, { after, before, limit });
-    const orphans = oldest.filter(({ isOrphan }) => isOrphan);
+    const orphans = [...new Set(oldest.filter(({ isOrphan }) => isOrphan).map(({ workflowID }) => workflowID))];
     if (orphans.length > 0) {
-      await deleteOrphans(database, [...new Set(orphans.map(({ workflowID }) => workflowID))]);
+      await deleteOrphans(database, orphans);
       tell(orphans.length);
     }
     return oldest.length < limit ? undefined : oldest.at(-1);

@@ -15,6 +15,7 @@ export interface ClientOperatorOptions {
   readonly store: Omit<StoreOptions, 'runMigrations' | 'isListening'>;
   readonly codec: Codec;
   readonly applicationName: string | null;
+  readonly queryTimeoutMs?: number;
 }
 
 export class ClientOperator implements Operator {
@@ -22,6 +23,7 @@ export class ClientOperator implements Operator {
   readonly codec: Codec;
   readonly logger: DLogger;
   readonly applicationName: string | null;
+  readonly queryTimeoutMs: number | undefined;
   readonly store: Store;
   readonly database: Database;
   readonly watches: Watches;
@@ -29,10 +31,11 @@ export class ClientOperator implements Operator {
   readonly #ending = new AbortController();
   #listening: Promise<void> | undefined;
 
-  private constructor({ codec, applicationName, ...options }: ClientOperatorOptions, store: Store) {
+  private constructor({ codec, applicationName, queryTimeoutMs, ...options }: ClientOperatorOptions, store: Store) {
     this.codec = codec;
     this.logger = options.store.logger;
     this.applicationName = applicationName;
+    this.queryTimeoutMs = queryTimeoutMs;
     this.store = store;
     this.database = store.database;
     this.news = newsBy(store.listener);

@@ -9,6 +9,28 @@ import {
   renameApplication,
   type RenameApplicationOptions,
 } from '../control/applications.js';
+import {
+  getMetrics,
+  type GetStepAggregatesInput,
+  getStepAggregates,
+  type GetWorkflowAggregatesInput,
+  getWorkflowAggregates,
+  type Metric,
+  type StepAggregate,
+  type WorkflowAggregate,
+} from '../control/aggregates.js';
+import { setWorkflowAttributes, updateWorkflowAttributes } from '../control/attributes.js';
+import {
+  countWorkflows,
+  type GetWorkflowsInput,
+  iterateWorkflows,
+  listQueuedWorkflows,
+  listWorkflowPage,
+  listWorkflows,
+  type WorkflowFilters,
+  type WorkflowPage,
+  type WorkflowPageInput,
+} from '../control/listing.js';
 import { putOff } from '../control/debounce.js';
 import type { EnqueueWorkflowOptions } from '../control/enqueue.js';
 import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
@@ -156,6 +178,7 @@ export class DBOSClient {
     const operator = await ClientOperator.open({
       codec: new Codec(config.serializer),
       applicationName: config.applicationName ?? null,
+      queryTimeoutMs: config.observabilityQueryTimeoutMs,
       store: {
         url: config.systemDatabaseUrl,
         pool: config.systemDatabasePool,
@@ -328,8 +351,56 @@ export class DBOSClient {
     return (await getWorkflow(this.#operator, workflowID)) ?? undefined;
   }
 
-  listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[]> {
+  listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[] | undefined> {
     return listWorkflowSteps(this.#operator, workflowID, options);
+  }
+
+  /** The workflows that match, in the order of their creation. */
+  listWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+    return listWorkflows(this.#operator, input);
+  }
+
+  /** The workflows that match and are in a queue: enqueued, delayed or running. Without their outcomes. */
+  listQueuedWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+    return listQueuedWorkflows(this.#operator, input);
+  }
+
+  /** A page of the workflows that match, and where the next one begins. */
+  listWorkflowPage(input: WorkflowPageInput = {}): Promise<WorkflowPage> {
+    return listWorkflowPage(this.#operator, input);
+  }
+
+  /** All workflows that match, one after the other, however many there are. */
+  iterateWorkflows(input: WorkflowPageInput = {}): AsyncGenerator<WorkflowStatus, void, undefined> {
+    return iterateWorkflows(this.#operator, input);
+  }
+
+  /** How many workflows match. */
+  countWorkflows(filters: WorkflowFilters = {}): Promise<number> {
+    return countWorkflows(this.#operator, filters);
+  }
+
+  getWorkflowAggregates(input: GetWorkflowAggregatesInput): Promise<WorkflowAggregate[]> {
+    return getWorkflowAggregates(this.#operator, input);
+  }
+
+  getStepAggregates(input: GetStepAggregatesInput): Promise<StepAggregate[]> {
+    return getStepAggregates(this.#operator, input);
+  }
+
+  /** How many workflows were created and steps completed, by name, from a time on and before another. */
+  getMetrics(startTime: string, endTime: string, applicationNames?: readonly string[]): Promise<Metric[]> {
+    return getMetrics(this.#operator, { startTime, endTime }, applicationNames);
+  }
+
+  /** Changes the attributes that are named; null takes a name out. */
+  updateWorkflowAttributes(workflowID: string, attributes: Record<string, unknown>): Promise<void> {
+    return updateWorkflowAttributes(this.#operator, workflowID, attributes);
+  }
+
+  /** Puts the attributes in place of all that the workflow has; null leaves it without any. */
+  setWorkflowAttributes(workflowID: string, attributes: Record<string, unknown> | null): Promise<void> {
+    return setWorkflowAttributes(this.#operator, workflowID, attributes);
   }
 
   /** Says why a workflow is in the state that it is in: above all, why it has not started. */

@@ -780,9 +780,7 @@ export class DBOSInstance implements Host {
 
   /** Says why a workflow is in the state that it is in: above all, why it has not started. */
   explainWorkflow(workflowID: string): Promise<WorkflowExplanation> {
-    const engine = this.engineFor('explainWorkflow');
-    const memoryLimits = (queueName: string) => engine.queueing.queues.findInMemory(queueName)?.limits;
-    return explainWorkflow(engine, workflowID, { memoryLimits });
+    return explainWorkflow(this.engineFor('explainWorkflow'), workflowID);
   }
 
   // ── Queues ─────────────────────────────────────────────────────────────────────────────────────────────────────

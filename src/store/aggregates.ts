@@ -152,7 +152,7 @@ function read<Group extends string, Figure extends string>(
 }
 
 function textOf(value: unknown): string | null {
-  return value === null || value === undefined ? null : String(value as string | number);
+  return value === null || value === undefined ? null : `${value as string | number}`;
 }
 
 function numberOf(value: unknown): number | null {

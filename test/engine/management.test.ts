@@ -135,7 +135,7 @@ forEachDialect((dialect) => {
       const halt = haltFor('w');
       const handle = await DBOS.startWorkflow(workflow, { workflowID: 'w' })('x');
       await halt.reached;
-      await until(async () => (await steps('w')).length === 1);
+      await until(async () => (await steps('w'))?.length === 1);
 
       const fork = await other.withNextWorkflowID('fork', () => other.forkWorkflow('w', 1));
       const named = await other.forkWorkflow('w', 0, { newWorkflowID: 'named' });
@@ -218,7 +218,7 @@ forEachDialect((dialect) => {
     const halt = haltFor('w');
     await DBOS.startWorkflow(workflow, { workflowID: 'w' })('x');
     await halt.reached;
-    await until(async () => (await steps('w')).length === 1);
+    await until(async () => (await steps('w'))?.length === 1);
     await other.cancelWorkflow('w');
     halt.release();
 

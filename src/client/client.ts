@@ -1,9 +1,5 @@
 // `DBOSClient`: what a program may do with an application's system database without running any workflow. It needs no
 // migrations and no background work; each member is a line or two over the control room.
-import type pg from 'pg';
-import { consoleLogger, type DLogger } from '../base/log.js';
-import { Codec } from '../codec/codec.js';
-import type { DBOSSerializer } from '../codec/serializer.js';
 import {
   type ApplicationRowCounts,
   renameApplication,
@@ -31,6 +27,7 @@ import {
   type WorkflowPage,
   type WorkflowPageInput,
 } from '../control/listing.js';
+import type { DBOSSerializer, SerializationRecipe } from '../codec/serializer.js';
 import { putOff } from '../control/debounce.js';
 import type { EnqueueWorkflowOptions } from '../control/enqueue.js';
 import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
@@ -95,7 +92,7 @@ import {
 } from '../control/schedules.js';
 import type { StepInfo, WorkflowStatus } from '../control/status.js';
 import { listWorkflowSteps, type StepsQuery } from '../control/steps.js';
-import type { SerializationOptions } from '../control/storable.js';
+import { checkName, type SerializationOptions } from '../control/storable.js';
 import {
   readAll,
   readOne,
@@ -113,32 +110,16 @@ import {
 } from '../control/versions.js';
 import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../control/waiting.js';
 import { queueOf, type WorkflowQueue } from '../facade/workflow-queue.js';
-import { DBOSError, DBOSInitializationError } from '../model/errors.js';
+import { DBOSError, type JSONValue } from '../model/errors.js';
 import type { RegisterQueueOptions } from '../model/queues.js';
 import type { BorrowedConnection } from '../store/borrowed.js';
 import type { Bounce } from '../store/debounce.js';
 import { ClientHandle } from './client-handle.js';
 import { ClientOperator } from './client-operator.js';
+import { type ClientTestSettings, type DBOSClientConfig, resolveClientConfig } from './config.js';
 import { enqueue, enqueueIn, send, sendIn } from './enqueueing.js';
 
-export interface DBOSClientConfig {
-  /** postgresql://… or sqlite:///path/app.sqlite, the system database of the application. */
-  readonly systemDatabaseUrl: string;
-  /** A pool of your own, which the client does not end. */
-  readonly systemDatabasePool?: pg.Pool;
-  readonly systemDatabaseSchemaName?: string;
-  readonly systemDatabasePoolSize?: number;
-  /** Accepted for the sake of older code: waiting needs one query for all, not one each. */
-  readonly systemDatabasePollingConcurrency?: number;
-  readonly systemDatabaseIdleTransactionTimeoutMs?: number;
-  readonly observabilityQueryTimeoutMs?: number;
-  /** False waits by polling alone. */
-  readonly useListenNotify?: boolean;
-  readonly serializer?: DBOSSerializer;
-  readonly logger?: DLogger;
-  /** The application that the client acts for. Without one it sees the rows of all. */
-  readonly applicationName?: string;
-}
+export type { DBOSClientConfig };
 
 export type ClientEnqueueOptions = EnqueueWorkflowOptions;
 
@@ -171,25 +152,8 @@ export class DBOSClient {
   }
 
   /** Connects to the system database. It must be at the version of this library; a client migrates nothing. */
-  static async create(config: DBOSClientConfig): Promise<DBOSClient> {
-    if (typeof config?.systemDatabaseUrl !== 'string' || config.systemDatabaseUrl.trim() === '') {
-      throw new DBOSInitializationError('DBOSClient.create needs a systemDatabaseUrl.');
-    }
-    const operator = await ClientOperator.open({
-      codec: new Codec(config.serializer),
-      applicationName: config.applicationName ?? null,
-      queryTimeoutMs: config.observabilityQueryTimeoutMs,
-      store: {
-        url: config.systemDatabaseUrl,
-        pool: config.systemDatabasePool,
-        schema: config.systemDatabaseSchemaName,
-        poolSize: config.systemDatabasePoolSize ?? 10,
-        idleTransactionTimeoutMs: config.systemDatabaseIdleTransactionTimeoutMs,
-        useListenNotify: config.useListenNotify,
-        applicationName: 'everstep_client',
-        logger: config.logger ?? consoleLogger('info'),
-      },
-    });
+  static async create(config: DBOSClientConfig, settings: ClientTestSettings = {}): Promise<DBOSClient> {
+    const operator = await ClientOperator.open({ ...resolveClientConfig(config), ...settings });
     return new DBOSClient(operator);
   }
 
@@ -200,6 +164,11 @@ export class DBOSClient {
   /** For Everstep's own command line and HTTP interface. */
   get operator(): ClientOperator {
     return this.#operator;
+  }
+
+  /** Teaches the default serializer a class of yours, as `DBOS.registerSerialization` does for an engine. */
+  registerSerialization<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
+    this.#operator.codec.registerRecipe(recipe);
   }
 
   /** Closes the connections. Whoever still waits gets an error. */
@@ -313,6 +282,8 @@ export class DBOSClient {
   /** The value of an event; null when the time is up, after 60 s unless said otherwise. */
   async getEvent<T>(workflowID: string, key: string, limit?: number | TimeLimit): Promise<T | null> {
     const { clock, codec, watches } = this.#operator;
+    checkName('ID of the workflow', workflowID);
+    checkName('key of an event', key);
     const found = await watches.events.waitUntil({ workflowID, key }, { deadlineAt: deadlineOf(clock, limit, 60) });
     return found ? ((await codec.decodeValue(found.text, found.serialization)) as T) : null;
   }
@@ -523,8 +494,8 @@ export class DBOSClient {
 
   // ── Schedules ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-  createSchedule({ options = {}, ...schedule }: ClientCreateSchedule): Promise<void> {
-    return createSchedule(this.#operator, toDefinition({ ...options, ...schedule }));
+  async createSchedule({ options = {}, ...schedule }: ClientCreateSchedule): Promise<void> {
+    await createSchedule(this.#operator, toDefinition({ ...options, ...schedule }));
   }
 
   listSchedules(filters: ScheduleFilters = {}): Promise<WorkflowSchedule[]> {
@@ -552,8 +523,8 @@ export class DBOSClient {
   }
 
   /** Creates or redefines several schedules, all or none. */
-  applySchedules(schedules: readonly ClientSchedule[]): Promise<void> {
-    return applySchedules(this.#operator, schedules.map(toDefinition));
+  async applySchedules(schedules: readonly ClientSchedule[]): Promise<void> {
+    await applySchedules(this.#operator, schedules.map(toDefinition));
   }
 
   async triggerSchedule(name: string): Promise<WorkflowHandle<unknown>> {
@@ -606,5 +577,8 @@ function idsOf(handles: readonly WorkflowHandle<unknown>[]): string[] {
 }
 
 function toDefinition({ workflowClassName, ...rest }: ClientSchedule): ScheduleDefinition {
+  if (typeof rest.workflowName !== 'string' || rest.workflowName.trim() === '') {
+    throw new DBOSError('A schedule needs a workflowName.');
+  }
   return { ...rest, workflowClassName: workflowClassName ?? null };
 }

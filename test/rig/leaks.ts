@@ -1,17 +1,16 @@
 // Fails a test that leaves a timer, a connection or an open SQLite file of ours behind.
 import { createHook } from 'node:async_hooks';
 import { readdirSync, readlinkSync } from 'node:fs';
-import { beforeEach } from 'vitest';
+import { afterAll, beforeEach } from 'vitest';
 
 const WATCHED = new Set(['Timeout', 'TCPWRAP', 'PIPEWRAP']);
-const live = new Map<number, { type: string; stack: string }>();
+const live = new Map<number, { type: string; origin: Error }>();
 
 const hook = createHook({
   init(id, type) {
     if (!WATCHED.has(type)) return;
-    const stack = new Error().stack ?? '';
     // The test runner has timers and pipes of its own; only what our code opened counts.
-    if (stack.includes('/src/')) live.set(id, { type, stack });
+    if (isCalledFromSource()) live.set(id, { type, origin: new Error('opened') });
   },
   destroy(id) {
     live.delete(id);
@@ -19,6 +18,19 @@ const hook = createHook({
 });
 Error.stackTraceLimit = 30;
 hook.enable();
+// The next file of tests in this process has a hook of its own.
+afterAll(() => {
+  hook.disable();
+});
+
+/** Looks at the files alone: to write a stack out, with its source maps, costs more than most of what is watched. */
+function isCalledFromSource(): boolean {
+  const original = Reflect.get(Error, 'prepareStackTrace');
+  Error.prepareStackTrace = (_, sites) => sites.some((site) => site.getFileName()?.includes('/src/'));
+  const isOurs = new Error().stack as unknown as boolean;
+  Error.prepareStackTrace = original;
+  return isOurs;
+}
 
 function openSqliteFiles(): string[] {
   if (process.platform !== 'linux') return [];
@@ -51,7 +63,7 @@ function leaks(): string[] {
   const resources = [...live].filter(([id]) => !before.resources.has(id));
   const files = openSqliteFiles().slice(before.files);
   return [
-    ...resources.map(([, { type, stack }]) => `${type} opened at ${stack}`),
+    ...resources.map(([, { type, origin }]) => `${type} ${origin.stack}`),
     ...files.map((file) => `open file ${file}`),
   ];
 }

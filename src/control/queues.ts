@@ -22,6 +22,7 @@ import {
 } from '../store/queues.js';
 import { countQueues, type QueueStats } from '../store/queue-stats.js';
 import { listVersions } from '../store/versions.js';
+import type { Operator } from './operator.js';
 
 export interface QueueRegistration {
   readonly name: string;
@@ -34,21 +35,24 @@ export interface QueueRegistration {
 }
 
 /** Registers a queue, and gives it as it is stored: the settings of a queue that was there may have been kept. */
-export async function registerQueue(
-  database: Database,
-  registration: QueueRegistration,
-): Promise<{ readonly record: QueueRecord; readonly isNew: boolean }> {
+export async function registerQueue(operator: Operator, registration: QueueRegistration): Promise<QueueRecord> {
   const { name, parameters, applicationName } = registration;
   checkQueueName(name);
   checkQueueParameters(parameters);
   checkConflictResolution(registration);
   const wanted = toQueueRecord(name, parameters, applicationName);
-  const isLatest = await isToUpdate(database, registration);
-  for (;;) {
-    const registered = await database.transaction((tx) => insertOrUpdate(tx, wanted, isLatest));
-    // Undefined: the queue was deleted between the two statements.
-    if (registered) return registered;
-  }
+  const { database } = operator;
+  const { record, isNew } = await operator.retrying(async () => {
+    const isUpdating = await isToUpdate(database, registration);
+    for (;;) {
+      const registered = await database.transaction((tx) => insertOrUpdate(tx, wanted, isUpdating));
+      // Undefined: the queue was deleted between the two statements.
+      if (registered) return registered;
+    }
+  });
+  if (isNew) operator.logger.info(`Registered new queue: ${name}`);
+  await operator.news.queuesChanged();
+  return record;
 }
 
 async function insertOrUpdate(
@@ -90,48 +94,64 @@ function refuseForeign(stored: QueueRecord, applicationName: string | null): voi
 const PARTITION_LIMITS = ['partitionConcurrency', 'partitionWorkerConcurrency', 'partitionRateLimit'] as const;
 
 /** Changes some settings of a queue; what they give together with the others must hold. */
-export async function changeQueue(database: Database, name: string, change: QueueParameters): Promise<QueueRecord> {
-  return database.transaction(async (tx) => {
-    const stored = await lockQueue(tx, name);
-    if (!stored) throw queueNotFound(name);
-    const parameters = { ...toQueueParameters(stored), ...change };
-    checkQueueParameters(parameters);
-    // The flag follows the limits for partitions when they change. Without such limits it says something of its own.
-    const isToFollow = PARTITION_LIMITS.some((limit) => limit in change) && !('partitionQueue' in change);
-    const settings = isToFollow ? { ...parameters, partitionQueue: undefined } : parameters;
-    const record = toQueueRecord(name, settings, stored.applicationName);
-    await updateQueue(tx, record);
-    return record;
-  });
+export async function changeQueue(operator: Operator, name: string, change: QueueParameters): Promise<QueueRecord> {
+  const changed = await operator.retrying(() => operator.database.transaction((tx) => changeIn(tx, name, change)));
+  await operator.news.queuesChanged();
+  return changed;
 }
 
-export function queueNotFound(name: string): InvalidQueueError {
+async function changeIn(tx: Executor, name: string, change: QueueParameters): Promise<QueueRecord> {
+  const stored = await lockQueue(tx, name);
+  if (!stored) throw queueNotFound(name);
+  const parameters = { ...toQueueParameters(stored), ...change };
+  checkQueueParameters(parameters);
+  // The flag follows the limits for partitions when they change. Without such limits it says something of its own.
+  const isToFollow = PARTITION_LIMITS.some((limit) => limit in change) && !('partitionQueue' in change);
+  const settings = isToFollow ? { ...parameters, partitionQueue: undefined } : parameters;
+  const record = toQueueRecord(name, settings, stored.applicationName);
+  await updateQueue(tx, record);
+  return record;
+}
+
+function queueNotFound(name: string): InvalidQueueError {
   return new InvalidQueueError(`Queue '${name}' was not found in the database.`);
 }
 
-export function findQueueRecord(database: Database, name: string): Promise<QueueRecord | null> {
-  return findQueue(database, name);
+export function findQueueRecord(operator: Operator, name: string): Promise<QueueRecord | null> {
+  return operator.retrying(() => findQueue(operator.database, name));
 }
 
-/** The queues of these applications and those that nobody owns. */
-export function listQueueRecords(database: Database, applicationNames: readonly string[]): Promise<QueueRecord[]> {
-  return listRows(database, applicationNames);
+export async function getQueueRecord(operator: Operator, name: string): Promise<QueueRecord> {
+  const found = await findQueueRecord(operator, name);
+  if (!found) throw queueNotFound(name);
+  return found;
+}
+
+/** The queues of these applications, of the operator's own unless given, and those that nobody owns. */
+export function listQueueRecords(
+  operator: Operator,
+  applicationName: string | readonly string[] | null = operator.applicationName,
+): Promise<QueueRecord[]> {
+  const names = applicationName === null ? undefined : [applicationName].flat();
+  return operator.retrying(() => listRows(operator.database, names));
 }
 
 /** Removes a queue. Workflows in it wait until it is registered again. */
-export async function deleteQueue(database: Database, name: string): Promise<void> {
-  await deleteRow(database, name);
+export async function deleteQueue(operator: Operator, name: string): Promise<void> {
+  await operator.retrying(() => deleteRow(operator.database, name));
+  await operator.news.queuesChanged();
 }
 
 /** No process takes workflows from the queue until it is resumed. */
-export async function pauseQueue(database: Database, name: string): Promise<void> {
+export async function pauseQueue(operator: Operator, name: string): Promise<void> {
   checkQueueName(name);
-  await pause(database, name);
+  await operator.retrying(() => pause(operator.database, name));
 }
 
-export async function resumeQueue(database: Database, name: string): Promise<void> {
+export async function resumeQueue(operator: Operator, name: string): Promise<void> {
   checkQueueName(name);
-  await resume(database, name);
+  await operator.retrying(() => resume(operator.database, name));
+  operator.news.queued([{ queueName: name }]);
 }
 
 export type { QueueStats };
@@ -144,10 +164,10 @@ export interface QueueStatsQuery {
 }
 
 export function getQueueStats(
-  database: Database,
-  { queueName, byPartition = false }: QueueStatsQuery,
-  applicationName: string | null,
+  operator: Operator,
+  { queueName, byPartition = false }: QueueStatsQuery = {},
 ): Promise<QueueStats[]> {
   const queueNames = typeof queueName === 'string' ? [queueName] : queueName;
-  return countQueues(database, { queueNames, isByPartition: byPartition, applicationName });
+  const query = { queueNames, isByPartition: byPartition, applicationName: operator.applicationName };
+  return operator.retrying(() => countQueues(operator.database, query));
 }

@@ -1,10 +1,9 @@
 // Schedules: what may be done with them, and the workflows that stand for their occurrences.
 import { newID } from '../base/ids.js';
-import type { Codec } from '../codec/codec.js';
 import { DBOSError } from '../model/errors.js';
 import { parseCron } from '../model/cron.js';
 import { checkSchedule, occurrenceID, type ScheduleOverlap, type ScheduleRecord } from '../model/schedules.js';
-import type { Database, Executor } from '../store/database.js';
+import type { Executor } from '../store/database.js';
 import { INTERNAL_QUEUE } from '../store/lifecycle.js';
 import {
   deleteSchedule as deleteRow,
@@ -17,6 +16,7 @@ import {
 } from '../store/schedules.js';
 import { insertWorkflows, type NewWorkflow } from '../store/workflows.js';
 import { enqueuedWorkflow } from './enqueue.js';
+import { type Operator, tellOfQueued } from './operator.js';
 
 /** What may be said of a schedule besides what it runs and when. */
 export interface ScheduleOptions {
@@ -56,48 +56,54 @@ export interface ScheduleDefinition extends ScheduleOptions {
   readonly workflowClassName: string | null;
   readonly schedule: string;
   readonly context?: unknown;
+  /** The application that runs it; the operator's own unless given. */
+  readonly applicationName?: string;
 }
 
-/** Who acts, and how values are stored. */
-export interface ScheduleActor {
-  readonly database: Database;
-  readonly codec: Codec;
-  /** Null for somebody who acts for no application. */
-  readonly applicationName: string | null;
+type Actor = Pick<Operator, 'codec' | 'applicationName'>;
+
+/** Changes schedules in one transaction, which may be repeated, and tells of it. */
+async function change(
+  operator: Operator,
+  name: string | undefined,
+  body: (tx: Executor) => Promise<unknown>,
+): Promise<void> {
+  await operator.retrying(() => operator.database.transaction(body));
+  await operator.news.schedulesChanged(name);
 }
 
 export async function createSchedule(
-  actor: ScheduleActor,
+  operator: Operator,
   definition: ScheduleDefinition,
   /** Chosen by the caller: a repeated call with the same one finds what it has created. */
-  scheduleID: string,
+  scheduleID: string = newID(),
 ): Promise<void> {
-  const record = await toRecord(actor, definition, scheduleID);
-  await actor.database.transaction(async (tx) => {
+  const record = await toRecord(operator, definition, scheduleID);
+  await change(operator, record.scheduleName, async (tx) => {
     if (await insertSchedule(tx, record)) return;
     const stored = await lockSchedule(tx, record.scheduleName);
     if (!stored) throw new DBOSError(`Schedule '${record.scheduleName}' was deleted while it was being created.`);
-    refuseForeign(stored, actor);
+    refuseForeign(stored, record);
     // An earlier attempt of the same call.
     if (stored.scheduleID === scheduleID) return;
-    throw new DBOSError(`Schedule '${record.scheduleName}' already exists. Use DBOS.updateSchedule or applySchedules.`);
+    throw new DBOSError(`Schedule '${record.scheduleName}' already exists. Use updateSchedule or applySchedules.`);
   });
 }
 
 /** Creates or redefines schedules, all or none. State and last firing of those that are there stay. */
-export async function applySchedules(actor: ScheduleActor, definitions: readonly ScheduleDefinition[]): Promise<void> {
+export async function applySchedules(operator: Operator, definitions: readonly ScheduleDefinition[]): Promise<void> {
   const records: ScheduleRecord[] = [];
-  for (const definition of definitions) records.push(await toRecord(actor, definition, newID()));
-  await actor.database.transaction(async (tx) => {
-    for (const record of records) await apply(actor, tx, record);
+  for (const definition of definitions) records.push(await toRecord(operator, definition, newID()));
+  await change(operator, undefined, async (tx) => {
+    for (const record of records) await apply(tx, record);
   });
 }
 
-async function apply(actor: ScheduleActor, tx: Executor, record: ScheduleRecord): Promise<void> {
+async function apply(tx: Executor, record: ScheduleRecord): Promise<void> {
   if (await insertSchedule(tx, record)) return;
   const stored = await lockSchedule(tx, record.scheduleName);
   if (!stored) throw new DBOSError(`Schedule '${record.scheduleName}' was deleted while it was being applied.`);
-  refuseForeign(stored, actor);
+  refuseForeign(stored, record);
   const applicationName = record.applicationName ?? stored.applicationName;
   await updateRow(tx, { ...record, scheduleID: stored.scheduleID, applicationName });
 }
@@ -113,12 +119,12 @@ export interface ScheduleUpdate {
   readonly jitterMs?: number;
 }
 
-export async function updateSchedule(actor: ScheduleActor, name: string, update: ScheduleUpdate): Promise<void> {
-  const context = 'context' in update ? await encodeContext(actor, update.context) : undefined;
-  await actor.database.transaction(async (tx) => {
+export async function updateSchedule(operator: Operator, name: string, update: ScheduleUpdate): Promise<void> {
+  const context = 'context' in update ? await encodeContext(operator, update.context) : undefined;
+  await change(operator, name, async (tx) => {
     const stored = await lockSchedule(tx, name);
     if (!stored) throw new DBOSError(`Schedule '${name}' not found`);
-    refuseForeign(stored, actor);
+    refuseForeign(stored, operator);
     const changed: ScheduleRecord = {
       ...stored,
       schedule: update.schedule ?? stored.schedule,
@@ -134,16 +140,16 @@ export async function updateSchedule(actor: ScheduleActor, name: string, update:
   });
 }
 
-export async function pauseSchedule({ database }: ScheduleActor, name: string): Promise<void> {
-  await database.transaction((tx) => setScheduleStatus(tx, name, 'PAUSED'));
+export function pauseSchedule(operator: Operator, name: string): Promise<void> {
+  return change(operator, name, (tx) => setScheduleStatus(tx, name, 'PAUSED'));
 }
 
-export async function resumeSchedule({ database }: ScheduleActor, name: string): Promise<void> {
-  await database.transaction((tx) => setScheduleStatus(tx, name, 'ACTIVE'));
+export function resumeSchedule(operator: Operator, name: string): Promise<void> {
+  return change(operator, name, (tx) => setScheduleStatus(tx, name, 'ACTIVE'));
 }
 
-export async function deleteSchedule({ database }: ScheduleActor, name: string): Promise<void> {
-  await database.transaction((tx) => deleteRow(tx, name));
+export function deleteSchedule(operator: Operator, name: string): Promise<void> {
+  return change(operator, name, (tx) => deleteRow(tx, name));
 }
 
 export interface ScheduleFilters {
@@ -153,48 +159,57 @@ export interface ScheduleFilters {
   readonly applicationName?: string | readonly string[];
 }
 
-export async function listSchedules(actor: ScheduleActor, filters: ScheduleFilters): Promise<WorkflowSchedule[]> {
-  const records = await findSchedules(actor.database, {
+export async function listSchedules(operator: Operator, filters: ScheduleFilters = {}): Promise<WorkflowSchedule[]> {
+  const query = {
     statuses: toList(filters.status),
     workflowNames: toList(filters.workflowName),
     namePrefixes: toList(filters.scheduleNamePrefix),
-    applicationNames: toList(filters.applicationName ?? actor.applicationName ?? undefined),
-  });
-  return Promise.all(records.map((record) => toSchedule(actor, record)));
+    applicationNames: toList(filters.applicationName ?? operator.applicationName ?? undefined),
+  };
+  const records = await operator.retrying(() => findSchedules(operator.database, query));
+  return Promise.all(records.map((record) => toSchedule(operator, record)));
 }
 
 function toList(value: string | readonly string[] | undefined): readonly string[] | undefined {
   return typeof value === 'string' ? [value] : value;
 }
 
-export async function findSchedule({ database }: ScheduleActor, name: string): Promise<ScheduleRecord | null> {
-  return (await findSchedules(database, { names: [name] }))[0] ?? null;
+async function findSchedule(operator: Operator, name: string): Promise<ScheduleRecord | null> {
+  const [found] = await operator.retrying(() => findSchedules(operator.database, { names: [name] }));
+  return found ?? null;
 }
 
-export async function getSchedule(actor: ScheduleActor, name: string): Promise<WorkflowSchedule | null> {
-  const record = await findSchedule(actor, name);
-  return record && toSchedule(actor, record);
+async function findKnown(operator: Operator, name: string): Promise<ScheduleRecord> {
+  const found = await findSchedule(operator, name);
+  if (!found) throw new DBOSError(`Schedule "${name}" not found`);
+  return found;
 }
 
-/** The next times at which a schedule, or a cron expression, is due. */
-export function nextRuns(
-  schedule: { readonly schedule: string; readonly cronTimezone?: string | null },
+export async function getSchedule(operator: Operator, name: string): Promise<WorkflowSchedule | null> {
+  const record = await findSchedule(operator, name);
+  return record && toSchedule(operator, record);
+}
+
+/** The next times at which a schedule of the database, given by its name, or a cron expression is due. */
+export async function nextRuns(
+  operator: Operator,
+  schedule: string | { readonly schedule: string; readonly cronTimezone?: string | null },
   count: number,
-  afterMs: number,
-): Date[] {
+): Promise<Date[]> {
   if (!(Number.isInteger(count) && count >= 0)) throw new DBOSError(`Give a whole number of runs, not ${count}.`);
-  const cron = parseCron(schedule.schedule, { timeZone: schedule.cronTimezone });
-  return cron.nextRuns(afterMs, count).map((dueAt) => new Date(dueAt));
+  const found = typeof schedule === 'string' ? await findKnown(operator, schedule) : schedule;
+  const cron = parseCron(found.schedule, { timeZone: found.cronTimezone });
+  return cron.nextRuns(operator.clock.now(), count).map((dueAt) => new Date(dueAt));
 }
 
 /** The workflow that stands for an occurrence. It has no version, so that the latest one takes it. */
 export async function workflowOf(
-  { codec, applicationName }: Pick<ScheduleActor, 'codec' | 'applicationName'>,
+  { codec, applicationName }: Actor,
   record: ScheduleRecord,
   dueAt: number,
   workflowID: string = occurrenceID(record.scheduleName, dueAt),
 ): Promise<NewWorkflow> {
-  const context = await decodeContext(codec, record);
+  const context = await decodeContext({ codec }, record);
   const inputs = await codec.encodeInputs([new Date(dueAt), context]);
   return enqueuedWorkflow({
     workflowID,
@@ -208,17 +223,16 @@ export async function workflowOf(
   });
 }
 
-/** The workflow of the schedule for now, whether or not it is paused; to be given to `enqueueTriggered`. */
-export async function prepareTrigger(actor: ScheduleActor, name: string): Promise<NewWorkflow> {
-  const record = await findSchedule(actor, name);
-  if (!record) throw new DBOSError(`Schedule "${name}" not found`);
-  const { now } = await readNow(actor.database);
-  return workflowOf(actor, record, now, `sched-${name}-trigger-${new Date(now).toISOString()}`);
-}
-
-/** Enqueues it. Repeated with the same workflow it adds nothing, as after a commit whose answer was lost. */
-export async function enqueueTriggered({ database }: ScheduleActor, workflow: NewWorkflow): Promise<void> {
-  await database.run(insertWorkflows([workflow]));
+/** Enqueues the workflow of the schedule for now, whether or not it is paused. Gives its ID. */
+export async function triggerSchedule(operator: Operator, name: string): Promise<string> {
+  const { database, news } = operator;
+  const record = await findKnown(operator, name);
+  const { now } = await operator.retrying(() => readNow(database));
+  // Its ID holds the time, so it is chosen once, however often the insert is tried.
+  const workflow = await workflowOf(operator, record, now, `sched-${name}-trigger-${new Date(now).toISOString()}`);
+  await operator.retrying(() => database.run(insertWorkflows([workflow])));
+  tellOfQueued(news, [workflow]);
+  return workflow.workflowID;
 }
 
 /** Rows of one statement. */
@@ -226,28 +240,25 @@ const ROWS_MAX = 200;
 
 /** Enqueues the workflows of all occurrences after the start and before the end; those that are there stay. */
 export async function backfillSchedule(
-  actor: ScheduleActor,
+  operator: Operator,
   name: string,
   { start, end }: { readonly start: Date; readonly end: Date },
-): Promise<NewWorkflow[]> {
+): Promise<string[]> {
   const [startMs, endMs] = [start.getTime(), end.getTime()];
   if (Number.isNaN(startMs) || Number.isNaN(endMs)) throw new DBOSError('backfillSchedule needs two valid dates.');
-  const record = await findSchedule(actor, name);
-  if (!record) throw new DBOSError(`Schedule "${name}" not found`);
+  const record = await findKnown(operator, name);
   const cron = parseCron(record.schedule, { timeZone: record.cronTimezone });
   const workflows: NewWorkflow[] = [];
-  for (const dueAt of cron.between(startMs, endMs)) workflows.push(await workflowOf(actor, record, dueAt));
+  for (const dueAt of cron.between(startMs, endMs)) workflows.push(await workflowOf(operator, record, dueAt));
   for (let first = 0; first < workflows.length; first += ROWS_MAX) {
-    await actor.database.run(insertWorkflows(workflows.slice(first, first + ROWS_MAX)));
+    const chunk = workflows.slice(first, first + ROWS_MAX);
+    await operator.retrying(() => operator.database.run(insertWorkflows(chunk)));
+    tellOfQueued(operator.news, chunk);
   }
-  return workflows;
+  return workflows.map(({ workflowID }) => workflowID);
 }
 
-async function toRecord(
-  actor: ScheduleActor,
-  definition: ScheduleDefinition,
-  scheduleID: string,
-): Promise<ScheduleRecord> {
+async function toRecord(actor: Actor, definition: ScheduleDefinition, scheduleID: string): Promise<ScheduleRecord> {
   const { scheduleName, workflowName, workflowClassName, schedule } = definition;
   const record: ScheduleRecord = {
     scheduleID,
@@ -261,7 +272,7 @@ async function toRecord(
     automaticBackfill: definition.automaticBackfill ?? false,
     cronTimezone: definition.cronTimezone ?? null,
     queueName: definition.queueName ?? null,
-    applicationName: actor.applicationName,
+    applicationName: definition.applicationName ?? actor.applicationName,
     overlap: definition.overlap ?? 'allow',
     jitterMs: definition.jitterMs ?? 0,
   };
@@ -269,28 +280,28 @@ async function toRecord(
   return record;
 }
 
-async function encodeContext({ codec }: ScheduleActor, context: unknown): Promise<string> {
+async function encodeContext({ codec }: Actor, context: unknown): Promise<string> {
   return (await codec.encodeValue(context)).text;
 }
 
-async function decodeContext(codec: Codec, { context }: ScheduleRecord): Promise<unknown> {
+async function decodeContext({ codec }: Pick<Actor, 'codec'>, { context }: ScheduleRecord): Promise<unknown> {
   return codec.decodeValue(context, codec.serializer.name());
 }
 
-function refuseForeign(stored: ScheduleRecord, { applicationName }: ScheduleActor): void {
+function refuseForeign(stored: ScheduleRecord, { applicationName }: Pick<Operator, 'applicationName'>): void {
   if (stored.applicationName === null || applicationName === null || stored.applicationName === applicationName) return;
   throw new DBOSError(
     `Schedule "${stored.scheduleName}" belongs to application "${stored.applicationName}". Choose another name.`,
   );
 }
 
-async function toSchedule({ codec }: ScheduleActor, record: ScheduleRecord): Promise<WorkflowSchedule> {
+async function toSchedule({ codec }: Actor, record: ScheduleRecord): Promise<WorkflowSchedule> {
   const { scheduleID, ...rest } = record;
   return {
     ...rest,
     scheduleId: scheduleID,
     workflowClassName: record.workflowClassName ?? '',
-    context: await decodeContext(codec, record),
+    context: await decodeContext({ codec }, record),
     applicationName: record.applicationName ?? undefined,
   };
 }

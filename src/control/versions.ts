@@ -1,7 +1,7 @@
 // The versions of an application, as its users see them.
 import { DBOSError, DBOSInitializationError } from '../model/errors.js';
-import type { Database } from '../store/database.js';
 import { listVersions, setLatestVersion, type VersionRecord } from '../store/versions.js';
+import type { Operator } from './operator.js';
 
 export interface VersionInfo {
   readonly versionId: string;
@@ -11,27 +11,37 @@ export interface VersionInfo {
   readonly applicationName?: string;
 }
 
-/** All that were launched, the latest first. */
-export async function listApplicationVersions(database: Database, applicationName: string): Promise<VersionInfo[]> {
-  return (await listVersions(database, applicationName)).map(toInfo);
+export interface SetLatestVersionOptions {
+  /** The operator's own unless given. */
+  readonly applicationName?: string;
 }
 
-export async function getLatestApplicationVersion(database: Database, applicationName: string): Promise<VersionInfo> {
-  const [latest] = await listVersions(database, applicationName);
+/** All that were launched, the latest first. */
+export async function listApplicationVersions(operator: Operator): Promise<VersionInfo[]> {
+  const versions = await operator.retrying(() => listVersions(operator.database, operator.applicationName));
+  return versions.map(toInfo);
+}
+
+export async function getLatestApplicationVersion(operator: Operator): Promise<VersionInfo> {
+  const [latest] = await listApplicationVersions(operator);
   if (!latest) throw new DBOSInitializationError('No application versions found');
-  return toInfo(latest);
+  return latest;
 }
 
 /** From now on workflows without a version go to this one. */
 export async function setLatestApplicationVersion(
-  database: Database,
+  operator: Operator,
   versionName: string,
-  applicationName: string,
+  options: SetLatestVersionOptions = {},
 ): Promise<void> {
-  if (await setLatestVersion(database, versionName, applicationName)) return;
-  throw new DBOSError(
-    `Application "${applicationName}" has no version "${versionName}". Launch it once to make it known.`,
-  );
+  const applicationName = options.applicationName ?? operator.applicationName;
+  const isKnown = await operator.retrying(() => setLatestVersion(operator.database, versionName, applicationName));
+  if (!isKnown) {
+    const whose = applicationName === null ? '' : ` of application "${applicationName}"`;
+    throw new DBOSError(`There is no version "${versionName}"${whose}. Launch it once to make it known.`);
+  }
+  // What waits without a version may be taken by others now.
+  await operator.news.queuesChanged();
 }
 
 function toInfo({ versionID, applicationName, ...rest }: VersionRecord): VersionInfo {

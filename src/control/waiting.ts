@@ -1,8 +1,8 @@
 // Moving workflows that wait: later, earlier, before others.
 import { DBOSError } from '../model/errors.js';
 import { checkPriority } from '../model/queues.js';
-import type { Database } from '../store/database.js';
-import { type Delay, delayIfWaiting, type Ready, setPriorityIfActive } from '../store/delays.js';
+import { type Delay, delayIfWaiting, setPriorityIfActive } from '../store/delays.js';
+import type { Operator } from './operator.js';
 
 /** Exactly one of both. */
 export interface SetWorkflowDelayOptions {
@@ -12,11 +12,13 @@ export interface SetWorkflowDelayOptions {
 
 /** Delays a workflow that waits in a queue or for its time. Any other is left as it is. */
 export async function setWorkflowDelay(
-  database: Database,
+  operator: Operator,
   workflowID: string,
   options: number | SetWorkflowDelayOptions,
 ): Promise<void> {
-  await delayIfWaiting(database, workflowID, toDelay(options));
+  const delay = toDelay(options);
+  await operator.retrying(() => delayIfWaiting(operator.database, workflowID, delay));
+  operator.news.delayed();
 }
 
 function toDelay(options: number | SetWorkflowDelayOptions): Delay {
@@ -34,15 +36,10 @@ function toDelay(options: number | SetWorkflowDelayOptions): Delay {
     : { delayMs: Math.ceil(delaySeconds * 1000) };
 }
 
-/**
- * Gives a workflow that has not ended another priority; lower numbers come first. Tells where it waits, if it does: a
- * claim that came in between has passed it over.
- */
-export async function setWorkflowPriority(
-  database: Database,
-  workflowID: string,
-  priority: number,
-): Promise<Ready | undefined> {
+/** Gives a workflow that has not ended another priority; lower numbers come first. */
+export async function setWorkflowPriority(operator: Operator, workflowID: string, priority: number): Promise<void> {
   checkPriority(priority);
-  return setPriorityIfActive(database, workflowID, priority);
+  const place = await operator.retrying(() => setPriorityIfActive(operator.database, workflowID, priority));
+  // A claim that came in between has passed it over.
+  if (place) operator.news.queued([place]);
 }

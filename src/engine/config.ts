@@ -4,11 +4,12 @@ import type pg from 'pg';
 import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
 import { locateDatabase } from '../base/url.js';
 import type { DBOSSerializer } from '../codec/serializer.js';
+import { check, type Check, KINDS, numberThat, objectWith } from '../model/checks.js';
 import { DBOSInitializationError, InvalidDatabaseURLError } from '../model/errors.js';
 import { checkSchemaName } from '../store/migrations/plan.js';
 import { parsePostgresURL } from '../store/postgres/postgres-config.js';
 import type { StoreOptions } from '../store/store.js';
-import { check, type Check, type ConfigFile, KINDS, numberThat, objectWith, readConfigFile } from './config-file.js';
+import { type ConfigFile, readConfigFile } from './config-file.js';
 
 /** How the attributes of spans are named. */
 export type OtelAttributeFormat = 'legacy' | 'semconv';

@@ -7,27 +7,29 @@ import type { DLogger } from '../base/log.js';
 import { Throttle } from '../base/throttle.js';
 import { LIBRARY_VERSION } from '../base/version.js';
 import type { Codec } from '../codec/codec.js';
+import { cancelWorkflows } from '../control/lifecycle.js';
+import { type News, type Operator, tellOfQueued } from '../control/operator.js';
 import { DatabaseClosedError, DBOSWorkflowConflictError } from '../model/errors.js';
+import type { QueueLimits } from '../model/queues.js';
 import type { WorkflowRecord } from '../model/records.js';
 import {
   cancelOverdue,
-  cancelWorkflows,
   type Changed,
   findOwnedBy,
   handBack,
   msToNextDeadline,
   type Owned,
   recoverExecutor,
-  resumeWorkflows,
 } from '../store/lifecycle.js';
+import type { Database } from '../store/database.js';
 import { describePresence, presenceKey, presenceOn } from '../store/presence.js';
-import { loadSteps } from '../store/steps.js';
 import { withRetry } from '../store/retry.js';
 import { Store } from '../store/store.js';
 import { listVersions, registerVersion } from '../store/versions.js';
 import { CHANNELS, type Wakeup } from '../store/wakeups.js';
 import { findLost, findWorkflows, type NewWorkflow } from '../store/workflows.js';
 import { computeApplicationVersion } from './application-version.js';
+import { whileWaiting } from './ambient.js';
 import type { EngineConfig } from './config.js';
 import { Deadlines } from './deadlines.js';
 import type { Invocation } from './execute.js';
@@ -38,8 +40,7 @@ import type { Registry } from './registry.js';
 import type { Run } from './run.js';
 import { Runs } from './runs.js';
 import { Scheduler } from './scheduler.js';
-import { type StepInfo, toStepInfo } from './status.js';
-import { Watches } from './watches.js';
+import { Watches } from '../control/watches.js';
 
 export interface EngineOptions {
   readonly config: EngineConfig;
@@ -59,15 +60,19 @@ const LEAVE_MAX_MS = 5_000;
 /** Interests of other processes that are kept; beyond it the oldest are forgotten, and their waiters poll. */
 const INTERESTS_MAX = 10_000;
 
-export class Engine {
+export class Engine implements Operator {
   readonly config: EngineConfig;
   readonly registry: Registry;
   readonly codec: Codec;
   readonly clock: Clock;
   readonly logger: DLogger;
   readonly store: Store;
+  readonly database: Database;
+  readonly applicationName: string;
   readonly applicationVersion: string;
+  readonly queryTimeoutMs: number;
   readonly watches: Watches;
+  readonly news: News;
   readonly deadlines: Deadlines;
   readonly queueing: Queueing;
   readonly scheduler: Scheduler;
@@ -90,6 +95,9 @@ export class Engine {
     this.clock = options.clock ?? systemClock;
     this.logger = config.logger;
     this.store = store;
+    this.database = store.database;
+    this.applicationName = config.name;
+    this.queryTimeoutMs = config.observabilityQueryTimeoutMs;
     this.applicationVersion = config.applicationVersion ?? this.#computeVersion();
     this.#incarnationID = incarnationID;
     codec.registerRecipe<Handle<unknown>, { wfid: string }>({
@@ -112,12 +120,13 @@ export class Engine {
       store,
       hasPush,
       retrying: (look) => this.retrying(look),
+      whileWaiting,
       isRunning: (workflowID) => this.#runs.of([workflowID]).length > 0,
     });
     this.deadlines = new Deadlines({
       clock,
       logger,
-      cancel: (workflowID) => this.cancelWorkflows([workflowID]),
+      cancel: (workflowID) => cancelWorkflows(this, [workflowID]),
       sweep: () => this.#sweepOverdue(),
     });
     this.queueing = new Queueing({
@@ -131,6 +140,13 @@ export class Engine {
       hasPush,
       onCancelled: (workflowIDs) => this.#onChangedElsewhere(workflowIDs),
     });
+    this.news = {
+      queued: (places) => this.queueing.announce(places),
+      delayed: () => this.queueing.announceDelayed(),
+      changed: (workflowIDs) => this.#onChangedElsewhere(workflowIDs),
+      queuesChanged: () => this.queueing.announceChange(),
+      schedulesChanged: (name) => this.scheduler.announceChange(name),
+    };
     this.#liveness = new Liveness({
       database: store.database,
       presence: presenceOn(store.database, clock),
@@ -283,6 +299,10 @@ export class Engine {
     return new Handle<R>(this, workflowID, this.#runs.endOf(workflowID));
   }
 
+  memoryLimits(queueName: string): QueueLimits | undefined {
+    return this.queueing.queues.findInMemory(queueName)?.limits;
+  }
+
   /** Repeats an operation that changes nothing when done twice, until the database is there or the engine ends. */
   retrying<T>(operation: () => Promise<T>): Promise<T> {
     const { clock, logger } = this;
@@ -294,23 +314,10 @@ export class Engine {
     return record ?? null;
   }
 
-  async readSteps(
-    workflowID: string,
-    { offset = 0, limit }: { readonly offset?: number; readonly limit?: number } = {},
-  ): Promise<StepInfo[]> {
-    const steps = await this.retrying(() => loadSteps(this.store.database, [workflowID]));
-    const end = limit === undefined ? undefined : offset + limit;
-    return Promise.all(steps.slice(offset, end).map((step) => toStepInfo(this.codec, step)));
-  }
-
   /** Workflows were put into queues. */
   announceQueued(workflows: readonly NewWorkflow[]): void {
     if (workflows.some(({ deadlineAt }) => deadlineAt !== null)) this.deadlines.lookAgain();
-    if (workflows.some(({ status }) => status === 'DELAYED')) this.queueing.announceDelayed();
-    const ready = workflows.filter(({ status }) => status === 'ENQUEUED');
-    this.queueing.announce(
-      ready.map(({ queueName, queuePartitionKey }) => ({ queueName, partitionKey: queuePartitionKey })),
-    );
+    tellOfQueued(this.news, workflows);
   }
 
   /** Workflows whose function is not registered here wait for an executor that has it. Nobody shall wonder why. */
@@ -322,17 +329,6 @@ export class Engine {
         `Workflow "${workflowID}" is to be recovered, but "${fullName}" is not registered here. It waits for an executor that has it.`,
       );
     }
-  }
-
-  async cancelWorkflows(workflowIDs: readonly string[], options: { readonly children?: boolean } = {}): Promise<void> {
-    const cancelled = await this.retrying(() => cancelWorkflows(this.store.database, workflowIDs, options));
-    await this.#onChangedElsewhere(cancelled);
-  }
-
-  async resumeWorkflows(workflowIDs: readonly string[], queueName?: string): Promise<void> {
-    const resumed = await this.retrying(() => resumeWorkflows(this.store.database, workflowIDs, queueName));
-    await this.#onChangedElsewhere(resumed.map(({ workflowID }) => workflowID));
-    this.queueing.announce(resumed);
   }
 
   /** Puts the running workflows of an executor ID back into their queues: whoever ran them is gone. */
@@ -350,7 +346,7 @@ export class Engine {
   /** The state of workflows was changed from outside their runs: tell the runs, here and elsewhere. */
   async #onChangedElsewhere(workflowIDs: readonly string[]): Promise<void> {
     const here = this.#runs.of(workflowIDs);
-    for (const run of here) this.#stop(run, await run.whyLost());
+    await this.#stopLost(here);
     const known = new Set(here.map((run) => run.workflowID));
     for (const workflowID of workflowIDs) {
       if (!known.has(workflowID)) this.store.listener.notify(CHANNELS.changes, workflowID);
@@ -358,9 +354,19 @@ export class Engine {
     }
   }
 
-  #stop(run: Run, reason: Error): void {
-    this.#runs.stop(run, reason);
-    this.queueing.onFreed(run);
+  /** Stops those of the runs whose workflow is not theirs: one that was resumed may have a new run already. */
+  async #stopLost(runs: readonly Run[]): Promise<void> {
+    const stored = runs.filter((run) => run.isStored);
+    if (stored.length === 0) return;
+    const workflowIDs = stored.map(({ workflowID }) => workflowID);
+    const found = await this.retrying(() => findWorkflows(this.database, workflowIDs));
+    const workflows = new Map(found.map((workflow) => [workflow.workflowID, workflow]));
+    for (const run of stored) {
+      const reason = run.lossIn(workflows.get(run.workflowID));
+      if (!reason) continue;
+      this.#runs.stop(run, reason);
+      this.queueing.onFreed(run);
+    }
   }
 
   #tellEnded(workflowID: string): void {
@@ -405,7 +411,7 @@ export class Engine {
     this.#isVerifying = true;
     try {
       const lost = new Set(await findLost(this.store.database, running));
-      for (const run of running) if (lost.has(run.workflowID)) this.#stop(run, await run.whyLost());
+      await this.#stopLost(running.filter(({ workflowID }) => lost.has(workflowID)));
     } catch (error) {
       this.logger.debug(`The workflows running here could not be verified: ${(error as Error).message}`);
     } finally {

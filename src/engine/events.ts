@@ -3,11 +3,11 @@ import { DBOSInvalidWorkflowTransitionError } from '../model/errors.js';
 import type { EventKey, StoredEvent } from '../store/events.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
-import { limitsOf, portableStep, wasDone, workflowCode } from './operation.js';
+import { formatOf, limitsOf, portableStep, wasDone, workflowCode } from './operation.js';
 import type { Run } from './run.js';
 import { replayOutcome } from './step.js';
-import { checkName, encodeStorable, type SerializationOptions } from './storable.js';
-import { deadlineOf, type TimeLimit } from './time-limit.js';
+import { checkName, encodeStorable, type SerializationOptions } from '../control/storable.js';
+import { deadlineOf, type TimeLimit } from '../control/time-limit.js';
 
 export type GetEventOptions = TimeLimit;
 
@@ -21,7 +21,7 @@ export async function setEvent(key: string, value: unknown, options: Serializati
   const stepID = run.nextStepID();
   if (await wasDone(run, stepID, name)) return;
   const { engine, workflowID, owner } = run;
-  const encoded = await encodeStorable(engine, run, value, options);
+  const encoded = await encodeStorable(engine.codec, value, formatOf(run, options));
   const written = engine.store.writer.setEvent({
     event: { workflowID, owner, stepID, key, ...encoded },
     checkpoint: run.checkpoint(portableStep(run, { stepID, name })),

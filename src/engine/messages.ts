@@ -1,38 +1,34 @@
 // Messages to workflows. A send from workflow code commits together with its checkpoint; so does a receive, with the
 // consumption of the message. Sends from elsewhere share commits with all else that the process writes.
-import { newID } from '../base/ids.js';
-import { DBOSError, DBOSNonExistentWorkflowError } from '../model/errors.js';
 import {
-  insertTogether,
-  type MessageKey,
-  messageKey,
-  type NewMessage,
-  type Sending,
-  type StoredMessage,
-} from '../store/messages.js';
+  type BulkMessage,
+  checkMessage,
+  encodeMessage,
+  keyOfMessage,
+  missingDestinations,
+  NO_TOPIC,
+} from '../control/messages.js';
+import { insertTogether, messageKey, type NewMessage, type Sending, type StoredMessage } from '../store/messages.js';
 import { insertCheckpoints } from '../store/steps.js';
 import { type CheckpointVerdict, judgeCheckpoints } from '../store/writer-verdicts.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
-import { limitsOf, portableStep, recordFailure, refuseInTransaction, wasDone, workflowCode } from './operation.js';
+import {
+  formatOf,
+  limitsOf,
+  portableStep,
+  recordFailure,
+  refuseInTransaction,
+  wasDone,
+  workflowCode,
+} from './operation.js';
 import type { Run, RunStep } from './run.js';
 import { replayOutcome } from './step.js';
-import { checkName, encodeStorable, type SerializationOptions } from './storable.js';
-import { deadlineOf, type TimeLimit } from './time-limit.js';
-
-/** A message of `DBOS.sendBulk`. */
-export interface BulkMessage<T = unknown> extends SerializationOptions {
-  readonly destinationID: string;
-  readonly message: T;
-  readonly topic?: string;
-  /** A message with the same key is sent to the same workflow only once. */
-  readonly idempotencyKey?: string;
-}
+import { checkName } from '../control/storable.js';
+import { deadlineOf, type TimeLimit } from '../control/time-limit.js';
 
 export type RecvOptions = TimeLimit;
 
-/** Stands for messages without a topic. */
-export const NO_TOPIC = '__null__topic__';
 const RECV_TIMEOUT_SECONDS = 60;
 
 /** Sends a message. From workflow code it is a step, sent once; from a step it is not recorded. */
@@ -46,9 +42,9 @@ export async function send(engine: Engine, outgoing: BulkMessage): Promise<void>
     return;
   }
   await engine.store.writer.room();
-  const message = await encodeMessage(engine, context?.run, outgoing);
+  const message = await encodeIn(engine, context?.run, outgoing);
   const { sent } = await deliver(engine, context?.run, { message });
-  if (sent === 'missing') throw missing([message]);
+  if (sent === 'missing') throw missingDestinations([message]);
 }
 
 /** Sends from workflow code, as a step that gives what `output` is the JSON of. */
@@ -61,10 +57,10 @@ export async function sendFrom(
   const record = run.replay(stepID, name);
   run.check();
   if (record) return replayOutcome(run, record);
-  const message = await encodeMessage(run.engine, run, outgoing);
+  const message = await encodeIn(run.engine, run, outgoing);
   const step = portableStep(run, { stepID, name, output });
   const { sent } = await deliver(run.engine, run, { message, step });
-  if (sent === 'missing') await recordFailure(run, step, missing([message]));
+  if (sent === 'missing') await recordFailure(run, step, missingDestinations([message]));
   return JSON.parse(output);
 }
 
@@ -80,7 +76,7 @@ async function deliver(engine: Engine, run: Run | undefined, { message, step }: 
   const verdict = await (run
     ? run.commit(written, step?.stepID ?? -1, ({ sent, checkpoint }) => (sent === 'sent' ? checkpoint : lostOnly(sent)))
     : written);
-  if (verdict.sent === 'sent') engine.watches.onSent(keyOf(message));
+  if (verdict.sent === 'sent') engine.watches.onSent(keyOfMessage(message));
   return verdict;
 }
 
@@ -98,13 +94,13 @@ export async function sendBulk(engine: Engine, outgoing: readonly BulkMessage[])
   const stepID = isWorkflowCode(context) ? context.run.nextStepID() : undefined;
   if (run && stepID !== undefined && (await wasDone(run, stepID, name))) return;
   const messages: NewMessage[] = [];
-  for (const one of outgoing) messages.push(await encodeMessage(engine, run, one));
+  for (const one of outgoing) messages.push(await encodeIn(engine, run, one));
   await run?.barrier();
   const step = run && stepID !== undefined ? portableStep(run, { stepID, name }) : undefined;
   const failure = await deliverTogether(engine, run, { messages, step });
   if (failure && run && step) await recordFailure(run, step, failure);
   if (failure) throw failure;
-  const keys = new Map(messages.map((message) => [messageKey(keyOf(message)), keyOf(message)]));
+  const keys = new Map(messages.map((message) => [messageKey(keyOfMessage(message)), keyOfMessage(message)]));
   for (const key of keys.values()) engine.watches.onSent(key);
 }
 
@@ -126,32 +122,11 @@ async function deliverTogether(
   });
   const { verdicts } = await (run ? run.commit(written, step?.stepID ?? -1, ({ checkpoint }) => checkpoint) : written);
   const absent = messages.filter((_, index) => verdicts[index] === 'missing');
-  return absent.length === 0 ? undefined : missing(absent);
+  return absent.length === 0 ? undefined : missingDestinations(absent);
 }
 
-function checkMessage({ destinationID, topic, idempotencyKey }: BulkMessage): void {
-  if (typeof destinationID !== 'string') throw new DBOSError('A message needs the ID of the workflow it goes to.');
-  checkName('ID of the destination', destinationID);
-  checkName('topic', topic);
-  checkName('idempotency key', idempotencyKey);
-}
-
-async function encodeMessage(engine: Engine, run: Run | undefined, outgoing: BulkMessage): Promise<NewMessage> {
-  const { destinationID, topic = NO_TOPIC, idempotencyKey } = outgoing;
-  const { text, serialization } = await encodeStorable(engine, run, outgoing.message, outgoing);
-  const messageID = idempotencyKey === undefined ? newID() : `${idempotencyKey}::${destinationID}`;
-  return { messageID, destinationID, topic, text, serialization };
-}
-
-function keyOf({ destinationID, topic }: NewMessage): MessageKey {
-  return { workflowID: destinationID, topic };
-}
-
-function missing(messages: readonly NewMessage[]): Error {
-  const workflowIDs = [...new Set(messages.map(({ destinationID }) => destinationID))];
-  return new DBOSNonExistentWorkflowError(
-    `Sent to non-existent destination workflow UUID: ${workflowIDs.slice(0, 10).join(', ')}`,
-  );
+function encodeIn(engine: Engine, run: Run | undefined, outgoing: BulkMessage): Promise<NewMessage> {
+  return encodeMessage(engine.codec, outgoing, formatOf(run, outgoing));
 }
 
 /** Receives the oldest message of the topic; null when the time is up. Takes two numbers: its own and its timer's. */

@@ -1,13 +1,14 @@
 // Everstep's own operations in workflow code: each takes a number, is recorded under a fixed name and replayed. Outside
 // workflow code they just run.
 import { sleep } from '../base/clock.js';
-import { PORTABLE_FORMAT } from '../codec/serializer.js';
+import { PORTABLE_FORMAT, type WorkflowSerializationFormat } from '../codec/serializer.js';
+import type { SerializationOptions } from '../control/storable.js';
 import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors.js';
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
 import type { Run, RunStep } from './run.js';
 import { replayOutcome } from './step.js';
-import type { WaitLimits } from './watch.js';
+import type { WaitLimits } from '../control/watch.js';
 
 const SLEEP = 'DBOS.sleep';
 
@@ -56,6 +57,15 @@ export async function recorded<R>(
     run.record({ ...base, completedAt: clock.now(), output: null, error: encoded.text, serialization: null });
     throw error;
   }
+}
+
+/** The format of a value: the one asked for, else that of whoever it comes from. */
+export function formatOf(
+  run: Run | undefined,
+  { serializationType }: SerializationOptions,
+): WorkflowSerializationFormat | undefined {
+  const ownFormat = run ? (run.isPortable ? 'portable' : undefined) : currentContext()?.serialization;
+  return serializationType ?? ownFormat;
 }
 
 /** The run whose workflow code this is. Elsewhere the operation is not allowed. */

@@ -1,5 +1,6 @@
 // Everything around the queues of an engine: which it serves, who is woken when work arrives, and when delayed work is due.
 import { DueLoop } from '../base/due-loop.js';
+import { type Place, placeText } from '../control/operator.js';
 import { findWaitingPartitions, findWaitingQueues } from '../store/waiting.js';
 import { enqueueDue, msToNextDue } from '../store/delays.js';
 import { INTERNAL_QUEUE } from '../store/lifecycle.js';
@@ -20,16 +21,8 @@ export interface QueueingOptions {
   readonly engines: (queueName: string) => number;
 }
 
-/** A place where workflows wait. Without a queue it is the internal one. */
-export interface Place {
-  readonly queueName: string | null;
-  readonly partitionKey?: string | null;
-}
-
 /** How often to look for what a lost wake-up would have told. */
 const POLL_MS = 15_000;
-/** Longer keys would not fit into an announcement. */
-const KEY_MAX = 1000;
 const DUE_MAX_MS = 30_000;
 const DUE_BATCH = 1000;
 
@@ -149,10 +142,8 @@ export class Queueing {
     if (queueName !== null) this.#dispatcher.freed(queueName, partitionKey);
   }
 
-  #tellOthers({ queueName, partitionKey }: Place): void {
-    // Without the key the others look for themselves which partitions have work.
-    const key = partitionKey != null && partitionKey.length <= KEY_MAX ? partitionKey : undefined;
-    this.#engine.store.listener.notify(CHANNELS.queues, JSON.stringify([queueName, key]));
+  #tellOthers(place: Place): void {
+    this.#engine.store.listener.notify(CHANNELS.queues, placeText(place));
   }
 
   async #look() {

@@ -11,9 +11,9 @@ import { receive, send, sendFrom } from './messages.js';
 import { limitsOf, recorded, refuseInTransaction, workflowCode } from './operation.js';
 import type { InputSchema } from './registry.js';
 import type { Run } from './run.js';
-import { checkName, isStorableName, type SerializationOptions } from './storable.js';
-import { deadlineOf, type TimeLimit } from './time-limit.js';
-import type { WaitLimits } from './watch.js';
+import { checkName, isStorableName, type SerializationOptions } from '../control/storable.js';
+import { deadlineOf, type TimeLimit } from '../control/time-limit.js';
+import type { WaitLimits } from '../control/watch.js';
 
 /** A request as both sides know it: what it takes and what it gives. */
 export type RequestFunction = (payload: never) => unknown;

@@ -2,14 +2,77 @@
 // member is a line or two; what it does stands in the engine.
 
 import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
-import { getQueueStats, type QueueStats, type QueueStatsQuery } from '../control/queues.js';
+import {
+  getAllEvents,
+  getAllNotifications,
+  getAllStreamEntries,
+  type NotificationInfo,
+} from '../control/inspection.js';
+import {
+  type ApplicationRowCounts,
+  renameApplication,
+  type RenameApplicationOptions,
+} from '../control/applications.js';
+import type { ForkFromFailureOptions, ForkOptions, ForkRequest, ForkSettings } from '../control/forks.js';
+import {
+  type CancelOptions,
+  cancelWorkflows,
+  deleteWorkflows,
+  type ResumeOptions,
+  resumeWorkflows,
+} from '../control/lifecycle.js';
+import {
+  garbageCollect,
+  type GarbageCollected,
+  type GarbageCollectOptions,
+  globalTimeout,
+} from '../control/retention.js';
+import type { RewindOptions } from '../control/rewind.js';
+import type { Operator } from '../control/operator.js';
+import type { ReadStreamOffsetOptions, ReadStreamOptions } from '../control/streams.js';
+import {
+  getMetrics,
+  getStepAggregates,
+  type GetStepAggregatesInput,
+  getWorkflowAggregates,
+  type GetWorkflowAggregatesInput,
+  type Metric,
+  type StepAggregate,
+  type WorkflowAggregate,
+} from '../control/aggregates.js';
+import { setWorkflowAttributes, updateWorkflowAttributes } from '../control/attributes.js';
+import {
+  countWorkflows,
+  eachOf,
+  findQueuedRecords,
+  findWorkflowPage,
+  findWorkflowRecords,
+  type GetWorkflowsInput,
+  readPage,
+  readWorkflows,
+  type WorkflowFilters,
+  type WorkflowPage,
+  type WorkflowPageInput,
+} from '../control/listing.js';
+import { findWorkflowSteps, readSteps, type StepsQuery } from '../control/steps.js';
+import {
+  deleteQueue,
+  findQueueRecord,
+  getQueueStats,
+  listQueueRecords,
+  pauseQueue,
+  type QueueStats,
+  type QueueStatsQuery,
+  registerQueue,
+  resumeQueue,
+} from '../control/queues.js';
 import {
   deleteSchedule,
   getSchedule,
   listSchedules,
   pauseSchedule,
   resumeSchedule,
-  type ScheduleActor,
+  nextRuns,
   type ScheduleFilters,
   type ScheduleUpdate,
   updateSchedule,
@@ -19,6 +82,7 @@ import {
   getLatestApplicationVersion,
   listApplicationVersions,
   setLatestApplicationVersion,
+  type SetLatestVersionOptions,
   type VersionInfo,
 } from '../control/versions.js';
 import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../control/waiting.js';
@@ -36,12 +100,14 @@ import {
 import { type Context, currentContext, inContext, isWorkflowCode, type StepStatus } from '../engine/ambient.js';
 import { type DBOSConfig, resolveConfig } from '../engine/config.js';
 import { Engine, type EngineOptions } from '../engine/engine.js';
-import { type BulkStart, enqueueByName, type EnqueueWorkflowOptions, startWorkflows } from '../engine/enqueue.js';
+import type { EnqueueWorkflowOptions } from '../control/enqueue.js';
+import type { WorkflowHandle } from '../control/outcome.js';
+import { type BulkStart, enqueueByName, startWorkflows } from '../engine/enqueue.js';
 import { debounce, type DebounceRequest } from '../engine/debounce.js';
 import { getEvent, type GetEventOptions, setEvent } from '../engine/events.js';
-import { getResult, type GetResultOptions, getWorkflowStatus, type WorkflowHandle } from '../engine/handles.js';
-import { getAllEvents, getAllNotifications, getAllStreamEntries, type NotificationInfo } from '../engine/inspection.js';
-import { type BulkMessage, recv, type RecvOptions, send, sendBulk } from '../engine/messages.js';
+import { getResult, type GetResultOptions, getWorkflowStatus } from '../engine/handles.js';
+import type { BulkMessage } from '../control/messages.js';
+import { recv, type RecvOptions, send, sendBulk } from '../engine/messages.js';
 import { durableSleep, operation } from '../engine/operation.js';
 import { deprecatePatch, patch } from '../engine/patch.js';
 import {
@@ -60,34 +126,25 @@ import {
   type RequestOptions,
 } from '../engine/requests.js';
 import { startWorkflow } from '../engine/start.js';
-import type { StepInfo, WorkflowStatus } from '../engine/status.js';
+import type { StepInfo, WorkflowStatus } from '../control/status.js';
 import { checkStepConfig, type StepConfig } from '../engine/step.js';
-import type { SerializationOptions } from '../engine/storable.js';
-import {
-  closeStream,
-  readStream,
-  readStreamOffset,
-  type ReadStreamOffsetOptions,
-  type ReadStreamOptions,
-  writeStream,
-} from '../engine/streams.js';
-import type { PollingOptions, TimeLimit } from '../engine/time-limit.js';
+import type { SerializationOptions } from '../control/storable.js';
+import { closeStream, readStream, readStreamOffset, writeStream } from '../engine/streams.js';
+import type { PollingOptions, TimeLimit } from '../control/time-limit.js';
 import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/wait.js';
 import { migrateDatabase } from '../engine/migrate.js';
-import { deleteQueue, listQueues, pauseQueue, registerQueue, resumeQueue, retrieveQueue } from './queues.js';
+import { forkFromFailure, forkWorkflow, forkWorkflows, rewindWorkflow } from './management.js';
 import {
   type ApplySchedule,
   applySchedules,
   backfillSchedule,
   createSchedule,
   type CreateScheduleOptions,
-  nextRuns,
-  scheduleOperation,
   type SchedulerConfig,
   SchedulerMode,
   triggerSchedule,
 } from './schedules.js';
-import { setDefaultQueueOwner, type WorkflowQueue } from './workflow-queue.js';
+import { queueOf, setDefaultQueueOwner, type WorkflowQueue } from './workflow-queue.js';
 import { Functions, type Host, isStandardContext, type MethodDecorator } from './functions.js';
 import type {
   DBOSContextOptions,
@@ -540,85 +597,208 @@ export class DBOSInstance implements Host {
     return Promise.allSettled(promises);
   }
 
-  /** The steps of a workflow in the order of their numbers. */
-  listWorkflowSteps(workflowID: string, options: { limit?: number; offset?: number } = {}): Promise<StepInfo[]> {
-    const engine = this.engineFor('listWorkflowSteps');
-    return operation({ name: 'DBOS.listWorkflowSteps', isEffect: false }, () => engine.readSteps(workflowID, options));
+  /** The steps of a workflow in the order of their numbers; undefined if there is no such workflow. */
+  listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[] | undefined> {
+    return this.#find('listWorkflowSteps', (operator) => findWorkflowSteps(operator, workflowID, options), readSteps);
   }
 
-  // ── Management ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-  cancelWorkflow(workflowID: string, options: { cancelChildren?: boolean } = {}): Promise<void> {
-    return this.cancelWorkflows([workflowID], options);
+  /** The workflows that match, in the order of their creation. */
+  listWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+    return this.#find('listWorkflows', (operator) => findWorkflowRecords(operator, input), readWorkflows);
   }
 
-  /** Cancels workflows that have not ended. They stop at their next operation; a blocked wait is woken at once. */
-  async cancelWorkflows(workflowIDs: string[], options: { cancelChildren?: boolean } = {}): Promise<void> {
-    const engine = this.engineFor('cancelWorkflow');
-    await operation({ name: 'DBOS.cancelWorkflow', isEffect: true }, async () => {
-      await engine.cancelWorkflows(workflowIDs, { children: options.cancelChildren });
+  /** The workflows that match and are in a queue: enqueued, delayed or running. Without their outcomes. */
+  listQueuedWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+    return this.#find('listQueuedWorkflows', (operator) => findQueuedRecords(operator, input), readWorkflows);
+  }
+
+  /** A page of the workflows that match, and where the next one begins. */
+  listWorkflowPage(input: WorkflowPageInput = {}): Promise<WorkflowPage> {
+    return this.#find('listWorkflowPage', (operator) => findWorkflowPage(operator, input), readPage);
+  }
+
+  /** All workflows that match, one after the other, read page by page. */
+  iterateWorkflows(input: WorkflowPageInput = {}): AsyncGenerator<WorkflowStatus, void, undefined> {
+    return eachOf(input, (page) => this.listWorkflowPage(page));
+  }
+
+  /** How many workflows match. */
+  countWorkflows(filters: WorkflowFilters = {}): Promise<number> {
+    return this.#look('countWorkflows', (operator) => countWorkflows(operator, filters));
+  }
+
+  /** Counts, and the longest waits and times, of the workflows that match, by group. */
+  getWorkflowAggregates(input: GetWorkflowAggregatesInput): Promise<WorkflowAggregate[]> {
+    return this.#look('getWorkflowAggregates', (operator) => getWorkflowAggregates(operator, input));
+  }
+
+  /** Counts, and the longest times, of the steps that match, by group. */
+  getStepAggregates(input: GetStepAggregatesInput): Promise<StepAggregate[]> {
+    return this.#look('getStepAggregates', (operator) => getStepAggregates(operator, input));
+  }
+
+  /** How many workflows were created and steps completed, by name, from a time on and before another. */
+  getMetrics(startTime: string, endTime: string, applicationNames?: string[]): Promise<Metric[]> {
+    return this.#look('getMetrics', (operator) => getMetrics(operator, { startTime, endTime }, applicationNames));
+  }
+
+  /** Asks the control room; recorded in workflow code. */
+  #look<R>(verb: string, ask: (operator: Operator) => Promise<R>): Promise<R> {
+    const engine = this.engineFor(verb);
+    return operation({ name: `DBOS.${verb}`, isEffect: false }, () => ask(engine));
+  }
+
+  /** The same for what is stored. That is what is recorded: any value has that form, and is read afterwards. */
+  async #find<Stored, R>(
+    verb: string,
+    find: (operator: Operator) => Promise<Stored>,
+    read: (operator: Operator, stored: Stored) => Promise<R>,
+  ): Promise<R> {
+    const engine = this.engineFor(verb);
+    const named = { name: `DBOS.${verb}`, isEffect: false, format: 'portable' } as const;
+    return read(engine, await operation(named, () => find(engine)));
+  }
+
+  /** Lets the control room change something; recorded in workflow code. */
+  async #change(verb: string, change: (operator: Operator) => Promise<void>): Promise<void> {
+    const engine = this.engineFor(verb);
+    await operation({ name: `DBOS.${verb}`, isEffect: true }, async () => {
+      await change(engine);
       return null;
     });
   }
 
-  async resumeWorkflow<T>(
-    workflowID: string,
-    options: { queueName?: string } = {},
-  ): Promise<WorkflowHandle<Awaited<T>>> {
+  // ── Management ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  cancelWorkflow(workflowID: string, options: CancelOptions = {}): Promise<void> {
+    return this.cancelWorkflows([workflowID], options);
+  }
+
+  /** Cancels workflows that have not ended. They stop at their next operation; a blocked wait is woken at once. */
+  cancelWorkflows(workflowIDs: string[], options: CancelOptions = {}): Promise<void> {
+    return this.#change('cancelWorkflow', (operator) => cancelWorkflows(operator, workflowIDs, options));
+  }
+
+  async resumeWorkflow<T>(workflowID: string, options: ResumeOptions = {}): Promise<WorkflowHandle<Awaited<T>>> {
     await this.resumeWorkflows([workflowID], options);
     return this.engineFor('resumeWorkflow').handleOf<Awaited<T>>(workflowID);
   }
 
   /** Lets workflows that were cancelled, dead-lettered or left behind go on from their last checkpoint. */
-  async resumeWorkflows<T>(
-    workflowIDs: string[],
-    options: { queueName?: string } = {},
-  ): Promise<WorkflowHandle<Awaited<T>>[]> {
+  async resumeWorkflows<T>(workflowIDs: string[], options: ResumeOptions = {}): Promise<WorkflowHandle<Awaited<T>>[]> {
     const engine = this.engineFor('resumeWorkflow');
-    await operation({ name: 'DBOS.resumeWorkflow', isEffect: true }, async () => {
-      await engine.resumeWorkflows(workflowIDs, options.queueName);
-      return null;
-    });
+    await this.#change('resumeWorkflow', (operator) => resumeWorkflows(operator, workflowIDs, options));
     return workflowIDs.map((workflowID) => engine.handleOf<Awaited<T>>(workflowID));
   }
 
+  deleteWorkflow(workflowID: string, deleteChildren = false): Promise<void> {
+    return this.deleteWorkflows([workflowID], deleteChildren);
+  }
+
+  /** Deletes workflows and all that belongs to them, in whatever state they are. Those that run end with an error. */
+  deleteWorkflows(workflowIDs: string[], deleteChildren = false): Promise<void> {
+    return this.#change('deleteWorkflow', (operator) => deleteWorkflows(operator, workflowIDs, { deleteChildren }));
+  }
+
+  /** Starts a copy of a workflow from one of its steps. The steps before it are not executed again. */
+  forkWorkflow<T>(
+    workflowID: string,
+    startStep: number,
+    options: ForkOptions = {},
+  ): Promise<WorkflowHandle<Awaited<T>>> {
+    return forkWorkflow(this.engineFor('forkWorkflow'), { workflowID, startStep }, options);
+  }
+
+  /** Forks many workflows in one commit: all of them, or none. Resolves to the handles of the forks, in order. */
+  forkWorkflows<T>(
+    requests: readonly ForkRequest[],
+    settings: ForkSettings = {},
+  ): Promise<WorkflowHandle<Awaited<T>>[]> {
+    return forkWorkflows(this.engineFor('forkWorkflows'), requests, settings);
+  }
+
+  /** Forks workflows from the step in which each has failed, or from another one that is described. */
+  forkFromFailure<T>(
+    workflowIDs: readonly string[],
+    options: ForkFromFailureOptions,
+  ): Promise<WorkflowHandle<Awaited<T>>[]> {
+    return forkFromFailure(this.engineFor('forkFromFailure'), workflowIDs, options);
+  }
+
+  /** Lets a workflow that has ended run again from one of its steps, under its own ID. */
+  rewindWorkflow<T>(workflowID: string, options: RewindOptions = {}): Promise<WorkflowHandle<Awaited<T>>> {
+    return rewindWorkflow(this.engineFor('rewindWorkflow'), workflowID, options);
+  }
+
+  /** Deletes old workflows that have ended, in small commits beside the work that goes on. */
+  garbageCollect(options: GarbageCollectOptions): Promise<GarbageCollected> {
+    const engine = this.engineFor('garbageCollect');
+    return operation({ name: 'DBOS.garbageCollect', isEffect: true }, () => garbageCollect(engine, options));
+  }
+
+  /** Cancels all workflows that were created at this time or before and have not ended. Resolves to their number. */
+  globalTimeout(cutoffEpochTimestampMs: number): Promise<number> {
+    const engine = this.engineFor('globalTimeout');
+    return operation({ name: 'DBOS.globalTimeout', isEffect: true }, () =>
+      globalTimeout(engine, cutoffEpochTimestampMs),
+    );
+  }
+
+  /** Gives all that belongs to an application another name, which is then the one to configure. */
+  renameApplication(
+    oldName: string | undefined,
+    newName: string,
+    options: RenameApplicationOptions = {},
+  ): Promise<ApplicationRowCounts> {
+    const engine = this.engineFor('renameApplication');
+    return operation({ name: 'DBOS.renameApplication', isEffect: true }, () =>
+      renameApplication(engine, { oldName, newName }, options),
+    );
+  }
+
   /** Delays a workflow that waits in a queue or for its time: by seconds from now on, or until a time. */
-  async setWorkflowDelay(workflowID: string, options: number | SetWorkflowDelayOptions): Promise<void> {
-    const engine = this.engineFor('setWorkflowDelay');
-    await operation({ name: 'DBOS.setWorkflowDelay', isEffect: true }, async () => {
-      await engine.retrying(() => setWorkflowDelay(engine.store.database, workflowID, options));
-      engine.queueing.announceDelayed();
-      return null;
-    });
+  setWorkflowDelay(workflowID: string, options: number | SetWorkflowDelayOptions): Promise<void> {
+    return this.#change('setWorkflowDelay', (operator) => setWorkflowDelay(operator, workflowID, options));
   }
 
   /** Gives a workflow another priority; lower numbers come first. */
-  async setWorkflowPriority(workflowID: string, priority: number): Promise<void> {
-    const engine = this.engineFor('setWorkflowPriority');
-    await operation({ name: 'DBOS.setWorkflowPriority', isEffect: true }, async () => {
-      const place = await engine.retrying(() => setWorkflowPriority(engine.store.database, workflowID, priority));
-      if (place) engine.queueing.announce([place]);
-      return null;
-    });
+  setWorkflowPriority(workflowID: string, priority: number): Promise<void> {
+    return this.#change('setWorkflowPriority', (operator) => setWorkflowPriority(operator, workflowID, priority));
+  }
+
+  /** Changes the attributes that are named and leaves the others; null takes one out. */
+  updateWorkflowAttributes(workflowID: string, attributes: Record<string, unknown>): Promise<void> {
+    return this.#change('updateWorkflowAttributes', (operator) =>
+      updateWorkflowAttributes(operator, workflowID, attributes),
+    );
+  }
+
+  /** Puts the attributes in place of all that the workflow has; null leaves it without any. */
+  setWorkflowAttributes(workflowID: string, attributes: Record<string, unknown> | null): Promise<void> {
+    return this.#change('setWorkflowAttributes', (operator) => setWorkflowAttributes(operator, workflowID, attributes));
   }
 
   /** Says why a workflow is in the state that it is in: above all, why it has not started. */
   explainWorkflow(workflowID: string): Promise<WorkflowExplanation> {
-    const engine = this.engineFor('explainWorkflow');
-    const memoryLimits = (queueName: string) => engine.queueing.queues.findInMemory(queueName)?.limits;
-    return engine.retrying(() => explainWorkflow(engine.store.database, workflowID, { memoryLimits }));
+    return explainWorkflow(this.engineFor('explainWorkflow'), workflowID);
   }
 
   // ── Queues ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Keeps a queue in the database. Without `onConflict`, only the latest version changes one that is there. */
-  registerQueue(name: string, options: RegisterQueueOptions = {}): Promise<WorkflowQueue> {
-    return registerQueue(this.engineFor('registerQueue'), name, options);
+  async registerQueue(name: string, options: RegisterQueueOptions = {}): Promise<WorkflowQueue> {
+    const { onConflict = 'update_if_latest_version', ...parameters } = options;
+    const engine = this.engineFor('registerQueue');
+    const { applicationName, applicationVersion } = engine;
+    const registration = { name, parameters, onConflict, applicationName, applicationVersion };
+    return queueOf(engine, await registerQueue(engine, registration));
   }
 
   /** A queue that is kept in the database; null if there is none of this name. */
-  retrieveQueue(name: string): Promise<WorkflowQueue | null> {
-    return retrieveQueue(this.engineFor('retrieveQueue'), name);
+  async retrieveQueue(name: string): Promise<WorkflowQueue | null> {
+    const engine = this.engineFor('retrieveQueue');
+    const record = await findQueueRecord(engine, name);
+    return record && queueOf(engine, record);
   }
 
   /** Removes a queue from the database. Workflows in it wait until it is registered again. */
@@ -627,8 +807,9 @@ export class DBOSInstance implements Host {
   }
 
   /** The queues of the database that this application, or those that are named, may use. */
-  listQueues(applicationName?: string | string[]): Promise<WorkflowQueue[]> {
-    return listQueues(this.engineFor('listQueues'), applicationName);
+  async listQueues(applicationName?: string | string[]): Promise<WorkflowQueue[]> {
+    const engine = this.engineFor('listQueues');
+    return (await listQueueRecords(engine, applicationName)).map((record) => queueOf(engine, record));
   }
 
   /** No process takes workflows from the queue until it is resumed. Those that run go on. */
@@ -642,8 +823,7 @@ export class DBOSInstance implements Host {
 
   /** How many workflows wait, are delayed and run, and how long the oldest waits: by queue, or by partition. */
   getQueueStats(options: QueueStatsQuery = {}): Promise<QueueStats[]> {
-    const engine = this.engineFor('getQueueStats');
-    return engine.retrying(() => getQueueStats(engine.store.database, options, engine.config.name));
+    return getQueueStats(this.engineFor('getQueueStats'), options);
   }
 
   /** For `WorkflowQueue`. */
@@ -732,17 +912,17 @@ export class DBOSInstance implements Host {
 
   /** All events of a workflow, by their keys. */
   getAllEvents(workflowID: string): Promise<Record<string, unknown>> {
-    return getAllEvents(this.engineFor('getAllEvents'), workflowID);
+    return this.#look('getAllEvents', (operator) => getAllEvents(operator, workflowID));
   }
 
   /** All values of the streams of a workflow so far, by their keys. */
   getAllStreamEntries(workflowID: string): Promise<Record<string, unknown[]>> {
-    return getAllStreamEntries(this.engineFor('getAllStreamEntries'), workflowID);
+    return this.#look('getAllStreamEntries', (operator) => getAllStreamEntries(operator, workflowID));
   }
 
   /** All messages to a workflow, the oldest first, received or not. */
   getAllNotifications(workflowID: string): Promise<NotificationInfo[]> {
-    return getAllNotifications(this.engineFor('getAllNotifications'), workflowID);
+    return this.#look('getAllNotifications', (operator) => getAllNotifications(operator, workflowID));
   }
 
   // ── Schedules ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -753,38 +933,29 @@ export class DBOSInstance implements Host {
   }
 
   listSchedules(filters: ScheduleFilters = {}): Promise<WorkflowSchedule[]> {
-    const engine = this.engineFor('listSchedules');
-    return scheduleOperation(engine, 'listSchedules', (actor) => listSchedules(actor, filters));
+    return this.#look('listSchedules', (operator) => listSchedules(operator, filters));
   }
 
   getSchedule(name: string): Promise<WorkflowSchedule | null> {
-    return scheduleOperation(this.engineFor('getSchedule'), 'getSchedule', (actor) => getSchedule(actor, name));
+    return this.#look('getSchedule', (operator) => getSchedule(operator, name));
   }
 
   /** Removes a schedule. What it has enqueued stays. */
-  async deleteSchedule(name: string): Promise<void> {
-    await this.#changeSchedule('deleteSchedule', name, (actor) => deleteSchedule(actor, name));
+  deleteSchedule(name: string): Promise<void> {
+    return this.#change('deleteSchedule', (operator) => deleteSchedule(operator, name));
   }
 
-  async pauseSchedule(name: string): Promise<void> {
-    await this.#changeSchedule('pauseSchedule', name, (actor) => pauseSchedule(actor, name));
+  pauseSchedule(name: string): Promise<void> {
+    return this.#change('pauseSchedule', (operator) => pauseSchedule(operator, name));
   }
 
-  async resumeSchedule(name: string): Promise<void> {
-    await this.#changeSchedule('resumeSchedule', name, (actor) => resumeSchedule(actor, name));
+  resumeSchedule(name: string): Promise<void> {
+    return this.#change('resumeSchedule', (operator) => resumeSchedule(operator, name));
   }
 
   /** Changes what is given; null takes the time zone or the queue away. */
-  async updateSchedule(name: string, updates: ScheduleUpdate): Promise<void> {
-    await this.#changeSchedule('updateSchedule', name, (actor) => updateSchedule(actor, name, updates));
-  }
-
-  async #changeSchedule(verb: string, name: string, body: (actor: ScheduleActor) => Promise<void>): Promise<void> {
-    const change = async (actor: ScheduleActor): Promise<null> => {
-      await body(actor);
-      return null;
-    };
-    await scheduleOperation(this.engineFor(verb), verb, change, name);
+  updateSchedule(name: string, updates: ScheduleUpdate): Promise<void> {
+    return this.#change('updateSchedule', (operator) => updateSchedule(operator, name, updates));
   }
 
   /** Creates or redefines several schedules, all or none. Their state stays. */
@@ -833,21 +1004,16 @@ export class DBOSInstance implements Host {
 
   /** The versions of this application that were launched, the latest first. */
   listApplicationVersions(): Promise<VersionInfo[]> {
-    const engine = this.engineFor('listApplicationVersions');
-    return engine.retrying(() => listApplicationVersions(engine.store.database, engine.config.name));
+    return listApplicationVersions(this.engineFor('listApplicationVersions'));
   }
 
   getLatestApplicationVersion(): Promise<VersionInfo> {
-    const engine = this.engineFor('getLatestApplicationVersion');
-    return engine.retrying(() => getLatestApplicationVersion(engine.store.database, engine.config.name));
+    return getLatestApplicationVersion(this.engineFor('getLatestApplicationVersion'));
   }
 
   /** From now on workflows without a version, such as those of schedules, go to this one. */
-  async setLatestApplicationVersion(versionName: string, options: { applicationName?: string } = {}): Promise<void> {
-    const engine = this.engineFor('setLatestApplicationVersion');
-    const { applicationName = engine.config.name } = options;
-    await engine.retrying(() => setLatestApplicationVersion(engine.store.database, versionName, applicationName));
-    await engine.queueing.announceChange();
+  setLatestApplicationVersion(versionName: string, options: SetLatestVersionOptions = {}): Promise<void> {
+    return setLatestApplicationVersion(this.engineFor('setLatestApplicationVersion'), versionName, options);
   }
 
   // ── Durable utilities ──────────────────────────────────────────────────────────────────────────────────────────

@@ -1,4 +1,5 @@
 // What event receivers use to turn messages into workflows, many at a time.
+import { findQueueRecord } from '../control/queues.js';
 import { currentContext } from '../engine/ambient.js';
 import type { Engine } from '../engine/engine.js';
 import {
@@ -9,8 +10,7 @@ import {
 } from '../engine/prepared.js';
 import { limitsOf, type QueueParameters, toQueueRecord } from '../model/queues.js';
 import { DBOS } from './dbos.js';
-import { retrieveQueue } from './queues.js';
-import { WorkflowQueue } from './workflow-queue.js';
+import { queueOf, WorkflowQueue } from './workflow-queue.js';
 
 export type { PreparedWorkflow, PrepareEnqueuedWorkflowOptions };
 
@@ -30,8 +30,10 @@ export function enqueueWorkflows(workflows: readonly PreparedWorkflow[]): Promis
 }
 
 /** A queue of the database. */
-export function getQueue(name: string): Promise<WorkflowQueue | null> {
-  return retrieveQueue(engineHere(), name);
+export async function getQueue(name: string): Promise<WorkflowQueue | null> {
+  const engine = engineHere();
+  const record = await findQueueRecord(engine, name);
+  return record && queueOf(engine, record);
 }
 
 /** Defines a queue in the memory of this process that is served whatever `listenQueues` says. */

@@ -1,20 +1,16 @@
-// The schedule members of `DBOS`: the verbs of the control room, and the news of them for running schedulers.
+// The schedule members of `DBOS` that know functions and handles; the verbs stand in the control room.
 import { newID } from '../base/ids.js';
 import {
   applySchedules as apply,
   backfillSchedule as backfill,
   createSchedule as create,
-  enqueueTriggered,
-  getSchedule,
-  nextRuns as next,
-  prepareTrigger,
-  type ScheduleActor,
   type ScheduleDefinition,
   type ScheduleOptions,
+  triggerSchedule as trigger,
 } from '../control/schedules.js';
 import { currentContext, isWorkflowCode } from '../engine/ambient.js';
 import type { Engine } from '../engine/engine.js';
-import type { WorkflowHandle } from '../engine/handles.js';
+import type { WorkflowHandle } from '../control/outcome.js';
 import { operation } from '../engine/operation.js';
 import type { Registry } from '../engine/registry.js';
 import { DBOSError } from '../model/errors.js';
@@ -55,36 +51,16 @@ export interface SchedulerConfig {
   readonly queueName?: string;
 }
 
-export function actorOf(engine: Engine): ScheduleActor {
-  return { database: engine.store.database, codec: engine.codec, applicationName: engine.config.name };
-}
-
-/** Reads or changes schedules, recorded if called in workflow code. */
-export function scheduleOperation<R>(
-  engine: Engine,
-  verb: string,
-  body: (actor: ScheduleActor) => Promise<R>,
-  changedName?: string,
-): Promise<R> {
-  const isEffect = changedName !== undefined;
-  return operation({ name: `DBOS.${verb}`, isEffect }, async () => {
-    const result = await engine.retrying(() => body(actorOf(engine)));
-    if (isEffect) await engine.scheduler.announceChange(changedName);
-    return result;
-  });
-}
-
 export async function createSchedule(engine: Engine, given: CreateScheduleOptions): Promise<void> {
   const { scheduleName, workflowFn, schedule, context, options = {} } = given;
   const definition = { ...options, ...targetOf(engine.registry, workflowFn), scheduleName, schedule, context };
   // The same after a recovery, so that the schedule that this very call has created is not in its way.
   const caller = currentContext();
   const scheduleID = isWorkflowCode(caller) ? `${caller.run.workflowID}-${caller.run.upcomingStepID}` : newID();
-  const body = async (actor: ScheduleActor) => {
-    await create(actor, definition, scheduleID);
+  await operation({ name: 'DBOS.createSchedule', isEffect: true }, async () => {
+    await create(engine, definition, scheduleID);
     return null;
-  };
-  await scheduleOperation(engine, 'createSchedule', body, scheduleName);
+  });
 }
 
 export async function applySchedules(engine: Engine, schedules: readonly ApplySchedule[]): Promise<void> {
@@ -92,8 +68,7 @@ export async function applySchedules(engine: Engine, schedules: readonly ApplySc
   const definitions = schedules.map(({ workflowFn, ...rest }): ScheduleDefinition => {
     return { ...rest, ...targetOf(engine.registry, workflowFn) };
   });
-  await engine.retrying(() => apply(actorOf(engine), definitions));
-  await engine.scheduler.announceChange();
+  await apply(engine, definitions);
 }
 
 function targetOf(registry: Registry, fn: ScheduledWorkflowFn) {
@@ -108,11 +83,7 @@ function targetOf(registry: Registry, fn: ScheduledWorkflowFn) {
 
 export async function triggerSchedule(engine: Engine, name: string): Promise<WorkflowHandle<unknown>> {
   refuseInWorkflow('triggerSchedule');
-  // Its ID holds the time, so it is chosen once, however often the insert is tried.
-  const workflow = await engine.retrying(() => prepareTrigger(actorOf(engine), name));
-  await engine.retrying(() => enqueueTriggered(actorOf(engine), workflow));
-  engine.announceQueued([workflow]);
-  return engine.handleOf(workflow.workflowID);
+  return engine.handleOf(await trigger(engine, name));
 }
 
 export async function backfillSchedule(
@@ -121,22 +92,7 @@ export async function backfillSchedule(
   range: { readonly start: Date; readonly end: Date },
 ): Promise<WorkflowHandle<unknown>[]> {
   refuseInWorkflow('backfillSchedule');
-  const workflows = await engine.retrying(() => backfill(actorOf(engine), name, range));
-  engine.announceQueued(workflows);
-  return workflows.map(({ workflowID }) => engine.handleOf(workflowID));
-}
-
-/** The next times of a schedule of the database, or of a cron expression. */
-export async function nextRuns(
-  engine: Engine,
-  schedule: string | { readonly schedule: string; readonly cronTimezone?: string | null },
-  count: number,
-): Promise<Date[]> {
-  const now = engine.clock.now();
-  if (typeof schedule !== 'string') return next(schedule, count, now);
-  const stored = await engine.retrying(() => getSchedule(actorOf(engine), schedule));
-  if (!stored) throw new DBOSError(`Schedule '${schedule}' not found`);
-  return next(stored, count, now);
+  return (await backfill(engine, name, range)).map((workflowID) => engine.handleOf(workflowID));
 }
 
 function refuseInWorkflow(verb: string): void {

@@ -1,5 +1,7 @@
 // A queue as the application holds it: defined in memory for this process, or kept in the database, where its settings
 // can be read and changed while workers run.
+import type { Operator } from '../control/operator.js';
+import { changeQueue, getQueueRecord } from '../control/queues.js';
 import { InvalidQueueError } from '../model/errors.js';
 import {
   checkQueueName,
@@ -22,6 +24,13 @@ export class StoredQueue {
     readonly read: (name: string) => Promise<QueueRecord>,
     readonly change: (name: string, change: QueueParameters) => Promise<QueueRecord>,
   ) {}
+}
+
+/** A queue of the database, read and changed by the operator. */
+export function queueOf(operator: Operator, record: QueueRecord): WorkflowQueue {
+  const read: StoredQueue['read'] = (name) => getQueueRecord(operator, name);
+  const change: StoredQueue['change'] = (name, parameters) => changeQueue(operator, name, parameters);
+  return new WorkflowQueue(new StoredQueue(record, read, change));
 }
 
 /** The owner of queues for which none is given; `DBOS` itself. */

@@ -47,23 +47,27 @@ export async function setLatestVersion(
   versionName: string,
   applicationName: string | null,
 ): Promise<boolean> {
+  const owned =
+    applicationName === null ? sql`` : sql`AND (application_name = ${applicationName} OR application_name IS NULL)`;
   // Later than all others, also when their clocks were ahead.
   const changed = await database.run(sql`
     UPDATE ${versions}
     SET application_name = COALESCE(application_name, ${applicationName}), version_timestamp = (
       SELECT CASE WHEN MAX(o.version_timestamp) >= ${nowMs} THEN MAX(o.version_timestamp) + 1 ELSE ${nowMs} END
       FROM ${versions} AS o)
-    WHERE version_name = ${versionName} AND (application_name = ${applicationName} OR application_name IS NULL)
+    WHERE version_name = ${versionName} ${owned}
     RETURNING version_id`);
   return changed.length > 0;
 }
 
-/** The versions of the application and those that nobody owns, the latest first. */
-export async function listVersions(database: Database, applicationName: string): Promise<VersionRecord[]> {
+/** The versions of the application and those that nobody owns, the latest first; null means all applications. */
+export async function listVersions(database: Database, applicationName: string | null): Promise<VersionRecord[]> {
+  const owned =
+    applicationName === null ? sql`` : sql`WHERE v.application_name = ${applicationName} OR v.application_name IS NULL`;
   const found = await database.read(sql`
     SELECT ${selected}
     FROM ${versions} AS v
-    WHERE v.application_name = ${applicationName} OR v.application_name IS NULL
+    ${owned}
     ORDER BY v.version_timestamp DESC, v.version_id DESC`);
   return found.map((row) => columns.toRecord(row));
 }

@@ -10,9 +10,14 @@ import { registerVersion } from '../../src/store/versions.js';
 import { finishIfOwned, insertWorkflows, type NewWorkflow } from '../../src/store/workflows.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { ManualClock } from '../rig/manual-clock.js';
+import { operatorOn } from '../rig/operators.js';
 import { newWorkflow } from '../rig/records.js';
 
 const NOW = 1_800_000_000_000;
+function explain(database: Database, workflowID: string) {
+  return explainWorkflow(operatorOn(database), workflowID);
+}
+
 const NOW_TEXT = '2027-01-15T08:00:00.000Z';
 
 forEachDialect((dialect) => {
@@ -74,7 +79,7 @@ forEachDialect((dialect) => {
     test('not-found', async () => {
       const { database } = await setup();
 
-      expect(await explainWorkflow(database, 'w')).toEqual({
+      expect(await explain(database, 'w')).toEqual({
         workflowID: 'w',
         status: null,
         reason: 'not-found',
@@ -89,7 +94,7 @@ forEachDialect((dialect) => {
       const outcome = { workflowID: 'w', owner: 'live.1', status: 'SUCCESS', output: '1', error: null } as const;
       await database.run(finishIfOwned([outcome]));
 
-      expect(await explainWorkflow(database, 'w')).toEqual({
+      expect(await explain(database, 'w')).toEqual({
         workflowID: 'w',
         status: 'SUCCESS',
         reason: 'succeeded',
@@ -104,7 +109,7 @@ forEachDialect((dialect) => {
       const outcome = { workflowID: 'w', owner: 'live.1', status: 'ERROR', output: null, error: '1' } as const;
       await database.run(finishIfOwned([outcome]));
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         status: 'ERROR',
         reason: 'failed',
         message: `It ended at ${NOW_TEXT} with an error. Fork it to try again.`,
@@ -116,7 +121,7 @@ forEachDialect((dialect) => {
       await enqueue(database, { workflowID: 'w' });
       await cancelWorkflows(database, ['w']);
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         status: 'CANCELLED',
         reason: 'cancelled',
         message: `It was cancelled at ${NOW_TEXT}. Resume it to let it go on.`,
@@ -128,7 +133,7 @@ forEachDialect((dialect) => {
       await database.run(insertWorkflows([newWorkflow({ workflowID: 'w', owner: 'live.1', recoveryAttempts: 102 })]));
       await giveUpIfOwned(database, [{ workflowID: 'w', owner: 'live.1' }]);
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         status: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED',
         reason: 'dead-lettered',
         message:
@@ -142,7 +147,7 @@ forEachDialect((dialect) => {
       const { database } = await setup();
       await enqueue(database, { workflowID: 'w', status: 'DELAYED', delayMs: 60_000 });
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         status: 'DELAYED',
         reason: 'delayed',
         message: 'It is delayed until 2027-01-15T08:01:00.000Z.',
@@ -154,7 +159,7 @@ forEachDialect((dialect) => {
       const { database } = await setup();
       await database.run(insertWorkflows([newWorkflow({ workflowID: 'w', owner: 'live.1', executorID: 'ex' })]));
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         status: 'PENDING',
         reason: 'running',
         message: `It runs on executor "ex" since ${NOW_TEXT}.`,
@@ -166,7 +171,7 @@ forEachDialect((dialect) => {
       const { database } = await setup();
       await database.run(insertWorkflows([newWorkflow({ workflowID: 'w', owner: '9b2d' })]));
 
-      expect((await explainWorkflow(database, 'w')).reason).toBe('running');
+      expect((await explain(database, 'w')).reason).toBe('running');
     });
 
     test('executor-gone', async () => {
@@ -180,14 +185,14 @@ forEachDialect((dialect) => {
       );
       clock.advance(30_001);
 
-      expect(await explainWorkflow(database, 'unlisted')).toMatchObject({
+      expect(await explain(database, 'unlisted')).toMatchObject({
         status: 'PENDING',
         reason: 'executor-gone',
         message:
           'It was taken by executor "gone", whose process is gone. Any live process of version "v1" will take it over.',
         details: { executorID: 'gone', startedAt: NOW },
       });
-      expect((await explainWorkflow(database, 'silent')).reason).toBe('executor-gone');
+      expect((await explain(database, 'silent')).reason).toBe('executor-gone');
     });
 
     test('paused', async () => {
@@ -196,7 +201,7 @@ forEachDialect((dialect) => {
       await pauseQueue(database, 'q');
       await enqueue(database, { workflowID: 'w' });
 
-      expect(await explainWorkflow(database, 'w')).toEqual({
+      expect(await explain(database, 'w')).toEqual({
         workflowID: 'w',
         status: 'ENQUEUED',
         reason: 'paused',
@@ -209,7 +214,7 @@ forEachDialect((dialect) => {
       const { database } = await setup();
       await enqueue(database, { workflowID: 'w' });
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         reason: 'queue-not-served',
         message: 'No process serves queue "q". It is not registered.',
         details: { queueName: 'q', isRegistered: false },
@@ -224,7 +229,7 @@ forEachDialect((dialect) => {
       clock.advance(30_001);
       await enter(database, {}, { listenQueues: ['another'] });
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         reason: 'queue-not-served',
         message: 'No process serves queue "q". No live process takes workflows from it.',
         details: { queueName: 'q', isRegistered: true },
@@ -236,7 +241,7 @@ forEachDialect((dialect) => {
       await addQueue(database, { partitionConcurrency: 1 });
       await enqueue(database, { workflowID: 'w' });
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         reason: 'no-partition-key',
         message: 'Queue "q" is partitioned, and the workflow has no partition key. Resume it into another queue.',
         details: { queueName: 'q' },
@@ -248,7 +253,7 @@ forEachDialect((dialect) => {
       await addQueue(database);
       await enqueue(database, { workflowID: 'w', applicationName: 'other' });
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         reason: 'no-executor-of-application',
         message: 'No live process of application "other" serves queue "q".',
         details: { applicationName: 'other', queueName: 'q' },
@@ -266,14 +271,14 @@ forEachDialect((dialect) => {
         { workflowID: 'latest', applicationVersion: null },
       );
 
-      expect(await explainWorkflow(database, 'pinned')).toMatchObject({
+      expect(await explain(database, 'pinned')).toMatchObject({
         reason: 'no-executor-of-version',
         message:
           'No live process of version "v0" serves queue "q"; there are processes of "v1". ' +
           'Start one of that version, or fork the workflow to another.',
         details: { version: 'v0', running: ['v1'], queueName: 'q' },
       });
-      expect(await explainWorkflow(database, 'latest')).toMatchObject({
+      expect(await explain(database, 'latest')).toMatchObject({
         reason: 'no-executor-of-version',
         details: { version: 'v2', running: ['v1'] },
       });
@@ -288,12 +293,12 @@ forEachDialect((dialect) => {
         { workflowID: 'method', name: 'missing', className: 'Mailer' },
       );
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         reason: 'function-not-registered',
         message: 'No live process of version "v1" has a workflow "missing" registered.',
         details: { workflowName: 'missing', className: null, version: 'v1' },
       });
-      expect((await explainWorkflow(database, 'method')).message).toContain('"Mailer.missing"');
+      expect((await explain(database, 'method')).message).toContain('"Mailer.missing"');
     });
 
     test('concurrency', async () => {
@@ -302,7 +307,7 @@ forEachDialect((dialect) => {
       await enqueue(database, {}, {}, { workflowID: 'w' });
       await claim(database, 2);
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         reason: 'concurrency',
         message: 'The queue "q" runs 2 workflow(s) at once, and so many are running.',
         details: { queueName: 'q', concurrency: 2 },
@@ -315,13 +320,13 @@ forEachDialect((dialect) => {
       await enqueue(database, {}, { workflowID: 'w' });
       await claim(database, 1);
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         reason: 'worker-concurrency',
         message: 'Each of the 1 process(es) that serve queue "q" runs 1 workflow(s) of it, which is the limit.',
         details: { queueName: 'q', workerConcurrency: 1, processes: 1 },
       });
       await enter(database, { incarnationID: 'second' });
-      expect((await explainWorkflow(database, 'w')).reason).toBe('about-to-start');
+      expect((await explain(database, 'w')).reason).toBe('about-to-start');
     });
 
     test('rate-limit', async () => {
@@ -331,7 +336,7 @@ forEachDialect((dialect) => {
       await claim(database, 2, { max: 2, periodMs: 60_000 });
       clock.advance(10_000);
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         reason: 'rate-limit',
         message: 'The queue "q" starts at most 2 workflow(s) in 60 s. The next one may start in 50 s.',
         details: { queueName: 'q', rate: { max: 2, periodMs: 60_000 }, waitMs: 50_000 },
@@ -346,12 +351,12 @@ forEachDialect((dialect) => {
       await enqueue(database, inA, { ...inA, workflowID: 'w' }, { queuePartitionKey: 'b', workflowID: 'other' });
       await claim(database, 1);
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         reason: 'partition-concurrency',
         message: 'The partition "a" of queue "q" runs 1 workflow(s) at once, and so many are running.',
         details: { queueName: 'q', partitionKey: 'a', concurrency: 1 },
       });
-      expect((await explainWorkflow(database, 'other')).reason).toBe('about-to-start');
+      expect((await explain(database, 'other')).reason).toBe('about-to-start');
     });
 
     test('partition-worker-concurrency', async () => {
@@ -360,13 +365,13 @@ forEachDialect((dialect) => {
       await enqueue(database, inA, { ...inA, workflowID: 'w' }, { queuePartitionKey: 'b', workflowID: 'other' });
       await claim(database, 1);
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         reason: 'partition-worker-concurrency',
         message:
           'Each of the 1 process(es) that serve partition "a" of queue "q" runs 1 workflow(s) of it, which is the limit.',
         details: { partitionKey: 'a', workerConcurrency: 1, processes: 1 },
       });
-      expect((await explainWorkflow(database, 'other')).reason).toBe('about-to-start');
+      expect((await explain(database, 'other')).reason).toBe('about-to-start');
     });
 
     test('partition-rate-limit', async () => {
@@ -376,12 +381,12 @@ forEachDialect((dialect) => {
       await claim(database, 1, { max: 1, periodMs: 2000 });
       clock.advance(550);
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         reason: 'partition-rate-limit',
         message: 'The partition "a" of queue "q" starts at most 1 workflow(s) in 2 s. The next one may start in 1.5 s.',
         details: { partitionKey: 'a', waitMs: 1450 },
       });
-      expect((await explainWorkflow(database, 'other')).reason).toBe('about-to-start');
+      expect((await explain(database, 'other')).reason).toBe('about-to-start');
     });
 
     test('waiting-its-turn', async () => {
@@ -391,12 +396,12 @@ forEachDialect((dialect) => {
       clock.advance(1);
       await enqueue(database, { workflowID: 'w' }, { workflowID: 'last', priority: 1 });
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         reason: 'waiting-its-turn',
         message: '2 workflow(s) are before it in line.',
         details: { queueName: 'q', ahead: 2 },
       });
-      expect((await explainWorkflow(database, 'last')).details).toMatchObject({ ahead: 3 });
+      expect((await explain(database, 'last')).details).toMatchObject({ ahead: 3 });
     });
 
     test('waiting-its-turn, among workflows of one millisecond', async () => {
@@ -404,7 +409,7 @@ forEachDialect((dialect) => {
       await addQueue(database);
       await enqueue(database, { workflowID: 'z' }, { workflowID: 'y' }, { workflowID: 'x' });
 
-      const explained = await Promise.all(['z', 'y', 'x'].map((id) => explainWorkflow(database, id)));
+      const explained = await Promise.all(['z', 'y', 'x'].map((id) => explain(database, id)));
 
       expect(explained.map(({ details }) => details['ahead'])).toEqual([0, 1, 2]);
     });
@@ -414,7 +419,7 @@ forEachDialect((dialect) => {
       await addQueue(database, { globalConcurrency: 1 });
       await enqueue(database, { workflowID: 'w' }, {});
 
-      expect(await explainWorkflow(database, 'w')).toMatchObject({
+      expect(await explain(database, 'w')).toMatchObject({
         reason: 'about-to-start',
         message: 'It is the first in line and about to start.',
         details: { queueName: 'q', ahead: 0 },
@@ -425,7 +430,7 @@ forEachDialect((dialect) => {
       const { database } = await setup();
       await enqueue(database, { workflowID: 'w', queueName: INTERNAL_QUEUE });
 
-      expect((await explainWorkflow(database, 'w')).reason).toBe('about-to-start');
+      expect((await explain(database, 'w')).reason).toBe('about-to-start');
     });
   });
 });

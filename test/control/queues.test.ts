@@ -160,8 +160,8 @@ forEachDialect((dialect) => {
       expect(infos.filter((line) => line.startsWith('Registered'))).toHaveLength(1);
     });
 
-    test('needs a launched engine', () => {
-      expect(() => createDBOS().registerQueue('mail')).toThrow(TypeError);
+    test('needs a launched engine', async () => {
+      await expect(createDBOS().registerQueue('mail')).rejects.toThrow(TypeError);
     });
   });
 

@@ -1,13 +1,13 @@
 // Processes that fire schedules of every second, and one of them is killed while it fires. Each occurrence has one
 // workflow, whoever fired it.
 import { expect, test } from 'vitest';
-import { Codec } from '../../src/codec/codec.js';
 import { createSchedule, type ScheduleDefinition } from '../../src/control/schedules.js';
 import { parseCron } from '../../src/model/cron.js';
 import { occurrenceID } from '../../src/model/schedules.js';
 import { sql, table } from '../../src/sql/sql.js';
 import { findSchedules, readNow } from '../../src/store/schedules.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
+import { operatorOn } from '../rig/operators.js';
 import { expectAllDone } from './invariants.js';
 import { linesOf } from './journal.js';
 import type { KillPoint } from './kill-points.js';
@@ -30,10 +30,10 @@ async function addSchedules(
   options: Partial<ScheduleDefinition> = {},
 ): Promise<void> {
   await scene.withDatabase(async (database) => {
-    const actor = { database, codec: new Codec(), applicationName: 'crash' };
+    const operator = operatorOn(database, { applicationName: 'crash' });
     for (const [scheduleName, schedule] of Object.entries(crons)) {
       const definition = { scheduleName, schedule, workflowName: 'one', workflowClassName: null, ...options };
-      await createSchedule(actor, definition, definition.scheduleName);
+      await createSchedule(operator, definition, definition.scheduleName);
     }
   });
 }

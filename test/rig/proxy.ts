@@ -5,8 +5,13 @@ import { onTestFinished } from 'vitest';
 export interface Proxy {
   /** The given URL, through the proxy. */
   readonly url: string;
-  /** Lets the next request through to the server, but cuts the connection instead of delivering the answer. */
-  loseNextAnswer(): void;
+  /**
+   * Lets the next request through to the server, or the next one that contains the text, but cuts the connection instead
+   * of delivering the answer.
+   */
+  loseNextAnswer(containing?: string): void;
+  /** How many answers were lost. */
+  readonly losses: number;
   /** Cuts the connection at the next request, before the server has seen it. */
   loseNextRequest(): void;
   /** Cuts all connections and refuses new ones, until `restore`. */
@@ -21,6 +26,8 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
   const target = new URL(targetURL);
   const sockets = new Set<Socket>();
   let fault: Fault = 'none';
+  let lostText = '';
+  let losses = 0;
 
   const server: Server = createServer((client) => {
     if (fault === 'refuse') return client.destroy();
@@ -43,8 +50,9 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
         fault = 'none';
         return close();
       }
-      if (fault === 'lose-answer') {
+      if (fault === 'lose-answer' && chunk.includes(lostText)) {
         fault = 'none';
+        losses += 1;
         isLosingAnswer = true;
       }
       upstream.write(chunk);
@@ -62,7 +70,13 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
   url.port = String((server.address() as { port: number }).port);
   return {
     url: url.toString(),
-    loseNextAnswer: () => (fault = 'lose-answer'),
+    loseNextAnswer(containing = '') {
+      fault = 'lose-answer';
+      lostText = containing;
+    },
+    get losses() {
+      return losses;
+    },
     loseNextRequest: () => (fault = 'lose-request'),
     cut() {
       fault = 'refuse';

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { Codec } from '../../src/codec/codec.js';
 import { createSchedule } from '../../src/control/schedules.js';
 import { occurrenceID } from '../../src/model/schedules.js';
 import { sql, table } from '../../src/sql/sql.js';
 import type { Database } from '../../src/store/database.js';
 import { findSchedules, type Firing, fireOccurrences } from '../../src/store/schedules.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
+import { operatorOn } from '../rig/operators.js';
 import { newWorkflow } from '../rig/records.js';
 
 const NAMES = Array.from({ length: 200 }, (_, n) => `s-${n}`);
@@ -16,9 +16,9 @@ const dueAtOf = (round: number): number => 1_800_000_000_000 + round * 1000;
 async function setup(dialect: TestDialect): Promise<[Database, Database, Database]> {
   const url = await dialect.createURL();
   const databases = [await dialect.open(url), await dialect.open(url), await dialect.open(url)] as const;
-  const actor = { database: databases[0], codec: new Codec(), applicationName: 'test' };
+  const operator = operatorOn(databases[0]);
   const definition = { workflowName: 'workflow', workflowClassName: null, schedule: '* * * * * *' };
-  for (const scheduleName of NAMES) await createSchedule(actor, { ...definition, scheduleName }, scheduleName);
+  for (const scheduleName of NAMES) await createSchedule(operator, { ...definition, scheduleName }, scheduleName);
   return [...databases];
 }
 

@@ -1,4 +1,4 @@
-// What an engine waits for in its database, one watch a kind of row.
+// What operators wait for in their database, one watch a kind of row.
 import type { Clock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 import { type EventKey, eventKey, findEvents, type StoredEvent } from '../store/events.js';
@@ -7,6 +7,7 @@ import type { Store } from '../store/store.js';
 import { readStreams, type StreamPart, type StreamPosition } from '../store/streams.js';
 import { CHANNELS, type Wakeup } from '../store/wakeups.js';
 import { findFinished, type FinishedWorkflow } from '../store/workflows.js';
+import { checkSoughtID } from './storable.js';
 import { Watch } from './watch.js';
 
 export interface WatchesOptions {
@@ -16,6 +17,7 @@ export interface WatchesOptions {
   /** Whether wake-ups come from other processes. */
   readonly hasPush: boolean;
   retrying<T>(look: () => Promise<T>): Promise<T>;
+  whileWaiting<T>(promise: Promise<T>): Promise<T>;
   /** Whether the workflow has a run in this process. */
   isRunning(workflowID: string): boolean;
 }
@@ -48,6 +50,7 @@ export class Watches {
         const finished = new Map((await findFinished(database, workflowIDs)).map((one) => [one.workflowID, one]));
         return workflowIDs.map((workflowID) => finished.get(workflowID));
       },
+      check: checkSoughtID,
       keysOf: (workflowID) => [workflowID],
       announce: (workflowID) => listener.notify(CHANNELS.interest, workflowID),
     });

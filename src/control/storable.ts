@@ -1,10 +1,7 @@
 // What a database can keep, checked before anything is sent: a bad value is then an error of the call that brought it.
-import type { Encoded } from '../codec/codec.js';
+import type { Codec, Encoded } from '../codec/codec.js';
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
 import { DBOSError } from '../model/errors.js';
-import { currentContext } from './ambient.js';
-import type { Engine } from './engine.js';
-import type { Run } from './run.js';
 
 export interface SerializationOptions {
   /** The format of the value; that of the workflow unless given. */
@@ -18,6 +15,12 @@ const NAME_BYTES_MAX = 1024;
 export function checkName(what: string, name: string | undefined): void {
   const problem = name === undefined ? undefined : problemOf(name);
   if (problem !== undefined) throw new DBOSError(`The ${what} ${shown(name)} ${problem}`);
+}
+
+/** Refuses an ID that no workflow can have: the database would refuse every query that asks for it among others. */
+export function checkSoughtID(workflowID: string): void {
+  if (typeof workflowID === 'string' && !workflowID.includes('\0')) return;
+  throw new DBOSError(`The ID of the workflow ${shown(workflowID)} ${problemOf(workflowID)}`);
 }
 
 /** Whether a text from outside can be a topic, key or ID. */
@@ -38,16 +41,13 @@ function shown(name: unknown): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
-/** The text of a message, event or stream value: in the format asked for, else in that of whoever it comes from. */
+/** The text of a message, event or stream value. */
 export async function encodeStorable(
-  engine: Engine,
-  run: Run | undefined,
+  codec: Codec,
   value: unknown,
-  { serializationType }: SerializationOptions,
+  format: WorkflowSerializationFormat | undefined,
 ): Promise<Encoded> {
-  const ownFormat = run ? (run.isPortable ? 'portable' : undefined) : currentContext()?.serialization;
-  const format = serializationType ?? ownFormat;
-  const encoded = await engine.codec.encodeValue(value, format);
+  const encoded = await codec.encodeValue(value, format);
   if (!encoded.text.includes('\0')) return encoded;
   throw new DBOSError(
     `The serializer '${encoded.serialization}' wrote a NUL character, which cannot be stored in a text.`,

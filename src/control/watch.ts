@@ -1,7 +1,6 @@
 // Waiting for rows that others write, here or in other processes. All who wait for one kind of row share its queries.
 // They are asked when somebody begins to wait, when a wake-up says that there is news, and now and then in case a
 // wake-up was lost.
-import { whileWaiting } from './ambient.js';
 import { type Clock, sleep } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 import { Service } from '../base/service.js';
@@ -12,18 +11,22 @@ export interface WatchOptions<Question, Finding> {
   readonly pollMs: number;
   /** What there is for each of the questions, in their order; undefined where there is nothing yet. */
   look(questions: readonly Question[]): Promise<readonly (Finding | undefined)[]>;
+  /** Throws if the question cannot be asked: it would keep all others from an answer. */
+  check?(question: Question): void;
   /** The names under which wake-ups for the question come. */
   keysOf(question: Question): readonly string[];
   /** Lets other processes know that somebody here waits; now and again. */
   announce?(question: Question): void;
-  /** Repeats a look until the database is there or the engine ends. */
+  /** Repeats a look until the database is there or the operator ends. */
   retrying<T>(look: () => Promise<T>): Promise<T>;
+  /** Lets whoever waits know that nothing else can be done meanwhile. */
+  whileWaiting<T>(promise: Promise<T>): Promise<T>;
 }
 
 export interface WaitLimits {
   /** Rejects the wait with its reason. */
   readonly signal?: AbortSignal;
-  /** By the engine's clock. */
+  /** By the operator's clock. */
   readonly deadlineAt?: number;
   /** Called once, when the first look has found nothing. */
   readonly onEmpty?: () => void;
@@ -68,13 +71,14 @@ export class Watch<Question, Finding> {
 
   /** Resolves to what is found; rejects with the signal's reason when that aborts first. */
   wait(question: Question, limits: Omit<WaitLimits, 'deadlineAt'> = {}): Promise<Finding> {
-    return whileWaiting(this.#wait(question, limits));
+    return this.#options.whileWaiting(this.#wait(question, limits));
   }
 
   #wait(question: Question, { signal, onEmpty }: Omit<WaitLimits, 'deadlineAt'>): Promise<Finding> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason as Error);
       if (this.#stopReason) return reject(this.#stopReason);
+      this.#options.check?.(question);
       const done = (): void => signal?.removeEventListener('abort', onAbort);
       const waiter: Waiter<Question, Finding> = {
         question,
@@ -135,6 +139,7 @@ export class Watch<Question, Finding> {
   }
 
   async #lookOnce(question: Question): Promise<Finding | undefined> {
+    this.#options.check?.(question);
     return (await this.#options.retrying(() => this.#options.look([question])))[0];
   }
 

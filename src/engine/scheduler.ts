@@ -28,7 +28,7 @@ export interface SchedulerOptions {
   readonly engine: Engine;
   readonly hasPush: boolean;
   /** Workflows of schedules were cancelled because their next run has begun. */
-  onCancelled(workflowIDs: readonly string[]): Promise<void>;
+  onCancelled(workflowIDs: readonly string[], signal: AbortSignal): Promise<void>;
 }
 
 /** Occurrences fired in one commit. */
@@ -63,7 +63,8 @@ export class Scheduler {
     this.#engine = engine;
     const { clock, logger } = engine;
     this.#databaseClock = new RemoteClock(clock);
-    this.#loop = new DueLoop({ clock, logger, subject: 'Schedules', sweep: () => this.#sweep(), maxMs: SLEEP_MAX_MS });
+    const sweep = (signal: AbortSignal) => this.#sweep(signal);
+    this.#loop = new DueLoop({ clock, logger, subject: 'Schedules', sweep, maxMs: SLEEP_MAX_MS });
     this.#poll = new Service(
       (signal) => this.#pollForEver(signal),
       (error) => logger.error(error),
@@ -161,7 +162,7 @@ export class Scheduler {
   }
 
   /** Fires what is due and tells how long until the next one is. */
-  async #sweep(): Promise<number | undefined> {
+  async #sweep(signal: AbortSignal): Promise<number | undefined> {
     if (!this.#hasAskedTime) await this.#askTime(() => readNow(this.#engine.store.database));
     const now = this.#databaseClock.now();
     let nextAt = Infinity;
@@ -174,7 +175,7 @@ export class Scheduler {
       }
     }
     if (due.length > 0) {
-      await this.#fireAll(due, now);
+      await this.#fireAll(due, now, signal);
       return 0;
     }
     this.#hasAskedTime = false;
@@ -188,7 +189,7 @@ export class Scheduler {
   }
 
   /** Fires the occurrences of all entries: the first of each together, then the second of each, and so on. */
-  async #fireAll(entries: readonly ScheduleEntry[], now: number): Promise<void> {
+  async #fireAll(entries: readonly ScheduleEntry[], now: number, signal: AbortSignal): Promise<void> {
     const missed = entries.map((entry) => ({ entry, times: this.#timesOf(entry, now) }));
     const rounds = Math.max(...missed.map(({ times }) => times.length));
     for (let round = 0; round < rounds; round += 1) {
@@ -197,7 +198,8 @@ export class Scheduler {
         return dueAt === undefined ? [] : [{ entry, dueAt }];
       });
       for (let start = 0; start < occurrences.length; start += FIRINGS_MAX) {
-        await this.#fire(occurrences.slice(start, start + FIRINGS_MAX));
+        signal.throwIfAborted();
+        await this.#fire(occurrences.slice(start, start + FIRINGS_MAX), signal);
       }
       if ((round + 1) % 100 === 0) {
         this.#engine.logger.info(`Making up for missed runs of schedules: ${round + 1} of ${rounds} done.`);
@@ -217,7 +219,7 @@ export class Scheduler {
     return times;
   }
 
-  async #fire(occurrences: readonly Occurrence[]): Promise<void> {
+  async #fire(occurrences: readonly Occurrence[], signal: AbortSignal): Promise<void> {
     const firings: Firing[] = [];
     const ofCode: { readonly occurrence: Occurrence; readonly workflow: NewWorkflow }[] = [];
     for (const occurrence of occurrences) {
@@ -229,8 +231,8 @@ export class Scheduler {
         if (firing) firings.push(firing);
       }
     }
-    if (firings.length > 0) await this.#fireStored(firings);
-    for (const { occurrence, workflow } of ofCode) await this.#fireOfCode(occurrence, workflow);
+    if (firings.length > 0) await this.#fireStored(firings, signal);
+    for (const { occurrence, workflow } of ofCode) await this.#fireOfCode(occurrence, workflow, signal);
     for (const { entry, dueAt } of occurrences) entry.settle(dueAt);
   }
 
@@ -247,17 +249,17 @@ export class Scheduler {
     }
   }
 
-  async #fireStored(firings: readonly Firing[]): Promise<void> {
+  async #fireStored(firings: readonly Firing[], signal: AbortSignal): Promise<void> {
     const { engine } = this.#options;
     let attempts = 0;
     const fired = await engine.retrying((): Promise<Fired> => {
       attempts += 1;
       return this.#askTime(() => fireOccurrences(engine.store.database, firings));
-    });
+    }, signal);
     // After a commit whose answer was lost, nobody can tell whose rows they are.
     const isMine = ({ workflow }: Firing): boolean => attempts > 1 || fired.creators.has(workflow.creator);
     engine.announceQueued(firings.filter(isMine).map(({ workflow }) => workflow));
-    if (fired.cancelledIDs.length > 0) await this.#options.onCancelled(fired.cancelledIDs);
+    if (fired.cancelledIDs.length > 0) await this.#options.onCancelled(fired.cancelledIDs, signal);
   }
 
   async #workflowOfCode({ entry, dueAt }: Occurrence, schedule: FoundCodeSchedule): Promise<NewWorkflow> {
@@ -276,11 +278,12 @@ export class Scheduler {
     });
   }
 
-  async #fireOfCode({ entry, dueAt }: Occurrence, workflow: NewWorkflow): Promise<void> {
+  async #fireOfCode({ entry, dueAt }: Occurrence, workflow: NewWorkflow, signal: AbortSignal): Promise<void> {
     const { engine } = this.#options;
     const state = { ...stateOf(entry.name), value: String(dueAt), updateTime: dueAt };
-    await engine.retrying(() =>
-      engine.store.database.commit([insertWorkflows([workflow]), upsertEventDispatchState(state)]),
+    await engine.retrying(
+      () => engine.store.database.commit([insertWorkflows([workflow]), upsertEventDispatchState(state)]),
+      signal,
     );
     engine.announceQueued([workflow]);
   }

@@ -7,7 +7,7 @@ import { Service } from '../base/service.js';
 import { enqueuedWorkflow } from '../control/enqueue.js';
 import { workflowOf } from '../control/schedules.js';
 import { TimeZones } from '../model/cron-time-zone.js';
-import { DBOSError } from '../model/errors.js';
+import { DatabaseClosedError, DBOSError } from '../model/errors.js';
 import { occurrenceID, type ScheduleRecord } from '../model/schedules.js';
 import { findEventDispatchState, upsertEventDispatchState } from '../store/event-dispatch.js';
 import { INTERNAL_QUEUE } from '../store/lifecycle.js';
@@ -56,6 +56,7 @@ export class Scheduler {
   #hasAskedTime = false;
   #changes = 0;
   #reloading: Promise<void> = Promise.resolve();
+  readonly #stopping = new AbortController();
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
@@ -79,31 +80,38 @@ export class Scheduler {
   }
 
   async stop(): Promise<void> {
+    this.#stopping.abort(new DatabaseClosedError('Everstep was shut down in this process.'));
     await Promise.all([this.#loop.stop(), this.#poll.stop()]);
     await this.#reloading;
   }
 
-  /** Schedules were changed here, or another process says so. Without a name, any may have been. */
+  /** Schedules may have been changed elsewhere. Without a name, any may have been. */
   async reload(name?: string): Promise<void> {
-    this.#reloading = this.#reloading
-      .then(() => this.#reload(name))
-      .catch((error: unknown) => {
-        this.#engine.logger.debug(`Schedules could not be read: ${(error as Error).message}`);
-      });
-    await this.#reloading;
-    this.#loop.lookAgain();
+    await this.#reloadInTurn(name).catch((error: unknown) => {
+      this.#engine.logger.debug(`Schedules could not be read: ${(error as Error).message}`);
+    });
   }
 
   /** A schedule was changed here: it is in force here when this resolves, and elsewhere soon after. */
   async announceChange(name?: string): Promise<void> {
     this.#engine.store.listener.notify(CHANNELS.schedules, name ?? '');
-    await this.reload(name);
+    await this.#engine.retrying(() => this.#reloadInTurn(name), this.#stopping.signal);
   }
 
   /** Another process has committed something; was it a schedule? */
   async lookAround(): Promise<void> {
     const changes = await countScheduleChanges(this.#engine.store.database);
     if (changes !== this.#changes) await this.reload();
+  }
+
+  /** Reads when all reads that were asked for before are done, so that none of them overwrites it. */
+  async #reloadInTurn(name: string | undefined): Promise<void> {
+    const read = this.#reloading.then(() => this.#reload(name));
+    this.#reloading = read.catch(() => {
+      // Whoever has asked for it is told.
+    });
+    await read;
+    this.#loop.lookAgain();
   }
 
   async #reload(name?: string): Promise<void> {

@@ -7,11 +7,16 @@ import { forEachDialect, onlyOn, type TestDialect } from '../rig/dialects.js';
 import { ManualClock, until } from '../rig/manual-clock.js';
 import { type Proxy, startProxy } from '../rig/proxy.js';
 import { inTables, keepingLogger, MINUTE, setup, START } from './schedule-scene.js';
+import { failureOf } from './succession.js';
 
 type Method = 'run' | 'read' | 'commit' | 'transaction';
 
-/** Calls `before` ahead of each call of the method that is about this text. */
-function around(method: Method, text: string, { before }: { readonly before: () => void }): void {
+/** Calls `before` ahead of each call of the method that is about this text, and `after` when it is done. */
+function around(
+  method: Method,
+  text: string,
+  { before, after }: { readonly before?: () => void; readonly after?: () => void },
+): void {
   // eslint-disable-next-line @typescript-eslint/unbound-method -- Given its object when it is called.
   const original = PostgresDatabase.prototype[method] as (this: PostgresDatabase, argument: never) => Promise<never>;
   const spy = vi.spyOn(PostgresDatabase.prototype, method) as unknown as {
@@ -19,8 +24,10 @@ function around(method: Method, text: string, { before }: { readonly before: () 
   };
   const mocked = spy.mockImplementation(async function (argument) {
     const isMeant = method === 'transaction' || JSON.stringify(argument).includes(text);
-    if (isMeant) before();
-    return original.call(this, argument as never);
+    if (isMeant) before?.();
+    const answer = await original.call(this, argument as never);
+    if (isMeant) after?.();
+    return answer;
   });
   onTestFinished(() => mocked.mockRestore());
 }
@@ -73,6 +80,33 @@ onlyOn('postgres', (dialect) => {
 
       expect(DBOS.isInitialized()).toBe(false);
     });
+
+    test('ends the attempts to read a schedule that was changed, and says so', async () => {
+      const { DBOS, tick, proxy, passUntil, isRetrying } = await setScene(dialect);
+      around('transaction', '', { after: () => proxy.cut() });
+      const creating = failureOf(DBOS.createSchedule({ scheduleName: 's', workflowFn: tick, schedule: '* * * * *' }));
+      await passUntil(isRetrying);
+
+      await DBOS.shutdown();
+
+      expect(await creating).toMatchObject({ code: 'DATABASE_CLOSED' });
+    });
+  });
+
+  test('a schedule is in force when its creation has returned, although the database was away meanwhile', async () => {
+    const { DBOS, tick, proxy, clock, runs, passUntil, isRetrying } = await setScene(dialect);
+    around('transaction', '', { after: () => proxy.cut() });
+    let isCreated = false;
+
+    const creating = DBOS.createSchedule({ scheduleName: 's', workflowFn: tick, schedule: '* * * * *' });
+    void creating.then(() => (isCreated = true));
+    await passUntil(() => isRetrying() || isCreated);
+    expect(isCreated).toBe(false);
+    proxy.restore();
+    await passUntil(() => isCreated);
+    clock.advance(MINUTE);
+
+    await until(() => runs.length > 0);
   });
 });
 

@@ -307,7 +307,7 @@ export class Engine implements Operator {
    * Repeats an operation that changes nothing when done twice, until the database is there or the engine ends. What the
    * end of the engine waits for gives a signal of its own, which aborts earlier.
    */
-  retrying<T>(operation: () => Promise<T>, signal = this.#ending.signal): Promise<T> {
+  retrying<T>(operation: () => Promise<T>, signal: AbortSignal = this.#ending.signal): Promise<T> {
     const { clock, logger } = this;
     return withRetry(operation, { clock, logger, signal, isIdempotent: true });
   }

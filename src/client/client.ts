@@ -302,7 +302,8 @@ export class DBOSClient {
     return (await getWorkflow(this.#operator, workflowID)) ?? undefined;
   }
 
-  listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[]> {
+  /** Undefined if there is no such workflow. */
+  listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[] | undefined> {
     return listWorkflowSteps(this.#operator, workflowID, options);
   }
 

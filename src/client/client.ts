@@ -322,6 +322,7 @@ export class DBOSClient {
     return (await getWorkflow(this.#operator, workflowID)) ?? undefined;
   }
 
+  /** Undefined if there is no such workflow. */
   listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[] | undefined> {
     return listWorkflowSteps(this.#operator, workflowID, options);
   }

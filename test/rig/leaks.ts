@@ -45,6 +45,8 @@ function openSqliteFiles(): string[] {
   });
 }
 
+const GOODBYE_MAX_MS = 2000;
+
 let before: { resources: Set<number>; files: number };
 
 // Callbacks run in reverse order: this one, registered before the test begins, comes after the test's own.
@@ -54,16 +56,29 @@ beforeEach((context) => {
     for (let turn = 0; turn < 50 && leaks().length > 0; turn += 1) {
       await new Promise((resolve) => setImmediate(resolve));
     }
+    // A connection that was ended is there until the server has ended it too.
+    const giveUpAt = Date.now() + GOODBYE_MAX_MS;
+    while (hasConnection() && Date.now() < giveUpAt) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
     const found = leaks();
     if (found.length > 0) throw new Error(`The test left behind:\n${found.join('\n')}`);
   });
 });
 
+function opened(): { type: string; origin: Error }[] {
+  return [...live].filter(([id]) => !before.resources.has(id)).map(([, resource]) => resource);
+}
+
+function hasConnection(): boolean {
+  return opened().some(({ type }) => type !== 'Timeout');
+}
+
 function leaks(): string[] {
-  const resources = [...live].filter(([id]) => !before.resources.has(id));
+  const resources = opened();
   const files = openSqliteFiles().slice(before.files);
   return [
-    ...resources.map(([, { type, origin }]) => `${type} ${origin.stack}`),
+    ...resources.map(({ type, origin }) => `${type} ${origin.stack}`),
     ...files.map((file) => `open file ${file}`),
   ];
 }

@@ -11,9 +11,24 @@ import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
 const TEMPLATE = 'everstep_template';
 const PREFIX = 'everstep_test_';
 
-/** The connections of this process on which databases are created and dropped. */
-let creating: Promise<pg.Client> | undefined;
-let dropping: Promise<pg.Client> | undefined;
+/** A connection of this process on which statements are carried out one after the other. */
+class Administrator {
+  #client: Promise<pg.Client> | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  perform(serverURL: string, statement: string): Promise<unknown> {
+    const client = (this.#client ??= connect(serverURL));
+    const done = this.#last.then(async () => (await client).query(statement));
+    this.#last = done.catch(() => {
+      // Whoever has asked for it is told.
+    });
+    return done;
+  }
+}
+
+// A drop may take a while, and nobody waits for it.
+const creator = new Administrator();
+const dropper = new Administrator();
 
 export async function createPostgresTemplate(serverURL: string): Promise<void> {
   await onServer(serverURL, async (client) => {
@@ -28,9 +43,7 @@ export async function createPostgresTemplate(serverURL: string): Promise<void> {
 /** Creates a database on the server, empty or a copy of the migrated one, and returns its URL. */
 export async function createPostgresDatabase(serverURL: string, isMigrated: boolean): Promise<string> {
   const name = `${PREFIX}${newID().replaceAll('-', '')}`;
-  creating ??= connect(serverURL);
-  const client = await creating;
-  await client.query(`CREATE DATABASE ${name} TEMPLATE ${isMigrated ? TEMPLATE : 'template0'}`);
+  await creator.perform(serverURL, `CREATE DATABASE ${name} TEMPLATE ${isMigrated ? TEMPLATE : 'template0'}`);
   return databaseURL(serverURL, name);
 }
 
@@ -38,11 +51,9 @@ export async function createPostgresDatabase(serverURL: string, isMigrated: bool
  * Drops a database in the background: the server waits a tenth of a second if a session has not quite ended. What is
  * left when the process ends goes with the run.
  */
-export async function dropPostgresDatabase(serverURL: string, url: string): Promise<void> {
+export function dropPostgresDatabase(serverURL: string, url: string): void {
   const name = new URL(url).pathname.slice(1);
-  dropping ??= connect(serverURL);
-  const client = await dropping;
-  client.query(`DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`).catch((error: unknown) => {
+  dropper.perform(serverURL, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`).catch((error: unknown) => {
     console.error(`Database ${name} could not be dropped: ${String(error)}`);
   });
 }

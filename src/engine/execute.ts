@@ -83,5 +83,6 @@ async function recordOutcome(run: Run, result: CallResult): Promise<RunOutcome> 
     run.stop(await run.whyLost());
     return { kind: 'elsewhere' };
   }
+  run.engine.transactions.forget(run);
   return ended;
 }

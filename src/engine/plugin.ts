@@ -1,0 +1,13 @@
+// All that a plugin may see of the engine.
+
+// For data sources.
+export { currentClient, currentTransaction, defaultRegistry, inClient } from './ambient.js';
+export type { FunctionName, Registry, UserFunction } from './registry.js';
+export { registerTransactionFunction } from './transaction-functions.js';
+export type { TransactionOutcome, TransactionStep } from './transaction-step.js';
+export {
+  addDataSource,
+  assertStillOwnsWorkflow,
+  callTransaction,
+  type DataSourceTransactionHandler,
+} from './transactions.js';

@@ -2,8 +2,9 @@
 
 // For data sources.
 export { currentClient, currentTransaction, defaultRegistry, inClient } from './ambient.js';
+export type { MethodDecorator } from './place.js';
 export type { FunctionName, Registry, UserFunction } from './registry.js';
-export { registerTransactionFunction } from './transaction-functions.js';
+export { decorateTransaction, registerTransactionFunction } from './transaction-functions.js';
 export type { TransactionOutcome, TransactionStep } from './transaction-step.js';
 export {
   addDataSource,

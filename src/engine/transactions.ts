@@ -46,7 +46,6 @@ export interface TransactionCall {
   readonly dsName: string;
   /** The name of the step. */
   readonly name: string;
-  readonly config: unknown;
   /** Runs the function in a transaction of the handler. */
   invoke(handler: DataSourceTransactionHandler): Promise<unknown>;
   /** Completes the context of a step, or refuses the caller. */
@@ -97,8 +96,8 @@ async function runAsStep(
 ): Promise<unknown> {
   const { run } = context;
   const { name } = call;
-  const authorized = call.authorize?.(context) ?? context;
   const stepID = run.nextStepID();
+  const authorized = call.authorize?.(context) ?? context;
   const recorded = run.replay(stepID, name);
   run.check();
   if (recorded) {

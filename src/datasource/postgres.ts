@@ -63,8 +63,9 @@ function driverOf(config: Options | string): TransactionDriver<Client> {
  * On a connection that is closed, the library would send a ROLLBACK and break the process. The transaction has failed by
  * then without us: it is given up when the connection closes.
  */
-function holdIfClosed(error: unknown): Promise<never> {
-  return isClosed(error) ? new Promise<never>(() => {}) : Promise.reject(error);
+async function holdIfClosed(error: unknown): Promise<never> {
+  if (isClosed(error)) return new Promise<never>(() => {});
+  throw error;
 }
 
 function connect(config: Options | string): postgres.Sql {

@@ -1,19 +1,24 @@
 // The adapters under test: how each is created, and how a function in its transaction runs a statement.
+import { pathToFileURL } from 'node:url';
 import type { DBOSInstance } from '../../src/facade/dbos.js';
 import type { DBOSDataSource } from '../../src/datasource/datasource.js';
 import type { DrizzleDataSource } from '../../src/datasource/drizzle.js';
 import type { PGTransactionConfig, Row } from '../../src/datasource/driver.js';
+import type { PrismaLike } from '../../src/datasource/prisma.js';
+import { prismaClientPath } from './prisma-client.js';
 
 export interface SourceUnderTest {
   readonly source: DBOSDataSource<PGTransactionConfig & { name?: string }>;
   /** Runs a statement with the client of the transaction around. */
   readonly run: (text: string) => Promise<readonly Row[]>;
+  /** Closes what the data source leaves open. */
+  readonly close?: () => Promise<void>;
 }
 
 export interface Adapter {
   readonly dialect: 'postgres' | 'sqlite';
   /** A data source on the database behind the URL. */
-  create(url: string, owner: DBOSInstance): Promise<SourceUnderTest>;
+  create(url: string, owner: DBOSInstance, folder: string): Promise<SourceUnderTest>;
 }
 
 export const ADAPTERS = {
@@ -74,6 +79,20 @@ export const ADAPTERS = {
         source: withReadOnly(source),
         run: async (text) => (await source.client.execute<Record<string, unknown>>(sql.raw(text))).rows,
       };
+    },
+  },
+  prisma: {
+    dialect: 'postgres',
+    async create(url, owner, folder) {
+      const { PrismaDataSource } = await import('../../src/datasource/prisma.js');
+      const { PrismaPg } = await import('@prisma/adapter-pg');
+      const { PrismaClient } = (await import(pathToFileURL(prismaClientPath(folder)).href)) as {
+        PrismaClient: new (options: object) => PrismaLike & { $disconnect(): Promise<void> };
+      };
+      const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString: url }) });
+      const source = new PrismaDataSource('app', () => prisma, { owner });
+      const run = async (text: string): Promise<Row[]> => source.client.$queryRawUnsafe<Row[]>(text);
+      return { source, run, close: () => prisma.$disconnect() };
     },
   },
   typeorm: {

@@ -1,12 +1,10 @@
 // Processes that are killed at named points around a transaction. Whoever finishes the workflow finds it done once.
 import { execFile } from 'node:child_process';
-import { existsSync, renameSync, symlinkSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, inject, test } from 'vitest';
 import { until } from '../crash/processes.js';
 import type { AdapterName } from './adapters.js';
+import { bundle } from './bundle.js';
 import { type KillPoint, registerKillable } from './killable.js';
 import { effectsIn, type Scene, setScene } from './scene.js';
 import type { KillSettings } from './worker-process.js';
@@ -36,7 +34,8 @@ async function killAndFinish(
   { killPoint, isShared }: { readonly killPoint: KillPoint; readonly isShared: boolean },
 ): Promise<void> {
   const scene = await setScene(name, { isShared });
-  await runUntilKilled({ adapter: name, url: scene.url, systemURL: scene.systemURL, killPoint });
+  const folder = inject('folder');
+  await runUntilKilled({ adapter: name, url: scene.url, systemURL: scene.systemURL, killPoint, folder });
   await untilSessionsEnded(scene);
   const effectsThen = await effectsIn(scene);
   let bodies = 0;
@@ -63,54 +62,12 @@ async function untilSessionsEnded(scene: Scene): Promise<void> {
 }
 
 async function runUntilKilled(settings: KillSettings): Promise<void> {
-  const script = await bundle();
+  const source = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
+  const script = await bundle(source, settings.folder, 'datasource-worker.mjs');
   const { signal, log } = await new Promise<{ signal: unknown; log: string }>((resolve) => {
     execFile(process.execPath, [script, JSON.stringify(settings)], (error, stdout, stderr) =>
       resolve({ signal: error?.signal, log: stdout + stderr }),
     );
   });
   expect(signal, log).toBe('SIGKILL');
-}
-
-/** What we use of esbuild, which comes with tsx. */
-interface Bundler {
-  build(options: Record<string, unknown>): Promise<unknown>;
-}
-
-let bundled: Promise<string> | undefined;
-
-/** The worker as one file of JavaScript, made once a test file. Packages stay outside. */
-function bundle(): Promise<string> {
-  bundled ??= bundleOnce();
-  return bundled;
-}
-
-async function bundleOnce(): Promise<string> {
-  const folder = inject('folder');
-  const path = join(folder, 'datasource-worker.mjs');
-  if (existsSync(path)) return path;
-  const packages = join(folder, 'node_modules');
-  if (!existsSync(packages)) linkPackages(packages);
-  const bundler = createRequire(createRequire(import.meta.url).resolve('tsx'))('esbuild') as Bundler;
-  const ownPath = `${path}.${process.pid}`;
-  await bundler.build({
-    entryPoints: [fileURLToPath(new URL('./worker-process.ts', import.meta.url))],
-    outfile: ownPath,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
-    packages: 'external',
-  });
-  renameSync(ownPath, path);
-  return path;
-}
-
-function linkPackages(path: string): void {
-  try {
-    symlinkSync(fileURLToPath(new URL('../../node_modules', import.meta.url)), path);
-  } catch (error) {
-    // Another test file was faster.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
 }

@@ -48,8 +48,12 @@ export async function setScene(name: AdapterName, { isShared = false } = {}): Pr
       logger: silentLogger,
       ...config,
     });
-    onTestFinished(() => DBOS.shutdown());
-    return { DBOS, ...(await adapter.create(through, DBOS)) };
+    const created = await adapter.create(through, DBOS, inject('folder'));
+    onTestFinished(async () => {
+      await DBOS.shutdown();
+      await created.close?.();
+    });
+    return { DBOS, ...created };
   };
   return { adapter, url, systemURL, query, engine };
 }

@@ -8,6 +8,8 @@ export interface KillSettings {
   readonly url: string;
   readonly systemURL: string;
   readonly killPoint: KillPoint;
+  /** The folder of the test run. */
+  readonly folder: string;
 }
 
 const settings = JSON.parse(process.argv[2] ?? '{}') as KillSettings;
@@ -22,7 +24,7 @@ async function main(): Promise<void> {
     systemDatabaseUrl: settings.systemURL,
   });
   const adapter: Adapter = ADAPTERS[settings.adapter];
-  const engine = { DBOS, ...(await adapter.create(settings.url, DBOS)) };
+  const engine = { DBOS, ...(await adapter.create(settings.url, DBOS, settings.folder)) };
   const workflow = registerKillable(engine, (point) => point === settings.killPoint && die());
   await DBOS.launch();
   armKillPoint(settings.killPoint, die);

@@ -1,6 +1,7 @@
 // Transactions of data sources: called from workflow code they are steps; anywhere else but in a step they just run. The
 // engine knows a data source by its handler only, be it of the kit or of a plugin that brings its own protocol.
 import { Batcher, type Entry } from '../base/batcher.js';
+import type { Clock } from '../base/clock.js';
 import {
   DBOSConflictingRegistrationError,
   DBOSInvalidWorkflowTransitionError,
@@ -159,6 +160,17 @@ export function addDataSource(registry: Registry, handler: DataSourceTransaction
   registry.dataSources.set(handler.name, handler);
 }
 
+/** Waits for a promise that does not reject, but not for ever. */
+async function atMost(clock: Clock, promise: Promise<unknown>): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = clock.after(CLOSE_MAX_MS, resolve);
+    void promise.then(() => {
+      timer.cancel();
+      resolve();
+    });
+  });
+}
+
 /** Some of the workflows whose records were to be deleted are running again. */
 class StillRunning extends Error {
   constructor(readonly workflowIDs: ReadonlySet<string>) {
@@ -169,7 +181,7 @@ class StillRunning extends Error {
 const CHECKS_MAX = 500;
 const DELETIONS_MAX = 500;
 const DELETIONS_BACKLOG_MAX = 10_000;
-/** How long a shutdown waits for deletions. */
+/** How long a shutdown waits for each. */
 const CLOSE_MAX_MS = 5_000;
 
 /** What an engine does for all its transactions together. */
@@ -263,20 +275,16 @@ export class Transactions {
     }
   }
 
-  /** Deletes what is left to be deleted, unless that takes too long, and lets all data sources close. */
+  /** Deletes what is left to be deleted and lets all data sources close, as far as that does not take too long. */
   async close(): Promise<void> {
     const { clock, logger } = this.#engine;
-    await new Promise<void>((resolve) => {
-      const timer = clock.after(CLOSE_MAX_MS, resolve);
-      void Promise.all([...this.#deletions.values()].map((batcher) => batcher.idle())).then(() => {
-        timer.cancel();
-        resolve();
-      });
-    });
+    await atMost(clock, Promise.all([...this.#deletions.values()].map((batcher) => batcher.idle())));
     for (const handler of this.#opened.splice(0)) {
-      await handler.destroy().catch((error: unknown) => {
+      const closed = handler.destroy().catch((error: unknown) => {
         logger.warn(`Data source "${handler.name}" could not be closed: ${String(error)}`);
       });
+      // A function that never ends keeps its connection.
+      await atMost(clock, closed);
     }
   }
 }

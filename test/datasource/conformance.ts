@@ -113,6 +113,27 @@ function formTests(name: AdapterName): void {
 }
 
 function ruleTests(name: AdapterName): void {
+  test('in the system database, the checkpoint is part of the transaction', async () => {
+    const scene = await setScene(name, { isShared: true });
+    const { DBOS, source, run } = await scene.engine();
+    const workflow = DBOS.registerWorkflow(
+      async () => {
+        const value = await source.runTransaction(() => run(note('once')).then(() => ({ at: new Date(0) })), {
+          name: 'step',
+        });
+        return [value, await DBOS.runStep(() => recordsIn(scene), { name: 'look' })];
+      },
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+    const handle = await DBOS.startWorkflow(workflow)();
+
+    expect(await handle.getResult()).toEqual([{ at: new Date(0) }, []]);
+    expect(await effectsIn(scene)).toEqual(['once']);
+    const [step] = await DBOS.listWorkflowSteps(handle.workflowID);
+    expect(step).toMatchObject({ name: 'step', output: { at: new Date(0) } });
+  });
+
   test('an error of the function rolls back, is recorded, and can be caught', async () => {
     const scene = await setScene(name);
     const { DBOS, source, run } = await scene.engine();
@@ -217,14 +238,18 @@ function held(engine: EngineUnderTest): { started: Promise<void>; letGo(): void;
   return {
     started: started.promise,
     letGo: () => gate.resolve(),
-    start: () => DBOS.startWorkflow(workflow, { workflowID: 'w' })(),
+    // From a queue, so that it takes up the engine's only place.
+    start: () => DBOS.startWorkflow(workflow, { workflowID: 'w', queueName: '_dbos_internal_queue' })(),
   };
 }
+
+/** A former owner with one place does not take its workflow back. */
+const ONE_PLACE = { maxConcurrentWorkflows: 1 };
 
 function raceTests(name: AdapterName): void {
   test('of two twins that run one step, one commits, and both give the same outcome', async () => {
     const scene = await setScene(name);
-    const [first, second] = [await scene.engine(), await scene.engine()];
+    const [first, second] = [await scene.engine(ONE_PLACE), await scene.engine()];
     const [zombie, heir] = [held(first), held(second)];
     await first.DBOS.launch();
     await zombie.start();
@@ -246,7 +271,7 @@ function raceTests(name: AdapterName): void {
     'a former owner that wakes up after the workflow has ended commits nothing',
     async () => {
       const scene = await setScene(name);
-      const [first, second] = [await scene.engine(), await scene.engine()];
+      const [first, second] = [await scene.engine(ONE_PLACE), await scene.engine()];
       const [zombie, heir] = [held(first), held(second)];
       await first.DBOS.launch();
       await zombie.start();

@@ -91,7 +91,7 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
     if (isConnectionFailure(error))
       return `${which} cannot reach its database: ${reason}. Check that it runs, and its URL.`;
     return (
-      `${which} lacks its table transaction_completion, and could not create it: ${reason}. ` +
+      `${which} could neither find nor create its table transaction_completion: ${reason}. ` +
       `Call ${this.dsType}.initializeDBOSSchema with a role that may create tables.`
     );
   }

@@ -41,6 +41,7 @@ import type { Run } from './run.js';
 import { Runs } from './runs.js';
 import { Scheduler } from './scheduler.js';
 import { Watches } from '../control/watches.js';
+import { Transactions } from './transactions.js';
 
 export interface EngineOptions {
   readonly config: EngineConfig;
@@ -76,6 +77,7 @@ export class Engine implements Operator {
   readonly deadlines: Deadlines;
   readonly queueing: Queueing;
   readonly scheduler: Scheduler;
+  readonly transactions = new Transactions(this);
   readonly #incarnationID: string;
   readonly #liveness: Liveness;
   readonly #runs = new Runs((run) => this.#onEnd(run));
@@ -193,11 +195,14 @@ export class Engine implements Operator {
     });
     const engine = new Engine(options, store, incarnationID);
     try {
+      await engine.transactions.open();
       await engine.#begin();
     } catch (error) {
+      await engine.transactions.close();
       await store.close();
       throw error;
     }
+    options.registry.engine = engine;
     return engine;
   }
 
@@ -221,6 +226,7 @@ export class Engine implements Operator {
 
   /** Ends: waits for the runs here for so long, gives back what is left, and closes the store. */
   async shutdown(timeoutMs: number): Promise<void> {
+    this.registry.engine = undefined;
     await this.scheduler.stop();
     await this.queueing.stop();
     await this.#drain(timeoutMs);
@@ -240,6 +246,7 @@ export class Engine implements Operator {
     await this.#leave(unfinished).catch((error: unknown) => {
       this.logger.warn(`The database could not be told that this process ends: ${String(error)}`);
     });
+    await this.transactions.close();
     this.#ending.abort();
     this.#lookAround.stop();
     await this.watches.stop(

@@ -1,7 +1,9 @@
 // What the application has registered: workflows, steps, classes and configured instances. One registry an engine.
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
 import type { QueueRecord } from '../model/queues.js';
+import type { Engine } from './engine.js';
 import type { CodeSchedule } from './schedule-entry.js';
+import type { DataSourceTransactionHandler } from './transactions.js';
 import { DBOSConflictingRegistrationError, DBOSNotRegisteredError } from '../model/errors.js';
 
 /** Any async function of the application. Arguments and results are checked where it is registered. */
@@ -47,7 +49,7 @@ export interface ClassRegistration {
 
 export interface Registration {
   readonly name: string;
-  readonly kind: 'workflow' | 'step' | 'plain';
+  readonly kind: 'workflow' | 'step' | 'transaction' | 'plain';
   readonly isInstance: boolean;
   /** It belongs to a class, though perhaps to one that is not known yet. */
   readonly isMethod: boolean;
@@ -92,6 +94,10 @@ export class Registry {
   readonly #instances = new Map<string, object>();
   /** The queues that the application has defined in memory, by name. */
   readonly queues = new Map<string, QueueRecord>();
+  /** The data sources in whose transactions functions may run, by name. */
+  readonly dataSources = new Map<string, DataSourceTransactionHandler>();
+  /** The engine that runs these functions, while it is launched. */
+  engine: Engine | undefined;
   /** Schedules that stand in the code. */
   readonly codeSchedules = new Set<CodeSchedule>();
   /** Queues that are served whatever the configuration says. */
@@ -147,6 +153,7 @@ export class Registry {
     this.#classesByName.clear();
     this.#instances.clear();
     this.queues.clear();
+    this.dataSources.clear();
     this.alwaysServed.clear();
     this.codeSchedules.clear();
   }

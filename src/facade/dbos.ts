@@ -97,7 +97,14 @@ import {
   DBOSNotRegisteredError,
   type JSONValue,
 } from '../model/errors.js';
-import { type Context, currentContext, inContext, isWorkflowCode, type StepStatus } from '../engine/ambient.js';
+import {
+  type Context,
+  currentContext,
+  defaultRegistry,
+  inContext,
+  isWorkflowCode,
+  type StepStatus,
+} from '../engine/ambient.js';
 import { type DBOSConfig, resolveConfig } from '../engine/config.js';
 import { Engine, type EngineOptions } from '../engine/engine.js';
 import type { EnqueueWorkflowOptions } from '../control/enqueue.js';
@@ -164,7 +171,7 @@ type DebounceCall = Pick<DebounceRequest, 'key' | 'periodMs' | 'timeoutMs' | 'ap
 const TIMEOUT_MAX_MS = 2_147_483_647;
 
 export class DBOSInstance implements Host {
-  readonly registry = new Registry();
+  readonly registry: Registry;
   readonly #functions = new Functions(this, (object) => this.#instanceNames.get(object as object));
   readonly #instanceNames = new WeakMap<object, string>();
   readonly #lifecycle = new Set<DBOSLifecycleCallback>();
@@ -176,7 +183,8 @@ export class DBOSInstance implements Host {
   #launching: Promise<void> | undefined;
   #shuttingDown: Promise<void> | undefined;
 
-  constructor(testSettings: TestSettings = {}) {
+  constructor(testSettings: TestSettings = {}, registry = new Registry()) {
+    this.registry = registry;
     this.#testSettings = testSettings;
   }
 
@@ -414,9 +422,9 @@ export class DBOSInstance implements Host {
       (fn: unknown, name: string, receiver: unknown) =>
       (...args: unknown[]) => {
         const registration = this.registry.findByFunction(fn);
-        if (registration?.kind === 'step') {
+        if (registration?.kind === 'step' || registration?.kind === 'transaction') {
           throw new DBOSInvalidWorkflowTransitionError(
-            `Attempt to start or enqueue step "${name}". Only a workflow can be started.`,
+            `Attempt to start or enqueue ${registration.kind} "${name}". Only a workflow can be started.`,
           );
         }
         const workflow = this.registry.workflowOf(fn, name);
@@ -1121,5 +1129,5 @@ export function createDBOS(testSettings?: TestSettings): DBOSInstance {
 }
 
 /** The default instance. */
-export const DBOS = createDBOS();
+export const DBOS = new DBOSInstance({}, defaultRegistry);
 setDefaultQueueOwner(DBOS);

@@ -5,7 +5,6 @@ import { currentContext, isWorkflowCode } from '../engine/ambient.js';
 import { authorize } from '../engine/authorization.js';
 import type { Engine } from '../engine/engine.js';
 import {
-  type AnyConstructor,
   type FunctionName,
   intercept,
   type Registration,
@@ -14,9 +13,12 @@ import {
   type WorkflowConfig,
   type WorkflowRegistration,
 } from '../engine/registry.js';
+import { decorateMethod, isStandardContext, type MethodDecorator, type Place, placeOf } from '../engine/place.js';
 import type { StartRequest, StartWorkflowParams } from '../engine/new-workflow.js';
 import { callWorkflow } from '../engine/start.js';
 import { checkStepConfig, runStep, type StepConfig } from '../engine/step.js';
+
+export { isStandardContext, type MethodDecorator };
 
 /** What the wrappers need of the instance they belong to. */
 export interface Host {
@@ -27,14 +29,6 @@ export interface Host {
 
 /** The name of a configured instance, if the object is one. */
 export type InstanceName = (object: unknown) => string | undefined;
-
-interface Place {
-  readonly name: string;
-  readonly isInstance: boolean;
-  readonly isMethod: boolean;
-  readonly ownerClass: AnyConstructor | undefined;
-  readonly givenClassName: string | undefined;
-}
 
 function newRegistration(fn: UserFunction, kind: Registration['kind'], place: Place): Registration {
   return {
@@ -164,72 +158,6 @@ export class Functions {
 
   /** A method decorator for both kinds of decorators. */
   decorate(register: (fn: UserFunction, place: Place) => UserFunction, name?: string): MethodDecorator {
-    const { registry } = this.#host;
-    const decorator = (target: unknown, contextOrKey: unknown, descriptor?: PropertyDescriptor): unknown => {
-      if (isStandardContext(contextOrKey)) {
-        const isStatic = contextOrKey.static;
-        const wrapper = register(target as UserFunction, {
-          name: name ?? String(contextOrKey.name),
-          isInstance: !isStatic,
-          isMethod: true,
-          ownerClass: undefined,
-          givenClassName: undefined,
-        });
-        contextOrKey.addInitializer(function (this: unknown) {
-          const registration = registry.findByFunction(wrapper);
-          if (!registration || registration.ownerClass) return;
-          registry.assignClass(registration, (isStatic ? this : (this as object).constructor) as AnyConstructor);
-        });
-        return wrapper;
-      }
-      const isStatic = typeof target === 'function';
-      const wrapper = register(descriptor?.value as UserFunction, {
-        name: name ?? String(contextOrKey),
-        isInstance: !isStatic,
-        isMethod: true,
-        ownerClass: (isStatic ? target : (target as object).constructor) as AnyConstructor,
-        givenClassName: undefined,
-      });
-      return { ...descriptor, value: wrapper };
-    };
-    // The two kinds of decorators have types that exclude each other; at run time one function serves both.
-    return decorator as unknown as MethodDecorator;
+    return decorateMethod(this.#host.registry, register, name);
   }
-}
-
-/** Fits both kinds of decorators. */
-export interface MethodDecorator {
-  <This, Args extends never[], Return>(
-    target: (this: This, ...args: Args) => Promise<Return>,
-    context: ClassMethodDecoratorContext<This, (this: This, ...args: Args) => Promise<Return>>,
-  ): (this: This, ...args: Args) => Promise<Return>;
-  <This, Args extends never[], Return>(
-    target: object,
-    key: string | symbol,
-    descriptor: TypedPropertyDescriptor<(this: This, ...args: Args) => Promise<Return>>,
-  ): TypedPropertyDescriptor<(this: This, ...args: Args) => Promise<Return>> | void;
-}
-
-interface StandardContext {
-  readonly kind: 'method' | 'class';
-  readonly name: string | symbol | undefined;
-  readonly static: boolean;
-  addInitializer(initializer: (this: unknown) => void): void;
-}
-
-export function isStandardContext(value: unknown): value is StandardContext {
-  return typeof value === 'object' && value !== null && 'kind' in value && 'addInitializer' in value;
-}
-
-function placeOf(fn: UserFunction, config: FunctionName): Place {
-  const { ctorOrProto } = config;
-  const isStatic = typeof ctorOrProto === 'function';
-  const ownerClass = ctorOrProto === undefined ? undefined : isStatic ? ctorOrProto : ctorOrProto.constructor;
-  return {
-    name: config.name ?? fn.name,
-    isInstance: ctorOrProto !== undefined && !isStatic,
-    isMethod: ctorOrProto !== undefined,
-    ownerClass: ownerClass as AnyConstructor | undefined,
-    givenClassName: config.className,
-  };
 }

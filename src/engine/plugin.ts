@@ -1,0 +1,14 @@
+// All that a plugin may see of the engine.
+
+// For data sources.
+export { currentClient, currentTransaction, defaultRegistry, inClient } from './ambient.js';
+export type { MethodDecorator } from './place.js';
+export type { FunctionName, Registry, UserFunction } from './registry.js';
+export { decorateTransaction, registerTransactionFunction } from './transaction-functions.js';
+export type { TransactionOutcome, TransactionStep } from './transaction-step.js';
+export {
+  addDataSource,
+  assertStillOwnsWorkflow,
+  callTransaction,
+  type DataSourceTransactionHandler,
+} from './transactions.js';

@@ -29,16 +29,21 @@ export function enqueueWorkflows(workflows: readonly PreparedWorkflow[]): Promis
   return enqueuePrepared(engineHere(), workflows);
 }
 
-/** A queue of the database. */
-export function getQueue(name: string): Promise<WorkflowQueue | null> {
-  return retrieveQueue(engineHere(), name);
+/** The queue of this name: one that is defined in memory, or one of the database. */
+export async function getQueue(name: string): Promise<WorkflowQueue | null> {
+  const record = DBOS.registry.queues.get(name);
+  return record ? new WorkflowQueue(record) : retrieveQueue(engineHere(), name);
 }
 
-/** Defines a queue in the memory of this process that is served whatever `listenQueues` says. */
-export function registerInternalQueue(name: string, parameters: QueueParameters = {}): void {
+/** Defines a queue in memory, unless it is there, that is served here whatever `listenQueues` says. */
+export function registerInternalQueue(name: string, parameters: QueueParameters = {}): WorkflowQueue {
+  const known = DBOS.registry.queues.get(name);
+  if (known) return new WorkflowQueue(known);
   WorkflowQueue.validateQueueParams(parameters);
+  const record = WorkflowQueue.recordFromParams(name, parameters);
   registerPollerQueue(name);
-  DBOS.registerMemoryQueue(WorkflowQueue.recordFromParams(name, parameters));
+  DBOS.registerMemoryQueue(record);
+  return new WorkflowQueue(record);
 }
 
 /** Lets this process serve a queue of the database whatever `listenQueues` says. */

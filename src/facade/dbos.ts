@@ -34,7 +34,14 @@ import {
   DBOSNotRegisteredError,
   type JSONValue,
 } from '../model/errors.js';
-import { type Context, currentContext, inContext, isWorkflowCode, type StepStatus } from '../engine/ambient.js';
+import {
+  type Context,
+  currentContext,
+  inContext,
+  isWorkflowCode,
+  setDefaultHost,
+  type StepStatus,
+} from '../engine/ambient.js';
 import { type DBOSConfig, resolveConfig } from '../engine/config.js';
 import { Engine, type EngineOptions } from '../engine/engine.js';
 import { type BulkStart, enqueueByName, type EnqueueWorkflowOptions, startWorkflows } from '../engine/enqueue.js';
@@ -1003,3 +1010,4 @@ export function createDBOS(testSettings?: TestSettings): DBOSInstance {
 /** The default instance. */
 export const DBOS = createDBOS();
 setDefaultQueueOwner(DBOS);
+setDefaultHost(DBOS);

@@ -49,6 +49,29 @@ export async function findEventDispatchState(
   return row && toEventDispatchState(row);
 }
 
+/** All states of a service for a function, by their keys. */
+export async function listEventDispatchStates(
+  database: Database,
+  { service, workflowFnName }: Pick<EventDispatchState, 'service' | 'workflowFnName'>,
+): Promise<EventDispatchState[]> {
+  const found = await database.read(sql`
+    SELECT e.service_name, e.workflow_fn_name, e.key, e.value, CAST(e.update_time AS TEXT) AS update_time,
+      CAST(e.update_seq AS TEXT) AS update_seq
+    FROM ${states} AS e
+    WHERE e.service_name = ${service} AND e.workflow_fn_name = ${workflowFnName}
+    ORDER BY e.key`);
+  return found.map(toEventDispatchState);
+}
+
+export async function deleteEventDispatchState(
+  database: Database,
+  { service, workflowFnName, key }: Pick<EventDispatchState, 'service' | 'workflowFnName' | 'key'>,
+): Promise<void> {
+  await database.run(sql`
+    DELETE FROM ${states}
+    WHERE service_name = ${service} AND workflow_fn_name = ${workflowFnName} AND key = ${key}`);
+}
+
 export function toEventDispatchState(row: Row): EventDispatchState {
   const time = row['update_time'] as string | null;
   const seq = row['update_seq'] as string | null;

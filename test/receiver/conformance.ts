@@ -285,7 +285,7 @@ export function describeReceiver<Message, Options extends ConsumerOptions<Messag
         expect(sorted(ran)).toEqual(numbers(20));
         expect(await countWorkflows(DBOS)).toBe(20);
         expect(spy.connections.count).toBeGreaterThan(1);
-      });
+      }, 120_000);
 
       test('a database that is away is waited for, and nothing is acknowledged before it is back', async () => {
         const topic = await rig.createTopic();

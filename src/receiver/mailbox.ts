@@ -48,6 +48,11 @@ export class Mailbox<Message> {
     return taken;
   }
 
+  /** Takes what is left. */
+  drain(): Message[] {
+    return this.#messages.splice(0);
+  }
+
   async #arrived(signal: AbortSignal): Promise<void> {
     const arrival = (this.#arrival ??= deferred<void>());
     const onAbort = (): void => arrival.resolve();

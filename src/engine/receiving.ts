@@ -1,6 +1,7 @@
 // What event receivers see of the engine: how to find the functions they serve, to turn a batch of messages into workflows
 // in one commit, and to keep something in the system database.
 import type { Clock } from '../base/clock.js';
+import { deferred } from '../base/deferred.js';
 import type { DLogger } from '../base/log.js';
 import { limitsOf, type QueueParameters, type QueueRecord, toQueueRecord } from '../model/queues.js';
 import { InvalidReceiverError } from '../model/errors.js';
@@ -52,12 +53,55 @@ export interface ReceivingHost {
 }
 
 /** The host that is given, or the default one. */
-export function receivingHost(given?: ReceivingHost): ReceivingHost {
-  const host = given ?? (getDefaultHost() as ReceivingHost | undefined);
+export function receivingHost<Host extends HttpInstance | ReceivingHost = ReceivingHost>(given?: Host): Host {
+  const host = given ?? (getDefaultHost() as Host | undefined);
   if (host) return host;
   throw new InvalidReceiverError(
     "There is no DBOS here yet. Import { DBOS } from 'everstep' before you use receivers.",
   );
+}
+
+/** A handle, as HTTP handlers need it. */
+export interface StartedWorkflow {
+  readonly workflowID: string;
+  getResult(): Promise<unknown>;
+}
+
+/** What HTTP handlers need of the instance. */
+export interface HttpInstance {
+  readonly logger: DLogger;
+  engineFor(reason: string): Engine;
+  startWorkflow<Args extends unknown[], Return>(
+    workflow: (...args: Args) => Promise<Return>,
+    params: { readonly workflowID?: string; readonly queueName?: string },
+  ): (...args: Args) => Promise<StartedWorkflow>;
+  getWorkflowStatus(workflowID: string): Promise<{
+    readonly status: string;
+    readonly workflowName: string;
+    readonly createdAt: number;
+    readonly updatedAt?: number;
+  } | null>;
+  getEvent(workflowID: string, key: string, timeoutSeconds: number): Promise<unknown>;
+}
+
+/** The time of the host's engine. */
+export function nowOf(host: HttpInstance): number {
+  return host.engineFor('HTTP handlers').clock.now();
+}
+
+/** The promise's value, or another one if that takes too long. */
+export async function orLate<T>(host: HttpInstance, promise: Promise<T>, timeoutMs: number, late: T): Promise<T> {
+  const given = deferred<T>();
+  const timer = host.engineFor('HTTP handlers').clock.after(timeoutMs, () => given.resolve(late));
+  promise.then(
+    (value) => given.resolve(value),
+    (error: unknown) => given.reject(error),
+  );
+  try {
+    return await given.promise;
+  } finally {
+    timer.cancel();
+  }
 }
 
 /** Lets the engine of the host serve a queue of the receiver's, defined in memory if `parameters` are given. */

@@ -60,7 +60,10 @@ const frameworks: Record<string, Serve> = {
     app.use((context) => {
       if (context.path === '/own') context.body = 'own';
     });
-    return listen(app.callback());
+    const callback = app.callback();
+    return listen((request, response) => {
+      void callback(request, response);
+    });
   },
   hono: async (routes) => {
     const app = new Hono();

@@ -20,6 +20,8 @@ export {
   SchedulerMode,
 } from './facade/schedules.js';
 export type { ScheduleFilters, ScheduleOptions, ScheduleUpdate, WorkflowSchedule } from './control/schedules.js';
+export type { DBOSExternalState } from './control/event-dispatch.js';
+export type { ExternalRegistration, MethodParameter, MethodRegistrationBase } from './facade/associations.js';
 export type { VersionInfo } from './control/versions.js';
 export type { ScheduleOverlap } from './model/schedules.js';
 export { WorkflowQueue } from './facade/workflow-queue.js';

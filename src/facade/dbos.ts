@@ -1,6 +1,7 @@
 // What users import: `DBOS`, the default instance, and `createDBOS()` for further ones that share nothing with it. Each
 // member is a line or two; what it does stands in the engine.
 
+import { type DBOSExternalState, getEventDispatchState, saveEventDispatchState } from '../control/event-dispatch.js';
 import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
 import {
   getAllEvents,
@@ -103,6 +104,7 @@ import {
   defaultRegistry,
   inContext,
   isWorkflowCode,
+  setDefaultHost,
   type StepStatus,
 } from '../engine/ambient.js';
 import { type DBOSConfig, resolveConfig } from '../engine/config.js';
@@ -152,6 +154,7 @@ import {
   triggerSchedule,
 } from './schedules.js';
 import { queueOf, setDefaultQueueOwner, type WorkflowQueue } from './workflow-queue.js';
+import { Associations, type ExternalRegistration, type FunctionInfo, type PluginKey } from './associations.js';
 import { Functions, type Host, isStandardContext, type MethodDecorator } from './functions.js';
 import type {
   DBOSContextOptions,
@@ -173,6 +176,7 @@ const TIMEOUT_MAX_MS = 2_147_483_647;
 export class DBOSInstance implements Host {
   readonly registry: Registry;
   readonly #functions = new Functions(this, (object) => this.#instanceNames.get(object as object));
+  readonly #associations: Associations;
   readonly #instanceNames = new WeakMap<object, string>();
   readonly #lifecycle = new Set<DBOSLifecycleCallback>();
   readonly #middleware: DBOSMethodMiddlewareInstaller[] = [];
@@ -185,6 +189,7 @@ export class DBOSInstance implements Host {
 
   constructor(testSettings: TestSettings = {}, registry = new Registry()) {
     this.registry = registry;
+    this.#associations = new Associations(registry, this.#functions);
     this.#testSettings = testSettings;
   }
 
@@ -213,16 +218,10 @@ export class DBOSInstance implements Host {
     for (const registration of this.registry.registrations) registration.interceptors.length = 0;
     for (const installer of this.#middleware) {
       for (const registration of this.registry.registrations) {
-        installer.installMiddleware({
-          name: registration.name,
-          className: this.registry.classNameFor(registration),
-          addEntryInterceptor: (run, sequence = 50) => {
-            registration.interceptors.push({ run, sequence });
-            registration.interceptors.sort((a, b) => a.sequence - b.sequence);
-          },
-        });
+        installer.installMiddleware(this.#associations.viewOf(registration));
       }
     }
+    const initialized: DBOSLifecycleCallback[] = [];
     try {
       this.registry.freeze(stack);
       for (const instance of this.registry.instances)
@@ -233,8 +232,14 @@ export class DBOSInstance implements Host {
         codec: this.#newCodec(config.serializer),
         ...this.#testSettings,
       });
-      for (const callback of this.#lifecycle) await callback.initialize?.();
+      for (const callback of this.#lifecycle) {
+        // Also the one that fails: it may have opened something before.
+        initialized.push(callback);
+        await callback.initialize?.();
+      }
+      this.logRegisteredEndpoints();
     } catch (error) {
+      await this.#destroy(initialized);
       await this.#engine?.shutdown(0);
       this.#engine = undefined;
       this.registry.thaw();
@@ -268,23 +273,26 @@ export class DBOSInstance implements Host {
       // Whoever launched has the error.
     });
     const engine = this.#engine;
+    // While the plugins end, they may still hand over what they have.
+    if (engine) await this.#destroy(this.#lifecycle);
     this.#engine = undefined;
-    if (engine) {
-      for (const callback of this.#lifecycle) {
-        try {
-          await callback.destroy?.();
-        } catch (error) {
-          engine.logger.error(error);
-        }
-      }
-      await engine.shutdown(timeoutMs);
-    }
+    await engine?.shutdown(timeoutMs);
     this.registry.thaw();
     if (deregister) {
       this.registry.clear();
       this.#lifecycle.clear();
       this.#middleware.length = 0;
       this.#recipes.length = 0;
+    }
+  }
+
+  async #destroy(callbacks: Iterable<DBOSLifecycleCallback>): Promise<void> {
+    for (const callback of callbacks) {
+      try {
+        await callback.destroy?.();
+      } catch (error) {
+        this.logger.error(error);
+      }
     }
   }
 
@@ -316,6 +324,46 @@ export class DBOSInstance implements Host {
   /** Lets every plugin log what it serves. */
   logRegisteredEndpoints(): void {
     for (const callback of this.#lifecycle) callback.logRegisteredEndpoints?.();
+  }
+
+  /** The object in which a plugin keeps what it has to say of a class. */
+  associateClassWithInfo(external: PluginKey, cls: AnyConstructor | string): object {
+    return this.#associations.withClass(external, cls);
+  }
+
+  /** The object in which a plugin keeps what it has to say of a function. */
+  associateFunctionWithInfo<This, Args extends unknown[], Return>(
+    external: PluginKey,
+    func: (this: This, ...args: Args) => Promise<Return>,
+    target: FunctionName,
+  ): FunctionInfo {
+    return this.#associations.withFunction(external, func as unknown as UserFunction, target);
+  }
+
+  /** The same of a parameter, by its name or number; undefined if there is none. */
+  associateParamWithInfo<This, Args extends unknown[], Return>(
+    external: PluginKey,
+    func: ((this: This, ...args: Args) => Promise<Return>) | undefined,
+    target: FunctionName & { readonly param: number | string },
+  ): object | undefined {
+    return this.#associations.withParameter(external, func as unknown as UserFunction | undefined, target);
+  }
+
+  /** All that a plugin has said, a function each: of all functions, of a class, or of one. */
+  getAssociatedInfo(external: PluginKey, cls?: object | string, funcName?: string): readonly ExternalRegistration[] {
+    return this.#associations.find(external, cls, funcName);
+  }
+
+  /** Keeps a value for a plugin, unless one of a later time or a greater number is there. Gives what is stored then. */
+  upsertEventDispatchState(state: DBOSExternalState): Promise<DBOSExternalState> {
+    const engine = this.engineFor('upsertEventDispatchState');
+    return engine.retrying(() => saveEventDispatchState(engine.store.database, state));
+  }
+
+  /** The value that a plugin keeps under these names; undefined if there is none. */
+  getEventDispatchState(service: string, workflowFnName: string, key: string): Promise<DBOSExternalState | undefined> {
+    const engine = this.engineFor('getEventDispatchState');
+    return engine.retrying(() => getEventDispatchState(engine.store.database, { service, workflowFnName, key }));
   }
 
   /** The launched engine: the one of the workflow around, if there is one. */
@@ -1131,3 +1179,4 @@ export function createDBOS(testSettings?: TestSettings): DBOSInstance {
 /** The default instance. */
 export const DBOS = new DBOSInstance({}, defaultRegistry);
 setDefaultQueueOwner(DBOS);
+setDefaultHost(DBOS);

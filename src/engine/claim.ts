@@ -78,8 +78,10 @@ async function claimWith(engine: Engine, claim: (terms: Terms) => Promise<readon
     );
     return claims.map(({ claimed, left }) => ({ taken: claimed.length, left }));
   } catch (error) {
-    // The claim may have happened although its answer was lost, or its rows could not be loaded.
-    await engine.retrying(async () => engine.giveBack(await findOwnedWith(engine.store.database, owner)));
+    // The claim may have happened although its answer was lost, or its rows could not be loaded. At a shutdown they are
+    // left to those who find out that this engine is gone.
+    const giveBack = async () => engine.giveBack(await findOwnedWith(engine.store.database, owner));
+    await engine.retrying(giveBack, engine.queueing.stopping);
     throw error;
   }
 }

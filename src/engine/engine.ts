@@ -129,7 +129,7 @@ export class Engine implements Operator {
       clock,
       logger,
       cancel: (workflowID) => cancelWorkflows(this, [workflowID]),
-      sweep: () => this.#sweepOverdue(),
+      sweep: (signal) => this.#sweepOverdue(signal),
     });
     this.queueing = new Queueing({
       engine: this,
@@ -140,7 +140,7 @@ export class Engine implements Operator {
     this.scheduler = new Scheduler({
       engine: this,
       hasPush,
-      onCancelled: (workflowIDs) => this.#onChangedElsewhere(workflowIDs),
+      onCancelled: (workflowIDs, signal) => this.#onChangedElsewhere(workflowIDs, signal),
     });
     this.news = {
       queued: (places) => this.queueing.announce(places),
@@ -310,10 +310,13 @@ export class Engine implements Operator {
     return this.queueing.queues.findInMemory(queueName)?.limits;
   }
 
-  /** Repeats an operation that changes nothing when done twice, until the database is there or the engine ends. */
-  retrying<T>(operation: () => Promise<T>): Promise<T> {
+  /**
+   * Repeats an operation that changes nothing when done twice, until the database is there or the engine ends. What the
+   * end of the engine waits for gives a signal of its own, which aborts earlier.
+   */
+  retrying<T>(operation: () => Promise<T>, signal = this.#ending.signal): Promise<T> {
     const { clock, logger } = this;
-    return withRetry(operation, { clock, logger, signal: this.#ending.signal, isIdempotent: true });
+    return withRetry(operation, { clock, logger, signal, isIdempotent: true });
   }
 
   async findWorkflow(workflowID: string): Promise<WorkflowRecord | null> {
@@ -351,9 +354,9 @@ export class Engine implements Operator {
   }
 
   /** The state of workflows was changed from outside their runs: tell the runs, here and elsewhere. */
-  async #onChangedElsewhere(workflowIDs: readonly string[]): Promise<void> {
+  async #onChangedElsewhere(workflowIDs: readonly string[], signal?: AbortSignal): Promise<void> {
     const here = this.#runs.of(workflowIDs);
-    await this.#stopLost(here);
+    await this.#stopLost(here, signal);
     const known = new Set(here.map((run) => run.workflowID));
     for (const workflowID of workflowIDs) {
       if (!known.has(workflowID)) this.store.listener.notify(CHANNELS.changes, workflowID);
@@ -362,11 +365,11 @@ export class Engine implements Operator {
   }
 
   /** Stops those of the runs whose workflow is not theirs: one that was resumed may have a new run already. */
-  async #stopLost(runs: readonly Run[]): Promise<void> {
+  async #stopLost(runs: readonly Run[], signal?: AbortSignal): Promise<void> {
     const stored = runs.filter((run) => run.isStored);
     if (stored.length === 0) return;
     const workflowIDs = stored.map(({ workflowID }) => workflowID);
-    const found = await this.retrying(() => findWorkflows(this.database, workflowIDs));
+    const found = await this.retrying(() => findWorkflows(this.database, workflowIDs), signal);
     const workflows = new Map(found.map((workflow) => [workflow.workflowID, workflow]));
     for (const run of stored) {
       const reason = run.lossIn(workflows.get(run.workflowID));
@@ -412,13 +415,16 @@ export class Engine implements Operator {
   }
 
   /** Stops the runs here whose workflows are no longer theirs. */
-  async #verifyRuns(): Promise<void> {
+  async #verifyRuns(signal?: AbortSignal): Promise<void> {
     const running = this.#runs.all.filter((run) => run.isStored);
     if (running.length === 0 || this.#isVerifying) return;
     this.#isVerifying = true;
     try {
       const lost = new Set(await findLost(this.store.database, running));
-      await this.#stopLost(running.filter(({ workflowID }) => lost.has(workflowID)));
+      await this.#stopLost(
+        running.filter(({ workflowID }) => lost.has(workflowID)),
+        signal,
+      );
     } catch (error) {
       this.logger.debug(`The workflows running here could not be verified: ${(error as Error).message}`);
     } finally {
@@ -426,12 +432,12 @@ export class Engine implements Operator {
     }
   }
 
-  async #sweepOverdue(): Promise<number | undefined> {
-    await this.#verifyRuns();
+  async #sweepOverdue(signal: AbortSignal): Promise<number | undefined> {
+    await this.#verifyRuns(signal);
     await this.#giveBackOrphans();
     const nextMs = await msToNextDeadline(this.store.database);
     if (nextMs === undefined || nextMs > 0) return nextMs;
-    await this.#onChangedElsewhere(await cancelOverdue(this.store.database, OVERDUE_BATCH));
+    await this.#onChangedElsewhere(await cancelOverdue(this.store.database, OVERDUE_BATCH), signal);
     return 0;
   }
 

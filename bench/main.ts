@@ -1,5 +1,6 @@
 // `npm run bench -- <name>`: measures and prints. Figures are ratios within one run; nothing here passes or fails.
 import { benchEngine } from './engine.js';
+import { benchPlugins } from './plugins.js';
 import { benchQueues } from './queues.js';
 import { benchMessages } from './messages.js';
 import { benchSchedules } from './schedules.js';
@@ -11,6 +12,7 @@ const BENCHES: Record<string, () => Promise<void>> = {
   queues: benchQueues,
   messages: benchMessages,
   schedules: benchSchedules,
+  plugins: benchPlugins,
 };
 
 const names = process.argv.slice(2);

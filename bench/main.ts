@@ -1,5 +1,6 @@
 // `npm run bench -- <name>`: measures and prints. Figures are ratios within one run; nothing here passes or fails.
 import { benchEngine } from './engine.js';
+import { benchPlugins } from './plugins.js';
 import { benchQueues } from './queues.js';
 import { benchManagement } from './management.js';
 import { benchMessages } from './messages.js';
@@ -13,6 +14,7 @@ const BENCHES: Record<string, () => Promise<void>> = {
   messages: benchMessages,
   schedules: benchSchedules,
   management: benchManagement,
+  plugins: benchPlugins,
 };
 
 const names = process.argv.slice(2);

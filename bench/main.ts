@@ -2,6 +2,7 @@
 import { benchEngine } from './engine.js';
 import { benchQueues } from './queues.js';
 import { benchMessages } from './messages.js';
+import { benchPlugins } from './plugins.js';
 import { benchSchedules } from './schedules.js';
 import { benchStore } from './store.js';
 
@@ -11,6 +12,7 @@ const BENCHES: Record<string, () => Promise<void>> = {
   queues: benchQueues,
   messages: benchMessages,
   schedules: benchSchedules,
+  plugins: benchPlugins,
 };
 
 const names = process.argv.slice(2);

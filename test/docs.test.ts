@@ -7,6 +7,9 @@ import { DBOS } from '../src/index.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
+/** Where the package's entry points are before it is built. */
+const PATHS = { everstep: ['./src/index.ts'], 'everstep/*': ['./src/*.ts'] };
+
 function markdownFiles(): string[] {
   const inDocs = (readdirSync(join(root, 'docs'), { recursive: true }) as string[]).map((name) => join('docs', name));
   const atRoot = readdirSync(root);
@@ -54,7 +57,7 @@ describe('docs', () => {
       config: { compilerOptions: object };
     };
     const { options } = ts.convertCompilerOptionsFromJson(
-      { ...config.compilerOptions, paths: { everstep: ['./src/index.ts'] }, verbatimModuleSyntax: false },
+      { ...config.compilerOptions, paths: PATHS, verbatimModuleSyntax: false },
       root,
     );
     const host = ts.createCompilerHost(options);

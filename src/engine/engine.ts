@@ -80,6 +80,8 @@ export class Engine implements Operator {
   readonly #interests = new Set<string>();
   #owners = 0;
   #isVerifying = false;
+  /** Somebody has asked while the workflows were being looked up: what they told of may have come too late. */
+  #isVerifyWanted = false;
   #isMeeting = false;
   readonly #ending = new AbortController();
   /** On SQLite a busy neighbour wakes us many times a second; its commits are also the only sign of a new engine. */
@@ -389,12 +391,16 @@ export class Engine implements Operator {
 
   /** Stops the runs here whose workflows are no longer theirs. */
   async #verifyRuns(): Promise<void> {
-    const running = this.#runs.all.filter((run) => run.isStored);
-    if (running.length === 0 || this.#isVerifying) return;
+    this.#isVerifyWanted = true;
+    if (this.#isVerifying) return;
     this.#isVerifying = true;
     try {
-      const lost = new Set(await findLost(this.store.database, running));
-      for (const run of running) if (lost.has(run.workflowID)) this.#stop(run, await run.whyLost());
+      while (this.#isVerifyWanted) {
+        this.#isVerifyWanted = false;
+        const running = this.#runs.all.filter((run) => run.isStored);
+        if (running.length === 0) break;
+        for (const run of await findLost(this.store.database, running)) this.#stop(run, await run.whyLost());
+      }
     } catch (error) {
       this.logger.debug(`The workflows running here could not be verified: ${(error as Error).message}`);
     } finally {

@@ -9,7 +9,7 @@ import {
   missingDestinations,
 } from '../control/messages.js';
 import { placeText, tellOfQueued } from '../control/operator.js';
-import { DBOSError, InvalidQueueError } from '../model/errors.js';
+import { DBOSError, DBOSInvalidWorkflowTransitionError, InvalidQueueError } from '../model/errors.js';
 import { limitsOf } from '../model/queues.js';
 import { sql } from '../sql/sql.js';
 import { borrow, type BorrowedConnection } from '../store/borrowed.js';
@@ -55,7 +55,7 @@ function refusableOf({ logger }: ClientOperator, options: EnqueueWorkflowOptions
 
 function refuseLoneDuplicationPolicy({ duplicationPolicy, deduplicationID }: EnqueueWorkflowOptions): void {
   if (duplicationPolicy !== 'return-existing' || deduplicationID !== undefined) return;
-  throw new DBOSError("duplicationPolicy 'return-existing' needs a deduplicationID.");
+  throw new DBOSInvalidWorkflowTransitionError("duplicationPolicy 'return-existing' needs a deduplicationID.");
 }
 
 /** A workflow without a key would wait in a partitioned queue for ever. */

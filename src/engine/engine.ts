@@ -84,6 +84,8 @@ export class Engine implements Operator {
   readonly #interests = new Set<string>();
   #owners = 0;
   #isVerifying = false;
+  /** Somebody has asked while the workflows were being looked up: what they told of may have come too late. */
+  #isVerifyWanted = false;
   #isMeeting = false;
   readonly #ending = new AbortController();
   /** On SQLite a busy neighbour wakes us many times a second; its commits are also the only sign of a new engine. */
@@ -416,15 +418,16 @@ export class Engine implements Operator {
 
   /** Stops the runs here whose workflows are no longer theirs. */
   async #verifyRuns(signal?: AbortSignal): Promise<void> {
-    const running = this.#runs.all.filter((run) => run.isStored);
-    if (running.length === 0 || this.#isVerifying) return;
+    this.#isVerifyWanted = true;
+    if (this.#isVerifying) return;
     this.#isVerifying = true;
     try {
-      const lost = new Set(await findLost(this.store.database, running));
-      await this.#stopLost(
-        running.filter(({ workflowID }) => lost.has(workflowID)),
-        signal,
-      );
+      while (this.#isVerifyWanted) {
+        this.#isVerifyWanted = false;
+        const running = this.#runs.all.filter((run) => run.isStored);
+        if (running.length === 0) break;
+        await this.#stopLost([...(await findLost(this.store.database, running))], signal);
+      }
     } catch (error) {
       this.logger.debug(`The workflows running here could not be verified: ${(error as Error).message}`);
     } finally {

@@ -208,8 +208,8 @@ export class Transactions {
 
   async #lookForOwners(batch: readonly Entry<Run, boolean>[]): Promise<void> {
     const runs = [...new Set(batch.map(({ item }) => item))];
-    const lost = new Set(await findLost(this.#engine.store.database, runs));
-    for (const { item, resolve } of batch) resolve(!lost.has(item.workflowID));
+    const lost = await findLost(this.#engine.store.database, runs);
+    for (const { item, resolve } of batch) resolve(!lost.has(item));
   }
 
   /** Whether a data source works on the system database. Asked once; a failed question is asked again. */

@@ -55,7 +55,7 @@ async function setup(dialect: TestDialect) {
     stage.halts.set(workflowID, halt);
     return halt;
   };
-  const steps = async (workflowID: string) => (await DBOS.listWorkflowSteps(workflowID)).map(({ name }) => name);
+  const steps = async (workflowID: string) => (await DBOS.listWorkflowSteps(workflowID))?.map(({ name }) => name);
   return { DBOS, other, url, workflow, parent, calls: stage.calls, haltFor, steps };
 }
 
@@ -268,7 +268,7 @@ forEachDialect((dialect) => {
 
       expect(await resumed.getResult()).toEqual(['m-0', 'm-1-0', 'm-1-1', 'm-2-0']);
       expect(runs.toSorted()).toEqual(['m-0', 'm-1-0', 'm-1-1', 'm-2-0', 'spare', 't', 't']);
-      expect((await DBOS.listWorkflowSteps('m')).map(({ name }) => name)).toEqual([
+      expect((await DBOS.listWorkflowSteps('m'))?.map(({ name }) => name)).toEqual([
         'DBOS.forkWorkflow',
         'DBOS.forkWorkflow',
         'DBOS.forkFromFailure',
@@ -297,7 +297,7 @@ forEachDialect((dialect) => {
 
       const none = { queues: 0, schedules: 0, versions: 0, workflows: 0, steps: 0 };
       expect(results).toEqual([{ workflows: 1, orphans: 0 }, 0, none]);
-      const steps = (await DBOS.listWorkflowSteps('w')).map(({ name }) => name);
+      const steps = (await DBOS.listWorkflowSteps('w'))?.map(({ name }) => name);
       expect(steps).toEqual(['DBOS.garbageCollect', 'DBOS.globalTimeout', 'DBOS.renameApplication']);
     });
   });

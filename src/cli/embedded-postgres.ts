@@ -29,13 +29,14 @@ const HOST = '127.0.0.1';
 const DATABASE = 'everstep';
 
 /** The server that runs in the folder, if one does. */
-export function findServer(folder: string): ServerState | undefined {
+export async function findServer(folder: string): Promise<ServerState | undefined> {
   if (!existsSync(stateFile(folder))) return undefined;
   const state = JSON.parse(readFileSync(stateFile(folder), 'utf8')) as ServerState;
   // The server's own file is removed when it ends, and names another process after a restart by other means.
   const pidFile = join(folder, 'data', 'postmaster.pid');
   const isOurs = existsSync(pidFile) && readFileSync(pidFile, 'utf8').startsWith(`${state.pid}\n`);
-  return isOurs && isAlive(state.pid) ? state : undefined;
+  // After a crash of the machine the number may be that of any process, so the port has to be in use as well.
+  return isOurs && isAlive(state.pid) && (await probe(state.port)) === undefined ? state : undefined;
 }
 
 function isAlive(pid: number): boolean {
@@ -118,7 +119,7 @@ async function createData(home: Home, data: string): Promise<void> {
   mkdirSync(data, { recursive: true, mode: 0o700 });
   const { uid, gid } = home.identity;
   if (uid !== undefined && gid !== undefined) chownSync(data, uid, gid);
-  const options = ['--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C'];
+  const options = ['--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
   await call(home, 'initdb', ['-D', data, ...options]);
 }
 

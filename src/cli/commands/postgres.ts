@@ -36,7 +36,7 @@ const startCommand = command({
   ],
   async run(scene, { options }) {
     const folder = folderOf(scene, options.folder);
-    const running = findServer(folder);
+    const running = await findServer(folder);
     const state = running ?? (await startServer(folder, options.port, scene.folder));
     return { json: { ...state, folder, isNew: !running }, text: () => stateText(state, !running) };
   },
@@ -49,7 +49,7 @@ const stopCommand = command({
   examples: [['everstep postgres stop', 'the one of this folder']],
   async run(scene, { options }) {
     const folder = folderOf(scene, options.folder);
-    const running = findServer(folder);
+    const running = await findServer(folder);
     if (running) await stopServer(folder, scene.folder);
     return {
       json: { folder, isStopped: running !== undefined },

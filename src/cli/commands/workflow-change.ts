@@ -44,7 +44,9 @@ async function changeAll(
     if (scene.signal.aborted) scene.terminal.tell(`${counted(changed, 'workflow')} ${change.done} so far.\n`);
   }
   const left =
-    unchanged.length === 0 ? '' : ` ${counted(unchanged.length, 'workflow')} had ended and stay as they are.`;
+    unchanged.length === 0
+      ? ''
+      : ` ${counted(unchanged.length, 'workflow')} left alone: ${unchanged.length === 1 ? 'it' : 'they'} had ended.`;
   return {
     json: { changed, unchanged },
     text: () => `${counted(changed, 'workflow')} ${change.done}.${left}`,

@@ -12,7 +12,6 @@ const BENCHES: Record<string, () => Promise<void>> = {
   engine: benchEngine,
   queues: benchQueues,
   messages: benchMessages,
-  management: benchManagement,
   schedules: benchSchedules,
   management: benchManagement,
   plugins: benchPlugins,

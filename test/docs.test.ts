@@ -83,7 +83,7 @@ describe('docs', () => {
       );
 
     expect(problems).toEqual([]);
-  });
+  }, 120_000);
 
   test('the reference lists every member of DBOS, and no other', () => {
     const page = readFileSync(join(root, 'docs/reference/dbos.md'), 'utf8');

@@ -95,6 +95,14 @@ export const ADAPTERS = {
       return { source, run, close: () => prisma.$disconnect() };
     },
   },
+  documented: {
+    dialect: 'postgres',
+    async create(url, owner) {
+      const { ConnectingDataSource } = await import('../../examples/datasource/connecting-data-source.js');
+      const source = new ConnectingDataSource('app', url, { owner });
+      return { source, run: async (text) => (await source.client.query<Record<string, unknown>>(text)).rows };
+    },
+  },
   typeorm: {
     dialect: 'postgres',
     async create(url, owner) {

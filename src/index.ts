@@ -11,6 +11,7 @@ export {
   DBOSClient,
   type DBOSClientConfig,
 } from './client/client.js';
+export type { BorrowedConnection } from './store/borrowed.js';
 export { DebouncerClient, type DebouncerClientConfig } from './client/debouncer-client.js';
 export {
   type ApplySchedule,

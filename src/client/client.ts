@@ -159,11 +159,9 @@ type ResultOf<T extends AnyWorkflow> = Awaited<ReturnType<T>>;
 
 export class DBOSClient {
   readonly #operator: ClientOperator;
-  readonly serializer: DBOSSerializer;
 
   private constructor(operator: ClientOperator) {
     this.#operator = operator;
-    this.serializer = operator.codec.serializer;
   }
 
   /** Connects to the system database. It must be at the version of this library; a client migrates nothing. */
@@ -174,6 +172,11 @@ export class DBOSClient {
 
   get applicationName(): string | undefined {
     return this.#operator.applicationName ?? undefined;
+  }
+
+  /** How arguments, results and messages are stored. */
+  get serializer(): DBOSSerializer {
+    return this.#operator.codec.serializer;
   }
 
   /** For Everstep's own command line and HTTP interface. */

@@ -11,8 +11,8 @@ const BENCHES: Record<string, () => Promise<void>> = {
   engine: benchEngine,
   queues: benchQueues,
   messages: benchMessages,
-  schedules: benchSchedules,
   management: benchManagement,
+  schedules: benchSchedules,
 };
 
 const names = process.argv.slice(2);

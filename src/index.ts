@@ -61,6 +61,9 @@ export type { StartWorkflowParams } from './engine/new-workflow.js';
 export type { IncomingRequest, RequestFunction, RequestHandlers, RequestOptions } from './engine/requests.js';
 export type { SerializationOptions } from './control/storable.js';
 export type { GetWorkflowsInput, WorkflowFilters, WorkflowPage, WorkflowPageInput } from './control/listing.js';
+export { type ExportedWorkflow, type ExportSource, toLines } from './control/export-format.js';
+export type { ExportInput, ImportOptions, ImportResult } from './control/transfer.js';
+export type { OptionalIndex, OptionalIndexInfo } from './control/indexes.js';
 export type {
   GetStepAggregatesInput,
   GetWorkflowAggregatesInput,

@@ -41,6 +41,21 @@ import {
   type WorkflowAggregate,
 } from '../control/aggregates.js';
 import { setWorkflowAttributes, updateWorkflowAttributes } from '../control/attributes.js';
+import type { ExportedWorkflow, ExportSource } from '../control/export-format.js';
+import {
+  createOptionalIndex,
+  dropOptionalIndex,
+  listOptionalIndexes,
+  type OptionalIndex,
+  type OptionalIndexInfo,
+} from '../control/indexes.js';
+import {
+  type ExportInput,
+  exportWorkflows,
+  type ImportOptions,
+  type ImportResult,
+  importWorkflows,
+} from '../control/transfer.js';
 import {
   countWorkflows,
   eachOf,
@@ -776,6 +791,36 @@ export class DBOSInstance implements Host {
   /** Puts the attributes in place of all that the workflow has; null leaves it without any. */
   setWorkflowAttributes(workflowID: string, attributes: Record<string, unknown> | null): Promise<void> {
     return this.#change('setWorkflowAttributes', (operator) => setWorkflowAttributes(operator, workflowID, attributes));
+  }
+
+  /** The workflows that match, whole: with steps, events, streams and messages, and with their children if wanted. */
+  exportWorkflows(input: ExportInput = {}): AsyncGenerator<ExportedWorkflow, void, undefined> {
+    return exportWorkflows(this.#outsideWorkflows('exportWorkflows'), input);
+  }
+
+  /** Puts exported workflows in: objects, or the pieces of a text. Each is there whole or not at all. */
+  importWorkflows(source: ExportSource, options: ImportOptions = {}): Promise<ImportResult> {
+    return importWorkflows(this.#outsideWorkflows('importWorkflows'), source, options);
+  }
+
+  /** For what can be too much for a record. */
+  #outsideWorkflows(verb: string): Operator {
+    if (!isWorkflowCode(currentContext())) return this.engineFor(verb);
+    throw new DBOSInvalidWorkflowTransitionError(`Invalid call to \`${verb}\` in workflow code. Call it in a step.`);
+  }
+
+  /** The indexes that you can have for filters that you often use, and whether they are there. */
+  listOptionalIndexes(): Promise<OptionalIndexInfo[]> {
+    return listOptionalIndexes(this.engineFor('listOptionalIndexes'));
+  }
+
+  /** Builds an index for a filter. On Postgres work goes on meanwhile; on SQLite writers wait. */
+  createOptionalIndex(index: OptionalIndex): Promise<void> {
+    return createOptionalIndex(this.engineFor('createOptionalIndex'), index);
+  }
+
+  dropOptionalIndex(index: OptionalIndex): Promise<void> {
+    return dropOptionalIndex(this.engineFor('dropOptionalIndex'), index);
   }
 
   /** Says why a workflow is in the state that it is in: above all, why it has not started. */

@@ -31,6 +31,11 @@ export type {
   ShutdownOptions,
 } from './facade/types.js';
 export type { ExplanationReason, WorkflowExplanation } from './control/explain.js';
+export type { ApplicationRowCounts, RenameApplicationOptions } from './control/applications.js';
+export type { ForkFromFailureOptions, ForkOptions, ForkRequest, ForkSettings } from './control/forks.js';
+export type { CancelOptions, ResumeOptions } from './control/lifecycle.js';
+export type { GarbageCollected, GarbageCollectOptions } from './control/retention.js';
+export type { RewindOptions } from './control/rewind.js';
 export type { QueueStats, QueueStatsQuery } from './control/queues.js';
 export type { SetWorkflowDelayOptions } from './control/waiting.js';
 export type { EnqueueOptions, EnqueueWorkflowOptions, WorkflowIDReusePolicy } from './control/enqueue.js';

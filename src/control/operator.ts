@@ -3,6 +3,7 @@
 import type { Clock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 import type { Codec } from '../codec/codec.js';
+import type { QueueLimits } from '../model/queues.js';
 import type { Database } from '../store/database.js';
 import { INTERNAL_QUEUE } from '../store/lifecycle.js';
 import type { NewWorkflow } from '../store/workflows.js';
@@ -17,6 +18,8 @@ export interface Operator {
   readonly applicationName: string | null;
   readonly watches: Watches;
   readonly news: News;
+  /** The limits of a queue that is kept in memory, where there are such queues. */
+  memoryLimits?(queueName: string): QueueLimits | undefined;
   /** Repeats an operation that changes nothing when done twice, until the database is there or the operator ends. */
   retrying<T>(operation: () => Promise<T>): Promise<T>;
 }

@@ -10,6 +10,7 @@ import type { Codec } from '../codec/codec.js';
 import { cancelWorkflows } from '../control/lifecycle.js';
 import { type News, type Operator, tellOfQueued } from '../control/operator.js';
 import { DatabaseClosedError, DBOSWorkflowConflictError } from '../model/errors.js';
+import type { QueueLimits } from '../model/queues.js';
 import type { WorkflowRecord } from '../model/records.js';
 import {
   cancelOverdue,
@@ -296,6 +297,10 @@ export class Engine implements Operator {
     return new Handle<R>(this, workflowID, this.#runs.endOf(workflowID));
   }
 
+  memoryLimits(queueName: string): QueueLimits | undefined {
+    return this.queueing.queues.findInMemory(queueName)?.limits;
+  }
+
   /** Repeats an operation that changes nothing when done twice, until the database is there or the engine ends. */
   retrying<T>(operation: () => Promise<T>): Promise<T> {
     const { clock, logger } = this;
@@ -339,7 +344,7 @@ export class Engine implements Operator {
   /** The state of workflows was changed from outside their runs: tell the runs, here and elsewhere. */
   async #onChangedElsewhere(workflowIDs: readonly string[]): Promise<void> {
     const here = this.#runs.of(workflowIDs);
-    for (const run of here) this.#stop(run, await run.whyLost());
+    await this.#stopLost(here);
     const known = new Set(here.map((run) => run.workflowID));
     for (const workflowID of workflowIDs) {
       if (!known.has(workflowID)) this.store.listener.notify(CHANNELS.changes, workflowID);
@@ -347,9 +352,19 @@ export class Engine implements Operator {
     }
   }
 
-  #stop(run: Run, reason: Error): void {
-    this.#runs.stop(run, reason);
-    this.queueing.onFreed(run);
+  /** Stops those of the runs whose workflow is not theirs: one that was resumed may have a new run already. */
+  async #stopLost(runs: readonly Run[]): Promise<void> {
+    const stored = runs.filter((run) => run.isStored);
+    if (stored.length === 0) return;
+    const workflowIDs = stored.map(({ workflowID }) => workflowID);
+    const found = await this.retrying(() => findWorkflows(this.database, workflowIDs));
+    const workflows = new Map(found.map((workflow) => [workflow.workflowID, workflow]));
+    for (const run of stored) {
+      const reason = run.lossIn(workflows.get(run.workflowID));
+      if (!reason) continue;
+      this.#runs.stop(run, reason);
+      this.queueing.onFreed(run);
+    }
   }
 
   #tellEnded(workflowID: string): void {
@@ -394,7 +409,7 @@ export class Engine implements Operator {
     this.#isVerifying = true;
     try {
       const lost = new Set(await findLost(this.store.database, running));
-      for (const run of running) if (lost.has(run.workflowID)) this.#stop(run, await run.whyLost());
+      await this.#stopLost(running.filter(({ workflowID }) => lost.has(workflowID)));
     } catch (error) {
       this.logger.debug(`The workflows running here could not be verified: ${(error as Error).message}`);
     } finally {

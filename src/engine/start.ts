@@ -50,7 +50,7 @@ async function start<R>(
 ): Promise<Handle<R>> {
   checkParams(request.params, context);
   // Before the first await: the next workflow that is started must not get the same assigned ID.
-  const assignedID = takeAssignedID(request.params, context);
+  const assignedID = takeAssignedID(request.params.workflowID, context);
   const workflowID = assignedID ?? (parent ? `${parent.run.workflowID}-${parent.stepID}` : newID());
   const recorded = parent?.run.replay(parent.stepID, request.callee.name);
   parent?.run.check();
@@ -213,11 +213,12 @@ function runContext({ engine, context, workflow }: Begun, run: Run): Context {
   };
 }
 
-function takeAssignedID(params: StartWorkflowParams, context: Context | undefined): string | undefined {
+/** The ID that was given to a workflow, or to the next one. To be called before any await. */
+export function takeAssignedID(givenID: string | undefined, context: Context | undefined): string | undefined {
   const next = context?.nextWorkflowID;
   const ambientID = next?.workflowID;
   if (next) next.workflowID = undefined;
-  return params.workflowID ?? ambientID;
+  return givenID ?? ambientID;
 }
 
 /** Named arguments come last, in one object. */

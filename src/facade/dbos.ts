@@ -8,7 +8,26 @@ import {
   getAllStreamEntries,
   type NotificationInfo,
 } from '../control/inspection.js';
-import { type CancelOptions, cancelWorkflows, type ResumeOptions, resumeWorkflows } from '../control/lifecycle.js';
+import {
+  type ApplicationRowCounts,
+  renameApplication,
+  type RenameApplicationOptions,
+} from '../control/applications.js';
+import type { ForkFromFailureOptions, ForkOptions, ForkRequest, ForkSettings } from '../control/forks.js';
+import {
+  type CancelOptions,
+  cancelWorkflows,
+  deleteWorkflows,
+  type ResumeOptions,
+  resumeWorkflows,
+} from '../control/lifecycle.js';
+import {
+  garbageCollect,
+  type GarbageCollected,
+  type GarbageCollectOptions,
+  globalTimeout,
+} from '../control/retention.js';
+import type { RewindOptions } from '../control/rewind.js';
 import type { Operator } from '../control/operator.js';
 import type { ReadStreamOffsetOptions, ReadStreamOptions } from '../control/streams.js';
 import { listWorkflowSteps, type StepsQuery } from '../control/steps.js';
@@ -90,6 +109,7 @@ import { closeStream, readStream, readStreamOffset, writeStream } from '../engin
 import type { PollingOptions, TimeLimit } from '../control/time-limit.js';
 import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/wait.js';
 import { migrateDatabase } from '../engine/migrate.js';
+import { forkFromFailure, forkWorkflow, forkWorkflows, rewindWorkflow } from './management.js';
 import {
   type ApplySchedule,
   applySchedules,
@@ -594,6 +614,71 @@ export class DBOSInstance implements Host {
     const engine = this.engineFor('resumeWorkflow');
     await this.#change('resumeWorkflow', (operator) => resumeWorkflows(operator, workflowIDs, options));
     return workflowIDs.map((workflowID) => engine.handleOf<Awaited<T>>(workflowID));
+  }
+
+  deleteWorkflow(workflowID: string, deleteChildren = false): Promise<void> {
+    return this.deleteWorkflows([workflowID], deleteChildren);
+  }
+
+  /** Deletes workflows and all that belongs to them, in whatever state they are. Those that run end with an error. */
+  deleteWorkflows(workflowIDs: string[], deleteChildren = false): Promise<void> {
+    return this.#change('deleteWorkflow', (operator) => deleteWorkflows(operator, workflowIDs, { deleteChildren }));
+  }
+
+  /** Starts a copy of a workflow from one of its steps. The steps before it are not executed again. */
+  forkWorkflow<T>(
+    workflowID: string,
+    startStep: number,
+    options: ForkOptions = {},
+  ): Promise<WorkflowHandle<Awaited<T>>> {
+    return forkWorkflow(this.engineFor('forkWorkflow'), { workflowID, startStep }, options);
+  }
+
+  /** Forks many workflows in one commit: all of them, or none. Resolves to the handles of the forks, in order. */
+  forkWorkflows<T>(
+    requests: readonly ForkRequest[],
+    settings: ForkSettings = {},
+  ): Promise<WorkflowHandle<Awaited<T>>[]> {
+    return forkWorkflows(this.engineFor('forkWorkflows'), requests, settings);
+  }
+
+  /** Forks workflows from the step in which each has failed, or from another one that is described. */
+  forkFromFailure<T>(
+    workflowIDs: readonly string[],
+    options: ForkFromFailureOptions,
+  ): Promise<WorkflowHandle<Awaited<T>>[]> {
+    return forkFromFailure(this.engineFor('forkFromFailure'), workflowIDs, options);
+  }
+
+  /** Lets a workflow that has ended run again from one of its steps, under its own ID. */
+  rewindWorkflow<T>(workflowID: string, options: RewindOptions = {}): Promise<WorkflowHandle<Awaited<T>>> {
+    return rewindWorkflow(this.engineFor('rewindWorkflow'), workflowID, options);
+  }
+
+  /** Deletes old workflows that have ended, in small commits beside the work that goes on. */
+  garbageCollect(options: GarbageCollectOptions): Promise<GarbageCollected> {
+    const engine = this.engineFor('garbageCollect');
+    return operation({ name: 'DBOS.garbageCollect', isEffect: true }, () => garbageCollect(engine, options));
+  }
+
+  /** Cancels all workflows that were created at this time or before and have not ended. Resolves to their number. */
+  globalTimeout(cutoffEpochTimestampMs: number): Promise<number> {
+    const engine = this.engineFor('globalTimeout');
+    return operation({ name: 'DBOS.globalTimeout', isEffect: true }, () =>
+      globalTimeout(engine, cutoffEpochTimestampMs),
+    );
+  }
+
+  /** Gives all that belongs to an application another name, which is then the one to configure. */
+  renameApplication(
+    oldName: string | undefined,
+    newName: string,
+    options: RenameApplicationOptions = {},
+  ): Promise<ApplicationRowCounts> {
+    const engine = this.engineFor('renameApplication');
+    return operation({ name: 'DBOS.renameApplication', isEffect: true }, () =>
+      renameApplication(engine, { oldName, newName }, options),
+    );
   }
 
   /** Delays a workflow that waits in a queue or for its time: by seconds from now on, or until a time. */

@@ -13,7 +13,7 @@ import {
 import { type RewindCall, rewindWorkflow as rewind } from '../control/rewind.js';
 import { currentContext, isWorkflowCode } from '../engine/ambient.js';
 import type { Engine } from '../engine/engine.js';
-import type { WorkflowHandle } from '../engine/handles.js';
+import type { WorkflowHandle } from '../control/outcome.js';
 import { operation } from '../engine/operation.js';
 import { takeAssignedID } from '../engine/start.js';
 

@@ -60,6 +60,14 @@ export type { FunctionName, InputSchema, WorkflowConfig } from './engine/registr
 export type { StartWorkflowParams } from './engine/new-workflow.js';
 export type { IncomingRequest, RequestFunction, RequestHandlers, RequestOptions } from './engine/requests.js';
 export type { SerializationOptions } from './control/storable.js';
+export type { GetWorkflowsInput, WorkflowFilters, WorkflowPage, WorkflowPageInput } from './control/listing.js';
+export type {
+  GetStepAggregatesInput,
+  GetWorkflowAggregatesInput,
+  Metric,
+  StepAggregate,
+  WorkflowAggregate,
+} from './control/aggregates.js';
 export type { StepInfo, WorkflowStatus } from './control/status.js';
 export type { StepConfig } from './engine/step.js';
 export type { StepStatus } from './engine/ambient.js';

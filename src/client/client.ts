@@ -302,7 +302,7 @@ export class DBOSClient {
     return (await getWorkflow(this.#operator, workflowID)) ?? undefined;
   }
 
-  listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[]> {
+  listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[] | undefined> {
     return listWorkflowSteps(this.#operator, workflowID, options);
   }
 

@@ -16,6 +16,8 @@ export interface Operator {
   readonly logger: DLogger;
   /** The application that it acts for: it sees its own rows and those of nobody. Null acts for all. */
   readonly applicationName: string | null;
+  /** How long a query of people's may take; 0 for any time, half a minute unless given. */
+  readonly queryTimeoutMs?: number;
   readonly watches: Watches;
   readonly news: News;
   /** The limits of a queue that is kept in memory, where there are such queues. */
@@ -51,6 +53,12 @@ export interface News {
   queuesChanged(): Promise<void>;
   /** A schedule has changed, or several. */
   schedulesChanged(name?: string): Promise<void>;
+}
+
+const QUERY_TIMEOUT_MS = 30_000;
+
+export function queryTimeoutMs(operator: Operator): number {
+  return operator.queryTimeoutMs ?? QUERY_TIMEOUT_MS;
 }
 
 /** Workflows were put into queues. */

@@ -70,6 +70,7 @@ export class Engine implements Operator {
   readonly database: Database;
   readonly applicationName: string;
   readonly applicationVersion: string;
+  readonly queryTimeoutMs: number;
   readonly watches: Watches;
   readonly news: News;
   readonly deadlines: Deadlines;
@@ -96,6 +97,7 @@ export class Engine implements Operator {
     this.store = store;
     this.database = store.database;
     this.applicationName = config.name;
+    this.queryTimeoutMs = config.observabilityQueryTimeoutMs;
     this.applicationVersion = config.applicationVersion ?? this.#computeVersion();
     this.#incarnationID = incarnationID;
     codec.registerRecipe<Handle<unknown>, { wfid: string }>({

@@ -30,7 +30,31 @@ import {
 import type { RewindOptions } from '../control/rewind.js';
 import type { Operator } from '../control/operator.js';
 import type { ReadStreamOffsetOptions, ReadStreamOptions } from '../control/streams.js';
-import { listWorkflowSteps, type StepsQuery } from '../control/steps.js';
+import {
+  getMetrics,
+  getStepAggregates,
+  type GetStepAggregatesInput,
+  getWorkflowAggregates,
+  type GetWorkflowAggregatesInput,
+  type Metric,
+  type StepAggregate,
+  type WorkflowAggregate,
+} from '../control/aggregates.js';
+import { setWorkflowAttributes, updateWorkflowAttributes } from '../control/attributes.js';
+import {
+  countWorkflows,
+  eachOf,
+  findQueuedRecords,
+  findWorkflowPage,
+  findWorkflowRecords,
+  type GetWorkflowsInput,
+  readPage,
+  readWorkflows,
+  type WorkflowFilters,
+  type WorkflowPage,
+  type WorkflowPageInput,
+} from '../control/listing.js';
+import { findWorkflowSteps, readSteps, type StepsQuery } from '../control/steps.js';
 import {
   deleteQueue,
   findQueueRecord,
@@ -573,15 +597,66 @@ export class DBOSInstance implements Host {
     return Promise.allSettled(promises);
   }
 
-  /** The steps of a workflow in the order of their numbers. */
-  listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[]> {
-    return this.#look('listWorkflowSteps', (operator) => listWorkflowSteps(operator, workflowID, options));
+  /** The steps of a workflow in the order of their numbers; undefined if there is no such workflow. */
+  listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[] | undefined> {
+    return this.#find('listWorkflowSteps', (operator) => findWorkflowSteps(operator, workflowID, options), readSteps);
+  }
+
+  /** The workflows that match, in the order of their creation. */
+  listWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+    return this.#find('listWorkflows', (operator) => findWorkflowRecords(operator, input), readWorkflows);
+  }
+
+  /** The workflows that match and are in a queue: enqueued, delayed or running. Without their outcomes. */
+  listQueuedWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+    return this.#find('listQueuedWorkflows', (operator) => findQueuedRecords(operator, input), readWorkflows);
+  }
+
+  /** A page of the workflows that match, and where the next one begins. */
+  listWorkflowPage(input: WorkflowPageInput = {}): Promise<WorkflowPage> {
+    return this.#find('listWorkflowPage', (operator) => findWorkflowPage(operator, input), readPage);
+  }
+
+  /** All workflows that match, one after the other, read page by page. */
+  iterateWorkflows(input: WorkflowPageInput = {}): AsyncGenerator<WorkflowStatus, void, undefined> {
+    return eachOf(input, (page) => this.listWorkflowPage(page));
+  }
+
+  /** How many workflows match. */
+  countWorkflows(filters: WorkflowFilters = {}): Promise<number> {
+    return this.#look('countWorkflows', (operator) => countWorkflows(operator, filters));
+  }
+
+  /** Counts, and the longest waits and times, of the workflows that match, by group. */
+  getWorkflowAggregates(input: GetWorkflowAggregatesInput): Promise<WorkflowAggregate[]> {
+    return this.#look('getWorkflowAggregates', (operator) => getWorkflowAggregates(operator, input));
+  }
+
+  /** Counts, and the longest times, of the steps that match, by group. */
+  getStepAggregates(input: GetStepAggregatesInput): Promise<StepAggregate[]> {
+    return this.#look('getStepAggregates', (operator) => getStepAggregates(operator, input));
+  }
+
+  /** How many workflows were created and steps completed, by name, from a time on and before another. */
+  getMetrics(startTime: string, endTime: string, applicationNames?: string[]): Promise<Metric[]> {
+    return this.#look('getMetrics', (operator) => getMetrics(operator, { startTime, endTime }, applicationNames));
   }
 
   /** Asks the control room; recorded in workflow code. */
   #look<R>(verb: string, ask: (operator: Operator) => Promise<R>): Promise<R> {
     const engine = this.engineFor(verb);
     return operation({ name: `DBOS.${verb}`, isEffect: false }, () => ask(engine));
+  }
+
+  /** The same for what is stored. That is what is recorded: any value has that form, and is read afterwards. */
+  async #find<Stored, R>(
+    verb: string,
+    find: (operator: Operator) => Promise<Stored>,
+    read: (operator: Operator, stored: Stored) => Promise<R>,
+  ): Promise<R> {
+    const engine = this.engineFor(verb);
+    const named = { name: `DBOS.${verb}`, isEffect: false, format: 'portable' } as const;
+    return read(engine, await operation(named, () => find(engine)));
   }
 
   /** Lets the control room change something; recorded in workflow code. */
@@ -689,6 +764,18 @@ export class DBOSInstance implements Host {
   /** Gives a workflow another priority; lower numbers come first. */
   setWorkflowPriority(workflowID: string, priority: number): Promise<void> {
     return this.#change('setWorkflowPriority', (operator) => setWorkflowPriority(operator, workflowID, priority));
+  }
+
+  /** Changes the attributes that are named and leaves the others; null takes one out. */
+  updateWorkflowAttributes(workflowID: string, attributes: Record<string, unknown>): Promise<void> {
+    return this.#change('updateWorkflowAttributes', (operator) =>
+      updateWorkflowAttributes(operator, workflowID, attributes),
+    );
+  }
+
+  /** Puts the attributes in place of all that the workflow has; null leaves it without any. */
+  setWorkflowAttributes(workflowID: string, attributes: Record<string, unknown> | null): Promise<void> {
+    return this.#change('setWorkflowAttributes', (operator) => setWorkflowAttributes(operator, workflowID, attributes));
   }
 
   /** Says why a workflow is in the state that it is in: above all, why it has not started. */

@@ -17,7 +17,20 @@ export interface Reader {
   read(statement: Sql): Promise<Row[]>;
 }
 
+/** How a query of people's may be carried out. */
+export interface ObserveOptions {
+  /** How long it may take; 0 for any time. SQLite cannot stop a query. */
+  readonly timeoutMs: number;
+  /** Whether it may read a table whole, or build a bitmap of what an index finds, where the planner thinks it best. */
+  readonly scans?: 'none' | 'bitmap' | 'any';
+}
+
 export interface Database extends Executor, Reader {
+  /**
+   * Runs one SELECT whose shape is decided by whoever asks. It is planned for the values that it has, and stopped with
+   * DBOSQueryTimeoutError when it takes too long.
+   */
+  observe(statement: Sql, options: ObserveOptions): Promise<Row[]>;
   /** Runs the statements one after the other in one commit and returns the rows of each. All or nothing. */
   commit(statements: readonly Sql[]): Promise<Row[][]>;
   /** Runs `body` in a transaction: committed when it returns, rolled back when it throws. */

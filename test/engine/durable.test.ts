@@ -13,7 +13,7 @@ forEachDialect((dialect) => {
     const workflow = DBOS.registerWorkflow(() => body(DBOS), { name: 'workflow' });
     await DBOS.launch();
     const handle = await DBOS.startWorkflow(workflow, { workflowID: 'w' })();
-    const stepNames = async () => (await DBOS.listWorkflowSteps('w')).map(({ name }) => name);
+    const stepNames = async () => (await DBOS.listWorkflowSteps('w'))!.map(({ name }) => name);
     return { DBOS, handle, stepNames };
   }
 
@@ -55,7 +55,7 @@ forEachDialect((dialect) => {
       expect(again[0]).toBeGreaterThan(Date.now() - 60_000);
       expect(again[1]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4/);
       expect(again[2]).not.toBe(again[1]);
-      expect((await second.listWorkflowSteps('w')).map(({ name }) => name)).toEqual([
+      expect((await second.listWorkflowSteps('w'))!.map(({ name }) => name)).toEqual([
         'DBOS.now',
         'DBOS.randomUUID',
         'DBOS.randomUUID',
@@ -92,7 +92,7 @@ forEachDialect((dialect) => {
       const end = await handle.getResult();
 
       expect(end).toBe(begun + 45_678 + 45_679 + 45_680);
-      expect((await DBOS.listWorkflowSteps('w'))[0]).toMatchObject({
+      expect((await DBOS.listWorkflowSteps('w'))![0]).toMatchObject({
         name: 'DBOS.sleep',
         output: begun + 45_678,
         startedAtEpochMs: begun,
@@ -220,7 +220,7 @@ forEachDialect((dialect) => {
       gates[2]?.resolve('two');
 
       expect(await handle.getResult()).toEqual({ first: [[2], [0, 1]], rest: [['zero', 'one'], 0] });
-      expect((await DBOS.listWorkflowSteps('w')).map(({ functionID, name }) => [functionID, name])).toEqual([
+      expect((await DBOS.listWorkflowSteps('w'))!.map(({ functionID, name }) => [functionID, name])).toEqual([
         [0, 'step 0'],
         [1, 'step 1'],
         [2, 'step 2'],
@@ -386,7 +386,7 @@ forEachDialect((dialect) => {
       const recovered = second.retrieveWorkflow('w').getResult();
       const fresh = () => second.withNextWorkflowID('fresh', () => changed());
       const stepNames = async (workflowID: string) =>
-        (await second.listWorkflowSteps(workflowID)).map(({ functionID, name }) => `${functionID} ${name}`);
+        (await second.listWorkflowSteps(workflowID))!.map(({ functionID, name }) => `${functionID} ${name}`);
       return { recovered, fresh, stepNames };
     }
 

@@ -54,7 +54,11 @@ describe('docs', () => {
       config: { compilerOptions: object };
     };
     const { options } = ts.convertCompilerOptionsFromJson(
-      { ...config.compilerOptions, paths: { everstep: ['./src/index.ts'] }, verbatimModuleSyntax: false },
+      {
+        ...config.compilerOptions,
+        paths: { everstep: ['./src/index.ts'], 'everstep/admin': ['./src/admin.ts'] },
+        verbatimModuleSyntax: false,
+      },
       root,
     );
     const host = ts.createCompilerHost(options);

@@ -1,4 +1,4 @@
-// Enqueueing and sending by a client: in commits of its own, or in a transaction of the caller's.
+// Enqueueing and sending without an engine's context: in commits of its own, or in a transaction of the caller's.
 import { type Arguments, type EnqueueWorkflowOptions, toEnqueued } from '../control/enqueue.js';
 import { existingOf } from '../control/existing.js';
 import {
@@ -8,7 +8,7 @@ import {
   keyOfMessage,
   missingDestinations,
 } from '../control/messages.js';
-import { placeText, tellOfQueued } from '../control/operator.js';
+import { type Operator, placeText, tellOfQueued } from '../control/operator.js';
 import { DBOSError, InvalidQueueError } from '../model/errors.js';
 import { limitsOf } from '../model/queues.js';
 import { sql } from '../sql/sql.js';
@@ -16,10 +16,15 @@ import { borrow, type BorrowedConnection } from '../store/borrowed.js';
 import type { Executor } from '../store/database.js';
 import { insertMessages, judgeMessages } from '../store/messages.js';
 import { findQueue } from '../store/queues.js';
+import type { Store } from '../store/store.js';
 import { CHANNELS } from '../store/wakeups.js';
 import { insertWorkflows, type NewWorkflow } from '../store/workflows.js';
 import { judgeStarts } from '../store/writer-verdicts.js';
-import type { ClientOperator } from './client-operator.js';
+
+/** An operator that can write: a client, or an engine. */
+export interface StoreOperator extends Operator {
+  readonly store: Store;
+}
 
 export interface Debouncing {
   /** How long calls may put the workflow off; null for ever. */
@@ -28,7 +33,7 @@ export interface Debouncing {
 
 /** Enqueues a workflow and gives the ID of the one that stands for it. */
 export async function enqueue(
-  operator: ClientOperator,
+  operator: StoreOperator,
   options: EnqueueWorkflowOptions,
   given: Arguments & { readonly debouncing?: Debouncing },
 ): Promise<string> {
@@ -45,7 +50,7 @@ export async function enqueue(
   return existingOf(refusableOf(operator, options, workflow), verdict);
 }
 
-function refusableOf({ logger }: ClientOperator, options: EnqueueWorkflowOptions, workflow: NewWorkflow) {
+function refusableOf({ logger }: StoreOperator, options: EnqueueWorkflowOptions, workflow: NewWorkflow) {
   const { duplicationPolicy, workflowIDReusePolicy } = options;
   return { logger, workflow, duplicationPolicy, workflowIDReusePolicy };
 }
@@ -56,7 +61,7 @@ function refuseLoneDuplicationPolicy({ duplicationPolicy, deduplicationID }: Enq
 }
 
 /** A workflow without a key would wait in a partitioned queue for ever. */
-async function refuseMissingPartition(operator: ClientOperator, options: EnqueueWorkflowOptions): Promise<void> {
+async function refuseMissingPartition(operator: StoreOperator, options: EnqueueWorkflowOptions): Promise<void> {
   const { queueName, queuePartitionKey } = options;
   if (queuePartitionKey !== undefined || typeof queueName !== 'string') return;
   const record = await operator.retrying(() => findQueue(operator.database, queueName));
@@ -66,7 +71,7 @@ async function refuseMissingPartition(operator: ClientOperator, options: Enqueue
 
 /** Enqueues in the caller's transaction: the workflow is there when that commits, and not if it does not. */
 export async function enqueueIn(
-  operator: ClientOperator,
+  operator: StoreOperator,
   connection: BorrowedConnection,
   { options, ...given }: Arguments & { readonly options: EnqueueWorkflowOptions },
 ): Promise<string> {
@@ -95,7 +100,7 @@ async function tellAtCommit(tx: Executor, workflow: NewWorkflow): Promise<void> 
 }
 
 /** Sends a message in a commit that it shares with what else the client writes at the time. */
-export async function send(operator: ClientOperator, outgoing: BulkMessage): Promise<void> {
+export async function send(operator: StoreOperator, outgoing: BulkMessage): Promise<void> {
   checkMessage(outgoing);
   const message = await encodeMessage(operator.codec, outgoing, outgoing.serializationType);
   const { sent } = await operator.store.writer.send({ sending: { message } });
@@ -105,7 +110,7 @@ export async function send(operator: ClientOperator, outgoing: BulkMessage): Pro
 
 /** Sends in the caller's transaction. On Postgres the table's own trigger wakes the receiver at the commit. */
 export async function sendIn(
-  operator: ClientOperator,
+  operator: StoreOperator,
   connection: BorrowedConnection,
   outgoing: BulkMessage,
 ): Promise<void> {

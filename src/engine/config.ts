@@ -8,6 +8,7 @@ import { DBOSInitializationError, InvalidDatabaseURLError } from '../model/error
 import { checkSchemaName } from '../store/migrations/plan.js';
 import { parsePostgresURL } from '../store/postgres/postgres-config.js';
 import type { StoreOptions } from '../store/store.js';
+import { resolveAdmin } from './config-admin.js';
 import { check, type Check, type ConfigFile, KINDS, numberThat, objectWith, readConfigFile } from './config-file.js';
 
 /** How the attributes of spans are named. */
@@ -83,6 +84,12 @@ export interface DBOSConfig {
   runAdminServer?: boolean;
   /** The port of the admin server; 0 for any free one. Default: 3001. */
   adminPort?: number;
+  /** The address that it listens on. Default: `127.0.0.1`, which only this machine reaches. */
+  adminHost?: string;
+  /** What its clients send as bearer token. */
+  adminToken?: string;
+  /** Serves without a token, on an address of this machine only. Default: false. */
+  adminOpen?: boolean;
 }
 
 /** The configuration as the engine uses it: checked, and nothing left to be defaulted. */
@@ -118,6 +125,10 @@ export interface EngineConfig {
   readonly otelAttributeFormat: OtelAttributeFormat;
   readonly runAdminServer: boolean;
   readonly adminPort: number;
+  readonly adminHost: string;
+  /** Undefined: none is needed. */
+  readonly adminToken: string | undefined;
+  readonly adminOpen: boolean;
   /** What to open the system database with; only tests add clocks. */
   readonly store: Omit<StoreOptions, 'clock' | 'now'>;
 }
@@ -171,8 +182,7 @@ export function resolveConfig(
     otlpTracesEndpoints: given.otlpTracesEndpoints ?? [],
     otlpLogsEndpoints: given.otlpLogsEndpoints ?? [],
     otelAttributeFormat: given.otelAttributeFormat ?? 'legacy',
-    runAdminServer: given.runAdminServer ?? false,
-    adminPort: given.adminPort ?? 3001,
+    ...resolveAdmin(given, variable, file !== undefined),
     store: {
       url: systemDatabaseURL(given, variable, file !== undefined),
       logger,
@@ -189,8 +199,8 @@ export function resolveConfig(
   };
 }
 
-type Variable = (name: string) => string | undefined;
-type CheckedConfig = DBOSConfig & { readonly name: string };
+export type Variable = (name: string) => string | undefined;
+export type CheckedConfig = DBOSConfig & { readonly name: string };
 
 /** Postgres takes whole milliseconds, and 0 for no timeout. */
 function wholeTimeoutMs(timeoutMs: number): number {
@@ -248,9 +258,9 @@ const DATABASE_NAME_BYTES_MAX = 63;
 const { text, flag, count, port, intervalMs, timeoutMs, endpoints, queues } = KINDS;
 const CHECKS: Readonly<Record<keyof DBOSConfig, Check>> = {
   ...each(text, 'name', 'systemDatabaseUrl', 'applicationDatabaseUrl', 'databaseUrl'),
-  ...each(text, 'applicationVersion', 'executorID'),
+  ...each(text, 'applicationVersion', 'executorID', 'adminHost', 'adminToken'),
   ...each(flag, 'transactionPooler', 'connectionPerOperation', 'runMigrations', 'useListenNotify', 'enablePatching'),
-  ...each(flag, 'addContextMetadata', 'enableOTLP', 'tracingEnabled', 'runAdminServer'),
+  ...each(flag, 'addContextMetadata', 'enableOTLP', 'tracingEnabled', 'runAdminServer', 'adminOpen'),
   ...each(count, 'systemDatabasePoolSize', 'maxConcurrentQueueDispatches', 'maxConcurrentWorkflows'),
   ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs'),
   ...each(timeoutMs, 'systemDatabaseIdleTransactionTimeoutMs', 'observabilityQueryTimeoutMs'),

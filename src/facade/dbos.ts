@@ -1,6 +1,9 @@
 // What users import: `DBOS`, the default instance, and `createDBOS()` for further ones that share nothing with it. Each
 // member is a line or two; what it does stands in the engine.
 
+import type { Server } from 'node:http';
+import { createAdmin } from '../admin/admin.js';
+import { AdminServer } from '../admin/server.js';
 import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
 import {
   getAllEvents,
@@ -93,12 +96,13 @@ import type { SerializationRecipe } from '../codec/serializer.js';
 import {
   DBOSConflictingRegistrationError,
   DBOSError,
+  DBOSExecutorNotInitializedError,
   DBOSInvalidWorkflowTransitionError,
   DBOSNotRegisteredError,
   type JSONValue,
 } from '../model/errors.js';
 import { type Context, currentContext, inContext, isWorkflowCode, type StepStatus } from '../engine/ambient.js';
-import { type DBOSConfig, resolveConfig } from '../engine/config.js';
+import { type DBOSConfig, type EngineConfig, resolveConfig } from '../engine/config.js';
 import { Engine, type EngineOptions } from '../engine/engine.js';
 import type { EnqueueWorkflowOptions } from '../control/enqueue.js';
 import type { WorkflowHandle } from '../control/outcome.js';
@@ -173,6 +177,8 @@ export class DBOSInstance implements Host {
   readonly #testSettings: TestSettings;
   #config: DBOSConfig | undefined;
   #engine: Engine | undefined;
+  #adminServer: AdminServer | undefined;
+  #areReceiversActive = false;
   #launching: Promise<void> | undefined;
   #shuttingDown: Promise<void> | undefined;
 
@@ -226,12 +232,20 @@ export class DBOSInstance implements Host {
         ...this.#testSettings,
       });
       for (const callback of this.#lifecycle) await callback.initialize?.();
+      this.#areReceiversActive = true;
+      if (config.runAdminServer) await this.#startAdminServer(config);
     } catch (error) {
       await this.#engine?.shutdown(0);
       this.#engine = undefined;
       this.registry.thaw();
       throw error;
     }
+  }
+
+  async #startAdminServer(config: EngineConfig): Promise<void> {
+    const { adminHost: host, adminPort: port, adminToken: token, adminOpen: isOpen, logger } = config;
+    const options = { host, port, logger, clock: this.operator.clock };
+    this.#adminServer = await AdminServer.start(createAdmin({ source: this, token, isOpen }), options);
   }
 
   #newCodec(serializer: DBOSConfig['serializer']): Codec {
@@ -261,14 +275,10 @@ export class DBOSInstance implements Host {
     });
     const engine = this.#engine;
     this.#engine = undefined;
+    await this.#adminServer?.close();
+    this.#adminServer = undefined;
     if (engine) {
-      for (const callback of this.#lifecycle) {
-        try {
-          await callback.destroy?.();
-        } catch (error) {
-          engine.logger.error(error);
-        }
-      }
+      await this.#deactivate(engine.logger);
       await engine.shutdown(timeoutMs);
     }
     this.registry.thaw();
@@ -303,6 +313,34 @@ export class DBOSInstance implements Host {
 
   registerLifecycleCallback(callback: DBOSLifecycleCallback): void {
     this.#lifecycle.add(callback);
+  }
+
+  /** Calls `destroy` of the lifecycle callbacks, once: nothing comes in from outside any more. Workflows go on. */
+  deactivateEventReceivers(): Promise<void> {
+    return this.#deactivate(this.logger);
+  }
+
+  async #deactivate(logger: DLogger): Promise<void> {
+    if (!this.#areReceiversActive) return;
+    this.#areReceiversActive = false;
+    for (const callback of this.#lifecycle) {
+      try {
+        await callback.destroy?.();
+      } catch (error) {
+        logger.error(error);
+      }
+    }
+  }
+
+  /** The HTTP server of the admin interface; undefined if it is not wanted, or its port was in use. */
+  get adminServer(): Server | undefined {
+    return this.#adminServer?.http;
+  }
+
+  /** For Everstep's own HTTP interface. */
+  get operator(): Engine {
+    if (!this.#engine) throw new DBOSExecutorNotInitializedError();
+    return this.#engine;
   }
 
   /** Lets every plugin log what it serves. */

@@ -33,6 +33,9 @@ const ENTRIES: readonly Entry[] = [
   ['useListenNotify', 'use_listen_notify'],
   ['adminPort', 'runtimeConfig.admin_port'],
   ['runAdminServer', 'runtimeConfig.runAdminServer'],
+  ['adminHost', 'runtimeConfig.admin_host'],
+  ['adminToken', 'runtimeConfig.admin_token'],
+  ['adminOpen', 'runtimeConfig.admin_open'],
 ];
 
 /** Reads the file in the folder, or gives undefined if there is none. */

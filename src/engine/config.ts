@@ -9,6 +9,7 @@ import { DBOSInitializationError } from '../model/errors.js';
 import { checkSchemaName } from '../store/migrations/plan.js';
 import type { StoreOptions } from '../store/store.js';
 import { chooseSystemURL } from '../store/system-url.js';
+import { resolveAdmin } from './config-admin.js';
 import { type ConfigFile, readConfigFile } from './config-file.js';
 
 /** How the attributes of spans are named. */
@@ -84,6 +85,12 @@ export interface DBOSConfig {
   runAdminServer?: boolean;
   /** The port of the admin server; 0 for any free one. Default: 3001. */
   adminPort?: number;
+  /** The address that it listens on. Default: `127.0.0.1`, which only this machine reaches. */
+  adminHost?: string;
+  /** What its clients send as bearer token. */
+  adminToken?: string;
+  /** Serves without a token, on an address of this machine only. Default: false. */
+  adminOpen?: boolean;
 }
 
 /** The configuration as the engine uses it: checked, and nothing left to be defaulted. */
@@ -119,6 +126,10 @@ export interface EngineConfig {
   readonly otelAttributeFormat: OtelAttributeFormat;
   readonly runAdminServer: boolean;
   readonly adminPort: number;
+  readonly adminHost: string;
+  /** Undefined: none is needed. */
+  readonly adminToken: string | undefined;
+  readonly adminOpen: boolean;
   /** What to open the system database with; only tests add clocks. */
   readonly store: Omit<StoreOptions, 'clock' | 'now'>;
 }
@@ -172,8 +183,7 @@ export function resolveConfig(
     otlpTracesEndpoints: given.otlpTracesEndpoints ?? [],
     otlpLogsEndpoints: given.otlpLogsEndpoints ?? [],
     otelAttributeFormat: given.otelAttributeFormat ?? 'legacy',
-    runAdminServer: given.runAdminServer ?? false,
-    adminPort: given.adminPort ?? 3001,
+    ...resolveAdmin(given, variable, file !== undefined),
     store: {
       url: systemDatabaseURL(given, variable, file !== undefined),
       logger,
@@ -190,8 +200,8 @@ export function resolveConfig(
   };
 }
 
-type Variable = (name: string) => string | undefined;
-type CheckedConfig = DBOSConfig & { readonly name: string };
+export type Variable = (name: string) => string | undefined;
+export type CheckedConfig = DBOSConfig & { readonly name: string };
 
 /** Postgres takes whole milliseconds, and 0 for no timeout. */
 function wholeTimeoutMs(timeoutMs: number): number {
@@ -219,9 +229,9 @@ function systemDatabaseURL(given: CheckedConfig, variable: Variable, isFromFile:
 const { text, flag, count, port, intervalMs, timeoutMs, endpoints, queues } = KINDS;
 const CHECKS: Readonly<Record<keyof DBOSConfig, Check>> = {
   ...each(text, 'name', 'systemDatabaseUrl', 'applicationDatabaseUrl', 'databaseUrl'),
-  ...each(text, 'applicationVersion', 'executorID'),
+  ...each(text, 'applicationVersion', 'executorID', 'adminHost', 'adminToken'),
   ...each(flag, 'transactionPooler', 'connectionPerOperation', 'runMigrations', 'useListenNotify', 'enablePatching'),
-  ...each(flag, 'addContextMetadata', 'enableOTLP', 'tracingEnabled', 'runAdminServer'),
+  ...each(flag, 'addContextMetadata', 'enableOTLP', 'tracingEnabled', 'runAdminServer', 'adminOpen'),
   ...each(count, 'systemDatabasePoolSize', 'maxConcurrentQueueDispatches', 'maxConcurrentWorkflows'),
   ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs'),
   ...each(timeoutMs, 'systemDatabaseIdleTransactionTimeoutMs', 'observabilityQueryTimeoutMs'),

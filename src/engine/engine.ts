@@ -10,7 +10,7 @@ import type { Codec } from '../codec/codec.js';
 import { cancelWorkflows } from '../control/lifecycle.js';
 import { type News, type Operator, tellOfQueued } from '../control/operator.js';
 import { DatabaseClosedError, DBOSWorkflowConflictError } from '../model/errors.js';
-import type { QueueLimits } from '../model/queues.js';
+import type { QueueLimits, QueueRecord } from '../model/queues.js';
 import type { WorkflowRecord } from '../model/records.js';
 import {
   cancelOverdue,
@@ -310,6 +310,20 @@ export class Engine implements Operator {
 
   memoryLimits(queueName: string): QueueLimits | undefined {
     return this.queueing.queues.findInMemory(queueName)?.limits;
+  }
+
+  get executorID(): string {
+    return this.config.executorID;
+  }
+
+  /** Workflows that run here. */
+  get runCount(): number {
+    return this.#runs.all.length;
+  }
+
+  /** The queues that the application has defined in memory. */
+  memoryQueues(): QueueRecord[] {
+    return [...this.registry.queues.values()];
   }
 
   /**

@@ -2,6 +2,9 @@
 // member is a line or two; what it does stands in the engine.
 
 import { type DBOSExternalState, getEventDispatchState, saveEventDispatchState } from '../control/event-dispatch.js';
+import type { Server } from 'node:http';
+import { createAdmin } from '../admin/admin.js';
+import { AdminServer } from '../admin/server.js';
 import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
 import {
   getAllEvents,
@@ -109,6 +112,7 @@ import type { SerializationRecipe } from '../codec/serializer.js';
 import {
   DBOSConflictingRegistrationError,
   DBOSError,
+  DBOSExecutorNotInitializedError,
   DBOSInvalidWorkflowTransitionError,
   DBOSNotRegisteredError,
   type JSONValue,
@@ -122,7 +126,7 @@ import {
   setDefaultHost,
   type StepStatus,
 } from '../engine/ambient.js';
-import { type DBOSConfig, resolveConfig } from '../engine/config.js';
+import { type DBOSConfig, type EngineConfig, resolveConfig } from '../engine/config.js';
 import { Engine, type EngineOptions } from '../engine/engine.js';
 import type { EnqueueWorkflowOptions } from '../control/enqueue.js';
 import type { WorkflowHandle } from '../control/outcome.js';
@@ -199,6 +203,8 @@ export class DBOSInstance implements Host {
   readonly #testSettings: TestSettings;
   #config: DBOSConfig | undefined;
   #engine: Engine | undefined;
+  #adminServer: AdminServer | undefined;
+  #areReceiversActive = false;
   #launching: Promise<void> | undefined;
   #shuttingDown: Promise<void> | undefined;
 
@@ -253,6 +259,8 @@ export class DBOSInstance implements Host {
         await callback.initialize?.();
       }
       this.logRegisteredEndpoints();
+      this.#areReceiversActive = true;
+      if (config.runAdminServer) await this.#startAdminServer(config);
     } catch (error) {
       await this.#destroy(initialized);
       await this.#engine?.shutdown(0);
@@ -260,6 +268,12 @@ export class DBOSInstance implements Host {
       this.registry.thaw();
       throw error;
     }
+  }
+
+  async #startAdminServer(config: EngineConfig): Promise<void> {
+    const { adminHost: host, adminPort: port, adminToken: token, adminOpen: isOpen, logger } = config;
+    const options = { host, port, logger, clock: this.operator.clock };
+    this.#adminServer = await AdminServer.start(createAdmin({ source: this, token, isOpen }), options);
   }
 
   #newCodec(serializer: DBOSConfig['serializer']): Codec {
@@ -289,8 +303,10 @@ export class DBOSInstance implements Host {
     });
     const engine = this.#engine;
     // While the plugins end, they may still hand over what they have.
-    if (engine) await this.#destroy(this.#lifecycle);
+    if (engine) await this.#deactivate();
     this.#engine = undefined;
+    await this.#adminServer?.close();
+    this.#adminServer = undefined;
     await engine?.shutdown(timeoutMs);
     this.registry.thaw();
     if (deregister) {
@@ -334,6 +350,28 @@ export class DBOSInstance implements Host {
 
   registerLifecycleCallback(callback: DBOSLifecycleCallback): void {
     this.#lifecycle.add(callback);
+  }
+
+  /** Calls `destroy` of the lifecycle callbacks, once: nothing comes in from outside any more. Workflows go on. */
+  deactivateEventReceivers(): Promise<void> {
+    return this.#deactivate();
+  }
+
+  async #deactivate(): Promise<void> {
+    if (!this.#areReceiversActive) return;
+    this.#areReceiversActive = false;
+    await this.#destroy(this.#lifecycle);
+  }
+
+  /** The HTTP server of the admin interface; undefined if it is not wanted, or its port was in use. */
+  get adminServer(): Server | undefined {
+    return this.#adminServer?.http;
+  }
+
+  /** For Everstep's own HTTP interface. */
+  get operator(): Engine {
+    if (!this.#engine) throw new DBOSExecutorNotInitializedError();
+    return this.#engine;
   }
 
   /** Lets every plugin log what it serves. */

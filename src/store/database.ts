@@ -17,6 +17,13 @@ export interface Reader {
   read(statement: Sql): Promise<Row[]>;
 }
 
+export interface ConnectionUse {
+  readonly open: number;
+  readonly idle: number;
+  /** Calls that wait for a connection. */
+  readonly waiting: number;
+}
+
 export interface Database extends Executor, Reader {
   /**
    * Runs one SELECT whose shape is decided by whoever asks. It is planned for the values that it has, in any way that the
@@ -29,6 +36,8 @@ export interface Database extends Executor, Reader {
   transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T>;
   /** Runs `body` on one connection that nobody else uses meanwhile. For migrations. */
   exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T>;
+  /** How the pool of connections is used, where there is one. */
+  connectionUse?(): ConnectionUse | undefined;
   /** Finishes what is under way and closes all connections. Later calls fail with a clear error. */
   close(): Promise<void>;
 }

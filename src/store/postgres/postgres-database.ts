@@ -14,7 +14,7 @@ import {
 import { DBOSQueryTimeoutError } from '../../model/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
 import { type Dialect, render, type Sql, sql } from '../../sql/sql.js';
-import type { Connection, Database, Executor, Row } from '../database.js';
+import type { Connection, ConnectionUse, Database, Executor, Row } from '../database.js';
 import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
 import { type Phase, translatePostgresError } from './postgres-errors.js';
@@ -89,6 +89,10 @@ export class PostgresDatabase implements Database {
 
   exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T> {
     return this.#withClient((client) => body(this.#connection(client)));
+  }
+
+  connectionUse(): ConnectionUse | undefined {
+    return this.#source.use?.();
   }
 
   async close(): Promise<void> {

@@ -16,6 +16,21 @@ import {
   type WorkflowAggregate,
 } from '../control/aggregates.js';
 import { setWorkflowAttributes, updateWorkflowAttributes } from '../control/attributes.js';
+import type { ExportedWorkflow, ExportSource } from '../control/export-format.js';
+import {
+  createOptionalIndex,
+  dropOptionalIndex,
+  listOptionalIndexes,
+  type OptionalIndex,
+  type OptionalIndexInfo,
+} from '../control/indexes.js';
+import {
+  type ExportInput,
+  exportWorkflows,
+  type ImportOptions,
+  type ImportResult,
+  importWorkflows,
+} from '../control/transfer.js';
 import {
   countWorkflows,
   type GetWorkflowsInput,
@@ -144,11 +159,9 @@ type ResultOf<T extends AnyWorkflow> = Awaited<ReturnType<T>>;
 
 export class DBOSClient {
   readonly #operator: ClientOperator;
-  readonly serializer: DBOSSerializer;
 
   private constructor(operator: ClientOperator) {
     this.#operator = operator;
-    this.serializer = operator.codec.serializer;
   }
 
   /** Connects to the system database. It must be at the version of this library; a client migrates nothing. */
@@ -159,6 +172,11 @@ export class DBOSClient {
 
   get applicationName(): string | undefined {
     return this.#operator.applicationName ?? undefined;
+  }
+
+  /** How arguments, results and messages are stored. */
+  get serializer(): DBOSSerializer {
+    return this.#operator.codec.serializer;
   }
 
   /** For Everstep's own command line and HTTP interface. */
@@ -322,6 +340,7 @@ export class DBOSClient {
     return (await getWorkflow(this.#operator, workflowID)) ?? undefined;
   }
 
+  /** Undefined if there is no such workflow. */
   listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[] | undefined> {
     return listWorkflowSteps(this.#operator, workflowID, options);
   }
@@ -372,6 +391,30 @@ export class DBOSClient {
   /** Puts the attributes in place of all that the workflow has; null leaves it without any. */
   setWorkflowAttributes(workflowID: string, attributes: Record<string, unknown> | null): Promise<void> {
     return setWorkflowAttributes(this.#operator, workflowID, attributes);
+  }
+
+  /** The workflows that match, whole: with steps, events, streams and messages, and with their children if wanted. */
+  exportWorkflows(input: ExportInput = {}): AsyncGenerator<ExportedWorkflow, void, undefined> {
+    return exportWorkflows(this.#operator, input);
+  }
+
+  /** Puts exported workflows in: objects, or the pieces of a text. Each is there whole or not at all. */
+  importWorkflows(source: ExportSource, options: ImportOptions = {}): Promise<ImportResult> {
+    return importWorkflows(this.#operator, source, options);
+  }
+
+  /** The indexes that you can have for filters that you often use, and whether they are there. */
+  listOptionalIndexes(): Promise<OptionalIndexInfo[]> {
+    return listOptionalIndexes(this.#operator);
+  }
+
+  /** Builds an index for a filter. On Postgres work goes on meanwhile; on SQLite writers wait. */
+  createOptionalIndex(index: OptionalIndex): Promise<void> {
+    return createOptionalIndex(this.#operator, index);
+  }
+
+  dropOptionalIndex(index: OptionalIndex): Promise<void> {
+    return dropOptionalIndex(this.#operator, index);
   }
 
   /** Says why a workflow is in the state that it is in: above all, why it has not started. */

@@ -1,4 +1,4 @@
-// Enqueueing and sending by a client: in commits of its own, or in a transaction of the caller's.
+// Enqueueing and sending without an engine's context: in commits of its own, or in a transaction of the caller's.
 import { type Arguments, type EnqueueWorkflowOptions, toEnqueued } from '../control/enqueue.js';
 import { existingOf } from '../control/existing.js';
 import {
@@ -8,18 +8,24 @@ import {
   keyOfMessage,
   missingDestinations,
 } from '../control/messages.js';
-import { placeText, tellOfQueued } from '../control/operator.js';
-import { DBOSError, InvalidQueueError } from '../model/errors.js';
+import { type Operator, placeText, tellOfQueued } from '../control/operator.js';
+import { DBOSError, DBOSInvalidWorkflowTransitionError, InvalidQueueError } from '../model/errors.js';
 import { limitsOf } from '../model/queues.js';
 import { sql } from '../sql/sql.js';
 import { borrow, type BorrowedConnection } from '../store/borrowed.js';
 import type { Executor, Reader } from '../store/database.js';
 import { insertMessages, judgeMessages } from '../store/messages.js';
 import { findQueue } from '../store/queues.js';
+import type { Store } from '../store/store.js';
 import { CHANNELS } from '../store/wakeups.js';
 import { insertWorkflows, type NewWorkflow } from '../store/workflows.js';
 import { judgeStarts } from '../store/writer-verdicts.js';
 import type { ClientOperator } from './client-operator.js';
+
+/** An operator that can write: a client, or an engine. */
+export interface StoreOperator extends Operator {
+  readonly store: Store;
+}
 
 export interface Debouncing {
   /** How long calls may put the workflow off; null for ever. */
@@ -30,7 +36,7 @@ const PAYLOAD_MAX_BYTES = 7999;
 
 /** Enqueues a workflow and gives the ID of the one that stands for it. */
 export async function enqueue(
-  operator: ClientOperator,
+  operator: StoreOperator,
   options: EnqueueWorkflowOptions,
   given: Arguments & { readonly debouncing?: Debouncing },
 ): Promise<string> {
@@ -48,14 +54,14 @@ export async function enqueue(
   return existingOf(refusableOf(operator, options, workflow), verdict);
 }
 
-function refusableOf({ logger }: ClientOperator, options: EnqueueWorkflowOptions, workflow: NewWorkflow) {
+function refusableOf({ logger }: StoreOperator, options: EnqueueWorkflowOptions, workflow: NewWorkflow) {
   const { duplicationPolicy, workflowIDReusePolicy } = options;
   return { logger, workflow, duplicationPolicy, workflowIDReusePolicy };
 }
 
 function refuseLoneDuplicationPolicy({ duplicationPolicy, deduplicationID }: EnqueueWorkflowOptions): void {
   if (duplicationPolicy !== 'return-existing' || deduplicationID !== undefined) return;
-  throw new DBOSError("duplicationPolicy 'return-existing' needs a deduplicationID.");
+  throw new DBOSInvalidWorkflowTransitionError("duplicationPolicy 'return-existing' needs a deduplicationID.");
 }
 
 /** A workflow without a key would wait in a partitioned queue for ever. */
@@ -100,7 +106,7 @@ async function tellAtCommit(tx: Executor, workflow: NewWorkflow): Promise<void> 
 }
 
 /** Sends a message in a commit that it shares with what else the client writes at the time. */
-export async function send(operator: ClientOperator, outgoing: BulkMessage): Promise<void> {
+export async function send(operator: StoreOperator, outgoing: BulkMessage): Promise<void> {
   checkMessage(outgoing);
   const message = await encodeMessage(operator.codec, outgoing, outgoing.serializationType);
   await operator.store.writer.room();
@@ -111,7 +117,7 @@ export async function send(operator: ClientOperator, outgoing: BulkMessage): Pro
 
 /** Sends in the caller's transaction. On Postgres the table's own trigger wakes the receiver at the commit. */
 export async function sendIn(
-  operator: ClientOperator,
+  operator: StoreOperator,
   connection: BorrowedConnection,
   outgoing: BulkMessage,
 ): Promise<void> {

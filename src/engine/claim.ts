@@ -92,14 +92,17 @@ async function runAll(engine: Engine, claimed: readonly Claimed[]): Promise<void
   const alive = await setAside(engine, claimed);
   const begun = alive.filter(({ hasSteps }) => hasSteps).map(({ workflow }) => workflow.workflowID);
   const histories = groupSteps(begun.length === 0 ? [] : await loadSteps(database, begun));
-  const lacking = alive.filter(({ workflow }) => workflow.inputs === null).map(({ workflow }) => workflow.workflowID);
+  // Another library puts the input into a table of its own, also when it puts off a debounced workflow of ours.
+  const lacking = alive
+    .filter(({ workflow }) => workflow.inputs === null || workflow.isDebounced)
+    .map(({ workflow }) => workflow.workflowID);
   const separate = lacking.length === 0 ? new Map<string, string>() : await findSeparateInputs(database, lacking);
   // RETURNING promises no order.
   alive.sort((a, b) => compareTurns(a.workflow, b.workflow));
   for (const one of alive) {
     const { workflow } = one;
     const history = histories.get(workflow.workflowID) ?? new Map<number, StepRecord>();
-    const inputs = workflow.inputs ?? separate.get(workflow.workflowID) ?? null;
+    const inputs = separate.get(workflow.workflowID) ?? workflow.inputs;
     await runClaimed(engine, one, history, inputs);
   }
 }

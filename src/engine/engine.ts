@@ -10,7 +10,7 @@ import type { Codec } from '../codec/codec.js';
 import { cancelWorkflows } from '../control/lifecycle.js';
 import { type News, type Operator, tellOfQueued } from '../control/operator.js';
 import { DatabaseClosedError, DBOSWorkflowConflictError } from '../model/errors.js';
-import type { QueueLimits } from '../model/queues.js';
+import type { QueueLimits, QueueRecord } from '../model/queues.js';
 import type { WorkflowRecord } from '../model/records.js';
 import {
   cancelOverdue,
@@ -41,6 +41,7 @@ import type { Run } from './run.js';
 import { Runs } from './runs.js';
 import { Scheduler } from './scheduler.js';
 import { Watches } from '../control/watches.js';
+import { Transactions } from './transactions.js';
 
 export interface EngineOptions {
   readonly config: EngineConfig;
@@ -76,12 +77,15 @@ export class Engine implements Operator {
   readonly deadlines: Deadlines;
   readonly queueing: Queueing;
   readonly scheduler: Scheduler;
+  readonly transactions = new Transactions(this);
   readonly #incarnationID: string;
   readonly #liveness: Liveness;
   readonly #runs = new Runs((run) => this.#onEnd(run));
   readonly #interests = new Set<string>();
   #owners = 0;
   #isVerifying = false;
+  /** Somebody has asked while the workflows were being looked up: what they told of may have come too late. */
+  #isVerifyWanted = false;
   #isMeeting = false;
   readonly #ending = new AbortController();
   /** On SQLite a busy neighbour wakes us many times a second; its commits are also the only sign of a new engine. */
@@ -193,11 +197,14 @@ export class Engine implements Operator {
     });
     const engine = new Engine(options, store, incarnationID);
     try {
+      await engine.transactions.open();
       await engine.#begin();
     } catch (error) {
+      await engine.transactions.close();
       await store.close();
       throw error;
     }
+    options.registry.engine = engine;
     return engine;
   }
 
@@ -221,6 +228,7 @@ export class Engine implements Operator {
 
   /** Ends: waits for the runs here for so long, gives back what is left, and closes the store. */
   async shutdown(timeoutMs: number): Promise<void> {
+    this.registry.engine = undefined;
     await this.scheduler.stop();
     await this.queueing.stop();
     await this.#drain(timeoutMs);
@@ -240,6 +248,7 @@ export class Engine implements Operator {
     await this.#leave(unfinished).catch((error: unknown) => {
       this.logger.warn(`The database could not be told that this process ends: ${String(error)}`);
     });
+    await this.transactions.close();
     this.#ending.abort();
     this.#lookAround.stop();
     await this.watches.stop(
@@ -301,6 +310,20 @@ export class Engine implements Operator {
 
   memoryLimits(queueName: string): QueueLimits | undefined {
     return this.queueing.queues.findInMemory(queueName)?.limits;
+  }
+
+  get executorID(): string {
+    return this.config.executorID;
+  }
+
+  /** Workflows that run here. */
+  get runCount(): number {
+    return this.#runs.all.length;
+  }
+
+  /** The queues that the application has defined in memory. */
+  memoryQueues(): QueueRecord[] {
+    return [...this.registry.queues.values()];
   }
 
   /**
@@ -409,15 +432,16 @@ export class Engine implements Operator {
 
   /** Stops the runs here whose workflows are no longer theirs. */
   async #verifyRuns(signal?: AbortSignal): Promise<void> {
-    const running = this.#runs.all.filter((run) => run.isStored);
-    if (running.length === 0 || this.#isVerifying) return;
+    this.#isVerifyWanted = true;
+    if (this.#isVerifying) return;
     this.#isVerifying = true;
     try {
-      const lost = new Set(await findLost(this.store.database, running));
-      await this.#stopLost(
-        running.filter(({ workflowID }) => lost.has(workflowID)),
-        signal,
-      );
+      while (this.#isVerifyWanted) {
+        this.#isVerifyWanted = false;
+        const running = this.#runs.all.filter((run) => run.isStored);
+        if (running.length === 0) break;
+        await this.#stopLost([...(await findLost(this.store.database, running))], signal);
+      }
     } catch (error) {
       this.logger.debug(`The workflows running here could not be verified: ${(error as Error).message}`);
     } finally {

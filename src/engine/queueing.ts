@@ -111,6 +111,7 @@ export class Queueing {
     await this.#engine.retrying(() => this.queues.refresh());
     // At once: nothing more is claimed under the limits of before.
     this.#dispatcher.serve(this.queues.served);
+    await this.#dispatcher.settle();
     this.#dispatcher.lookAround();
   }
 

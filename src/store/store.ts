@@ -60,7 +60,8 @@ export class Store {
   }
 }
 
-async function openDatabase(
+/** Opens the database behind the URL without a look at its version. With `runMigrations` a missing one is created. */
+export async function openDatabase(
   options: StoreOptions & { readonly clock: Clock },
 ): Promise<{ database: Database; listener: Listener }> {
   const location = locateDatabase(options.url);

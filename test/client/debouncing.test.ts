@@ -1,6 +1,7 @@
 // `DebouncerClient`: its own rules, and its part in debouncing by several at once.
 import { describe, expect, test } from 'vitest';
 import { Debouncer, DebouncerClient, type StartWorkflowParams } from '../../src/index.js';
+import { sql, table } from '../../src/sql/sql.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../rig/dialects.js';
 import { until } from '../rig/manual-clock.js';
 import { createEngine } from '../rig/engines.js';
@@ -89,6 +90,20 @@ describe('a debouncer of a client', () => {
       expect(refusal).toMatchObject({ code: 'QUEUE_DUPLICATED' });
       expect([second.workflowID, third.workflowID]).toEqual([first.workflowID, first.workflowID]);
       expect(await third.getStatus()).toMatchObject({ input: [4], applicationName: 'test' });
+    });
+
+    test('runs the workflow with the arguments of another library if that was last to put it off', async () => {
+      const { client, url } = await setup(dialect);
+      const database = await dialect.open(url);
+      const debouncer = new DebouncerClient(client, { workflowName: 'echo' });
+      const handle = await debouncer.debounce('key', LONG_MS, 'ours');
+
+      await database.run(sql`
+        INSERT INTO ${table('workflow_input')} (workflow_uuid, inputs, retention_timestamp)
+        VALUES (${handle.workflowID}, '{"json":["theirs"],"__dbos_serializer":"superjson"}', 0)`);
+      await client.setWorkflowDelay(handle.workflowID, 0.001);
+
+      expect(await handle.getResult()).toBe('theirs');
     });
 
     test('finds its key held by a workflow that is not debounced', async () => {

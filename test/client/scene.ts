@@ -86,7 +86,7 @@ export interface Own {
 
 export async function ownConnection(url: string): Promise<Own> {
   if (url.startsWith('sqlite')) {
-    const handle = new Database(pathOf(url));
+    const handle = openHandle(url.replace('sqlite:///', ''));
     onTestFinished(() => void handle.close());
     return {
       connection: handle,
@@ -104,8 +104,17 @@ export async function ownConnection(url: string): Promise<Own> {
   };
 }
 
-export function pathOf(url: string): string {
-  return url.replace('sqlite:///', '');
+interface SqliteHandle {
+  prepare(text: string): { all(...values: never[]): unknown[] };
+  exec(text: string): unknown;
+  close(): unknown;
+}
+
+/** A handle of the runtime's own library where it has one, else of `better-sqlite3`, which is built for this runtime. */
+function openHandle(path: string): SqliteHandle {
+  const builtIn = process.getBuiltinModule('node:sqlite') as unknown as
+    { DatabaseSync: new (path: string) => SqliteHandle } | undefined;
+  return builtIn ? new builtIn.DatabaseSync(path) : new Database(path);
 }
 
 /** Resolves when the engine knows that somebody elsewhere waits for the workflow. On SQLite it need not know. */

@@ -1,9 +1,8 @@
-// Enqueueing and sending in a transaction of the caller's own.
+// Enqueueing and sending in a transaction of the caller's own: of `pg`, and of whichever SQLite library there is.
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { nodeSqlite } from '../../src/store/sqlite/sqlite-handle.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../rig/dialects.js';
-import { connect, failureOf, ownConnection, pathOf, setup } from './scene.js';
+import { connect, failureOf, ownConnection, setup } from './scene.js';
 
 const ADD = { queueName: 'q', workflowName: 'add' } as const;
 
@@ -139,27 +138,6 @@ describe('a transaction of the caller', () => {
       const { client } = await setup(dialect);
 
       await expect(client.enqueueInTransaction(new pg.Client(), ADD, 1, 2)).rejects.toThrow(/is on SQLite, so/);
-    });
-
-    test.skipIf(!nodeSqlite())('may be one of node:sqlite', async () => {
-      const { client, url } = await setup(dialect);
-      const library = process.getBuiltinModule('node:sqlite') as unknown as {
-        DatabaseSync: new (path: string) => {
-          exec(text: string): void;
-          close(): void;
-          prepare(text: string): { all(...values: never[]): unknown[] };
-        };
-      };
-      const own = new library.DatabaseSync(pathOf(url));
-      onTestFinished(() => own.close());
-
-      own.exec('BEGIN IMMEDIATE');
-      const kept = await client.enqueueInTransaction(own, ADD, 1, 2);
-      const again = await client.enqueueInTransaction(own, { ...ADD, workflowID: kept.workflowID }, 1, 2);
-      own.exec('COMMIT');
-
-      expect(again.workflowID).toBe(kept.workflowID);
-      expect(await kept.getResult()).toBe(3);
     });
   });
 });

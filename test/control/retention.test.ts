@@ -204,6 +204,7 @@ describe('garbage collection', () => {
     [{ rowsThreshold: 0 }, 'rowsThreshold'],
     [{ rowsThreshold: 1.5 }, 'rowsThreshold'],
     [{ cutoffEpochTimestampMs: 1, batchSize: -1 }, 'batchSize'],
+    [{ cutoffEpochTimestampMs: 1, restFactor: -1 }, 'restFactor'],
   ])('with %j is refused', async (options, message) => {
     await expect(garbageCollect(operatorOn(undefined as never), options)).rejects.toThrow(message);
   });

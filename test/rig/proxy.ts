@@ -6,18 +6,23 @@ export interface Proxy {
   /** The given URL, through the proxy. */
   readonly url: string;
   /**
-   * Lets the next request through to the server, or the next one that contains the text, but cuts the connection instead
-   * of delivering the answer.
+   * Lets the next request through to the server, or the next one that matches, but cuts the connection instead of
+   * delivering the answer.
    */
-  loseNextAnswer(containing?: string): void;
+  loseNextAnswer(to?: RegExp): void;
   /** How many answers were lost. */
   readonly losses: number;
   /** Cuts the connection at the next request, before the server has seen it. */
-  loseNextRequest(): void;
+  loseNextRequest(matching?: RegExp): void;
+  /** Whether what was to be lost is lost. */
+  readonly hasStruck: boolean;
   /** Cuts all connections and refuses new ones, until `restore`. */
   cut(): void;
   restore(): void;
 }
+
+/** What a request has to hold to be lost. */
+const ANYTHING = /(?:)/;
 
 type Fault = 'none' | 'lose-answer' | 'lose-request' | 'refuse';
 
@@ -26,7 +31,7 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
   const target = new URL(targetURL);
   const sockets = new Set<Socket>();
   let fault: Fault = 'none';
-  let lostText = '';
+  let pattern = ANYTHING;
   let losses = 0;
 
   const server: Server = createServer((client) => {
@@ -46,11 +51,12 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
       socket.on('error', close);
     }
     client.on('data', (chunk) => {
-      if (fault === 'lose-request') {
+      const isMeant = pattern.test(chunk.toString('latin1'));
+      if (fault === 'lose-request' && isMeant) {
         fault = 'none';
         return close();
       }
-      if (fault === 'lose-answer' && chunk.includes(lostText)) {
+      if (fault === 'lose-answer' && isMeant) {
         fault = 'none';
         losses += 1;
         isLosingAnswer = true;
@@ -66,18 +72,22 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
     await new Promise((resolve) => server.close(resolve));
   });
 
+  const arm = (next: Fault, to: RegExp): void => {
+    fault = next;
+    pattern = to;
+  };
   const url = new URL(targetURL);
   url.port = String((server.address() as { port: number }).port);
   return {
     url: url.toString(),
-    loseNextAnswer(containing = '') {
-      fault = 'lose-answer';
-      lostText = containing;
-    },
     get losses() {
       return losses;
     },
-    loseNextRequest: () => (fault = 'lose-request'),
+    get hasStruck() {
+      return fault === 'none';
+    },
+    loseNextAnswer: (to = ANYTHING) => arm('lose-answer', to),
+    loseNextRequest: (matching = ANYTHING) => arm('lose-request', matching),
     cut() {
       fault = 'refuse';
       for (const socket of sockets) socket.destroy();

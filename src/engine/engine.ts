@@ -75,7 +75,7 @@ export class Engine implements Operator {
   readonly deadlines: Deadlines;
   readonly queueing: Queueing;
   readonly scheduler: Scheduler;
-  readonly transactions = new Transactions(this);
+  readonly transactions: Transactions;
   readonly #incarnationID: string;
   readonly #liveness: Liveness;
   readonly #runs = new Runs((run) => this.#onEnd(run));
@@ -99,6 +99,7 @@ export class Engine implements Operator {
     this.applicationName = config.name;
     this.applicationVersion = config.applicationVersion ?? this.#computeVersion();
     this.#incarnationID = incarnationID;
+    this.transactions = new Transactions(this);
     codec.registerRecipe<Handle<unknown>, { wfid: string }>({
       name: 'DBOS.WorkflowHandle',
       isApplicable: (value): value is Handle<unknown> => value instanceof Handle,
@@ -400,8 +401,7 @@ export class Engine implements Operator {
     if (running.length === 0 || this.#isVerifying) return;
     this.#isVerifying = true;
     try {
-      const lost = new Set(await findLost(this.store.database, running));
-      for (const run of running) if (lost.has(run.workflowID)) this.#stop(run, await run.whyLost());
+      for (const run of await findLost(this.store.database, running)) this.#stop(run, await run.whyLost());
     } catch (error) {
       this.logger.debug(`The workflows running here could not be verified: ${(error as Error).message}`);
     } finally {

@@ -61,7 +61,7 @@ export async function judgeStreamValues(
     const row = stored.get(JSON.stringify([value.workflowID, value.key, value.offset]));
     // Written by this attempt, or by an earlier one whose commit was not confirmed.
     if (row?.['value'] === value.text && row['function_id'] === value.stepID) return 'recorded';
-    return lost.has(value.workflowID) ? 'lost' : 'conflict';
+    return lost.has(value) ? 'lost' : 'conflict';
   });
 }
 

@@ -244,20 +244,21 @@ export async function findFinished(database: Database, workflowIDs: readonly str
   return found.map((row) => finishedColumns.toRecord(row));
 }
 
-/** Those of the workflows that are no longer owned by the token given with each. */
-export async function findLost(
+/** Those whose workflow is no longer owned by the token given with it. One workflow may be given with several. */
+export async function findLost<Owned extends { readonly workflowID: string; readonly owner: string }>(
   database: Database,
-  owned: readonly { readonly workflowID: string; readonly owner: string }[],
-): Promise<string[]> {
+  owned: readonly Owned[],
+): Promise<Owned[]> {
   const data = owned.map(({ workflowID, owner }) => [workflowID, owner]);
   const lost = await database.read(sql`
-    SELECT r.id
+    SELECT r.id, r.owner
     FROM ${rows('r', OWNED_COLUMNS, data)}
     WHERE NOT EXISTS (
       SELECT 1
       FROM ${workflowTable} AS w
       WHERE w.workflow_uuid = r.id AND w.owner_xid = r.owner AND ${isPending})`);
-  return lost.map((row) => row['id'] as string);
+  const keys = new Set(lost.map((row) => `${String(row['owner'])} ${String(row['id'])}`));
+  return owned.filter(({ workflowID, owner }) => keys.has(`${owner} ${workflowID}`));
 }
 
 const OWNED_COLUMNS = [

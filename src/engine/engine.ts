@@ -77,7 +77,7 @@ export class Engine implements Operator {
   readonly deadlines: Deadlines;
   readonly queueing: Queueing;
   readonly scheduler: Scheduler;
-  readonly transactions = new Transactions(this);
+  readonly transactions: Transactions;
   readonly #incarnationID: string;
   readonly #liveness: Liveness;
   readonly #runs = new Runs((run) => this.#onEnd(run));
@@ -104,6 +104,7 @@ export class Engine implements Operator {
     this.queryTimeoutMs = config.observabilityQueryTimeoutMs;
     this.applicationVersion = config.applicationVersion ?? this.#computeVersion();
     this.#incarnationID = incarnationID;
+    this.transactions = new Transactions(this);
     codec.registerRecipe<Handle<unknown>, { wfid: string }>({
       name: 'DBOS.WorkflowHandle',
       isApplicable: (value): value is Handle<unknown> => value instanceof Handle,

@@ -1,6 +1,7 @@
 // `npm run bench -- <name>`: measures and prints. Figures are ratios within one run; nothing here passes or fails.
 import { benchEngine } from './engine.js';
 import { benchQueues } from './queues.js';
+import { benchManagement } from './management.js';
 import { benchMessages } from './messages.js';
 import { benchSchedules } from './schedules.js';
 import { benchStore } from './store.js';
@@ -11,6 +12,7 @@ const BENCHES: Record<string, () => Promise<void>> = {
   queues: benchQueues,
   messages: benchMessages,
   schedules: benchSchedules,
+  management: benchManagement,
 };
 
 const names = process.argv.slice(2);

@@ -29,7 +29,7 @@ const BATCH_SIZE = 10_000;
 
 /**
  * Moves queues, schedules, versions and workflows that have not ended in one commit, then all other workflows and the
- * steps. If it is interrupted, call it again. No process of either name should run meanwhile.
+ * steps. If it is interrupted, call it again. No process of the old name should run meanwhile.
  */
 export async function renameApplication(
   operator: Operator,

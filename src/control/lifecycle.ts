@@ -48,5 +48,5 @@ export async function deleteWorkflows(
   const deleted = await operator.retrying(() => remove(operator.database, workflowIDs, { children: deleteChildren }));
   await operator.news.changed(deleted.map(({ workflowID }) => workflowID));
   // Their places are free, also those of processes that cannot tell.
-  operator.news.queued(deleted.filter(({ queueName }) => queueName !== null));
+  operator.news.queued(deleted.filter(({ wasRunning, queueName }) => wasRunning && queueName !== null));
 }

@@ -7,7 +7,7 @@ import type { Database, Executor } from './database.js';
 /** A workflow that is gone. */
 export interface Deleted {
   readonly workflowID: string;
-  /** Where it waited or ran. */
+  readonly wasRunning: boolean;
   readonly queueName: string | null;
   readonly partitionKey: string | null;
 }
@@ -35,12 +35,13 @@ export async function deleteWorkflows(
 async function deleteFrom(tx: Executor, statement: Sql): Promise<Deleted[]> {
   return (await tx.run(statement)).map((row) => ({
     workflowID: row['workflow_uuid'] as string,
+    wasRunning: row['status'] === 'PENDING',
     queueName: row['queue_name'] as string | null,
     partitionKey: row['queue_partition_key'] as string | null,
   }));
 }
 
-const returned = sql`RETURNING workflow_uuid, queue_name, queue_partition_key`;
+const returned = sql`RETURNING workflow_uuid, status, queue_name, queue_partition_key`;
 
 function deleteEach(workflowIDs: readonly string[]): Sql {
   return sql`DELETE FROM ${workflows} WHERE workflow_uuid ${oneOf(workflowIDs)} ${returned}`;

@@ -104,7 +104,7 @@ export async function findNthNewest(
       LIMIT ${Math.min(left, COUNTED_MAX)}`;
     const [row] = await database.read(sql`
       SELECT COUNT(*) AS counted, MIN(n.created_at) AS earliest FROM (${newest}) AS n`);
-    const counted = row?.['counted'] as number;
+    const counted = (row?.['counted'] ?? 0) as number;
     if (counted === 0) return undefined;
     const earliest = row?.['earliest'] as number;
     if (counted === left) return earliest;

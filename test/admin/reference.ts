@@ -8,7 +8,7 @@ const COUNT = ROUTES.find(({ path }) => path === '/workflow-count') as Route;
 export const FILTERS = Object.keys(COUNT.query);
 
 export function rowOf({ method, path, query, body, status, result, mediaType, summary }: Route): string {
-  const properties = Object.keys((body?.schema['properties'] ?? {}));
+  const properties = Object.keys(body?.schema['properties'] ?? {});
   const required = (body?.schema['required'] ?? []) as string[];
   const fields = [
     ...Object.entries(query).map(([name, { isOptional }]) => ({ name, isOptional })),
@@ -20,7 +20,7 @@ export function rowOf({ method, path, query, body, status, result, mediaType, su
     ...(hasFilters ? ['[filters](#filters)'] : []),
     ...shown.map(({ name, isOptional }) => `\`${name}${isOptional ? '?' : ''}\``),
   ];
-  const inner = Object.keys((result?.schema['properties'] ?? {}));
+  const inner = Object.keys(result?.schema['properties'] ?? {});
   const answer = mediaType ?? result?.name ?? (inner.length > 0 ? `{ ${inner.join(', ')} }` : result ? 'JSON' : '');
   return `| \`${method} ${path}\` | ${given.join(', ')} | ${status}${answer ? ` \`${answer}\`` : ''} | ${summary} |`;
 }

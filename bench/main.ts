@@ -3,6 +3,7 @@ import { benchEngine } from './engine.js';
 import { benchQueues } from './queues.js';
 import { benchManagement } from './management.js';
 import { benchMessages } from './messages.js';
+import { benchPlugins } from './plugins.js';
 import { benchSchedules } from './schedules.js';
 import { benchStore } from './store.js';
 
@@ -13,6 +14,7 @@ const BENCHES: Record<string, () => Promise<void>> = {
   messages: benchMessages,
   schedules: benchSchedules,
   management: benchManagement,
+  plugins: benchPlugins,
 };
 
 const names = process.argv.slice(2);

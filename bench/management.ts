@@ -1,6 +1,8 @@
-// Managing many workflows: stopping trees of them, and clearing old ones away beside a running load.
+// Managing many workflows: finding them in a long history, stopping trees of them, and clearing old ones away beside a
+// running load.
 import { openDatabases } from './engine/databases.js';
 import { benchCollection } from './management/collection.js';
+import { benchListing } from './management/listing.js';
 import { benchTree } from './management/tree.js';
 
 export async function benchManagement(): Promise<void> {
@@ -17,6 +19,7 @@ export async function benchManagement(): Promise<void> {
 }
 
 const FIGURES = {
+  listing: benchListing,
   tree: benchTree,
   gc: benchCollection,
 } as const;

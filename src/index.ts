@@ -11,6 +11,7 @@ export {
   DBOSClient,
   type DBOSClientConfig,
 } from './client/client.js';
+export type { BorrowedConnection } from './store/borrowed.js';
 export { DebouncerClient, type DebouncerClientConfig } from './client/debouncer-client.js';
 export {
   type ApplySchedule,
@@ -20,6 +21,8 @@ export {
   SchedulerMode,
 } from './facade/schedules.js';
 export type { ScheduleFilters, ScheduleOptions, ScheduleUpdate, WorkflowSchedule } from './control/schedules.js';
+export type { DBOSExternalState } from './control/event-dispatch.js';
+export type { ExternalRegistration, MethodParameter, MethodRegistrationBase } from './facade/associations.js';
 export type { VersionInfo } from './control/versions.js';
 export type { ScheduleOverlap } from './model/schedules.js';
 export { WorkflowQueue } from './facade/workflow-queue.js';
@@ -61,6 +64,9 @@ export type { StartWorkflowParams } from './engine/new-workflow.js';
 export type { IncomingRequest, RequestFunction, RequestHandlers, RequestOptions } from './engine/requests.js';
 export type { SerializationOptions } from './control/storable.js';
 export type { GetWorkflowsInput, WorkflowFilters, WorkflowPage, WorkflowPageInput } from './control/listing.js';
+export { type ExportedWorkflow, type ExportSource, toLines } from './control/export-format.js';
+export type { ExportInput, ImportOptions, ImportResult } from './control/transfer.js';
+export type { OptionalIndex, OptionalIndexInfo } from './control/indexes.js';
 export type {
   GetStepAggregatesInput,
   GetWorkflowAggregatesInput,

@@ -42,7 +42,7 @@ export function compileWorkers(): void {
 }
 
 /** The benchmarks that have workers of their own. */
-export type Bench = 'engine' | 'messages';
+export type Bench = 'engine' | 'messages' | 'plugins';
 
 /** The compiled script of a worker. */
 export function workerPath(bench: Bench, library: 'everstep' | 'dbos'): string {
@@ -54,9 +54,14 @@ export function compiledPath(source: URL): string {
   return join(compiled, relative(root, fileURLToPath(source)).replace(/\.ts$/, '.js'));
 }
 
+/** A file of bench/, from which its libraries are found. */
+export function peerFolder(): string {
+  return join(benchFolder, 'package.json');
+}
+
 /** The file to import for a library in bench/node_modules. */
 export function peerPath(packageName: string): string {
-  return createRequire(join(benchFolder, 'package.json')).resolve(packageName);
+  return createRequire(peerFolder()).resolve(packageName);
 }
 
 function run(command: string, args: readonly string[]): void {

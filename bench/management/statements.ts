@@ -19,6 +19,7 @@ export function timeStatements(database: Database): TimedDatabase {
     dialect: database.dialect,
     run: (statement) => note(database.run(statement)),
     read: (statement) => note(database.read(statement)),
+    observe: (statement, options) => note(database.observe(statement, options)),
     commit: (statements) => note(database.commit(statements)),
     transaction: (body) => note(database.transaction(body)),
     exclusive: (body) => database.exclusive(body),

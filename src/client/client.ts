@@ -1,9 +1,48 @@
 // `DBOSClient`: what a program may do with an application's system database without running any workflow. It needs no
 // migrations and no background work; each member is a line or two over the control room.
-import type pg from 'pg';
-import { consoleLogger, type DLogger } from '../base/log.js';
-import { Codec } from '../codec/codec.js';
-import type { DBOSSerializer } from '../codec/serializer.js';
+import {
+  type ApplicationRowCounts,
+  renameApplication,
+  type RenameApplicationOptions,
+} from '../control/applications.js';
+import {
+  getMetrics,
+  type GetStepAggregatesInput,
+  getStepAggregates,
+  type GetWorkflowAggregatesInput,
+  getWorkflowAggregates,
+  type Metric,
+  type StepAggregate,
+  type WorkflowAggregate,
+} from '../control/aggregates.js';
+import { setWorkflowAttributes, updateWorkflowAttributes } from '../control/attributes.js';
+import type { ExportedWorkflow, ExportSource } from '../control/export-format.js';
+import {
+  createOptionalIndex,
+  dropOptionalIndex,
+  listOptionalIndexes,
+  type OptionalIndex,
+  type OptionalIndexInfo,
+} from '../control/indexes.js';
+import {
+  type ExportInput,
+  exportWorkflows,
+  type ImportOptions,
+  type ImportResult,
+  importWorkflows,
+} from '../control/transfer.js';
+import {
+  countWorkflows,
+  type GetWorkflowsInput,
+  iterateWorkflows,
+  listQueuedWorkflows,
+  listWorkflowPage,
+  listWorkflows,
+  type WorkflowFilters,
+  type WorkflowPage,
+  type WorkflowPageInput,
+} from '../control/listing.js';
+import type { DBOSSerializer, SerializationRecipe } from '../codec/serializer.js';
 import { putOff } from '../control/debounce.js';
 import type { EnqueueWorkflowOptions } from '../control/enqueue.js';
 import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
@@ -14,7 +53,28 @@ import {
   getWorkflow,
   type NotificationInfo,
 } from '../control/inspection.js';
-import { type CancelOptions, cancelWorkflows, type ResumeOptions, resumeWorkflows } from '../control/lifecycle.js';
+import {
+  forkFromFailure,
+  type ForkFromFailureOptions,
+  type ForkOptions,
+  type ForkRequest,
+  type ForkSettings,
+  forkWorkflows,
+} from '../control/forks.js';
+import {
+  type CancelOptions,
+  cancelWorkflows,
+  deleteWorkflows,
+  type ResumeOptions,
+  resumeWorkflows,
+} from '../control/lifecycle.js';
+import {
+  garbageCollect,
+  type GarbageCollected,
+  type GarbageCollectOptions,
+  globalTimeout,
+} from '../control/retention.js';
+import { type RewindOptions, rewindWorkflow } from '../control/rewind.js';
 import { allEnded, checkHandles, firstToEnd, outcomeBy, type WorkflowHandle } from '../control/outcome.js';
 import {
   deleteQueue,
@@ -47,7 +107,7 @@ import {
 } from '../control/schedules.js';
 import type { StepInfo, WorkflowStatus } from '../control/status.js';
 import { listWorkflowSteps, type StepsQuery } from '../control/steps.js';
-import type { SerializationOptions } from '../control/storable.js';
+import { checkName, type SerializationOptions } from '../control/storable.js';
 import {
   readAll,
   readOne,
@@ -65,32 +125,16 @@ import {
 } from '../control/versions.js';
 import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../control/waiting.js';
 import { queueOf, type WorkflowQueue } from '../facade/workflow-queue.js';
-import { DBOSError, DBOSInitializationError } from '../model/errors.js';
+import { DBOSError, type JSONValue } from '../model/errors.js';
 import type { RegisterQueueOptions } from '../model/queues.js';
 import type { BorrowedConnection } from '../store/borrowed.js';
 import type { Bounce } from '../store/debounce.js';
 import { ClientHandle } from './client-handle.js';
 import { ClientOperator } from './client-operator.js';
+import { type ClientTestSettings, type DBOSClientConfig, resolveClientConfig } from './config.js';
 import { enqueue, enqueueIn, send, sendIn } from './enqueueing.js';
 
-export interface DBOSClientConfig {
-  /** postgresql://… or sqlite:///path/app.sqlite, the system database of the application. */
-  readonly systemDatabaseUrl: string;
-  /** A pool of your own, which the client does not end. */
-  readonly systemDatabasePool?: pg.Pool;
-  readonly systemDatabaseSchemaName?: string;
-  readonly systemDatabasePoolSize?: number;
-  /** Accepted for the sake of older code: waiting needs one query for all, not one each. */
-  readonly systemDatabasePollingConcurrency?: number;
-  readonly systemDatabaseIdleTransactionTimeoutMs?: number;
-  readonly observabilityQueryTimeoutMs?: number;
-  /** False waits by polling alone. */
-  readonly useListenNotify?: boolean;
-  readonly serializer?: DBOSSerializer;
-  readonly logger?: DLogger;
-  /** The application that the client acts for. Without one it sees the rows of all. */
-  readonly applicationName?: string;
-}
+export type { DBOSClientConfig };
 
 export type ClientEnqueueOptions = EnqueueWorkflowOptions;
 
@@ -115,32 +159,14 @@ type ResultOf<T extends AnyWorkflow> = Awaited<ReturnType<T>>;
 
 export class DBOSClient {
   readonly #operator: ClientOperator;
-  readonly serializer: DBOSSerializer;
 
   private constructor(operator: ClientOperator) {
     this.#operator = operator;
-    this.serializer = operator.codec.serializer;
   }
 
   /** Connects to the system database. It must be at the version of this library; a client migrates nothing. */
-  static async create(config: DBOSClientConfig): Promise<DBOSClient> {
-    if (typeof config?.systemDatabaseUrl !== 'string' || config.systemDatabaseUrl.trim() === '') {
-      throw new DBOSInitializationError('DBOSClient.create needs a systemDatabaseUrl.');
-    }
-    const operator = await ClientOperator.open({
-      codec: new Codec(config.serializer),
-      applicationName: config.applicationName ?? null,
-      store: {
-        url: config.systemDatabaseUrl,
-        pool: config.systemDatabasePool,
-        schema: config.systemDatabaseSchemaName,
-        poolSize: config.systemDatabasePoolSize ?? 10,
-        idleTransactionTimeoutMs: config.systemDatabaseIdleTransactionTimeoutMs,
-        useListenNotify: config.useListenNotify,
-        applicationName: 'everstep_client',
-        logger: config.logger ?? consoleLogger('info'),
-      },
-    });
+  static async create(config: DBOSClientConfig, settings: ClientTestSettings = {}): Promise<DBOSClient> {
+    const operator = await ClientOperator.open({ ...resolveClientConfig(config), ...settings });
     return new DBOSClient(operator);
   }
 
@@ -148,9 +174,19 @@ export class DBOSClient {
     return this.#operator.applicationName ?? undefined;
   }
 
+  /** How arguments, results and messages are stored. */
+  get serializer(): DBOSSerializer {
+    return this.#operator.codec.serializer;
+  }
+
   /** For Everstep's own command line and HTTP interface. */
   get operator(): ClientOperator {
     return this.#operator;
+  }
+
+  /** Teaches the default serializer a class of yours, as `DBOS.registerSerialization` does for an engine. */
+  registerSerialization<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
+    this.#operator.codec.registerRecipe(recipe);
   }
 
   /** Closes the connections. Whoever still waits gets an error. */
@@ -264,6 +300,8 @@ export class DBOSClient {
   /** The value of an event; null when the time is up, after 60 s unless said otherwise. */
   async getEvent<T>(workflowID: string, key: string, limit?: number | TimeLimit): Promise<T | null> {
     const { clock, codec, watches } = this.#operator;
+    checkName('ID of the workflow', workflowID);
+    checkName('key of an event', key);
     const found = await watches.events.waitUntil({ workflowID, key }, { deadlineAt: deadlineOf(clock, limit, 60) });
     return found ? ((await codec.decodeValue(found.text, found.serialization)) as T) : null;
   }
@@ -302,8 +340,81 @@ export class DBOSClient {
     return (await getWorkflow(this.#operator, workflowID)) ?? undefined;
   }
 
+  /** Undefined if there is no such workflow. */
   listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[] | undefined> {
     return listWorkflowSteps(this.#operator, workflowID, options);
+  }
+
+  /** The workflows that match, in the order of their creation. */
+  listWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+    return listWorkflows(this.#operator, input);
+  }
+
+  /** The workflows that match and are in a queue: enqueued, delayed or running. Without their outcomes. */
+  listQueuedWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+    return listQueuedWorkflows(this.#operator, input);
+  }
+
+  /** A page of the workflows that match, and where the next one begins. */
+  listWorkflowPage(input: WorkflowPageInput = {}): Promise<WorkflowPage> {
+    return listWorkflowPage(this.#operator, input);
+  }
+
+  /** All workflows that match, one after the other, however many there are. */
+  iterateWorkflows(input: WorkflowPageInput = {}): AsyncGenerator<WorkflowStatus, void, undefined> {
+    return iterateWorkflows(this.#operator, input);
+  }
+
+  /** How many workflows match. */
+  countWorkflows(filters: WorkflowFilters = {}): Promise<number> {
+    return countWorkflows(this.#operator, filters);
+  }
+
+  getWorkflowAggregates(input: GetWorkflowAggregatesInput): Promise<WorkflowAggregate[]> {
+    return getWorkflowAggregates(this.#operator, input);
+  }
+
+  getStepAggregates(input: GetStepAggregatesInput): Promise<StepAggregate[]> {
+    return getStepAggregates(this.#operator, input);
+  }
+
+  /** How many workflows were created and steps completed, by name, from a time on and before another. */
+  getMetrics(startTime: string, endTime: string, applicationNames?: readonly string[]): Promise<Metric[]> {
+    return getMetrics(this.#operator, { startTime, endTime }, applicationNames);
+  }
+
+  /** Changes the attributes that are named; null takes a name out. */
+  updateWorkflowAttributes(workflowID: string, attributes: Record<string, unknown>): Promise<void> {
+    return updateWorkflowAttributes(this.#operator, workflowID, attributes);
+  }
+
+  /** Puts the attributes in place of all that the workflow has; null leaves it without any. */
+  setWorkflowAttributes(workflowID: string, attributes: Record<string, unknown> | null): Promise<void> {
+    return setWorkflowAttributes(this.#operator, workflowID, attributes);
+  }
+
+  /** The workflows that match, whole: with steps, events, streams and messages, and with their children if wanted. */
+  exportWorkflows(input: ExportInput = {}): AsyncGenerator<ExportedWorkflow, void, undefined> {
+    return exportWorkflows(this.#operator, input);
+  }
+
+  /** Puts exported workflows in: objects, or the pieces of a text. Each is there whole or not at all. */
+  importWorkflows(source: ExportSource, options: ImportOptions = {}): Promise<ImportResult> {
+    return importWorkflows(this.#operator, source, options);
+  }
+
+  /** The indexes that you can have for filters that you often use, and whether they are there. */
+  listOptionalIndexes(): Promise<OptionalIndexInfo[]> {
+    return listOptionalIndexes(this.#operator);
+  }
+
+  /** Builds an index for a filter. On Postgres work goes on meanwhile; on SQLite writers wait. */
+  createOptionalIndex(index: OptionalIndex): Promise<void> {
+    return createOptionalIndex(this.#operator, index);
+  }
+
+  dropOptionalIndex(index: OptionalIndex): Promise<void> {
+    return dropOptionalIndex(this.#operator, index);
   }
 
   /** Says why a workflow is in the state that it is in: above all, why it has not started. */
@@ -330,6 +441,48 @@ export class DBOSClient {
   ): Promise<WorkflowHandle<Awaited<T>>[]> {
     await resumeWorkflows(this.#operator, workflowIDs, options);
     return workflowIDs.map((workflowID) => this.#handleOf(workflowID));
+  }
+
+  deleteWorkflow(workflowID: string, deleteChildren = false): Promise<void> {
+    return deleteWorkflows(this.#operator, [workflowID], { deleteChildren });
+  }
+
+  /** Deletes workflows and all that belongs to them, in whatever state they are. */
+  deleteWorkflows(workflowIDs: readonly string[], deleteChildren = false): Promise<void> {
+    return deleteWorkflows(this.#operator, workflowIDs, { deleteChildren });
+  }
+
+  /** Starts a copy of a workflow from one of its steps and gives its ID. It has the version of the original. */
+  async forkWorkflow(workflowID: string, startStep: number, options: ForkOptions = {}): Promise<string> {
+    const { newWorkflowID, ...settings } = options;
+    const [forkedID = ''] = await this.forkWorkflows([{ workflowID, startStep, newWorkflowID }], settings);
+    return forkedID;
+  }
+
+  /** Forks many workflows in one commit: all of them, or none. Gives the IDs of the forks, in order. */
+  forkWorkflows(requests: readonly ForkRequest[], settings: ForkSettings = {}): Promise<string[]> {
+    return forkWorkflows(this.#operator, requests, settings);
+  }
+
+  /** Forks workflows from the step in which each has failed, or from another one that is described. */
+  forkFromFailure(workflowIDs: readonly string[], options: ForkFromFailureOptions): Promise<string[]> {
+    return forkFromFailure(this.#operator, workflowIDs, options);
+  }
+
+  /** Lets a workflow that has ended run again under its own ID. What data sources keep of its steps stays. */
+  async rewindWorkflow<T>(workflowID: string, options: RewindOptions = {}): Promise<WorkflowHandle<Awaited<T>>> {
+    await rewindWorkflow(this.#operator, workflowID, options);
+    return this.#handleOf(workflowID);
+  }
+
+  /** Deletes old workflows that have ended, in small commits beside the work that goes on. */
+  garbageCollect(options: GarbageCollectOptions): Promise<GarbageCollected> {
+    return garbageCollect(this.#operator, options);
+  }
+
+  /** Cancels all workflows that were created at this time or before and have not ended. Gives their number. */
+  globalTimeout(cutoffEpochTimestampMs: number): Promise<number> {
+    return globalTimeout(this.#operator, cutoffEpochTimestampMs);
   }
 
   setWorkflowPriority(workflowID: string, priority: number): Promise<void> {
@@ -384,8 +537,8 @@ export class DBOSClient {
 
   // ── Schedules ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-  createSchedule({ options = {}, ...schedule }: ClientCreateSchedule): Promise<void> {
-    return createSchedule(this.#operator, toDefinition({ ...options, ...schedule }));
+  async createSchedule({ options = {}, ...schedule }: ClientCreateSchedule): Promise<void> {
+    await createSchedule(this.#operator, toDefinition({ ...options, ...schedule }));
   }
 
   listSchedules(filters: ScheduleFilters = {}): Promise<WorkflowSchedule[]> {
@@ -413,8 +566,8 @@ export class DBOSClient {
   }
 
   /** Creates or redefines several schedules, all or none. */
-  applySchedules(schedules: readonly ClientSchedule[]): Promise<void> {
-    return applySchedules(this.#operator, schedules.map(toDefinition));
+  async applySchedules(schedules: readonly ClientSchedule[]): Promise<void> {
+    await applySchedules(this.#operator, schedules.map(toDefinition));
   }
 
   async triggerSchedule(name: string): Promise<WorkflowHandle<unknown>> {
@@ -444,6 +597,15 @@ export class DBOSClient {
     return setLatestApplicationVersion(this.#operator, versionName, options);
   }
 
+  /** Gives all that belongs to an application another name. No process of either name should run meanwhile. */
+  renameApplication(
+    oldName: string | undefined,
+    newName: string,
+    options: RenameApplicationOptions = {},
+  ): Promise<ApplicationRowCounts> {
+    return renameApplication(this.#operator, { oldName, newName }, options);
+  }
+
   #handleOf<R>(workflowID: string): WorkflowHandle<R> {
     return new ClientHandle<R>(this.#operator, workflowID);
   }
@@ -458,5 +620,8 @@ function idsOf(handles: readonly WorkflowHandle<unknown>[]): string[] {
 }
 
 function toDefinition({ workflowClassName, ...rest }: ClientSchedule): ScheduleDefinition {
+  if (typeof rest.workflowName !== 'string' || rest.workflowName.trim() === '') {
+    throw new DBOSError('A schedule needs a workflowName.');
+  }
   return { ...rest, workflowClassName: workflowClassName ?? null };
 }

@@ -1,7 +1,7 @@
 // A debouncer for programs that do not run the workflow: many calls with one key become one workflow.
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
-import { checkDebounce, debounceID, firstDelayMs, refusedOptions } from '../control/debounce.js';
-import type { EnqueueWorkflowOptions } from '../control/enqueue.js';
+import { checkDebounce, debounceID, firstDelayMs, refusedParams } from '../control/debounce.js';
+import type { EnqueueWorkflowOptions, StartWorkflowParams } from '../control/enqueue.js';
 import type { WorkflowHandle } from '../control/outcome.js';
 import { INTERNAL_QUEUE } from '../store/lifecycle.js';
 import type { DBOSClient } from './client.js';
@@ -9,8 +9,8 @@ import type { DBOSClient } from './client.js';
 export interface DebouncerClientConfig {
   readonly workflowName: string;
   readonly workflowClassName?: string;
-  /** How the workflow is enqueued. Without a queue it runs as if it had been called. */
-  readonly startWorkflowParams?: Partial<Omit<EnqueueWorkflowOptions, 'workflowName' | 'workflowClassName'>>;
+  /** How the workflow is started. Without a queue it goes through the internal one, which every process serves. */
+  readonly startWorkflowParams?: StartWorkflowParams;
   /** The longest time that a workflow can be put off, from the first call on. */
   readonly debounceTimeoutMs?: number;
   readonly serializationType?: WorkflowSerializationFormat;
@@ -30,7 +30,7 @@ export class DebouncerClient {
   async debounce(debounceKey: string, debouncePeriodMs: number, ...args: unknown[]): Promise<WorkflowHandle<unknown>> {
     const { startWorkflowParams = {}, debounceTimeoutMs: timeoutMs } = this.#config;
     const times = { periodMs: debouncePeriodMs, timeoutMs };
-    checkDebounce({ key: debounceKey, ...times }, refusedOptions(startWorkflowParams));
+    checkDebounce({ key: debounceKey, ...times }, refusedParams(startWorkflowParams));
     const options = this.#toEnqueue(debounceKey, firstDelayMs(times));
     const deadlineMs = timeoutMs === undefined ? null : Math.ceil(timeoutMs);
     for (;;) {
@@ -46,14 +46,20 @@ export class DebouncerClient {
   }
 
   #toEnqueue(key: string, delayMs: number): EnqueueWorkflowOptions & { readonly deduplicationID: string } {
-    const { workflowName, workflowClassName, startWorkflowParams, serializationType, applicationName } = this.#config;
+    const { workflowName, workflowClassName, startWorkflowParams: params = {}, serializationType } = this.#config;
+    const { applicationVersion, applicationName } = params.enqueueOptions ?? {};
     return {
-      queueName: INTERNAL_QUEUE,
-      serializationType,
-      ...startWorkflowParams,
+      queueName: params.queueName ?? INTERNAL_QUEUE,
       workflowName,
       workflowClassName,
-      applicationName,
+      workflowID: params.workflowID,
+      workflowTimeoutMS: params.timeoutMS ?? undefined,
+      appVersion: applicationVersion,
+      attributes: params.workflowAttributes,
+      authenticatedUser: params.authenticatedUser,
+      authenticatedRoles: params.authenticatedRoles,
+      serializationType,
+      applicationName: this.#config.applicationName ?? applicationName,
       deduplicationID: debounceID({ name: workflowName, className: workflowClassName ?? null }, key),
       delaySeconds: delayMs / 1000,
     };

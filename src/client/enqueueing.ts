@@ -9,17 +9,18 @@ import {
   missingDestinations,
 } from '../control/messages.js';
 import { type Operator, placeText, tellOfQueued } from '../control/operator.js';
-import { DBOSError, InvalidQueueError } from '../model/errors.js';
+import { DBOSError, DBOSInvalidWorkflowTransitionError, InvalidQueueError } from '../model/errors.js';
 import { limitsOf } from '../model/queues.js';
 import { sql } from '../sql/sql.js';
 import { borrow, type BorrowedConnection } from '../store/borrowed.js';
-import type { Executor } from '../store/database.js';
+import type { Executor, Reader } from '../store/database.js';
 import { insertMessages, judgeMessages } from '../store/messages.js';
 import { findQueue } from '../store/queues.js';
 import type { Store } from '../store/store.js';
 import { CHANNELS } from '../store/wakeups.js';
 import { insertWorkflows, type NewWorkflow } from '../store/workflows.js';
 import { judgeStarts } from '../store/writer-verdicts.js';
+import type { ClientOperator } from './client-operator.js';
 
 /** An operator that can write: a client, or an engine. */
 export interface StoreOperator extends Operator {
@@ -31,6 +32,8 @@ export interface Debouncing {
   readonly timeoutMs: number | null;
 }
 
+const PAYLOAD_MAX_BYTES = 7999;
+
 /** Enqueues a workflow and gives the ID of the one that stands for it. */
 export async function enqueue(
   operator: StoreOperator,
@@ -38,10 +41,11 @@ export async function enqueue(
   given: Arguments & { readonly debouncing?: Debouncing },
 ): Promise<string> {
   refuseLoneDuplicationPolicy(options);
-  await refuseMissingPartition(operator, options);
   const { debouncing } = given;
   const row = await toEnqueued(operator, options, given);
   const workflow = debouncing ? { ...row, isDebounced: true, debounceMs: debouncing.timeoutMs } : row;
+  await operator.retrying(() => refuseMissingPartition(operator.database, workflow));
+  await operator.store.writer.room();
   const verdict = await operator.store.writer.start(workflow);
   if (verdict.kind === 'created') {
     tellOfQueued(operator.news, [workflow]);
@@ -57,35 +61,35 @@ function refusableOf({ logger }: StoreOperator, options: EnqueueWorkflowOptions,
 
 function refuseLoneDuplicationPolicy({ duplicationPolicy, deduplicationID }: EnqueueWorkflowOptions): void {
   if (duplicationPolicy !== 'return-existing' || deduplicationID !== undefined) return;
-  throw new DBOSError("duplicationPolicy 'return-existing' needs a deduplicationID.");
+  throw new DBOSInvalidWorkflowTransitionError("duplicationPolicy 'return-existing' needs a deduplicationID.");
 }
 
 /** A workflow without a key would wait in a partitioned queue for ever. */
-async function refuseMissingPartition(operator: StoreOperator, options: EnqueueWorkflowOptions): Promise<void> {
-  const { queueName, queuePartitionKey } = options;
-  if (queuePartitionKey !== undefined || typeof queueName !== 'string') return;
-  const record = await operator.retrying(() => findQueue(operator.database, queueName));
+async function refuseMissingPartition(reader: Reader, { queueName, queuePartitionKey }: NewWorkflow): Promise<void> {
+  if (queuePartitionKey !== null || queueName === null) return;
+  const record = await findQueue(reader, queueName);
   if (!record || !limitsOf(record).partition) return;
   throw new InvalidQueueError(`Queue "${queueName}" is partitioned, so a workflow in it needs a queuePartitionKey.`);
 }
 
 /** Enqueues in the caller's transaction: the workflow is there when that commits, and not if it does not. */
 export async function enqueueIn(
-  operator: StoreOperator,
+  operator: ClientOperator,
   connection: BorrowedConnection,
   { options, ...given }: Arguments & { readonly options: EnqueueWorkflowOptions },
 ): Promise<string> {
   if (options.duplicationPolicy === 'return-existing') {
     throw new DBOSError("duplicationPolicy 'return-existing' is not possible in a transaction of your own.");
   }
-  await refuseMissingPartition(operator, options);
   const workflow = await toEnqueued(operator, options, given);
   const tx = borrow(operator.database.dialect, connection);
+  // On the same connection: with all others in the hands of callers like this one, nobody would get a second one.
+  const reader: Reader = { read: (statement) => tx.run(statement) };
+  await refuseMissingPartition(reader, workflow);
   const written = await tx.run(insertWorkflows([workflow]));
-  const reader = { read: (statement: Parameters<Executor['run']>[0]) => tx.run(statement) };
   const [verdict] = await judgeStarts(reader, [workflow], written);
   if (verdict && verdict.kind !== 'created') return existingOf(refusableOf(operator, options, workflow), verdict);
-  await tellAtCommit(tx, workflow);
+  if (operator.isNotifying) await tellAtCommit(tx, workflow);
   return workflow.workflowID;
 }
 
@@ -94,6 +98,8 @@ async function tellAtCommit(tx: Executor, workflow: NewWorkflow): Promise<void> 
   if (tx.dialect.name !== 'postgres') return;
   const { status, queueName, queuePartitionKey } = workflow;
   const place = placeText({ queueName, partitionKey: queuePartitionKey });
+  // The server refuses longer ones, and with them the transaction. Engines look for themselves now and then.
+  if (Buffer.byteLength(place) > PAYLOAD_MAX_BYTES) return;
   await (status === 'DELAYED'
     ? tx.run(sql`SELECT pg_notify(${CHANNELS.delays}, '')`)
     : tx.run(sql`SELECT pg_notify(${CHANNELS.queues}, ${place})`));
@@ -103,6 +109,7 @@ async function tellAtCommit(tx: Executor, workflow: NewWorkflow): Promise<void> 
 export async function send(operator: StoreOperator, outgoing: BulkMessage): Promise<void> {
   checkMessage(outgoing);
   const message = await encodeMessage(operator.codec, outgoing, outgoing.serializationType);
+  await operator.store.writer.room();
   const { sent } = await operator.store.writer.send({ sending: { message } });
   if (sent === 'missing') throw missingDestinations([message]);
   operator.watches.onSent(keyOfMessage(message));

@@ -2,7 +2,7 @@
 import { DBOSError, DBOSQueueDuplicatedError } from '../model/errors.js';
 import { type Bounce, bounceIfDelayed } from '../store/debounce.js';
 import { findDeduplicationHolders } from '../store/workflows.js';
-import type { EnqueueWorkflowOptions } from './enqueue.js';
+import type { StartWorkflowParams } from './enqueue.js';
 import type { Operator } from './operator.js';
 
 /** The function that a debounced workflow runs. */
@@ -37,11 +37,12 @@ export async function putOff(operator: Operator, bounce: Bounce): Promise<string
     }
     const [holder] = await operator.retrying(() => findDeduplicationHolders(database, [bounce]));
     if (!holder) return null;
+    const isForAnybody = holder.applicationName === null || bounce.applicationName === null;
     const isOurs =
       holder.isDebounced &&
       holder.name === bounce.name &&
       (holder.className ?? '') === (bounce.className ?? '') &&
-      (holder.applicationName === null || holder.applicationName === bounce.applicationName);
+      (isForAnybody || holder.applicationName === bounce.applicationName);
     if (!isOurs) throw new DBOSQueueDuplicatedError('', bounce.queueName, bounce.deduplicationID);
     // It is about to leave DELAYED, or came in between: look again.
   }
@@ -62,13 +63,13 @@ export function checkDebounce(
   if (refused.length > 0) throw new DBOSError(`A debounced workflow cannot have: ${refused.join(', ')}.`);
 }
 
-/** The options that contradict debouncing, by name. */
-export function refusedOptions(options: Partial<EnqueueWorkflowOptions>): string[] {
-  const { deduplicationID, delaySeconds, priority, queuePartitionKey, applicationName } = options;
-  const refused = Object.entries({ deduplicationID, delaySeconds, priority, queuePartitionKey, applicationName })
+/** The parameters that contradict debouncing, by name. */
+export function refusedParams(params: StartWorkflowParams): string[] {
+  const { deduplicationID, delaySeconds, priority, queuePartitionKey } = params.enqueueOptions ?? {};
+  const refused = Object.entries({ deduplicationID, delaySeconds, priority, queuePartitionKey })
     .filter(([, value]) => value !== undefined)
     .map(([name]) => name);
-  if (options.duplicationPolicy === 'return-existing') refused.push("duplicationPolicy 'return-existing'");
-  if (options.workflowIDReusePolicy === 'reject') refused.push("workflowIDReusePolicy 'reject'");
+  if (params.duplicationPolicy === 'return-existing') refused.push("duplicationPolicy 'return-existing'");
+  if (params.workflowIDReusePolicy === 'reject') refused.push("workflowIDReusePolicy 'reject'");
   return refused;
 }

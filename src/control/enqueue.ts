@@ -5,6 +5,7 @@ import { DBOSError } from '../model/errors.js';
 import { checkPriority } from '../model/queues.js';
 import type { NewWorkflow } from '../store/workflows.js';
 import type { Operator } from './operator.js';
+import { checkName } from './storable.js';
 
 export type WorkflowIDReusePolicy = 'return-existing' | 'reject';
 export type DuplicationPolicy = 'reject' | 'return-existing';
@@ -40,6 +41,20 @@ export interface EnqueueOptions {
   readonly applicationName?: string;
 }
 
+/** How a workflow is started, whoever starts it. */
+export interface StartWorkflowParams {
+  readonly workflowID?: string;
+  readonly queueName?: string;
+  /** null detaches from the deadline of the calling workflow. */
+  readonly timeoutMS?: number | null;
+  readonly enqueueOptions?: EnqueueOptions;
+  readonly authenticatedUser?: string;
+  readonly authenticatedRoles?: string[];
+  readonly duplicationPolicy?: DuplicationPolicy;
+  readonly workflowIDReusePolicy?: WorkflowIDReusePolicy;
+  readonly workflowAttributes?: Record<string, unknown>;
+}
+
 /** What a workflow is called with. */
 export interface Arguments {
   readonly args: readonly unknown[];
@@ -53,6 +68,7 @@ export async function toEnqueued(
   { args, namedArgs }: Arguments,
 ): Promise<NewWorkflow> {
   checkNames(options);
+  checkStorableNames(options);
   checkWorkflowID(options.workflowID);
   checkTimeout(options.workflowTimeoutMS);
   checkEnqueueOptions(options, true);
@@ -70,7 +86,7 @@ export async function toEnqueued(
     authenticatedRoles: JSON.stringify(options.authenticatedRoles ?? []),
     applicationVersion: options.appVersion ?? null,
     applicationName: options.applicationName ?? applicationName,
-    timeoutMs: options.workflowTimeoutMS === undefined ? null : Math.ceil(options.workflowTimeoutMS),
+    timeoutMs: options.workflowTimeoutMS == null ? null : Math.ceil(options.workflowTimeoutMS),
     queueName: options.queueName,
     queuePartitionKey: options.queuePartitionKey ?? null,
     deduplicationID: options.deduplicationID ?? null,
@@ -88,8 +104,17 @@ export function checkNames(options: EnqueueWorkflowOptions): void {
   }
 }
 
+/** A name that the database refuses would end the transaction of a caller, and only with its own words. */
+function checkStorableNames(options: EnqueueWorkflowOptions): void {
+  const { workflowID, workflowName, workflowClassName, workflowConfigName, queueName } = options;
+  const { deduplicationID, queuePartitionKey, appVersion, applicationName } = options;
+  const names = { workflowID, workflowName, workflowClassName, workflowConfigName, queueName };
+  const rest = { deduplicationID, queuePartitionKey, appVersion, applicationName };
+  for (const [field, name] of Object.entries({ ...names, ...rest })) checkName(field, name ?? undefined);
+}
+
 export function checkWorkflowID(workflowID: string | undefined): void {
-  if (workflowID !== undefined && workflowID.trim() === '') {
+  if (workflowID != null && workflowID.trim() === '') {
     throw new DBOSError('A workflow ID must not be empty. Leave it out to get a fresh one.');
   }
 }

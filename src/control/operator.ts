@@ -62,7 +62,10 @@ export function queryTimeoutMs(operator: Operator): number {
 }
 
 /** Workflows were put into queues. */
-export function tellOfQueued(news: News, workflows: readonly NewWorkflow[]): void {
+export function tellOfQueued(
+  news: News,
+  workflows: readonly Pick<NewWorkflow, 'status' | 'queueName' | 'queuePartitionKey'>[],
+): void {
   if (workflows.some(({ status }) => status === 'DELAYED')) news.delayed();
   const ready = workflows.filter(({ status }) => status === 'ENQUEUED');
   news.queued(ready.map(({ queueName, queuePartitionKey }) => ({ queueName, partitionKey: queuePartitionKey })));

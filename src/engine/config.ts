@@ -4,12 +4,13 @@ import type pg from 'pg';
 import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
 import { locateDatabase } from '../base/url.js';
 import type { DBOSSerializer } from '../codec/serializer.js';
-import { DBOSInitializationError, InvalidDatabaseURLError } from '../model/errors.js';
+import { check, type Check, KINDS, numberThat, objectWith } from '../model/checks.js';
+import { DBOSInitializationError } from '../model/errors.js';
 import { checkSchemaName } from '../store/migrations/plan.js';
-import { parsePostgresURL } from '../store/postgres/postgres-config.js';
 import type { StoreOptions } from '../store/store.js';
+import { chooseSystemURL } from '../store/system-url.js';
 import { resolveAdmin } from './config-admin.js';
-import { check, type Check, type ConfigFile, KINDS, numberThat, objectWith, readConfigFile } from './config-file.js';
+import { type ConfigFile, readConfigFile } from './config-file.js';
 
 /** How the attributes of spans are named. */
 export type OtelAttributeFormat = 'legacy' | 'semconv';
@@ -211,11 +212,12 @@ function wholeTimeoutMs(timeoutMs: number): number {
 function systemDatabaseURL(given: CheckedConfig, variable: Variable, isFromFile: boolean): string {
   const choose = (own: string | undefined, name: string): string | undefined =>
     isFromFile ? (variable(name) ?? own) : (own ?? variable(name));
-  const explicit = choose(given.systemDatabaseUrl, 'DBOS_SYSTEM_DATABASE_URL');
-  const application = choose(given.applicationDatabaseUrl ?? given.databaseUrl, 'DBOS_DATABASE_URL');
-  const fileName = `${given.name.replace(UNFIT_FOR_FILE_NAME, '_')}.sqlite`;
-  const url = explicit ?? (application && derivedURL(application)) ?? `sqlite:///${fileName}`;
-  if (checkedKind(url, 'system') === 'sqlite' && given.systemDatabasePool !== undefined) {
+  const url = chooseSystemURL({
+    systemURL: choose(given.systemDatabaseUrl, 'DBOS_SYSTEM_DATABASE_URL'),
+    applicationURL: choose(given.applicationDatabaseUrl ?? given.databaseUrl, 'DBOS_DATABASE_URL'),
+    name: given.name,
+  });
+  if (locateDatabase(url)?.kind === 'sqlite' && given.systemDatabasePool !== undefined) {
     throw new DBOSInitializationError(
       'systemDatabasePool needs the Postgres URL of its database in systemDatabaseUrl as well: ' +
         'notifications are received on a connection outside the pool.',
@@ -223,37 +225,6 @@ function systemDatabaseURL(given: CheckedConfig, variable: Variable, isFromFile:
   }
   return url;
 }
-
-function derivedURL(applicationURL: string): string {
-  if (checkedKind(applicationURL, 'application') === 'sqlite') return applicationURL;
-  const url = parsePostgresURL(applicationURL);
-  url.pathname += '_dbos_sys';
-  return url.toString();
-}
-
-/** The kind of database behind a URL. No error quotes a URL that is malformed: its password may be anywhere. */
-function checkedKind(url: string, role: 'system' | 'application'): 'postgres' | 'sqlite' {
-  const kind = locateDatabase(url)?.kind;
-  if (kind === 'sqlite') return kind;
-  if (kind === undefined || !URL.canParse(url)) {
-    throw new InvalidDatabaseURLError(
-      `Invalid database URL: that of the ${role} database is neither of Postgres nor of SQLite. ` +
-        'Write postgresql://user:password@host:5432/database or sqlite:///path/app.sqlite.',
-    );
-  }
-  const nameBytes = parsePostgresURL(url).pathname.slice(1).replace(/%../g, '_').length;
-  if (nameBytes > DATABASE_NAME_BYTES_MAX) {
-    throw new InvalidDatabaseURLError(
-      `Invalid database URL: the name of the ${role} database has ${nameBytes} bytes, and Postgres keeps only ` +
-        `${DATABASE_NAME_BYTES_MAX}. Set systemDatabaseUrl to one with a shorter name.`,
-    );
-  }
-  return kind;
-}
-
-/** What a file name cannot hold, or a URL would take for something else. */
-const UNFIT_FOR_FILE_NAME = /[^\p{L}\p{N}._ -]/gu;
-const DATABASE_NAME_BYTES_MAX = 63;
 
 const { text, flag, count, port, intervalMs, timeoutMs, endpoints, queues } = KINDS;
 const CHECKS: Readonly<Record<keyof DBOSConfig, Check>> = {

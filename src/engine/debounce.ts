@@ -1,6 +1,6 @@
 // Debouncing: many calls with one key become one workflow, which runs with the input of the last call when no further
 // call has come for a while.
-import { checkDebounce, debounceID, firstDelayMs, putOff, refusedOptions } from '../control/debounce.js';
+import { checkDebounce, debounceID, firstDelayMs, putOff, refusedParams } from '../control/debounce.js';
 import { INTERNAL_QUEUE } from '../store/lifecycle.js';
 import type { Engine } from './engine.js';
 import type { Handle } from './handles.js';
@@ -21,7 +21,10 @@ const BOUNCE = { name: 'DBOS.debounceDelayedWorkflow', isEffect: true } as const
 
 /** Starts the workflow that stands for the key, or puts it off and gives it the new input. */
 export async function debounce<R>(engine: Engine, request: DebounceRequest): Promise<Handle<R>> {
-  checkDebounce(request, refusedParams(request.params));
+  const { params } = request;
+  // The debouncer itself names the application.
+  const named = params.enqueueOptions?.applicationName === undefined ? [] : ['applicationName'];
+  checkDebounce(request, [...refusedParams(params), ...named]);
   for (;;) {
     const bouncedID = await operation(BOUNCE, () => bounce(engine, request));
     if (bouncedID !== null) return engine.handleOf<R>(bouncedID);
@@ -75,13 +78,4 @@ function toStart(request: DebounceRequest): StartRequest {
 
 function queueOf(params: StartWorkflowParams): string {
   return params.queueName ?? INTERNAL_QUEUE;
-}
-
-/** What contradicts debouncing, as the caller would name it. */
-function refusedParams({
-  enqueueOptions = {},
-  duplicationPolicy,
-  workflowIDReusePolicy,
-}: StartWorkflowParams): string[] {
-  return refusedOptions({ ...enqueueOptions, duplicationPolicy, workflowIDReusePolicy });
 }

@@ -41,6 +41,7 @@ import type { Run } from './run.js';
 import { Runs } from './runs.js';
 import { Scheduler } from './scheduler.js';
 import { Watches } from '../control/watches.js';
+import { Transactions } from './transactions.js';
 
 export interface EngineOptions {
   readonly config: EngineConfig;
@@ -76,12 +77,15 @@ export class Engine implements Operator {
   readonly deadlines: Deadlines;
   readonly queueing: Queueing;
   readonly scheduler: Scheduler;
+  readonly transactions = new Transactions(this);
   readonly #incarnationID: string;
   readonly #liveness: Liveness;
   readonly #runs = new Runs((run) => this.#onEnd(run));
   readonly #interests = new Set<string>();
   #owners = 0;
   #isVerifying = false;
+  /** Somebody has asked while the workflows were being looked up: what they told of may have come too late. */
+  #isVerifyWanted = false;
   #isMeeting = false;
   readonly #ending = new AbortController();
   /** On SQLite a busy neighbour wakes us many times a second; its commits are also the only sign of a new engine. */
@@ -127,7 +131,7 @@ export class Engine implements Operator {
       clock,
       logger,
       cancel: (workflowID) => cancelWorkflows(this, [workflowID]),
-      sweep: () => this.#sweepOverdue(),
+      sweep: (signal) => this.#sweepOverdue(signal),
     });
     this.queueing = new Queueing({
       engine: this,
@@ -138,7 +142,7 @@ export class Engine implements Operator {
     this.scheduler = new Scheduler({
       engine: this,
       hasPush,
-      onCancelled: (workflowIDs) => this.#onChangedElsewhere(workflowIDs),
+      onCancelled: (workflowIDs, signal) => this.#onChangedElsewhere(workflowIDs, signal),
     });
     this.news = {
       queued: (places) => this.queueing.announce(places),
@@ -193,11 +197,14 @@ export class Engine implements Operator {
     });
     const engine = new Engine(options, store, incarnationID);
     try {
+      await engine.transactions.open();
       await engine.#begin();
     } catch (error) {
+      await engine.transactions.close();
       await store.close();
       throw error;
     }
+    options.registry.engine = engine;
     return engine;
   }
 
@@ -221,6 +228,7 @@ export class Engine implements Operator {
 
   /** Ends: waits for the runs here for so long, gives back what is left, and closes the store. */
   async shutdown(timeoutMs: number): Promise<void> {
+    this.registry.engine = undefined;
     await this.scheduler.stop();
     await this.queueing.stop();
     await this.#drain(timeoutMs);
@@ -240,6 +248,7 @@ export class Engine implements Operator {
     await this.#leave(unfinished).catch((error: unknown) => {
       this.logger.warn(`The database could not be told that this process ends: ${String(error)}`);
     });
+    await this.transactions.close();
     this.#ending.abort();
     this.#lookAround.stop();
     await this.watches.stop(
@@ -317,10 +326,13 @@ export class Engine implements Operator {
     return [...this.registry.queues.values()];
   }
 
-  /** Repeats an operation that changes nothing when done twice, until the database is there or the engine ends. */
-  retrying<T>(operation: () => Promise<T>): Promise<T> {
+  /**
+   * Repeats an operation that changes nothing when done twice, until the database is there or the engine ends. What the
+   * end of the engine waits for gives a signal of its own, which aborts earlier.
+   */
+  retrying<T>(operation: () => Promise<T>, signal = this.#ending.signal): Promise<T> {
     const { clock, logger } = this;
-    return withRetry(operation, { clock, logger, signal: this.#ending.signal, isIdempotent: true });
+    return withRetry(operation, { clock, logger, signal, isIdempotent: true });
   }
 
   async findWorkflow(workflowID: string): Promise<WorkflowRecord | null> {
@@ -358,9 +370,9 @@ export class Engine implements Operator {
   }
 
   /** The state of workflows was changed from outside their runs: tell the runs, here and elsewhere. */
-  async #onChangedElsewhere(workflowIDs: readonly string[]): Promise<void> {
+  async #onChangedElsewhere(workflowIDs: readonly string[], signal?: AbortSignal): Promise<void> {
     const here = this.#runs.of(workflowIDs);
-    await this.#stopLost(here);
+    await this.#stopLost(here, signal);
     const known = new Set(here.map((run) => run.workflowID));
     for (const workflowID of workflowIDs) {
       if (!known.has(workflowID)) this.store.listener.notify(CHANNELS.changes, workflowID);
@@ -369,11 +381,11 @@ export class Engine implements Operator {
   }
 
   /** Stops those of the runs whose workflow is not theirs: one that was resumed may have a new run already. */
-  async #stopLost(runs: readonly Run[]): Promise<void> {
+  async #stopLost(runs: readonly Run[], signal?: AbortSignal): Promise<void> {
     const stored = runs.filter((run) => run.isStored);
     if (stored.length === 0) return;
     const workflowIDs = stored.map(({ workflowID }) => workflowID);
-    const found = await this.retrying(() => findWorkflows(this.database, workflowIDs));
+    const found = await this.retrying(() => findWorkflows(this.database, workflowIDs), signal);
     const workflows = new Map(found.map((workflow) => [workflow.workflowID, workflow]));
     for (const run of stored) {
       const reason = run.lossIn(workflows.get(run.workflowID));
@@ -419,13 +431,17 @@ export class Engine implements Operator {
   }
 
   /** Stops the runs here whose workflows are no longer theirs. */
-  async #verifyRuns(): Promise<void> {
-    const running = this.#runs.all.filter((run) => run.isStored);
-    if (running.length === 0 || this.#isVerifying) return;
+  async #verifyRuns(signal?: AbortSignal): Promise<void> {
+    this.#isVerifyWanted = true;
+    if (this.#isVerifying) return;
     this.#isVerifying = true;
     try {
-      const lost = new Set(await findLost(this.store.database, running));
-      await this.#stopLost(running.filter(({ workflowID }) => lost.has(workflowID)));
+      while (this.#isVerifyWanted) {
+        this.#isVerifyWanted = false;
+        const running = this.#runs.all.filter((run) => run.isStored);
+        if (running.length === 0) break;
+        await this.#stopLost([...(await findLost(this.store.database, running))], signal);
+      }
     } catch (error) {
       this.logger.debug(`The workflows running here could not be verified: ${(error as Error).message}`);
     } finally {
@@ -433,12 +449,12 @@ export class Engine implements Operator {
     }
   }
 
-  async #sweepOverdue(): Promise<number | undefined> {
-    await this.#verifyRuns();
+  async #sweepOverdue(signal: AbortSignal): Promise<number | undefined> {
+    await this.#verifyRuns(signal);
     await this.#giveBackOrphans();
     const nextMs = await msToNextDeadline(this.store.database);
     if (nextMs === undefined || nextMs > 0) return nextMs;
-    await this.#onChangedElsewhere(await cancelOverdue(this.store.database, OVERDUE_BATCH));
+    await this.#onChangedElsewhere(await cancelOverdue(this.store.database, OVERDUE_BATCH), signal);
     return 0;
   }
 

@@ -93,5 +93,6 @@ async function recordOutcome(run: Run, result: CallResult): Promise<RunOutcome> 
     run.stop(reason);
     return endWithout(reason);
   }
+  run.engine.transactions.forget(run);
   return ended;
 }

@@ -6,10 +6,8 @@ import {
   checkTimeout,
   checkWorkflowID,
   delayOf,
-  type DuplicationPolicy,
   encodeAttributes,
-  type EnqueueOptions,
-  type WorkflowIDReusePolicy,
+  type StartWorkflowParams,
 } from '../control/enqueue.js';
 import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors.js';
 import type { NewWorkflow } from '../store/workflows.js';
@@ -18,18 +16,7 @@ import type { Engine } from './engine.js';
 import type { WorkflowRegistration } from './registry.js';
 import type { Run } from './run.js';
 
-export interface StartWorkflowParams {
-  readonly workflowID?: string;
-  readonly queueName?: string;
-  /** null detaches from the deadline of the calling workflow. */
-  readonly timeoutMS?: number | null;
-  readonly enqueueOptions?: EnqueueOptions;
-  readonly authenticatedUser?: string;
-  readonly authenticatedRoles?: string[];
-  readonly duplicationPolicy?: DuplicationPolicy;
-  readonly workflowIDReusePolicy?: WorkflowIDReusePolicy;
-  readonly workflowAttributes?: Record<string, unknown>;
-}
+export type { StartWorkflowParams };
 
 /** The function that a workflow runs. Without a registration it is known by name only, and can only be enqueued. */
 export interface Callee {

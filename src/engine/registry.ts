@@ -1,7 +1,9 @@
 // What the application has registered: workflows, steps, classes and configured instances. One registry an engine.
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
 import type { QueueRecord } from '../model/queues.js';
+import type { Engine } from './engine.js';
 import type { CodeSchedule } from './schedule-entry.js';
+import type { DataSourceTransactionHandler } from './transactions.js';
 import { DBOSConflictingRegistrationError, DBOSNotRegisteredError } from '../model/errors.js';
 
 /** Any async function of the application. Arguments and results are checked where it is registered. */
@@ -47,7 +49,7 @@ export interface ClassRegistration {
 
 export interface Registration {
   readonly name: string;
-  readonly kind: 'workflow' | 'step' | 'plain';
+  readonly kind: 'workflow' | 'step' | 'transaction' | 'plain';
   readonly isInstance: boolean;
   /** It belongs to a class, though perhaps to one that is not known yet. */
   readonly isMethod: boolean;
@@ -63,6 +65,8 @@ export interface Registration {
   requiredRoles?: readonly string[];
   readonly interceptors: { readonly run: EntryInterceptor; readonly sequence: number }[];
   readonly registeredAt: string;
+  /** Of a step. */
+  readonly stepConfig?: object;
 }
 
 export interface WorkflowRegistration extends Registration {
@@ -92,6 +96,10 @@ export class Registry {
   readonly #instances = new Map<string, object>();
   /** The queues that the application has defined in memory, by name. */
   readonly queues = new Map<string, QueueRecord>();
+  /** The data sources in whose transactions functions may run, by name. */
+  readonly dataSources = new Map<string, DataSourceTransactionHandler>();
+  /** The engine that runs these functions, while it is launched. */
+  engine: Engine | undefined;
   /** Schedules that stand in the code. */
   readonly codeSchedules = new Set<CodeSchedule>();
   /** Queues that are served whatever the configuration says. */
@@ -147,6 +155,7 @@ export class Registry {
     this.#classesByName.clear();
     this.#instances.clear();
     this.queues.clear();
+    this.dataSources.clear();
     this.alwaysServed.clear();
     this.codeSchedules.clear();
   }
@@ -169,10 +178,21 @@ export class Registry {
       );
     }
     this.#refuseDuplicate(registration);
+    if (known?.kind === 'plain') this.#succeed(known, registration);
     this.#registrations.add(registration);
     this.#byFunction.set(registration.origFunction, registration);
     this.#byFunction.set(registration.registeredFunction, registration);
     return registration;
+  }
+
+  /** Plugins have spoken of a function before it was registered: what they have said stays. */
+  #succeed(plain: Registration, registration: Registration): void {
+    this.#registrations.delete(plain);
+    this.#byFunction.set(plain.registeredFunction, registration);
+    for (const [external, information] of plain.external) registration.external.set(external, information);
+    for (const { index, external } of plain.parameters) {
+      for (const [key, information] of external) registration.parameters[index]?.external.set(key, information);
+    }
   }
 
   #refuseDuplicate(registration: Registration): void {

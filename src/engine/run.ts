@@ -18,6 +18,7 @@ import type { CheckpointVerdict } from '../store/writer-verdicts.js';
 import type { Engine } from './engine.js';
 import type { WorkflowRegistration } from './registry.js';
 import { RunStreams } from './run-streams.js';
+import type { DataSourceTransactionHandler } from './transactions.js';
 
 /** A checkpoint as the run's operations write it. */
 export type RunStep = Omit<StepRecord, 'workflowID' | 'applicationName'>;
@@ -47,6 +48,7 @@ export class Run {
   /** By the database's clock; set late for a run that begins before its row is durable. */
   deadlineAt: number | null;
   readonly streams = new RunStreams(this);
+  #dataSources: Set<DataSourceTransactionHandler> | undefined;
   readonly #history: ReadonlyMap<number, StepRecord> | undefined;
   #stopReason: Error | undefined;
   /** Made when somebody asks for the signal; most runs are never asked. */
@@ -81,6 +83,12 @@ export class Run {
 
   get stopReason(): Error | undefined {
     return this.#stopReason;
+  }
+
+  /** The data sources that may hold records of this workflow's steps. */
+  get dataSources(): Set<DataSourceTransactionHandler> {
+    this.#dataSources ??= new Set();
+    return this.#dataSources;
   }
 
   /** True for the first run of a workflow that was just created: nothing of it can have been recorded before. */

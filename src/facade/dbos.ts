@@ -4,6 +4,7 @@
 import type { Server } from 'node:http';
 import { createAdmin } from '../admin/admin.js';
 import { AdminServer } from '../admin/server.js';
+import { type DBOSExternalState, getEventDispatchState, saveEventDispatchState } from '../control/event-dispatch.js';
 import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
 import {
   getAllEvents,
@@ -44,6 +45,21 @@ import {
   type WorkflowAggregate,
 } from '../control/aggregates.js';
 import { setWorkflowAttributes, updateWorkflowAttributes } from '../control/attributes.js';
+import type { ExportedWorkflow, ExportSource } from '../control/export-format.js';
+import {
+  createOptionalIndex,
+  dropOptionalIndex,
+  listOptionalIndexes,
+  type OptionalIndex,
+  type OptionalIndexInfo,
+} from '../control/indexes.js';
+import {
+  type ExportInput,
+  exportWorkflows,
+  type ImportOptions,
+  type ImportResult,
+  importWorkflows,
+} from '../control/transfer.js';
 import {
   countWorkflows,
   eachOf,
@@ -101,7 +117,15 @@ import {
   DBOSNotRegisteredError,
   type JSONValue,
 } from '../model/errors.js';
-import { type Context, currentContext, inContext, isWorkflowCode, type StepStatus } from '../engine/ambient.js';
+import {
+  type Context,
+  currentContext,
+  defaultRegistry,
+  inContext,
+  isWorkflowCode,
+  setDefaultHost,
+  type StepStatus,
+} from '../engine/ambient.js';
 import { type DBOSConfig, type EngineConfig, resolveConfig } from '../engine/config.js';
 import { Engine, type EngineOptions } from '../engine/engine.js';
 import type { EnqueueWorkflowOptions } from '../control/enqueue.js';
@@ -149,6 +173,7 @@ import {
   triggerSchedule,
 } from './schedules.js';
 import { queueOf, setDefaultQueueOwner, type WorkflowQueue } from './workflow-queue.js';
+import { Associations, type ExternalRegistration, type FunctionInfo, type PluginKey } from './associations.js';
 import { Functions, type Host, isStandardContext, type MethodDecorator } from './functions.js';
 import type {
   DBOSContextOptions,
@@ -168,8 +193,9 @@ type DebounceCall = Pick<DebounceRequest, 'key' | 'periodMs' | 'timeoutMs' | 'ap
 const TIMEOUT_MAX_MS = 2_147_483_647;
 
 export class DBOSInstance implements Host {
-  readonly registry = new Registry();
+  readonly registry: Registry;
   readonly #functions = new Functions(this, (object) => this.#instanceNames.get(object as object));
+  readonly #associations: Associations;
   readonly #instanceNames = new WeakMap<object, string>();
   readonly #lifecycle = new Set<DBOSLifecycleCallback>();
   readonly #middleware: DBOSMethodMiddlewareInstaller[] = [];
@@ -182,7 +208,9 @@ export class DBOSInstance implements Host {
   #launching: Promise<void> | undefined;
   #shuttingDown: Promise<void> | undefined;
 
-  constructor(testSettings: TestSettings = {}) {
+  constructor(testSettings: TestSettings = {}, registry = new Registry()) {
+    this.registry = registry;
+    this.#associations = new Associations(registry, this.#functions);
     this.#testSettings = testSettings;
   }
 
@@ -211,16 +239,10 @@ export class DBOSInstance implements Host {
     for (const registration of this.registry.registrations) registration.interceptors.length = 0;
     for (const installer of this.#middleware) {
       for (const registration of this.registry.registrations) {
-        installer.installMiddleware({
-          name: registration.name,
-          className: this.registry.classNameFor(registration),
-          addEntryInterceptor: (run, sequence = 50) => {
-            registration.interceptors.push({ run, sequence });
-            registration.interceptors.sort((a, b) => a.sequence - b.sequence);
-          },
-        });
+        installer.installMiddleware(this.#associations.viewOf(registration));
       }
     }
+    const initialized: DBOSLifecycleCallback[] = [];
     try {
       this.registry.freeze(stack);
       for (const instance of this.registry.instances)
@@ -231,10 +253,17 @@ export class DBOSInstance implements Host {
         codec: this.#newCodec(config.serializer),
         ...this.#testSettings,
       });
-      for (const callback of this.#lifecycle) await callback.initialize?.();
+      for (const callback of this.#lifecycle) {
+        // Also the one that fails: it may have opened something before.
+        initialized.push(callback);
+        await callback.initialize?.();
+      }
+      this.logRegisteredEndpoints();
       this.#areReceiversActive = true;
       if (config.runAdminServer) await this.#startAdminServer(config);
     } catch (error) {
+      this.#areReceiversActive = false;
+      await this.#destroy(initialized);
       await this.#engine?.shutdown(0);
       this.#engine = undefined;
       this.registry.thaw();
@@ -274,19 +303,28 @@ export class DBOSInstance implements Host {
       // Whoever launched has the error.
     });
     const engine = this.#engine;
-    this.#engine = undefined;
     await this.#adminServer?.close();
     this.#adminServer = undefined;
-    if (engine) {
-      await this.#deactivate(engine.logger);
-      await engine.shutdown(timeoutMs);
-    }
+    // While the plugins end, they may still hand over what they have.
+    if (engine) await this.deactivateEventReceivers();
+    this.#engine = undefined;
+    await engine?.shutdown(timeoutMs);
     this.registry.thaw();
     if (deregister) {
       this.registry.clear();
       this.#lifecycle.clear();
       this.#middleware.length = 0;
       this.#recipes.length = 0;
+    }
+  }
+
+  async #destroy(callbacks: Iterable<DBOSLifecycleCallback>): Promise<void> {
+    for (const callback of callbacks) {
+      try {
+        await callback.destroy?.();
+      } catch (error) {
+        this.logger.error(error);
+      }
     }
   }
 
@@ -316,20 +354,10 @@ export class DBOSInstance implements Host {
   }
 
   /** Calls `destroy` of the lifecycle callbacks, once: nothing comes in from outside any more. Workflows go on. */
-  deactivateEventReceivers(): Promise<void> {
-    return this.#deactivate(this.logger);
-  }
-
-  async #deactivate(logger: DLogger): Promise<void> {
+  async deactivateEventReceivers(): Promise<void> {
     if (!this.#areReceiversActive) return;
     this.#areReceiversActive = false;
-    for (const callback of this.#lifecycle) {
-      try {
-        await callback.destroy?.();
-      } catch (error) {
-        logger.error(error);
-      }
-    }
+    await this.#destroy(this.#lifecycle);
   }
 
   /** The HTTP server of the admin interface; undefined if it is not wanted, or its port was in use. */
@@ -346,6 +374,46 @@ export class DBOSInstance implements Host {
   /** Lets every plugin log what it serves. */
   logRegisteredEndpoints(): void {
     for (const callback of this.#lifecycle) callback.logRegisteredEndpoints?.();
+  }
+
+  /** The object in which a plugin keeps what it has to say of a class. */
+  associateClassWithInfo(external: PluginKey, cls: AnyConstructor | string): object {
+    return this.#associations.withClass(external, cls);
+  }
+
+  /** The object in which a plugin keeps what it has to say of a function. */
+  associateFunctionWithInfo<This, Args extends unknown[], Return>(
+    external: PluginKey,
+    func: (this: This, ...args: Args) => Promise<Return>,
+    target: FunctionName,
+  ): FunctionInfo {
+    return this.#associations.withFunction(external, func as unknown as UserFunction, target);
+  }
+
+  /** The same of a parameter, by its name or number; undefined if there is none. */
+  associateParamWithInfo<This, Args extends unknown[], Return>(
+    external: PluginKey,
+    func: ((this: This, ...args: Args) => Promise<Return>) | undefined,
+    target: FunctionName & { readonly param: number | string },
+  ): object | undefined {
+    return this.#associations.withParameter(external, func as unknown as UserFunction | undefined, target);
+  }
+
+  /** All that a plugin has said, a function each: of all functions, of a class, or of one. */
+  getAssociatedInfo(external: PluginKey, cls?: object | string, funcName?: string): readonly ExternalRegistration[] {
+    return this.#associations.find(external, cls, funcName);
+  }
+
+  /** Keeps a value for a plugin, unless one of a later time or a greater number is there. Gives what is stored then. */
+  upsertEventDispatchState(state: DBOSExternalState): Promise<DBOSExternalState> {
+    const engine = this.engineFor('upsertEventDispatchState');
+    return engine.retrying(() => saveEventDispatchState(engine.store.database, state));
+  }
+
+  /** The value that a plugin keeps under these names; undefined if there is none. */
+  getEventDispatchState(service: string, workflowFnName: string, key: string): Promise<DBOSExternalState | undefined> {
+    const engine = this.engineFor('getEventDispatchState');
+    return engine.retrying(() => getEventDispatchState(engine.store.database, { service, workflowFnName, key }));
   }
 
   /** The launched engine: the one of the workflow around, if there is one. */
@@ -452,9 +520,9 @@ export class DBOSInstance implements Host {
       (fn: unknown, name: string, receiver: unknown) =>
       (...args: unknown[]) => {
         const registration = this.registry.findByFunction(fn);
-        if (registration?.kind === 'step') {
+        if (registration?.kind === 'step' || registration?.kind === 'transaction') {
           throw new DBOSInvalidWorkflowTransitionError(
-            `Attempt to start or enqueue step "${name}". Only a workflow can be started.`,
+            `Attempt to start or enqueue ${registration.kind} "${name}". Only a workflow can be started.`,
           );
         }
         const workflow = this.registry.workflowOf(fn, name);
@@ -816,11 +884,39 @@ export class DBOSInstance implements Host {
     return this.#change('setWorkflowAttributes', (operator) => setWorkflowAttributes(operator, workflowID, attributes));
   }
 
+  /** The workflows that match, whole: with steps, events, streams and messages, and with their children if wanted. */
+  exportWorkflows(input: ExportInput = {}): AsyncGenerator<ExportedWorkflow, void, undefined> {
+    return exportWorkflows(this.#outsideWorkflows('exportWorkflows'), input);
+  }
+
+  /** Puts exported workflows in: objects, or the pieces of a text. Each is there whole or not at all. */
+  importWorkflows(source: ExportSource, options: ImportOptions = {}): Promise<ImportResult> {
+    return importWorkflows(this.#outsideWorkflows('importWorkflows'), source, options);
+  }
+
+  /** For what can be too much for a record. */
+  #outsideWorkflows(verb: string): Operator {
+    if (!isWorkflowCode(currentContext())) return this.engineFor(verb);
+    throw new DBOSInvalidWorkflowTransitionError(`Invalid call to \`${verb}\` in workflow code. Call it in a step.`);
+  }
+
+  /** The indexes that you can have for filters that you often use, and whether they are there. */
+  listOptionalIndexes(): Promise<OptionalIndexInfo[]> {
+    return listOptionalIndexes(this.engineFor('listOptionalIndexes'));
+  }
+
+  /** Builds an index for a filter. On Postgres work goes on meanwhile; on SQLite writers wait. */
+  createOptionalIndex(index: OptionalIndex): Promise<void> {
+    return createOptionalIndex(this.engineFor('createOptionalIndex'), index);
+  }
+
+  dropOptionalIndex(index: OptionalIndex): Promise<void> {
+    return dropOptionalIndex(this.engineFor('dropOptionalIndex'), index);
+  }
+
   /** Says why a workflow is in the state that it is in: above all, why it has not started. */
   explainWorkflow(workflowID: string): Promise<WorkflowExplanation> {
-    const engine = this.engineFor('explainWorkflow');
-    const memoryLimits = (queueName: string) => engine.queueing.queues.findInMemory(queueName)?.limits;
-    return explainWorkflow(engine, workflowID, { memoryLimits });
+    return explainWorkflow(this.engineFor('explainWorkflow'), workflowID);
   }
 
   // ── Queues ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -1161,5 +1257,6 @@ export function createDBOS(testSettings?: TestSettings): DBOSInstance {
 }
 
 /** The default instance. */
-export const DBOS = createDBOS();
+export const DBOS = new DBOSInstance({}, defaultRegistry);
 setDefaultQueueOwner(DBOS);
+setDefaultHost(DBOS);

@@ -4,8 +4,8 @@ import { DBOSInvalidWorkflowTransitionError, DBOSNotRegisteredError } from '../m
 import { currentContext, isWorkflowCode } from '../engine/ambient.js';
 import { authorize } from '../engine/authorization.js';
 import type { Engine } from '../engine/engine.js';
+import { parameterNames } from '../engine/parameter-names.js';
 import {
-  type AnyConstructor,
   type FunctionName,
   intercept,
   type Registration,
@@ -14,9 +14,12 @@ import {
   type WorkflowConfig,
   type WorkflowRegistration,
 } from '../engine/registry.js';
+import { decorateMethod, isStandardContext, type MethodDecorator, type Place, placeOf } from '../engine/place.js';
 import type { StartRequest, StartWorkflowParams } from '../engine/new-workflow.js';
 import { callWorkflow } from '../engine/start.js';
 import { checkStepConfig, runStep, type StepConfig } from '../engine/step.js';
+
+export { isStandardContext, type MethodDecorator };
 
 /** What the wrappers need of the instance they belong to. */
 export interface Host {
@@ -27,14 +30,6 @@ export interface Host {
 
 /** The name of a configured instance, if the object is one. */
 export type InstanceName = (object: unknown) => string | undefined;
-
-interface Place {
-  readonly name: string;
-  readonly isInstance: boolean;
-  readonly isMethod: boolean;
-  readonly ownerClass: AnyConstructor | undefined;
-  readonly givenClassName: string | undefined;
-}
 
 function newRegistration(fn: UserFunction, kind: Registration['kind'], place: Place): Registration {
   return {
@@ -51,13 +46,6 @@ function newRegistration(fn: UserFunction, kind: Registration['kind'], place: Pl
     interceptors: [],
     registeredAt: new Error('registered').stack ?? '',
   };
-}
-
-/** The names of a function's parameters, as far as its source tells. */
-function parameterNames(fn: UserFunction): string[] {
-  const list = /^[^(]*\(([^)]*)\)/.exec(fn.toString())?.[1] ?? '';
-  const names = list.split(',').map((part) => part.replace(/=.*$/, '').trim());
-  return names.filter((name) => name !== '');
 }
 
 export class Functions {
@@ -82,7 +70,7 @@ export class Functions {
 
   registerStep(fn: UserFunction, config: FunctionName & StepConfig, place = placeOf(fn, config)): UserFunction {
     checkStepConfig(config);
-    const registration = newRegistration(fn, 'step', place);
+    const registration: Registration = { ...newRegistration(fn, 'step', place), stepConfig: config };
     return this.#add(registration, (target, args) => {
       const body = async (): Promise<unknown> => {
         this.#refuseStranger(registration, target);
@@ -91,6 +79,18 @@ export class Functions {
       };
       return this.callStep(registration.name, config, body, registration);
     });
+  }
+
+  /** A function that plugins speak of: the registration it has, or one that makes it neither workflow nor step. */
+  registerPlain(fn: UserFunction, target: FunctionName): Registration {
+    const { registry } = this.#host;
+    const known = registry.findByFunction(fn);
+    if (known) return known;
+    const registration = newRegistration(fn, 'plain', placeOf(fn, target));
+    this.#add(registration, async (receiver, args) =>
+      fn.apply(receiver, (await intercept(registration, args)) as never[]),
+    );
+    return registration;
   }
 
   #add(registration: Registration, call: (target: unknown, args: unknown[]) => Promise<unknown>): UserFunction {
@@ -164,72 +164,6 @@ export class Functions {
 
   /** A method decorator for both kinds of decorators. */
   decorate(register: (fn: UserFunction, place: Place) => UserFunction, name?: string): MethodDecorator {
-    const { registry } = this.#host;
-    const decorator = (target: unknown, contextOrKey: unknown, descriptor?: PropertyDescriptor): unknown => {
-      if (isStandardContext(contextOrKey)) {
-        const isStatic = contextOrKey.static;
-        const wrapper = register(target as UserFunction, {
-          name: name ?? String(contextOrKey.name),
-          isInstance: !isStatic,
-          isMethod: true,
-          ownerClass: undefined,
-          givenClassName: undefined,
-        });
-        contextOrKey.addInitializer(function (this: unknown) {
-          const registration = registry.findByFunction(wrapper);
-          if (!registration || registration.ownerClass) return;
-          registry.assignClass(registration, (isStatic ? this : (this as object).constructor) as AnyConstructor);
-        });
-        return wrapper;
-      }
-      const isStatic = typeof target === 'function';
-      const wrapper = register(descriptor?.value as UserFunction, {
-        name: name ?? String(contextOrKey),
-        isInstance: !isStatic,
-        isMethod: true,
-        ownerClass: (isStatic ? target : (target as object).constructor) as AnyConstructor,
-        givenClassName: undefined,
-      });
-      return { ...descriptor, value: wrapper };
-    };
-    // The two kinds of decorators have types that exclude each other; at run time one function serves both.
-    return decorator as unknown as MethodDecorator;
+    return decorateMethod(this.#host.registry, register, name);
   }
-}
-
-/** Fits both kinds of decorators. */
-export interface MethodDecorator {
-  <This, Args extends never[], Return>(
-    target: (this: This, ...args: Args) => Promise<Return>,
-    context: ClassMethodDecoratorContext<This, (this: This, ...args: Args) => Promise<Return>>,
-  ): (this: This, ...args: Args) => Promise<Return>;
-  <This, Args extends never[], Return>(
-    target: object,
-    key: string | symbol,
-    descriptor: TypedPropertyDescriptor<(this: This, ...args: Args) => Promise<Return>>,
-  ): TypedPropertyDescriptor<(this: This, ...args: Args) => Promise<Return>> | void;
-}
-
-interface StandardContext {
-  readonly kind: 'method' | 'class';
-  readonly name: string | symbol | undefined;
-  readonly static: boolean;
-  addInitializer(initializer: (this: unknown) => void): void;
-}
-
-export function isStandardContext(value: unknown): value is StandardContext {
-  return typeof value === 'object' && value !== null && 'kind' in value && 'addInitializer' in value;
-}
-
-function placeOf(fn: UserFunction, config: FunctionName): Place {
-  const { ctorOrProto } = config;
-  const isStatic = typeof ctorOrProto === 'function';
-  const ownerClass = ctorOrProto === undefined ? undefined : isStatic ? ctorOrProto : ctorOrProto.constructor;
-  return {
-    name: config.name ?? fn.name,
-    isInstance: ctorOrProto !== undefined && !isStatic,
-    isMethod: ctorOrProto !== undefined,
-    ownerClass: ownerClass as AnyConstructor | undefined,
-    givenClassName: config.className,
-  };
 }

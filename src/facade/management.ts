@@ -10,10 +10,10 @@ import {
   type ForkSettings,
   forkWorkflows as fork,
 } from '../control/forks.js';
+import type { WorkflowHandle } from '../control/outcome.js';
 import { type RewindCall, rewindWorkflow as rewind } from '../control/rewind.js';
 import { currentContext, isWorkflowCode } from '../engine/ambient.js';
 import type { Engine } from '../engine/engine.js';
-import type { WorkflowHandle } from '../control/outcome.js';
 import { operation } from '../engine/operation.js';
 import { takeAssignedID } from '../engine/start.js';
 

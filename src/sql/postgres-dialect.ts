@@ -123,6 +123,8 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
         ),
       );
     },
+    isToldIndexes: false,
+    indexHint: () => '',
     lock(mode, alias) {
       const of = `OF ${quoteIdentifier(alias)}`;
       if (mode === 'share') return `FOR SHARE ${of}`;

@@ -60,6 +60,10 @@ export interface Dialect {
   /** The JSON of a column with some members changed. */
   writeMerge(out: TextWriter, column: string, change: JSONObject): void;
   collectMerge(values: Value[], change: JSONObject): void;
+  /** Whether the database has no statistics to choose an index by, and is told which one to use. */
+  readonly isToldIndexes: boolean;
+  /** Says by which index a table of a FROM is read, after its alias. */
+  indexHint(name: string): string;
   /** A row lock at the end of a SELECT; nothing where the writer holds the whole database. */
   lock(mode: LockMode, alias: string): string;
 }
@@ -212,6 +216,15 @@ export function turn(name: string): Token {
     shape: 'turn;',
     write: (out) => out.dialect.writeTurn(out),
     collect: (values, dialect) => dialect.collectTurn(values, name),
+  };
+}
+
+/** The index by which the table before it is read, in a dialect that is told; elsewhere the planner knows better. */
+export function indexedBy(name: string | undefined): Token {
+  return {
+    shape: `index:${name};`,
+    write: (out) => out.text(name === undefined ? '' : out.dialect.indexHint(name)),
+    collect: collectNothing,
   };
 }
 

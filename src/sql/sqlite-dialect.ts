@@ -65,6 +65,8 @@ export function sqliteDialect(options: SqliteDialectOptions = {}): Dialect {
     collectContains,
     writeMerge,
     collectMerge,
+    isToldIndexes: true,
+    indexHint: (name) => `INDEXED BY ${quoteIdentifier(name)}`,
     lock: () => '',
   };
 }

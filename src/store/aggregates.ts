@@ -67,11 +67,7 @@ export async function aggregateWorkflows(
 ): Promise<Aggregate<WorkflowFigure>[]> {
   const source = sql`FROM ${workflows} AS w ${whereOf(conditionsOf(filter))}`;
   const terms = { groups: WORKFLOW_GROUPS, figures: WORKFLOW_FIGURES, time: sql`w.created_at` };
-  return read(
-    await database.observe(statement(aggregation, terms, source), { timeoutMs, scans: 'any' }),
-    aggregation,
-    terms,
-  );
+  return read(await database.observe(statement(aggregation, terms, source), timeoutMs), aggregation, terms);
 }
 
 export async function aggregateSteps(
@@ -81,11 +77,7 @@ export async function aggregateSteps(
 ): Promise<Aggregate<StepFigure>[]> {
   const source = sql`FROM ${steps} AS o ${whereOf(stepConditions(filter))}`;
   const terms = { groups: STEP_GROUPS, figures: STEP_FIGURES, time: sql`o.completed_at_epoch_ms` };
-  return read(
-    await database.observe(statement(aggregation, terms, source), { timeoutMs, scans: 'any' }),
-    aggregation,
-    terms,
-  );
+  return read(await database.observe(statement(aggregation, terms, source), timeoutMs), aggregation, terms);
 }
 
 const stepWorkflowID = { alias: 'o', name: 'workflow_uuid' };
@@ -152,7 +144,8 @@ function read<Group extends string, Figure extends string>(
 }
 
 function textOf(value: unknown): string | null {
-  return value === null || value === undefined ? null : String(value);
+  if (value === null || value === undefined) return null;
+  return typeof value === 'number' ? value.toString() : (value as string);
 }
 
 function numberOf(value: unknown): number | null {
@@ -173,7 +166,6 @@ export async function countByName(
   const scope = (alias: 'w' | 'o'): Sql =>
     applicationNames ? sql`AND ${isOfApplication(alias, applicationNames)}` : sql``;
   const [start, end] = [sql`CAST(${from} AS BIGINT)`, sql`CAST(${before} AS BIGINT)`];
-  const options = { timeoutMs, scans: 'any' } as const;
   const created = await database.observe(
     sql`
       SELECT w.name, COUNT(*) AS n
@@ -181,7 +173,7 @@ export async function countByName(
       WHERE w.created_at >= ${start} AND w.created_at < ${end} ${scope('w')}
       GROUP BY w.name
       ORDER BY w.name`,
-    options,
+    timeoutMs,
   );
   const completed = await database.observe(
     sql`
@@ -190,7 +182,7 @@ export async function countByName(
       WHERE o.completed_at_epoch_ms >= ${start} AND o.completed_at_epoch_ms < ${end} ${scope('o')}
       GROUP BY o.function_name
       ORDER BY o.function_name`,
-    options,
+    timeoutMs,
   );
   const toCount = (row: Row): NameCount => ({ name: row['name'] as string, count: Number(row['n']) });
   return { workflows: created.map(toCount), steps: completed.map(toCount) };

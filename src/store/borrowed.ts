@@ -25,6 +25,7 @@ export function borrow(dialect: Dialect, connection: BorrowedConnection): Execut
 async function runOn(dialect: Dialect, connection: BorrowedConnection, statement: Sql): Promise<Row[]> {
   const { text, values } = render(statement, dialect);
   if (dialect.name === 'postgres' && 'query' in connection) {
+    refusePool(connection);
     return (await connection.query(text, [...values])).rows as Row[];
   }
   if (dialect.name === 'sqlite' && 'prepare' in connection) {
@@ -36,4 +37,10 @@ async function runOn(dialect: Dialect, connection: BorrowedConnection, statement
       ? 'The system database is on Postgres, so the transaction must be one of a `pg` client.'
       : 'The system database is on SQLite, so the transaction must be one of a `better-sqlite3` or `node:sqlite` handle.',
   );
+}
+
+/** A pool has the same method, but gives each statement to any of its connections. */
+function refusePool(connection: BorrowedPostgresClient): void {
+  if (!('totalCount' in connection)) return;
+  throw new DBOSError('Give the `pg` client on which the transaction was begun, not the pool.');
 }

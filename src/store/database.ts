@@ -17,14 +17,6 @@ export interface Reader {
   read(statement: Sql): Promise<Row[]>;
 }
 
-/** How a query of people's may be carried out. */
-export interface ObserveOptions {
-  /** How long it may take; 0 for any time. SQLite cannot stop a query. */
-  readonly timeoutMs: number;
-  /** Whether it may read a table whole, or build a bitmap of what an index finds, where the planner thinks it best. */
-  readonly scans?: 'none' | 'bitmap' | 'any';
-}
-
 export interface ConnectionUse {
   readonly open: number;
   readonly idle: number;
@@ -34,10 +26,10 @@ export interface ConnectionUse {
 
 export interface Database extends Executor, Reader {
   /**
-   * Runs one SELECT whose shape is decided by whoever asks. It is planned for the values that it has, and stopped with
-   * DBOSQueryTimeoutError when it takes too long.
+   * Runs one SELECT whose shape is decided by whoever asks. It is planned for the values that it has, in any way that the
+   * planner likes, and stopped with DBOSQueryTimeoutError after the time given; 0 is any time. SQLite stops nothing.
    */
-  observe(statement: Sql, options: ObserveOptions): Promise<Row[]>;
+  observe(statement: Sql, timeoutMs: number): Promise<Row[]>;
   /** Runs the statements one after the other in one commit and returns the rows of each. All or nothing. */
   commit(statements: readonly Sql[]): Promise<Row[][]>;
   /** Runs `body` in a transaction: committed when it returns, rolled back when it throws. */

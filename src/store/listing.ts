@@ -2,9 +2,10 @@
 // the order is total and a page begins where the one before it has ended.
 import type { WorkflowRecord } from '../model/records.js';
 import type { WorkflowFilter, WorkflowQuery } from '../model/workflow-query.js';
-import { type Sql, sql, table } from '../sql/sql.js';
+import { indexedBy, type Sql, sql, table } from '../sql/sql.js';
 import { TableColumns, workflowColumns } from './columns.js';
-import type { Database, ObserveOptions } from './database.js';
+import type { Database } from './database.js';
+import { type ListPath, pathsOf } from './listing-path.js';
 import { conditionsOf, whereOf } from './workflow-filter.js';
 
 /** A place in the order. */
@@ -28,8 +29,6 @@ const lightColumns = new TableColumns<WorkflowRecord>(
 const light = lightColumns.select('w');
 /** More than any list holds; both databases take it for no limit. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
-/** A list of values is asked for value by value up to here: beyond it, so many short lists cost more than they save. */
-const BRANCHES_MAX = 8;
 
 export async function listWorkflows(
   database: Database,
@@ -37,7 +36,7 @@ export async function listWorkflows(
   timeoutMs: number,
 ): Promise<WorkflowRecord[]> {
   if (query.limit === 0) return [];
-  const found = await database.observe(listStatement(query), observeOptions(query.filter, timeoutMs));
+  const found = await database.observe(await listStatement(database, query), timeoutMs);
   return found.map((row) => workflowColumns.toRecord(row));
 }
 
@@ -45,50 +44,45 @@ export async function listWorkflows(
 export async function countWorkflows(database: Database, filter: WorkflowFilter, timeoutMs: number): Promise<number> {
   const [row] = await database.observe(
     sql`SELECT COUNT(*) AS matching FROM ${workflows} AS w ${whereOf(conditionsOf(filter))}`,
-    { timeoutMs, scans: 'any' },
+    timeoutMs,
   );
   return Number(row?.['matching'] ?? 0);
 }
 
-/** Attributes can only be found by a bitmap of their index. */
-function observeOptions({ attributes }: WorkflowFilter, timeoutMs: number): ObserveOptions {
-  return { timeoutMs, scans: attributes === undefined ? 'none' : 'bitmap' };
-}
-
-/** For the one that reads the plan, too. */
-export function listStatement(query: ListQuery): Sql {
+/** For those who read its plan, too. */
+export async function listStatement(database: Database, query: ListQuery): Promise<Sql> {
   const { isLoadingInput, isLoadingOutput } = query;
+  const page = pageOf(query, await pathsOf(database, query));
   // What another library has stored apart is looked up for the rows of the page alone.
   return sql`
     SELECT ${light}
       ${isLoadingInput ? sql`, COALESCE(w.inputs, i.inputs) AS inputs` : sql``}
       ${isLoadingOutput ? sql`, COALESCE(w.output, o.output) AS output, COALESCE(w.error, o.error) AS error` : sql``}
-    FROM (${pageOf(query)}) AS w
+    FROM (${page}) AS w
     ${isLoadingInput ? sql`LEFT JOIN ${table('workflow_input')} AS i ON i.workflow_uuid = w.workflow_uuid` : sql``}
     ${isLoadingOutput ? sql`LEFT JOIN ${table('workflow_output')} AS o ON o.workflow_uuid = w.workflow_uuid` : sql``}
     ${orderOf(query)}`;
 }
 
-function pageOf(query: ListQuery): Sql {
+function pageOf(query: ListQuery, paths: readonly ListPath[]): Sql {
   const { limit = NO_LIMIT, offset } = query;
-  const filters = branchesOf(query);
-  const [only] = filters;
-  if (only && filters.length === 1) return sql`${branch(only, query)} LIMIT ${limit} OFFSET ${offset}`;
+  const [only] = paths;
+  if (only && paths.length === 1) return sql`${branch(only, query)} LIMIT ${limit} OFFSET ${offset}`;
   // Each branch can be read in order from an index, and is cut off where the page ends at the latest.
   const columns = columnsOf(query);
-  const limited = filters.map(
-    (filter) => sql`SELECT ${columns} FROM (${branch(filter, query)} LIMIT ${limit + offset}) AS w`,
+  const limited = paths.map(
+    (path) => sql`SELECT ${columns} FROM (${branch(path, query)} LIMIT ${limit + offset}) AS w`,
   );
   const all = limited.reduce((before, one) => sql`${before} UNION ALL ${one}`);
   return sql`SELECT ${columns} FROM (${all}) AS w ${orderOf(query)} LIMIT ${limit} OFFSET ${offset}`;
 }
 
-function branch(filter: WorkflowFilter, query: ListQuery): Sql {
+function branch({ filter, index }: ListPath, query: ListQuery): Sql {
   const { after } = query;
   const conditions = [...conditionsOf(filter), ...(after ? [isAfter(after, query)] : [])];
   return sql`
     SELECT ${columnsOf(query)}
-    FROM ${workflows} AS w
+    FROM ${workflows} AS w ${indexedBy(index)}
     ${whereOf(conditions)}
     ${orderOf(query)}`;
 }
@@ -96,21 +90,6 @@ function branch(filter: WorkflowFilter, query: ListQuery): Sql {
 function columnsOf({ isLoadingInput, isLoadingOutput }: ListQuery): Sql {
   return sql`
     ${light} ${isLoadingInput ? sql`, w.inputs` : sql``} ${isLoadingOutput ? sql`, w.output, w.error` : sql``}`;
-}
-
-/** The filter, or one for each status or queue that it asks for, which no workflow is in twice. */
-function branchesOf({ filter, limit }: ListQuery): readonly WorkflowFilter[] {
-  if (limit === undefined || filter.workflowIDs) return [filter];
-  const { statuses, values } = filter;
-  const queueNames = [...new Set(values.queueName)];
-  if (isBranching(queueNames)) {
-    return queueNames.map((queueName) => ({ ...filter, values: { ...values, queueName: [queueName] } }));
-  }
-  return statuses && isBranching(statuses) ? statuses.map((status) => ({ ...filter, statuses: [status] })) : [filter];
-}
-
-function isBranching(values: readonly string[]): boolean {
-  return values.length > 1 && values.length <= BRANCHES_MAX;
 }
 
 function orderOf({ isDescending }: ListQuery): Sql {

@@ -88,3 +88,16 @@ export async function countAhead(database: Database, workflowID: string, max: nu
       LIMIT ${max}) AS others`);
   return Number(row?.['ahead'] ?? 0);
 }
+
+/** How many workflows wait in the queue, counted up to `max`. */
+export async function countWaiting(database: Database, queueName: string, max: number): Promise<number> {
+  // Rides idx_workflow_status_in_flight_v2.
+  const [row] = await database.read(sql`
+    SELECT COUNT(*) AS waiting
+    FROM (
+      SELECT 1
+      FROM ${workflows} AS w
+      WHERE w.queue_name = ${queueName} AND ${isEnqueued('w')}
+      LIMIT ${max}) AS counted`);
+  return Number(row?.['waiting'] ?? 0);
+}

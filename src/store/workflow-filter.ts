@@ -1,4 +1,5 @@
 // The condition that a filter of workflows is in SQL. Rows are spoken of as `w`.
+import type { WorkflowStatusString } from '../model/status.js';
 import type { AskedField, TimeRange, WorkflowFilter } from '../model/workflow-query.js';
 import { containsJSON, type JSONObject, startsWith } from '../sql/matching.js';
 import { oneOf, type Sql, sql } from '../sql/sql.js';
@@ -28,10 +29,12 @@ export function conditionsOf(filter: WorkflowFilter): Sql[] {
   const conditions: Sql[] = [];
   if (filter.workflowIDs) conditions.push(sql`w.workflow_uuid ${oneOf(filter.workflowIDs)}`);
   if (filter.idPrefixes) conditions.push(either(filter.idPrefixes.map((one) => sql`${startsWith(workflowID, one)}`)));
-  if (filter.statuses) conditions.push(isOneOf(sql`w.status`, filter.statuses));
+  if (filter.statuses) conditions.push(hasStatus(filter.statuses));
   for (const [field, column] of Object.entries(VALUE_COLUMNS) as [AskedField, Sql][]) {
     const values = filter.values[field];
     if (values) conditions.push(isOneOf(column, values));
+    // The condition of the index for lists, if there is one, word for word.
+    if (values?.length === 1) conditions.push(sql`CASE WHEN ${column} IS NULL THEN FALSE ELSE TRUE END`);
   }
   for (const [field, column] of Object.entries(TIME_COLUMNS) as [keyof WorkflowFilter['times'], Sql][]) {
     conditions.push(...within(column, filter.times[field]));
@@ -48,6 +51,25 @@ export function conditionsOf(filter: WorkflowFilter): Sql[] {
   }
   if (filter.applicationNames) conditions.push(isOfApplication('w', filter.applicationNames));
   return conditions;
+}
+
+const isWaiting = sql`CASE WHEN w.status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END`;
+
+/** The conditions of the partial indexes, word for word: otherwise SQLite would not use them. */
+const STATUS_CONDITIONS: Readonly<Record<WorkflowStatusString, Sql>> = {
+  PENDING: sql`w.status = 'PENDING'`,
+  SUCCESS: sql`w.status = 'SUCCESS'`,
+  ENQUEUED: sql`w.status = 'ENQUEUED' AND ${isWaiting}`,
+  DELAYED: sql`w.status = 'DELAYED' AND ${isWaiting}`,
+  ERROR: sql`w.status = 'ERROR' AND w.status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')`,
+  CANCELLED: sql`w.status = 'CANCELLED' AND w.status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')`,
+  MAX_RECOVERY_ATTEMPTS_EXCEEDED: sql`
+    w.status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' AND w.status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')`,
+};
+
+function hasStatus(statuses: readonly WorkflowStatusString[]): Sql {
+  const [only] = statuses;
+  return only && statuses.length === 1 ? STATUS_CONDITIONS[only] : sql`w.status ${oneOf(statuses)}`;
 }
 
 export function whereOf(conditions: readonly Sql[]): Sql {

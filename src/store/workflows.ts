@@ -244,23 +244,28 @@ export async function findFinished(database: Database, workflowIDs: readonly str
   return found.map((row) => finishedColumns.toRecord(row));
 }
 
-/** Those of the workflows that are no longer owned by the token given with each. */
-export async function findLost(
+/**
+ * Those of the given that own their workflow no more. One workflow may be given with several tokens: a run of it may be on
+ * its way out while the next one has begun.
+ */
+export async function findLost<T extends { readonly workflowID: string; readonly owner: string }>(
   database: Database,
-  owned: readonly { readonly workflowID: string; readonly owner: string }[],
-): Promise<string[]> {
-  const data = owned.map(({ workflowID, owner }) => [workflowID, owner]);
+  owned: readonly T[],
+): Promise<Set<T>> {
+  const data = owned.map(({ workflowID, owner }, place) => [place, workflowID, owner]);
   const lost = await database.read(sql`
-    SELECT r.id
+    SELECT r.place
     FROM ${rows('r', OWNED_COLUMNS, data)}
     WHERE NOT EXISTS (
       SELECT 1
       FROM ${workflowTable} AS w
       WHERE w.workflow_uuid = r.id AND w.owner_xid = r.owner AND ${isPending})`);
-  return lost.map((row) => row['id'] as string);
+  const places = new Set(lost.map((row) => row['place']));
+  return new Set(owned.filter((_, place) => places.has(place)));
 }
 
 const OWNED_COLUMNS = [
+  { name: 'place', type: 'int' },
   { name: 'id', type: 'text' },
   { name: 'owner', type: 'text' },
 ] as const;

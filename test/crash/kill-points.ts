@@ -83,7 +83,7 @@ function killInTransaction(prototype: AnyDatabase, { number, moment }: KillPoint
 }
 
 /** The methods as they are now, to be called after they have been replaced. */
-function methodsOf<T, K extends keyof T>(prototype: T, ...names: K[]): Pick<T, K> {
+export function methodsOf<T, K extends keyof T>(prototype: T, ...names: K[]): Pick<T, K> {
   return Object.fromEntries(names.map((name) => [name, prototype[name]])) as Pick<T, K>;
 }
 

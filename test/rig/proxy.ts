@@ -5,14 +5,24 @@ import { onTestFinished } from 'vitest';
 export interface Proxy {
   /** The given URL, through the proxy. */
   readonly url: string;
-  /** Lets the next request through to the server, but cuts the connection instead of delivering the answer. */
-  loseNextAnswer(): void;
+  /**
+   * Lets the next request through to the server, or the next one that matches, but cuts the connection instead of
+   * delivering the answer.
+   */
+  loseNextAnswer(to?: RegExp): void;
+  /** How many answers were lost. */
+  readonly losses: number;
   /** Cuts the connection at the next request, before the server has seen it. */
-  loseNextRequest(): void;
+  loseNextRequest(matching?: RegExp): void;
+  /** Whether what was to be lost is lost. */
+  readonly hasStruck: boolean;
   /** Cuts all connections and refuses new ones, until `restore`. */
   cut(): void;
   restore(): void;
 }
+
+/** What a request has to hold to be lost. */
+const ANYTHING = /(?:)/;
 
 type Fault = 'none' | 'lose-answer' | 'lose-request' | 'refuse';
 
@@ -21,6 +31,8 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
   const target = new URL(targetURL);
   const sockets = new Set<Socket>();
   let fault: Fault = 'none';
+  let pattern = ANYTHING;
+  let losses = 0;
 
   const server: Server = createServer((client) => {
     if (fault === 'refuse') return client.destroy();
@@ -39,12 +51,14 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
       socket.on('error', close);
     }
     client.on('data', (chunk) => {
-      if (fault === 'lose-request') {
+      const isMeant = pattern.test(chunk.toString('latin1'));
+      if (fault === 'lose-request' && isMeant) {
         fault = 'none';
         return close();
       }
-      if (fault === 'lose-answer') {
+      if (fault === 'lose-answer' && isMeant) {
         fault = 'none';
+        losses += 1;
         isLosingAnswer = true;
       }
       upstream.write(chunk);
@@ -58,12 +72,22 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
     await new Promise((resolve) => server.close(resolve));
   });
 
+  const arm = (next: Fault, to: RegExp): void => {
+    fault = next;
+    pattern = to;
+  };
   const url = new URL(targetURL);
   url.port = String((server.address() as { port: number }).port);
   return {
     url: url.toString(),
-    loseNextAnswer: () => (fault = 'lose-answer'),
-    loseNextRequest: () => (fault = 'lose-request'),
+    get losses() {
+      return losses;
+    },
+    get hasStruck() {
+      return fault === 'none';
+    },
+    loseNextAnswer: (to = ANYTHING) => arm('lose-answer', to),
+    loseNextRequest: (matching = ANYTHING) => arm('lose-request', matching),
     cut() {
       fault = 'refuse';
       for (const socket of sockets) socket.destroy();

@@ -89,9 +89,7 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     summary: 'Why it is in the state that it is in: above all, why it has not started.',
     result: explanation,
     async handle({ operator, path }) {
-      const found = await explainWorkflow(operator, idIn(path), {
-        memoryLimits: (queueName) => operator.memoryLimits?.(queueName),
-      });
+      const found = await explainWorkflow(operator, idIn(path));
       if (found.status === null) throw workflowMissing(idIn(path));
       return found;
     },

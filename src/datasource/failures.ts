@@ -1,0 +1,106 @@
+// What an error of a database client says about the transaction it came from. Clients wrap the errors of their drivers,
+// so the codes are looked for along the chain of causes.
+import {
+  DatabaseBusyError,
+  DatabaseUnavailableError,
+  CommitUnknownError,
+  DBOSStepAlreadyRecordedError,
+} from '../model/errors.js';
+
+const CHAIN_MAX = 10;
+/** Prisma's own codes look like those of Postgres, whose only class with a P is P0. */
+const SQL_STATE = /^(?!P[1-9])[0-9A-Z]{5}$/;
+const SQLITE_BUSY = /^SQLITE_(BUSY|LOCKED)/;
+/** Prisma: a write conflict or a deadlock. */
+const PRISMA_CONFLICT = 'P2034';
+
+/** Connection failures, a server that shuts down or starts up, too many connections. */
+const LOST_STATE = /^(08...|57P0[1-5]|53300)$/;
+const LOST_CODE =
+  /^(ECONNRESET|ECONNREFUSED|ECONNABORTED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EAI_AGAIN|EPIPE|CONNECTION_CLOSED|CONNECTION_ENDED|CONNECTION_DESTROYED|CONNECT_TIMEOUT|P1001|P1002|P1008|P1017|P2024)$/;
+const CLOSED_CODE = /^CONNECTION_(CLOSED|ENDED|DESTROYED)$/;
+const LOST_MESSAGE =
+  /connection (terminated|error|ended|closed)|terminating connection|not queryable|already released|client was closed|server has closed the connection|can't reach database server|timeout exceeded when trying to connect|unable to acquire a connection/i;
+
+/** The errors that an error was made of, the outermost first. */
+function* chainOf(error: unknown): Generator<Record<string, unknown>> {
+  let found = error;
+  for (let depth = 0; depth < CHAIN_MAX && typeof found === 'object' && found !== null; depth += 1) {
+    const link = found as Record<string, unknown>;
+    yield link;
+    // Prisma keeps the driver's error in `meta`.
+    const meta = link['meta'] as Record<string, unknown> | undefined;
+    if (typeof meta?.['code'] === 'string') yield meta;
+    found = link['cause'] ?? meta?.['driverAdapterError'];
+  }
+}
+
+/** The code that Postgres gave the error, wherever in the chain of its causes; undefined if there is none. */
+export function getPGErrorCode(error: unknown): string | undefined {
+  for (const { code, originalCode } of chainOf(error)) {
+    for (const candidate of [code, originalCode]) {
+      if (typeof candidate === 'string' && SQL_STATE.test(candidate) && !LOST_CODE.test(candidate)) return candidate;
+    }
+  }
+  return undefined;
+}
+
+/** True for a serialization failure: the transaction may be run again. */
+export function isPGRetriableTransactionError(error: unknown): boolean {
+  return getPGErrorCode(error) === '40001';
+}
+
+/** True for a violation of a primary key or another unique index. */
+export function isPGKeyConflictError(error: unknown): boolean {
+  return getPGErrorCode(error) === '23505';
+}
+
+/** True for a statement in a transaction in which an earlier one has failed. */
+export function isPGFailedSqlTransactionError(error: unknown): boolean {
+  return getPGErrorCode(error) === '25P02';
+}
+
+/** The transaction was undone because of others; run again it may succeed. */
+export function isConflict(error: unknown): boolean {
+  const state = getPGErrorCode(error);
+  if (state !== undefined) return state === '40001' || state === '40P01';
+  for (const { code } of chainOf(error)) {
+    if (typeof code === 'string' && (SQLITE_BUSY.test(code) || code === PRISMA_CONFLICT)) return true;
+  }
+  return false;
+}
+
+/** The connection is gone, or there is none. If that happened during COMMIT, the transaction may be durable or not. */
+export function isConnectionFailure(error: unknown): boolean {
+  const state = getPGErrorCode(error);
+  if (state !== undefined) return LOST_STATE.test(state);
+  for (const { code, message } of chainOf(error)) {
+    if (typeof code === 'string' && LOST_CODE.test(code)) return true;
+    if (typeof message === 'string' && LOST_MESSAGE.test(message)) return true;
+  }
+  return false;
+}
+
+/** postgres.js says so of a connection of its own, on which nothing more may be tried. */
+export function isClosed(error: unknown): boolean {
+  for (const { code } of chainOf(error)) if (typeof code === 'string' && CLOSED_CODE.test(code)) return true;
+  return false;
+}
+
+/** The system database is away, or a twin was faster: the same may be tried again, after a look at what is there. */
+export function isPassing(error: unknown): boolean {
+  return (
+    error instanceof DBOSStepAlreadyRecordedError ||
+    error instanceof DatabaseUnavailableError ||
+    error instanceof DatabaseBusyError ||
+    error instanceof CommitUnknownError
+  );
+}
+
+/** True if a table is not there. */
+export function isMissingTable(error: unknown): boolean {
+  const state = getPGErrorCode(error);
+  if (state !== undefined) return state === '42P01' || state === '3F000';
+  for (const { message } of chainOf(error)) if (/no such table/i.test(String(message))) return true;
+  return false;
+}

@@ -1,0 +1,90 @@
+// Pools and clients of `pg`, for the adapters that are built on it.
+import pg from 'pg';
+import { consoleLogger } from '../base/log.js';
+import { defaultRegistry } from '../engine/plugin.js';
+import type { DataSourceSQLExecutor } from './completion-schema.js';
+
+/** A pool of the application's own, or how to make one. */
+export type PoolOrConfig = pg.Pool | pg.PoolConfig;
+/** A pool or client of the application's own, or how to make one. */
+export type ClientOrConfig = pg.Pool | pg.ClientBase | pg.ClientConfig;
+
+/** Keeps a connection that breaks from ending the process: whoever uses it has the error anyway. */
+export function guardDataSourcePoolPG(pool: pg.Pool, dataSourceType: string): void {
+  const warn = (error: Error): void => {
+    const logger = defaultRegistry.engine?.logger ?? consoleLogger();
+    logger.warn(`A connection of ${dataSourceType} broke: ${error.message}`);
+  };
+  guard(pool, warn);
+}
+
+function guard(pool: pg.Pool, onError: (error: Error) => void): void {
+  pool.on('error', onError);
+  pool.on('acquire', (client) => client.on('error', onError));
+  pool.on('release', (_error, client) => client.removeListener('error', onError));
+}
+
+/** Transactions report a broken connection, and repeat what it has undone. */
+const ignoreError = (): void => {};
+
+/** A pool that is made at launch and ended at shutdown, unless it is the application's own. */
+export class HeldPool {
+  readonly #given: PoolOrConfig;
+  readonly #type: string;
+  #pool: pg.Pool | undefined;
+  #isGuarded = false;
+
+  constructor(given: PoolOrConfig, type: string) {
+    this.#given = given;
+    this.#type = type;
+  }
+
+  open(): pg.Pool {
+    const isOwn = 'connect' in this.#given;
+    this.#pool ??= isOwn ? this.#given : new pg.Pool(this.#given);
+    if (!isOwn || !this.#isGuarded) guard(this.#pool, ignoreError);
+    this.#isGuarded = true;
+    return this.#pool;
+  }
+
+  get pool(): pg.Pool {
+    if (this.#pool) return this.#pool;
+    throw new Error(`${this.#type} is not connected. It is, from DBOS.launch() to DBOS.shutdown().`);
+  }
+
+  async close(): Promise<void> {
+    const pool = this.#pool;
+    this.#pool = undefined;
+    if (pool !== this.#given) await pool?.end();
+  }
+}
+
+/** Runs statements in one transaction, on a client of the application's or a fresh one. */
+export async function inTransactionPG(
+  given: ClientOrConfig,
+  body: (exec: DataSourceSQLExecutor) => Promise<void>,
+): Promise<void> {
+  const borrowed = await borrow(given);
+  const { client } = borrowed;
+  try {
+    await client.query('BEGIN');
+    await body(async (text) => (await client.query<Record<string, unknown>>(text)).rows);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  } finally {
+    await borrowed.release();
+  }
+}
+
+async function borrow(given: ClientOrConfig): Promise<{ client: pg.ClientBase; release(): Promise<void> | void }> {
+  if ('totalCount' in given) {
+    const client = await given.connect();
+    return { client, release: () => client.release() };
+  }
+  if ('query' in given) return { client: given, release: () => {} };
+  const client = new pg.Client(given);
+  await client.connect();
+  return { client, release: () => client.end() };
+}

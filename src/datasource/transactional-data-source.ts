@@ -1,0 +1,95 @@
+// The part that all adapters share: what the application calls. An adapter adds its constructor and its driver.
+import {
+  currentClient,
+  decorateTransaction,
+  defaultRegistry,
+  type FunctionName,
+  type MethodDecorator,
+  type Registry,
+} from '../engine/plugin.js';
+import type { DataSourceMigrationOptions } from './completion-schema.js';
+import {
+  type DataSourceOwner,
+  type DBOSDataSource,
+  registerDataSource,
+  registerTransaction,
+  runTransaction,
+} from './datasource.js';
+import type { PGIsolationLevel, TransactionDriver } from './driver.js';
+import { TransactionHandler } from './handler.js';
+
+export interface DataSourceOptions extends DataSourceMigrationOptions {
+  /** The schema of the completion table on Postgres. Default: `dbos`. */
+  readonly schemaName?: string;
+  /** The instance whose workflows use the data source. Default: `DBOS`. */
+  readonly owner?: DataSourceOwner;
+}
+
+/** How a transaction is to be run, and the name of its step. */
+export interface TransactionConfig {
+  /** Default: that of the database. */
+  isolationLevel?: PGIsolationLevel | Lowercase<PGIsolationLevel>;
+  /** Default: false. */
+  readOnly?: boolean;
+  name?: string;
+}
+
+export abstract class TransactionalDataSource<
+  Client,
+  Config extends { name?: string } = TransactionConfig,
+> implements DBOSDataSource<Config> {
+  readonly name: string;
+  readonly #owner: DataSourceOwner | undefined;
+
+  protected constructor(name: string, driver: TransactionDriver<Client>, options: string | DataSourceOptions = {}) {
+    const {
+      schemaName = 'dbos',
+      runMigrations = true,
+      owner,
+    }: DataSourceOptions = typeof options === 'string' ? { schemaName: options } : options;
+    this.name = name;
+    this.#owner = owner;
+    const dsType = this.constructor.name;
+    registerDataSource(new TransactionHandler({ name, dsType, owner: this, driver, schemaName, runMigrations }), owner);
+  }
+
+  /** The client of the transaction around. Everything done with it is part of the transaction. */
+  get client(): Client {
+    // The driver of this data source has opened the transaction.
+    return clientOf((owner) => owner === this, this.constructor.name) as Client;
+  }
+
+  runTransaction<T>(callback: () => Promise<T>, config?: Config): Promise<T> {
+    const { name: dsName } = this;
+    return runTransaction(callback, config?.name ?? callback.name, { dsName, config, owner: this.#owner });
+  }
+
+  registerTransaction<This, Args extends unknown[], Return>(
+    func: (this: This, ...args: Args) => Promise<Return>,
+    config?: Config & FunctionName,
+  ): (this: This, ...args: Args) => Promise<Return> {
+    return registerTransaction(this.name, func, config, this.#owner);
+  }
+
+  transaction(config?: Config): MethodDecorator {
+    return decorateTransaction(this.#registry, { dsName: this.name, config });
+  }
+
+  get #registry(): Registry {
+    return this.#owner?.registry ?? defaultRegistry;
+  }
+}
+
+type AnyDataSource = abstract new (...args: never[]) => { readonly client: unknown };
+
+/** The client of the transaction around, whichever data source of the class has opened it. */
+export function clientOfAny<Source extends AnyDataSource>(source: Source): InstanceType<Source>['client'] {
+  return clientOf((owner) => owner instanceof source, source.name);
+}
+
+function clientOf(isOwner: (owner: object) => boolean, type: string): unknown {
+  const current = currentClient();
+  if (!current) throw new Error(`Invalid use of ${type}.client outside of a transaction. Call it in runTransaction.`);
+  if (isOwner(current.owner)) return current.client;
+  throw new Error(`Invalid use of ${type}.client: the transaction around is one of another data source.`);
+}

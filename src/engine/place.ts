@@ -1,0 +1,85 @@
+// Where a registered function stands: free, or in a class; and the decorators that put it there. Both kinds of decorators
+// are understood: TypeScript's legacy ones and the standard ones.
+import type { AnyConstructor, FunctionName, Registry, UserFunction } from './registry.js';
+
+export interface Place {
+  readonly name: string;
+  readonly isInstance: boolean;
+  readonly isMethod: boolean;
+  readonly ownerClass: AnyConstructor | undefined;
+  readonly givenClassName: string | undefined;
+}
+
+/** Fits both kinds of decorators. */
+export interface MethodDecorator {
+  <This, Args extends never[], Return>(
+    target: (this: This, ...args: Args) => Promise<Return>,
+    context: ClassMethodDecoratorContext<This, (this: This, ...args: Args) => Promise<Return>>,
+  ): (this: This, ...args: Args) => Promise<Return>;
+  <This, Args extends never[], Return>(
+    target: object,
+    key: string | symbol,
+    descriptor: TypedPropertyDescriptor<(this: This, ...args: Args) => Promise<Return>>,
+  ): TypedPropertyDescriptor<(this: This, ...args: Args) => Promise<Return>> | void;
+}
+
+export interface StandardContext {
+  readonly kind: 'method' | 'class';
+  readonly name: string | symbol | undefined;
+  readonly static: boolean;
+  addInitializer(initializer: (this: unknown) => void): void;
+}
+
+export function isStandardContext(value: unknown): value is StandardContext {
+  return typeof value === 'object' && value !== null && 'kind' in value && 'addInitializer' in value;
+}
+
+export function placeOf(fn: UserFunction, config: FunctionName): Place {
+  const { ctorOrProto } = config;
+  const isStatic = typeof ctorOrProto === 'function';
+  const ownerClass = ctorOrProto === undefined ? undefined : isStatic ? ctorOrProto : ctorOrProto.constructor;
+  return {
+    name: config.name ?? fn.name,
+    isInstance: ctorOrProto !== undefined && !isStatic,
+    isMethod: ctorOrProto !== undefined,
+    ownerClass: ownerClass as AnyConstructor | undefined,
+    givenClassName: config.className,
+  };
+}
+
+/** A method decorator for both kinds of decorators. */
+export function decorateMethod(
+  registry: Registry,
+  register: (fn: UserFunction, place: Place) => UserFunction,
+  name?: string,
+): MethodDecorator {
+  const decorator = (target: unknown, contextOrKey: unknown, descriptor?: PropertyDescriptor): unknown => {
+    if (isStandardContext(contextOrKey)) {
+      const isStatic = contextOrKey.static;
+      const wrapper = register(target as UserFunction, {
+        name: name ?? String(contextOrKey.name),
+        isInstance: !isStatic,
+        isMethod: true,
+        ownerClass: undefined,
+        givenClassName: undefined,
+      });
+      contextOrKey.addInitializer(function (this: unknown) {
+        const registration = registry.findByFunction(wrapper);
+        if (!registration || registration.ownerClass) return;
+        registry.assignClass(registration, (isStatic ? this : (this as object).constructor) as AnyConstructor);
+      });
+      return wrapper;
+    }
+    const isStatic = typeof target === 'function';
+    const wrapper = register(descriptor?.value as UserFunction, {
+      name: name ?? String(contextOrKey),
+      isInstance: !isStatic,
+      isMethod: true,
+      ownerClass: (isStatic ? target : (target as object).constructor) as AnyConstructor,
+      givenClassName: undefined,
+    });
+    return { ...descriptor, value: wrapper };
+  };
+  // The two kinds of decorators have types that exclude each other; at run time one function serves both.
+  return decorator as unknown as MethodDecorator;
+}

@@ -1,0 +1,29 @@
+// All that a plugin may see of the engine.
+
+// For data sources.
+export { currentClient, currentTransaction, defaultRegistry, inClient } from './ambient.js';
+export type { MethodDecorator } from './place.js';
+export type { FunctionName, Registry, UserFunction } from './registry.js';
+export { decorateTransaction, registerTransactionFunction } from './transaction-functions.js';
+export type { TransactionOutcome, TransactionStep } from './transaction-step.js';
+export {
+  addDataSource,
+  assertStillOwnsWorkflow,
+  callTransaction,
+  type DataSourceTransactionHandler,
+} from './transactions.js';
+
+// For receivers.
+export {
+  type EventDispatchState,
+  type HttpInstance,
+  nowOf,
+  orLate,
+  type PreparedWorkflow,
+  Receiving,
+  type ReceivingHost,
+  receivingHost,
+  type ServedFunction,
+  serveQueue,
+  type StartedWorkflow,
+} from './receiving.js';

@@ -1,0 +1,316 @@
+// What every adapter has to keep, on a real database.
+import { afterAll, describe, expect, test } from 'vitest';
+import { deferred } from '../../src/base/deferred.js';
+import { PGIsolationLevel } from '../../src/datasource/driver.js';
+import { until } from '../crash/processes.js';
+import { wantsDialect } from '../rig/global-setup.js';
+import { type AdapterName, ADAPTERS } from './adapters.js';
+import { killTests } from './kill-tests.js';
+import { networkTests } from './network-tests.js';
+import { dropDatabase, effectsIn, type EngineUnderTest, recordsIn, setScene } from './scene.js';
+
+const note = (text: string): string => `INSERT INTO effects (workflow_id, note) VALUES ('w', '${text}')`;
+
+export function conformance(name: AdapterName): void {
+  describe.skipIf(!wantsDialect(ADAPTERS[name].dialect))(name, () => {
+    afterAll(dropDatabase);
+    formTests(name);
+    ruleTests(name);
+    raceTests(name);
+    if (ADAPTERS[name].dialect === 'postgres') networkTests(name);
+    killTests(name);
+  });
+}
+
+function formTests(name: AdapterName): void {
+  test('runTransaction, a registered function and decorated methods commit, and are steps of their names', async () => {
+    const scene = await setScene(name);
+    const { DBOS, source, run } = await scene.engine();
+    const registered = source.registerTransaction(
+      async (text: string) => {
+        await run(note(text));
+        return [DBOS.stepID, DBOS.isInTransaction(), DBOS.isInStep(), DBOS.isInWorkflow()];
+      },
+      { name: 'registered', isolationLevel: PGIsolationLevel.RepeatableRead },
+    );
+    class Shop {
+      static readonly greeting = 'static';
+      readonly greeting = 'instance';
+      @source.transaction()
+      static async decorated(): Promise<string> {
+        await run(note('decorated'));
+        return this.greeting;
+      }
+      @source.transaction({ name: 'renamed' })
+      async own(): Promise<string> {
+        await run(note('own'));
+        return this.greeting;
+      }
+    }
+    const workflow = DBOS.registerWorkflow(
+      async () => {
+        const first = await source.runTransaction(() => run(note('first')).then(() => 1), { name: 'first' });
+        return [first, await registered('second'), await Shop.decorated(), await new Shop().own()];
+      },
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+
+    const handle = await DBOS.startWorkflow(workflow)();
+
+    expect(await handle.getResult()).toEqual([1, [1, true, false, false], 'static', 'instance']);
+    expect(await effectsIn(scene)).toEqual(['decorated', 'first', 'own', 'second']);
+    const steps = await DBOS.listWorkflowSteps(handle.workflowID);
+    expect(steps?.map((step) => step.name)).toEqual(['first', 'registered', 'decorated', 'renamed']);
+    await until('the records are removed', async () => (await recordsIn(scene)).length === 0);
+  });
+
+  test('outside of a workflow a transaction just runs', async () => {
+    const scene = await setScene(name);
+    const { DBOS, source, run } = await scene.engine();
+    await DBOS.launch();
+
+    const seen = await source.runTransaction(async () => {
+      await run(note('plain'));
+      return [DBOS.workflowID, DBOS.isInTransaction()];
+    });
+    const failing = source.runTransaction(async () => {
+      await run(note('undone'));
+      throw new Error('no');
+    });
+
+    await expect(failing).rejects.toThrow('no');
+    expect(seen).toEqual([undefined, true]);
+    expect(await effectsIn(scene)).toEqual(['plain']);
+    expect(await recordsIn(scene)).toEqual([]);
+  });
+
+  test('a read-only transaction reads, leaves no record, and cannot write', async () => {
+    const scene = await setScene(name);
+    const { DBOS, source, run } = await scene.engine();
+    const read = (): Promise<unknown> => run('SELECT value FROM counters').then((rows) => rows[0]?.['value']);
+    const records: unknown[] = [];
+    const workflow = DBOS.registerWorkflow(
+      async () => {
+        const value = await source.runTransaction(read, { name: 'read', readOnly: true });
+        records.push(...(await DBOS.runStep(() => recordsIn(scene), { name: 'look' })));
+        const refused = await source
+          .runTransaction(() => run(note('never')), { name: 'write', readOnly: true })
+          .then(
+            () => 'written',
+            () => 'refused',
+          );
+        return [value, refused];
+      },
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+
+    expect(await workflow()).toEqual([0, 'refused']);
+    expect(records).toEqual([]);
+    expect(await effectsIn(scene)).toEqual([]);
+  });
+}
+
+function ruleTests(name: AdapterName): void {
+  test('in the system database, the checkpoint is part of the transaction', async () => {
+    const scene = await setScene(name, { isShared: true });
+    const { DBOS, source, run } = await scene.engine();
+    const workflow = DBOS.registerWorkflow(
+      async () => {
+        const value = await source.runTransaction(() => run(note('once')).then(() => ({ at: new Date(0) })), {
+          name: 'step',
+        });
+        return [value, await DBOS.runStep(() => recordsIn(scene), { name: 'look' })];
+      },
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+    const handle = await DBOS.startWorkflow(workflow)();
+
+    expect(await handle.getResult()).toEqual([{ at: new Date(0) }, []]);
+    expect(await effectsIn(scene)).toEqual(['once']);
+    const [step] = (await DBOS.listWorkflowSteps(handle.workflowID)) ?? [];
+    expect(step).toMatchObject({ name: 'step', output: { at: new Date(0) } });
+  });
+
+  test('an error of the function rolls back, is recorded, and can be caught', async () => {
+    const scene = await setScene(name);
+    const { DBOS, source, run } = await scene.engine();
+    const failure = Object.assign(new RangeError('out of stock'), { code: 'STOCK', left: 3 });
+    const workflow = DBOS.registerWorkflow(
+      async () => {
+        const caught = await source
+          .runTransaction(
+            async () => {
+              await run(note('undone'));
+              throw failure;
+            },
+            { name: 'failing' },
+          )
+          .catch((error: unknown) => error);
+        await source.runTransaction(() => run(note('after')), { name: 'after' });
+        return (caught as typeof failure).left;
+      },
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+    const handle = await DBOS.startWorkflow(workflow)();
+
+    expect(await handle.getResult()).toBe(3);
+    expect(await effectsIn(scene)).toEqual(['after']);
+    const [failed] = (await DBOS.listWorkflowSteps(handle.workflowID)) ?? [];
+    expect(failed?.error).toMatchObject({ name: 'RangeError', message: 'out of stock', code: 'STOCK', left: 3 });
+  });
+
+  test('transactions are refused in steps and in each other, and operations in transactions', async () => {
+    const scene = await setScene(name);
+    const { DBOS, source } = await scene.engine();
+    const inner = (): Promise<unknown> => source.runTransaction(async () => 1, { name: 'inner' });
+    const refusals = async (calls: (() => Promise<unknown>)[]): Promise<unknown[]> => {
+      const codes: unknown[] = [];
+      for (const call of calls) {
+        codes.push(await call().catch((error: { code?: unknown }) => error.code));
+      }
+      return codes;
+    };
+    const workflow = DBOS.registerWorkflow(
+      async () => [
+        ...(await DBOS.runStep(() => refusals([inner]), { name: 'step' })),
+        ...(await source.runTransaction(
+          () =>
+            refusals([
+              inner,
+              async () => DBOS.runStep(async () => 1, { name: 'inner' }),
+              async () => DBOS.setEvent('key', 1),
+            ]),
+          { name: 'outer' },
+        )),
+      ],
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+
+    expect(await workflow()).toEqual(Array(4).fill('INVALID_WORKFLOW_TRANSITION'));
+    await expect(source.runTransaction(inner)).rejects.toThrow(/inside a `step` or `transaction`/);
+    expect(() => (source as unknown as { client: unknown }).client).toThrow(/outside of a transaction/);
+  });
+
+  test('a missing completion table is named at launch, if it may not be created', async () => {
+    const scene = await setScene(name);
+    const { DBOS } = await scene.engine({}, undefined);
+    await DBOS.launch();
+    await DBOS.shutdown();
+    const table = scene.adapter.dialect === 'postgres' ? 'dbos.transaction_completion' : 'transaction_completion';
+    await scene.query(`DROP TABLE ${table}`);
+    const second = await scene.engine();
+    const workflow = second.DBOS.registerWorkflow(
+      () => second.source.runTransaction(() => second.run(note('undone')), { name: 'write' }),
+      { name: 'workflow' },
+    );
+    await second.DBOS.launch();
+    await scene.query(`DROP TABLE IF EXISTS ${table}`);
+
+    await expect(workflow()).rejects.toThrow(/transaction_completion.* does not exist.*initializeDBOSSchema/);
+    expect(await effectsIn(scene)).toEqual([]);
+  });
+}
+
+/** A workflow whose transaction waits in its body until it is let go. */
+function held(engine: EngineUnderTest): { started: Promise<void>; letGo(): void; start(): Promise<unknown> } {
+  const { DBOS, source, run } = engine;
+  const started = deferred<void>();
+  const gate = deferred<void>();
+  const workflow = DBOS.registerWorkflow(
+    () =>
+      source.runTransaction(
+        async () => {
+          // Twins begin before either has written, so that neither waits for a lock of the other.
+          started.resolve();
+          await gate.promise;
+          await run(note('once'));
+          return 'done';
+        },
+        { name: 'held' },
+      ),
+    { name: 'workflow' },
+  );
+  return {
+    started: started.promise,
+    letGo: () => gate.resolve(),
+    // From a queue, so that it takes up the engine's only place.
+    start: () => DBOS.startWorkflow(workflow, { workflowID: 'w', queueName: '_dbos_internal_queue' })(),
+  };
+}
+
+/** A former owner with one place does not take its workflow back. */
+const ONE_PLACE = { maxConcurrentWorkflows: 1 };
+
+function raceTests(name: AdapterName): void {
+  test('of two twins that run one step, one commits, and both give the same outcome', async () => {
+    const scene = await setScene(name);
+    const [first, second] = [await scene.engine(ONE_PLACE), await scene.engine()];
+    const [zombie, heir] = [held(first), held(second)];
+    await first.DBOS.launch();
+    await zombie.start();
+    await zombie.started;
+
+    // It has the executor ID of the first, and so takes its workflows over.
+    await second.DBOS.launch();
+    // On SQLite the heir cannot begin before the zombie has ended: there is one lock for writing.
+    if (scene.adapter.dialect === 'postgres') await heir.started;
+    zombie.letGo();
+    heir.letGo();
+
+    expect(await second.DBOS.retrieveWorkflow('w').getResult()).toBe('done');
+    expect(await first.DBOS.retrieveWorkflow('w').getResult()).toBe('done');
+    expect(await effectsIn(scene)).toEqual(['once']);
+  });
+
+  test.runIf(ADAPTERS[name].dialect === 'postgres')(
+    'a former owner that wakes up after the workflow has ended commits nothing',
+    async () => {
+      const scene = await setScene(name);
+      const [first, second] = [await scene.engine(ONE_PLACE), await scene.engine()];
+      const [zombie, heir] = [held(first), held(second)];
+      await first.DBOS.launch();
+      await zombie.start();
+      await zombie.started;
+      await second.DBOS.launch();
+      heir.letGo();
+      expect(await second.DBOS.retrieveWorkflow('w').getResult()).toBe('done');
+      await until('the records are removed', async () => (await recordsIn(scene)).length === 0);
+
+      zombie.letGo();
+      await first.DBOS.shutdown();
+
+      expect(await effectsIn(scene)).toEqual(['once']);
+      expect(await recordsIn(scene)).toEqual([]);
+    },
+  );
+
+  test('four writers of one row all succeed under the strictest isolation', async () => {
+    const scene = await setScene(name);
+    const { DBOS, source, run } = await scene.engine();
+    const add = source.registerTransaction(
+      async () => {
+        const [row] = await run('SELECT value FROM counters WHERE id = 1');
+        const value = Number(row?.['value']) + 1;
+        await run(`UPDATE counters SET value = ${value} WHERE id = 1`);
+        return value;
+      },
+      { name: 'add', isolationLevel: PGIsolationLevel.Serializable },
+    );
+    const workflow = DBOS.registerWorkflow(
+      async () => {
+        for (let round = 0; round < 3; round += 1) await add();
+      },
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+
+    await Promise.all(Array.from({ length: 4 }, () => workflow()));
+
+    expect(await scene.query('SELECT value FROM counters')).toEqual([{ value: 12 }]);
+  });
+}

@@ -1,0 +1,77 @@
+// A workflow that can be killed at any point around its transaction.
+import { Transactions } from '../../src/engine/transactions.js';
+import { TransactionStep } from '../../src/engine/transaction-step.js';
+import { Writer } from '../../src/store/writer.js';
+import pg from 'pg';
+import { methodsOf } from '../crash/kill-points.js';
+import type { EngineUnderTest } from './scene.js';
+
+/**
+ * In order: the function has begun, it has written, the step is recorded in its transaction, the COMMIT is on its way, it
+ * has returned, the step's checkpoint is durable.
+ */
+export type KillPoint = 'begun' | 'written' | 'recorded' | 'commit-sent' | 'committed' | 'checkpointed';
+
+export function registerKillable(
+  { DBOS, source, run }: EngineUnderTest,
+  reach: (point: KillPoint) => void = () => {},
+): () => Promise<string> {
+  return DBOS.registerWorkflow(
+    async () => {
+      const before = await DBOS.runStep(async () => 'before', { name: 'before' });
+      const value = await source.runTransaction(
+        async () => {
+          reach('begun');
+          await run(`INSERT INTO effects (workflow_id, note) VALUES ('w', 'once')`);
+          reach('written');
+          return 'value';
+        },
+        { name: 'step' },
+      );
+      await DBOS.runStep(async () => reach('checkpointed'), { name: 'after' });
+      return `${before} ${value}`;
+    },
+    { name: 'killable' },
+  );
+}
+
+/** Ends this process at points that no function of the application sees. */
+export function armKillPoint(point: KillPoint, die: () => void): void {
+  const { owns } = methodsOf(Transactions.prototype, 'owns');
+  const { join, onJoined } = methodsOf(TransactionStep.prototype, 'join', 'onJoined');
+  const { checkpoint } = methodsOf(Writer.prototype, 'checkpoint');
+  if (point === 'recorded') {
+    Transactions.prototype.owns = function (run) {
+      die();
+      return owns.call(this, run);
+    };
+    TransactionStep.prototype.join = async function (query, value) {
+      const isWritten = await join.call(this, query, value);
+      die();
+      return isWritten;
+    };
+  }
+  if (point === 'commit-sent') dieWhenSent(die);
+  if (point !== 'committed') return;
+  TransactionStep.prototype.onJoined = function () {
+    die();
+    onJoined.call(this);
+  };
+  Writer.prototype.checkpoint = function (written) {
+    if (written.step.name === 'step') die();
+    return checkpoint.call(this, written);
+  };
+}
+
+/** The COMMIT of the function's transaction is the first after its own statement. */
+function dieWhenSent(die: () => void): void {
+  const original = methodsOf(pg.Client.prototype, 'query').query as (...args: unknown[]) => unknown;
+  let hasWritten = false;
+  pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]): unknown {
+    const result = original.apply(this, args);
+    if (String(args[0]).includes('INSERT INTO effects')) hasWritten = true;
+    // The bytes are in the hands of the system by now: a write that does not block is done at once.
+    if (hasWritten && args[0] === 'COMMIT') die();
+    return result;
+  } as typeof pg.Client.prototype.query;
+}

@@ -1,10 +1,10 @@
 // What users import: `DBOS`, the default instance, and `createDBOS()` for further ones that share nothing with it. Each
 // member is a line or two; what it does stands in the engine.
 
+import { type DBOSExternalState, getEventDispatchState, saveEventDispatchState } from '../control/event-dispatch.js';
 import type { Server } from 'node:http';
 import { createAdmin } from '../admin/admin.js';
 import { AdminServer } from '../admin/server.js';
-import { type DBOSExternalState, getEventDispatchState, saveEventDispatchState } from '../control/event-dispatch.js';
 import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
 import {
   getAllEvents,
@@ -262,7 +262,6 @@ export class DBOSInstance implements Host {
       this.#areReceiversActive = true;
       if (config.runAdminServer) await this.#startAdminServer(config);
     } catch (error) {
-      this.#areReceiversActive = false;
       await this.#destroy(initialized);
       await this.#engine?.shutdown(0);
       this.#engine = undefined;
@@ -303,11 +302,11 @@ export class DBOSInstance implements Host {
       // Whoever launched has the error.
     });
     const engine = this.#engine;
+    // While the plugins end, they may still hand over what they have.
+    if (engine) await this.#deactivate();
+    this.#engine = undefined;
     await this.#adminServer?.close();
     this.#adminServer = undefined;
-    // While the plugins end, they may still hand over what they have.
-    if (engine) await this.deactivateEventReceivers();
-    this.#engine = undefined;
     await engine?.shutdown(timeoutMs);
     this.registry.thaw();
     if (deregister) {
@@ -354,7 +353,11 @@ export class DBOSInstance implements Host {
   }
 
   /** Calls `destroy` of the lifecycle callbacks, once: nothing comes in from outside any more. Workflows go on. */
-  async deactivateEventReceivers(): Promise<void> {
+  deactivateEventReceivers(): Promise<void> {
+    return this.#deactivate();
+  }
+
+  async #deactivate(): Promise<void> {
     if (!this.#areReceiversActive) return;
     this.#areReceiversActive = false;
     await this.#destroy(this.#lifecycle);

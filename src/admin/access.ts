@@ -12,15 +12,16 @@ export interface AccessOptions {
   readonly allowedHosts?: readonly string[];
 }
 
-const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '[::1]'];
+const LOOPBACK_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 /** Throws unless the request may pass. */
-export function checkAccess(request: Request, { token, isOpen, allowedHosts = LOOPBACK_HOSTS }: AccessOptions): void {
+export function checkAccess(request: Request, { token, isOpen, allowedHosts }: AccessOptions): void {
   if (token !== undefined && isBearer(request.headers.get('authorization'), token)) return;
   if (!isOpen) throw unauthorized();
   const host = (request.headers.get('host') ?? new URL(request.url).host).toLowerCase();
   // A page under a name of its own that leads to this machine would otherwise read all answers.
-  if (!allowedHosts.includes(host.replace(/:\d+$/, ''))) {
+  const name = host.replace(/:\d+$/, '');
+  if (!(allowedHosts?.includes(name) ?? LOOPBACK_HOST.test(name))) {
     throw forbidden('The interface is open to this machine only. Use one of its own names, or set a token.');
   }
   if (isFromElsewhere(request.headers, host)) throw forbidden('Requests of other web pages are refused.');

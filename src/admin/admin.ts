@@ -37,6 +37,11 @@ export function createAdmin(options: AdminOptions): Admin {
   if (token === undefined && !isOpen) {
     throw new DBOSInitializationError('createAdmin needs a token, or isOpen if you guard the interface yourself.');
   }
+  if (token !== undefined && isOpen) {
+    throw new DBOSInitializationError(
+      'createAdmin takes a token or isOpen, not both: whoever is let in needs no token.',
+    );
+  }
   if (token?.trim() === '') throw new DBOSInitializationError('The token of the admin interface must not be empty.');
   if (basePath !== '' && !/^(\/[^/?#]+)+$/.test(basePath)) {
     throw new DBOSInitializationError('basePath must begin with a slash and not end with one.');

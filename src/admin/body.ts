@@ -8,11 +8,16 @@ export async function readBody(request: Request, maxBytes: number): Promise<stri
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of request.body as AsyncIterable<Uint8Array>) {
-    bytes += chunk.byteLength;
-    // Leaving the loop cancels the body.
-    if (bytes > maxBytes) throw tooLarge(maxBytes);
-    chunks.push(chunk);
+  try {
+    for await (const chunk of request.body as AsyncIterable<Uint8Array>) {
+      bytes += chunk.byteLength;
+      // Leaving the loop cancels the body.
+      if (bytes > maxBytes) throw tooLarge(maxBytes);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    // Otherwise the client has gone in the middle of it.
+    throw error instanceof Refusal ? error : invalid('The body could not be read.');
   }
   return bytes === 0 ? undefined : decode(Buffer.concat(chunks));
 }

@@ -65,7 +65,7 @@ export class ChangeFeed {
   /** Tells the watcher of changes, from a moment in the past on if one is given, until the returned function is called. */
   async watch(watcher: Watcher, since?: number): Promise<() => void> {
     const { operator } = this.#source;
-    const { now } = await operator.retrying(() => readNow(operator.database));
+    const { now } = await readNow(operator.database);
     this.#watchers.add(watcher);
     this.#session ??= new Session(operator, now, this.#options, {
       tell: (changes) => this.#watchers.forEach((one) => one.tell(changes)),
@@ -79,7 +79,7 @@ export class ChangeFeed {
   async #changesSince(operator: StoreOperator, since: number, at: number): Promise<Changes> {
     const { max = CHANGES_MAX } = this.#options;
     const query = { since: since - OVERLAP_MS, workflowIDs: [], max };
-    const found = await operator.retrying(() => findChangedWorkflows(operator.database, query));
+    const found = await findChangedWorkflows(operator.database, query);
     return { at, changes: found.length > max ? [{ kind: 'refresh' }] : ownOf(operator, found).map(toChange) };
   }
 

@@ -50,6 +50,8 @@ function bodyOf(incoming: IncomingMessage & { readonly body?: unknown }): Reques
 /** Sends no faster than the client reads. */
 async function sendBody(body: ReadableStream<Uint8Array>, outgoing: ServerResponse): Promise<void> {
   const reader = body.getReader();
+  // The client may have gone while the answer was made.
+  if (outgoing.destroyed) return reader.cancel();
   const gone = new Promise<'gone'>((resolve) => outgoing.once('close', () => resolve('gone')));
   outgoing.flushHeaders();
   for (;;) {

@@ -16,5 +16,6 @@ export function resolveAdmin(given: CheckedConfig, variable: Variable, isFromFil
         'On an address of this machine only, adminOpen: true does without.',
     );
   }
-  return { runAdminServer, adminPort, adminHost, adminToken, adminOpen };
+  // Where there is a token, it is asked for.
+  return { runAdminServer, adminPort, adminHost, adminToken, adminOpen: isOpenHere && adminToken === undefined };
 }

@@ -89,7 +89,7 @@ export interface DBOSConfig {
   adminHost?: string;
   /** What its clients send as bearer token. */
   adminToken?: string;
-  /** Serves without a token, on an address of this machine only. Default: false. */
+  /** Serves without a token if none is set, on an address of this machine only. Default: false. */
   adminOpen?: boolean;
 }
 
@@ -127,7 +127,7 @@ export interface EngineConfig {
   readonly runAdminServer: boolean;
   readonly adminPort: number;
   readonly adminHost: string;
-  /** Undefined: none is needed. */
+  /** Undefined: none is needed, or there is no server. */
   readonly adminToken: string | undefined;
   readonly adminOpen: boolean;
   /** What to open the system database with; only tests add clocks. */

@@ -54,6 +54,7 @@ describe('a token', () => {
 
     expect(() => createAdmin({ source })).toThrow(/needs a token/);
     expect(() => createAdmin({ source, token: ' ' })).toThrow(/must not be empty/);
+    expect(() => createAdmin({ source, token: 'x', isOpen: true })).toThrow(/not both/);
     expect(() => createAdmin({ source, token: 'x', basePath: 'admin/' })).toThrow(/basePath/);
   });
 });
@@ -61,7 +62,7 @@ describe('a token', () => {
 describe('an open interface', () => {
   const get = (headers: Record<string, string>) => new Request('http://localhost/conductor', { headers });
 
-  test.each(['localhost', 'localhost:3001', '127.0.0.1:3001', '[::1]:3001', 'LOCALHOST'])(
+  test.each(['localhost', 'localhost:3001', '127.0.0.1:3001', '127.1.2.3', '[::1]:3001', 'LOCALHOST'])(
     'is reached under %s',
     async (host) => {
       const { admin } = setupWithoutEngine({ token: undefined, isOpen: true });

@@ -1,6 +1,8 @@
+import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { serveNode } from '../../src/admin/node.js';
 import { silentLogger } from '../../src/base/log.js';
 import type { DBOSConfig } from '../../src/engine/config.js';
 import type { DBOSInstance } from '../../src/facade/dbos.js';
@@ -164,6 +166,33 @@ describe('the admin server', () => {
     expect(await exchange(port, bytes)).toMatch(answer);
 
     expect((await request(port, '/healthz')).response.resume().statusCode).toBe(200);
+  });
+
+  test('that has a token asks for it, although it is opened', async () => {
+    const DBOS = await launch(sqlite, { adminOpen: true });
+
+    const { response } = await request(portOf(DBOS.adminServer), '/conductor', { headers: { authorization: '' } });
+
+    expect(response.resume().statusCode).toBe(401);
+  });
+
+  test('gives up an answer whose client has gone before it was made', async () => {
+    let isCancelled = false;
+    const http = createServer((incoming, outgoing) => {
+      const answer = async (): Promise<Response> => {
+        await once(outgoing, 'close');
+        return new Response(new ReadableStream({ cancel: () => void (isCancelled = true) }));
+      };
+      void serveNode(answer, incoming, outgoing);
+    });
+    await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void http.close());
+    const socket = connect(portOf(http), '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'));
+    await once(http, 'request');
+
+    socket.destroy();
+
+    await until(() => isCancelled);
   });
 
   test('answers HEAD without a body', async () => {

@@ -158,7 +158,8 @@ describe('a configuration', () => {
       adminPort: 0,
       adminHost: '0.0.0.0',
       adminToken: 'secret',
-      adminOpen: true,
+      // A token is asked for where there is one.
+      adminOpen: false,
       store: {
         url: POSTGRES_URL,
         logger: silentLogger,

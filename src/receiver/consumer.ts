@@ -8,6 +8,7 @@
 // broker, which delivers it again; the workflow has an ID made of the message, so it is not enqueued twice.
 import { type BackoffPolicy, backoffMs } from '../base/backoff.js';
 import { sleep } from '../base/clock.js';
+import { deferred } from '../base/deferred.js';
 import { newID } from '../base/ids.js';
 import { Service } from '../base/service.js';
 import { ReceiverUnavailableError } from '../model/errors.js';
@@ -19,6 +20,9 @@ import { toState } from './dead-letters.js';
 const RECONNECT: BackoffPolicy = { firstMs: 100, maxMs: 30_000, rate: 2, jitter: 0.5 };
 /** How often to look whether a full queue has room again. */
 const FULL_PAUSE_MS = 100;
+/** How long a broker may take to close a connection, or to take an acknowledgement, before it is given up. */
+const CLOSE_MAX_MS = 5_000;
+const ANSWER_MAX_MS = 30_000;
 /** How long a batch that was fetched may take to be committed and acknowledged after the stop. */
 const STOP_MAX_MS = 5_000;
 
@@ -117,7 +121,7 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
     const source = this.#source;
     this.#source = undefined;
     if (!source) return;
-    await this.#patiently(source.close()).catch((error: unknown) => {
+    await this.#within(CLOSE_MAX_MS, source.close()).catch((error: unknown) => {
       this.#receiving.logger.debug(`${this.description}: ${reasonOf(error)} on closing.`);
     });
   }
@@ -152,7 +156,7 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
     this.#sinceCount += messages.length;
     const rejected = await this.#dealWith(source, dead);
     const accepted = messages.filter((message) => !rejected.has(message));
-    if (accepted.length > 0) await this.#patiently(source.acknowledge(accepted));
+    if (accepted.length > 0) await this.#within(ANSWER_MAX_MS, source.acknowledge(accepted));
   }
 
   /** The dead letters that are stored together with the workflows. */
@@ -170,7 +174,7 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
     const { deadLetter = 'keep' } = this.#settings.options;
     if (deadLetter === 'keep') return new Set();
     for (const { message, error } of dead) {
-      if (deadLetter === 'broker') await source.reject?.(message, error);
+      if (deadLetter === 'broker') await this.#within(ANSWER_MAX_MS, Promise.resolve(source.reject?.(message, error)));
       else await deadLetter(message, error);
     }
     return new Set(deadLetter === 'broker' ? dead.map(({ message }) => message) : []);
@@ -190,18 +194,20 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
     return position ? [{ ...this.#positionName(), ...position }] : [];
   }
 
-  /** Waits for the broker, but not longer than a stop may take. */
-  async #patiently<T>(promise: Promise<T>): Promise<T> {
-    const { signal } = this.#patience;
-    signal.throwIfAborted();
-    let onAbort: () => void = () => {};
-    const aborted = new Promise<never>((_, reject) => {
-      onAbort = () => reject(signal.reason as Error);
-      signal.addEventListener('abort', onAbort, { once: true });
-    });
+  /** Waits for the broker, but not for ever, and not longer than a stop may take. */
+  async #within<T>(limitMs: number, promise: Promise<T>): Promise<T> {
+    const limit = new AbortController();
+    const late = new ReceiverUnavailableError(`The broker has not answered for ${limitMs / 1000} seconds.`);
+    const timer = this.#receiving.clock.after(limitMs, () => limit.abort(late));
+    const signal = AbortSignal.any([limit.signal, this.#patience.signal]);
+    const ended = deferred<never>();
+    const onAbort = (): void => ended.reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
     try {
-      return await Promise.race([promise, aborted]);
+      return await Promise.race([promise, ended.promise]);
     } finally {
+      timer.cancel();
       signal.removeEventListener('abort', onAbort);
     }
   }

@@ -169,12 +169,21 @@ class StreamSource implements Source<NatsMessage> {
 
   async acknowledge(messages: readonly NatsMessage[]): Promise<void> {
     for (const message of messages) this.#originals.get(message)?.ack();
-    await this.#parts.connection.flush();
+    await this.#flush();
   }
 
   async reject(message: NatsMessage, error: Error): Promise<void> {
     this.#originals.get(message)?.term(error.message);
-    await this.#parts.connection.flush();
+    await this.#flush();
+  }
+
+  /** Waits until the server has read what was sent. A connection that is closed meanwhile would never say so. */
+  async #flush(): Promise<void> {
+    const { connection } = this.#parts;
+    const closed = connection.closed().then((error) => {
+      throw error ?? new Error('The connection to NATS was closed.');
+    });
+    await Promise.race([connection.flush(), closed]);
   }
 
   async close(): Promise<void> {
@@ -185,7 +194,7 @@ class StreamSource implements Source<NatsMessage> {
     if (connection.isClosed()) return;
     // What was pulled and not used shall be delivered again at once, to whoever is there.
     for (const message of this.#mailbox.drain()) this.#originals.get(message)?.nak();
-    await connection.flush();
+    await this.#flush();
     await connection.close();
   }
 }

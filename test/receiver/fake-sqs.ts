@@ -21,6 +21,7 @@ export class FakeSQS {
   readonly #queues = new Map<string, Stored[]>();
   readonly #waiting = new Set<() => void>();
   #isUp = true;
+  #onRefused: () => void = () => {};
 
   createQueue(url: string): void {
     this.#queues.set(url, []);
@@ -32,9 +33,11 @@ export class FakeSQS {
     this.#wake();
   }
 
-  stop(): void {
+  /** Resolves when somebody has noticed. */
+  stop(): Promise<void> {
     this.#isUp = false;
     this.#wake();
+    return new Promise((resolve) => (this.#onRefused = resolve));
   }
 
   start(): void {
@@ -99,7 +102,10 @@ export class FakeSQS {
   }
 
   #queueOf(url: string): Stored[] {
-    if (!this.#isUp) throw new Error('getaddrinfo ENOTFOUND');
+    if (!this.#isUp) {
+      this.#onRefused();
+      throw new Error('getaddrinfo ENOTFOUND');
+    }
     const queue = this.#queues.get(url);
     if (!queue) throw new Error('The specified queue does not exist.');
     return queue;

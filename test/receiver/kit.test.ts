@@ -8,7 +8,7 @@ import { Receiver } from '../../src/receiver/receiver.js';
 import { failureOf } from '../engine/succession.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
-import { until } from '../rig/manual-clock.js';
+import { ManualClock, until } from '../rig/manual-clock.js';
 import { Spy, Tally } from './spy.js';
 
 interface Note {
@@ -167,6 +167,35 @@ describe('the kit', () => {
       const next = await createEngine(dialect, { systemDatabaseUrl: url });
       await next.DBOS.launch();
       expect(await next.DBOS.getWorkflowStatus('memory-1')).not.toBeNull();
+    });
+
+    test('a broker that does not answer an acknowledgement is given up, and connected to anew', async () => {
+      const clock = new ManualClock();
+      const { DBOS } = await createEngine(dialect, {}, clock.settings);
+      let acknowledgements = 0;
+      const acknowledge = (): Promise<void> => {
+        acknowledgements += 1;
+        return acknowledgements === 1 ? new Promise(() => {}) : Promise.resolve();
+      };
+      const { adapter, box } = memoryAdapter({ acknowledge });
+      const spy = new Spy();
+      new Receiver(spy.watch(adapter), { dbos: DBOS }).registerConsumer(
+        DBOS.registerWorkflow(async () => {}, { name: 'work' }),
+        {},
+      );
+      await DBOS.launch();
+      box.push({ id: '1', text: 'a' });
+      await until(() => acknowledgements === 1);
+
+      clock.advance(30_000);
+      await until(() => {
+        clock.advance(100);
+        return spy.connections.count === 2;
+      });
+      box.push({ id: '1', text: 'a' });
+      await spy.acknowledged.reach(1);
+
+      expect(acknowledgements).toBe(2);
     });
 
     test('a broker that cannot be reached is tried again and again after the launch', async () => {

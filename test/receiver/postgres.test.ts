@@ -62,7 +62,7 @@ describe.skipIf(!wantsDialect('postgres'))('Postgres tables', () => {
     ...rig,
     name: 'postgres, by time',
     options: (topic) => ({ table: topic, keyColumns: ['id'], timestampColumn: 'at', pollIntervalMs: 50 }),
-    missing: { options: { table: 'pg_class', keyColumns: ['oid'], timestampColumn: 'at' }, says: 'no column "at"' },
+    isBrief: true,
   });
 
   const launch = async (systemDatabaseUrl: string, table: string) => {

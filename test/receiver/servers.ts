@@ -89,10 +89,6 @@ export async function startRabbitMQ(): Promise<BrokerServer> {
   });
 }
 
-export function startMosquitto(): Promise<BrokerServer> {
-  return startServer((port) => [{ command: findProgram('mosquitto') ?? 'mosquitto', args: ['-p', String(port)] }]);
-}
-
 async function startServer(programs: (port: number, folder: string) => Program[]): Promise<BrokerServer> {
   const folder = mkdtempSync(join(tmpdir(), 'everstep-broker-'));
   const port = await freePort();

@@ -17,11 +17,7 @@ const rig: Rig<SQSMessage, SQSConsumerOptions> = {
   options: (topic) => ({ queueUrl: topic }),
   publish: async (topic, texts) => service.publish(topic, texts),
   textOf: ({ Body }) => Body ?? '',
-  async stop() {
-    service.stop();
-    // Whoever waits for a message gets to know.
-    await new Promise((resolve) => setImmediate(resolve));
-  },
+  stop: () => service.stop(),
   start: async () => service.start(),
   missing: { options: { queueUrl: 'https://sqs.test/1/nowhere' }, says: 'does not exist' },
 };

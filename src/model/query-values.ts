@@ -56,11 +56,17 @@ export function wholeNumber(name: string, given: Given<number>, min = 0): number
 /** The epoch milliseconds of a time in RFC 3339, or of a day, which begins at midnight in UTC. */
 export function time(name: string, given: Given<string>): number | undefined {
   if (given === undefined || given === null) return undefined;
-  const at = typeof given === 'string' && DATE.test(given) ? Date.parse(given.replace(' ', 'T').toUpperCase()) : NaN;
+  const isDate = typeof given === 'string' && DATE.test(given) && isDay(given.slice(0, 10));
+  const at = isDate ? Date.parse(given.replace(' ', 'T').toUpperCase()) : NaN;
   if (Number.isFinite(at)) return at;
   throw new InvalidQueryError(
     `${name} must be a time in RFC 3339 with its zone, such as 2026-01-31T12:00:00Z, but is ${shown(given)}.`,
   );
+}
+
+/** The parser of dates takes the 30th of February for the 2nd of March. */
+function isDay(text: string): boolean {
+  return new Date(text).getUTCDate() === Number(text.slice(8));
 }
 
 /** A plain object of JSON values, as a copy. */

@@ -77,7 +77,7 @@ function pageOf(query: ListQuery, paths: readonly ListPath[]): Sql {
   // Each branch can be read in order from an index, and is cut off where the page ends at the latest.
   const columns = columnsOf(query);
   const limited = paths.map(
-    (path) => sql`SELECT ${columns} FROM (${branch(path, query)} LIMIT ${limit + offset}) AS w`,
+    (path) => sql`SELECT ${columns} FROM (${branch(path, query)} LIMIT ${Math.min(limit + offset, NO_LIMIT)}) AS w`,
   );
   const all = limited.reduce((before, one) => sql`${before} UNION ALL ${one}`);
   return sql`SELECT ${columns} FROM (${all}) AS w ${orderOf(query)} LIMIT ${limit} OFFSET ${offset}`;

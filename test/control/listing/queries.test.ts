@@ -45,9 +45,19 @@ const BAD: GetWorkflowsInput[] = [
     [1, {}, true, [1], ['a', null], 'nul \0', '\ud800', [['a']]].map((value) => ({ [name]: value })),
   ),
   ...TIMES.flatMap((name) =>
-    ['yesterday', '', 'x', 1, '2026-13-01T00:00:00Z', '2026-01-01T00:00:00', `2026-01-01'; --`, {}, [], NaN].map(
-      (value) => ({ [name]: value }),
-    ),
+    [
+      'yesterday',
+      '',
+      'x',
+      1,
+      '2026-13-01T00:00:00Z',
+      '2026-02-30',
+      '2026-01-01T00:00:00',
+      `2026-01-01'; --`,
+      {},
+      [],
+      NaN,
+    ].map((value) => ({ [name]: value })),
   ),
   ...FLAGS.flatMap((name) => ['true', 1, 0, {}, []].map((value) => ({ [name]: value }))),
   ...['limit', 'offset'].flatMap((name) =>

@@ -1,6 +1,6 @@
 // The two ends of a command: what it reads from and writes to. Answers go to standard output; questions, progress and
 // errors go to standard error, so that an answer can be piped.
-import { createInterface, type Interface } from 'node:readline';
+import { createInterface } from 'node:readline';
 
 export interface Terminal {
   /** Of standard output, in columns; Infinity if it is not a terminal. */
@@ -14,8 +14,8 @@ export interface Terminal {
   tell(text: string): void;
   /** Asks on standard error; an empty text if the input ends. */
   ask(question: string, signal: AbortSignal): Promise<string>;
-  /** Standard input, line by line. */
-  lines(): AsyncIterable<string>;
+  /** Standard input, line by line. It ends early when the signal aborts. */
+  lines(signal: AbortSignal): AsyncIterable<string>;
 }
 
 type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'env'>;
@@ -23,7 +23,17 @@ type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'env'>;
 const WIDTH = 80;
 
 export function terminalOf({ stdin, stdout, stderr, env }: Streams): Terminal {
-  const open = (): Interface => createInterface({ input: stdin, crlfDelay: Infinity });
+  async function* lines(signal: AbortSignal): AsyncGenerator<string, void, undefined> {
+    const reader = createInterface({ input: stdin, crlfDelay: Infinity });
+    const end = (): void => reader.close();
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      if (!signal.aborted) yield* reader;
+    } finally {
+      signal.removeEventListener('abort', end);
+      reader.close();
+    }
+  }
   return {
     width: stdout.isTTY ? stdout.columns || WIDTH : Infinity,
     hasColours: stdout.isTTY && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
@@ -35,18 +45,10 @@ export function terminalOf({ stdin, stdout, stderr, env }: Streams): Terminal {
     tell: (text) => void stderr.write(text),
     async ask(question, signal) {
       stderr.write(question);
-      const reader = open();
-      const end = (): void => reader.close();
-      signal.addEventListener('abort', end, { once: true });
-      try {
-        for await (const line of reader) return line.trim();
-        return '';
-      } finally {
-        signal.removeEventListener('abort', end);
-        reader.close();
-      }
+      for await (const line of lines(signal)) return line.trim();
+      return '';
     },
-    lines: open,
+    lines,
   };
 }
 

@@ -67,12 +67,14 @@ export const IDS_PARAMETER = {
 } as const;
 
 /** The IDs, each once. */
-export async function readIDs({ terminal }: Scene, args: readonly string[]): Promise<string[]> {
+export async function readIDs({ terminal, signal }: Scene, args: readonly string[]): Promise<string[]> {
   const ids = new Set<string>();
   for (const arg of args) {
     if (arg !== '-') ids.add(arg);
-    else for await (const line of terminal.lines()) if (line.trim() !== '') ids.add(line.trim());
+    else for await (const line of terminal.lines(signal)) if (line.trim() !== '') ids.add(line.trim());
   }
+  // What was read before Ctrl-C is not all that was meant.
+  signal.throwIfAborted();
   return [...ids];
 }
 

@@ -29,6 +29,7 @@ async function* watched(
       characters += text.length;
       progress.show(shown(count, characters));
     }
+    scene.signal.throwIfAborted();
   } finally {
     progress.done();
   }
@@ -114,9 +115,9 @@ const exportCommand = command({
 });
 
 /** The text of a file, or of standard input, in pieces. */
-async function* readPieces({ terminal, folder }: Scene, path: string): AsyncGenerator<string, void, undefined> {
+async function* readPieces({ terminal, folder, signal }: Scene, path: string): AsyncGenerator<string, void, undefined> {
   if (path === '-') {
-    for await (const line of terminal.lines()) yield `${line}\n`;
+    for await (const line of terminal.lines(signal)) yield `${line}\n`;
     return;
   }
   try {

@@ -11,6 +11,7 @@ import { WORKFLOW_AGAIN_COMMANDS } from './commands/workflow-again.js';
 import { WORKFLOW_CHANGE_COMMANDS } from './commands/workflow-change.js';
 import { WORKFLOW_INSPECT_COMMANDS } from './commands/workflow-inspect.js';
 import { WORKFLOW_LIST_COMMANDS } from './commands/workflow-list.js';
+import { WORKFLOW_TRANSFER_COMMANDS } from './commands/workflow-transfer.js';
 
 export const COMMANDS: readonly Command[] = [
   ...DATABASE_COMMANDS,
@@ -20,6 +21,7 @@ export const COMMANDS: readonly Command[] = [
   ...WORKFLOW_INSPECT_COMMANDS,
   ...WORKFLOW_CHANGE_COMMANDS,
   ...WORKFLOW_AGAIN_COMMANDS,
+  ...WORKFLOW_TRANSFER_COMMANDS,
   ...QUEUE_COMMANDS,
   ...SCHEDULE_COMMANDS,
   ...VERSION_COMMANDS,

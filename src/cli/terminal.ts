@@ -54,12 +54,14 @@ export function terminalOf({ stdin, stdout, stderr, env }: Streams): Terminal {
 export class ProgressLine {
   readonly #terminal: Terminal;
   readonly #now: () => number;
-  #shownAt = -Infinity;
+  #shownAt: number;
   #isOpen = false;
 
   constructor(terminal: Terminal, now: () => number) {
     this.#terminal = terminal;
     this.#now = now;
+    // Work that is done in a moment needs no progress.
+    this.#shownAt = now();
   }
 
   /** Shows the text, unless the last one was shown a moment ago. */

@@ -5,6 +5,7 @@ import { DBOSError } from '../model/errors.js';
 import { isActive } from '../model/status.js';
 import {
   type AgePlace,
+  type AgeRange,
   cancelIfActive,
   deleteIfEnded,
   deleteOrphans,
@@ -13,7 +14,6 @@ import {
   listByAge,
   listPayloadsByAge,
   OLDEST,
-  type PayloadTable,
 } from '../store/retention.js';
 import { readNow } from '../store/schedules.js';
 import type { Operator } from './operator.js';
@@ -24,7 +24,7 @@ export interface GarbageCollectOptions {
   readonly cutoffEpochTimestampMs?: number;
   /** So many of the newest workflows are kept; older ones are deleted, unless they are active. */
   readonly rowsThreshold?: number;
-  /** How many workflows are looked at in one commit. */
+  /** How many workflows are looked at in one commit, at most. */
   readonly batchSize?: number;
   /** How long to rest after each commit, in multiples of the time that it took. 0 is fastest, where nothing else runs. */
   readonly restFactor?: number;
@@ -40,15 +40,18 @@ export interface GarbageCollected {
 }
 
 const BATCH_SIZE = 500;
-/** Leaves a fifth of the time, on a database with one writer. */
-const REST_FACTOR = 4;
+const BATCH_MIN = 20;
+/** How long one part may take before the next one is made smaller. */
+const PART_MAX_MS = 80;
+/** A tenth of the time is its own. On SQLite its commits also cost others something, who move its pages into the file. */
+const REST_FACTOR = 9;
 const REST_MIN_MS = 1;
 
 /** Deletes old workflows that have ended, and whatever is left of workflows that are gone. */
 export async function garbageCollect(operator: Operator, options: GarbageCollectOptions): Promise<GarbageCollected> {
   checkOptions(options);
   const { database, applicationName } = operator;
-  const { onProgress, batchSize: limit = BATCH_SIZE, restFactor = REST_FACTOR } = options;
+  const { onProgress, batchSize = BATCH_SIZE, restFactor = REST_FACTOR } = options;
   const before = await cutoffOf(operator, options);
   let collected: GarbageCollected = { workflows: 0, orphans: 0 };
   const tell = (workflows: number, orphans: number): void => {
@@ -56,22 +59,25 @@ export async function garbageCollect(operator: Operator, options: GarbageCollect
     onProgress?.(collected);
   };
   if (before === undefined) return collected;
+  const way = { before, batchSize, restFactor };
   // First: an index from which much was just deleted is slow to begin with.
   for (const name of await operator.retrying(() => findPayloadTables(database))) {
-    await sweepOrphans(operator, { name, before, limit, restFactor, tell: (orphans) => tell(0, orphans) });
+    await walk(operator, way, async (range) => {
+      const oldest = await listPayloadsByAge(database, name, range);
+      const orphans = new Set(oldest.filter(({ isOrphan }) => isOrphan).map(({ workflowID }) => workflowID));
+      if (orphans.size > 0) {
+        await deleteOrphans(database, [...orphans]);
+        tell(0, orphans.size);
+      }
+      return oldest;
+    });
   }
-  await walk(
-    operator,
-    async (after) => {
-      const oldest = await listByAge(database, { after, before, limit }, applicationName);
-      const ended = oldest
-        .filter(({ isOwn, status }) => isOwn && !isActive(status))
-        .map(({ workflowID }) => workflowID);
-      if (ended.length > 0) tell(await deleteIfEnded(database, ended, before), 0);
-      return oldest.length < limit ? undefined : oldest.at(-1);
-    },
-    restFactor,
-  );
+  await walk(operator, way, async (range) => {
+    const oldest = await listByAge(database, range, applicationName);
+    const ended = oldest.filter(({ isOwn, status }) => isOwn && !isActive(status)).map(({ workflowID }) => workflowID);
+    if (ended.length > 0) tell(await deleteIfEnded(database, ended, before), 0);
+    return oldest;
+  });
   return collected;
 }
 
@@ -111,45 +117,32 @@ async function notAfterNow(operator: Operator, before: number): Promise<number> 
   return Math.min(before, now + 1);
 }
 
-interface Sweep {
-  readonly name: PayloadTable;
+/** How to come from the oldest row to the last one before a time. */
+interface Way {
   readonly before: number;
-  readonly limit: number;
+  readonly batchSize: number;
   readonly restFactor: number;
-  readonly tell: (orphans: number) => void;
 }
 
-async function sweepOrphans(operator: Operator, sweep: Sweep): Promise<void> {
-  const { database } = operator;
-  const { name, before, limit, restFactor, tell } = sweep;
-  await walk(
-    operator,
-    async (after) => {
-      const oldest = await listPayloadsByAge(database, name, { after, before, limit });
-      const orphans = [...new Set(oldest.filter(({ isOrphan }) => isOrphan).map(({ workflowID }) => workflowID))];
-      if (orphans.length > 0) {
-        await deleteOrphans(database, orphans);
-        tell(orphans.length);
-      }
-      return oldest.length < limit ? undefined : oldest.at(-1);
-    },
-    restFactor,
-  );
-}
-
-/** Takes one part after the other, from place to place, with a rest after each. */
+/**
+ * Takes one part after the other, with a rest after each. `part` gives the rows that it found in the range. Where a part
+ * takes long, because the database is slow or busy, the next one is smaller.
+ */
 async function walk(
   operator: Operator,
-  part: (after: AgePlace) => Promise<AgePlace | undefined>,
-  restFactor = REST_FACTOR,
+  { before, batchSize, restFactor }: Way,
+  part: (range: AgeRange) => Promise<readonly AgePlace[]>,
 ): Promise<void> {
-  const { clock } = operator;
-  for (let place: AgePlace | undefined = OLDEST; place;) {
-    const after: AgePlace = place;
+  let limit = batchSize;
+  for (let after: AgePlace | undefined = OLDEST; after;) {
+    const range: AgeRange = { after, before, limit };
     const startedAt = performance.now();
-    place = await operator.retrying(() => part(after));
+    const found = await operator.retrying(() => part(range));
     const elapsedMs = performance.now() - startedAt;
-    if (place) await sleep(clock, Math.max(REST_MIN_MS, elapsedMs * restFactor));
+    after = found.length < limit ? undefined : found.at(-1);
+    if (elapsedMs > PART_MAX_MS) limit = Math.max(Math.min(batchSize, BATCH_MIN), Math.floor(limit / 2));
+    else if (elapsedMs < PART_MAX_MS / 4) limit = Math.min(batchSize, limit * 2);
+    if (after) await sleep(operator.clock, Math.max(REST_MIN_MS, elapsedMs * restFactor));
   }
 }
 
@@ -159,15 +152,15 @@ export async function globalTimeout(operator: Operator, cutoffEpochTimestampMs: 
   const { database, applicationName, news } = operator;
   const before = await notAfterNow(operator, Math.floor(cutoffEpochTimestampMs) + 1);
   let count = 0;
-  await walk(operator, async (after) => {
-    const oldest = await listByAge(database, { after, before, limit: BATCH_SIZE }, applicationName);
+  await walk(operator, { before, batchSize: BATCH_SIZE, restFactor: 0 }, async (range) => {
+    const oldest = await listByAge(database, range, applicationName);
     const active = oldest.filter(({ isOwn, status }) => isOwn && isActive(status)).map(({ workflowID }) => workflowID);
     if (active.length > 0) {
       const cancelled = await cancelIfActive(database, active);
       count += cancelled.length;
       await news.changed(cancelled);
     }
-    return oldest.length < BATCH_SIZE ? undefined : oldest.at(-1);
+    return oldest;
   });
   return count;
 }

@@ -34,6 +34,11 @@ export interface TransactionDriver<Client> {
   transact<T>(options: PGTransactionConfig, body: (client: Client) => Promise<T>): Promise<T>;
   /** Runs one statement in the transaction. Placeholders are `$1`, `$2` … on Postgres, each used once, and `?` on SQLite. */
   query(client: Client, text: string, values: readonly Value[]): Promise<readonly Row[]>;
+  /**
+   * Runs one last statement and commits, in one round trip; `transact` then commits no more. If the statement fails,
+   * nothing is committed. Only where the client can do that; Postgres only.
+   */
+  finish?(client: Client, text: string, values: readonly Value[]): Promise<void>;
 }
 
 /** A transaction as its function was configured, in the words of whichever client. */

@@ -2,6 +2,7 @@
 import type { ClientBase, PoolClient } from 'pg';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from './completion-schema.js';
 import { beginPG, type TransactionDriver } from './driver.js';
+import { canFinish, finishPG } from './pg-finish.js';
 import { type ClientOrConfig, HeldPool, inTransactionPG, type PoolOrConfig } from './pg-pool.js';
 import {
   clientOfAny,
@@ -34,6 +35,8 @@ export class NodePostgresDataSource extends TransactionalDataSource<ClientBase> 
 }
 
 function driverOf(held: HeldPool): TransactionDriver<ClientBase> {
+  /** The clients whose transaction has committed before its body has ended. */
+  const finished = new WeakSet<ClientBase>();
   return {
     dialect: 'postgres',
     open: async () => void held.open(),
@@ -43,7 +46,7 @@ function driverOf(held: HeldPool): TransactionDriver<ClientBase> {
       try {
         await client.query(beginPG(options));
         const result = await body(client);
-        await commit(client);
+        if (!finished.delete(client)) await commit(client);
         client.release();
         return result;
       } catch (error) {
@@ -52,6 +55,12 @@ function driverOf(held: HeldPool): TransactionDriver<ClientBase> {
       }
     },
     query: async (client, text, values) => (await client.query<Record<string, unknown>>(text, [...values])).rows,
+    async finish(client, text, values) {
+      if (canFinish(client)) {
+        await finishPG(client, text, values);
+        finished.add(client);
+      } else await client.query(text, [...values]);
+    },
   };
 }
 

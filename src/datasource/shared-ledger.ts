@@ -5,6 +5,14 @@ import type { TransactionOutcome, TransactionStep } from '../engine/plugin.js';
 import type { CompletionTable, Ledger } from './completion-table.js';
 import type { TransactionDriver } from './driver.js';
 
+const NOTHING_WRITTEN = 'everstep wrote nothing';
+
+/** The statement as one that fails if it writes no row, so that the COMMIT behind it is skipped. */
+function failingIfNone(text: string): string {
+  return `WITH written AS (${text})
+    SELECT CASE WHEN COUNT(*) = 1 THEN 1 ELSE ('${NOTHING_WRITTEN}: ' || COUNT(*))::int END FROM written`;
+}
+
 export class SharedLedger<Client> implements Ledger<Client> {
   readonly #driver: TransactionDriver<Client>;
   readonly #completions: CompletionTable<Client>;
@@ -21,8 +29,17 @@ export class SharedLedger<Client> implements Ledger<Client> {
   }
 
   async record(step: TransactionStep, client: Client, value: unknown): Promise<void> {
-    const isWritten = await step.join((text, values) => this.#driver.query(client, text, values), value);
-    if (!isWritten) throw new DBOSStepAlreadyRecordedError(step.workflowID, step.stepID);
+    const { text, values } = await step.joined(value);
+    if (!this.#driver.finish) {
+      if ((await this.#driver.query(client, text, values)).length === 1) return;
+      throw new DBOSStepAlreadyRecordedError(step.workflowID, step.stepID);
+    }
+    try {
+      await this.#driver.finish(client, failingIfNone(text), values);
+    } catch (error) {
+      if (!String((error as Error).message).includes(NOTHING_WRITTEN)) throw error;
+      throw new DBOSStepAlreadyRecordedError(step.workflowID, step.stepID, { cause: error });
+    }
   }
 
   onCommitted(step: TransactionStep): void {

@@ -77,7 +77,7 @@ export class Engine implements Operator {
   readonly deadlines: Deadlines;
   readonly queueing: Queueing;
   readonly scheduler: Scheduler;
-  readonly transactions = new Transactions(this);
+  readonly transactions: Transactions;
   readonly #incarnationID: string;
   readonly #liveness: Liveness;
   readonly #runs = new Runs((run) => this.#onEnd(run));
@@ -104,6 +104,7 @@ export class Engine implements Operator {
     this.queryTimeoutMs = config.observabilityQueryTimeoutMs;
     this.applicationVersion = config.applicationVersion ?? this.#computeVersion();
     this.#incarnationID = incarnationID;
+    this.transactions = new Transactions(this);
     codec.registerRecipe<Handle<unknown>, { wfid: string }>({
       name: 'DBOS.WorkflowHandle',
       isApplicable: (value): value is Handle<unknown> => value instanceof Handle,
@@ -330,7 +331,7 @@ export class Engine implements Operator {
    * Repeats an operation that changes nothing when done twice, until the database is there or the engine ends. What the
    * end of the engine waits for gives a signal of its own, which aborts earlier.
    */
-  retrying<T>(operation: () => Promise<T>, signal = this.#ending.signal): Promise<T> {
+  retrying<T>(operation: () => Promise<T>, signal: AbortSignal = this.#ending.signal): Promise<T> {
     const { clock, logger } = this;
     return withRetry(operation, { clock, logger, signal, isIdempotent: true });
   }

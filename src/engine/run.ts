@@ -86,9 +86,13 @@ export class Run {
   }
 
   /** The data sources that may hold records of this workflow's steps. */
-  get dataSources(): Set<DataSourceTransactionHandler> {
-    this.#dataSources ??= new Set();
+  get dataSources(): ReadonlySet<DataSourceTransactionHandler> | undefined {
     return this.#dataSources;
+  }
+
+  noteDataSource(handler: DataSourceTransactionHandler): void {
+    this.#dataSources ??= new Set();
+    this.#dataSources.add(handler);
   }
 
   /** True for the first run of a workflow that was just created: nothing of it can have been recorded before. */

@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 import type { Codec, RoundTrip } from '../codec/codec.js';
 import type { StepRecord } from '../model/records.js';
-import { joinCheckpoint, type Query } from '../store/shared-database.js';
+import { joinedCheckpoint, type Query, type Rendered } from '../store/shared-database.js';
 import { loadSteps } from '../store/steps.js';
 import type { Run, RunStep } from './run.js';
 import { replayOutcome } from './step.js';
@@ -95,13 +95,13 @@ export class TransactionStep {
   }
 
   /**
-   * Writes the checkpoint in the transaction that the query runs in, guarded by ownership. False if it was not written:
-   * the workflow is lost, or the step has a checkpoint.
+   * The statement that writes the checkpoint of a value in a transaction of the application's, guarded by ownership. It
+   * gives no row if it has not written: the workflow is lost, or the step has a checkpoint.
    */
-  async join(query: Query, value: unknown): Promise<boolean> {
+  async joined(value: unknown): Promise<Rendered> {
     const { text: output, serialization } = await this.encode(value);
     const checkpoint = this.#run.checkpoint(this.record({ output, error: null, serialization }));
-    return joinCheckpoint(this.#run.engine.store.database, checkpoint, query);
+    return joinedCheckpoint(this.#run.engine.store.database, checkpoint);
   }
 
   /** The transaction that the checkpoint has joined is durable. */

@@ -9,9 +9,10 @@ import {
   DBOSWorkflowConflictError,
 } from '../model/errors.js';
 import { isSameDatabase, type Query } from '../store/shared-database.js';
-import { findLost, findWorkflows } from '../store/workflows.js';
+import { findLost } from '../store/workflows.js';
 import { type Context, currentContext, inContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
+import { RecordDeletions } from './record-deletions.js';
 import type { Registry } from './registry.js';
 import type { Run } from './run.js';
 import { replayOutcome } from './step.js';
@@ -103,7 +104,7 @@ async function runAsStep(
   run.check();
   if (recorded) {
     // An earlier run may have left its record with the data source.
-    run.dataSources.add(handler);
+    run.noteDataSource(handler);
     return replayOutcome(run, recorded);
   }
   await run.barrier();
@@ -123,7 +124,7 @@ async function runAsStep(
     run.record(step.record({ output: null, error: text, serialization }));
     throw error;
   } finally {
-    if (step.leavesRecord) run.dataSources.add(handler);
+    if (step.leavesRecord) run.noteDataSource(handler);
   }
 }
 
@@ -171,16 +172,7 @@ async function atMost(clock: Clock, promise: Promise<unknown>): Promise<void> {
   });
 }
 
-/** Some of the workflows whose records were to be deleted are running again. */
-class StillRunning extends Error {
-  constructor(readonly workflowIDs: ReadonlySet<string>) {
-    super('a workflow runs again');
-  }
-}
-
 const CHECKS_MAX = 500;
-const DELETIONS_MAX = 500;
-const DELETIONS_BACKLOG_MAX = 10_000;
 /** How long a shutdown waits for each. */
 const CLOSE_MAX_MS = 5_000;
 
@@ -188,12 +180,17 @@ const CLOSE_MAX_MS = 5_000;
 export class Transactions {
   readonly #engine: Engine;
   readonly #ownership: Batcher<Run, boolean>;
-  readonly #deletions = new Map<DataSourceTransactionHandler, Batcher<string, void>>();
+  readonly #deletions: RecordDeletions;
   readonly #shared = new Map<object, boolean>();
   readonly #opened: DataSourceTransactionHandler[] = [];
 
   constructor(engine: Engine) {
     this.#engine = engine;
+    this.#deletions = new RecordDeletions({
+      clock: engine.clock,
+      logger: engine.logger,
+      database: engine.store.database,
+    });
     this.#ownership = new Batcher<Run, boolean>({
       flush: (batch) => this.#lookForOwners(batch),
       itemsMax: CHECKS_MAX,
@@ -223,47 +220,7 @@ export class Transactions {
 
   /** The outcome of the run is durable: what data sources keep of its steps is of no use any more. */
   forget({ workflowID, dataSources }: Run): void {
-    for (const handler of dataSources) {
-      if (!handler.deleteCheckpoints && !handler.deleteCheckpointsOfAll) continue;
-      let batcher = this.#deletions.get(handler);
-      if (!batcher) this.#deletions.set(handler, (batcher = this.#newDeletions(handler)));
-      // Records that stay do no harm, so those beyond the bound are left.
-      if (batcher.room() === undefined) void batcher.submit(workflowID);
-    }
-  }
-
-  #newDeletions(handler: DataSourceTransactionHandler): Batcher<string, void> {
-    return new Batcher<string, void>({
-      flush: async (batch) => {
-        await this.#delete(handler, [...new Set(batch.map(({ item }) => item))]);
-        for (const { resolve } of batch) resolve();
-      },
-      itemsMax: DELETIONS_MAX,
-      backlogMax: DELETIONS_BACKLOG_MAX,
-    });
-  }
-
-  async #delete(handler: DataSourceTransactionHandler, workflowIDs: readonly string[]): Promise<void> {
-    try {
-      await this.#deleteIfEnded(handler, workflowIDs);
-    } catch (error) {
-      const left = error instanceof StillRunning ? workflowIDs.filter((id) => !error.workflowIDs.has(id)) : [];
-      if (left.length > 0 && left.length < workflowIDs.length) return this.#delete(handler, left);
-      this.#engine.logger.debug(`Data source "${handler.name}" keeps some checkpoints: ${String(error)}`);
-    }
-  }
-
-  /** The look comes between the deletion and its commit: what a later run records is not among what was deleted. */
-  async #deleteIfEnded(handler: DataSourceTransactionHandler, workflowIDs: readonly string[]): Promise<void> {
-    const assertEnded = async (): Promise<void> => {
-      const found = await findWorkflows(this.#engine.store.database, workflowIDs);
-      const running = found.filter(({ status }) => status !== 'SUCCESS' && status !== 'ERROR');
-      if (running.length > 0) throw new StillRunning(new Set(running.map(({ workflowID }) => workflowID)));
-    };
-    if (handler.deleteCheckpointsOfAll) return handler.deleteCheckpointsOfAll(workflowIDs, assertEnded);
-    // Not every plugin heeds the look that it is given.
-    await assertEnded();
-    for (const workflowID of workflowIDs) await handler.deleteCheckpoints?.(workflowID, 0, assertEnded);
+    for (const handler of dataSources ?? []) this.#deletions.add(handler, workflowID);
   }
 
   /** Lets all data sources connect. */
@@ -278,7 +235,7 @@ export class Transactions {
   /** Deletes what is left to be deleted and lets all data sources close, as far as that does not take too long. */
   async close(): Promise<void> {
     const { clock, logger } = this.#engine;
-    await atMost(clock, Promise.all([...this.#deletions.values()].map((batcher) => batcher.idle())));
+    await atMost(clock, this.#deletions.flush());
     for (const handler of this.#opened.splice(0)) {
       const closed = handler.destroy().catch((error: unknown) => {
         logger.warn(`Data source "${handler.name}" could not be closed: ${String(error)}`);

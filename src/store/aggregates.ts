@@ -67,7 +67,11 @@ export async function aggregateWorkflows(
 ): Promise<Aggregate<WorkflowFigure>[]> {
   const source = sql`FROM ${workflows} AS w ${whereOf(conditionsOf(filter))}`;
   const terms = { groups: WORKFLOW_GROUPS, figures: WORKFLOW_FIGURES, time: sql`w.created_at` };
-  return read(await database.observe(statement(aggregation, terms, source), timeoutMs), aggregation, terms);
+  return read(
+    await database.observe(statement(aggregation, terms, source), { timeoutMs, reads: 'much' }),
+    aggregation,
+    terms,
+  );
 }
 
 export async function aggregateSteps(
@@ -77,7 +81,11 @@ export async function aggregateSteps(
 ): Promise<Aggregate<StepFigure>[]> {
   const source = sql`FROM ${steps} AS o ${whereOf(stepConditions(filter))}`;
   const terms = { groups: STEP_GROUPS, figures: STEP_FIGURES, time: sql`o.completed_at_epoch_ms` };
-  return read(await database.observe(statement(aggregation, terms, source), timeoutMs), aggregation, terms);
+  return read(
+    await database.observe(statement(aggregation, terms, source), { timeoutMs, reads: 'much' }),
+    aggregation,
+    terms,
+  );
 }
 
 const stepWorkflowID = { alias: 'o', name: 'workflow_uuid' };
@@ -173,7 +181,7 @@ export async function countByName(
       WHERE w.created_at >= ${start} AND w.created_at < ${end} ${scope('w')}
       GROUP BY w.name
       ORDER BY w.name`,
-    timeoutMs,
+    { timeoutMs, reads: 'much' },
   );
   const completed = await database.observe(
     sql`
@@ -182,7 +190,7 @@ export async function countByName(
       WHERE o.completed_at_epoch_ms >= ${start} AND o.completed_at_epoch_ms < ${end} ${scope('o')}
       GROUP BY o.function_name
       ORDER BY o.function_name`,
-    timeoutMs,
+    { timeoutMs, reads: 'much' },
   );
   const toCount = (row: Row): NameCount => ({ name: row['name'] as string, count: Number(row['n']) });
   return { workflows: created.map(toCount), steps: completed.map(toCount) };

@@ -24,12 +24,23 @@ export interface ConnectionUse {
   readonly waiting: number;
 }
 
+/** How a query of people's may be carried out. */
+export interface ObserveOptions {
+  /** How long it may take; 0 for any time. SQLite stops nothing. */
+  readonly timeoutMs: number;
+  /**
+   * Whether it reads much, or little in the order of an index. For the latter, reading a whole table and making a bitmap of
+   * an index are ruled out: without statistics, the planner would sort all workflows to find the first hundred.
+   */
+  readonly reads: 'much' | 'little' | 'little-by-bitmap';
+}
+
 export interface Database extends Executor, Reader {
   /**
-   * Runs one SELECT whose shape is decided by whoever asks. It is planned for the values that it has, in any way that the
-   * planner likes, and stopped with DBOSQueryTimeoutError after the time given; 0 is any time. SQLite stops nothing.
+   * Runs one SELECT whose shape is decided by whoever asks. It is planned for the values that it has, and stopped with
+   * DBOSQueryTimeoutError when it takes too long.
    */
-  observe(statement: Sql, timeoutMs: number): Promise<Row[]>;
+  observe(statement: Sql, options: ObserveOptions): Promise<Row[]>;
   /** Runs the statements one after the other in one commit and returns the rows of each. All or nothing. */
   commit(statements: readonly Sql[]): Promise<Row[][]>;
   /** Runs `body` in a transaction: committed when it returns, rolled back when it throws. */

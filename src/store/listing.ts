@@ -4,7 +4,7 @@ import type { WorkflowRecord } from '../model/records.js';
 import type { WorkflowFilter, WorkflowQuery } from '../model/workflow-query.js';
 import { indexedBy, type Sql, sql, table } from '../sql/sql.js';
 import { TableColumns, workflowColumns } from './columns.js';
-import type { Database } from './database.js';
+import type { Database, ObserveOptions } from './database.js';
 import { type ListPath, pathsOf } from './listing-path.js';
 import { conditionsOf, whereOf } from './workflow-filter.js';
 
@@ -36,7 +36,7 @@ export async function listWorkflows(
   timeoutMs: number,
 ): Promise<WorkflowRecord[]> {
   if (query.limit === 0) return [];
-  const found = await database.observe(await listStatement(database, query), timeoutMs);
+  const found = await database.observe(await listStatement(database, query), { timeoutMs, reads: readsOf(query) });
   return found.map((row) => workflowColumns.toRecord(row));
 }
 
@@ -44,9 +44,15 @@ export async function listWorkflows(
 export async function countWorkflows(database: Database, filter: WorkflowFilter, timeoutMs: number): Promise<number> {
   const [row] = await database.observe(
     sql`SELECT COUNT(*) AS matching FROM ${workflows} AS w ${whereOf(conditionsOf(filter))}`,
-    timeoutMs,
+    { timeoutMs, reads: 'much' },
   );
   return Number(row?.['matching'] ?? 0);
+}
+
+/** Attributes can only be found by a bitmap of their index. */
+export function readsOf({ filter, limit }: ListQuery): ObserveOptions['reads'] {
+  if (limit === undefined) return 'much';
+  return filter.attributes === undefined ? 'little' : 'little-by-bitmap';
 }
 
 /** For those who read its plan, too. */

@@ -131,7 +131,7 @@ async function countBetween(database: Database, { from, before, applicationName 
 }
 
 /** A table whose rows may be left behind when their workflow is gone. */
-export type PayloadTable = 'workflow_input' | 'workflow_output' | 'operation_outputs';
+type PayloadTable = 'workflow_input' | 'workflow_output' | 'operation_outputs';
 
 export interface AgedPayload extends AgePlace {
   readonly isOrphan: boolean;

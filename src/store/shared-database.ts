@@ -26,10 +26,11 @@ function insertJoined({ owner, step }: Checkpoint): Sql {
     RETURNING workflow_uuid, function_id`;
 }
 
-/** Writes the checkpoint through `query`. False if its guard refused it, or the step has one. */
-export async function joinCheckpoint(database: Database, checkpoint: Checkpoint, query: Query): Promise<boolean> {
-  const { text, values } = render(insertJoined(checkpoint), database.dialect);
-  return (await query(text, values)).length === 1;
+export type { Rendered };
+
+/** The statement that writes the checkpoint. It gives no row if its guard refused it, or the step has one. */
+export function joinedCheckpoint(database: Database, checkpoint: Checkpoint): Rendered {
+  return render(insertJoined(checkpoint), database.dialect);
 }
 
 /** Whether `query` leads to the system database, with a role that may write checkpoints there. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { harmless, longValue, type Paper, shortValue, toJSONText } from '../../src/cli/paper.js';
 import { type Column, formatFields, formatTable, shorten, textWidth, wrap } from '../../src/cli/table.js';
+import { ProgressLine, type Terminal } from '../../src/cli/terminal.js';
 import { formatDuration, formatRelative, parseDuration, parseMoment } from '../../src/cli/time.js';
 
 const NOW = Date.parse('2026-01-31T12:00:00Z');
@@ -92,6 +93,49 @@ describe('fields', () => {
 
   test('break between words', () => {
     expect(wrap('one two three four', 9)).toBe('one two\nthree\nfour');
+  });
+});
+
+describe('progress', () => {
+  function progressOn(isOverwritable: boolean) {
+    let now = 0;
+    let told = '';
+    const terminal = { isOverwritable, tell: (text: string) => void (told += text) } as Terminal;
+    const line = new ProgressLine(terminal, () => now);
+    return { line, pass: (ms: number) => void (now += ms), told: () => told };
+  }
+
+  test('is not shown for work that is done in a moment', () => {
+    const { line, told } = progressOn(true);
+
+    line.show('1 done');
+    line.done();
+
+    expect(told()).toBe('');
+  });
+
+  test('overwrites its line on a terminal, and leaves none behind', () => {
+    const { line, pass, told } = progressOn(true);
+
+    for (const count of [1, 2, 3, 4]) {
+      pass(60);
+      line.show(`${count} done`);
+    }
+    line.done();
+
+    expect(told()).toBe('\r\u001b[K2 done\r\u001b[K4 done\r\u001b[K');
+  });
+
+  test('is a line every five seconds where nothing can be overwritten', () => {
+    const { line, pass, told } = progressOn(false);
+
+    for (const count of [1, 2, 3, 4]) {
+      pass(3000);
+      line.show(`${count} done`);
+    }
+    line.done();
+
+    expect(told()).toBe('2 done\n4 done\n');
   });
 });
 

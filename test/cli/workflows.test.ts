@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { WorkflowStatus } from '../../src/control/status.js';
 import type { DBOSInstance } from '../../src/facade/dbos.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
@@ -202,6 +205,43 @@ describe('the command line', () => {
 
       expect(exitCode).toBe(1);
       expect(err).toContain('Cancel it first, or fork it.');
+    });
+
+    test('exports workflows to a file, and imports them elsewhere', async () => {
+      const { fulfil, enqueue, everstep } = await setup(dialect);
+      const elsewhere = { environment: { DBOS_SYSTEM_DATABASE_URL: await dialect.createURL() } };
+      const folder = mkdtempSync(join(tmpdir(), 'everstep-cli-'));
+      onTestFinished(() => rmSync(folder, { recursive: true }));
+      await fulfil('good');
+      await enqueue('a');
+
+      const exported = await everstep('workflow export -o all.jsonl --json', { folder });
+      const piped = await everstep('workflow export good');
+      const imported = await everstep('workflow import all.jsonl', { folder, ...elsewhere });
+      const again = await everstep('workflow import -', { ...elsewhere, input: piped.out.split('\n') });
+      const skipped = await everstep('workflow import all.jsonl --on-conflict skip --json', { folder, ...elsewhere });
+      const listed = await everstep('workflow list --json', elsewhere);
+
+      expect(exported.json()).toEqual({ exported: 2, file: 'all.jsonl' });
+      expect(readdirSync(folder)).toEqual(['all.jsonl']);
+      expect(piped.err).toBe('1 workflow exported.\n');
+      expect(imported.out).toBe('2 workflows imported.\n');
+      expect(again).toMatchObject({ exitCode: 1, out: '' });
+      expect(skipped.json()).toEqual({ imported: 0, skipped: 2 });
+      expect(listed.json<{ workflows: WorkflowStatus[] }>().workflows).toMatchObject([
+        { workflowID: 'a', status: 'CANCELLED', input: ['a'] },
+        { workflowID: 'good', status: 'SUCCESS', output: 'payment of good' },
+      ]);
+    });
+
+    test('tells what is wrong with an import', async () => {
+      const { everstep } = await setup(dialect);
+
+      const broken = await everstep('workflow import -', { input: ['{"workflow_status":'] });
+      const missing = await everstep('workflow import nothing.jsonl');
+
+      expect(broken).toMatchObject({ exitCode: 1, out: '' });
+      expect(missing.err).toContain('"nothing.jsonl" cannot be read');
     });
 
     test('collects garbage and ends what is too old', async () => {

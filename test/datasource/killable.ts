@@ -38,17 +38,18 @@ export function registerKillable(
 /** Ends this process at points that no function of the application sees. */
 export function armKillPoint(point: KillPoint, die: () => void): void {
   const { owns } = methodsOf(Transactions.prototype, 'owns');
-  const { join, onJoined } = methodsOf(TransactionStep.prototype, 'join', 'onJoined');
+  const { joined, onJoined } = methodsOf(TransactionStep.prototype, 'joined', 'onJoined');
   const { checkpoint } = methodsOf(Writer.prototype, 'checkpoint');
   if (point === 'recorded') {
     Transactions.prototype.owns = function (run) {
       die();
       return owns.call(this, run);
     };
-    TransactionStep.prototype.join = async function (query, value) {
-      const isWritten = await join.call(this, query, value);
+    // In the system database the record goes with the COMMIT; here the process ends just before both.
+    TransactionStep.prototype.joined = async function (value) {
+      const statement = await joined.call(this, value);
       die();
-      return isWritten;
+      return statement;
     };
   }
   if (point === 'commit-sent') dieWhenSent(die);

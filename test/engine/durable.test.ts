@@ -383,7 +383,7 @@ forEachDialect((dialect) => {
       await halt.reached;
       await first.shutdown();
       await second.launch();
-      const recovered = second.retrieveWorkflow('w').getResult();
+      const recovered = () => second.retrieveWorkflow('w').getResult();
       const fresh = () => second.withNextWorkflowID('fresh', () => changed());
       const stepNames = async (workflowID: string) =>
         (await second.listWorkflowSteps(workflowID))!.map(({ functionID, name }) => `${functionID} ${name}`);
@@ -403,7 +403,7 @@ forEachDialect((dialect) => {
     test('leaves a workflow that has passed the place on the old way', async () => {
       const { recovered, stepNames } = await setupPatch(oldWay, patched);
 
-      expect(await recovered).toEqual(['old', 'last']);
+      expect(await recovered()).toEqual(['old', 'last']);
       expect(await stepNames('w')).toEqual(['0 old', '1 last']);
     });
 
@@ -417,27 +417,27 @@ forEachDialect((dialect) => {
     test('sends a workflow that has not come to the place yet the new way', async () => {
       const { recovered, stepNames } = await setupPatch(async () => {}, patched);
 
-      expect(await recovered).toEqual(['new', 'last']);
+      expect(await recovered()).toEqual(['new', 'last']);
       expect(await stepNames('w')).toEqual(['0 DBOS.patch-p', '1 new', '2 last']);
     });
 
     test('keeps a workflow with the marker on the new way', async () => {
       const { recovered, stepNames } = await setupPatch(patched, patched);
 
-      expect(await recovered).toEqual(['new', 'last']);
+      expect(await recovered()).toEqual(['new', 'last']);
       expect(await stepNames('w')).toEqual(['0 DBOS.patch-p', '1 new', '2 last']);
     });
 
     test('of another name does not take the marker for its own', async () => {
       const { recovered } = await setupPatch(patched, async (DBOS) => [await DBOS.patch('q'), await DBOS.patch('p')]);
 
-      expect(await recovered).toEqual([false, true]);
+      expect(await recovered()).toEqual([false, true]);
     });
 
     test('that is deprecated steps over the marker', async () => {
       const { recovered, stepNames } = await setupPatch(patched, deprecated);
 
-      expect(await recovered).toEqual(['new', 'last', true]);
+      expect(await recovered()).toEqual(['new', 'last', true]);
       expect(await stepNames('w')).toEqual(['0 DBOS.patch-p', '1 new', '2 last']);
     });
 
@@ -451,7 +451,7 @@ forEachDialect((dialect) => {
     test('that was removed too early fails the workflows with a marker, and tells what to do', async () => {
       const { recovered } = await setupPatch(patched, (DBOS) => step(DBOS, 'new'));
 
-      const error = await failureOf(recovered);
+      const error = await failureOf(recovered());
 
       expect(error).toMatchObject({ code: 'UNEXPECTED_STEP' });
       expect(error.message).toContain('DBOS.deprecatePatch');

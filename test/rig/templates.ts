@@ -48,14 +48,17 @@ export async function createPostgresDatabase(serverURL: string, isMigrated: bool
 }
 
 /**
- * Drops a database in the background: the server waits a tenth of a second if a session has not quite ended. What is
- * left when the process ends goes with the run.
+ * Drops a database in the background. The server waits for sessions that are about to end, five seconds at most; only
+ * then are they ended by force. What is left when the process ends goes with the run.
  */
 export function dropPostgresDatabase(serverURL: string, url: string): void {
   const name = new URL(url).pathname.slice(1);
-  dropper.perform(serverURL, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`).catch((error: unknown) => {
-    console.error(`Database ${name} could not be dropped: ${String(error)}`);
-  });
+  dropper
+    .perform(serverURL, `DROP DATABASE IF EXISTS "${name}"`)
+    .catch(() => dropper.perform(serverURL, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`))
+    .catch((error: unknown) => {
+      console.error(`Database ${name} could not be dropped: ${String(error)}`);
+    });
 }
 
 /** Removes what tests have left on the server. */

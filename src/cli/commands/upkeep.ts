@@ -100,14 +100,9 @@ const renameCommand = command({
       }
       const what = oldName === undefined ? 'what belongs to no application' : `application "${harmless(oldName)}"`;
       await confirm(scene, `Rename ${what} in ${place.shown} to "${harmless(newName)}"?`, options.yes);
-      const progress = progressOn(scene);
-      try {
-        progress.show('Renaming…');
-        const counts = await renameApplication(operator, { oldName, newName }, { batchSize, adoptUnclaimedRows });
-        return { json: counts, text: (paper) => formatFields(paper, Object.entries(counts)) };
-      } finally {
-        progress.done();
-      }
+      scene.terminal.tell('Renaming…\n');
+      const counts = await renameApplication(operator, { oldName, newName }, { batchSize, adoptUnclaimedRows });
+      return { json: counts, text: (paper) => formatFields(paper, Object.entries(counts)) };
     }),
 });
 

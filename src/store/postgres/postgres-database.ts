@@ -14,7 +14,7 @@ import {
 import { DBOSQueryTimeoutError } from '../../model/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
 import { type Dialect, render, type Sql, sql } from '../../sql/sql.js';
-import type { Connection, ConnectionUse, Database, Executor, Row } from '../database.js';
+import type { Connection, ConnectionUse, Database, Executor, ObserveOptions, Row } from '../database.js';
 import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
 import { type Phase, translatePostgresError } from './postgres-errors.js';
@@ -64,16 +64,16 @@ export class PostgresDatabase implements Database {
     return (await this.#withClient((client) => this.#send(client, [statement], 'read')))[0] ?? [];
   }
 
-  async observe(statement: Sql, timeoutMs: number): Promise<Row[]> {
+  async observe(statement: Sql, options: ObserveOptions): Promise<Row[]> {
     try {
       // Without a name, so that it is planned for its values, and leaves no plan behind. The settings end with the commit.
       const sent = this.#withClient((client) =>
-        this.#send(client, [settingsFor(timeoutMs), statement], 'read', { isNamed: false }),
+        this.#send(client, [settingsFor(options), statement], 'read', { isNamed: false }),
       );
       return (await sent)[1] ?? [];
     } catch (error) {
-      if (error instanceof DatabaseStatementError && error.sqlState === QUERY_CANCELED && timeoutMs > 0) {
-        throw new DBOSQueryTimeoutError(timeoutMs, { cause: error });
+      if (error instanceof DatabaseStatementError && error.sqlState === QUERY_CANCELED && options.timeoutMs > 0) {
+        throw new DBOSQueryTimeoutError(options.timeoutMs, { cause: error });
       }
       throw error;
     }
@@ -216,13 +216,14 @@ export class PostgresDatabase implements Database {
   }
 }
 
-/** Settings for the statement after it in the same commit. It is planned for its values, so that any plan is welcome. */
-function settingsFor(timeoutMs: number): Sql {
+/** Settings for the statement after it in the same commit. */
+function settingsFor({ timeoutMs, reads }: ObserveOptions): Sql {
+  const ifMuch = reads === 'much' ? 'on' : 'off';
   return sql`
     SELECT set_config('statement_timeout', ${String(timeoutMs)}, TRUE),
-      set_config('enable_seqscan', 'on', TRUE),
-      set_config('enable_bitmapscan', 'on', TRUE),
-      set_config('enable_hashjoin', 'on', TRUE),
+      set_config('enable_seqscan', ${ifMuch}, TRUE),
+      set_config('enable_bitmapscan', ${reads === 'little' ? 'off' : 'on'}, TRUE),
+      set_config('enable_hashjoin', ${ifMuch}, TRUE),
       set_config('jit', 'off', TRUE)`;
 }
 

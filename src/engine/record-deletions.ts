@@ -1,0 +1,84 @@
+// Deletes what data sources keep of workflows that have ended: off the path of any workflow, and many at a time.
+import type { Clock, Timer } from '../base/clock.js';
+import type { DLogger } from '../base/log.js';
+import type { Database } from '../store/database.js';
+import { findWorkflows } from '../store/workflows.js';
+import type { DataSourceTransactionHandler } from './transactions.js';
+
+export interface RecordDeletionsOptions {
+  readonly clock: Clock;
+  readonly logger: DLogger;
+  /** The system database. */
+  readonly database: Database;
+}
+
+/** How long workflows are collected. */
+const COLLECT_MS = 500;
+/** Workflows in one transaction at most. */
+const BATCH_MAX = 1000;
+/** Records that stay do no harm, so those beyond the bound are left. */
+const BACKLOG_MAX = 50_000;
+
+/** Some of the workflows whose records were to be deleted are running again. */
+class StillRunning extends Error {
+  constructor(readonly workflowIDs: ReadonlySet<string>) {
+    super('a workflow runs again');
+  }
+}
+
+export class RecordDeletions {
+  readonly #options: RecordDeletionsOptions;
+  readonly #waiting = new Map<DataSourceTransactionHandler, Set<string>>();
+  #timer: Timer | undefined;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(options: RecordDeletionsOptions) {
+    this.#options = options;
+  }
+
+  add(handler: DataSourceTransactionHandler, workflowID: string): void {
+    if (!handler.deleteCheckpoints && !handler.deleteCheckpointsOfAll) return;
+    const waiting = this.#waiting.get(handler) ?? new Set();
+    if (waiting.size < BACKLOG_MAX) waiting.add(workflowID);
+    this.#waiting.set(handler, waiting);
+    this.#timer ??= this.#options.clock.after(COLLECT_MS, () => void this.flush());
+  }
+
+  /** Deletes all that waits. Never rejects. */
+  flush(): Promise<void> {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const taken = [...this.#waiting];
+    this.#waiting.clear();
+    this.#last = this.#last.then(async () => {
+      for (const [handler, workflowIDs] of taken) {
+        const all = [...workflowIDs];
+        while (all.length > 0) await this.#delete(handler, all.splice(0, BATCH_MAX));
+      }
+    });
+    return this.#last;
+  }
+
+  async #delete(handler: DataSourceTransactionHandler, workflowIDs: readonly string[]): Promise<void> {
+    try {
+      await this.#deleteIfEnded(handler, workflowIDs);
+    } catch (error) {
+      const left = error instanceof StillRunning ? workflowIDs.filter((id) => !error.workflowIDs.has(id)) : [];
+      if (left.length > 0 && left.length < workflowIDs.length) return this.#delete(handler, left);
+      this.#options.logger.debug(`Data source "${handler.name}" keeps some checkpoints: ${String(error)}`);
+    }
+  }
+
+  /** The look comes between the deletion and its commit: what a later run records is not among what was deleted. */
+  async #deleteIfEnded(handler: DataSourceTransactionHandler, workflowIDs: readonly string[]): Promise<void> {
+    const assertEnded = async (): Promise<void> => {
+      const found = await findWorkflows(this.#options.database, workflowIDs);
+      const running = found.filter(({ status }) => status !== 'SUCCESS' && status !== 'ERROR');
+      if (running.length > 0) throw new StillRunning(new Set(running.map(({ workflowID }) => workflowID)));
+    };
+    if (handler.deleteCheckpointsOfAll) return handler.deleteCheckpointsOfAll(workflowIDs, assertEnded);
+    // Not every plugin heeds the look that it is given.
+    await assertEnded();
+    for (const workflowID of workflowIDs) await handler.deleteCheckpoints?.(workflowID, 0, assertEnded);
+  }
+}

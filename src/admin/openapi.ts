@@ -69,6 +69,9 @@ function operationOf(one: Route): Record<string, unknown> {
         content: { 'application/json': { schema: schemaOf(one.body) } },
       },
     }),
+    ...(one.bodyType !== undefined && {
+      requestBody: { required: true, content: { [one.bodyType]: { schema: { type: 'string' } } } },
+    }),
     responses: {
       [String(one.status)]: answerOf(one),
       ...Object.fromEntries(

@@ -30,6 +30,8 @@ export interface Route {
   readonly summary: string;
   readonly query: Fields;
   readonly body?: Shape<unknown>;
+  /** Of a body that the handler reads piece by piece. */
+  readonly bodyType?: string;
   readonly status: number;
   readonly result?: Shape<unknown>;
   /** Of the answer, where it is no JSON. */

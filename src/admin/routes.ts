@@ -6,6 +6,7 @@ import { LISTING_ROUTES } from './routes/listing.js';
 import { QUEUE_ROUTES } from './routes/queues.js';
 import { SCHEDULE_ROUTES } from './routes/schedules.js';
 import { SYSTEM_ROUTES } from './routes/system.js';
+import { TRANSFER_ROUTES } from './routes/transfer.js';
 import { WORKFLOW_ACTION_ROUTES } from './routes/workflow-actions.js';
 import { WORKFLOW_ROUTES } from './routes/workflows.js';
 import { anyObject } from './shape.js';
@@ -16,6 +17,7 @@ export const ROUTES: readonly Route[] = [
   ...WORKFLOW_ROUTES,
   ...WORKFLOW_ACTION_ROUTES,
   ...BULK_ROUTES,
+  ...TRANSFER_ROUTES,
   ...QUEUE_ROUTES,
   ...SCHEDULE_ROUTES,
   ...SYSTEM_ROUTES,

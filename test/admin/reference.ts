@@ -7,7 +7,7 @@ const COUNT = ROUTES.find(({ path }) => path === '/workflow-count') as Route;
 /** The filters of workflows, which the page describes once. */
 export const FILTERS = Object.keys(COUNT.query);
 
-export function rowOf({ method, path, query, body, status, result, mediaType, summary }: Route): string {
+export function rowOf({ method, path, query, body, bodyType, status, result, mediaType, summary }: Route): string {
   const properties = Object.keys(body?.schema['properties'] ?? {});
   const required = (body?.schema['required'] ?? []) as string[];
   const fields = [
@@ -19,6 +19,7 @@ export function rowOf({ method, path, query, body, status, result, mediaType, su
   const given = [
     ...(hasFilters ? ['[filters](#filters)'] : []),
     ...shown.map(({ name, isOptional }) => `\`${name}${isOptional ? '?' : ''}\``),
+    ...(bodyType === undefined ? [] : [bodyType]),
   ];
   const inner = Object.keys(result?.schema['properties'] ?? {});
   const answer = mediaType ?? result?.name ?? (inner.length > 0 ? `{ ${inner.join(', ')} }` : result ? 'JSON' : '');

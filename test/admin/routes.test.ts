@@ -187,6 +187,36 @@ describe('the JSON API', () => {
       expect(collected.workflows).toBe(4);
     });
 
+    test('takes workflows out and puts them in', async () => {
+      const { ok, call, run, enqueue } = await setup(dialect);
+      const told = await run('tell');
+      const delayed = await enqueue('add', { args: [1, 2], delaySeconds: 1000 });
+      const before = await ok('GET', `/workflows/${told}`);
+
+      const lines = (await ok('GET', '/export?exportChildren=true')) as string;
+      const limited = (await ok('GET', '/export?workflowName=tell&limit=5')) as string;
+      expect(
+        lines
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line) as object),
+      ).toMatchObject([{ workflow_status: { workflow_uuid: told } }, { workflow_status: { workflow_uuid: delayed } }]);
+      expect(limited.trimEnd().split('\n')).toHaveLength(1);
+
+      const put = (path: string, type = 'application/x-ndjson') =>
+        call('POST', `/api/v1${path}`, lines, { 'content-type': type });
+      const conflict = await put('/import');
+      expect([conflict.status, conflict.body.error.code]).toEqual([400, 'WORKFLOW_IMPORT']);
+      expect((await put('/import?onConflict=skip')).body).toEqual({ imported: 0, skipped: 2 });
+      await ok('POST', '/bulk/delete', { workflowIDs: [told, delayed] });
+      expect((await put('/import')).body).toEqual({ imported: 2, skipped: 0 });
+      expect(await ok('GET', `/workflows/${told}`)).toEqual(before);
+      expect((await ok('GET', `/workflows/${delayed}`)).status).toBe('CANCELLED');
+      expect((await put('/import', 'text/plain')).status).toBe(415);
+      expect((await call('POST', '/api/v1/import', '{ not JSON')).status).toBe(400);
+      expect(await ok('POST', '/import', [])).toEqual({ imported: 0, skipped: 0 });
+    });
+
     test('registers, changes, pauses, counts and removes queues', async () => {
       const { ok, call, enqueue } = await setup(dialect);
 

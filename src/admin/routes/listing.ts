@@ -50,11 +50,11 @@ const figureFilters = {
 };
 
 /** Figures cannot be asked for by this one. */
-const filters = { ...figureFilters, isFork: optional(flag()) };
+export const filters = { ...figureFilters, isFork: optional(flag()) };
 
 type Filters = ReadFields<typeof filters>;
 
-function toFilters({ workflowID, workflowIDPrefix, ...rest }: Filters): WorkflowFilters {
+export function toFilters({ workflowID, workflowIDPrefix, ...rest }: Filters): WorkflowFilters {
   return { ...rest, workflowIDs: workflowID, workflow_id_prefix: workflowIDPrefix };
 }
 

@@ -218,6 +218,13 @@ export class Transactions {
     return isShared;
   }
 
+  /** Deletes what all data sources keep of a workflow from a step on: these steps are to run again. */
+  async deleteFrom(workflowID: string, startStep: number): Promise<void> {
+    for (const handler of this.#engine.registry.dataSources.values()) {
+      await handler.deleteCheckpoints?.(workflowID, startStep);
+    }
+  }
+
   /** The outcome of the run is durable: what data sources keep of its steps is of no use any more. */
   forget({ workflowID, dataSources }: Run): void {
     for (const handler of dataSources ?? []) this.#deletions.add(handler, workflowID);

@@ -11,7 +11,7 @@ import {
   forkWorkflows as fork,
 } from '../control/forks.js';
 import type { WorkflowHandle } from '../control/outcome.js';
-import { type RewindCall, rewindWorkflow as rewind } from '../control/rewind.js';
+import { type RewindCall, type RewindOptions, rewindWorkflow as rewind } from '../control/rewind.js';
 import { currentContext, isWorkflowCode } from '../engine/ambient.js';
 import type { Engine } from '../engine/engine.js';
 import { operation } from '../engine/operation.js';
@@ -71,11 +71,12 @@ async function forkAs<R>(engine: Engine, name: string, body: () => Promise<strin
 export async function rewindWorkflow<R>(
   engine: Engine,
   workflowID: string,
-  call: Omit<RewindCall, 'token'>,
+  options: RewindOptions,
 ): Promise<WorkflowHandle<R>> {
   const token = nextToken();
   await operation({ name: 'DBOS.rewindWorkflow', isEffect: true }, async () => {
-    await rewind(engine, workflowID, { ...call, token });
+    const deleteCheckpoints: RewindCall['deleteCheckpoints'] = (id, step) => engine.transactions.deleteFrom(id, step);
+    await rewind(engine, workflowID, { ...options, token, deleteCheckpoints });
     return null;
   });
   return engine.handleOf<R>(workflowID);

@@ -51,6 +51,21 @@ async function setup(dialect: TestDialect): Promise<{ DBOS: DBOSInstance; source
 }
 
 describe('a handler with a protocol of its own', () => {
+  test('is asked to delete the checkpoints of the steps that a rewound workflow is to run again', async () => {
+    const { DBOS, source } = await setup(sqlite);
+    const registered = kit.registerTransaction('list', async () => 'ran', { name: 'registered' }, DBOS);
+    const workflow = DBOS.registerWorkflow(async () => [await registered(), await registered()], { name: 'workflow' });
+    await DBOS.launch();
+    await (await DBOS.startWorkflow(workflow, { workflowID: 'w' })()).getResult();
+    const invoked = source.events.filter((event) => event.startsWith('invoke')).length;
+
+    const handle = await DBOS.rewindWorkflow<string[]>('w', { startStep: 1 });
+
+    expect(await handle.getResult()).toEqual(['ran', 'ran']);
+    expect(source.events).toContain('delete w from 1');
+    expect(source.events.filter((event) => event.startsWith('invoke'))).toHaveLength(invoked + 1);
+  });
+
   test('is initialized at launch, invoked, asked to delete its checkpoints, and destroyed at shutdown', async () => {
     const { DBOS, source } = await setup(sqlite);
     const registered = kit.registerTransaction(

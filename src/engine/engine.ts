@@ -87,6 +87,7 @@ export class Engine implements Operator {
   /** Somebody has asked while the workflows were being looked up: what they told of may have come too late. */
   #isVerifyWanted = false;
   #isMeeting = false;
+  #isLeaving = false;
   readonly #ending = new AbortController();
   /** On SQLite a busy neighbour wakes us many times a second; its commits are also the only sign of a new engine. */
   readonly #lookAround: Throttle;
@@ -245,8 +246,9 @@ export class Engine implements Operator {
     }
     // A sweep would take what is stopped for orphans, and give it back before its last checkpoints are written.
     await this.deadlines.stop();
-    for (const run of unfinished) this.#runs.stop(run, new DBOSWorkflowConflictError(run.workflowID));
-    await this.#leave(unfinished).catch((error: unknown) => {
+    this.#isLeaving = true;
+    for (const run of this.#runs.all) this.#runs.stop(run, new DBOSWorkflowConflictError(run.workflowID));
+    await this.#leave().catch((error: unknown) => {
       this.logger.warn(`The database could not be told that this process ends: ${String(error)}`);
     });
     await this.transactions.close();
@@ -259,7 +261,7 @@ export class Engine implements Operator {
   }
 
   /** Gives back what is not finished and leaves the list of executors. While the database is away, only for so long. */
-  async #leave(unfinished: readonly Run[]): Promise<void> {
+  async #leave(): Promise<void> {
     const { database, writer } = this.store;
     const timer = this.clock.after(LEAVE_MAX_MS, () => void writer.abandon());
     try {
@@ -267,7 +269,9 @@ export class Engine implements Operator {
     } finally {
       timer.cancel();
     }
-    if (unfinished.length > 0) this.queueing.announce(await handBack(database, unfinished));
+    // By what the database says: a child that was on its way may have no run here.
+    const owned = await findOwnedBy(database, this.#incarnationID, 0);
+    if (owned.length > 0) this.queueing.announce(await handBack(database, owned));
     await this.#liveness.stop();
   }
 
@@ -290,7 +294,11 @@ export class Engine implements Operator {
 
   /** Begins to execute a run and gives its handle. */
   launchRun<R>(invocation: Invocation): Handle<R> {
-    return new Handle<R>(this, invocation.run.workflowID, this.#runs.launch(invocation));
+    const { run } = invocation;
+    const end = this.#runs.launch(invocation);
+    // A child that was on its way when its parent was stopped.
+    if (this.#isLeaving) this.#runs.stop(run, new DBOSWorkflowConflictError(run.workflowID));
+    return new Handle<R>(this, run.workflowID, end);
   }
 
   /** A run waits for others, or does so no more. */

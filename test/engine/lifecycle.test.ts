@@ -1,6 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { DLogger } from '../../src/index.js';
 import { silentLogger } from '../../src/base/log.js';
+import { render } from '../../src/sql/sql.js';
+import type { Database } from '../../src/store/database.js';
+import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
+import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { ManualClock, until } from '../rig/manual-clock.js';
@@ -15,6 +19,24 @@ function collectingLogger(): { logger: DLogger; warnings: string[]; errors: unkn
     error: (entry: unknown) => void errors.push(entry),
   };
   return { logger, warnings, errors };
+}
+
+/** Calls `before` ahead of the first commit that holds this text, and waits for it. */
+function onCommitOf(text: string, before: () => Promise<void>): void {
+  let isOver = false;
+  for (const { prototype } of [PostgresDatabase, SqliteDatabase] as { prototype: Database }[]) {
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- Given its object when it is called.
+    const original = prototype.commit.bind.bind(prototype.commit) as (database: Database) => Database['commit'];
+    const spy = vi.spyOn(prototype, 'commit').mockImplementation(async function (this: Database, statements) {
+      const content = statements.map((statement) => render(statement, this.dialect).values.map(String).join()).join();
+      if (!isOver && content.includes(text)) {
+        isOver = true;
+        await before();
+      }
+      return original(this)(statements);
+    });
+    onTestFinished(() => spy.mockRestore());
+  }
 }
 
 forEachDialect((dialect) => {
@@ -226,6 +248,43 @@ forEachDialect((dialect) => {
       expect(warnings.join()).toContain('1 workflow(s) still running');
       expect(warnings.join()).toContain(': w');
       expect((await second.getWorkflowStatus('w'))?.recoveryAttempts).toBe(1);
+    });
+
+    test('hands back a child that was on its way, and counts no attempt of it', async () => {
+      const { logger, warnings } = collectingLogger();
+      const { first, second } = await createGenerations(dialect, { logger });
+      const halt = newHalt();
+      const register = (DBOS: typeof first) => {
+        const child = DBOS.registerWorkflow(
+          async () => {
+            if (DBOS === first) await halt.here();
+            return 'done';
+          },
+          { name: 'child' },
+        );
+        const parent = DBOS.registerWorkflow(
+          async () => (await DBOS.startWorkflow(child, { workflowID: 'child' })()).getResult(),
+          { name: 'parent' },
+        );
+        return parent;
+      };
+      const parent = register(first);
+      register(second);
+      await first.launch();
+      let stopping: Promise<void> | undefined;
+      // When the child is about to be written, the shutdown comes in between.
+      onCommitOf('child', async () => {
+        stopping = first.shutdown();
+        await until(() => warnings.some((warning) => warning.includes('1 workflow(s) still running')));
+      });
+
+      await first.startWorkflow(parent, { workflowID: 'parent' })();
+      await until(() => stopping !== undefined);
+      await stopping;
+
+      await second.launch();
+      expect(await second.retrieveWorkflow('parent').getResult()).toBe('done');
+      expect((await second.getWorkflowStatus('child'))?.recoveryAttempts).toBe(1);
     });
 
     test('rejects those who wait for a workflow that is running here', async () => {

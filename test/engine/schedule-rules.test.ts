@@ -116,7 +116,7 @@ describe('a schedule is refused', () => {
       expect(updated.message).toBe("Schedule 'x' not found");
       expect(triggered.message).toBe('Schedule "x" not found');
       expect(filled.message).toBe('Schedule "x" not found');
-      expect((await failureOf(DBOS.nextRuns('x', 1))).message).toBe("Schedule 'x' not found");
+      expect((await failureOf(DBOS.nextRuns('x', 1))).message).toBe('Schedule "x" not found');
     });
   });
 });

@@ -6,6 +6,9 @@ export default defineConfig({
     globalSetup: ['test/rig/global-setup.ts'],
     setupFiles: ['test/rig/leaks.ts'],
     pool: 'forks',
+    // To load the library takes a process the better part of a second. It has no state at module level, so files of
+    // tests may share it; only the `DBOS` that is exported is to be deregistered by those who use it.
+    isolate: false,
     maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,

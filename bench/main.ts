@@ -1,8 +1,9 @@
 // `npm run bench -- <name>`: measures and prints. Figures are ratios within one run; nothing here passes or fails.
 import { benchEngine } from './engine.js';
-import { benchPlugins } from './plugins.js';
 import { benchQueues } from './queues.js';
+import { benchManagement } from './management.js';
 import { benchMessages } from './messages.js';
+import { benchPlugins } from './plugins.js';
 import { benchSchedules } from './schedules.js';
 import { benchStore } from './store.js';
 
@@ -12,6 +13,7 @@ const BENCHES: Record<string, () => Promise<void>> = {
   queues: benchQueues,
   messages: benchMessages,
   schedules: benchSchedules,
+  management: benchManagement,
   plugins: benchPlugins,
 };
 

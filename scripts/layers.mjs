@@ -16,8 +16,8 @@ export const ROOMS = {
   receiver: ['base', 'model', 'codec', 'sql', 'engine/plugin'],
   telemetry: ['base', 'model', 'codec', 'sql', 'engine/plugin'],
   outbox: ['base', 'model', 'codec', 'sql', 'engine/plugin', 'datasource/datasource', 'control/enqueue'],
-  client: ['base', 'model', 'codec', 'store', 'control'],
-  facade: ['engine', 'control', 'codec', 'model', 'base', 'datasource', 'receiver', 'telemetry', 'outbox'],
+  client: ['base', 'model', 'codec', 'sql', 'store', 'control', 'facade/workflow-queue'],
+  facade: ['engine', 'control', 'codec', 'model', 'base', 'datasource', 'receiver', 'telemetry', 'outbox', 'admin'],
   admin: ['base', 'model', 'control', 'client', 'store', 'outbox'],
   cli: ['base', 'model', 'control', 'client', 'store', 'outbox'],
 };

@@ -16,7 +16,8 @@ runSteps(
 
 if (!hasBuiltInSqlite) {
   process.env.DIALECTS = 'sqlite';
-  const vitest = 'node node_modules/vitest/vitest.mjs run test/store test/engine test/control --passWithNoTests';
+  const vitest =
+    'node node_modules/vitest/vitest.mjs run test/store test/engine test/control test/client --passWithNoTests';
   runSteps(
     [
       [

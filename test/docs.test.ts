@@ -3,9 +3,12 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { describe, expect, test } from 'vitest';
-import { DBOS } from '../src/index.js';
+import { DBOS, DBOSClient, DebouncerClient } from '../src/index.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Where the package's entry points are before it is built. */
+const PATHS = { everstep: ['./src/index.ts'], 'everstep/*': ['./src/*.ts'] };
 
 function markdownFiles(): string[] {
   const inDocs = (readdirSync(join(root, 'docs'), { recursive: true }) as string[]).map((name) => join('docs', name));
@@ -54,11 +57,7 @@ describe('docs', () => {
       config: { compilerOptions: object };
     };
     const { options } = ts.convertCompilerOptionsFromJson(
-      {
-        ...config.compilerOptions,
-        paths: { everstep: ['./src/index.ts'], 'everstep/*': ['./src/*.ts'] },
-        verbatimModuleSyntax: false,
-      },
+      { ...config.compilerOptions, paths: PATHS, verbatimModuleSyntax: false },
       root,
     );
     const host = ts.createCompilerHost(options);
@@ -94,6 +93,18 @@ describe('docs', () => {
     const members = [...Object.getOwnPropertyNames(prototype), ...Object.keys(DBOS)].filter(
       (name) => name !== 'constructor',
     );
+
+    expect(listed.toSorted()).toEqual(members.toSorted());
+  });
+
+  test('the reference lists every member of the clients, and no other', () => {
+    const page = readFileSync(join(root, 'docs/reference/client.md'), 'utf8');
+    const listed = [...page.matchAll(/^#### `(\w+)/gm)].map((match) => match[1]);
+    const ofClasses = ['constructor', 'length', 'name', 'prototype'];
+
+    const members = [DBOSClient, DBOSClient.prototype, DebouncerClient.prototype]
+      .flatMap((owner) => Object.getOwnPropertyNames(owner))
+      .filter((name) => !ofClasses.includes(name));
 
     expect(listed.toSorted()).toEqual(members.toSorted());
   });

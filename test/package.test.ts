@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -52,6 +52,15 @@ describe('the published package', () => {
     expect(files).toContain('package/migrations/postgres/0001_initial_tables.sql');
     expect(files).toContain('package/LICENSE');
     expect(files.filter((file) => /^package\/(src|test|bench|examples)\//.test(file))).toEqual([]);
+  });
+
+  test('has a command that can be called by its name', () => {
+    const command = join(folder, 'node_modules', '.bin', 'everstep');
+
+    expect(run('npx', ['--no-install', 'everstep', '--version'], folder)).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect(run(command, ['schema', '--print-migrations', '123'], folder)).toContain('-- Migration 123:');
+    expect(readFileSync(join(root, 'dist/cli/main.js'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+    expect(statSync(join(root, 'dist/cli/main.js')).mode & 0o111).toBe(0o111);
   });
 
   test('names the one command that helps when there is no SQLite library', () => {

@@ -29,7 +29,7 @@ export async function audit(url: string, entries: readonly Entry[], diedAt: numb
   for (const order of ORDERS) {
     const status = await DBOS.getWorkflowStatus(order.id);
     if (status?.status === 'SUCCESS' && status.output === order.parcels) count.ordersDone += 1;
-    const checkpoints = await DBOS.listWorkflowSteps(order.id);
+    const checkpoints = (await DBOS.listWorkflowSteps(order.id)) ?? [];
     for (const effect of effectsOf(order)) {
       const name = `${effect} of ${order.id}`;
       const begun = entries.filter(

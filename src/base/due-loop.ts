@@ -9,8 +9,11 @@ export interface DueLoopOptions {
   readonly logger: DLogger;
   /** What is looked after, for the log. */
   readonly subject: string;
-  /** Deals with what is due and tells how long until the next one is; undefined if there is none. */
-  sweep(): Promise<number | undefined>;
+  /**
+   * Deals with what is due and tells how long until the next one is; undefined if there is none. The loop is not stopped
+   * before it has settled, so it ends soon after its signal aborts.
+   */
+  sweep(signal: AbortSignal): Promise<number | undefined>;
   /** The longest sleep. */
   readonly maxMs: number;
   /** How much later than due to look. */
@@ -51,7 +54,7 @@ export class DueLoop {
     while (!signal.aborted) {
       this.#woken = new AbortController();
       const begunAt = clock.now();
-      const nextMs = await this.#sweep();
+      const nextMs = await this.#sweep(signal);
       // The sweep may have measured at its beginning: better a little early, to look again, than late.
       const dueMs = (nextMs ?? maxMs) - (clock.now() - begunAt);
       const delayMs = Math.min(Math.max(dueMs, 0) + graceMs, maxMs);
@@ -65,12 +68,12 @@ export class DueLoop {
     }
   }
 
-  async #sweep(): Promise<number | undefined> {
+  async #sweep(signal: AbortSignal): Promise<number | undefined> {
     const { logger, subject } = this.#options;
     try {
-      return await this.#options.sweep();
+      return await this.#options.sweep(signal);
     } catch (error) {
-      logger.debug(`${subject} could not be looked up: ${(error as Error).message}`);
+      if (!signal.aborted) logger.debug(`${subject} could not be looked up: ${(error as Error).message}`);
       return FAILURE_PAUSE_MS;
     }
   }

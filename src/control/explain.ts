@@ -48,32 +48,22 @@ export interface WorkflowExplanation {
 
 type Finding = Omit<WorkflowExplanation, 'workflowID' | 'status'>;
 
-export interface ExplainOptions {
-  /** Limits of a queue that is not in the database but defined in memory here. */
-  memoryLimits?(queueName: string): QueueLimits | undefined;
-}
-
 const AHEAD_MAX = 100_000;
 
 /** Says why the workflow is in the state that it is in, and what to do about it. */
-export function explainWorkflow(
-  operator: Operator,
-  workflowID: string,
-  options: ExplainOptions = {},
-): Promise<WorkflowExplanation> {
-  return operator.retrying(() => explain(operator.database, workflowID, options));
+export function explainWorkflow(operator: Operator, workflowID: string): Promise<WorkflowExplanation> {
+  return operator.retrying(() => explain(operator, workflowID));
 }
 
-async function explain(database: Database, workflowID: string, options: ExplainOptions): Promise<WorkflowExplanation> {
+async function explain(operator: Operator, workflowID: string): Promise<WorkflowExplanation> {
+  const { database } = operator;
   const [workflow] = await findWorkflows(database, [workflowID]);
   if (!workflow) {
     const message = `No workflow has the ID "${workflowID}".`;
     return { workflowID, status: null, reason: 'not-found', message, details: {} };
   }
   const finding =
-    workflow.status === 'ENQUEUED'
-      ? await explainQueued(database, workflow, options)
-      : await explainOther(database, workflow);
+    workflow.status === 'ENQUEUED' ? await explainQueued(operator, workflow) : await explainOther(database, workflow);
   return { workflowID, status: workflow.status, ...finding };
 }
 
@@ -115,7 +105,8 @@ async function explainRunning(database: Database, workflow: WorkflowRecord): Pro
   );
 }
 
-async function explainQueued(database: Database, workflow: WorkflowRecord, options: ExplainOptions): Promise<Finding> {
+async function explainQueued(operator: Operator, workflow: WorkflowRecord): Promise<Finding> {
+  const { database } = operator;
   const queueName = workflow.queueName ?? '';
   const pausedAt = (await findPausedQueues(database)).get(queueName);
   if (pausedAt !== undefined) {
@@ -126,7 +117,7 @@ async function explainQueued(database: Database, workflow: WorkflowRecord, optio
   }
   const record = await findQueue(database, queueName);
   const isStored = record !== null || queueName === INTERNAL_QUEUE;
-  const limits = options.memoryLimits?.(queueName) ?? (record ? limitsOf(record) : undefined);
+  const limits = operator.memoryLimits?.(queueName) ?? (record ? limitsOf(record) : undefined);
   if (limits?.partition && workflow.queuePartitionKey === null) {
     return found(
       'no-partition-key',

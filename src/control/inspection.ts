@@ -2,9 +2,16 @@
 import { listEvents } from '../store/events.js';
 import { listMessages } from '../store/messages.js';
 import { isClosingText, listStreamValues, type StoredStreamValue } from '../store/streams.js';
+import { findWorkflows } from '../store/workflows.js';
 import { NO_TOPIC } from './messages.js';
 import type { Operator } from './operator.js';
-import { readable } from './status.js';
+import { readable, toStatus, type WorkflowStatus } from './status.js';
+
+/** The workflow as it stands in the database; null if there is none. */
+export async function getWorkflow(operator: Operator, workflowID: string): Promise<WorkflowStatus | null> {
+  const [record] = await operator.retrying(() => findWorkflows(operator.database, [workflowID]));
+  return record ? toStatus(operator.codec, record) : null;
+}
 
 /** A message as `getAllNotifications` shows it. */
 export interface NotificationInfo {

@@ -1,15 +1,20 @@
-// Stopping workflows and letting them go on.
+// Stopping workflows, letting them go on, and removing them.
+import { deleteWorkflows as remove } from '../store/deletion.js';
 import { cancelWorkflows as cancel, resumeWorkflows as resume } from '../store/lifecycle.js';
 import type { Operator } from './operator.js';
+import { checkPlace, type PlaceOptions } from './places.js';
 
 export interface CancelOptions {
   /** Cancels the workflows that they have started as well, and so on. */
   readonly cancelChildren?: boolean;
 }
 
-export interface ResumeOptions {
-  /** Where they are to wait; the internal queue unless given. */
-  readonly queueName?: string;
+/** Without a partition key each workflow keeps its own. */
+export type ResumeOptions = PlaceOptions;
+
+export interface DeleteOptions {
+  /** Deletes the workflows that they have started as well, and so on. */
+  readonly deleteChildren?: boolean;
 }
 
 /** Cancels workflows that have not ended. Those that are not there, or have ended, are left alone. */
@@ -26,9 +31,22 @@ export async function cancelWorkflows(
 export async function resumeWorkflows(
   operator: Operator,
   workflowIDs: readonly string[],
-  { queueName }: ResumeOptions = {},
+  options: ResumeOptions = {},
 ): Promise<void> {
-  const resumed = await operator.retrying(() => resume(operator.database, workflowIDs, queueName));
+  const place = await checkPlace(operator, options);
+  const resumed = await operator.retrying(() => resume(operator.database, workflowIDs, place));
   await operator.news.changed(resumed.map(({ workflowID }) => workflowID));
   operator.news.queued(resumed);
+}
+
+/** Deletes workflows in whatever state they are, with all that belongs to them. Those that are not there are left out. */
+export async function deleteWorkflows(
+  operator: Operator,
+  workflowIDs: readonly string[],
+  { deleteChildren }: DeleteOptions = {},
+): Promise<void> {
+  const deleted = await operator.retrying(() => remove(operator.database, workflowIDs, { children: deleteChildren }));
+  await operator.news.changed(deleted.map(({ workflowID }) => workflowID));
+  // Their places are free, also those of processes that cannot tell.
+  operator.news.queued(deleted.filter(({ wasRunning, queueName }) => wasRunning && queueName !== null));
 }

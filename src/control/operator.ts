@@ -3,7 +3,9 @@
 import type { Clock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 import type { Codec } from '../codec/codec.js';
+import type { QueueLimits } from '../model/queues.js';
 import type { Database } from '../store/database.js';
+import { INTERNAL_QUEUE } from '../store/lifecycle.js';
 import type { NewWorkflow } from '../store/workflows.js';
 import type { Watches } from './watches.js';
 
@@ -14,8 +16,12 @@ export interface Operator {
   readonly logger: DLogger;
   /** The application that it acts for: it sees its own rows and those of nobody. Null acts for all. */
   readonly applicationName: string | null;
+  /** How long a query of people's may take; 0 for any time, half a minute unless given. */
+  readonly queryTimeoutMs?: number;
   readonly watches: Watches;
   readonly news: News;
+  /** The limits of a queue that is kept in memory, where there are such queues. */
+  memoryLimits?(queueName: string): QueueLimits | undefined;
   /** Repeats an operation that changes nothing when done twice, until the database is there or the operator ends. */
   retrying<T>(operation: () => Promise<T>): Promise<T>;
 }
@@ -24,6 +30,15 @@ export interface Operator {
 export interface Place {
   readonly queueName: string | null;
   readonly partitionKey?: string | null;
+}
+
+/** Longer keys would not fit into a notification. */
+const KEY_MAX = 1000;
+
+/** The place as notifications carry it. Without the key, engines look for themselves which partitions have work. */
+export function placeText({ queueName, partitionKey }: Place): string {
+  const key = partitionKey != null && partitionKey.length <= KEY_MAX ? partitionKey : undefined;
+  return JSON.stringify([queueName ?? INTERNAL_QUEUE, key]);
 }
 
 /** What processes are told, this one and others. Where a method gives a promise, this process knows of it then. */
@@ -40,8 +55,17 @@ export interface News {
   schedulesChanged(name?: string): Promise<void>;
 }
 
+const QUERY_TIMEOUT_MS = 30_000;
+
+export function queryTimeoutMs(operator: Operator): number {
+  return operator.queryTimeoutMs ?? QUERY_TIMEOUT_MS;
+}
+
 /** Workflows were put into queues. */
-export function tellOfQueued(news: News, workflows: readonly NewWorkflow[]): void {
+export function tellOfQueued(
+  news: News,
+  workflows: readonly Pick<NewWorkflow, 'status' | 'queueName' | 'queuePartitionKey'>[],
+): void {
   if (workflows.some(({ status }) => status === 'DELAYED')) news.delayed();
   const ready = workflows.filter(({ status }) => status === 'ENQUEUED');
   news.queued(ready.map(({ queueName, queuePartitionKey }) => ({ queueName, partitionKey: queuePartitionKey })));

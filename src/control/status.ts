@@ -61,8 +61,7 @@ export async function toStatus(codec: Codec, record: WorkflowRecord): Promise<Wo
     queueName: present(record.queueName),
     authenticatedUser: present(record.authenticatedUser),
     assumedRole: present(record.assumedRole),
-    authenticatedRoles:
-      record.authenticatedRoles === null ? undefined : (JSON.parse(record.authenticatedRoles) as string[]),
+    authenticatedRoles: parsed<string[]>(record.authenticatedRoles),
     input: record.inputs === null ? undefined : await readInputs(codec, record),
     output:
       record.output === null
@@ -86,7 +85,7 @@ export async function toStatus(codec: Codec, record: WorkflowRecord): Promise<Wo
     forkedFrom: present(record.forkedFrom),
     wasForkedFrom: record.wasForkedFrom,
     parentWorkflowID: present(record.parentWorkflowID),
-    attributes: record.attributes === null ? undefined : (JSON.parse(record.attributes) as Record<string, unknown>),
+    attributes: parsed<Record<string, unknown>>(record.attributes),
     scheduleName: present(record.scheduleName),
     recoveryAttempts: record.recoveryAttempts,
   };
@@ -105,6 +104,16 @@ export async function toStepInfo(codec: Codec, record: StepRecord): Promise<Step
     startedAtEpochMs: record.startedAt ?? undefined,
     completedAtEpochMs: record.completedAt ?? undefined,
   };
+}
+
+/** What others have written may be no JSON; it is shown as it is, as any text that cannot be read. */
+function parsed<T>(text: string | null): T | undefined {
+  if (text === null) return undefined;
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    return text as T;
+  }
 }
 
 async function readInputs(codec: Codec, record: WorkflowRecord): Promise<unknown[]> {

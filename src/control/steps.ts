@@ -1,5 +1,8 @@
 // The steps of a workflow, for people.
-import { loadSteps } from '../store/steps.js';
+import type { StepRecord } from '../model/records.js';
+import { checkFields, wholeNumber } from '../model/query-values.js';
+import { listSteps } from '../store/steps.js';
+import { findWorkflows } from '../store/workflows.js';
 import type { Operator } from './operator.js';
 import { type StepInfo, toStepInfo } from './status.js';
 
@@ -8,13 +11,34 @@ export interface StepsQuery {
   readonly offset?: number;
 }
 
-/** The steps in the order of their numbers. */
+/** The steps in the order of their numbers; undefined if there is no such workflow. */
 export async function listWorkflowSteps(
   operator: Operator,
   workflowID: string,
-  { offset = 0, limit }: StepsQuery = {},
-): Promise<StepInfo[]> {
-  const steps = await operator.retrying(() => loadSteps(operator.database, [workflowID]));
-  const end = limit === undefined ? undefined : offset + limit;
-  return Promise.all(steps.slice(offset, end).map((step) => toStepInfo(operator.codec, step)));
+  query: StepsQuery = {},
+): Promise<StepInfo[] | undefined> {
+  return readSteps(operator, await findWorkflowSteps(operator, workflowID, query));
+}
+
+/** The same as they are stored; null if there is no such workflow. */
+export async function findWorkflowSteps(
+  operator: Operator,
+  workflowID: string,
+  query: StepsQuery = {},
+): Promise<StepRecord[] | null> {
+  checkFields('The query', query, ['limit', 'offset']);
+  const page = { limit: wholeNumber('limit', query.limit), offset: wholeNumber('offset', query.offset) };
+  const { database } = operator;
+  return operator.retrying(async () => {
+    const steps = await listSteps(database, workflowID, page);
+    const isThere = steps.length > 0 || (await findWorkflows(database, [workflowID])).length > 0;
+    return isThere ? steps : null;
+  });
+}
+
+export async function readSteps(
+  { codec }: Pick<Operator, 'codec'>,
+  steps: readonly StepRecord[] | null,
+): Promise<StepInfo[] | undefined> {
+  return steps === null ? undefined : Promise.all(steps.map((step) => toStepInfo(codec, step)));
 }

@@ -17,6 +17,12 @@ export function checkName(what: string, name: string | undefined): void {
   if (problem !== undefined) throw new DBOSError(`The ${what} ${shown(name)} ${problem}`);
 }
 
+/** Refuses an ID that no workflow can have: the database would refuse every query that asks for it among others. */
+export function checkSoughtID(workflowID: string): void {
+  if (typeof workflowID === 'string' && !workflowID.includes('\0')) return;
+  throw new DBOSError(`The ID of the workflow ${shown(workflowID)} ${problemOf(workflowID)}`);
+}
+
 /** Whether a text from outside can be a topic, key or ID. */
 export function isStorableName(name: unknown): name is string {
   return name !== undefined && problemOf(name) === undefined;

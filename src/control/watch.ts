@@ -11,6 +11,8 @@ export interface WatchOptions<Question, Finding> {
   readonly pollMs: number;
   /** What there is for each of the questions, in their order; undefined where there is nothing yet. */
   look(questions: readonly Question[]): Promise<readonly (Finding | undefined)[]>;
+  /** Throws if the question cannot be asked: it would keep all others from an answer. */
+  check?(question: Question): void;
   /** The names under which wake-ups for the question come. */
   keysOf(question: Question): readonly string[];
   /** Lets other processes know that somebody here waits; now and again. */
@@ -76,6 +78,7 @@ export class Watch<Question, Finding> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason as Error);
       if (this.#stopReason) return reject(this.#stopReason);
+      this.#options.check?.(question);
       const done = (): void => signal?.removeEventListener('abort', onAbort);
       const waiter: Waiter<Question, Finding> = {
         question,
@@ -136,6 +139,7 @@ export class Watch<Question, Finding> {
   }
 
   async #lookOnce(question: Question): Promise<Finding | undefined> {
+    this.#options.check?.(question);
     return (await this.#options.retrying(() => this.#options.look([question])))[0];
   }
 

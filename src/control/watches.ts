@@ -7,6 +7,7 @@ import type { Store } from '../store/store.js';
 import { readStreams, type StreamPart, type StreamPosition } from '../store/streams.js';
 import { CHANNELS, type Wakeup } from '../store/wakeups.js';
 import { findFinished, type FinishedWorkflow } from '../store/workflows.js';
+import { checkSoughtID } from './storable.js';
 import { Watch } from './watch.js';
 
 export interface WatchesOptions {
@@ -49,6 +50,7 @@ export class Watches {
         const finished = new Map((await findFinished(database, workflowIDs)).map((one) => [one.workflowID, one]));
         return workflowIDs.map((workflowID) => finished.get(workflowID));
       },
+      check: checkSoughtID,
       keysOf: (workflowID) => [workflowID],
       announce: (workflowID) => listener.notify(CHANNELS.interest, workflowID),
     });

@@ -59,6 +59,17 @@ export const defaultRegistry = new Registry();
 
 const storage = new AsyncLocalStorage<Context>();
 
+/** The instance of plugins for which none is given: `DBOS` itself. */
+let defaultHost: object | undefined;
+
+export function setDefaultHost(host: object): void {
+  defaultHost = host;
+}
+
+export function getDefaultHost(): object | undefined {
+  return defaultHost;
+}
+
 export function currentContext(): Context | undefined {
   return storage.getStore();
 }

@@ -78,8 +78,10 @@ async function claimWith(engine: Engine, claim: (terms: Terms) => Promise<readon
     );
     return claims.map(({ claimed, left }) => ({ taken: claimed.length, left }));
   } catch (error) {
-    // The claim may have happened although its answer was lost, or its rows could not be loaded.
-    await engine.retrying(async () => engine.giveBack(await findOwnedWith(engine.store.database, owner)));
+    // The claim may have happened although its answer was lost, or its rows could not be loaded. At a shutdown they are
+    // left to those who find out that this engine is gone.
+    const giveBack = async () => engine.giveBack(await findOwnedWith(engine.store.database, owner));
+    await engine.retrying(giveBack, engine.queueing.stopping);
     throw error;
   }
 }
@@ -90,14 +92,17 @@ async function runAll(engine: Engine, claimed: readonly Claimed[]): Promise<void
   const alive = await setAside(engine, claimed);
   const begun = alive.filter(({ hasSteps }) => hasSteps).map(({ workflow }) => workflow.workflowID);
   const histories = groupSteps(begun.length === 0 ? [] : await loadSteps(database, begun));
-  const lacking = alive.filter(({ workflow }) => workflow.inputs === null).map(({ workflow }) => workflow.workflowID);
+  // Another library puts the input into a table of its own, also when it puts off a debounced workflow of ours.
+  const lacking = alive
+    .filter(({ workflow }) => workflow.inputs === null || workflow.isDebounced)
+    .map(({ workflow }) => workflow.workflowID);
   const separate = lacking.length === 0 ? new Map<string, string>() : await findSeparateInputs(database, lacking);
   // RETURNING promises no order.
   alive.sort((a, b) => compareTurns(a.workflow, b.workflow));
   for (const one of alive) {
     const { workflow } = one;
     const history = histories.get(workflow.workflowID) ?? new Map<number, StepRecord>();
-    const inputs = workflow.inputs ?? separate.get(workflow.workflowID) ?? null;
+    const inputs = separate.get(workflow.workflowID) ?? workflow.inputs;
     await runClaimed(engine, one, history, inputs);
   }
 }

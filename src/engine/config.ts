@@ -4,11 +4,13 @@ import type pg from 'pg';
 import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
 import { locateDatabase } from '../base/url.js';
 import type { DBOSSerializer } from '../codec/serializer.js';
-import { DBOSInitializationError, InvalidDatabaseURLError } from '../model/errors.js';
+import { check, type Check, KINDS, numberThat, objectWith } from '../model/checks.js';
+import { DBOSInitializationError } from '../model/errors.js';
 import { checkSchemaName } from '../store/migrations/plan.js';
-import { parsePostgresURL } from '../store/postgres/postgres-config.js';
 import type { StoreOptions } from '../store/store.js';
-import { check, type Check, type ConfigFile, KINDS, numberThat, objectWith, readConfigFile } from './config-file.js';
+import { chooseSystemURL } from '../store/system-url.js';
+import { resolveAdmin } from './config-admin.js';
+import { type ConfigFile, readConfigFile } from './config-file.js';
 
 /** How the attributes of spans are named. */
 export type OtelAttributeFormat = 'legacy' | 'semconv';
@@ -83,6 +85,12 @@ export interface DBOSConfig {
   runAdminServer?: boolean;
   /** The port of the admin server; 0 for any free one. Default: 3001. */
   adminPort?: number;
+  /** The address that it listens on. Default: `127.0.0.1`, which only this machine reaches. */
+  adminHost?: string;
+  /** What its clients send as bearer token. */
+  adminToken?: string;
+  /** Serves without a token if none is set, on an address of this machine only. Default: false. */
+  adminOpen?: boolean;
 }
 
 /** The configuration as the engine uses it: checked, and nothing left to be defaulted. */
@@ -118,6 +126,10 @@ export interface EngineConfig {
   readonly otelAttributeFormat: OtelAttributeFormat;
   readonly runAdminServer: boolean;
   readonly adminPort: number;
+  readonly adminHost: string;
+  /** Undefined: none is needed, or there is no server. */
+  readonly adminToken: string | undefined;
+  readonly adminOpen: boolean;
   /** What to open the system database with; only tests add clocks. */
   readonly store: Omit<StoreOptions, 'clock' | 'now'>;
 }
@@ -171,8 +183,7 @@ export function resolveConfig(
     otlpTracesEndpoints: given.otlpTracesEndpoints ?? [],
     otlpLogsEndpoints: given.otlpLogsEndpoints ?? [],
     otelAttributeFormat: given.otelAttributeFormat ?? 'legacy',
-    runAdminServer: given.runAdminServer ?? false,
-    adminPort: given.adminPort ?? 3001,
+    ...resolveAdmin(given, variable, file !== undefined),
     store: {
       url: systemDatabaseURL(given, variable, file !== undefined),
       logger,
@@ -189,8 +200,8 @@ export function resolveConfig(
   };
 }
 
-type Variable = (name: string) => string | undefined;
-type CheckedConfig = DBOSConfig & { readonly name: string };
+export type Variable = (name: string) => string | undefined;
+export type CheckedConfig = DBOSConfig & { readonly name: string };
 
 /** Postgres takes whole milliseconds, and 0 for no timeout. */
 function wholeTimeoutMs(timeoutMs: number): number {
@@ -201,11 +212,12 @@ function wholeTimeoutMs(timeoutMs: number): number {
 function systemDatabaseURL(given: CheckedConfig, variable: Variable, isFromFile: boolean): string {
   const choose = (own: string | undefined, name: string): string | undefined =>
     isFromFile ? (variable(name) ?? own) : (own ?? variable(name));
-  const explicit = choose(given.systemDatabaseUrl, 'DBOS_SYSTEM_DATABASE_URL');
-  const application = choose(given.applicationDatabaseUrl ?? given.databaseUrl, 'DBOS_DATABASE_URL');
-  const fileName = `${given.name.replace(UNFIT_FOR_FILE_NAME, '_')}.sqlite`;
-  const url = explicit ?? (application && derivedURL(application)) ?? `sqlite:///${fileName}`;
-  if (checkedKind(url, 'system') === 'sqlite' && given.systemDatabasePool !== undefined) {
+  const url = chooseSystemURL({
+    systemURL: choose(given.systemDatabaseUrl, 'DBOS_SYSTEM_DATABASE_URL'),
+    applicationURL: choose(given.applicationDatabaseUrl ?? given.databaseUrl, 'DBOS_DATABASE_URL'),
+    name: given.name,
+  });
+  if (locateDatabase(url)?.kind === 'sqlite' && given.systemDatabasePool !== undefined) {
     throw new DBOSInitializationError(
       'systemDatabasePool needs the Postgres URL of its database in systemDatabaseUrl as well: ' +
         'notifications are received on a connection outside the pool.',
@@ -214,43 +226,12 @@ function systemDatabaseURL(given: CheckedConfig, variable: Variable, isFromFile:
   return url;
 }
 
-function derivedURL(applicationURL: string): string {
-  if (checkedKind(applicationURL, 'application') === 'sqlite') return applicationURL;
-  const url = parsePostgresURL(applicationURL);
-  url.pathname += '_dbos_sys';
-  return url.toString();
-}
-
-/** The kind of database behind a URL. No error quotes a URL that is malformed: its password may be anywhere. */
-function checkedKind(url: string, role: 'system' | 'application'): 'postgres' | 'sqlite' {
-  const kind = locateDatabase(url)?.kind;
-  if (kind === 'sqlite') return kind;
-  if (kind === undefined || !URL.canParse(url)) {
-    throw new InvalidDatabaseURLError(
-      `Invalid database URL: that of the ${role} database is neither of Postgres nor of SQLite. ` +
-        'Write postgresql://user:password@host:5432/database or sqlite:///path/app.sqlite.',
-    );
-  }
-  const nameBytes = parsePostgresURL(url).pathname.slice(1).replace(/%../g, '_').length;
-  if (nameBytes > DATABASE_NAME_BYTES_MAX) {
-    throw new InvalidDatabaseURLError(
-      `Invalid database URL: the name of the ${role} database has ${nameBytes} bytes, and Postgres keeps only ` +
-        `${DATABASE_NAME_BYTES_MAX}. Set systemDatabaseUrl to one with a shorter name.`,
-    );
-  }
-  return kind;
-}
-
-/** What a file name cannot hold, or a URL would take for something else. */
-const UNFIT_FOR_FILE_NAME = /[^\p{L}\p{N}._ -]/gu;
-const DATABASE_NAME_BYTES_MAX = 63;
-
 const { text, flag, count, port, intervalMs, timeoutMs, endpoints, queues } = KINDS;
 const CHECKS: Readonly<Record<keyof DBOSConfig, Check>> = {
   ...each(text, 'name', 'systemDatabaseUrl', 'applicationDatabaseUrl', 'databaseUrl'),
-  ...each(text, 'applicationVersion', 'executorID'),
+  ...each(text, 'applicationVersion', 'executorID', 'adminHost', 'adminToken'),
   ...each(flag, 'transactionPooler', 'connectionPerOperation', 'runMigrations', 'useListenNotify', 'enablePatching'),
-  ...each(flag, 'addContextMetadata', 'enableOTLP', 'tracingEnabled', 'runAdminServer'),
+  ...each(flag, 'addContextMetadata', 'enableOTLP', 'tracingEnabled', 'runAdminServer', 'adminOpen'),
   ...each(count, 'systemDatabasePoolSize', 'maxConcurrentQueueDispatches', 'maxConcurrentWorkflows'),
   ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs'),
   ...each(timeoutMs, 'systemDatabaseIdleTransactionTimeoutMs', 'observabilityQueryTimeoutMs'),

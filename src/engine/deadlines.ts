@@ -11,7 +11,7 @@ export interface DeadlinesOptions {
   /** Cancels one workflow whose time is up. */
   cancel(workflowID: string): Promise<void>;
   /** Cancels what is overdue in the database and tells how long until the next one is. */
-  sweep(): Promise<number | undefined>;
+  sweep(signal: AbortSignal): Promise<number | undefined>;
 }
 
 const SWEEP_MAX_MS = 30_000;
@@ -30,7 +30,7 @@ export class Deadlines {
       clock,
       logger,
       subject: 'Deadlines',
-      sweep: () => options.sweep(),
+      sweep: (signal) => options.sweep(signal),
       maxMs: SWEEP_MAX_MS,
       graceMs: SWEEP_GRACE_MS,
     });

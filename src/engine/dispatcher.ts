@@ -84,6 +84,11 @@ export class Dispatcher {
     this.#announced.clear();
   }
 
+  /** Resolves when the claims that are under way now have ended. */
+  async settle(): Promise<void> {
+    await Promise.all(this.#claims);
+  }
+
   /** There may be work in this queue, or in this partition of it. */
   wake(queueName: string, partitionKey?: string | null): void {
     const line = this.#lines.get(queueName);

@@ -10,6 +10,7 @@ import type { Codec } from '../codec/codec.js';
 import { cancelWorkflows } from '../control/lifecycle.js';
 import { type News, type Operator, tellOfQueued } from '../control/operator.js';
 import { DatabaseClosedError, DBOSWorkflowConflictError } from '../model/errors.js';
+import type { QueueLimits, QueueRecord } from '../model/queues.js';
 import type { WorkflowRecord } from '../model/records.js';
 import {
   cancelOverdue,
@@ -70,6 +71,7 @@ export class Engine implements Operator {
   readonly database: Database;
   readonly applicationName: string;
   readonly applicationVersion: string;
+  readonly queryTimeoutMs: number;
   readonly watches: Watches;
   readonly news: News;
   readonly deadlines: Deadlines;
@@ -82,6 +84,8 @@ export class Engine implements Operator {
   readonly #interests = new Set<string>();
   #owners = 0;
   #isVerifying = false;
+  /** Somebody has asked while the workflows were being looked up: what they told of may have come too late. */
+  #isVerifyWanted = false;
   #isMeeting = false;
   readonly #ending = new AbortController();
   /** On SQLite a busy neighbour wakes us many times a second; its commits are also the only sign of a new engine. */
@@ -97,6 +101,7 @@ export class Engine implements Operator {
     this.store = store;
     this.database = store.database;
     this.applicationName = config.name;
+    this.queryTimeoutMs = config.observabilityQueryTimeoutMs;
     this.applicationVersion = config.applicationVersion ?? this.#computeVersion();
     this.#incarnationID = incarnationID;
     this.transactions = new Transactions(this);
@@ -127,7 +132,7 @@ export class Engine implements Operator {
       clock,
       logger,
       cancel: (workflowID) => cancelWorkflows(this, [workflowID]),
-      sweep: () => this.#sweepOverdue(),
+      sweep: (signal) => this.#sweepOverdue(signal),
     });
     this.queueing = new Queueing({
       engine: this,
@@ -138,7 +143,7 @@ export class Engine implements Operator {
     this.scheduler = new Scheduler({
       engine: this,
       hasPush,
-      onCancelled: (workflowIDs) => this.#onChangedElsewhere(workflowIDs),
+      onCancelled: (workflowIDs, signal) => this.#onChangedElsewhere(workflowIDs, signal),
     });
     this.news = {
       queued: (places) => this.queueing.announce(places),
@@ -304,10 +309,31 @@ export class Engine implements Operator {
     return new Handle<R>(this, workflowID, this.#runs.endOf(workflowID));
   }
 
-  /** Repeats an operation that changes nothing when done twice, until the database is there or the engine ends. */
-  retrying<T>(operation: () => Promise<T>): Promise<T> {
+  memoryLimits(queueName: string): QueueLimits | undefined {
+    return this.queueing.queues.findInMemory(queueName)?.limits;
+  }
+
+  get executorID(): string {
+    return this.config.executorID;
+  }
+
+  /** Workflows that run here. */
+  get runCount(): number {
+    return this.#runs.all.length;
+  }
+
+  /** The queues that the application has defined in memory. */
+  memoryQueues(): QueueRecord[] {
+    return [...this.registry.queues.values()];
+  }
+
+  /**
+   * Repeats an operation that changes nothing when done twice, until the database is there or the engine ends. What the
+   * end of the engine waits for gives a signal of its own, which aborts earlier.
+   */
+  retrying<T>(operation: () => Promise<T>, signal: AbortSignal = this.#ending.signal): Promise<T> {
     const { clock, logger } = this;
-    return withRetry(operation, { clock, logger, signal: this.#ending.signal, isIdempotent: true });
+    return withRetry(operation, { clock, logger, signal, isIdempotent: true });
   }
 
   async findWorkflow(workflowID: string): Promise<WorkflowRecord | null> {
@@ -345,9 +371,9 @@ export class Engine implements Operator {
   }
 
   /** The state of workflows was changed from outside their runs: tell the runs, here and elsewhere. */
-  async #onChangedElsewhere(workflowIDs: readonly string[]): Promise<void> {
+  async #onChangedElsewhere(workflowIDs: readonly string[], signal?: AbortSignal): Promise<void> {
     const here = this.#runs.of(workflowIDs);
-    for (const run of here) this.#stop(run, await run.whyLost());
+    await this.#stopLost(here, signal);
     const known = new Set(here.map((run) => run.workflowID));
     for (const workflowID of workflowIDs) {
       if (!known.has(workflowID)) this.store.listener.notify(CHANNELS.changes, workflowID);
@@ -355,9 +381,19 @@ export class Engine implements Operator {
     }
   }
 
-  #stop(run: Run, reason: Error): void {
-    this.#runs.stop(run, reason);
-    this.queueing.onFreed(run);
+  /** Stops those of the runs whose workflow is not theirs: one that was resumed may have a new run already. */
+  async #stopLost(runs: readonly Run[], signal?: AbortSignal): Promise<void> {
+    const stored = runs.filter((run) => run.isStored);
+    if (stored.length === 0) return;
+    const workflowIDs = stored.map(({ workflowID }) => workflowID);
+    const found = await this.retrying(() => findWorkflows(this.database, workflowIDs), signal);
+    const workflows = new Map(found.map((workflow) => [workflow.workflowID, workflow]));
+    for (const run of stored) {
+      const reason = run.lossIn(workflows.get(run.workflowID));
+      if (!reason) continue;
+      this.#runs.stop(run, reason);
+      this.queueing.onFreed(run);
+    }
   }
 
   #tellEnded(workflowID: string): void {
@@ -396,12 +432,17 @@ export class Engine implements Operator {
   }
 
   /** Stops the runs here whose workflows are no longer theirs. */
-  async #verifyRuns(): Promise<void> {
-    const running = this.#runs.all.filter((run) => run.isStored);
-    if (running.length === 0 || this.#isVerifying) return;
+  async #verifyRuns(signal?: AbortSignal): Promise<void> {
+    this.#isVerifyWanted = true;
+    if (this.#isVerifying) return;
     this.#isVerifying = true;
     try {
-      for (const run of await findLost(this.store.database, running)) this.#stop(run, await run.whyLost());
+      while (this.#isVerifyWanted) {
+        this.#isVerifyWanted = false;
+        const running = this.#runs.all.filter((run) => run.isStored);
+        if (running.length === 0) break;
+        await this.#stopLost([...(await findLost(this.store.database, running))], signal);
+      }
     } catch (error) {
       this.logger.debug(`The workflows running here could not be verified: ${(error as Error).message}`);
     } finally {
@@ -409,12 +450,12 @@ export class Engine implements Operator {
     }
   }
 
-  async #sweepOverdue(): Promise<number | undefined> {
-    await this.#verifyRuns();
+  async #sweepOverdue(signal: AbortSignal): Promise<number | undefined> {
+    await this.#verifyRuns(signal);
     await this.#giveBackOrphans();
     const nextMs = await msToNextDeadline(this.store.database);
     if (nextMs === undefined || nextMs > 0) return nextMs;
-    await this.#onChangedElsewhere(await cancelOverdue(this.store.database, OVERDUE_BATCH));
+    await this.#onChangedElsewhere(await cancelOverdue(this.store.database, OVERDUE_BATCH), signal);
     return 0;
   }
 

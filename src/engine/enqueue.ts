@@ -1,43 +1,16 @@
 // Enqueueing without a local function, by its name, and enqueueing many workflows in one commit.
 import { newID } from '../base/ids.js';
-import type { WorkflowSerializationFormat } from '../codec/serializer.js';
+import { checkNames, type EnqueueWorkflowOptions } from '../control/enqueue.js';
+import { existingOf } from '../control/existing.js';
 import { DBOSError, DBOSQueueDuplicatedError } from '../model/errors.js';
 import { insertWorkflows, type NewWorkflow } from '../store/workflows.js';
 import { judgeStarts, type StartVerdict } from '../store/writer-verdicts.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
 import type { Handle } from './handles.js';
-import {
-  checkParams,
-  newWorkflow,
-  type Parent,
-  type StartRequest,
-  type StartWorkflowParams,
-  type WorkflowIDReusePolicy,
-} from './new-workflow.js';
+import { checkParams, newWorkflow, type Parent, type StartRequest, type StartWorkflowParams } from './new-workflow.js';
 import { recorded } from './operation.js';
-import { existingOf, prepare, refuseInStep, startWorkflow } from './start.js';
-
-export interface EnqueueWorkflowOptions {
-  readonly queueName: string;
-  readonly workflowName: string;
-  readonly workflowClassName?: string;
-  readonly workflowConfigName?: string;
-  readonly workflowID?: string;
-  readonly workflowIDReusePolicy?: WorkflowIDReusePolicy;
-  readonly appVersion?: string;
-  readonly workflowTimeoutMS?: number;
-  readonly deduplicationID?: string;
-  readonly serializationType?: WorkflowSerializationFormat;
-  readonly priority?: number;
-  readonly queuePartitionKey?: string;
-  readonly delaySeconds?: number;
-  readonly attributes?: Record<string, unknown>;
-  readonly authenticatedUser?: string;
-  readonly authenticatedRoles?: string[];
-  readonly applicationName?: string;
-  readonly duplicationPolicy?: 'reject' | 'return-existing';
-}
+import { prepare, refusableOf, refuseInStep, startWorkflow } from './start.js';
 
 /** Enqueues a workflow by the name of its function, which need not be here. */
 export async function enqueueByName<R>(
@@ -46,11 +19,7 @@ export async function enqueueByName<R>(
   args: unknown[],
   namedArgs?: Record<string, unknown>,
 ): Promise<Handle<R>> {
-  for (const field of ['queueName', 'workflowName'] as const) {
-    if (typeof options[field] !== 'string' || options[field].trim() === '') {
-      throw new DBOSError(`enqueueWorkflowWithOptions needs a ${field}.`);
-    }
-  }
+  checkNames(options);
   return startWorkflow<R>(engine, { ...toRequest(options), args, namedArgs });
 }
 
@@ -157,7 +126,8 @@ async function insertOrRefuse(
     const verdicts = await judgeStarts({ read: (statement) => tx.run(statement) }, workflows, written);
     verdicts.forEach((verdict, index) => {
       const [request, workflow] = [requests[index], workflows[index]];
-      if (request && workflow && verdict.kind !== 'created') existingOf({ engine, request, workflow }, verdict);
+      if (request && workflow && verdict.kind !== 'created')
+        existingOf(refusableOf({ engine, request, workflow }), verdict);
     });
     return verdicts;
   });

@@ -1,5 +1,9 @@
 // From the first line of a workflow's function to its durable outcome.
-import { DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../model/errors.js';
+import {
+  DBOSNonExistentWorkflowError,
+  DBOSWorkflowCancelledError,
+  DBOSWorkflowConflictError,
+} from '../model/errors.js';
 import type { Outcome } from '../store/workflows.js';
 import { type Context, inContext } from './ambient.js';
 import { validateInputs } from './input-schema.js';
@@ -55,9 +59,14 @@ async function endOfStopped(run: Run, result: CallResult): Promise<RunOutcome> {
   const reason = run.stopReason;
   // Even if the workflow is still this run's: at a shutdown it is about to be handed back.
   const isGivenAway = reason instanceof DBOSWorkflowCancelledError || reason instanceof DBOSWorkflowConflictError;
-  if (isGivenAway || (await run.tryToOwn()) === 'lost') return { kind: 'elsewhere' };
+  if (isGivenAway || (await run.tryToOwn()) === 'lost') return endWithout(reason);
   const error = result.ok ? reason : result.error;
   return recordOutcome(run, { ok: false, error });
+}
+
+/** How a run ends that has no outcome of its own. Nobody will write one for a workflow that was deleted. */
+export function endWithout(reason: Error | undefined): RunOutcome {
+  return reason instanceof DBOSNonExistentWorkflowError ? { kind: 'error', error: reason } : { kind: 'elsewhere' };
 }
 
 async function recordOutcome(run: Run, result: CallResult): Promise<RunOutcome> {
@@ -80,8 +89,9 @@ async function recordOutcome(run: Run, result: CallResult): Promise<RunOutcome> 
   }
   const verdict = await store.writer.finish(outcome);
   if (verdict === 'lost') {
-    run.stop(await run.whyLost());
-    return { kind: 'elsewhere' };
+    const reason = await run.whyLost();
+    run.stop(reason);
+    return endWithout(reason);
   }
   run.engine.transactions.forget(run);
   return ended;

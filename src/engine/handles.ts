@@ -1,7 +1,6 @@
 // Handles: what callers hold of a workflow. A handle of a run in this process waits for it directly; any other waits for
 // the outcome in the database. Both survive that the workflow is cancelled and resumed.
-import { DBOSAwaitedWorkflowCancelledError, DBOSAwaitedWorkflowExceededMaxRecoveryAttempts } from '../model/errors.js';
-import type { FinishedWorkflow } from '../store/workflows.js';
+import { outcomeBy, readOutcome, type WorkflowHandle } from '../control/outcome.js';
 import { currentContext, isWorkflowCode, whileWaiting } from './ambient.js';
 import type { Engine } from './engine.js';
 import type { RunOutcome } from './execute.js';
@@ -11,15 +10,6 @@ import { toStatus, type WorkflowStatus } from '../control/status.js';
 import { checkPolling, deadlineOf, type PollingOptions, type TimeLimit } from '../control/time-limit.js';
 
 export type GetResultOptions = TimeLimit;
-
-/** A workflow that was started, wherever it runs. */
-export interface WorkflowHandle<R> {
-  readonly workflowID: string;
-  getStatus(): Promise<WorkflowStatus | null>;
-  /** Waits for the outcome: returns the result or throws the error. */
-  getResult(options?: PollingOptions): Promise<R>;
-  getWorkflowInputs<T extends unknown[]>(): Promise<T>;
-}
 
 const GET_RESULT = { name: 'DBOS.getResult', isEffect: false } as const;
 
@@ -66,19 +56,8 @@ export class Handle<R> implements WorkflowHandle<R> {
       if (ended.kind === 'success') return ended.value;
       if (ended.kind === 'error') throw ended.error;
     }
-    return readOutcome(this.#engine, await this.#engine.watches.outcomes.wait(this.workflowID, { signal }));
+    return readOutcome(this.#engine.codec, await this.#engine.watches.outcomes.wait(this.workflowID, { signal }));
   }
-}
-
-/** The outcome as a caller sees it: the value, or the error thrown. */
-export async function readOutcome(engine: Engine, finished: FinishedWorkflow): Promise<unknown> {
-  const { workflowID, status, output, error, serialization } = finished;
-  if (status === 'SUCCESS') return engine.codec.decodeValue(output, serialization);
-  if (status === 'CANCELLED') throw new DBOSAwaitedWorkflowCancelledError(workflowID);
-  if (status === 'MAX_RECOVERY_ATTEMPTS_EXCEEDED') {
-    throw new DBOSAwaitedWorkflowExceededMaxRecoveryAttempts(workflowID);
-  }
-  throw await engine.codec.decodeError(error, serialization);
 }
 
 /** What is recorded is the row with its values as they are stored: any value has that form. */
@@ -98,7 +77,7 @@ export async function getResult(
   const context = currentContext();
   refuseInTransaction(context, GET_RESULT.name);
   const run = isWorkflowCode(context) ? context.run : undefined;
-  if (!run) return outcomeBy(engine, workflowID, givenDeadline);
+  if (!run) return outcomeBy(engine, workflowID, { deadlineAt: givenDeadline });
   const timerID = givenDeadline === undefined ? undefined : run.nextStepID();
   const stepID = run.nextStepID();
   const deadline =
@@ -106,18 +85,9 @@ export async function getResult(
       ? undefined
       : await recordTime(run, timerID, givenDeadline, engine.clock.now());
   const named = { ...GET_RESULT, childWorkflowID: workflowID };
-  return recorded(run, stepID, named, () => outcomeBy(engine, workflowID, deadline, run.signal));
-}
-
-/** Waits for the outcome until the deadline, then gives null. */
-async function outcomeBy(
-  engine: Engine,
-  workflowID: string,
-  deadlineAt: number | undefined,
-  signal?: AbortSignal,
-): Promise<unknown> {
-  const finished = await engine.watches.outcomes.waitUntil(workflowID, { deadlineAt, signal });
-  return finished ? readOutcome(engine, finished) : null;
+  return recorded(run, stepID, named, () =>
+    outcomeBy(engine, workflowID, { deadlineAt: deadline, signal: run.signal }),
+  );
 }
 
 /** The promise, or the signal's reason if that aborts first. */

@@ -1,37 +1,22 @@
 // What a caller may say of a workflow that is to be started or enqueued, and the row that follows from it.
 import { newID } from '../base/ids.js';
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
+import {
+  checkEnqueueOptions,
+  checkTimeout,
+  checkWorkflowID,
+  delayOf,
+  encodeAttributes,
+  type StartWorkflowParams,
+} from '../control/enqueue.js';
 import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors.js';
-import { checkPriority } from '../model/queues.js';
 import type { NewWorkflow } from '../store/workflows.js';
 import type { Context } from './ambient.js';
 import type { Engine } from './engine.js';
 import type { WorkflowRegistration } from './registry.js';
 import type { Run } from './run.js';
 
-export interface EnqueueOptions {
-  readonly deduplicationID?: string;
-  readonly priority?: number;
-  readonly queuePartitionKey?: string;
-  readonly applicationVersion?: string;
-  readonly delaySeconds?: number;
-  readonly applicationName?: string;
-}
-
-export type WorkflowIDReusePolicy = 'return-existing' | 'reject';
-
-export interface StartWorkflowParams {
-  readonly workflowID?: string;
-  readonly queueName?: string;
-  /** null detaches from the deadline of the calling workflow. */
-  readonly timeoutMS?: number | null;
-  readonly enqueueOptions?: EnqueueOptions;
-  readonly authenticatedUser?: string;
-  readonly authenticatedRoles?: string[];
-  readonly duplicationPolicy?: 'reject' | 'return-existing';
-  readonly workflowIDReusePolicy?: WorkflowIDReusePolicy;
-  readonly workflowAttributes?: Record<string, unknown>;
-}
+export type { StartWorkflowParams };
 
 /** The function that a workflow runs. Without a registration it is known by name only, and can only be enqueued. */
 export interface Callee {
@@ -76,8 +61,7 @@ export function newWorkflow(engine: Engine, parts: NewWorkflowParts): NewWorkflo
   const isQueued = queueName !== null;
   const owner = isQueued ? null : engine.newOwner();
   const timeoutMs = timeoutOf(params, context);
-  // Both are stored in whole milliseconds.
-  const delayMs = (options.delaySeconds ?? 0) > 0 ? Math.ceil((options.delaySeconds ?? 0) * 1000) : null;
+  const delayMs = delayOf(options);
   return {
     workflowID: parts.workflowID,
     status: isQueued ? (delayMs === null ? 'ENQUEUED' : 'DELAYED') : 'PENDING',
@@ -115,17 +99,6 @@ export function newWorkflow(engine: Engine, parts: NewWorkflowParts): NewWorkflo
   };
 }
 
-function encodeAttributes(attributes: Record<string, unknown>): string {
-  const isPlain = typeof attributes === 'object' && attributes !== null && !Array.isArray(attributes);
-  try {
-    const text = isPlain ? JSON.stringify(attributes) : undefined;
-    if (text !== undefined) return text;
-  } catch (cause) {
-    throw new DBOSError('Invalid workflow attributes: they must be a plain object of JSON values.', 1, { cause });
-  }
-  throw new DBOSError('Invalid workflow attributes: they must be a plain object of JSON values.');
-}
-
 /** Undefined leaves the workflow with the deadline of its parent, null without any. */
 function timeoutOf(params: StartWorkflowParams, context: Context | undefined): number | null | undefined {
   return params.timeoutMS !== undefined ? params.timeoutMS : context?.timeoutMs;
@@ -135,9 +108,7 @@ function timeoutOf(params: StartWorkflowParams, context: Context | undefined): n
 export function checkParams(params: StartWorkflowParams, context: Context | undefined): void {
   const { queueName = context?.queueName, enqueueOptions = {}, duplicationPolicy } = params;
   const workflowID = params.workflowID ?? context?.nextWorkflowID?.workflowID;
-  if (workflowID !== undefined && workflowID.trim() === '') {
-    throw new DBOSError('A workflow ID must not be empty. Leave it out to get a fresh one.');
-  }
+  checkWorkflowID(workflowID);
   if (queueName !== undefined && queueName.trim() === '') throw new DBOSError('A queue name must not be empty.');
   checkEnqueueOptions(enqueueOptions, queueName !== undefined);
   if (
@@ -148,24 +119,5 @@ export function checkParams(params: StartWorkflowParams, context: Context | unde
       "duplicationPolicy 'return-existing' needs a queueName and enqueueOptions.deduplicationID.",
     );
   }
-  const timeoutMS = timeoutOf(params, context) ?? null;
-  if (timeoutMS !== null && !(Number.isFinite(timeoutMS) && timeoutMS >= 0)) {
-    throw new DBOSError(`timeoutMS must be a finite number and not negative, but is ${timeoutMS}.`);
-  }
-}
-
-function checkEnqueueOptions(options: EnqueueOptions, isQueued: boolean): void {
-  const { deduplicationID, priority, queuePartitionKey, delaySeconds, applicationName } = options;
-  const set = Object.entries({ deduplicationID, priority, queuePartitionKey, delaySeconds, applicationName }).filter(
-    ([, value]) => value !== undefined,
-  );
-  if (set.length > 0 && !isQueued) {
-    throw new DBOSError(
-      `Enqueue option(s) ${set.map(([name]) => name).join(', ')} set on a workflow that is not being enqueued. Give a queueName.`,
-    );
-  }
-  if (priority !== undefined) checkPriority(priority);
-  if (delaySeconds !== undefined && !(Number.isFinite(delaySeconds) && delaySeconds >= 0)) {
-    throw new DBOSError(`delaySeconds must be a finite number and not negative, but is ${delaySeconds}.`);
-  }
+  checkTimeout(timeoutOf(params, context));
 }

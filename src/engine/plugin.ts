@@ -12,3 +12,18 @@ export {
   callTransaction,
   type DataSourceTransactionHandler,
 } from './transactions.js';
+
+// For receivers.
+export {
+  type EventDispatchState,
+  type HttpInstance,
+  nowOf,
+  orLate,
+  type PreparedWorkflow,
+  Receiving,
+  type ReceivingHost,
+  receivingHost,
+  type ServedFunction,
+  serveQueue,
+  type StartedWorkflow,
+} from './receiving.js';

@@ -2,6 +2,8 @@
 // from the message, so that a message that is delivered twice starts one workflow.
 import { enqueuedWorkflow } from '../control/enqueue.js';
 import { DBOSError, DBOSInvalidWorkflowInputError } from '../model/errors.js';
+import { type EventDispatchState, upsertEventDispatchState } from '../store/event-dispatch.js';
+import { withRetry } from '../store/retry.js';
 import { insertWorkflows, type NewWorkflow } from '../store/workflows.js';
 import { judgeStarts } from '../store/writer-verdicts.js';
 import type { Engine } from './engine.js';
@@ -87,15 +89,31 @@ async function encode({ codec }: Engine, { name, config }: WorkflowRegistration,
   }
 }
 
+export interface EnqueuePreparedOptions {
+  /** What the receiver keeps in the same commit. */
+  readonly states?: readonly EventDispatchState[];
+  /** Ends the waiting for a database that is away. */
+  readonly signal?: AbortSignal;
+}
+
 /** Enqueues them in one commit. Those whose ID is in use are left out. Returns the IDs of the others. */
-export async function enqueuePrepared(engine: Engine, prepared: readonly PreparedWorkflow[]): Promise<Set<string>> {
-  if (prepared.length === 0) return new Set();
+export async function enqueuePrepared(
+  engine: Engine,
+  prepared: readonly PreparedWorkflow[],
+  { states = [], signal }: EnqueuePreparedOptions = {},
+): Promise<Set<string>> {
+  if (prepared.length === 0 && states.length === 0) return new Set();
   const workflows = prepared.map(toRow);
   const { database } = engine.store;
-  const verdicts = await engine.retrying(async () => {
-    const written = await database.commit(inChunks(workflows).map((chunk) => insertWorkflows(chunk)));
-    return judgeStarts(database, workflows, written.flat());
-  });
+  const { clock, logger } = engine;
+  const inserts = inChunks(workflows).map((chunk) => insertWorkflows(chunk));
+  const enqueue = async () => {
+    const written = await database.commit([...inserts, ...states.map(upsertEventDispatchState)]);
+    return judgeStarts(database, workflows, written.slice(0, inserts.length).flat());
+  };
+  const verdicts = await (signal
+    ? withRetry(enqueue, { clock, logger, signal, isIdempotent: true })
+    : engine.retrying(enqueue));
   const created = workflows.filter((_, index) => verdicts[index]?.kind === 'created');
   engine.announceQueued(created);
   return new Set(created.map(({ workflowID }) => workflowID));

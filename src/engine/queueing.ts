@@ -1,6 +1,7 @@
 // Everything around the queues of an engine: which it serves, who is woken when work arrives, and when delayed work is due.
 import { DueLoop } from '../base/due-loop.js';
-import type { Place } from '../control/operator.js';
+import { type Place, placeText } from '../control/operator.js';
+import { DatabaseClosedError } from '../model/errors.js';
 import { findWaitingPartitions, findWaitingQueues } from '../store/waiting.js';
 import { enqueueDue, msToNextDue } from '../store/delays.js';
 import { INTERNAL_QUEUE } from '../store/lifecycle.js';
@@ -23,8 +24,6 @@ export interface QueueingOptions {
 
 /** How often to look for what a lost wake-up would have told. */
 const POLL_MS = 15_000;
-/** Longer keys would not fit into an announcement. */
-const KEY_MAX = 1000;
 const DUE_MAX_MS = 30_000;
 const DUE_BATCH = 1000;
 
@@ -33,6 +32,7 @@ export class Queueing {
   readonly #engine: Engine;
   readonly #dispatcher: Dispatcher;
   readonly #delays: DueLoop;
+  readonly #stopping = new AbortController();
 
   constructor({ engine, runs, hasPush, engines }: QueueingOptions) {
     this.#engine = engine;
@@ -69,6 +69,11 @@ export class Queueing {
     });
   }
 
+  /** Aborts when nothing more is to be taken from the queues. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
   start(): void {
     this.#dispatcher.start();
     this.#delays.start();
@@ -76,6 +81,7 @@ export class Queueing {
 
   /** Takes nothing more from the queues. */
   async stop(): Promise<void> {
+    this.#stopping.abort(new DatabaseClosedError('Everstep was shut down in this process.'));
     await this.#delays.stop();
     await this.#dispatcher.stop();
   }
@@ -105,6 +111,7 @@ export class Queueing {
     await this.#engine.retrying(() => this.queues.refresh());
     // At once: nothing more is claimed under the limits of before.
     this.#dispatcher.serve(this.queues.served);
+    await this.#dispatcher.settle();
     this.#dispatcher.lookAround();
   }
 
@@ -144,10 +151,8 @@ export class Queueing {
     if (queueName !== null) this.#dispatcher.freed(queueName, partitionKey);
   }
 
-  #tellOthers({ queueName, partitionKey }: Place): void {
-    // Without the key the others look for themselves which partitions have work.
-    const key = partitionKey != null && partitionKey.length <= KEY_MAX ? partitionKey : undefined;
-    this.#engine.store.listener.notify(CHANNELS.queues, JSON.stringify([queueName, key]));
+  #tellOthers(place: Place): void {
+    this.#engine.store.listener.notify(CHANNELS.queues, placeText(place));
   }
 
   async #look() {

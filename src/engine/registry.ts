@@ -65,6 +65,8 @@ export interface Registration {
   requiredRoles?: readonly string[];
   readonly interceptors: { readonly run: EntryInterceptor; readonly sequence: number }[];
   readonly registeredAt: string;
+  /** Of a step. */
+  readonly stepConfig?: object;
 }
 
 export interface WorkflowRegistration extends Registration {
@@ -176,10 +178,21 @@ export class Registry {
       );
     }
     this.#refuseDuplicate(registration);
+    if (known?.kind === 'plain') this.#succeed(known, registration);
     this.#registrations.add(registration);
     this.#byFunction.set(registration.origFunction, registration);
     this.#byFunction.set(registration.registeredFunction, registration);
     return registration;
+  }
+
+  /** Plugins have spoken of a function before it was registered: what they have said stays. */
+  #succeed(plain: Registration, registration: Registration): void {
+    this.#registrations.delete(plain);
+    this.#byFunction.set(plain.registeredFunction, registration);
+    for (const [external, information] of plain.external) registration.external.set(external, information);
+    for (const { index, external } of plain.parameters) {
+      for (const [key, information] of external) registration.parameters[index]?.external.set(key, information);
+    }
   }
 
   #refuseDuplicate(registration: Registration): void {

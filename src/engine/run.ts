@@ -226,16 +226,25 @@ export class Run {
 
   /** Whether the workflow is still this run's, although it was stopped. */
   async tryToOwn(): Promise<'owned' | 'lost'> {
-    const workflow = await this.#look();
-    return workflow?.status === 'PENDING' && workflow.owner === this.owner ? 'owned' : 'lost';
+    return this.#isOwnerOf(await this.#look()) ? 'owned' : 'lost';
   }
 
   /** Why the workflow is not this run's any more. */
   async whyLost(): Promise<Error> {
     const workflow = await this.#look();
+    return this.lossIn(workflow) ?? new DBOSWorkflowConflictError(this.workflowID);
+  }
+
+  /** Why the workflow, as it is now, is not this run's; undefined if it is. */
+  lossIn(workflow: WorkflowRecord | undefined): Error | undefined {
     if (!workflow) return new DBOSNonExistentWorkflowError(`Workflow ${this.workflowID} does not exist`);
+    if (this.#isOwnerOf(workflow)) return undefined;
     if (workflow.status === 'CANCELLED') return new DBOSWorkflowCancelledError(this.workflowID);
     return new DBOSWorkflowConflictError(this.workflowID);
+  }
+
+  #isOwnerOf(workflow: WorkflowRecord | undefined): boolean {
+    return workflow?.status === 'PENDING' && workflow.owner === this.owner;
   }
 
   async #look(): Promise<WorkflowRecord | undefined> {

@@ -1,7 +1,7 @@
 // The runs of this process: who runs which workflow here, how each will end, and how many take up room in a queue.
 import { type Deferred, deferred } from '../base/deferred.js';
 import { DBOSWorkflowCancelledError } from '../model/errors.js';
-import { execute, type Invocation, type RunOutcome } from './execute.js';
+import { endWithout, execute, type Invocation, type RunOutcome } from './execute.js';
 import type { Run } from './run.js';
 
 export class Runs {
@@ -53,8 +53,9 @@ export class Runs {
   /** Stops a run at its next operation. */
   stop(run: Run, reason: Error): void {
     run.stop(reason);
-    // Its code may run for ever. Whoever waits for it here waits for the one who has the workflow now instead.
-    if (!(reason instanceof DBOSWorkflowCancelledError)) this.#ends.get(run)?.resolve({ kind: 'elsewhere' });
+    // Its code may run for ever. Whoever waits for it here waits for the one who has the workflow now instead, and for
+    // nobody if it was deleted.
+    if (!(reason instanceof DBOSWorkflowCancelledError)) this.#ends.get(run)?.resolve(endWithout(reason));
   }
 
   get all(): Run[] {

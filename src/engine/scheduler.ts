@@ -7,7 +7,7 @@ import { Service } from '../base/service.js';
 import { enqueuedWorkflow } from '../control/enqueue.js';
 import { workflowOf } from '../control/schedules.js';
 import { TimeZones } from '../model/cron-time-zone.js';
-import { DBOSError } from '../model/errors.js';
+import { DatabaseClosedError, DBOSError } from '../model/errors.js';
 import { occurrenceID, type ScheduleRecord } from '../model/schedules.js';
 import { findEventDispatchState, upsertEventDispatchState } from '../store/event-dispatch.js';
 import { INTERNAL_QUEUE } from '../store/lifecycle.js';
@@ -28,7 +28,7 @@ export interface SchedulerOptions {
   readonly engine: Engine;
   readonly hasPush: boolean;
   /** Workflows of schedules were cancelled because their next run has begun. */
-  onCancelled(workflowIDs: readonly string[]): Promise<void>;
+  onCancelled(workflowIDs: readonly string[], signal: AbortSignal): Promise<void>;
 }
 
 /** Occurrences fired in one commit. */
@@ -56,6 +56,7 @@ export class Scheduler {
   #hasAskedTime = false;
   #changes = 0;
   #reloading: Promise<void> = Promise.resolve();
+  readonly #stopping = new AbortController();
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
@@ -63,7 +64,8 @@ export class Scheduler {
     this.#engine = engine;
     const { clock, logger } = engine;
     this.#databaseClock = new RemoteClock(clock);
-    this.#loop = new DueLoop({ clock, logger, subject: 'Schedules', sweep: () => this.#sweep(), maxMs: SLEEP_MAX_MS });
+    const sweep = (signal: AbortSignal) => this.#sweep(signal);
+    this.#loop = new DueLoop({ clock, logger, subject: 'Schedules', sweep, maxMs: SLEEP_MAX_MS });
     this.#poll = new Service(
       (signal) => this.#pollForEver(signal),
       (error) => logger.error(error),
@@ -78,31 +80,38 @@ export class Scheduler {
   }
 
   async stop(): Promise<void> {
+    this.#stopping.abort(new DatabaseClosedError('Everstep was shut down in this process.'));
     await Promise.all([this.#loop.stop(), this.#poll.stop()]);
     await this.#reloading;
   }
 
-  /** Schedules were changed here, or another process says so. Without a name, any may have been. */
+  /** Schedules may have been changed elsewhere. Without a name, any may have been. */
   async reload(name?: string): Promise<void> {
-    this.#reloading = this.#reloading
-      .then(() => this.#reload(name))
-      .catch((error: unknown) => {
-        this.#engine.logger.debug(`Schedules could not be read: ${(error as Error).message}`);
-      });
-    await this.#reloading;
-    this.#loop.lookAgain();
+    await this.#reloadInTurn(name).catch((error: unknown) => {
+      this.#engine.logger.debug(`Schedules could not be read: ${(error as Error).message}`);
+    });
   }
 
   /** A schedule was changed here: it is in force here when this resolves, and elsewhere soon after. */
   async announceChange(name?: string): Promise<void> {
     this.#engine.store.listener.notify(CHANNELS.schedules, name ?? '');
-    await this.reload(name);
+    await this.#engine.retrying(() => this.#reloadInTurn(name), this.#stopping.signal);
   }
 
   /** Another process has committed something; was it a schedule? */
   async lookAround(): Promise<void> {
     const changes = await countScheduleChanges(this.#engine.store.database);
     if (changes !== this.#changes) await this.reload();
+  }
+
+  /** Reads when all reads that were asked for before are done, so that none of them overwrites it. */
+  async #reloadInTurn(name: string | undefined): Promise<void> {
+    const read = this.#reloading.then(() => this.#reload(name));
+    this.#reloading = read.catch(() => {
+      // Whoever has asked for it is told.
+    });
+    await read;
+    this.#loop.lookAgain();
   }
 
   async #reload(name?: string): Promise<void> {
@@ -161,7 +170,7 @@ export class Scheduler {
   }
 
   /** Fires what is due and tells how long until the next one is. */
-  async #sweep(): Promise<number | undefined> {
+  async #sweep(signal: AbortSignal): Promise<number | undefined> {
     if (!this.#hasAskedTime) await this.#askTime(() => readNow(this.#engine.store.database));
     const now = this.#databaseClock.now();
     let nextAt = Infinity;
@@ -174,7 +183,7 @@ export class Scheduler {
       }
     }
     if (due.length > 0) {
-      await this.#fireAll(due, now);
+      await this.#fireAll(due, now, signal);
       return 0;
     }
     this.#hasAskedTime = false;
@@ -188,7 +197,7 @@ export class Scheduler {
   }
 
   /** Fires the occurrences of all entries: the first of each together, then the second of each, and so on. */
-  async #fireAll(entries: readonly ScheduleEntry[], now: number): Promise<void> {
+  async #fireAll(entries: readonly ScheduleEntry[], now: number, signal: AbortSignal): Promise<void> {
     const missed = entries.map((entry) => ({ entry, times: this.#timesOf(entry, now) }));
     const rounds = Math.max(...missed.map(({ times }) => times.length));
     for (let round = 0; round < rounds; round += 1) {
@@ -197,7 +206,8 @@ export class Scheduler {
         return dueAt === undefined ? [] : [{ entry, dueAt }];
       });
       for (let start = 0; start < occurrences.length; start += FIRINGS_MAX) {
-        await this.#fire(occurrences.slice(start, start + FIRINGS_MAX));
+        signal.throwIfAborted();
+        await this.#fire(occurrences.slice(start, start + FIRINGS_MAX), signal);
       }
       if ((round + 1) % 100 === 0) {
         this.#engine.logger.info(`Making up for missed runs of schedules: ${round + 1} of ${rounds} done.`);
@@ -217,7 +227,7 @@ export class Scheduler {
     return times;
   }
 
-  async #fire(occurrences: readonly Occurrence[]): Promise<void> {
+  async #fire(occurrences: readonly Occurrence[], signal: AbortSignal): Promise<void> {
     const firings: Firing[] = [];
     const ofCode: { readonly occurrence: Occurrence; readonly workflow: NewWorkflow }[] = [];
     for (const occurrence of occurrences) {
@@ -229,8 +239,8 @@ export class Scheduler {
         if (firing) firings.push(firing);
       }
     }
-    if (firings.length > 0) await this.#fireStored(firings);
-    for (const { occurrence, workflow } of ofCode) await this.#fireOfCode(occurrence, workflow);
+    if (firings.length > 0) await this.#fireStored(firings, signal);
+    for (const { occurrence, workflow } of ofCode) await this.#fireOfCode(occurrence, workflow, signal);
     for (const { entry, dueAt } of occurrences) entry.settle(dueAt);
   }
 
@@ -247,17 +257,17 @@ export class Scheduler {
     }
   }
 
-  async #fireStored(firings: readonly Firing[]): Promise<void> {
+  async #fireStored(firings: readonly Firing[], signal: AbortSignal): Promise<void> {
     const { engine } = this.#options;
     let attempts = 0;
     const fired = await engine.retrying((): Promise<Fired> => {
       attempts += 1;
       return this.#askTime(() => fireOccurrences(engine.store.database, firings));
-    });
+    }, signal);
     // After a commit whose answer was lost, nobody can tell whose rows they are.
     const isMine = ({ workflow }: Firing): boolean => attempts > 1 || fired.creators.has(workflow.creator);
     engine.announceQueued(firings.filter(isMine).map(({ workflow }) => workflow));
-    if (fired.cancelledIDs.length > 0) await this.#options.onCancelled(fired.cancelledIDs);
+    if (fired.cancelledIDs.length > 0) await this.#options.onCancelled(fired.cancelledIDs, signal);
   }
 
   async #workflowOfCode({ entry, dueAt }: Occurrence, schedule: FoundCodeSchedule): Promise<NewWorkflow> {
@@ -276,11 +286,12 @@ export class Scheduler {
     });
   }
 
-  async #fireOfCode({ entry, dueAt }: Occurrence, workflow: NewWorkflow): Promise<void> {
+  async #fireOfCode({ entry, dueAt }: Occurrence, workflow: NewWorkflow, signal: AbortSignal): Promise<void> {
     const { engine } = this.#options;
     const state = { ...stateOf(entry.name), value: String(dueAt), updateTime: dueAt };
-    await engine.retrying(() =>
-      engine.store.database.commit([insertWorkflows([workflow]), upsertEventDispatchState(state)]),
+    await engine.retrying(
+      () => engine.store.database.commit([insertWorkflows([workflow]), upsertEventDispatchState(state)]),
+      signal,
     );
     engine.announceQueued([workflow]);
   }

@@ -2,14 +2,8 @@
 import { invariant } from '../base/assert.js';
 import { newID } from '../base/ids.js';
 import type { Inputs } from '../codec/serializer.js';
-import {
-  DBOSConflictingWorkflowError,
-  DBOSInvalidWorkflowTransitionError,
-  DBOSQueueDuplicatedError,
-  DBOSWorkflowIDInUseError,
-  InvalidQueueError,
-} from '../model/errors.js';
-import type { WorkflowRecord } from '../model/records.js';
+import { existingOf, type Refusable } from '../control/existing.js';
+import { DBOSInvalidWorkflowTransitionError, DBOSWorkflowIDInUseError, InvalidQueueError } from '../model/errors.js';
 import type { NewWorkflow } from '../store/workflows.js';
 import type { StartVerdict } from '../store/writer-verdicts.js';
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
@@ -56,7 +50,7 @@ async function start<R>(
 ): Promise<Handle<R>> {
   checkParams(request.params, context);
   // Before the first await: the next workflow that is started must not get the same assigned ID.
-  const assignedID = takeAssignedID(request.params, context);
+  const assignedID = takeAssignedID(request.params.workflowID, context);
   const workflowID = assignedID ?? (parent ? `${parent.run.workflowID}-${parent.stepID}` : newID());
   const recorded = parent?.run.replay(parent.stepID, request.callee.name);
   parent?.run.check();
@@ -174,45 +168,14 @@ async function attach<R>(begun: Begun, verdict: StartVerdict): Promise<Handle<R>
       return engine.launchRun<R>(invocationOf(begun, run));
     }
     default:
-      return engine.handleOf(existingOf(begun, verdict));
+      return engine.handleOf(existingOf(refusableOf(begun), verdict));
   }
 }
 
-type Refusable = Pick<Begun, 'engine' | 'request' | 'workflow'>;
-
-/** The ID of the workflow that stands for the one that was not created, or the error that says why there is none. */
-export function existingOf(begun: Refusable, verdict: Exclude<StartVerdict, { kind: 'created' }>): string {
-  const { request, workflow } = begun;
-  switch (verdict.kind) {
-    case 'exists':
-      refuseConflict(begun, verdict.workflow);
-      return workflow.workflowID;
-    case 'duplicated':
-      if (request.params.duplicationPolicy === 'return-existing') return verdict.holderID;
-      throw new DBOSQueueDuplicatedError(workflow.workflowID, workflow.queueName ?? '', workflow.deduplicationID ?? '');
-    case 'orphaned':
-      throw new DBOSInvalidWorkflowTransitionError(`Workflow "${workflow.parentWorkflowID}" was stopped.`);
-  }
-}
-
-function refuseConflict({ engine, request, workflow }: Refusable, existing: WorkflowRecord): void {
-  const differs =
-    existing.name !== workflow.name
-      ? `it runs "${existing.name}", not "${workflow.name}"`
-      : (existing.className ?? '') !== (workflow.className ?? '')
-        ? `it belongs to class "${existing.className ?? ''}", not "${workflow.className ?? ''}"`
-        : (existing.configName ?? '') !== (workflow.configName ?? '')
-          ? `it belongs to instance "${existing.configName ?? ''}", not "${workflow.configName ?? ''}"`
-          : undefined;
-  if (differs !== undefined) throw new DBOSConflictingWorkflowError(workflow.workflowID, differs);
-  if (request.params.workflowIDReusePolicy === 'reject') {
-    throw new DBOSWorkflowIDInUseError(workflow.workflowID, existing.status, existing.name);
-  }
-  if (workflow.queueName !== null && existing.queueName !== null && existing.queueName !== workflow.queueName) {
-    engine.logger.warn(
-      `Workflow "${workflow.workflowID}" is in queue "${existing.queueName}", not in "${workflow.queueName}".`,
-    );
-  }
+/** The workflow with what the caller wants to happen if it cannot be created. */
+export function refusableOf({ engine, request, workflow }: Pick<Begun, 'engine' | 'request' | 'workflow'>): Refusable {
+  const { duplicationPolicy, workflowIDReusePolicy } = request.params;
+  return { logger: engine.logger, workflow, duplicationPolicy, workflowIDReusePolicy };
 }
 
 function newRun({ engine, request, workflow }: Begun, deadlineAt: number | null): Run {
@@ -250,11 +213,12 @@ function runContext({ engine, context, workflow }: Begun, run: Run): Context {
   };
 }
 
-function takeAssignedID(params: StartWorkflowParams, context: Context | undefined): string | undefined {
+/** The ID that was given to a workflow, or to the next one. To be called before any await. */
+export function takeAssignedID(givenID: string | undefined, context: Context | undefined): string | undefined {
   const next = context?.nextWorkflowID;
   const ambientID = next?.workflowID;
   if (next) next.workflowID = undefined;
-  return params.workflowID ?? ambientID;
+  return givenID ?? ambientID;
 }
 
 /** Named arguments come last, in one object. */

@@ -205,7 +205,7 @@ export class Transactions {
 
   async #lookForOwners(batch: readonly Entry<Run, boolean>[]): Promise<void> {
     const runs = [...new Set(batch.map(({ item }) => item))];
-    const lost = new Set(await findLost(this.#engine.store.database, runs));
+    const lost = await findLost(this.#engine.store.database, runs);
     for (const { item, resolve } of batch) resolve(!lost.has(item));
   }
 

@@ -1,8 +1,9 @@
 // Waiting for several workflows, and for several promises in a way that gives the same answer after a recovery.
 import { sleep } from '../base/clock.js';
+import { allEnded, checkHandles, firstToEnd, type WorkflowHandle } from '../control/outcome.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from './engine.js';
-import { abortable, type WorkflowHandle } from './handles.js';
+import { abortable } from './handles.js';
 import { operation } from './operation.js';
 import { checkPolling, type PollingOptions } from '../control/time-limit.js';
 
@@ -13,22 +14,11 @@ export async function waitFirst(
   options: PollingOptions = {},
 ): Promise<WorkflowHandle<unknown>> {
   checkPolling(options);
-  if (handles.length === 0) throw new Error('handles must not be empty');
-  const seen = new Set<string>();
-  for (const { workflowID } of handles) {
-    if (seen.has(workflowID)) throw new Error(`Duplicate workflow ID in waitFirst: ${workflowID}`);
-    seen.add(workflowID);
-  }
-  const workflowID = await operation({ name: 'DBOS.waitFirst', isEffect: false }, async () => {
-    const rest = new AbortController();
-    const signal = withRunSignal(rest.signal);
-    try {
-      return (await Promise.race(handles.map((handle) => engine.watches.outcomes.wait(handle.workflowID, { signal }))))
-        .workflowID;
-    } finally {
-      rest.abort();
-    }
-  });
+  checkHandles(handles);
+  const workflowIDs = handles.map((handle) => handle.workflowID);
+  const workflowID = await operation({ name: 'DBOS.waitFirst', isEffect: false }, () =>
+    firstToEnd(engine, workflowIDs, runSignal()),
+  );
   return handles.find((handle) => handle.workflowID === workflowID) as WorkflowHandle<unknown>;
 }
 
@@ -41,17 +31,19 @@ export async function waitAll<R>(
   checkPolling(options);
   if (handles.length === 0) return [];
   await operation({ name: 'DBOS.waitAll', isEffect: false }, async () => {
-    const signal = withRunSignal();
-    await Promise.all(handles.map((handle) => engine.watches.outcomes.wait(handle.workflowID, { signal })));
+    await allEnded(
+      engine,
+      handles.map((handle) => handle.workflowID),
+      runSignal(),
+    );
     return null;
   });
   return [...handles];
 }
 
-function withRunSignal(signal?: AbortSignal): AbortSignal | undefined {
+function runSignal(): AbortSignal | undefined {
   const context = currentContext();
-  if (!isWorkflowCode(context)) return signal;
-  return signal ? AbortSignal.any([signal, context.run.signal]) : context.run.signal;
+  return isWorkflowCode(context) ? context.run.signal : undefined;
 }
 
 export interface WaitOptions {
@@ -108,7 +100,7 @@ async function settledIndexes(
     if (timeoutMs !== undefined) sleep(engine.clock, timeoutMs, finished.signal).then(resolve, () => {});
   });
   try {
-    await abortable(over, withRunSignal());
+    await abortable(over, runSignal());
     return [...settled];
   } finally {
     finished.abort();
@@ -129,7 +121,7 @@ export async function any<T>(engine: Engine, promises: readonly (T | PromiseLike
   const winner = await operation({ name: 'DBOS.any', isEffect: false }, () =>
     abortable(
       Promise.any(started.map((promise, index) => promise.then(() => index))).catch(() => -1),
-      withRunSignal(),
+      runSignal(),
     ),
   );
   return await (started[winner] ?? Promise.any(started));

@@ -1,6 +1,10 @@
 // What users import: `DBOS`, the default instance, and `createDBOS()` for further ones that share nothing with it. Each
 // member is a line or two; what it does stands in the engine.
 
+import { type DBOSExternalState, getEventDispatchState, saveEventDispatchState } from '../control/event-dispatch.js';
+import type { Server } from 'node:http';
+import { createAdmin } from '../admin/admin.js';
+import { AdminServer } from '../admin/server.js';
 import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
 import {
   getAllEvents,
@@ -8,10 +12,68 @@ import {
   getAllStreamEntries,
   type NotificationInfo,
 } from '../control/inspection.js';
-import { type CancelOptions, cancelWorkflows, type ResumeOptions, resumeWorkflows } from '../control/lifecycle.js';
+import {
+  type ApplicationRowCounts,
+  renameApplication,
+  type RenameApplicationOptions,
+} from '../control/applications.js';
+import type { ForkFromFailureOptions, ForkOptions, ForkRequest, ForkSettings } from '../control/forks.js';
+import {
+  type CancelOptions,
+  cancelWorkflows,
+  deleteWorkflows,
+  type ResumeOptions,
+  resumeWorkflows,
+} from '../control/lifecycle.js';
+import {
+  garbageCollect,
+  type GarbageCollected,
+  type GarbageCollectOptions,
+  globalTimeout,
+} from '../control/retention.js';
+import type { RewindOptions } from '../control/rewind.js';
 import type { Operator } from '../control/operator.js';
 import type { ReadStreamOffsetOptions, ReadStreamOptions } from '../control/streams.js';
-import { listWorkflowSteps, type StepsQuery } from '../control/steps.js';
+import {
+  getMetrics,
+  getStepAggregates,
+  type GetStepAggregatesInput,
+  getWorkflowAggregates,
+  type GetWorkflowAggregatesInput,
+  type Metric,
+  type StepAggregate,
+  type WorkflowAggregate,
+} from '../control/aggregates.js';
+import { setWorkflowAttributes, updateWorkflowAttributes } from '../control/attributes.js';
+import type { ExportedWorkflow, ExportSource } from '../control/export-format.js';
+import {
+  createOptionalIndex,
+  dropOptionalIndex,
+  listOptionalIndexes,
+  type OptionalIndex,
+  type OptionalIndexInfo,
+} from '../control/indexes.js';
+import {
+  type ExportInput,
+  exportWorkflows,
+  type ImportOptions,
+  type ImportResult,
+  importWorkflows,
+} from '../control/transfer.js';
+import {
+  countWorkflows,
+  eachOf,
+  findQueuedRecords,
+  findWorkflowPage,
+  findWorkflowRecords,
+  type GetWorkflowsInput,
+  readPage,
+  readWorkflows,
+  type WorkflowFilters,
+  type WorkflowPage,
+  type WorkflowPageInput,
+} from '../control/listing.js';
+import { findWorkflowSteps, readSteps, type StepsQuery } from '../control/steps.js';
 import {
   deleteQueue,
   findQueueRecord,
@@ -50,6 +112,7 @@ import type { SerializationRecipe } from '../codec/serializer.js';
 import {
   DBOSConflictingRegistrationError,
   DBOSError,
+  DBOSExecutorNotInitializedError,
   DBOSInvalidWorkflowTransitionError,
   DBOSNotRegisteredError,
   type JSONValue,
@@ -60,14 +123,17 @@ import {
   defaultRegistry,
   inContext,
   isWorkflowCode,
+  setDefaultHost,
   type StepStatus,
 } from '../engine/ambient.js';
-import { type DBOSConfig, resolveConfig } from '../engine/config.js';
+import { type DBOSConfig, type EngineConfig, resolveConfig } from '../engine/config.js';
 import { Engine, type EngineOptions } from '../engine/engine.js';
-import { type BulkStart, enqueueByName, type EnqueueWorkflowOptions, startWorkflows } from '../engine/enqueue.js';
+import type { EnqueueWorkflowOptions } from '../control/enqueue.js';
+import type { WorkflowHandle } from '../control/outcome.js';
+import { type BulkStart, enqueueByName, startWorkflows } from '../engine/enqueue.js';
 import { debounce, type DebounceRequest } from '../engine/debounce.js';
 import { getEvent, type GetEventOptions, setEvent } from '../engine/events.js';
-import { getResult, type GetResultOptions, getWorkflowStatus, type WorkflowHandle } from '../engine/handles.js';
+import { getResult, type GetResultOptions, getWorkflowStatus } from '../engine/handles.js';
 import type { BulkMessage } from '../control/messages.js';
 import { recv, type RecvOptions, send, sendBulk } from '../engine/messages.js';
 import { durableSleep, operation } from '../engine/operation.js';
@@ -95,6 +161,7 @@ import { closeStream, readStream, readStreamOffset, writeStream } from '../engin
 import type { PollingOptions, TimeLimit } from '../control/time-limit.js';
 import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/wait.js';
 import { migrateDatabase } from '../engine/migrate.js';
+import { forkFromFailure, forkWorkflow, forkWorkflows, rewindWorkflow } from './management.js';
 import {
   type ApplySchedule,
   applySchedules,
@@ -106,6 +173,7 @@ import {
   triggerSchedule,
 } from './schedules.js';
 import { queueOf, setDefaultQueueOwner, type WorkflowQueue } from './workflow-queue.js';
+import { Associations, type ExternalRegistration, type FunctionInfo, type PluginKey } from './associations.js';
 import { Functions, type Host, isStandardContext, type MethodDecorator } from './functions.js';
 import type {
   DBOSContextOptions,
@@ -127,6 +195,7 @@ const TIMEOUT_MAX_MS = 2_147_483_647;
 export class DBOSInstance implements Host {
   readonly registry: Registry;
   readonly #functions = new Functions(this, (object) => this.#instanceNames.get(object as object));
+  readonly #associations: Associations;
   readonly #instanceNames = new WeakMap<object, string>();
   readonly #lifecycle = new Set<DBOSLifecycleCallback>();
   readonly #middleware: DBOSMethodMiddlewareInstaller[] = [];
@@ -134,11 +203,14 @@ export class DBOSInstance implements Host {
   readonly #testSettings: TestSettings;
   #config: DBOSConfig | undefined;
   #engine: Engine | undefined;
+  #adminServer: AdminServer | undefined;
+  #areReceiversActive = false;
   #launching: Promise<void> | undefined;
   #shuttingDown: Promise<void> | undefined;
 
   constructor(testSettings: TestSettings = {}, registry = new Registry()) {
     this.registry = registry;
+    this.#associations = new Associations(registry, this.#functions);
     this.#testSettings = testSettings;
   }
 
@@ -167,16 +239,10 @@ export class DBOSInstance implements Host {
     for (const registration of this.registry.registrations) registration.interceptors.length = 0;
     for (const installer of this.#middleware) {
       for (const registration of this.registry.registrations) {
-        installer.installMiddleware({
-          name: registration.name,
-          className: this.registry.classNameFor(registration),
-          addEntryInterceptor: (run, sequence = 50) => {
-            registration.interceptors.push({ run, sequence });
-            registration.interceptors.sort((a, b) => a.sequence - b.sequence);
-          },
-        });
+        installer.installMiddleware(this.#associations.viewOf(registration));
       }
     }
+    const initialized: DBOSLifecycleCallback[] = [];
     try {
       this.registry.freeze(stack);
       for (const instance of this.registry.instances)
@@ -187,13 +253,27 @@ export class DBOSInstance implements Host {
         codec: this.#newCodec(config.serializer),
         ...this.#testSettings,
       });
-      for (const callback of this.#lifecycle) await callback.initialize?.();
+      for (const callback of this.#lifecycle) {
+        // Also the one that fails: it may have opened something before.
+        initialized.push(callback);
+        await callback.initialize?.();
+      }
+      this.logRegisteredEndpoints();
+      this.#areReceiversActive = true;
+      if (config.runAdminServer) await this.#startAdminServer(config);
     } catch (error) {
+      await this.#destroy(initialized);
       await this.#engine?.shutdown(0);
       this.#engine = undefined;
       this.registry.thaw();
       throw error;
     }
+  }
+
+  async #startAdminServer(config: EngineConfig): Promise<void> {
+    const { adminHost: host, adminPort: port, adminToken: token, adminOpen: isOpen, logger } = config;
+    const options = { host, port, logger, clock: this.operator.clock };
+    this.#adminServer = await AdminServer.start(createAdmin({ source: this, token, isOpen }), options);
   }
 
   #newCodec(serializer: DBOSConfig['serializer']): Codec {
@@ -222,23 +302,28 @@ export class DBOSInstance implements Host {
       // Whoever launched has the error.
     });
     const engine = this.#engine;
+    // While the plugins end, they may still hand over what they have.
+    if (engine) await this.#deactivate();
     this.#engine = undefined;
-    if (engine) {
-      for (const callback of this.#lifecycle) {
-        try {
-          await callback.destroy?.();
-        } catch (error) {
-          engine.logger.error(error);
-        }
-      }
-      await engine.shutdown(timeoutMs);
-    }
+    await this.#adminServer?.close();
+    this.#adminServer = undefined;
+    await engine?.shutdown(timeoutMs);
     this.registry.thaw();
     if (deregister) {
       this.registry.clear();
       this.#lifecycle.clear();
       this.#middleware.length = 0;
       this.#recipes.length = 0;
+    }
+  }
+
+  async #destroy(callbacks: Iterable<DBOSLifecycleCallback>): Promise<void> {
+    for (const callback of callbacks) {
+      try {
+        await callback.destroy?.();
+      } catch (error) {
+        this.logger.error(error);
+      }
     }
   }
 
@@ -267,9 +352,71 @@ export class DBOSInstance implements Host {
     this.#lifecycle.add(callback);
   }
 
+  /** Calls `destroy` of the lifecycle callbacks, once: nothing comes in from outside any more. Workflows go on. */
+  deactivateEventReceivers(): Promise<void> {
+    return this.#deactivate();
+  }
+
+  async #deactivate(): Promise<void> {
+    if (!this.#areReceiversActive) return;
+    this.#areReceiversActive = false;
+    await this.#destroy(this.#lifecycle);
+  }
+
+  /** The HTTP server of the admin interface; undefined if it is not wanted, or its port was in use. */
+  get adminServer(): Server | undefined {
+    return this.#adminServer?.http;
+  }
+
+  /** For Everstep's own HTTP interface. */
+  get operator(): Engine {
+    if (!this.#engine) throw new DBOSExecutorNotInitializedError();
+    return this.#engine;
+  }
+
   /** Lets every plugin log what it serves. */
   logRegisteredEndpoints(): void {
     for (const callback of this.#lifecycle) callback.logRegisteredEndpoints?.();
+  }
+
+  /** The object in which a plugin keeps what it has to say of a class. */
+  associateClassWithInfo(external: PluginKey, cls: AnyConstructor | string): object {
+    return this.#associations.withClass(external, cls);
+  }
+
+  /** The object in which a plugin keeps what it has to say of a function. */
+  associateFunctionWithInfo<This, Args extends unknown[], Return>(
+    external: PluginKey,
+    func: (this: This, ...args: Args) => Promise<Return>,
+    target: FunctionName,
+  ): FunctionInfo {
+    return this.#associations.withFunction(external, func as unknown as UserFunction, target);
+  }
+
+  /** The same of a parameter, by its name or number; undefined if there is none. */
+  associateParamWithInfo<This, Args extends unknown[], Return>(
+    external: PluginKey,
+    func: ((this: This, ...args: Args) => Promise<Return>) | undefined,
+    target: FunctionName & { readonly param: number | string },
+  ): object | undefined {
+    return this.#associations.withParameter(external, func as unknown as UserFunction | undefined, target);
+  }
+
+  /** All that a plugin has said, a function each: of all functions, of a class, or of one. */
+  getAssociatedInfo(external: PluginKey, cls?: object | string, funcName?: string): readonly ExternalRegistration[] {
+    return this.#associations.find(external, cls, funcName);
+  }
+
+  /** Keeps a value for a plugin, unless one of a later time or a greater number is there. Gives what is stored then. */
+  upsertEventDispatchState(state: DBOSExternalState): Promise<DBOSExternalState> {
+    const engine = this.engineFor('upsertEventDispatchState');
+    return engine.retrying(() => saveEventDispatchState(engine.store.database, state));
+  }
+
+  /** The value that a plugin keeps under these names; undefined if there is none. */
+  getEventDispatchState(service: string, workflowFnName: string, key: string): Promise<DBOSExternalState | undefined> {
+    const engine = this.engineFor('getEventDispatchState');
+    return engine.retrying(() => getEventDispatchState(engine.store.database, { service, workflowFnName, key }));
   }
 
   /** The launched engine: the one of the workflow around, if there is one. */
@@ -559,15 +706,66 @@ export class DBOSInstance implements Host {
     return Promise.allSettled(promises);
   }
 
-  /** The steps of a workflow in the order of their numbers. */
-  listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[]> {
-    return this.#look('listWorkflowSteps', (operator) => listWorkflowSteps(operator, workflowID, options));
+  /** The steps of a workflow in the order of their numbers; undefined if there is no such workflow. */
+  listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[] | undefined> {
+    return this.#find('listWorkflowSteps', (operator) => findWorkflowSteps(operator, workflowID, options), readSteps);
+  }
+
+  /** The workflows that match, in the order of their creation. */
+  listWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+    return this.#find('listWorkflows', (operator) => findWorkflowRecords(operator, input), readWorkflows);
+  }
+
+  /** The workflows that match and are in a queue: enqueued, delayed or running. Without their outcomes. */
+  listQueuedWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+    return this.#find('listQueuedWorkflows', (operator) => findQueuedRecords(operator, input), readWorkflows);
+  }
+
+  /** A page of the workflows that match, and where the next one begins. */
+  listWorkflowPage(input: WorkflowPageInput = {}): Promise<WorkflowPage> {
+    return this.#find('listWorkflowPage', (operator) => findWorkflowPage(operator, input), readPage);
+  }
+
+  /** All workflows that match, one after the other, read page by page. */
+  iterateWorkflows(input: WorkflowPageInput = {}): AsyncGenerator<WorkflowStatus, void, undefined> {
+    return eachOf(input, (page) => this.listWorkflowPage(page));
+  }
+
+  /** How many workflows match. */
+  countWorkflows(filters: WorkflowFilters = {}): Promise<number> {
+    return this.#look('countWorkflows', (operator) => countWorkflows(operator, filters));
+  }
+
+  /** Counts, and the longest waits and times, of the workflows that match, by group. */
+  getWorkflowAggregates(input: GetWorkflowAggregatesInput): Promise<WorkflowAggregate[]> {
+    return this.#look('getWorkflowAggregates', (operator) => getWorkflowAggregates(operator, input));
+  }
+
+  /** Counts, and the longest times, of the steps that match, by group. */
+  getStepAggregates(input: GetStepAggregatesInput): Promise<StepAggregate[]> {
+    return this.#look('getStepAggregates', (operator) => getStepAggregates(operator, input));
+  }
+
+  /** How many workflows were created and steps completed, by name, from a time on and before another. */
+  getMetrics(startTime: string, endTime: string, applicationNames?: string[]): Promise<Metric[]> {
+    return this.#look('getMetrics', (operator) => getMetrics(operator, { startTime, endTime }, applicationNames));
   }
 
   /** Asks the control room; recorded in workflow code. */
   #look<R>(verb: string, ask: (operator: Operator) => Promise<R>): Promise<R> {
     const engine = this.engineFor(verb);
     return operation({ name: `DBOS.${verb}`, isEffect: false }, () => ask(engine));
+  }
+
+  /** The same for what is stored. That is what is recorded: any value has that form, and is read afterwards. */
+  async #find<Stored, R>(
+    verb: string,
+    find: (operator: Operator) => Promise<Stored>,
+    read: (operator: Operator, stored: Stored) => Promise<R>,
+  ): Promise<R> {
+    const engine = this.engineFor(verb);
+    const named = { name: `DBOS.${verb}`, isEffect: false, format: 'portable' } as const;
+    return read(engine, await operation(named, () => find(engine)));
   }
 
   /** Lets the control room change something; recorded in workflow code. */
@@ -602,6 +800,71 @@ export class DBOSInstance implements Host {
     return workflowIDs.map((workflowID) => engine.handleOf<Awaited<T>>(workflowID));
   }
 
+  deleteWorkflow(workflowID: string, deleteChildren = false): Promise<void> {
+    return this.deleteWorkflows([workflowID], deleteChildren);
+  }
+
+  /** Deletes workflows and all that belongs to them, in whatever state they are. Those that run end with an error. */
+  deleteWorkflows(workflowIDs: string[], deleteChildren = false): Promise<void> {
+    return this.#change('deleteWorkflow', (operator) => deleteWorkflows(operator, workflowIDs, { deleteChildren }));
+  }
+
+  /** Starts a copy of a workflow from one of its steps. The steps before it are not executed again. */
+  forkWorkflow<T>(
+    workflowID: string,
+    startStep: number,
+    options: ForkOptions = {},
+  ): Promise<WorkflowHandle<Awaited<T>>> {
+    return forkWorkflow(this.engineFor('forkWorkflow'), { workflowID, startStep }, options);
+  }
+
+  /** Forks many workflows in one commit: all of them, or none. Resolves to the handles of the forks, in order. */
+  forkWorkflows<T>(
+    requests: readonly ForkRequest[],
+    settings: ForkSettings = {},
+  ): Promise<WorkflowHandle<Awaited<T>>[]> {
+    return forkWorkflows(this.engineFor('forkWorkflows'), requests, settings);
+  }
+
+  /** Forks workflows from the step in which each has failed, or from another one that is described. */
+  forkFromFailure<T>(
+    workflowIDs: readonly string[],
+    options: ForkFromFailureOptions,
+  ): Promise<WorkflowHandle<Awaited<T>>[]> {
+    return forkFromFailure(this.engineFor('forkFromFailure'), workflowIDs, options);
+  }
+
+  /** Lets a workflow that has ended run again from one of its steps, under its own ID. */
+  rewindWorkflow<T>(workflowID: string, options: RewindOptions = {}): Promise<WorkflowHandle<Awaited<T>>> {
+    return rewindWorkflow(this.engineFor('rewindWorkflow'), workflowID, options);
+  }
+
+  /** Deletes old workflows that have ended, in small commits beside the work that goes on. */
+  garbageCollect(options: GarbageCollectOptions): Promise<GarbageCollected> {
+    const engine = this.engineFor('garbageCollect');
+    return operation({ name: 'DBOS.garbageCollect', isEffect: true }, () => garbageCollect(engine, options));
+  }
+
+  /** Cancels all workflows that were created at this time or before and have not ended. Resolves to their number. */
+  globalTimeout(cutoffEpochTimestampMs: number): Promise<number> {
+    const engine = this.engineFor('globalTimeout');
+    return operation({ name: 'DBOS.globalTimeout', isEffect: true }, () =>
+      globalTimeout(engine, cutoffEpochTimestampMs),
+    );
+  }
+
+  /** Gives all that belongs to an application another name, which is then the one to configure. */
+  renameApplication(
+    oldName: string | undefined,
+    newName: string,
+    options: RenameApplicationOptions = {},
+  ): Promise<ApplicationRowCounts> {
+    const engine = this.engineFor('renameApplication');
+    return operation({ name: 'DBOS.renameApplication', isEffect: true }, () =>
+      renameApplication(engine, { oldName, newName }, options),
+    );
+  }
+
   /** Delays a workflow that waits in a queue or for its time: by seconds from now on, or until a time. */
   setWorkflowDelay(workflowID: string, options: number | SetWorkflowDelayOptions): Promise<void> {
     return this.#change('setWorkflowDelay', (operator) => setWorkflowDelay(operator, workflowID, options));
@@ -612,11 +875,51 @@ export class DBOSInstance implements Host {
     return this.#change('setWorkflowPriority', (operator) => setWorkflowPriority(operator, workflowID, priority));
   }
 
+  /** Changes the attributes that are named and leaves the others; null takes one out. */
+  updateWorkflowAttributes(workflowID: string, attributes: Record<string, unknown>): Promise<void> {
+    return this.#change('updateWorkflowAttributes', (operator) =>
+      updateWorkflowAttributes(operator, workflowID, attributes),
+    );
+  }
+
+  /** Puts the attributes in place of all that the workflow has; null leaves it without any. */
+  setWorkflowAttributes(workflowID: string, attributes: Record<string, unknown> | null): Promise<void> {
+    return this.#change('setWorkflowAttributes', (operator) => setWorkflowAttributes(operator, workflowID, attributes));
+  }
+
+  /** The workflows that match, whole: with steps, events, streams and messages, and with their children if wanted. */
+  exportWorkflows(input: ExportInput = {}): AsyncGenerator<ExportedWorkflow, void, undefined> {
+    return exportWorkflows(this.#outsideWorkflows('exportWorkflows'), input);
+  }
+
+  /** Puts exported workflows in: objects, or the pieces of a text. Each is there whole or not at all. */
+  importWorkflows(source: ExportSource, options: ImportOptions = {}): Promise<ImportResult> {
+    return importWorkflows(this.#outsideWorkflows('importWorkflows'), source, options);
+  }
+
+  /** For what can be too much for a record. */
+  #outsideWorkflows(verb: string): Operator {
+    if (!isWorkflowCode(currentContext())) return this.engineFor(verb);
+    throw new DBOSInvalidWorkflowTransitionError(`Invalid call to \`${verb}\` in workflow code. Call it in a step.`);
+  }
+
+  /** The indexes that you can have for filters that you often use, and whether they are there. */
+  listOptionalIndexes(): Promise<OptionalIndexInfo[]> {
+    return listOptionalIndexes(this.engineFor('listOptionalIndexes'));
+  }
+
+  /** Builds an index for a filter. On Postgres work goes on meanwhile; on SQLite writers wait. */
+  createOptionalIndex(index: OptionalIndex): Promise<void> {
+    return createOptionalIndex(this.engineFor('createOptionalIndex'), index);
+  }
+
+  dropOptionalIndex(index: OptionalIndex): Promise<void> {
+    return dropOptionalIndex(this.engineFor('dropOptionalIndex'), index);
+  }
+
   /** Says why a workflow is in the state that it is in: above all, why it has not started. */
   explainWorkflow(workflowID: string): Promise<WorkflowExplanation> {
-    const engine = this.engineFor('explainWorkflow');
-    const memoryLimits = (queueName: string) => engine.queueing.queues.findInMemory(queueName)?.limits;
-    return explainWorkflow(engine, workflowID, { memoryLimits });
+    return explainWorkflow(this.engineFor('explainWorkflow'), workflowID);
   }
 
   // ── Queues ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -959,3 +1262,4 @@ export function createDBOS(testSettings?: TestSettings): DBOSInstance {
 /** The default instance. */
 export const DBOS = new DBOSInstance({}, defaultRegistry);
 setDefaultQueueOwner(DBOS);
+setDefaultHost(DBOS);

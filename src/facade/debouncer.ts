@@ -1,6 +1,6 @@
 // A debouncer: many calls with one key become one workflow, run with the input of the last one.
 import type { UserFunction } from '../engine/registry.js';
-import type { WorkflowHandle } from '../engine/handles.js';
+import type { WorkflowHandle } from '../control/outcome.js';
 import type { StartWorkflowParams } from '../engine/new-workflow.js';
 import { DBOS, type DBOSInstance } from './dbos.js';
 

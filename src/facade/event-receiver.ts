@@ -29,18 +29,24 @@ export function enqueueWorkflows(workflows: readonly PreparedWorkflow[]): Promis
   return enqueuePrepared(engineHere(), workflows);
 }
 
-/** A queue of the database. */
+/** The queue of this name: one that is defined in memory, or one of the database. */
 export async function getQueue(name: string): Promise<WorkflowQueue | null> {
+  const inMemory = DBOS.registry.queues.get(name);
+  if (inMemory) return new WorkflowQueue(inMemory);
   const engine = engineHere();
-  const record = await findQueueRecord(engine, name);
-  return record && queueOf(engine, record);
+  const stored = await findQueueRecord(engine, name);
+  return stored && queueOf(engine, stored);
 }
 
-/** Defines a queue in the memory of this process that is served whatever `listenQueues` says. */
-export function registerInternalQueue(name: string, parameters: QueueParameters = {}): void {
+/** Defines a queue in memory, unless it is there, that is served here whatever `listenQueues` says. */
+export function registerInternalQueue(name: string, parameters: QueueParameters = {}): WorkflowQueue {
+  const known = DBOS.registry.queues.get(name);
+  if (known) return new WorkflowQueue(known);
   WorkflowQueue.validateQueueParams(parameters);
+  const record = WorkflowQueue.recordFromParams(name, parameters);
   registerPollerQueue(name);
-  DBOS.registerMemoryQueue(WorkflowQueue.recordFromParams(name, parameters));
+  DBOS.registerMemoryQueue(record);
+  return new WorkflowQueue(record);
 }
 
 /** Lets this process serve a queue of the database whatever `listenQueues` says. */

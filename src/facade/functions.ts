@@ -4,6 +4,7 @@ import { DBOSInvalidWorkflowTransitionError, DBOSNotRegisteredError } from '../m
 import { currentContext, isWorkflowCode } from '../engine/ambient.js';
 import { authorize } from '../engine/authorization.js';
 import type { Engine } from '../engine/engine.js';
+import { parameterNames } from '../engine/parameter-names.js';
 import {
   type FunctionName,
   intercept,
@@ -47,13 +48,6 @@ function newRegistration(fn: UserFunction, kind: Registration['kind'], place: Pl
   };
 }
 
-/** The names of a function's parameters, as far as its source tells. */
-function parameterNames(fn: UserFunction): string[] {
-  const list = /^[^(]*\(([^)]*)\)/.exec(fn.toString())?.[1] ?? '';
-  const names = list.split(',').map((part) => part.replace(/=.*$/, '').trim());
-  return names.filter((name) => name !== '');
-}
-
 export class Functions {
   readonly #host: Host;
   readonly #instanceName: InstanceName;
@@ -76,7 +70,7 @@ export class Functions {
 
   registerStep(fn: UserFunction, config: FunctionName & StepConfig, place = placeOf(fn, config)): UserFunction {
     checkStepConfig(config);
-    const registration = newRegistration(fn, 'step', place);
+    const registration: Registration = { ...newRegistration(fn, 'step', place), stepConfig: config };
     return this.#add(registration, (target, args) => {
       const body = async (): Promise<unknown> => {
         this.#refuseStranger(registration, target);
@@ -85,6 +79,18 @@ export class Functions {
       };
       return this.callStep(registration.name, config, body, registration);
     });
+  }
+
+  /** A function that plugins speak of: the registration it has, or one that makes it neither workflow nor step. */
+  registerPlain(fn: UserFunction, target: FunctionName): Registration {
+    const { registry } = this.#host;
+    const known = registry.findByFunction(fn);
+    if (known) return known;
+    const registration = newRegistration(fn, 'plain', placeOf(fn, target));
+    this.#add(registration, async (receiver, args) =>
+      fn.apply(receiver, (await intercept(registration, args)) as never[]),
+    );
+    return registration;
   }
 
   #add(registration: Registration, call: (target: unknown, args: unknown[]) => Promise<unknown>): UserFunction {

@@ -10,7 +10,7 @@ import {
 } from '../control/schedules.js';
 import { currentContext, isWorkflowCode } from '../engine/ambient.js';
 import type { Engine } from '../engine/engine.js';
-import type { WorkflowHandle } from '../engine/handles.js';
+import type { WorkflowHandle } from '../control/outcome.js';
 import { operation } from '../engine/operation.js';
 import type { Registry } from '../engine/registry.js';
 import { DBOSError } from '../model/errors.js';

@@ -1,8 +1,8 @@
 // Types of the public API that belong to no other file.
 import type { DLogger } from '../base/log.js';
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
-import type { WorkflowHandle } from '../engine/handles.js';
-import type { EntryInterceptor } from '../engine/registry.js';
+import type { WorkflowHandle } from '../control/outcome.js';
+import type { MethodRegistrationBase } from './associations.js';
 
 /** A plugin's part in the life of the application. */
 export interface DBOSLifecycleCallback {
@@ -10,17 +10,13 @@ export interface DBOSLifecycleCallback {
   initialize?(): Promise<void>;
   /** Called at shutdown. */
   destroy?(): Promise<void>;
-  /** Called on demand, to log what the plugin serves. */
+  /** Called at launch and on demand, to log what the plugin serves. */
   logRegisteredEndpoints?(): void;
 }
 
 /** Sees every function at launch and may put interceptors before it. */
 export interface DBOSMethodMiddlewareInstaller {
-  installMiddleware(registration: {
-    readonly name: string;
-    readonly className: string;
-    addEntryInterceptor(interceptor: EntryInterceptor, sequence?: number): void;
-  }): void;
+  installMiddleware(registration: MethodRegistrationBase): void;
 }
 
 export interface ShutdownOptions {

@@ -158,3 +158,18 @@ export class DBOSWorkflowIDInUseError extends DBOSError {
 export function isWorkflowIDInUseError(error: unknown): boolean {
   return hasErrorCode(error, WorkflowIDInUse, WORKFLOW_ID_IN_USE_CODE);
 }
+
+/** A workflow could not be imported. Those before it, `imported` of them, are there. */
+export class WorkflowImportError extends DBOSError {
+  override readonly name = 'WorkflowImportError';
+  override readonly code = 'WORKFLOW_IMPORT';
+
+  constructor(
+    message: string,
+    readonly workflowID: string | undefined,
+    readonly imported: number,
+    options?: ErrorOptions,
+  ) {
+    super(message, 1, options);
+  }
+}

@@ -9,6 +9,11 @@
 //   PENDING ──give up──► MAX_RECOVERY_ATTEMPTS_EXCEEDED
 //   any but SUCCESS, ERROR ──cancel──► CANCELLED
 //   any but SUCCESS, ERROR ──resume──► ENQUEUED
+//   PENDING | ENQUEUED | DELAYED ──time out──► CANCELLED
+//   any that has ended ──rewind──► ENQUEUED
+//   any ──delete──► (gone)
+//   any that has ended ──collect──► (gone)   garbage collection
+//   any ──fork──► as it was, and (new) ──► ENQUEUED
 
 export const StatusString = {
   PENDING: 'PENDING',
@@ -24,10 +29,13 @@ export type WorkflowStatusString = (typeof StatusString)[keyof typeof StatusStri
 
 interface Transition {
   readonly from: readonly WorkflowStatusString[];
-  readonly to: WorkflowStatusString;
+  /** Null: the workflow is gone. */
+  readonly to: WorkflowStatusString | null;
 }
 
-const UNFINISHED = ['PENDING', 'ENQUEUED', 'DELAYED', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'] as const;
+const ACTIVE = ['PENDING', 'ENQUEUED', 'DELAYED'] as const;
+const UNFINISHED = [...ACTIVE, 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'] as const;
+const ENDED = ['SUCCESS', 'ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'] as const;
 
 export const TRANSITIONS = {
   succeed: { from: ['PENDING'], to: 'SUCCESS' },
@@ -39,6 +47,10 @@ export const TRANSITIONS = {
   giveUp: { from: ['PENDING'], to: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' },
   cancel: { from: UNFINISHED, to: 'CANCELLED' },
   resume: { from: UNFINISHED, to: 'ENQUEUED' },
+  timeOut: { from: ACTIVE, to: 'CANCELLED' },
+  rewind: { from: ENDED, to: 'ENQUEUED' },
+  delete: { from: [...ACTIVE, ...ENDED], to: null },
+  collect: { from: ENDED, to: null },
 } as const satisfies Record<string, Transition>;
 
 /** Whether the workflow still has work to do: it runs, waits in a queue, or waits for its time. */

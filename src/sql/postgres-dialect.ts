@@ -88,6 +88,43 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
     collectTurn(values, name) {
       values.push(`everstep.${options.schema}.${name}`);
     },
+    writeStartsWith(out, column) {
+      // LIKE rides an index of text_pattern_ops, or any where the collation is C, if the pattern is known to the planner.
+      out.text(`${column} LIKE `);
+      out.placeholder();
+    },
+    collectStartsWith(values, prefix) {
+      values.push(`${prefix.replace(/[\\%_]/g, '\\$&')}%`);
+    },
+    writeContains(out, column) {
+      out.text(`${column} @> `);
+      out.placeholder();
+      out.text('::jsonb');
+    },
+    collectContains(values, pattern) {
+      values.push(JSON.stringify(pattern));
+    },
+    writeMerge(out, column) {
+      out.text(`((COALESCE(${column}, '{}'::jsonb) || `);
+      out.placeholder();
+      out.text('::jsonb) - ');
+      out.placeholder();
+      out.text('::text[])');
+    },
+    collectMerge(values, change) {
+      const members = Object.entries(change);
+      const set = members.filter(([, value]) => value !== null);
+      const removed = members.filter(([, value]) => value === null);
+      values.push(JSON.stringify(Object.fromEntries(set)));
+      values.push(
+        encodeArray(
+          removed.map(([key]) => key),
+          'text',
+        ),
+      );
+    },
+    isToldIndexes: false,
+    indexHint: () => '',
     lock(mode, alias) {
       const of = `OF ${quoteIdentifier(alias)}`;
       if (mode === 'share') return `FOR SHARE ${of}`;

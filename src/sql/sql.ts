@@ -4,6 +4,7 @@
 // A statement is rendered in two parts. Its text depends only on its shape (the place in the code where it stands, and
 // which tokens it has there) and is kept; its parameters are collected each time.
 import { createHash } from 'node:crypto';
+import type { JSONObject } from './matching.js';
 
 /** A value that every driver can bind. */
 export type Value = string | number | bigint | boolean | null | Uint8Array;
@@ -50,6 +51,19 @@ export interface Dialect {
   /** Waits for the turn of the name that is collected; held until the commit. */
   writeTurn(out: TextWriter): void;
   collectTurn(values: Value[], name: string): void;
+  /** True where a column begins with the prefix that is collected. */
+  writeStartsWith(out: TextWriter, column: string): void;
+  collectStartsWith(values: Value[], prefix: string): void;
+  /** True where the JSON of a column contains the pattern. */
+  writeContains(out: TextWriter, column: string, pattern: JSONObject): void;
+  collectContains(values: Value[], pattern: JSONObject): void;
+  /** The JSON of a column with some members changed. */
+  writeMerge(out: TextWriter, column: string, change: JSONObject): void;
+  collectMerge(values: Value[], change: JSONObject): void;
+  /** Whether the database has no statistics to choose an index by, and is told which one to use. */
+  readonly isToldIndexes: boolean;
+  /** Says by which index a table of a FROM is read, after its alias. */
+  indexHint(name: string): string;
   /** A row lock at the end of a SELECT; nothing where the writer holds the whole database. */
   lock(mode: LockMode, alias: string): string;
 }
@@ -61,6 +75,9 @@ export interface Token {
   write(out: TextWriter): void;
   collect(values: Value[], dialect: Dialect): void;
 }
+
+/** Texts that are kept for one place in the code. Most places have one or two; a query of users' has any number. */
+const SHAPES_MAX = 500;
 
 const collectNothing = (): void => {};
 
@@ -202,6 +219,15 @@ export function turn(name: string): Token {
   };
 }
 
+/** The index by which the table before it is read, in a dialect that is told; elsewhere the planner knows better. */
+export function indexedBy(name: string | undefined): Token {
+  return {
+    shape: `index:${name};`,
+    write: (out) => out.text(name === undefined ? '' : out.dialect.indexHint(name)),
+    collect: collectNothing,
+  };
+}
+
 export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
@@ -224,6 +250,7 @@ function textOf(statement: Sql, dialect: Dialect): string {
   const known = byShape.get(statement.partsShape);
   if (known !== undefined) return known;
   const text = writeText(statement, dialect);
+  if (byShape.size >= SHAPES_MAX) byShape.clear();
   byShape.set(statement.partsShape, text);
   return text;
 }

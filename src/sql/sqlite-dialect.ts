@@ -1,6 +1,7 @@
 // SQLite's side of the dialect. Lists travel as one JSON parameter.
 import type { Dialect, Value } from './sql.js';
 import { quoteIdentifier } from './sql.js';
+import { collectContains, collectMerge, endOfPrefix, writeContains, writeMerge } from './sqlite-json.js';
 
 export interface SqliteDialectOptions {
   /** Replaces the database clock; for tests that move time by hand. */
@@ -49,6 +50,23 @@ export function sqliteDialect(options: SqliteDialectOptions = {}): Dialect {
     },
     writeTurn: (out) => out.text('NULL'),
     collectTurn: () => {},
+    writeStartsWith(out, column) {
+      out.text(`(${column} >= `);
+      out.placeholder();
+      out.text(` AND ${column} < `);
+      out.placeholder();
+      out.text(')');
+    },
+    collectStartsWith(values, prefix) {
+      // A blob is greater than every text.
+      values.push(prefix, endOfPrefix(prefix) ?? new Uint8Array());
+    },
+    writeContains,
+    collectContains,
+    writeMerge,
+    collectMerge,
+    isToldIndexes: true,
+    indexHint: (name) => `INDEXED BY ${quoteIdentifier(name)}`,
     lock: () => '',
   };
 }

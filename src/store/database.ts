@@ -17,13 +17,38 @@ export interface Reader {
   read(statement: Sql): Promise<Row[]>;
 }
 
+export interface ConnectionUse {
+  readonly open: number;
+  readonly idle: number;
+  /** Calls that wait for a connection. */
+  readonly waiting: number;
+}
+
+/** How a query of people's may be carried out. */
+export interface ObserveOptions {
+  /** How long it may take; 0 for any time. SQLite stops nothing. */
+  readonly timeoutMs: number;
+  /**
+   * Whether it reads much, or little in the order of an index. For the latter, reading a whole table and making a bitmap of
+   * an index are ruled out: without statistics, the planner would sort all workflows to find the first hundred.
+   */
+  readonly reads: 'much' | 'little' | 'little-by-bitmap';
+}
+
 export interface Database extends Executor, Reader {
+  /**
+   * Runs one SELECT whose shape is decided by whoever asks. It is planned for the values that it has, and stopped with
+   * DBOSQueryTimeoutError when it takes too long.
+   */
+  observe(statement: Sql, options: ObserveOptions): Promise<Row[]>;
   /** Runs the statements one after the other in one commit and returns the rows of each. All or nothing. */
   commit(statements: readonly Sql[]): Promise<Row[][]>;
   /** Runs `body` in a transaction: committed when it returns, rolled back when it throws. */
   transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T>;
   /** Runs `body` on one connection that nobody else uses meanwhile. For migrations. */
   exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T>;
+  /** How the pool of connections is used, where there is one. */
+  connectionUse?(): ConnectionUse | undefined;
   /** Finishes what is under way and closes all connections. Later calls fail with a clear error. */
   close(): Promise<void>;
 }

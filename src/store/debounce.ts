@@ -8,6 +8,7 @@ export interface Bounce {
   readonly deduplicationID: string;
   readonly name: string;
   readonly className: string | null;
+  /** Whose workflow it must be, if it is somebody's; null for anybody's. */
   readonly applicationName: string | null;
   /** How long to wait from now on; not beyond the workflow's own limit. */
   readonly periodMs: number;
@@ -25,7 +26,7 @@ export async function bounceIfDelayed(database: Database, bounce: Bounce): Promi
     queue_name = ${queueName} AND deduplication_id = ${deduplicationID} AND deduplication_id IS NOT NULL
       AND CASE WHEN status = 'DELAYED' THEN TRUE ELSE FALSE END AND is_debounced = TRUE
       AND name = ${name} AND COALESCE(class_name, '') = ${className ?? ''}
-      AND (application_name = ${applicationName} OR application_name IS NULL)`;
+      AND ${applicationName === null ? sql`TRUE` : sql`(application_name = ${applicationName} OR application_name IS NULL)`}`;
   const [bounced = []] = await database.commit([
     sql`
       UPDATE ${workflows}

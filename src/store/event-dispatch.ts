@@ -1,5 +1,5 @@
-// How far an event receiver or a decorated schedule has come: a value with a time or a sequence number, of which only a
-// later one replaces an earlier one.
+// How far an event receiver or a decorated schedule has come: a value with a time or a sequence number, which an earlier
+// one does not replace.
 import { sql, type Sql, table } from '../sql/sql.js';
 import type { Database, Row } from './database.js';
 
@@ -14,6 +14,10 @@ export interface EventDispatchState {
 
 const states = table('event_dispatch_kv');
 
+/** The new state is of an earlier time, or has a smaller number, than the one that is stored. */
+const isStale: Sql = sql`(COALESCE(EXCLUDED.update_time < event_dispatch_kv.update_time, FALSE)
+  OR COALESCE(EXCLUDED.update_seq < event_dispatch_kv.update_seq, FALSE))`;
+
 /** Stores the state unless a later one is there. Returns what is stored then. */
 export function upsertEventDispatchState(state: EventDispatchState): Sql {
   const { service, workflowFnName, key, value, updateTime, updateSeq } = state;
@@ -22,24 +26,15 @@ export function upsertEventDispatchState(state: EventDispatchState): Sql {
     VALUES (${service}, ${workflowFnName}, ${key}, ${value},
       CAST(${updateTime?.toString()} AS NUMERIC), CAST(${updateSeq?.toString()} AS NUMERIC))
     ON CONFLICT (service_name, workflow_fn_name, key) DO UPDATE
-    SET value = CASE
-          WHEN EXCLUDED.update_time > event_dispatch_kv.update_time THEN EXCLUDED.value
-          WHEN EXCLUDED.update_seq > event_dispatch_kv.update_seq THEN EXCLUDED.value
-          WHEN event_dispatch_kv.update_time IS NULL AND event_dispatch_kv.update_seq IS NULL THEN EXCLUDED.value
-          ELSE event_dispatch_kv.value END,
-      update_time = ${greater('update_time')},
-      update_seq = ${greater('update_seq')}
+    SET value = CASE WHEN ${isStale} THEN event_dispatch_kv.value ELSE EXCLUDED.value END,
+      update_time = CASE
+        WHEN ${isStale} THEN event_dispatch_kv.update_time
+        ELSE COALESCE(EXCLUDED.update_time, event_dispatch_kv.update_time) END,
+      update_seq = CASE
+        WHEN ${isStale} THEN event_dispatch_kv.update_seq
+        ELSE COALESCE(EXCLUDED.update_seq, event_dispatch_kv.update_seq) END
     RETURNING service_name, workflow_fn_name, key, value, CAST(update_time AS TEXT) AS update_time,
       CAST(update_seq AS TEXT) AS update_seq`;
-}
-
-/** The greater of what is stored and what is new; one that is missing does not count. */
-function greater(column: 'update_time' | 'update_seq'): Sql {
-  return column === 'update_time'
-    ? sql`CASE WHEN EXCLUDED.update_time > event_dispatch_kv.update_time THEN EXCLUDED.update_time
-        ELSE COALESCE(event_dispatch_kv.update_time, EXCLUDED.update_time) END`
-    : sql`CASE WHEN EXCLUDED.update_seq > event_dispatch_kv.update_seq THEN EXCLUDED.update_seq
-        ELSE COALESCE(event_dispatch_kv.update_seq, EXCLUDED.update_seq) END`;
 }
 
 export async function findEventDispatchState(
@@ -52,6 +47,29 @@ export async function findEventDispatchState(
     FROM ${states} AS e
     WHERE e.service_name = ${service} AND e.workflow_fn_name = ${workflowFnName} AND e.key = ${key}`);
   return row && toEventDispatchState(row);
+}
+
+/** All states of a service for a function, by their keys. */
+export async function listEventDispatchStates(
+  database: Database,
+  { service, workflowFnName }: Pick<EventDispatchState, 'service' | 'workflowFnName'>,
+): Promise<EventDispatchState[]> {
+  const found = await database.read(sql`
+    SELECT e.service_name, e.workflow_fn_name, e.key, e.value, CAST(e.update_time AS TEXT) AS update_time,
+      CAST(e.update_seq AS TEXT) AS update_seq
+    FROM ${states} AS e
+    WHERE e.service_name = ${service} AND e.workflow_fn_name = ${workflowFnName}
+    ORDER BY e.key`);
+  return found.map(toEventDispatchState);
+}
+
+export async function deleteEventDispatchState(
+  database: Database,
+  { service, workflowFnName, key }: Pick<EventDispatchState, 'service' | 'workflowFnName' | 'key'>,
+): Promise<void> {
+  await database.run(sql`
+    DELETE FROM ${states}
+    WHERE service_name = ${service} AND workflow_fn_name = ${workflowFnName} AND key = ${key}`);
 }
 
 export function toEventDispatchState(row: Row): EventDispatchState {

@@ -88,6 +88,29 @@ export async function listPeers(database: Database, incarnationID = ''): Promise
   return found.map((row) => ({ ...columns.toRecord(row), isLeaseOver: row['is_over'] === 1 }));
 }
 
+/** Another engine, with its times. */
+export interface ExecutorRecord extends Peer {
+  readonly startedAt: number;
+  readonly heartbeatAt: number;
+  readonly leaseUntil: number;
+}
+
+/** All engines with their times, in the order in which they were launched. */
+export async function listExecutors(database: Database): Promise<ExecutorRecord[]> {
+  const found = await database.read(sql`
+    SELECT ${selected}, e.started_at, e.heartbeat_at, e.lease_until_epoch_ms,
+      CASE WHEN e.lease_until_epoch_ms < ${nowMs} THEN 1 ELSE 0 END AS is_over
+    FROM ${executors} AS e
+    ORDER BY e.started_at, e.incarnation_id`);
+  return found.map((row) => ({
+    ...columns.toRecord(row),
+    isLeaseOver: row['is_over'] === 1,
+    startedAt: Number(row['started_at']),
+    heartbeatAt: Number(row['heartbeat_at']),
+    leaseUntil: Number(row['lease_until_epoch_ms']),
+  }));
+}
+
 /** Takes an engine off the list; with `ifLeaseOver` only if its lease is over at this moment. */
 export async function removeIncarnation(
   database: Database,

@@ -1,7 +1,7 @@
 // State changes of existing workflows that come from outside their run: cancel, resume, recover, give up. Each is one
 // guarded statement that returns what it has changed.
-import { DBOSNonExistentWorkflowError } from '../model/errors.js';
-import { nowMs, oneOf, type Sql, sql, table } from '../sql/sql.js';
+import { DBOSNonExistentWorkflowError, InvalidQueueError } from '../model/errors.js';
+import { lock, nowMs, oneOf, type Sql, sql, table } from '../sql/sql.js';
 import type { Database, Row } from './database.js';
 
 /** The queue of workflows that go on after a recovery, a resume or a fork without a queue of their own. */
@@ -34,11 +34,21 @@ export async function cancelWorkflows(
   workflowIDs: readonly string[],
   { children = false } = {},
 ): Promise<string[]> {
-  const cancelled = await database.run(children ? cancelTrees(workflowIDs) : cancelEach(workflowIDs));
-  return cancelled.map((row) => row['workflow_uuid'] as string);
+  if (!children) return idsOf(await database.run(cancelEach(workflowIDs)));
+  const cancelled: string[] = [];
+  // A child that its parent has started meanwhile is found by the next look: a cancelled parent starts no more.
+  for (let latest: string[] = ['']; latest.length > 0; cancelled.push(...latest)) {
+    latest = idsOf(await database.run(cancelTrees(workflowIDs)));
+  }
+  return cancelled;
 }
 
-const cancellation = sql`
+function idsOf(rows: readonly Row[]): string[] {
+  return rows.map((row) => row['workflow_uuid'] as string);
+}
+
+/** What a cancelled workflow is like. */
+export const cancellation = sql`
   status = 'CANCELLED', queue_name = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL, owner_xid = NULL,
   updated_at = ${nowMs}, completed_at = ${nowMs}`;
 
@@ -96,7 +106,7 @@ export async function cancelOverdue(database: Database, limit: number): Promise<
     FROM picked
     WHERE workflow_uuid = picked.id AND CASE WHEN status IN ('ENQUEUED', 'PENDING', 'DELAYED') THEN TRUE ELSE FALSE END
     RETURNING workflow_uuid`);
-  return cancelled.map((row) => row['workflow_uuid'] as string);
+  return idsOf(cancelled);
 }
 
 /** How long until the next deadline of an active workflow by the database's clock; undefined when there is none. */
@@ -110,27 +120,48 @@ export async function msToNextDeadline(database: Database): Promise<number | und
   return row?.['remaining'] as number | undefined;
 }
 
+export interface Resumption {
+  readonly queueName?: string;
+  /** Null leaves each its own. */
+  readonly partitionKey?: string | null;
+  /** Whether a workflow without a partition key would wait in the queue for ever. */
+  readonly isPartitioned?: boolean;
+}
+
 /** Puts workflows that have not ended back into a queue, with a fresh start. All must exist, or none is resumed. */
 export async function resumeWorkflows(
   database: Database,
   workflowIDs: readonly string[],
-  queueName: string = INTERNAL_QUEUE,
+  { queueName = INTERNAL_QUEUE, partitionKey = null, isPartitioned = false }: Resumption = {},
 ): Promise<Changed[]> {
   return database.transaction(async (tx) => {
     const found = await tx.run(sql`
-      SELECT w.workflow_uuid FROM ${workflows} AS w WHERE w.workflow_uuid ${oneOf(workflowIDs)}`);
-    const existing = new Set(found.map((row) => row['workflow_uuid']));
+      SELECT w.workflow_uuid, w.queue_partition_key, w.status
+      FROM ${workflows} AS w
+      WHERE w.workflow_uuid ${oneOf(workflowIDs)}
+      ${lock('update', 'w')}`);
+    const existing = new Set(idsOf(found));
     const missing = workflowIDs.find((workflowID) => !existing.has(workflowID));
     if (missing !== undefined) throw new DBOSNonExistentWorkflowError(`Workflow ${missing} does not exist`);
+    const [keyless] = found.filter((row) => row['queue_partition_key'] === null && !isFinal(row));
+    if (isPartitioned && partitionKey === null && keyless) {
+      throw new InvalidQueueError(
+        `Queue "${queueName}" is partitioned and workflow "${String(keyless['workflow_uuid'])}" has no partition key. Give it one with queuePartitionKey.`,
+      );
+    }
     const resumed = await tx.run(sql`
       UPDATE ${workflows}
       SET status = 'ENQUEUED', queue_name = ${queueName}, recovery_attempts = 0, workflow_deadline_epoch_ms = NULL,
         deduplication_id = NULL, started_at_epoch_ms = NULL, completed_at = NULL, owner_xid = NULL, delay_until_epoch_ms = NULL,
-        updated_at = ${nowMs}
+        queue_partition_key = COALESCE(${partitionKey}, queue_partition_key), updated_at = ${nowMs}
       WHERE workflow_uuid ${oneOf(workflowIDs)} AND status NOT IN ('SUCCESS', 'ERROR')
       RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`);
     return resumed.map(toChanged);
   });
+}
+
+function isFinal(row: Row): boolean {
+  return row['status'] === 'SUCCESS' || row['status'] === 'ERROR';
 }
 
 // A start that a rate limit has counted is counted until its period is over, although the workflow is to start again.
@@ -236,7 +267,7 @@ export async function giveUpIfOwned(database: Database, owned: readonly Owned[])
       owner_xid = NULL, updated_at = ${nowMs}, completed_at = ${nowMs}
     WHERE ${isOwned(owned)}
     RETURNING workflow_uuid`);
-  return dead.map((row) => row['workflow_uuid'] as string);
+  return idsOf(dead);
 }
 
 function isOwned(owned: readonly Owned[]): Sql {

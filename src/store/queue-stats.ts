@@ -61,6 +61,18 @@ export async function countQueues(database: Database, options: QueueStatsOptions
   }));
 }
 
+/** Workflows that run and came from no queue. */
+export async function countUnqueued(database: Database, applicationName: string | null): Promise<number> {
+  const inApplication =
+    applicationName === null ? sql`` : sql`AND (w.application_name = ${applicationName} OR w.application_name IS NULL)`;
+  // Rides idx_workflow_status_in_flight_v2; SQLite wants its condition in the same words.
+  const [row] = await database.read(sql`
+    SELECT COUNT(*) AS running
+    FROM ${workflows} AS w
+    WHERE w.status IN ('ENQUEUED', 'PENDING') AND w.queue_name IS NULL ${inApplication}`);
+  return Number(row?.['running'] ?? 0);
+}
+
 /** How many workflows of the queue would be taken before this one, counted up to `max`. */
 export async function countAhead(database: Database, workflowID: string, max: number): Promise<number> {
   const [row] = await database.read(sql`
@@ -75,4 +87,17 @@ export async function countAhead(database: Database, workflowID: string, max: nu
       WHERE me.workflow_uuid = ${workflowID}
       LIMIT ${max}) AS others`);
   return Number(row?.['ahead'] ?? 0);
+}
+
+/** How many workflows wait in the queue, counted up to `max`. */
+export async function countWaiting(database: Database, queueName: string, max: number): Promise<number> {
+  // Rides idx_workflow_status_in_flight_v2.
+  const [row] = await database.read(sql`
+    SELECT COUNT(*) AS waiting
+    FROM (
+      SELECT 1
+      FROM ${workflows} AS w
+      WHERE w.queue_name = ${queueName} AND ${isEnqueued('w')}
+      LIMIT ${max}) AS counted`);
+  return Number(row?.['waiting'] ?? 0);
 }

@@ -3,7 +3,7 @@ import { newID } from '../base/ids.js';
 import type { QueueRecord } from '../model/queues.js';
 import { lock, nowMs, oneOf, type Sql, sql, table, type Value } from '../sql/sql.js';
 import { TableColumns } from './columns.js';
-import type { Database, Executor } from './database.js';
+import type { Database, Executor, Reader } from './database.js';
 
 const queues = table('queues');
 const paused = table('paused_queues');
@@ -59,7 +59,7 @@ export async function lockQueue(tx: Executor, name: string): Promise<QueueRecord
   return row ? columns.toRecord(row) : null;
 }
 
-export async function findQueue(database: Database, name: string): Promise<QueueRecord | null> {
+export async function findQueue(database: Reader, name: string): Promise<QueueRecord | null> {
   const [row] = await database.read(sql`SELECT ${selected} FROM ${queues} AS q WHERE q.name = ${name}`);
   return row ? columns.toRecord(row) : null;
 }

@@ -74,3 +74,18 @@ export async function loadSteps(database: Database, workflowIDs: readonly string
     ORDER BY o.workflow_uuid, o.function_id`);
   return found.map((row) => stepColumns.toRecord(row));
 }
+
+/** The checkpoints of a workflow from an offset on, in the order of their numbers. */
+export async function listSteps(
+  database: Database,
+  workflowID: string,
+  { limit = Number.MAX_SAFE_INTEGER, offset = 0 }: { readonly limit?: number; readonly offset?: number },
+): Promise<StepRecord[]> {
+  const found = await database.read(sql`
+    SELECT ${selectedColumns}
+    FROM ${steps} AS o
+    WHERE o.workflow_uuid = ${workflowID}
+    ORDER BY o.function_id
+    LIMIT ${limit} OFFSET ${offset}`);
+  return found.map((row) => stepColumns.toRecord(row));
+}

@@ -1,8 +1,10 @@
 // The system database, ready for use: opened, at the right version, with its writer and its listener.
+import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
-import { locateDatabase, withoutPasswords } from '../base/url.js';
+import { locateDatabase } from '../base/url.js';
 import { InvalidDatabaseURLError } from '../model/database-errors.js';
+import { DBOSInitializationError } from '../model/errors.js';
 import type { Database } from './database.js';
 import { createPostgresDatabase } from './migrations/create-database.js';
 import { migrate, verify } from './migrations/migrate.js';
@@ -22,6 +24,8 @@ export interface StoreOptions extends Omit<PostgresOptions, 'clock' | 'logger'> 
   readonly useListenNotify?: boolean;
   /** A session lock to hold on the listening connection. */
   readonly sessionLock?: string;
+  /** False does not listen for changes until `listener.start()` is called. */
+  readonly isListening?: boolean;
   /** How long notifications to other processes are collected before they are sent. */
   readonly notificationCoalesceMs?: number;
 }
@@ -40,7 +44,7 @@ export class Store {
     try {
       if (options.runMigrations ?? true) await migrate(database, options);
       else await verify(database, options);
-      await listener.start();
+      if (options.isListening ?? true) await listener.start();
     } catch (error) {
       await database.close();
       throw error;
@@ -56,17 +60,20 @@ export class Store {
   }
 }
 
-async function openDatabase(
+/** Opens the database behind the URL without a look at its version. With `runMigrations` a missing one is created. */
+export async function openDatabase(
   options: StoreOptions & { readonly clock: Clock },
 ): Promise<{ database: Database; listener: Listener }> {
   const location = locateDatabase(options.url);
   if (location?.kind === 'sqlite') {
+    if (options.runMigrations === false) refuseMissingFile(location.path);
     const database = await SqliteDatabase.open({ ...options, path: location.path });
     return { database, listener: new SqliteListener(database, options) };
   }
   if (location?.kind !== 'postgres') {
     throw new InvalidDatabaseURLError(
-      `Invalid database URL: "${withoutPasswords(options.url)}" is neither of Postgres nor of SQLite. ` +
+      // Not quoted: in a malformed one the password may be anywhere.
+      'Invalid database URL: it is neither of Postgres nor of SQLite. ' +
         'Write postgresql://user:password@host:5432/database or sqlite:///path/app.sqlite.',
     );
   }
@@ -82,4 +89,13 @@ async function openDatabase(
     coalesceMs: options.notificationCoalesceMs,
   });
   return { database, listener };
+}
+
+/** Opening it would create an empty file: a typing error in the path would leave one behind. */
+function refuseMissingFile(path: string): void {
+  if (path === ':memory:' || existsSync(path)) return;
+  throw new DBOSInitializationError(
+    `There is no SQLite file "${path}". Check the path, or create the file with migrations: launch the application, ` +
+      'or run `npx everstep migrate`.',
+  );
 }

@@ -56,7 +56,7 @@ export async function judgeStreamValues(
     FROM ${streams} AS s
     WHERE s.workflow_uuid ${oneOf(workflowIDs)} AND s."offset" ${oneOf([...new Set(values.map(({ offset }) => offset))], 'int')}`);
   const stored = new Map(there.map((row) => [placeOf(row), row]));
-  const lost = new Set(await findLost(database, values));
+  const lost = await findLost(database, values);
   return values.map((value) => {
     const row = stored.get(JSON.stringify([value.workflowID, value.key, value.offset]));
     // Written by this attempt, or by an earlier one whose commit was not confirmed.

@@ -244,24 +244,28 @@ export async function findFinished(database: Database, workflowIDs: readonly str
   return found.map((row) => finishedColumns.toRecord(row));
 }
 
-/** Those whose workflow is no longer owned by the token given with it. One workflow may be given with several. */
-export async function findLost<Owned extends { readonly workflowID: string; readonly owner: string }>(
+/**
+ * Those of the given that own their workflow no more. One workflow may be given with several tokens: a run of it may be on
+ * its way out while the next one has begun.
+ */
+export async function findLost<T extends { readonly workflowID: string; readonly owner: string }>(
   database: Database,
-  owned: readonly Owned[],
-): Promise<Owned[]> {
-  const data = owned.map(({ workflowID, owner }) => [workflowID, owner]);
+  owned: readonly T[],
+): Promise<Set<T>> {
+  const data = owned.map(({ workflowID, owner }, place) => [place, workflowID, owner]);
   const lost = await database.read(sql`
-    SELECT r.id, r.owner
+    SELECT r.place
     FROM ${rows('r', OWNED_COLUMNS, data)}
     WHERE NOT EXISTS (
       SELECT 1
       FROM ${workflowTable} AS w
       WHERE w.workflow_uuid = r.id AND w.owner_xid = r.owner AND ${isPending})`);
-  const keys = new Set(lost.map((row) => `${String(row['owner'])} ${String(row['id'])}`));
-  return owned.filter(({ workflowID, owner }) => keys.has(`${owner} ${workflowID}`));
+  const places = new Set(lost.map((row) => row['place']));
+  return new Set(owned.filter((_, place) => places.has(place)));
 }
 
 const OWNED_COLUMNS = [
+  { name: 'place', type: 'int' },
   { name: 'id', type: 'text' },
   { name: 'owner', type: 'text' },
 ] as const;

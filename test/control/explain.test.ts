@@ -14,8 +14,8 @@ import { operatorOn } from '../rig/operators.js';
 import { newWorkflow } from '../rig/records.js';
 
 const NOW = 1_800_000_000_000;
-function explain(database: Database, workflowID: string, options: Parameters<typeof explainWorkflow>[2] = {}) {
-  return explainWorkflow(operatorOn(database), workflowID, options);
+function explain(database: Database, workflowID: string) {
+  return explainWorkflow(operatorOn(database), workflowID);
 }
 
 const NOW_TEXT = '2027-01-15T08:00:00.000Z';

@@ -107,6 +107,7 @@ const LABELS: readonly (readonly [label: string, text: RegExp, values?: RegExp])
   ['due', /UPDATE \S*workflow_status[^]*SET status = 'ENQUEUED'[^]*is_debounced/],
   ['recover', /UPDATE \S*workflow_status[^]*SET\s+status = 'ENQUEUED'/],
   ['firing', /UPDATE \S*workflow_schedules[^]*SET last_fired_at/],
+  ['collect', /DELETE FROM \S*workflow_status/],
   ['executor', /(INSERT INTO|DELETE FROM|UPDATE) \S*executors/],
 ];
 

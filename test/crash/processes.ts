@@ -1,12 +1,9 @@
 // Starts worker processes and waits for what they say. Whatever a test does, none of them outlives it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, renameSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { inject, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
+import { bundled } from '../rig/bundle.js';
 import type { Command, WorkerSettings } from './worker-process.js';
 
 export interface Exit {
@@ -31,8 +28,8 @@ export interface Worker {
 
 /** A worker that has loaded its code and waits for the command to launch. */
 export async function startWorker(settings: WorkerSettings): Promise<Worker> {
-  const script = await bundle();
-  const child = spawn(process.execPath, [script, JSON.stringify(settings)], { stdio: 'pipe' });
+  const program = await bundled(new URL('./worker-process.ts', import.meta.url));
+  const child = spawn(process.execPath, [...program, JSON.stringify(settings)], { stdio: 'pipe' });
   const exited = once(child, 'exit').then(([code, signal]): Exit => ({ code, signal }));
   const log: string[] = [];
   const answers: string[] = [];
@@ -82,43 +79,6 @@ export async function launchWorker(settings: WorkerSettings): Promise<Worker> {
   const worker = await startWorker(settings);
   await worker.perform({ do: 'launch' });
   return worker;
-}
-
-const SOURCE = new URL('./worker-process.ts', import.meta.url);
-
-/** What we use of esbuild, which comes with tsx. */
-interface Bundler {
-  build(options: Record<string, unknown>): Promise<unknown>;
-}
-
-/** The worker as one file of JavaScript: it starts five times as fast as through tsx. Made once a test run. */
-function bundle(): Promise<string> {
-  bundled ??= bundleOnce();
-  return bundled;
-}
-
-let bundled: Promise<string> | undefined;
-
-async function bundleOnce(): Promise<string> {
-  const path = join(inject('folder'), 'crash-worker.mjs');
-  if (existsSync(path)) return path;
-  const bundler = createRequire(createRequire(import.meta.url).resolve('tsx'))('esbuild') as Bundler;
-  const ownPath = `${path}.${process.pid}`;
-  await bundler.build({
-    entryPoints: [fileURLToPath(SOURCE)],
-    outfile: ownPath,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    external: ['pg-native', 'better-sqlite3'],
-    // Packages that stay outside are found from where the source stands.
-    define: { 'import.meta.url': JSON.stringify(SOURCE.href) },
-    banner: {
-      js: `import { createRequire as createRequireHere } from 'node:module'; const require = createRequireHere(${JSON.stringify(SOURCE.href)});`,
-    },
-  });
-  renameSync(ownPath, path);
-  return path;
 }
 
 const POLL_MS = 15;

@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { bundled } from '../rig/bundle.js';
 import { onlyOn } from '../rig/dialects.js';
 import { expectAllDone } from './invariants.js';
 import { linesOf } from './journal.js';
@@ -17,9 +17,9 @@ interface Server {
 }
 
 async function startServer(): Promise<Server> {
-  const script = fileURLToPath(new URL('./postgres-process.ts', import.meta.url));
+  const program = await bundled(new URL('./postgres-process.ts', import.meta.url));
   // Detached: Ctrl-C reaches only the test run, which then closes the input.
-  const child = spawn(process.execPath, ['--import', 'tsx', script], {
+  const child = spawn(process.execPath, program, {
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true,
   });

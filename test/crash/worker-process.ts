@@ -51,6 +51,8 @@ export type Command =
   | { readonly do: 'enqueueAll'; readonly queueName: string; readonly jobs: readonly Job[] }
   /** Debounces a job once for each of the lengths, one after the other. */
   | { readonly do: 'debounce'; readonly key: string; readonly periodMs: number; readonly lengths: readonly number[] }
+  /** Deletes all workflows that have ended, so many in a commit. */
+  | { readonly do: 'collect'; readonly batchSize: number }
   /** Resolves when all results have been received. */
   | { readonly do: 'finish' }
   | { readonly do: 'shutdown' };
@@ -122,6 +124,9 @@ async function perform(command: Command): Promise<void> {
       break;
     case 'debounce':
       await debounce(command.key, command.periodMs, command.lengths);
+      break;
+    case 'collect':
+      await DBOS.garbageCollect({ cutoffEpochTimestampMs: Date.now() + 60_000, batchSize: command.batchSize });
       break;
     case 'finish':
       await Promise.all(results.splice(0));

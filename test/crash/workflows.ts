@@ -18,6 +18,7 @@ export const NAMES = [
   'job',
   'mail',
   'streamer',
+  'forker',
 ] as const;
 export type WorkflowName = (typeof NAMES)[number];
 
@@ -39,6 +40,7 @@ export const TOKENS: Readonly<Record<WorkflowName, number>> = {
   job: 1,
   mail: 3,
   streamer: STREAMER_STEPS,
+  forker: 3,
 };
 
 export interface WorkflowSettings {
@@ -173,7 +175,15 @@ export function registerWorkflows(DBOS: DBOSInstance, settings: WorkflowSettings
     return tokens;
   });
 
-  return { mail, streamer, everything, pair, plain, one, five, held, heldOutcome, sleeper, family, job };
+  const forker = register('forker', async () => {
+    const first = await effect('first');
+    const child = await DBOS.startWorkflow(one)();
+    const own = await child.getResult();
+    const fork = await DBOS.forkWorkflow<string[]>(child.workflowID, 0);
+    return [first, ...own, ...(await fork.getResult())];
+  });
+
+  return { forker, mail, streamer, everything, pair, plain, one, five, held, heldOutcome, sleeper, family, job };
 }
 
 function pause(delayMs: number): Promise<void> {

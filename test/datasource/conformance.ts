@@ -130,7 +130,7 @@ function ruleTests(name: AdapterName): void {
 
     expect(await handle.getResult()).toEqual([{ at: new Date(0) }, []]);
     expect(await effectsIn(scene)).toEqual(['once']);
-    const [step] = await DBOS.listWorkflowSteps(handle.workflowID);
+    const [step] = (await DBOS.listWorkflowSteps(handle.workflowID)) ?? [];
     expect(step).toMatchObject({ name: 'step', output: { at: new Date(0) } });
   });
 

@@ -71,7 +71,7 @@ describe('a handler with a protocol of its own', () => {
 
     expect(await handle.getResult()).toEqual([['a', 0, 'w', true], 1]);
     expect(await registered('b')).toEqual(['b', 0, undefined, true]);
-    expect((await DBOS.listWorkflowSteps('w')).map(({ name }) => name)).toEqual(['registered', 'run']);
+    expect((await DBOS.listWorkflowSteps('w'))?.map(({ name }) => name)).toEqual(['registered', 'run']);
     await DBOS.shutdown();
     expect(source.events).toEqual([
       'initialize',

@@ -73,7 +73,7 @@ let shared: Promise<string> | undefined;
 
 /** To be called when all tests of a file are through. */
 export async function dropDatabase(): Promise<void> {
-  if (shared) await dropPostgresDatabase(inject('postgresURL'), await shared);
+  if (shared) dropPostgresDatabase(inject('postgresURL'), await shared);
   shared = undefined;
 }
 

@@ -46,7 +46,7 @@ describe.each(cases.filter(([, dialect]) => wantsDialect(dialect)))(
       expect(await effectsIn(scene)).toEqual(['one', 'two']);
       if (dialect === 'postgres') expect(await scene.query(WRITTEN_TOGETHER)).toHaveLength(2);
       const steps = await engine.DBOS.listWorkflowSteps(handle.workflowID);
-      expect(steps.map((step) => [step.name, step.output])).toEqual([
+      expect(steps?.map((step) => [step.name, step.output])).toEqual([
         ['note one', 'one'],
         ['note two', 'two'],
         ['look', []],
@@ -92,7 +92,7 @@ describe.each(cases.filter(([, dialect]) => wantsDialect(dialect)))(
 
       await expect(handle.getResult()).rejects.toThrow('no');
       expect(await effectsIn(scene)).toEqual([]);
-      expect((await DBOS.listWorkflowSteps(handle.workflowID))[0]?.error).toMatchObject({ name: 'RangeError' });
+      expect((await DBOS.listWorkflowSteps(handle.workflowID))?.[0]?.error).toMatchObject({ name: 'RangeError' });
     });
 
     // On SQLite the cancellation waits for the transaction, which is older.

@@ -187,7 +187,7 @@ forEachDialect((dialect) => {
         ['parent-0-0', 'parent-0-1', 'parent-0-2'],
       ]);
       expect(await second.getWorkflowStatus('parent-0-1')).toMatchObject({ parentWorkflowID: 'parent' });
-      const steps = await second.listWorkflowSteps('parent');
+      const steps = (await second.listWorkflowSteps('parent'))!;
       expect(steps.map(({ name }) => name)).toEqual([
         'DBOS.startWorkflows',
         'DBOS.getResult',
@@ -213,7 +213,7 @@ forEachDialect((dialect) => {
       ]);
 
       expect(errors).toEqual(['DBOSQueueDuplicatedError', 'DBOSInvalidWorkflowTransitionError']);
-      const steps = await DBOS.listWorkflowSteps('parent');
+      const steps = (await DBOS.listWorkflowSteps('parent'))!;
       expect(steps.map(({ name, error }) => [name, error?.name])).toEqual([
         ['DBOS.startWorkflows', 'DBOSQueueDuplicatedError'],
         ['step', 'DBOSInvalidWorkflowTransitionError'],

@@ -225,7 +225,7 @@ forEachDialect((dialect) => {
 
       await DBOS.withNextWorkflowID('k', () => killer());
 
-      expect((await DBOS.listWorkflowSteps('k')).map(({ name }) => name)).toEqual([
+      expect((await DBOS.listWorkflowSteps('k'))!.map(({ name }) => name)).toEqual([
         'DBOS.cancelWorkflow',
         'DBOS.cancelWorkflow',
       ]);
@@ -377,7 +377,7 @@ forEachDialect((dialect) => {
       await DBOS.startWorkflow(workflow, { workflowID: 'w', queueName: 'q' })();
 
       expect(await DBOS.withNextWorkflowID('k', () => waker())).toBe('done');
-      expect((await DBOS.listWorkflowSteps('k')).map(({ name }) => name)).toEqual([
+      expect((await DBOS.listWorkflowSteps('k'))!.map(({ name }) => name)).toEqual([
         'DBOS.resumeWorkflow',
         'DBOS.getResult',
       ]);

@@ -19,7 +19,7 @@ forEachDialect((dialect) => {
     await DBOS.launch();
     const run = async (): Promise<R> => (await DBOS.startWorkflow(parent, { workflowID: 'p' })()).getResult();
     const steps = async () =>
-      (await DBOS.listWorkflowSteps('p')).map((step) => [step.functionID, step.name, step.childWorkflowID]);
+      (await DBOS.listWorkflowSteps('p'))!.map((step) => [step.functionID, step.name, step.childWorkflowID]);
     return { DBOS, parent, run, steps };
   }
 
@@ -69,7 +69,7 @@ forEachDialect((dialect) => {
       const result = await DBOS.withNextWorkflowID('p', () => parent());
 
       expect(result).toEqual(['child failed', 'E_CHILD']);
-      expect((await DBOS.listWorkflowSteps('p'))[1]).toMatchObject({
+      expect((await DBOS.listWorkflowSteps('p'))![1]).toMatchObject({
         name: 'DBOS.getResult',
         error: { message: 'child failed', code: 'E_CHILD' },
       });
@@ -121,7 +121,7 @@ forEachDialect((dialect) => {
       const seen: unknown[] = [];
       const child = DBOS.registerWorkflow(
         async () => {
-          seen.push((await DBOS.runStep(() => DBOS.listWorkflowSteps('p'))).map((step) => step.childWorkflowID));
+          seen.push((await DBOS.runStep(() => DBOS.listWorkflowSteps('p')))?.map((step) => step.childWorkflowID));
         },
         { name: 'child' },
       );

@@ -78,6 +78,9 @@ const COMPLETE: Required<Omit<DBOSConfig, 'systemDatabasePool'>> = {
   otelAttributeFormat: 'semconv',
   runAdminServer: true,
   adminPort: 0,
+  adminHost: '0.0.0.0',
+  adminToken: 'secret',
+  adminOpen: true,
 };
 
 describe('a configuration', () => {
@@ -108,6 +111,9 @@ describe('a configuration', () => {
       otelAttributeFormat: 'legacy',
       runAdminServer: false,
       adminPort: 3001,
+      adminHost: '127.0.0.1',
+      adminToken: undefined,
+      adminOpen: false,
       store: {
         url: 'sqlite:///app.sqlite',
         logger,
@@ -150,6 +156,10 @@ describe('a configuration', () => {
       otelAttributeFormat: 'semconv',
       runAdminServer: true,
       adminPort: 0,
+      adminHost: '0.0.0.0',
+      adminToken: 'secret',
+      // A token is asked for where there is one.
+      adminOpen: false,
       store: {
         url: POSTGRES_URL,
         logger: silentLogger,
@@ -186,6 +196,27 @@ describe('a configuration', () => {
   test('traces when it exports, unless it says otherwise', () => {
     expect(resolveConfig({ name: 'app', enableOTLP: true }, {}).tracingEnabled).toBe(true);
     expect(resolveConfig({ name: 'app', tracingEnabled: true }, {}).enableOTLP).toBe(false);
+  });
+
+  test('takes the token of the admin server from the environment', () => {
+    const environment = { EVERSTEP_ADMIN_TOKEN: 'from outside' };
+
+    expect(resolveConfig({ name: 'app', runAdminServer: true }, environment).adminToken).toBe('from outside');
+    expect(resolveConfig({ name: 'app', adminToken: 'own' }, environment).adminToken).toBe('own');
+    expect(resolveFile('name: app\nruntimeConfig: { admin_token: own }', environment).adminToken).toBe('from outside');
+  });
+
+  test.each([{}, { adminOpen: false }, { adminOpen: true, adminHost: '0.0.0.0' }])(
+    'refuses an admin server that anybody could use: %j',
+    (given) => {
+      expect(() => resolveConfig({ name: 'app', runAdminServer: true, ...given }, {})).toThrow(/needs a token/);
+    },
+  );
+
+  test.each(['127.0.0.1', '::1', 'localhost'])('may open the admin server on %s', (adminHost) => {
+    const config = resolveConfig({ name: 'app', runAdminServer: true, adminOpen: true, adminHost }, {});
+
+    expect(config).toMatchObject({ adminOpen: true, adminToken: undefined });
   });
 
   test('listens to no queue at all if its list is empty', () => {
@@ -484,6 +515,9 @@ runtimeConfig:
   start: [node dist/main.js]
   admin_port: \${PORT}
   runAdminServer: true
+  admin_host: 0.0.0.0
+  admin_token: s3cret
+  admin_open: false
 env: { UNUSED: '1' }
 `,
       { PASSWORD: 'pass', PORT: '4000' },
@@ -499,6 +533,9 @@ env: { UNUSED: '1' }
       otlpTracesEndpoints: ['http://collector/v1/traces', 'http://other/v1/traces'],
       adminPort: 4000,
       runAdminServer: true,
+      adminHost: '0.0.0.0',
+      adminToken: 's3cret',
+      adminOpen: false,
       store: {
         url: 'postgresql://user:pass@host/shop_dbos_sys',
         schema: 'durable',

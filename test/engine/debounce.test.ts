@@ -361,7 +361,7 @@ forEachDialect((dialect) => {
       await first.shutdown();
       await second.launch();
       await second.retrieveWorkflow('parent').getResult();
-      return { results, DBOS: second, steps: await second.listWorkflowSteps('parent') };
+      return { results, DBOS: second, steps: (await second.listWorkflowSteps('parent'))! };
     }
 
     test('each bounce and each start is recorded, and repeated after a recovery', async () => {
@@ -428,7 +428,7 @@ forEachDialect((dialect) => {
       await second.launch();
 
       expect(await second.retrieveWorkflow('parent').getResult()).toBe(winner.workflowID);
-      const steps = await second.listWorkflowSteps('parent');
+      const steps = (await second.listWorkflowSteps('parent'))!;
       expect(steps.map(({ name, output, error }) => [name, output, error?.name])).toEqual([
         ['DBOS.debounceDelayedWorkflow', null, undefined],
         ['save', null, 'DBOSQueueDuplicatedError'],

@@ -343,7 +343,7 @@ forEachDialect((dialect) => {
 
     expect(await second.getWorkflowStatus('w')).toMatchObject({ priority: 1, delayUntilEpochMS: clock.now() + 50_000 });
     expect(refusals[1]).toBe(refusals[0]);
-    const steps = await second.listWorkflowSteps('parent');
+    const steps = (await second.listWorkflowSteps('parent'))!;
     expect(steps.map(({ name, error }) => [name, error?.name])).toEqual([
       ['DBOS.setWorkflowDelay', undefined],
       ['DBOS.setWorkflowPriority', undefined],

@@ -13,7 +13,7 @@ forEachDialect((dialect) => {
     const workflow = DBOS.registerWorkflow(() => body(DBOS), { name: 'workflow' });
     await DBOS.launch();
     const handle = await DBOS.startWorkflow(workflow, { workflowID: 'w' })();
-    const stepNames = async () => (await DBOS.listWorkflowSteps('w')).map(({ name }) => name);
+    const stepNames = async () => (await DBOS.listWorkflowSteps('w'))!.map(({ name }) => name);
     return { DBOS, handle, stepNames };
   }
 
@@ -55,7 +55,7 @@ forEachDialect((dialect) => {
       expect(again[0]).toBeGreaterThan(Date.now() - 60_000);
       expect(again[1]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4/);
       expect(again[2]).not.toBe(again[1]);
-      expect((await second.listWorkflowSteps('w')).map(({ name }) => name)).toEqual([
+      expect((await second.listWorkflowSteps('w'))!.map(({ name }) => name)).toEqual([
         'DBOS.now',
         'DBOS.randomUUID',
         'DBOS.randomUUID',
@@ -92,7 +92,7 @@ forEachDialect((dialect) => {
       const end = await handle.getResult();
 
       expect(end).toBe(begun + 45_678 + 45_679 + 45_680);
-      expect((await DBOS.listWorkflowSteps('w'))[0]).toMatchObject({
+      expect((await DBOS.listWorkflowSteps('w'))![0]).toMatchObject({
         name: 'DBOS.sleep',
         output: begun + 45_678,
         startedAtEpochMs: begun,
@@ -220,7 +220,7 @@ forEachDialect((dialect) => {
       gates[2]?.resolve('two');
 
       expect(await handle.getResult()).toEqual({ first: [[2], [0, 1]], rest: [['zero', 'one'], 0] });
-      expect((await DBOS.listWorkflowSteps('w')).map(({ functionID, name }) => [functionID, name])).toEqual([
+      expect((await DBOS.listWorkflowSteps('w'))!.map(({ functionID, name }) => [functionID, name])).toEqual([
         [0, 'step 0'],
         [1, 'step 1'],
         [2, 'step 2'],
@@ -383,10 +383,10 @@ forEachDialect((dialect) => {
       await halt.reached;
       await first.shutdown();
       await second.launch();
-      const recovered = second.retrieveWorkflow('w').getResult();
+      const recovered = () => second.retrieveWorkflow('w').getResult();
       const fresh = () => second.withNextWorkflowID('fresh', () => changed());
       const stepNames = async (workflowID: string) =>
-        (await second.listWorkflowSteps(workflowID)).map(({ functionID, name }) => `${functionID} ${name}`);
+        (await second.listWorkflowSteps(workflowID))!.map(({ functionID, name }) => `${functionID} ${name}`);
       return { recovered, fresh, stepNames };
     }
 
@@ -403,7 +403,7 @@ forEachDialect((dialect) => {
     test('leaves a workflow that has passed the place on the old way', async () => {
       const { recovered, stepNames } = await setupPatch(oldWay, patched);
 
-      expect(await recovered).toEqual(['old', 'last']);
+      expect(await recovered()).toEqual(['old', 'last']);
       expect(await stepNames('w')).toEqual(['0 old', '1 last']);
     });
 
@@ -417,27 +417,27 @@ forEachDialect((dialect) => {
     test('sends a workflow that has not come to the place yet the new way', async () => {
       const { recovered, stepNames } = await setupPatch(async () => {}, patched);
 
-      expect(await recovered).toEqual(['new', 'last']);
+      expect(await recovered()).toEqual(['new', 'last']);
       expect(await stepNames('w')).toEqual(['0 DBOS.patch-p', '1 new', '2 last']);
     });
 
     test('keeps a workflow with the marker on the new way', async () => {
       const { recovered, stepNames } = await setupPatch(patched, patched);
 
-      expect(await recovered).toEqual(['new', 'last']);
+      expect(await recovered()).toEqual(['new', 'last']);
       expect(await stepNames('w')).toEqual(['0 DBOS.patch-p', '1 new', '2 last']);
     });
 
     test('of another name does not take the marker for its own', async () => {
       const { recovered } = await setupPatch(patched, async (DBOS) => [await DBOS.patch('q'), await DBOS.patch('p')]);
 
-      expect(await recovered).toEqual([false, true]);
+      expect(await recovered()).toEqual([false, true]);
     });
 
     test('that is deprecated steps over the marker', async () => {
       const { recovered, stepNames } = await setupPatch(patched, deprecated);
 
-      expect(await recovered).toEqual(['new', 'last', true]);
+      expect(await recovered()).toEqual(['new', 'last', true]);
       expect(await stepNames('w')).toEqual(['0 DBOS.patch-p', '1 new', '2 last']);
     });
 
@@ -451,7 +451,7 @@ forEachDialect((dialect) => {
     test('that was removed too early fails the workflows with a marker, and tells what to do', async () => {
       const { recovered } = await setupPatch(patched, (DBOS) => step(DBOS, 'new'));
 
-      const error = await failureOf(recovered);
+      const error = await failureOf(recovered());
 
       expect(error).toMatchObject({ code: 'UNEXPECTED_STEP' });
       expect(error.message).toContain('DBOS.deprecatePatch');

@@ -56,6 +56,6 @@ export async function replayParent<R>(dialect: TestDialect, body: (DBOS: DBOSIns
   await first.shutdown();
   await second.launch();
   await second.retrieveWorkflow(handle.workflowID).getResult();
-  const steps = await second.listWorkflowSteps('parent');
+  const steps = (await second.listWorkflowSteps('parent'))!;
   return { results, steps, DBOS: second };
 }

@@ -48,7 +48,7 @@ describe('events', () => {
         [1, 'a', 2],
         [2, 'b', 'x'],
       ]);
-      expect((await DBOS.listWorkflowSteps('w')).map(({ name }) => name)).toEqual(Array(3).fill('DBOS.setEvent'));
+      expect((await DBOS.listWorkflowSteps('w'))!.map(({ name }) => name)).toEqual(Array(3).fill('DBOS.setEvent'));
     });
 
     test('an event that is overwritten while it is waited for gives one of its values, whole', async () => {
@@ -118,7 +118,7 @@ describe('events', () => {
       await first.startWorkflow(publisher, { workflowID: 'p' })();
       await first.getEvent('p', 'k', 10);
       await first.startWorkflow(reader, { workflowID: 'r' })();
-      await until(async () => (await first.listWorkflowSteps('r')).length === 2);
+      await until(async () => (await first.listWorkflowSteps('r'))!.length === 2);
       await first.send('p', 'go', 'go');
       await first.retrieveWorkflow('p').getResult();
       await first.shutdown();

@@ -30,7 +30,7 @@ async function setup(dialect: TestDialect) {
 }
 
 const stepNames = async (DBOS: Awaited<ReturnType<typeof setup>>['DBOS'], workflowID: string) =>
-  (await DBOS.listWorkflowSteps(workflowID)).map(({ functionID, name }) => [functionID, name]);
+  (await DBOS.listWorkflowSteps(workflowID))!.map(({ functionID, name }) => [functionID, name]);
 
 describe('messages', () => {
   forEachDialect((dialect) => {
@@ -136,7 +136,7 @@ describe('messages', () => {
       await first.startWorkflow(first.registry.findWorkflow(null, 'waits')?.registeredFunction as never, {
         workflowID: 'w',
       })();
-      await until(async () => (await first.listWorkflowSteps('w')).length === 1);
+      await until(async () => (await first.listWorkflowSteps('w'))!.length === 1);
       await first.shutdown();
 
       clock.advance(70_000);
@@ -250,7 +250,7 @@ describe('messages', () => {
         message: 'Sent to non-existent destination workflow UUID: nobody',
       });
       expect(await handle.getResult()).toEqual(['arrives']);
-      expect((await DBOS.listWorkflowSteps('s'))[0]?.error?.message).toContain('nobody');
+      expect((await DBOS.listWorkflowSteps('s'))![0]?.error?.message).toContain('nobody');
     });
 
     test('a message to a finished workflow is kept and received by nobody', async () => {
@@ -338,7 +338,7 @@ describe('messages', () => {
       const receiver = DBOS.registerWorkflow(() => DBOS.recv('t', 1000), { name: 'receiver' });
       await DBOS.launch();
       const handle = await DBOS.startWorkflow(receiver, { workflowID: 'r' })();
-      await until(async () => (await DBOS.listWorkflowSteps('r')).length === 1);
+      await until(async () => (await DBOS.listWorkflowSteps('r'))!.length === 1);
       const database = await dialect.open(url);
 
       await database.run(insertMessages([{ message: newMessage({ destinationID: 'r', text: '"silent"' }) }]));

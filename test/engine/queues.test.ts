@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { deferred } from '../../src/base/deferred.js';
 import { WorkflowQueue } from '../../src/facade/workflow-queue.js';
 import type { DBOSInstance } from '../../src/facade/dbos.js';
-import type { WorkflowHandle } from '../../src/engine/handles.js';
+import type { WorkflowHandle } from '../../src/control/outcome.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { failureOf } from './succession.js';

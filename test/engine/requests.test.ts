@@ -189,7 +189,7 @@ describe('requests', () => {
       await second.launch();
 
       expect(await second.retrieveWorkflow('r').getResult()).toEqual([5, 6, 'x']);
-      const names = (await second.listWorkflowSteps('r')).map(({ functionID, name }) => [functionID, name]);
+      const names = (await second.listWorkflowSteps('r'))!.map(({ functionID, name }) => [functionID, name]);
       expect(names.filter(([, name]) => name !== 'DBOS.sleep')).toEqual([
         [0, 'DBOS.request'],
         [1, 'DBOS.answer'],

@@ -31,7 +31,7 @@ forEachDialect((dialect) => {
       return (await DBOS.startWorkflow(observe, { workflowID: 'o' })('now')).getResult() as Promise<R>;
     };
     const start = (workflowID: string, how: 'well' | 'badly' | 'late') => DBOS.startWorkflow(end, { workflowID })(how);
-    const stepNames = async () => (await DBOS.listWorkflowSteps('o')).map(({ name }) => name);
+    const stepNames = async () => (await DBOS.listWorkflowSteps('o'))!.map(({ name }) => name);
     return { DBOS, url, halt, begun, start, inWorkflow, stepNames };
   }
 

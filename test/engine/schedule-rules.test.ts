@@ -322,7 +322,7 @@ describe('in a workflow', () => {
       const result = await second.retrieveWorkflow('w').getResult();
 
       expect(result).toEqual([1, 2]);
-      expect((await second.listWorkflowSteps('w')).map(({ name }) => name)).toEqual([
+      expect((await second.listWorkflowSteps('w'))!.map(({ name }) => name)).toEqual([
         ...RECORDED.map((verb) => `DBOS.${verb}`),
         'DBOS.listSchedules',
         'halt',

@@ -220,7 +220,7 @@ describe('a schedule', () => {
       const handle = await DBOS.startWorkflow(setUp)();
 
       expect(await handle.getResult()).toBe('PAUSED');
-      expect((await DBOS.listWorkflowSteps(handle.workflowID)).map(({ name }) => name)).toEqual([
+      expect((await DBOS.listWorkflowSteps(handle.workflowID))!.map(({ name }) => name)).toEqual([
         'DBOS.createSchedule',
         'DBOS.pauseSchedule',
         'DBOS.getSchedule',

@@ -95,7 +95,7 @@ forEachDialect((dialect) => {
       const before = Date.now();
       await (await start()).getResult();
 
-      const steps = await DBOS.listWorkflowSteps('w');
+      const steps = (await DBOS.listWorkflowSteps('w'))!;
 
       expect(steps).toMatchObject([
         { functionID: 0, name: 'first', output: 'good', error: null, childWorkflowID: null },
@@ -132,7 +132,7 @@ forEachDialect((dialect) => {
       const error = await failureOf((await start()).getResult());
 
       expect(error.message).toBe('cannot be read');
-      const [step] = await DBOS.listWorkflowSteps('w');
+      const [step] = (await DBOS.listWorkflowSteps('w'))!;
       expect(step).toMatchObject({ name: 'step', output: null, error: { message: error.message } });
     });
 
@@ -201,7 +201,7 @@ forEachDialect((dialect) => {
       const result = await (await start()).getResult();
 
       expect(result).toEqual({ a: 'a', b: 0, next: 1 });
-      expect((await DBOS.listWorkflowSteps('w')).map((step) => step.name)).toEqual(['outer', 'next']);
+      expect((await DBOS.listWorkflowSteps('w'))!.map((step) => step.name)).toEqual(['outer', 'next']);
     });
 
     test('operations in a step run directly and take no number', async () => {
@@ -217,7 +217,7 @@ forEachDialect((dialect) => {
 
       await (await start()).getResult();
 
-      expect((await DBOS.listWorkflowSteps('w')).map((step) => step.name)).toEqual(['outer']);
+      expect((await DBOS.listWorkflowSteps('w'))!.map((step) => step.name)).toEqual(['outer']);
     });
 
     test('a workflow cannot be started or retrieved from within a step', async () => {
@@ -279,7 +279,7 @@ forEachDialect((dialect) => {
       const results = await handle.getResult();
 
       expect(results).toEqual([0, 1, 2]);
-      const steps = await DBOS.listWorkflowSteps('w');
+      const steps = (await DBOS.listWorkflowSteps('w'))!;
       expect(steps.map((step) => [step.functionID, step.name, step.output])).toEqual([
         [0, 'step 0', 0],
         [1, 'step 1', 1],
@@ -347,7 +347,7 @@ forEachDialect((dialect) => {
       expect(error).toMatchObject({ code: 'MAX_STEP_RETRIES', dbosErrorCode: 23, stepName: 'step', maxRetries: 3 });
       expect((error.errors as Error[]).map(({ message }) => message)).toEqual(['failure 1', 'failure 2', 'failure 3']);
       expect(error.message).toContain('Error 3: failure 3');
-      const [step] = await DBOS.listWorkflowSteps('w');
+      const [step] = (await DBOS.listWorkflowSteps('w'))!;
       expect(step?.error).toMatchObject({ code: 'MAX_STEP_RETRIES', errors: [{}, {}, { message: 'failure 3' }] });
     });
 
@@ -397,7 +397,7 @@ forEachDialect((dialect) => {
 
       await expect(handle.getResult()).rejects.toThrow('failure 2');
       expect(calls).toBe(2);
-      expect((await DBOS.listWorkflowSteps('w'))[0]?.error).toMatchObject({ message: 'failure 2' });
+      expect((await DBOS.listWorkflowSteps('w'))![0]?.error).toMatchObject({ message: 'failure 2' });
     });
 
     test('end when shouldRetry throws, with what it throws', async () => {
@@ -411,7 +411,7 @@ forEachDialect((dialect) => {
       );
 
       await expect((await start()).getResult()).rejects.toThrow('cannot tell');
-      expect((await DBOS.listWorkflowSteps('w'))[0]?.error).toMatchObject({
+      expect((await DBOS.listWorkflowSteps('w'))![0]?.error).toMatchObject({
         name: 'TypeError',
         message: 'cannot tell',
       });
@@ -465,7 +465,7 @@ forEachDialect((dialect) => {
 
       expect(error).toMatchObject({ code: 'STEP_TIMEOUT', message: 'Step slow timed out after 123ms' });
       expect(signals[0]?.reason).toMatchObject({ code: 'STEP_TIMEOUT' });
-      expect((await DBOS.listWorkflowSteps('w'))[0]?.error).toMatchObject({ code: 'STEP_TIMEOUT' });
+      expect((await DBOS.listWorkflowSteps('w'))![0]?.error).toMatchObject({ code: 'STEP_TIMEOUT' });
     });
 
     test('counts for each attempt anew', async () => {
@@ -688,7 +688,7 @@ forEachDialect((dialect) => {
     const { start } = await setup(async (DBOS) => {
       await DBOS.runStep(async () => 'one', { name: 'first' });
       await DBOS.runStep(
-        async () => seen.push((await DBOS.listWorkflowSteps('w')).map(({ name, output }) => [name, output])),
+        async () => seen.push((await DBOS.listWorkflowSteps('w'))!.map(({ name, output }) => [name, output])),
         { name: 'second' },
       );
     });
@@ -705,8 +705,8 @@ forEachDialect((dialect) => {
 
     await (await start()).getResult();
 
-    await until(async () => (await DBOS.listWorkflowSteps('w')).length === 100);
-    expect((await DBOS.listWorkflowSteps('w', { offset: 98 })).map((step) => step.output)).toEqual([98, 99]);
+    await until(async () => (await DBOS.listWorkflowSteps('w'))!.length === 100);
+    expect((await DBOS.listWorkflowSteps('w', { offset: 98 }))!.map((step) => step.output)).toEqual([98, 99]);
     expect(await DBOS.listWorkflowSteps('w', { offset: 3, limit: 2 })).toMatchObject([
       { functionID: 3 },
       { functionID: 4 },

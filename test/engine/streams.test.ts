@@ -100,7 +100,7 @@ describe('streams', () => {
       await DBOS.startWorkflow(steps, { workflowID: 'w' })();
 
       expect(await collect(DBOS.readStream('w', 's'))).toEqual([...numbers(100), ...numbers(100), 'from the workflow']);
-      expect((await DBOS.listWorkflowSteps('w')).map(({ name }) => name)).toEqual([
+      expect((await DBOS.listWorkflowSteps('w'))!.map(({ name }) => name)).toEqual([
         'writes',
         'DBOS.writeStream',
         'closes',
@@ -211,7 +211,7 @@ describe('streams', () => {
 
       expect(await second.retrieveWorkflow('r').getResult()).toEqual([0, 1, 2, 3, 2]);
       const read = 'DBOS.readStream';
-      expect((await second.listWorkflowSteps('r')).map(({ name }) => name)).toEqual([
+      expect((await second.listWorkflowSteps('r'))!.map(({ name }) => name)).toEqual([
         read,
         read,
         'pause',
@@ -259,7 +259,7 @@ describe('streams', () => {
       await clock.untilArmed(5000);
       clock.advance(5000);
       expect(await failureOf(handle.getResult())).toMatchObject({ code: 'STREAM_TIMEOUT', timeoutMS: 5000 });
-      expect((await DBOS.listWorkflowSteps('r'))[0]).toMatchObject({
+      expect((await DBOS.listWorkflowSteps('r'))![0]).toMatchObject({
         name: 'DBOS.readStream',
         error: { code: 'STREAM_TIMEOUT' },
       });

@@ -94,7 +94,9 @@ describe('event receivers', () => {
     test('a poller queue is served although listenQueues leaves it out', async () => {
       const handle = DBOS.registerWorkflow(async () => 'ran', { name: 'handle' });
       registerPollerQueue('polled');
-      registerInternalQueue('_dbos_receiver', { workerConcurrency: 2 });
+      const queue = registerInternalQueue('_dbos_receiver', { workerConcurrency: 2 });
+      expect(registerInternalQueue('_dbos_receiver', { workerConcurrency: 9 }).workerConcurrency).toBe(2);
+      expect(queue.name).toBe('_dbos_receiver');
       await launch(dialect, { listenQueues: ['other'] });
       await DBOS.registerQueue('polled');
 
@@ -112,6 +114,7 @@ describe('event receivers', () => {
       await DBOS.registerQueue('stored');
 
       expect(getOrCreateQueue('memory').partitionConcurrency).toBe(2);
+      expect((await getQueue('memory'))?.partitionConcurrency).toBe(2);
       expect(isPartitionedQueue(queue)).toBe(true);
       expect((await getQueue('stored'))?.databaseBacked).toBe(true);
       expect(await getQueue('unknown')).toBeNull();

@@ -4,11 +4,20 @@ import { isActive, StatusString, TRANSITIONS, type WorkflowStatusString } from '
 const STATUSES = Object.keys(StatusString) as WorkflowStatusString[];
 
 describe('workflow states', () => {
-  test('nothing leads out of SUCCESS and ERROR', () => {
-    const left = Object.values(TRANSITIONS).flatMap((transition): readonly string[] => transition.from);
+  test('only a rewind leads out of SUCCESS and ERROR', () => {
+    const leaving = Object.entries(TRANSITIONS).filter(([, { from, to }]) => {
+      const states: readonly string[] = from;
+      return to !== null && (states.includes('SUCCESS') || states.includes('ERROR'));
+    });
 
-    expect(left).not.toContain('SUCCESS');
-    expect(left).not.toContain('ERROR');
+    expect(leaving.map(([verb]) => verb)).toEqual(['rewind']);
+  });
+
+  test('what can be deleted at any time is collected only when it has ended', () => {
+    expect([...TRANSITIONS.delete.from].sort()).toEqual(STATUSES.toSorted());
+    expect([...TRANSITIONS.collect.from].sort()).toEqual(STATUSES.filter((status) => !isActive(status)).sort());
+    expect(TRANSITIONS.rewind.from).toEqual(TRANSITIONS.collect.from);
+    expect([...TRANSITIONS.timeOut.from].sort()).toEqual(STATUSES.filter(isActive).sort());
   });
 
   test('every other state can be cancelled and resumed, and only PENDING ends in an outcome', () => {

@@ -1,11 +1,11 @@
 // Runs once around the whole test run: starts the Postgres server (unless one is given, or none is wanted) and
 // prepares the migrated databases that each test gets a copy of.
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startPostgres } from './postgres-server.js';
-import { createPostgresTemplate, createSqliteTemplate } from './templates.js';
+import { scratchFolder } from './scratch.js';
+import { createPostgresTemplate, createSqliteTemplate, dropPostgresDatabases } from './templates.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -16,17 +16,18 @@ declare module 'vitest' {
   }
 }
 
+/** Nothing has to outlast the run. */
+const SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: 400, shared_buffers: '256MB' };
+
 export function wantsDialect(dialect: 'sqlite' | 'postgres'): boolean {
   return (process.env['DIALECTS'] ?? 'sqlite,postgres').split(',').includes(dialect);
 }
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const folder = mkdtempSync(join(tmpdir(), 'everstep-test-'));
+  const folder = mkdtempSync(join(scratchFolder(), 'everstep-test-'));
   const givenURL = process.env['TEST_POSTGRES_URL'];
   const server =
-    wantsDialect('postgres') && givenURL === undefined
-      ? await startPostgres({ fsync: 'off', full_page_writes: 'off', max_connections: 400, shared_buffers: '256MB' })
-      : undefined;
+    wantsDialect('postgres') && givenURL === undefined ? await startPostgres(SETTINGS, scratchFolder()) : undefined;
   const postgresURL = server?.url ?? (wantsDialect('postgres') ? (givenURL ?? '') : '');
   try {
     if (postgresURL !== '') await createPostgresTemplate(postgresURL);
@@ -38,7 +39,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   project.provide('postgresURL', postgresURL);
   project.provide('folder', folder);
   return async () => {
-    await server?.stop();
+    // A server of ours goes with all that is on it.
+    if (server) await server.stop();
+    else if (postgresURL !== '') await dropPostgresDatabases(postgresURL);
     rmSync(folder, { recursive: true, force: true });
   };
 }

@@ -1,5 +1,6 @@
 // A Postgres server for tests and benchmarks, held by a supervisor process that outlives nobody.
 import { spawn } from 'node:child_process';
+import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
@@ -11,11 +12,14 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-/** Starts a server on a free port in a folder of its own. `settings` are server settings. */
-export async function startPostgres(settings: Record<string, string | number> = {}): Promise<PostgresServer> {
+/** Starts a server on a free port, with its data in a folder of its own. `settings` are server settings. */
+export async function startPostgres(
+  settings: Record<string, string | number> = {},
+  dataParent = tmpdir(),
+): Promise<PostgresServer> {
   const script = fileURLToPath(new URL('./postgres-supervisor.mjs', import.meta.url));
   // Detached: Ctrl-C reaches only the test run, which then closes the supervisor's input.
-  const supervisor = spawn(process.execPath, [script, JSON.stringify(settings)], {
+  const supervisor = spawn(process.execPath, [script, dataParent, JSON.stringify(settings)], {
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true,
   });

@@ -5,15 +5,17 @@
 // Postgres refuses to run as root; then the server runs as "nobody", with its own copy of the binaries if
 // "nobody" cannot reach ours.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { chownSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chownSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createRequire } from 'node:module';
 
-const settings = JSON.parse(process.argv[2] ?? '{}');
+const [, , dataParent, settingsText] = process.argv;
+const settings = JSON.parse(settingsText);
 const folder = mkdtempSync(join(tmpdir(), 'everstep-postgres-'));
-const data = join(folder, 'data');
+// Apart from the binaries, which may not be executed everywhere.
+const data = mkdtempSync(join(dataParent, 'everstep-postgres-data-'));
 const identity = unprivilegedIdentity();
 let binaries = embeddedBinaries();
 let server;
@@ -35,7 +37,6 @@ process.on('SIGTERM', stop);
 process.on('SIGINT', () => {});
 
 try {
-  mkdirSync(data, { mode: 0o700 });
   if (identity.uid !== undefined) chownSync(data, identity.uid, identity.gid);
   execFileSync(
     join(binaries, 'initdb'),
@@ -57,7 +58,7 @@ async function startServer(port) {
     { ...identity, stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, LC_ALL: 'C' }, cwd: folder },
   );
   server.on('exit', () => {
-    rmSync(folder, { recursive: true, force: true });
+    removeFolders();
     process.exit(isStopping ? 0 : 1);
   });
   server.stderr.setEncoding('utf8');
@@ -79,9 +80,13 @@ function stop() {
   isStopping = true;
   if (server?.exitCode === null) server.kill('SIGINT');
   else {
-    rmSync(folder, { recursive: true, force: true });
+    removeFolders();
     process.exit();
   }
+}
+
+function removeFolders() {
+  for (const path of [folder, data]) rmSync(path, { recursive: true, force: true });
 }
 
 function unprivilegedIdentity() {

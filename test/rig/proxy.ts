@@ -5,8 +5,13 @@ import { onTestFinished } from 'vitest';
 export interface Proxy {
   /** The given URL, through the proxy. */
   readonly url: string;
-  /** Lets the next request through to the server, but cuts the connection instead of delivering the answer. */
+  /**
+   * Lets the next request through to the server, or the next one that matches, but cuts the connection instead of
+   * delivering the answer.
+   */
   loseNextAnswer(to?: RegExp): void;
+  /** How many answers were lost. */
+  readonly losses: number;
   /** Cuts the connection at the next request, before the server has seen it. */
   loseNextRequest(matching?: RegExp): void;
   /** Whether what was to be lost is lost. */
@@ -27,6 +32,7 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
   const sockets = new Set<Socket>();
   let fault: Fault = 'none';
   let pattern = ANYTHING;
+  let losses = 0;
 
   const server: Server = createServer((client) => {
     if (fault === 'refuse') return client.destroy();
@@ -52,6 +58,7 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
       }
       if (fault === 'lose-answer' && isMeant) {
         fault = 'none';
+        losses += 1;
         isLosingAnswer = true;
       }
       upstream.write(chunk);
@@ -73,6 +80,9 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
   url.port = String((server.address() as { port: number }).port);
   return {
     url: url.toString(),
+    get losses() {
+      return losses;
+    },
     get hasStruck() {
       return fault === 'none';
     },

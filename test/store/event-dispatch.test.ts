@@ -20,39 +20,40 @@ async function upsert(database: Database, fields: Partial<EventDispatchState>): 
 }
 
 forEachDialect((dialect) => {
-  test('a state with neither time nor number is always replaced', async () => {
+  test('a state is replaced, and keeps the time or number that the new one does not give', async () => {
     const database = await dialect.create();
     expect(await findEventDispatchState(database, KEY)).toBeUndefined();
 
     expect(await upsert(database, { value: 'a' })).toEqual({ value: 'a' });
     expect(await upsert(database, { value: 'b' })).toEqual({ value: 'b' });
     expect(await upsert(database, { value: 'c', updateTime: 5 })).toEqual({ value: 'c', updateTime: 5 });
-    expect(await upsert(database, { value: 'd' })).toEqual({ value: 'c', updateTime: 5 });
+    expect(await upsert(database, { value: 'd' })).toEqual({ value: 'd', updateTime: 5 });
+    expect(await upsert(database, { updateSeq: 1n })).toEqual({ updateTime: 5, updateSeq: 1n });
   });
 
-  test('only a later time or a greater number replaces the value, and the greater of each is kept', async () => {
+  test('a state of an earlier time or with a smaller number changes nothing', async () => {
     const database = await dialect.create();
+    const first = { value: 'first', updateTime: 100, updateSeq: 7n };
+    await upsert(database, first);
 
-    await upsert(database, { value: 'first', updateTime: 100, updateSeq: 7n });
-    const same = await upsert(database, { value: 'same', updateTime: 100, updateSeq: 7n });
-    const earlier = await upsert(database, { value: 'earlier', updateTime: 99, updateSeq: 6n });
-    const later = await upsert(database, { value: 'later', updateTime: 101, updateSeq: 5n });
-    const greater = await upsert(database, { value: 'greater', updateTime: 1, updateSeq: 8n });
-
-    for (const kept of [same, earlier]) expect(kept).toEqual({ value: 'first', updateTime: 100, updateSeq: 7n });
-    expect(later).toEqual({ value: 'later', updateTime: 101, updateSeq: 7n });
-    expect(greater).toEqual({ value: 'greater', updateTime: 101, updateSeq: 8n });
+    expect(await upsert(database, { value: 'early', updateTime: 99 })).toEqual(first);
+    expect(await upsert(database, { value: 'small', updateSeq: 6n })).toEqual(first);
+    expect(await upsert(database, { value: 'later but small', updateTime: 101, updateSeq: 6n })).toEqual(first);
+    expect(await upsert(database, { value: 'greater but early', updateTime: 99, updateSeq: 8n })).toEqual(first);
+    expect(await upsert(database, { value: 'same', updateTime: 100, updateSeq: 7n })).toMatchObject({ value: 'same' });
+    const greater = { value: 'greater', updateTime: 101, updateSeq: 8n };
+    expect(await upsert(database, greater)).toEqual(greater);
   });
 
-  test('a time does not replace what has only a number', async () => {
+  test('a time is not compared with a number', async () => {
     const database = await dialect.create();
 
-    await upsert(database, { value: 'numbered', updateSeq: 1n });
+    await upsert(database, { value: 'numbered', updateSeq: 9n });
 
     expect(await upsert(database, { value: 'timed', updateTime: 5 })).toEqual({
-      value: 'numbered',
+      value: 'timed',
       updateTime: 5,
-      updateSeq: 1n,
+      updateSeq: 9n,
     });
   });
 

@@ -1497,6 +1497,24 @@ CREATE TABLE IF NOT EXISTS {schema}.change_counters (
 );
 `,
   },
+  {
+    number: 8,
+    name: 'listing_indexes',
+    isOnline: true,
+    sql: `-- online
+-- For lists of workflows. Their conditions are written so that no other statement sees its own in them: on a table without
+-- statistics, a claim would otherwise be read by them.
+--
+-- The newest workflows of a queue, however few and old they are.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_listing_queue
+  ON {schema}.workflow_status (queue_name, created_at)
+  WHERE CASE WHEN queue_name IS NULL THEN FALSE ELSE TRUE END;
+-- The newest workflows that wait. Those of other states have indexes, or are most of the table.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_listing_waiting
+  ON {schema}.workflow_status (status, created_at)
+  WHERE CASE WHEN status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END;
+`,
+  },
 ];
 
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
@@ -2294,6 +2312,23 @@ CREATE TABLE IF NOT EXISTS change_counters (
   topic TEXT NOT NULL PRIMARY KEY,
   changes BIGINT NOT NULL
 );
+`,
+  },
+  {
+    number: 8,
+    name: 'listing_indexes',
+    isOnline: false,
+    sql: `-- For lists of workflows. Their conditions are written so that no other statement sees its own in them: on a table without
+-- statistics, a claim would otherwise be read by them.
+--
+-- The newest workflows of a queue, however few and old they are.
+CREATE INDEX IF NOT EXISTS idx_workflow_status_listing_queue
+  ON workflow_status (queue_name, created_at)
+  WHERE CASE WHEN queue_name IS NULL THEN FALSE ELSE TRUE END;
+-- The newest workflows that wait. Those of other states have indexes, or are most of the table.
+CREATE INDEX IF NOT EXISTS idx_workflow_status_listing_waiting
+  ON workflow_status (status, created_at)
+  WHERE CASE WHEN status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END;
 `,
   },
 ];

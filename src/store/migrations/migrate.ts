@@ -62,7 +62,7 @@ export async function verify(database: Database, options: { readonly schema?: st
   throw new DBOSInitializationError(
     `The system database is at version ${versions[0]} (Everstep's own tables at ${versions[1]}), but this build needs ` +
       `${needed[0]} (and ${needed[1]}). Run \`npx everstep migrate\` with a role that owns the schema, ` +
-      'or set `runMigrations: true`.',
+      'or launch the application with `runMigrations: true`.',
   );
 }
 

@@ -43,9 +43,15 @@ export function printMigrations(options: PrintOptions): string {
         script.migration(track, migration),
       ),
     ]),
-    ...(role === undefined ? [] : [`${grantStatements(schema, role).join(';\n')};\n`]),
+    ...(role === undefined ? [] : [printGrants({ schema, role })]),
   ];
   return parts.join('\n');
+}
+
+/** The rights of an application's role, for the owner of the schema to run. On Postgres only. */
+export function printGrants({ schema = 'dbos', role }: { readonly schema?: string; readonly role: string }): string {
+  refuseBadOptions({ dialect: 'postgres', schema, from: 1, role });
+  return `${grantStatements(schema, role).join(';\n')};\n`;
 }
 
 interface Script {

@@ -3,6 +3,7 @@
 import pg from 'pg';
 import type { Clock } from '../../base/clock.js';
 import { DBOSInitializationError } from '../../model/errors.js';
+import type { ConnectionUse } from '../database.js';
 import type { ProtocolConnection, StatementBatch } from './statement-batch.js';
 
 /** A `pg` client as we use it. */
@@ -19,6 +20,8 @@ export interface ClientSource {
   /** Gives the client back; one that has failed is closed instead of being used again. */
   release(client: Client, isBroken: boolean): void;
   end(): Promise<void>;
+  /** Where there is a pool. */
+  use?(): ConnectionUse;
 }
 
 /** How long a pooled connection may rest before it is tried out at its next use. */
@@ -62,6 +65,7 @@ export function sharedClients(pool: pg.Pool, clock: Clock): ClientSource {
     },
     release: (client, isBroken) => checkIn(client as unknown as pg.PoolClient, isBroken),
     end: async () => {},
+    use: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
   };
 }
 

@@ -1,6 +1,5 @@
 // From a Postgres URL and options to the configuration of `pg`.
 import type pg from 'pg';
-import { withoutPasswords } from '../../base/url.js';
 import { InvalidDatabaseURLError } from '../../model/database-errors.js';
 
 export interface ConnectionOptions {
@@ -63,10 +62,8 @@ export function parsePostgresURL(text: string): URL {
   try {
     url = new URL(text);
   } catch {
-    // The parser's own error repeats the whole text, password included; it is not kept as the cause.
-    throw new InvalidDatabaseURLError(
-      `Invalid database URL: "${withoutPasswords(text)}" cannot be parsed. ${EXPECTED_FORM}`,
-    );
+    // The password may be anywhere in it, so the text is not quoted, nor is the parser's error kept, which repeats it.
+    throw new InvalidDatabaseURLError(`Invalid database URL: it cannot be parsed. ${EXPECTED_FORM}`);
   }
   const missing = [
     url.username === '' && !url.searchParams.has('user') ? 'username' : '',

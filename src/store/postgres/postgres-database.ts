@@ -11,9 +11,10 @@ import {
   DatabaseStatementError,
   DatabaseUnavailableError,
 } from '../../model/database-errors.js';
+import { DBOSQueryTimeoutError } from '../../model/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
-import { type Dialect, render, type Sql } from '../../sql/sql.js';
-import type { Connection, Database, Executor, Row } from '../database.js';
+import { type Dialect, render, type Sql, sql } from '../../sql/sql.js';
+import type { Connection, ConnectionUse, Database, Executor, ObserveOptions, Row } from '../database.js';
 import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
 import { type Phase, translatePostgresError } from './postgres-errors.js';
@@ -31,6 +32,7 @@ export interface PostgresOptions extends ConnectionOptions {
 }
 
 const STATEMENT_NAMES_MAX = 1000;
+const QUERY_CANCELED = '57014';
 
 export class PostgresDatabase implements Database {
   readonly dialect: Dialect;
@@ -62,6 +64,21 @@ export class PostgresDatabase implements Database {
     return (await this.#withClient((client) => this.#send(client, [statement], 'read')))[0] ?? [];
   }
 
+  async observe(statement: Sql, options: ObserveOptions): Promise<Row[]> {
+    try {
+      // Without a name, so that it is planned for its values, and leaves no plan behind. The settings end with the commit.
+      const sent = this.#withClient((client) =>
+        this.#send(client, [settingsFor(options), statement], 'read', { isNamed: false }),
+      );
+      return (await sent)[1] ?? [];
+    } catch (error) {
+      if (error instanceof DatabaseStatementError && error.sqlState === QUERY_CANCELED && options.timeoutMs > 0) {
+        throw new DBOSQueryTimeoutError(options.timeoutMs, { cause: error });
+      }
+      throw error;
+    }
+  }
+
   commit(statements: readonly Sql[]): Promise<Row[][]> {
     return this.#withClient((client) => this.#send(client, statements, 'write'));
   }
@@ -72,6 +89,10 @@ export class PostgresDatabase implements Database {
 
   exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T> {
     return this.#withClient((client) => body(this.#connection(client)));
+  }
+
+  connectionUse(): ConnectionUse | undefined {
+    return this.#source.use?.();
   }
 
   async close(): Promise<void> {
@@ -158,8 +179,8 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  async #send(client: Client, statements: readonly Sql[], phase: Phase): Promise<Row[][]> {
-    const prepared = statements.map((statement) => this.#prepare(statement));
+  async #send(client: Client, statements: readonly Sql[], phase: Phase, { isNamed = true } = {}): Promise<Row[][]> {
+    const prepared = statements.map((statement) => this.#prepare(statement, isNamed));
     try {
       return await new Promise<Row[][]>((resolve, reject) => {
         const batch = new StatementBatch(prepared, this.#namesKnownTo(client), (error) => {
@@ -173,9 +194,9 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  #prepare(statement: Sql): PreparedStatement {
+  #prepare(statement: Sql, isNamed: boolean): PreparedStatement {
     const { text, values } = render(statement, this.dialect);
-    return { name: this.#hasPreparedNames ? this.#nameOf(text) : '', text, values };
+    return { name: isNamed && this.#hasPreparedNames ? this.#nameOf(text) : '', text, values };
   }
 
   #nameOf(text: string): string {
@@ -193,6 +214,17 @@ export class PostgresDatabase implements Database {
     if (!names) this.#preparedNames.set(client, (names = new Set()));
     return names;
   }
+}
+
+/** Settings for the statement after it in the same commit. */
+function settingsFor({ timeoutMs, reads }: ObserveOptions): Sql {
+  const ifMuch = reads === 'much' ? 'on' : 'off';
+  return sql`
+    SELECT set_config('statement_timeout', ${String(timeoutMs)}, TRUE),
+      set_config('enable_seqscan', ${ifMuch}, TRUE),
+      set_config('enable_bitmapscan', ${reads === 'little' ? 'off' : 'on'}, TRUE),
+      set_config('enable_hashjoin', ${ifMuch}, TRUE),
+      set_config('jit', 'off', TRUE)`;
 }
 
 function clientSource(options: PostgresOptions, clock: Clock): ClientSource {

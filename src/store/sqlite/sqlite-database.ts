@@ -108,6 +108,10 @@ export class SqliteDatabase implements Database {
     }
   }
 
+  observe(statement: Sql): Promise<Row[]> {
+    return this.read(statement);
+  }
+
   commit(statements: readonly Sql[]): Promise<Row[][]> {
     return this.#write(() => {
       const [only] = statements;

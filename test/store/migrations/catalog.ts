@@ -62,7 +62,7 @@ async function readPostgres(database: Database, schema: string): Promise<Catalog
       FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = k.connamespace
       WHERE n.nspname = ${schema} AND k.contype = 'f'`),
     indexes: await read(sql`
-      SELECT CASE WHEN i.indisvalid THEN '' ELSE 'INVALID ' END || pg_get_indexdef(i.indexrelid) AS line
+      SELECT CASE WHEN i.indisvalid THEN '' ELSE 'INVALID ' END || regexp_replace(pg_get_indexdef(i.indexrelid), '\\s+', ' ', 'g') AS line
       FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
       WHERE n.nspname = ${schema} AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid)`),
     triggers: await read(sql`

@@ -40,6 +40,7 @@ function answering(database: Database, before: (statement: string) => Promise<vo
     dialect: database.dialect,
     run: (statement) => database.run(statement),
     read: (statement) => database.read(statement),
+    observe: (statement, options) => database.observe(statement, options),
     commit: (statements) => database.commit(statements),
     transaction: (body) => database.transaction(body),
     close: () => database.close(),

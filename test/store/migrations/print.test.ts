@@ -69,9 +69,10 @@ forEachDialect((dialect) => {
       '-- Migration 5: unconsumed_messages',
       '-- Migration 6: enqueue_wakes_dispatchers',
       '-- Migration 7: schedule_settings',
+      '-- Migration 8: listing_indexes',
     ]);
     expect(script.match(/SET version = \d+/g)).toEqual(
-      [121, 122, 123, 1, 2, 3, 4, 5, 6, 7].map((version) => `SET version = ${version}`),
+      [121, 122, 123, 1, 2, 3, 4, 5, 6, 7, 8].map((version) => `SET version = ${version}`),
     );
   });
 });

@@ -2,14 +2,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { bundled } from '../../rig/bundle.js';
 import { forEachDialect } from '../../rig/dialects.js';
 import { readCatalog, readVersionRows } from './catalog.js';
 import { EVERSTEP_LATEST, expectedSchema, LATEST } from './setup.js';
 
 const PROCESSES = 10;
-const SCRIPT = fileURLToPath(new URL('./migrate-process.ts', import.meta.url));
 
 interface Runner {
   /** Lets it start, and returns the lines it has printed since, standard error included, when it has ended. */
@@ -17,7 +16,8 @@ interface Runner {
 }
 
 async function startRunner(url: string): Promise<Runner> {
-  const child = spawn(process.execPath, ['--import', 'tsx', SCRIPT, url], { stdio: 'pipe' });
+  const program = await bundled(new URL('./migrate-process.ts', import.meta.url));
+  const child = spawn(process.execPath, [...program, url], { stdio: 'pipe' });
   let output = '';
   child.stderr.on('data', (chunk) => (output += String(chunk)));
   const lines = createInterface({ input: child.stdout });

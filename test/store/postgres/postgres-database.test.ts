@@ -48,7 +48,7 @@ describe('PostgresDatabase', () => {
 
     test('a database that does not exist and a role without rights are reported as such', async () => {
       const url = await dialect.createURL();
-      const missing = await dialect.open(url.replace(/\/test_\w+$/, '/no_such_database'));
+      const missing = await dialect.open(url.replace(/\/\w+$/, '/no_such_database'));
       const owner = await dialect.open(url);
       const role = `role_${newID().replaceAll('-', '')}`;
       await owner.exclusive((connection) => connection.script(`CREATE ROLE ${role} LOGIN`));

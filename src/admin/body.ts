@@ -1,0 +1,65 @@
+// The body of a request: read up to a limit, and understood as JSON.
+import { invalid, Refusal } from './refusal.js';
+
+/** The pieces of the body, up to a limit. */
+export async function* piecesOf(request: Request, maxBytes: number): AsyncGenerator<Uint8Array, void, undefined> {
+  if (!request.body) return;
+  // A length that is a lie is noticed below.
+  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  let bytes = 0;
+  // Leaving the loop cancels the body.
+  for await (const piece of request.body as AsyncIterable<Uint8Array>) {
+    bytes += piece.byteLength;
+    if (bytes > maxBytes) throw tooLarge(maxBytes);
+    yield piece;
+  }
+}
+
+/** The text of the body, undefined if there is none. */
+export async function readBody(request: Request, maxBytes: number): Promise<string | undefined> {
+  const pieces: Uint8Array[] = [];
+  try {
+    for await (const piece of piecesOf(request, maxBytes)) pieces.push(piece);
+  } catch (error) {
+    // Otherwise the client has gone in the middle of it.
+    throw error instanceof Refusal ? error : invalid('The body could not be read.');
+  }
+  const whole = Buffer.concat(pieces);
+  return whole.byteLength === 0 ? undefined : decode(whole);
+}
+
+function tooLarge(maxBytes: number): Refusal {
+  return new Refusal(413, 'PAYLOAD_TOO_LARGE', `The body has more than ${maxBytes} bytes.`);
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw invalid('The body is not valid UTF-8.');
+  }
+}
+
+/** The body as JSON; an empty object if there is none. */
+export async function readJSON(request: Request, maxBytes: number): Promise<unknown> {
+  const text = await readBody(request, maxBytes);
+  if (text === undefined) return {};
+  requireType(request, 'application/json');
+  return parseJSON(text);
+}
+
+/** Refuses a body of another type. A page of elsewhere cannot send one of these without being asked about it first. */
+export function requireType(request: Request, ...types: string[]): void {
+  const [type = ''] = (request.headers.get('content-type') ?? '').toLowerCase().split(';');
+  if (types.includes(type.trim())) return;
+  throw new Refusal(415, 'UNSUPPORTED_MEDIA_TYPE', `The body must be sent as ${types.join(' or ')}.`);
+}
+
+export function parseJSON(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the body.
+    throw invalid('The body is not valid JSON.');
+  }
+}

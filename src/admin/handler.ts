@@ -1,0 +1,193 @@
+// The interface as one function from a request to an answer. It knows no server and no framework.
+//
+//   /healthz, /readyz      without a token
+//   /metrics               for Prometheus
+//   /api/v1/…              the JSON API
+//   anything else          the endpoints of older versions
+import type { DLogger } from '../base/log.js';
+import { silentLogger } from '../base/log.js';
+import { readNow } from '../store/schedules.js';
+import { type AccessOptions, checkAccess } from './access.js';
+import { emptyAnswer, jsonAnswer, textAnswer, withoutBody } from './answer.js';
+import { parseJSON, readBody, readJSON } from './body.js';
+import { EXPOSITION_TYPE } from './exposition.js';
+import { ChangeFeed, type FeedOptions } from './feed.js';
+import { LEGACY_ROUTES } from './legacy.js';
+import { EventLoop, metricsText } from './metrics.js';
+import { readQuery } from './query.js';
+import { notFound, Refusal, refusalOf } from './refusal.js';
+import { type Environment, type Match, type Route, Router } from './route.js';
+import { ROUTES } from './routes.js';
+import { nonEmpty } from './shape.js';
+import { type AdminSource, beginRequest, type StoreOperator } from './source.js';
+
+export interface HandlerOptions extends AccessOptions {
+  readonly source: AdminSource;
+  /** The beginning of all paths, if the interface is not at the root. */
+  readonly basePath: string;
+  readonly bodyMaxBytes: number;
+  readonly feed?: FeedOptions;
+}
+
+const API = '/api/v1';
+const READY_MS = 1000;
+const pathPart = nonEmpty();
+
+export class Handler {
+  readonly #options: HandlerOptions;
+  readonly #environment: Environment;
+  readonly #eventLoop = new EventLoop();
+  readonly #api = new Router(ROUTES);
+  readonly #legacy = new Router(LEGACY_ROUTES);
+
+  constructor(options: HandlerOptions) {
+    this.#options = options;
+    const { source } = options;
+    this.#environment = { source, feed: new ChangeFeed(source, options.feed) };
+  }
+
+  /** Ends the streams of changes. */
+  close(): void {
+    this.#environment.feed.end();
+    this.#eventLoop.stop();
+  }
+
+  async fetch(request: Request): Promise<Response> {
+    const path = this.#pathOf(request);
+    try {
+      const response = await this.#answer(request, path);
+      return request.method === 'HEAD' ? await withoutBody(response) : response;
+    } catch (error) {
+      const { status, code, message, headers } = refusalOf(error, this.#logger);
+      return jsonAnswer({ error: { code, message } }, status, headers);
+    }
+  }
+
+  /** Undefined if the path is none of ours. */
+  #pathOf(request: Request): string | undefined {
+    const { pathname } = new URL(request.url);
+    const { basePath } = this.#options;
+    const path = pathname.startsWith(basePath) ? pathname.slice(basePath.length) : undefined;
+    return path === '' ? '/' : path?.startsWith('/') ? path : undefined;
+  }
+
+  async #answer(request: Request, path: string | undefined): Promise<Response> {
+    if (path === '/healthz') return allowing(request, () => textAnswer('ok'));
+    if (path === '/readyz') return allowing(request, () => this.#readiness());
+    checkAccess(request, this.#options);
+    if (path === undefined) throw notFound('There is nothing under this path.');
+    if (path === '/metrics') return allowing(request, () => this.#metrics());
+    if (path === API || path.startsWith(`${API}/`)) return this.#answerAPI(request, path.slice(API.length));
+    return this.#answerLegacy(request, path);
+  }
+
+  async #answerAPI(request: Request, path: string): Promise<Response> {
+    const found = this.#api.find(path);
+    if (!found || found.size === 0) throw notFound('There is nothing under this path.');
+    const match = matchOf(found, request);
+    if (!match) return refuseMethod(found, request);
+    const { route } = match;
+    for (const [name, value] of Object.entries(match.path)) pathPart.read(value, name);
+    const query = readQuery(route.query, new URL(request.url).searchParams);
+    const body = route.body?.read(await readJSON(request, this.#options.bodyMaxBytes), '');
+    return this.#withOperator(async (operator) => {
+      const environment = this.#environment;
+      const result = await route.handle({ operator, environment, request, path: match.path, query, body });
+      // Whoever watches need not wait for what was done here.
+      if (route.method !== 'GET') environment.feed.hear([]);
+      if (result instanceof Response) return result;
+      return route.status === 204 ? emptyAnswer() : jsonAnswer(result, route.status);
+    });
+  }
+
+  /** What fails is told in the words of the older server. */
+  async #answerLegacy(request: Request, path: string): Promise<Response> {
+    if (request.method === 'OPTIONS') return emptyAnswer(200);
+    const match = matchOf(this.#legacy.find(path) ?? new Map<string, never>(), request);
+    if (!match) return textAnswer('Not Found', 404);
+    try {
+      const text = await readBody(request, this.#options.bodyMaxBytes);
+      const body = match.route.method === 'POST' && text !== undefined ? parseJSON(text) : {};
+      const { source } = this.#options;
+      const workflowID = match.path['workflowID'] ?? '';
+      return await this.#withOperator((operator) =>
+        match.route.handle({ operator, source, perf: this.#eventLoop, workflowID, body }),
+      );
+    } catch (error) {
+      const refusal = refusalOf(error, this.#logger);
+      if (refusal.status === 413) return jsonAnswer({ error: refusal.message }, 413);
+      return jsonAnswer({ error: 'Internal server error' }, 500);
+    }
+  }
+
+  async #withOperator<T>(act: (operator: StoreOperator) => Promise<T>): Promise<T> {
+    const { source, feed } = this.#environment;
+    const scope = beginRequest(source, (workflowIDs) => feed.hear(workflowIDs));
+    try {
+      return await act(scope.operator);
+    } finally {
+      scope.end();
+    }
+  }
+
+  async #metrics(): Promise<Response> {
+    const text = await this.#withOperator((operator) => metricsText(operator, this.#environment, this.#eventLoop));
+    return textAnswer(text, 200, { 'content-type': EXPOSITION_TYPE });
+  }
+
+  /** Launched, and the database answers soon. */
+  async #readiness(): Promise<Response> {
+    return (await this.#isReady()) ? textAnswer('ready') : textAnswer('not ready', 503);
+  }
+
+  async #isReady(): Promise<boolean> {
+    try {
+      const { clock, database } = this.#options.source.operator;
+      return await new Promise<boolean>((resolve) => {
+        const timer = clock.after(READY_MS, () => resolve(false));
+        const answered = (isReady: boolean): void => {
+          timer.cancel();
+          resolve(isReady);
+        };
+        readNow(database).then(
+          () => answered(true),
+          () => answered(false),
+        );
+      });
+    } catch {
+      // Nothing is launched; that is the answer.
+      return false;
+    }
+  }
+
+  get #logger(): DLogger {
+    try {
+      return this.#options.source.operator.logger;
+    } catch {
+      // Nothing is launched, so there is nobody to tell.
+      return silentLogger;
+    }
+  }
+}
+
+type Matches<R extends { method: Route['method']; path: string }> = ReadonlyMap<string, Match<R>>;
+
+/** Whoever asks for the head gets that of the answer to GET. */
+function matchOf<R extends { method: Route['method']; path: string }>(
+  found: Matches<R>,
+  { method }: Request,
+): Match<R> | undefined {
+  return found.get(method === 'HEAD' ? 'GET' : method);
+}
+
+function refuseMethod(found: ReadonlyMap<string, unknown>, { method }: Request): Response {
+  const allow = [...found.keys(), ...(found.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ');
+  if (method === 'OPTIONS') return emptyAnswer(204, { allow });
+  throw new Refusal(405, 'METHOD_NOT_ALLOWED', `Use one of ${allow} here.`, { allow });
+}
+
+/** For what can only be read. */
+async function allowing(request: Request, answer: () => Response | Promise<Response>): Promise<Response> {
+  if (request.method === 'GET' || request.method === 'HEAD') return answer();
+  return refuseMethod(new Map([['GET', undefined]]), request);
+}

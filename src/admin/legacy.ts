@@ -1,0 +1,178 @@
+// The endpoints of the admin server of DBOS 4: same paths, bodies, answers and status codes. They send no CORS headers.
+import { forkWorkflows } from '../control/forks.js';
+import { getWorkflow } from '../control/inspection.js';
+import { cancelWorkflows, resumeWorkflows } from '../control/lifecycle.js';
+import { type GetWorkflowsInput, listQueuedWorkflows, listWorkflows } from '../control/listing.js';
+import { listQueueRecords } from '../control/queues.js';
+import { garbageCollect, globalTimeout } from '../control/retention.js';
+import { listWorkflowSteps } from '../control/steps.js';
+import { DBOSError } from '../model/errors.js';
+import { toQueueRecord } from '../model/queues.js';
+import { INTERNAL_QUEUE } from '../store/lifecycle.js';
+import { emptyAnswer, jsonAnswer, textAnswer } from './answer.js';
+import { legacyQueue, legacyStep, legacyWorkflow } from './legacy-view.js';
+import type { Routed } from './route.js';
+import { type AdminSource, localEngine, type StoreOperator } from './source.js';
+
+/** How busy the event loop was since the last question. */
+export interface Perf {
+  sinceLastCall(): unknown;
+}
+
+export interface LegacyCall {
+  readonly operator: StoreOperator;
+  readonly source: AdminSource;
+  readonly perf: Perf;
+  readonly workflowID: string;
+  /** The body; an empty object if there is none. */
+  readonly body: unknown;
+}
+
+export interface LegacyRoute extends Routed {
+  handle(call: LegacyCall): Promise<Response>;
+}
+
+const ONE = '/workflows/{workflowID}';
+
+export const LEGACY_ROUTES: readonly LegacyRoute[] = [
+  get('/dbos-healthz', async () => textAnswer('healthy')),
+  post('/dbos-workflow-recovery', recover),
+  get('/dbos-perf', async ({ perf }) => jsonAnswer(perf.sinceLastCall())),
+  get('/deactivate', async ({ source }) => {
+    await source.deactivateEventReceivers?.();
+    return textAnswer('Deactivated');
+  }),
+  get('/conductor', async () => jsonAnswer({ status: true })),
+  get('/dbos-workflow-queues-metadata', describeQueues),
+  post('/dbos-garbage-collect', async ({ operator, body }) => {
+    const { cutoff_epoch_timestamp_ms: cutoffEpochTimestampMs, rows_threshold: rowsThreshold } = fieldsOf(body);
+    // What has another type is refused by the verb.
+    await garbageCollect(operator, { cutoffEpochTimestampMs, rowsThreshold } as Parameters<typeof garbageCollect>[1]);
+    return emptyAnswer();
+  }),
+  post('/dbos-global-timeout', async ({ operator, body }) => {
+    await globalTimeout(operator, fieldsOf(body)['cutoff_epoch_timestamp_ms'] as number);
+    return emptyAnswer();
+  }),
+  post(`${ONE}/cancel`, async ({ operator, workflowID }) => {
+    await cancelWorkflows(operator, [workflowID]);
+    return emptyAnswer();
+  }),
+  post(`${ONE}/resume`, ({ operator, workflowID }) =>
+    orMessage(async () => {
+      await resumeWorkflows(operator, [workflowID]);
+      return emptyAnswer();
+    }),
+  ),
+  post(`${ONE}/restart`, async ({ operator, workflowID }) => fork(operator, { workflowID, startStep: 0 })),
+  post(`${ONE}/fork`, forkFromBody),
+  get(`${ONE}/steps`, async ({ operator, workflowID }) =>
+    jsonAnswer(((await listWorkflowSteps(operator, workflowID)) ?? []).map(legacyStep)),
+  ),
+  get(ONE, async ({ operator, workflowID }) => {
+    const found = await getWorkflow(operator, workflowID);
+    return found ? jsonAnswer(legacyWorkflow(found)) : jsonAnswer({ error: `Workflow ${workflowID} not found` }, 404);
+  }),
+  post('/workflows', async ({ operator, body }) =>
+    jsonAnswer((await listWorkflows(operator, toInput(body))).map(legacyWorkflow)),
+  ),
+  post('/queues', async ({ operator, body }) =>
+    jsonAnswer((await listQueuedWorkflows(operator, toInput(body))).map(legacyWorkflow)),
+  ),
+];
+
+function get(path: string, handle: LegacyRoute['handle']): LegacyRoute {
+  return { method: 'GET', path, handle };
+}
+
+function post(path: string, handle: LegacyRoute['handle']): LegacyRoute {
+  return { method: 'POST', path, handle };
+}
+
+function fieldsOf(body: unknown): Record<string, unknown> {
+  return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
+}
+
+async function recover({ source, body }: LegacyCall): Promise<Response> {
+  const engine = localEngine(source);
+  const isList = Array.isArray(body) && body.every((executorID) => typeof executorID === 'string');
+  if (!engine || !isList) throw new DBOSError('An engine and a list of executor IDs are needed.');
+  const workflowIDs: string[] = [];
+  for (const executorID of body) workflowIDs.push(...(await engine.recoverExecutor(executorID)));
+  return jsonAnswer(workflowIDs);
+}
+
+/** Queues in memory come before those of the same name in the database. */
+async function describeQueues({ operator, source }: LegacyCall): Promise<Response> {
+  const stored = await listQueueRecords(operator);
+  const inMemory = localEngine(source)?.memoryQueues() ?? [];
+  const internal = toQueueRecord(INTERNAL_QUEUE, {}, null);
+  const queues = new Map([...stored, internal, ...inMemory].map((record) => [record.name, record]));
+  return jsonAnswer([...queues.values()].map(legacyQueue));
+}
+
+async function forkFromBody({ operator, workflowID, body }: LegacyCall): Promise<Response> {
+  const fields = fieldsOf(body);
+  const startStep = fields['start_step'];
+  if (startStep === undefined) return jsonAnswer({ error: 'start_step is required' }, 400);
+  // What has another type is refused by the verb, or by the database.
+  const request = { workflowID, startStep: startStep as number, newWorkflowID: textIn(fields, 'new_workflow_id') };
+  const settings = {
+    applicationVersion: textIn(fields, 'application_version'),
+    timeoutMS: fields['timeout_ms'] as number | undefined,
+  };
+  return orMessage(() => fork(operator, request, settings));
+}
+
+async function fork(
+  operator: StoreOperator,
+  request: Parameters<typeof forkWorkflows>[1][number],
+  settings: Parameters<typeof forkWorkflows>[2] = {},
+): Promise<Response> {
+  const [forkID] = await forkWorkflows(operator, [request], settings);
+  return jsonAnswer({ workflow_id: forkID });
+}
+
+function textIn(fields: Record<string, unknown>, name: string): string | undefined {
+  const value = fields[name];
+  if (value === undefined || value === null || typeof value === 'string') return value ?? undefined;
+  throw new DBOSError(`${name} must be a text.`);
+}
+
+/** Two endpoints tell why they have failed. Errors of the database are not told. */
+async function orMessage(act: () => Promise<Response>): Promise<Response> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof DBOSError) || /^(DATABASE|COMMIT)_/.test(error.code)) throw error;
+    return jsonAnswer({ error: error.message }, 500);
+  }
+}
+
+const INPUT_FIELDS: Readonly<Record<string, keyof GetWorkflowsInput>> = {
+  workflow_uuids: 'workflowIDs',
+  workflow_name: 'workflowName',
+  authenticated_user: 'authenticatedUser',
+  start_time: 'startTime',
+  end_time: 'endTime',
+  status: 'status',
+  application_version: 'applicationVersion',
+  fork_from: 'forkedFrom',
+  parent_workflow_id: 'parentWorkflowID',
+  queue_name: 'queueName',
+  limit: 'limit',
+  offset: 'offset',
+  sort_desc: 'sortDesc',
+  workflow_id_prefix: 'workflow_id_prefix',
+};
+
+/** The verb refuses what makes no sense. */
+function toInput(body: unknown): GetWorkflowsInput {
+  const fields = fieldsOf(body);
+  const given = Object.entries(INPUT_FIELDS).filter(([name]) => fields[name] !== undefined && fields[name] !== null);
+  return {
+    ...Object.fromEntries(given.map(([name, field]) => [field, fields[name]])),
+    loadInput: fields['load_input'] === true,
+    loadOutput: fields['load_output'] === true,
+  };
+}

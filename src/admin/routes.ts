@@ -1,0 +1,33 @@
+// The table of all routes of the JSON API, and the OpenAPI document that is made of it.
+import { openapiDocument } from './openapi.js';
+import { type Route, route } from './route.js';
+import { BULK_ROUTES, MAINTENANCE_ROUTES } from './routes/bulk.js';
+import { LISTING_ROUTES } from './routes/listing.js';
+import { QUEUE_ROUTES } from './routes/queues.js';
+import { SCHEDULE_ROUTES } from './routes/schedules.js';
+import { SYSTEM_ROUTES } from './routes/system.js';
+import { TRANSFER_ROUTES } from './routes/transfer.js';
+import { WORKFLOW_ACTION_ROUTES } from './routes/workflow-actions.js';
+import { WORKFLOW_ROUTES } from './routes/workflows.js';
+import { anyObject } from './shape.js';
+
+/** Below `/api/v1`. */
+export const ROUTES: readonly Route[] = [
+  ...LISTING_ROUTES,
+  ...WORKFLOW_ROUTES,
+  ...WORKFLOW_ACTION_ROUTES,
+  ...BULK_ROUTES,
+  ...TRANSFER_ROUTES,
+  ...QUEUE_ROUTES,
+  ...SCHEDULE_ROUTES,
+  ...SYSTEM_ROUTES,
+  ...MAINTENANCE_ROUTES,
+  route({
+    method: 'GET',
+    path: '/openapi.json',
+    tag: 'This interface',
+    summary: 'This interface as an OpenAPI document.',
+    result: anyObject(),
+    handle: async () => openapiDocument(ROUTES),
+  }),
+];

@@ -1,0 +1,111 @@
+// Routes that act on many workflows at once. They stand apart from those of single ones, so that no workflow ID can be
+// taken for a verb.
+import { forkFromFailure, forkWorkflows } from '../../control/forks.js';
+import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/lifecycle.js';
+import { garbageCollect, globalTimeout } from '../../control/retention.js';
+import { type Route, route } from '../route.js';
+import { flag, INT_MAX, integer, listOf, named, nonEmpty, object, optional, text } from '../shape.js';
+import { forkFields, place, replacementChildren } from './workflow-actions.js';
+
+const tag = 'Many workflows';
+export const workflowIDs = listOf(nonEmpty(), { min: 1 });
+const created = named('WorkflowIDs', object({ workflowIDs: listOf(text()) }));
+
+export const BULK_ROUTES: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/bulk/cancel',
+    tag,
+    summary: 'Cancels workflows. Those that are not there or have ended are left alone.',
+    body: object({ workflowIDs, cancelChildren: optional(flag()) }),
+    handle: ({ operator, body: { workflowIDs: ids, ...options } }) => cancelWorkflows(operator, ids, options),
+  }),
+  route({
+    method: 'POST',
+    path: '/bulk/resume',
+    tag,
+    summary: 'Lets workflows go on. All must exist, or none is resumed.',
+    body: object({ workflowIDs, ...place }),
+    handle: ({ operator, body: { workflowIDs: ids, ...options } }) => resumeWorkflows(operator, ids, options),
+  }),
+  route({
+    method: 'POST',
+    path: '/bulk/delete',
+    tag,
+    summary: 'Deletes workflows, with all that belongs to them.',
+    body: object({ workflowIDs, deleteChildren: optional(flag()) }),
+    handle: ({ operator, body: { workflowIDs: ids, ...options } }) => deleteWorkflows(operator, ids, options),
+  }),
+  route({
+    method: 'POST',
+    path: '/bulk/fork',
+    tag,
+    summary: 'Forks workflows: all, or none if one does not exist or an ID is in use.',
+    body: object({
+      forks: listOf(
+        object({
+          workflowID: nonEmpty(),
+          startStep: integer({ max: INT_MAX }),
+          newWorkflowID: optional(nonEmpty()),
+        }),
+        { min: 1 },
+      ),
+      ...forkFields,
+      replacementChildren,
+    }),
+    status: 201,
+    result: created,
+    async handle({ operator, body: { forks, ...settings } }) {
+      return { workflowIDs: await forkWorkflows(operator, forks, settings) };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/bulk/fork-from-failure',
+    tag,
+    summary:
+      'Forks workflows from where each has failed, or from another step of each. Exactly one field tells the step.',
+    body: object({
+      workflowIDs,
+      fromLastFailure: optional(flag('The last step that has failed; if none has, the last one.')),
+      fromLastStep: optional(flag()),
+      fromStep: optional(integer({ max: INT_MAX })),
+      fromStepName: optional(nonEmpty('The last step of this name.')),
+      ...forkFields,
+    }),
+    status: 201,
+    result: created,
+    async handle({ operator, body: { workflowIDs: ids, ...options } }) {
+      return { workflowIDs: await forkFromFailure(operator, ids, options) };
+    },
+  }),
+];
+
+const MAINTENANCE = 'Maintenance';
+
+export const MAINTENANCE_ROUTES: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/maintenance/garbage-collect',
+    tag: MAINTENANCE,
+    summary: 'Deletes old workflows that have ended, in small commits. Give an age, a number to keep, or both.',
+    body: object({
+      cutoffEpochTimestampMs: optional(integer({ about: 'Older ones are deleted.' })),
+      rowsThreshold: optional(integer({ min: 1, about: 'So many of the newest are kept.' })),
+      batchSize: optional(integer({ min: 1, max: 10_000 })),
+    }),
+    result: object({ workflows: integer(), orphans: integer() }),
+    handle: ({ operator, body }) => garbageCollect(operator, body),
+  }),
+  route({
+    method: 'POST',
+    path: '/maintenance/global-timeout',
+    tag: MAINTENANCE,
+    summary: 'Cancels all active workflows that were created at a time or before.',
+    body: object({ cutoffEpochTimestampMs: integer() }),
+    result: object({ cancelled: integer() }),
+    async handle({ operator, body }) {
+      return { cancelled: await globalTimeout(operator, body.cutoffEpochTimestampMs) };
+    },
+  }),
+];

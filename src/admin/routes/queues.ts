@@ -1,0 +1,190 @@
+// Routes of queues.
+import {
+  changeQueue,
+  deleteQueue,
+  findQueueRecord,
+  getQueueStats,
+  listQueueRecords,
+  pauseQueue,
+  registerQueue,
+  resumeQueue,
+} from '../../control/queues.js';
+import type { QueueParameters, QueueRecord } from '../../model/queues.js';
+import { findPausedQueues } from '../../store/queues.js';
+import { queueStats, type QueueView, queueView, viewQueue } from '../queue-view.js';
+import { invalid, notFound } from '../refusal.js';
+import { type Call, type Route, route } from '../route.js';
+import {
+  flag,
+  INT_MAX,
+  integer,
+  listOf,
+  nonEmpty,
+  nullable,
+  number,
+  object,
+  oneOfTexts,
+  optional,
+  type Shape,
+} from '../shape.js';
+import { localEngine } from '../source.js';
+
+const tag = 'Queues';
+const ONE = '/queues/{name}';
+
+const rateLimit = object({ limitPerPeriod: integer({ min: 1, max: INT_MAX }), periodSec: number() });
+const count = integer({ min: 1, max: INT_MAX });
+const pollingMs = number({ min: 1, max: INT_MAX });
+
+const parameters = {
+  globalConcurrency: optional(count),
+  workerConcurrency: optional(count),
+  rateLimit: optional(rateLimit),
+  partitionConcurrency: optional(count),
+  partitionWorkerConcurrency: optional(count),
+  partitionRateLimit: optional(rateLimit),
+  minPollingIntervalMs: optional(pollingMs),
+  priorityEnabled: optional(flag()),
+  partitionQueue: optional(flag()),
+};
+
+/** In a change, null takes a limit away. */
+function removable<T>(shape: Shape<T>): Shape<T | null | undefined> {
+  return optional(nullable(shape));
+}
+
+const change = object({
+  globalConcurrency: removable(count),
+  workerConcurrency: removable(count),
+  rateLimit: removable(rateLimit),
+  partitionConcurrency: removable(count),
+  partitionWorkerConcurrency: removable(count),
+  partitionRateLimit: removable(rateLimit),
+  minPollingIntervalMs: optional(pollingMs),
+  partitionQueue: optional(flag()),
+});
+
+export const QUEUE_ROUTES: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/queues',
+    tag,
+    summary: 'The queues of the database, and those in the memory of the process that answers.',
+    query: { applicationName: optional(listOf(nonEmpty())) },
+    result: object({ queues: listOf(queueView) }),
+    async handle(call) {
+      const records = await listQueueRecords(call.operator, call.query.applicationName);
+      const inMemory = localEngine(call.environment.source)?.memoryQueues() ?? [];
+      const names = new Set(inMemory.map(({ name }) => name));
+      const stored = records.filter(({ name }) => !names.has(name));
+      const paused = await pausedQueues(call);
+      return {
+        queues: [
+          ...inMemory.map((record) => viewQueue(record, paused, true)),
+          ...stored.map((record) => viewQueue(record, paused)),
+        ],
+      };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: ONE,
+    tag,
+    summary: 'One queue.',
+    result: queueView,
+    handle: async (call) => view(call, await requireQueue(call)),
+  }),
+  route({
+    method: 'PUT',
+    path: ONE,
+    tag,
+    summary: 'Registers a queue. Settings of one that is there are replaced unless onConflict says otherwise.',
+    body: object({
+      ...parameters,
+      onConflict: optional(oneOfTexts(['always_update', 'never_update', 'update_if_latest_version'])),
+      applicationName: optional(nonEmpty()),
+    }),
+    result: queueView,
+    async handle(call) {
+      const { operator, environment } = call;
+      const { onConflict = 'always_update', applicationName = operator.applicationName, ...given } = call.body;
+      const applicationVersion = localEngine(environment.source)?.applicationVersion ?? null;
+      if (onConflict === 'update_if_latest_version' && applicationVersion === null) {
+        throw invalid("onConflict cannot be 'update_if_latest_version' here: a client has no version of its own.");
+      }
+      const name = nameIn(call);
+      const registration = { name, parameters: given, onConflict, applicationName, applicationVersion };
+      return view(call, await registerQueue(operator, registration));
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: ONE,
+    tag,
+    summary: 'Changes the settings that are given; null takes a limit away.',
+    body: change,
+    result: queueView,
+    async handle(call) {
+      await requireQueue(call);
+      const entries = Object.entries(call.body).map(([key, value]) => [key, value ?? undefined] as const);
+      // Each field has the type of the setting, or takes it away.
+      const settings = Object.fromEntries(entries) as QueueParameters;
+      return view(call, await changeQueue(call.operator, nameIn(call), settings));
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: ONE,
+    tag,
+    summary: 'Removes a queue. Workflows in it wait until it is registered again.',
+    async handle(call) {
+      await requireQueue(call);
+      await deleteQueue(call.operator, nameIn(call));
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/pause`,
+    tag,
+    summary: 'No process takes workflows from the queue until it is resumed.',
+    handle: (call) => pauseQueue(call.operator, nameIn(call)),
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/resume`,
+    tag,
+    summary: 'Lets processes take workflows from the queue again.',
+    handle: (call) => resumeQueue(call.operator, nameIn(call)),
+  }),
+  route({
+    method: 'GET',
+    path: '/queue-stats',
+    tag,
+    summary: 'How many workflows wait, are delayed and run, by queue or by partition.',
+    query: { queueName: optional(listOf(nonEmpty())), byPartition: optional(flag()) },
+    result: object({ queues: listOf(queueStats) }),
+    async handle({ operator, query }) {
+      return { queues: await getQueueStats(operator, query) };
+    },
+  }),
+];
+
+type AnyCall = Pick<Call, 'operator' | 'path'>;
+
+function nameIn({ path }: AnyCall): string {
+  return path['name'] ?? '';
+}
+
+async function requireQueue(call: AnyCall): Promise<QueueRecord> {
+  const found = await findQueueRecord(call.operator, nameIn(call));
+  if (found) return found;
+  throw notFound(`No queue of the database has the name ${JSON.stringify(nameIn(call))}.`);
+}
+
+function pausedQueues({ operator }: AnyCall): Promise<Map<string, number>> {
+  return operator.retrying(() => findPausedQueues(operator.database));
+}
+
+async function view(call: AnyCall, record: QueueRecord): Promise<QueueView> {
+  return viewQueue(record, await pausedQueues(call));
+}

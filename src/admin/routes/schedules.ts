@@ -1,0 +1,215 @@
+// Routes of schedules.
+import {
+  applySchedules,
+  backfillSchedule,
+  createSchedule,
+  deleteSchedule,
+  getSchedule,
+  listSchedules,
+  nextRuns,
+  pauseSchedule,
+  resumeSchedule,
+  triggerSchedule,
+  updateSchedule,
+  type WorkflowSchedule,
+} from '../../control/schedules.js';
+import { scheduleView, viewSchedule } from '../queue-view.js';
+import { notFound } from '../refusal.js';
+import { type Call, type Route, route } from '../route.js';
+import {
+  anything,
+  flag,
+  INT_MAX,
+  integer,
+  listOf,
+  moment,
+  named,
+  nonEmpty,
+  nullable,
+  number,
+  object,
+  oneOfTexts,
+  optional,
+  text,
+} from '../shape.js';
+import { workflowID } from './workflow-actions.js';
+
+const tag = 'Schedules';
+const ONE = '/schedules/{name}';
+
+const settings = {
+  context: optional(anything('Passed to the workflow.')),
+  automaticBackfill: optional(flag('Fires at launch what was missed while no process was there.')),
+  overlap: optional(oneOfTexts(['allow', 'skip', 'cancelPrevious'])),
+  jitterMs: optional(number({ max: INT_MAX, about: 'Fires up to so much later than due.' })),
+};
+
+const definition = named(
+  'ScheduleDefinition',
+  object({
+    scheduleName: nonEmpty(),
+    workflowName: nonEmpty(),
+    workflowClassName: optional(text()),
+    schedule: nonEmpty('A cron expression.'),
+    cronTimezone: optional(nonEmpty('An IANA name; UTC unless given.')),
+    queueName: optional(nonEmpty()),
+    applicationName: optional(nonEmpty()),
+    ...settings,
+  }),
+);
+
+const COLLECTION: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/schedules',
+    tag,
+    summary: 'The schedules that match, by name.',
+    query: {
+      status: optional(listOf(oneOfTexts(['ACTIVE', 'PAUSED']))),
+      workflowName: optional(listOf(nonEmpty())),
+      scheduleNamePrefix: optional(listOf(nonEmpty())),
+      applicationName: optional(listOf(nonEmpty())),
+    },
+    result: object({ schedules: listOf(scheduleView) }),
+    async handle({ operator, query }) {
+      return { schedules: (await listSchedules(operator, query)).map(viewSchedule) };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/schedules',
+    tag,
+    summary: 'Creates a schedule.',
+    body: definition,
+    status: 201,
+    result: scheduleView,
+    async handle({ operator, body }) {
+      await createSchedule(operator, { ...body, workflowClassName: body.workflowClassName ?? null });
+      return viewSchedule(await requireSchedule({ operator, path: { name: body.scheduleName } }));
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: '/schedules',
+    tag,
+    summary: 'Creates or redefines schedules, all or none. State and last firing of those that are there stay.',
+    body: object({ schedules: listOf(definition, { max: 1000 }) }),
+    handle: ({ operator, body: { schedules } }) =>
+      applySchedules(
+        operator,
+        schedules.map((one) => ({ ...one, workflowClassName: one.workflowClassName ?? null })),
+      ),
+  }),
+];
+
+const SINGLE: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: ONE,
+    tag,
+    summary: 'One schedule.',
+    result: scheduleView,
+    handle: async (call) => viewSchedule(await requireSchedule(call)),
+  }),
+  route({
+    method: 'PATCH',
+    path: ONE,
+    tag,
+    summary: 'Changes what is given; null takes the time zone or the queue away.',
+    body: object({
+      schedule: optional(nonEmpty()),
+      cronTimezone: optional(nullable(nonEmpty())),
+      queueName: optional(nullable(nonEmpty())),
+      ...settings,
+    }),
+    result: scheduleView,
+    async handle(call) {
+      await requireSchedule(call);
+      await updateSchedule(call.operator, nameIn(call), call.body);
+      return viewSchedule(await requireSchedule(call));
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: ONE,
+    tag,
+    summary: 'Removes a schedule. What it has enqueued stays.',
+    async handle(call) {
+      await requireSchedule(call);
+      await deleteSchedule(call.operator, nameIn(call));
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/pause`,
+    tag,
+    summary: 'Fires no more until it is resumed.',
+    async handle(call) {
+      await requireSchedule(call);
+      await pauseSchedule(call.operator, nameIn(call));
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/resume`,
+    tag,
+    summary: 'Fires again.',
+    async handle(call) {
+      await requireSchedule(call);
+      await resumeSchedule(call.operator, nameIn(call));
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/trigger`,
+    tag,
+    summary: 'Enqueues its workflow for now, whether or not it is paused.',
+    status: 201,
+    result: workflowID,
+    async handle(call) {
+      await requireSchedule(call);
+      return { workflowID: await triggerSchedule(call.operator, nameIn(call)) };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/backfill`,
+    tag,
+    summary: 'Enqueues the workflows of all times after a start and before an end.',
+    body: object({ start: moment(), end: moment() }),
+    status: 201,
+    result: object({ workflowIDs: listOf(text(), { max: Number.MAX_SAFE_INTEGER }) }),
+    async handle(call) {
+      await requireSchedule(call);
+      const span = { start: new Date(call.body.start), end: new Date(call.body.end) };
+      return { workflowIDs: await backfillSchedule(call.operator, nameIn(call), span) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/next-runs`,
+    tag,
+    summary: 'The next times at which it is due.',
+    query: { count: optional(integer({ min: 1, max: 1000, about: '10 unless given.' })) },
+    result: object({ nextRuns: listOf(text()) }),
+    async handle(call) {
+      await requireSchedule(call);
+      const dates = await nextRuns(call.operator, nameIn(call), call.query.count ?? 10);
+      return { nextRuns: dates.map((date) => date.toISOString()) };
+    },
+  }),
+];
+
+export const SCHEDULE_ROUTES: readonly Route[] = [...COLLECTION, ...SINGLE];
+
+type AnyCall = Pick<Call, 'operator' | 'path'>;
+
+function nameIn({ path }: AnyCall): string {
+  return path['name'] ?? '';
+}
+
+async function requireSchedule(call: AnyCall): Promise<WorkflowSchedule> {
+  const found = await getSchedule(call.operator, nameIn(call));
+  if (found) return found;
+  throw notFound(`No schedule has the name ${JSON.stringify(nameIn(call))}.`);
+}

@@ -1,0 +1,195 @@
+// Routes that act on single workflows.
+import { enqueue, send } from '../../client/enqueueing.js';
+import { updateWorkflowAttributes } from '../../control/attributes.js';
+import { forkWorkflows } from '../../control/forks.js';
+import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/lifecycle.js';
+import { rewindWorkflow } from '../../control/rewind.js';
+import { setWorkflowDelay, setWorkflowPriority } from '../../control/waiting.js';
+import { invalid } from '../refusal.js';
+import { type Route, route } from '../route.js';
+import {
+  anyObject,
+  anything,
+  flag,
+  INT_MAX,
+  integer,
+  listOf,
+  mapOf,
+  named,
+  nonEmpty,
+  number,
+  object,
+  oneOfTexts,
+  optional,
+  text,
+} from '../shape.js';
+import { idIn, requireWorkflow } from './workflows.js';
+
+const tag = 'Workflows';
+const ONE = '/workflows/{workflowID}';
+
+export const workflowID = named('WorkflowID', object({ workflowID: text() }));
+
+/** Where a workflow is to wait. */
+export const place = {
+  queueName: optional(nonEmpty('The internal queue unless given.')),
+  queuePartitionKey: optional(nonEmpty()),
+};
+
+export const forkFields = {
+  ...place,
+  applicationVersion: optional(nonEmpty('That of the original unless given.')),
+  timeoutMS: optional(number({ min: 1, max: INT_MAX })),
+};
+
+export const replacementChildren = optional(
+  mapOf(nonEmpty(), 'IDs of children, and of those that take their place in the copied steps.'),
+);
+
+const enqueueBody = object({
+  queueName: nonEmpty(),
+  workflowName: nonEmpty(),
+  workflowClassName: optional(text()),
+  workflowConfigName: optional(text()),
+  workflowID: optional(nonEmpty('A fresh one unless given.')),
+  workflowIDReusePolicy: optional(oneOfTexts(['return-existing', 'reject'])),
+  args: optional(listOf(anything(), { about: 'The arguments of the workflow.' })),
+  namedArgs: optional(anyObject('With serializationType portable only.')),
+  serializationType: optional(oneOfTexts(['native', 'portable'])),
+  appVersion: optional(nonEmpty('The latest one unless given.')),
+  workflowTimeoutMS: optional(number({ max: INT_MAX })),
+  deduplicationID: optional(nonEmpty()),
+  duplicationPolicy: optional(oneOfTexts(['reject', 'return-existing'])),
+  priority: optional(integer({ max: INT_MAX })),
+  queuePartitionKey: optional(nonEmpty()),
+  delaySeconds: optional(number({ max: INT_MAX })),
+  attributes: optional(anyObject()),
+  authenticatedUser: optional(text()),
+  authenticatedRoles: optional(listOf(text())),
+  applicationName: optional(nonEmpty()),
+});
+
+export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/workflows',
+    tag,
+    summary: 'Enqueues a workflow by the name of its function.',
+    body: enqueueBody,
+    status: 201,
+    result: workflowID,
+    async handle({ operator, body: { args = [], namedArgs, ...options } }) {
+      if (namedArgs !== undefined && options.serializationType !== 'portable') {
+        throw invalid('namedArgs needs serializationType "portable".');
+      }
+      return { workflowID: await enqueue(operator, options, { args, namedArgs }) };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/cancel`,
+    tag,
+    summary: 'Cancels it, unless it has ended.',
+    body: object({ cancelChildren: optional(flag('Cancels the workflows that it has started as well, and so on.')) }),
+    async handle({ operator, path, body }) {
+      await requireWorkflow(operator, idIn(path));
+      await cancelWorkflows(operator, [idIn(path)], body);
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/resume`,
+    tag,
+    summary: 'Lets it go on from its last checkpoint, unless it has ended with a result or an error.',
+    body: object(place),
+    handle: ({ operator, path, body }) => resumeWorkflows(operator, [idIn(path)], body),
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/fork`,
+    tag,
+    summary: 'Makes a copy of it that goes on from one of its steps.',
+    body: object({
+      startStep: integer({ max: INT_MAX, about: 'The first step that the fork executes by itself.' }),
+      newWorkflowID: optional(nonEmpty()),
+      ...forkFields,
+      replacementChildren,
+    }),
+    status: 201,
+    result: workflowID,
+    async handle({ operator, path, body: { startStep, newWorkflowID, ...settings } }) {
+      const request = { workflowID: idIn(path), startStep, newWorkflowID };
+      const [forkID] = await forkWorkflows(operator, [request], settings);
+      return { workflowID: forkID };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/rewind`,
+    tag,
+    summary: 'Runs it again, itself, from one of its steps. It must have ended.',
+    body: object({
+      startStep: optional(integer({ max: INT_MAX })),
+      applicationVersion: optional(nonEmpty()),
+      ...place,
+    }),
+    handle: ({ operator, path, body }) => rewindWorkflow(operator, idIn(path), body),
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/messages`,
+    tag,
+    summary: 'Sends it a message.',
+    body: object({
+      message: anything(),
+      topic: optional(nonEmpty()),
+      idempotencyKey: optional(nonEmpty('With one, the message is sent once, however often this is called.')),
+      serializationType: optional(oneOfTexts(['native', 'portable'])),
+    }),
+    handle: ({ operator, path, body }) => send(operator, { destinationID: idIn(path), ...body, message: body.message }),
+  }),
+  route({
+    method: 'PUT',
+    path: `${ONE}/delay`,
+    tag,
+    summary: 'Delays it, if it waits in a queue or for its time.',
+    body: object({
+      delaySeconds: optional(number({ max: INT_MAX })),
+      delayUntilEpochMS: optional(integer()),
+    }),
+    async handle({ operator, path, body }) {
+      await requireWorkflow(operator, idIn(path));
+      await setWorkflowDelay(operator, idIn(path), body);
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: `${ONE}/priority`,
+    tag,
+    summary: 'Gives it another priority; lower numbers come first.',
+    body: object({ priority: integer({ max: INT_MAX }) }),
+    async handle({ operator, path, body }) {
+      await requireWorkflow(operator, idIn(path));
+      await setWorkflowPriority(operator, idIn(path), body.priority);
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: `${ONE}/attributes`,
+    tag,
+    summary: 'Changes the attributes that are named; null takes one out. The others stay.',
+    body: object({ attributes: anyObject() }),
+    handle: ({ operator, path, body }) => updateWorkflowAttributes(operator, idIn(path), body.attributes),
+  }),
+  route({
+    method: 'DELETE',
+    path: ONE,
+    tag,
+    summary: 'Deletes it in whatever state it is, with all that belongs to it.',
+    query: { deleteChildren: optional(flag('Deletes the workflows that it has started as well, and so on.')) },
+    async handle({ operator, path, query }) {
+      await requireWorkflow(operator, idIn(path));
+      await deleteWorkflows(operator, [idIn(path)], query);
+    },
+  }),
+];

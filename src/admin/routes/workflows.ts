@@ -1,0 +1,115 @@
+// Routes that look at single workflows.
+import { explainWorkflow } from '../../control/explain.js';
+import { getAllEvents, getAllNotifications, getAllStreamEntries, getWorkflow } from '../../control/inspection.js';
+import { listWorkflowSteps } from '../../control/steps.js';
+import { findWorkflows } from '../../store/workflows.js';
+import { explanation } from '../queue-view.js';
+import { notFound } from '../refusal.js';
+import { type Route, route } from '../route.js';
+import { INT_MAX, integer, listOf, object, optional } from '../shape.js';
+import type { StoreOperator } from '../source.js';
+import { showValue } from '../value.js';
+import {
+  eventsView,
+  messageView,
+  stepView,
+  streamsView,
+  viewMessage,
+  viewStep,
+  viewWorkflow,
+  workflowView,
+} from '../workflow-view.js';
+
+const tag = 'Workflows';
+const ONE = '/workflows/{workflowID}';
+
+export const WORKFLOW_ROUTES: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: ONE,
+    tag,
+    summary: 'One workflow, with its input and outcome.',
+    result: workflowView,
+    async handle({ operator, path }) {
+      const found = await getWorkflow(operator, idIn(path));
+      if (!found) throw workflowMissing(idIn(path));
+      return viewWorkflow(found);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/steps`,
+    tag,
+    summary: 'Its steps, in the order of their numbers.',
+    query: { limit: optional(integer({ min: 1, max: 10_000 })), offset: optional(integer({ max: INT_MAX })) },
+    result: object({ steps: listOf(stepView) }),
+    async handle({ operator, path, query }) {
+      await requireWorkflow(operator, idIn(path));
+      return { steps: ((await listWorkflowSteps(operator, idIn(path), query)) ?? []).map(viewStep) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/events`,
+    tag,
+    summary: 'The events that it has set.',
+    result: object({ events: eventsView }),
+    async handle({ operator, path }) {
+      await requireWorkflow(operator, idIn(path));
+      return { events: mapValues(await getAllEvents(operator, idIn(path)), showValue) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/messages`,
+    tag,
+    summary: 'The messages to it, the oldest first.',
+    result: object({ messages: listOf(messageView) }),
+    async handle({ operator, path }) {
+      await requireWorkflow(operator, idIn(path));
+      return { messages: (await getAllNotifications(operator, idIn(path))).map(viewMessage) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/streams`,
+    tag,
+    summary: 'The values of its streams so far.',
+    result: object({ streams: streamsView }),
+    async handle({ operator, path }) {
+      await requireWorkflow(operator, idIn(path));
+      const streams = await getAllStreamEntries(operator, idIn(path));
+      return { streams: mapValues(streams, (values) => values.map(showValue)) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/explanation`,
+    tag,
+    summary: 'Why it is in the state that it is in: above all, why it has not started.',
+    result: explanation,
+    async handle({ operator, path }) {
+      const found = await explainWorkflow(operator, idIn(path));
+      if (found.status === null) throw workflowMissing(idIn(path));
+      return found;
+    },
+  }),
+];
+
+export function idIn(path: Readonly<Record<string, string>>): string {
+  return path['workflowID'] ?? '';
+}
+
+function workflowMissing(id: string): Error {
+  return notFound(`No workflow has the ID ${JSON.stringify(id)}.`);
+}
+
+/** Verbs leave alone what is not there; whoever names a single workflow wants to know. */
+export async function requireWorkflow(operator: StoreOperator, id: string): Promise<void> {
+  const found = await operator.retrying(() => findWorkflows(operator.database, [id]));
+  if (found.length === 0) throw workflowMissing(id);
+}
+
+function mapValues<T, U>(record: Readonly<Record<string, T>>, change: (value: T) => U): Record<string, U> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]));
+}

@@ -1,0 +1,76 @@
+// Whom the interface acts for: an instance of DBOS that is launched, or a client. Each request gets an operator of its own,
+// which gives up on a database that is away instead of waiting for it for ever.
+import type { StoreOperator } from '../client/enqueueing.js';
+import { DatabaseUnavailableError } from '../model/errors.js';
+import type { QueueRecord } from '../model/queues.js';
+import { withRetry } from '../store/retry.js';
+
+export type { StoreOperator };
+
+/** What only a process that runs workflows can tell and do. */
+export interface LocalEngine {
+  readonly executorID: string;
+  readonly applicationVersion: string;
+  /** Workflows that run in this process. */
+  readonly runCount: number;
+  /** The queues that are defined in memory, and not in the database. */
+  memoryQueues(): readonly QueueRecord[];
+  /** Puts the running workflows of an executor that is gone back into their queues. Gives their IDs. */
+  recoverExecutor(executorID: string): Promise<string[]>;
+}
+
+/** `DBOS`, another instance, or a `DBOSClient`. */
+export interface AdminSource {
+  /** Throws while nothing is launched. */
+  readonly operator: StoreOperator & Partial<LocalEngine>;
+  /** Stops what brings workflows in from outside. */
+  deactivateEventReceivers?(): Promise<void>;
+}
+
+/** The engine behind the source; undefined for a client. */
+export function localEngine(source: AdminSource): LocalEngine | undefined {
+  const { operator } = source;
+  return operator.recoverExecutor === undefined ? undefined : (operator as StoreOperator & LocalEngine);
+}
+
+const REQUEST_MAX_MS = 30_000;
+
+export interface RequestScope {
+  readonly operator: StoreOperator;
+  /** Gives back the timer. */
+  end(): void;
+}
+
+/** The operator of a request. `onChanged` hears of the workflows that it has changed. */
+export function beginRequest(source: AdminSource, onChanged: (workflowIDs: readonly string[]) => void): RequestScope {
+  const { operator } = source;
+  const { clock, logger, news } = operator;
+  const late = new AbortController();
+  const timer = clock.after(REQUEST_MAX_MS, () =>
+    late.abort(new DatabaseUnavailableError('The system database has not answered in time.')),
+  );
+  return {
+    operator: {
+      ...pickOperator(operator),
+      news: {
+        queued: (places) => news.queued(places),
+        delayed: () => news.delayed(),
+        queuesChanged: () => news.queuesChanged(),
+        schedulesChanged: (name) => news.schedulesChanged(name),
+        async changed(workflowIDs) {
+          await news.changed(workflowIDs);
+          onChanged(workflowIDs);
+        },
+      },
+      retrying: (operation) => withRetry(operation, { clock, logger, signal: late.signal, isIdempotent: true }),
+    },
+    end: () => timer.cancel(),
+  };
+}
+
+/** The fields by name: an engine and a client have more, and keep some of them to themselves. */
+function pickOperator(operator: StoreOperator): Omit<StoreOperator, 'news' | 'retrying'> {
+  const { database, codec, clock, logger, applicationName, queryTimeoutMs, watches, store } = operator;
+  const memoryLimits = (queueName: string) => operator.memoryLimits?.(queueName);
+  return { database, codec, clock, logger, applicationName, queryTimeoutMs, watches, store, memoryLimits };
+}

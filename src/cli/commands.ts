@@ -1,0 +1,29 @@
+// The table of commands, in the order in which help and reference list them.
+import type { Command } from './command.js';
+import { DATABASE_COMMANDS } from './commands/database.js';
+import { DOCTOR_COMMANDS } from './commands/doctor.js';
+import { POSTGRES_COMMANDS } from './commands/postgres.js';
+import { QUEUE_COMMANDS } from './commands/queue.js';
+import { SCHEDULE_COMMANDS } from './commands/schedule.js';
+import { UPKEEP_COMMANDS } from './commands/upkeep.js';
+import { VERSION_COMMANDS } from './commands/version.js';
+import { WORKFLOW_AGAIN_COMMANDS } from './commands/workflow-again.js';
+import { WORKFLOW_CHANGE_COMMANDS } from './commands/workflow-change.js';
+import { WORKFLOW_INSPECT_COMMANDS } from './commands/workflow-inspect.js';
+import { WORKFLOW_LIST_COMMANDS } from './commands/workflow-list.js';
+import { WORKFLOW_TRANSFER_COMMANDS } from './commands/workflow-transfer.js';
+
+export const COMMANDS: readonly Command[] = [
+  ...DATABASE_COMMANDS,
+  ...DOCTOR_COMMANDS,
+  ...UPKEEP_COMMANDS,
+  ...WORKFLOW_LIST_COMMANDS,
+  ...WORKFLOW_INSPECT_COMMANDS,
+  ...WORKFLOW_CHANGE_COMMANDS,
+  ...WORKFLOW_AGAIN_COMMANDS,
+  ...WORKFLOW_TRANSFER_COMMANDS,
+  ...QUEUE_COMMANDS,
+  ...SCHEDULE_COMMANDS,
+  ...VERSION_COMMANDS,
+  ...POSTGRES_COMMANDS,
+];

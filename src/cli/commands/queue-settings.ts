@@ -1,0 +1,41 @@
+// The limits of a queue as options.
+import { wrongUsage } from '../failure.js';
+import { type Option, text } from '../option.js';
+
+/** A limit, or `none` to take it away. */
+function limit<T>(
+  option: Option<string | undefined>,
+  parse: (written: string) => T | undefined,
+): Option<T | null | undefined> {
+  return {
+    ...option,
+    read(texts, reading) {
+      const written = option.read(texts, reading);
+      if (written === undefined || written === 'none') return written === undefined ? undefined : null;
+      const parsed = parse(written);
+      if (parsed === undefined)
+        throw wrongUsage(`${reading.label} must be ${option.placeholder}, but is "${written}".`);
+      return parsed;
+    },
+  };
+}
+
+const countLimit = (about: string, alias: string[] = []): Option<number | null | undefined> =>
+  limit(text(about, { placeholder: 'N|none', aliases: alias }), (written) =>
+    /^[1-9]\d*$/.test(written) ? Number(written) : undefined,
+  );
+
+const rateLimit = (about: string): Option<{ limitPerPeriod: number; periodSec: number } | null | undefined> =>
+  limit(text(about, { placeholder: 'N/SECONDS|none' }), (written) => {
+    const [, max, seconds] = /^([1-9]\d*)\/(\d+(?:\.\d+)?)s?$/.exec(written) ?? [];
+    return max === undefined ? undefined : { limitPerPeriod: Number(max), periodSec: Number(seconds) };
+  });
+
+export const QUEUE_SETTINGS = {
+  globalConcurrency: countLimit('Workflows of it that run at once', ['concurrency']),
+  workerConcurrency: countLimit('Workflows of it that one process runs at once'),
+  rateLimit: rateLimit('Workflows of it that start in so many seconds'),
+  partitionConcurrency: countLimit('The same for each partition'),
+  partitionWorkerConcurrency: countLimit('The same for each partition and process'),
+  partitionRateLimit: rateLimit('The same for each partition'),
+};

@@ -1,0 +1,115 @@
+// Queues as the command line shows them: their settings, whether they are paused, and what is in them.
+import type { Operator } from '../../control/operator.js';
+import { getQueueStats, listQueueRecords, type QueueStats } from '../../control/queues.js';
+import { type QueueParameters, toQueueParameters } from '../../model/queues.js';
+import { findPausedQueues } from '../../store/queues.js';
+import type { Output } from '../command.js';
+import { notFound } from '../failure.js';
+import { harmless, type Paper } from '../paper.js';
+import { type Column, formatFields } from '../table.js';
+import { formatDuration, formatMoment } from '../time.js';
+
+/** A queue with all that is known of it. One that is only in memory has no settings here. */
+interface QueueView extends Omit<QueueStats, 'partitionKey'> {
+  readonly isRegistered: boolean;
+  readonly pausedAt: number | null;
+  readonly applicationName: string | null;
+  readonly settings: QueueParameters;
+}
+
+const EMPTY = { enqueued: 0, delayed: 0, running: 0, oldestWaitMs: null };
+
+export async function viewQueues(operator: Operator): Promise<QueueView[]> {
+  const records = new Map((await listQueueRecords(operator)).map((record) => [record.name, record]));
+  const stats = new Map((await getQueueStats(operator)).map((one) => [one.queueName, one]));
+  const paused = await operator.retrying(() => findPausedQueues(operator.database));
+  const names = [...new Set([...records.keys(), ...stats.keys(), ...paused.keys()])].sort();
+  return names.map((queueName) => {
+    const record = records.get(queueName);
+    return {
+      ...EMPTY,
+      ...stats.get(queueName),
+      queueName,
+      isRegistered: record !== undefined,
+      pausedAt: paused.get(queueName) ?? null,
+      applicationName: record?.applicationName ?? null,
+      settings: record ? toQueueParameters(record) : {},
+    };
+  });
+}
+
+export async function requireQueue(operator: Operator, name: string): Promise<QueueView> {
+  const found = (await viewQueues(operator)).find(({ queueName }) => queueName === name);
+  if (!found) throw notFound(`There is no queue "${name}" in the database. See: everstep queue list`);
+  return found;
+}
+
+export const QUEUE_COLUMNS: readonly Column<QueueView>[] = [
+  { title: 'QUEUE', text: (row) => row.queueName, isShortenable: true },
+  {
+    title: 'STATE',
+    text: (row) => stateOf(row),
+    colour: (row) => (row.pausedAt === null ? undefined : 'yellow'),
+  },
+  { title: 'WAITING', text: (row) => row.enqueued, isRight: true },
+  { title: 'DELAYED', text: (row) => row.delayed, isRight: true, rank: 3 },
+  { title: 'RUNNING', text: (row) => row.running, isRight: true },
+  {
+    title: 'OLDEST WAITS',
+    text: (row) => (row.oldestWaitMs === null ? '' : formatDuration(row.oldestWaitMs)),
+    isRight: true,
+    rank: 2,
+  },
+  { title: 'LIMITS', text: (row) => limitsText(row.settings), isShortenable: true, rank: 1 },
+  { title: 'APPLICATION', text: (row) => row.applicationName, rank: 4 },
+];
+
+function stateOf({ pausedAt, isRegistered }: QueueView): string {
+  if (pausedAt !== null) return 'paused';
+  return isRegistered ? 'active' : 'in memory';
+}
+
+function limitsText(settings: QueueParameters): string {
+  const rate = (limit: QueueParameters['rateLimit']): string => `${limit?.limitPerPeriod} in ${limit?.periodSec} s`;
+  const { globalConcurrency, workerConcurrency, rateLimit } = settings;
+  const { partitionConcurrency, partitionWorkerConcurrency, partitionRateLimit } = settings;
+  return [
+    globalConcurrency !== undefined && `${globalConcurrency} at once`,
+    workerConcurrency !== undefined && `${workerConcurrency} a process`,
+    rateLimit !== undefined && rate(rateLimit),
+    settings.partitionQueue && 'partitioned',
+    partitionConcurrency !== undefined && `${partitionConcurrency} a partition`,
+    partitionWorkerConcurrency !== undefined && `${partitionWorkerConcurrency} a partition and process`,
+    partitionRateLimit !== undefined && `${rate(partitionRateLimit)} a partition`,
+  ]
+    .filter((limit) => typeof limit === 'string')
+    .join(', ');
+}
+
+function viewText(paper: Paper, view: QueueView): string {
+  const { settings, pausedAt } = view;
+  return formatFields(paper, [
+    ['queue', harmless(view.queueName), 'bold'],
+    ['state', stateOf(view), pausedAt === null ? undefined : 'yellow'],
+    ['paused', pausedAt === null ? undefined : formatMoment(pausedAt, paper.now)],
+    ['waiting', view.enqueued],
+    ['delayed', view.delayed],
+    ['running', view.running],
+    ['oldest waits', view.oldestWaitMs === null ? undefined : formatDuration(view.oldestWaitMs)],
+    ['limits', limitsText(settings)],
+    [
+      'looks for work',
+      settings.minPollingIntervalMs === undefined
+        ? undefined
+        : `every ${formatDuration(settings.minPollingIntervalMs)}`,
+    ],
+    ['application', view.applicationName === null ? undefined : harmless(view.applicationName)],
+  ]);
+}
+
+export function viewOutput(view: QueueView): Output {
+  return {
+    json: view,
+    text: (paper) => viewText(paper, view),
+  };
+}

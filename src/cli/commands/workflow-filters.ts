@@ -1,0 +1,159 @@
+// Which workflows a command is about: given by ID, on the command line or on standard input, or by what they have in
+// common.
+import { countWorkflows, findWorkflowPage, findWorkflowRecords, type WorkflowFilters } from '../../control/listing.js';
+import type { Operator } from '../../control/operator.js';
+import { StatusString, type WorkflowStatusString } from '../../model/status.js';
+import type { WorkflowRecord } from '../../model/records.js';
+import { confirm, type Scene } from '../command.js';
+import { APPLICATION } from '../connection.js';
+import { notFound, wrongUsage } from '../failure.js';
+import { choice, flag, jsonObject, longName, moment, several, text, type Values } from '../option.js';
+import { counted } from '../table.js';
+
+const STATUSES = Object.values(StatusString);
+
+export const FILTERS = {
+  name: several(text('The name of the workflow function', { short: 'n' })),
+  status: several(choice(`One of ${STATUSES.join(', ')}`, STATUSES, { short: 'S', placeholder: 'STATUS' })),
+  queueName: several(text('In this queue', { short: 'q', aliases: ['queue'], placeholder: 'NAME' })),
+  queued: flag('Only those in a queue: enqueued, delayed or running', { aliases: ['queues-only'] }),
+  startTime: moment('Created then or later', { short: 't' }),
+  endTime: moment('Created then or earlier', { short: 'e' }),
+  completedAfter: moment('Ended then or later'),
+  completedBefore: moment('Ended then or earlier'),
+  user: several(text('Run for this user', { short: 'u' })),
+  applicationVersion: several(text('Of this version', { short: 'v', placeholder: 'VERSION' })),
+  ...APPLICATION,
+  executorId: several(text('Taken by this executor', { placeholder: 'ID' })),
+  idPrefix: several(text('IDs that begin so', { placeholder: 'TEXT' })),
+  parent: several(text('Started by this workflow', { placeholder: 'ID' })),
+  roots: flag('Only those that no other workflow has started'),
+  forkedFrom: several(text('Forked from this workflow', { placeholder: 'ID' })),
+  scheduleName: several(text('Fired by this schedule', { aliases: ['schedule'], placeholder: 'NAME' })),
+  attributes: jsonObject('With attributes that contain these'),
+};
+
+type FilterValues = Values<typeof FILTERS>;
+
+export function toFilters(given: FilterValues): WorkflowFilters {
+  const iso = (at: number | undefined): string | undefined =>
+    at === undefined ? undefined : new Date(at).toISOString();
+  const filters: WorkflowFilters = {
+    workflowName: given.name,
+    status: given.status,
+    queueName: given.queueName,
+    queuesOnly: given.queued || undefined,
+    startTime: iso(given.startTime),
+    endTime: iso(given.endTime),
+    completedAfter: iso(given.completedAfter),
+    completedBefore: iso(given.completedBefore),
+    authenticatedUser: given.user,
+    applicationVersion: given.applicationVersion,
+    applicationName: given.applicationName,
+    executorId: given.executorId,
+    workflow_id_prefix: given.idPrefix,
+    parentWorkflowID: given.parent,
+    hasParent: given.roots ? false : undefined,
+    forkedFrom: given.forkedFrom,
+    scheduleName: given.scheduleName,
+    attributes: given.attributes,
+  };
+  return Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== undefined));
+}
+
+export const IDS_PARAMETER = {
+  name: 'ID',
+  about: 'IDs of workflows; "-" reads them from standard input, one on each line',
+} as const;
+
+/** The IDs, each once. */
+export async function readIDs({ terminal, signal }: Scene, args: readonly string[]): Promise<string[]> {
+  const ids = new Set<string>();
+  for (const arg of args) {
+    if (arg !== '-') ids.add(arg);
+    else for await (const line of terminal.lines(signal)) if (line.trim() !== '') ids.add(line.trim());
+  }
+  // What was read before Ctrl-C is not all that was meant.
+  signal.throwIfAborted();
+  return [...ids];
+}
+
+/** Workflows that are looked at or changed at a time. */
+export const CHUNK = 500;
+
+export function chunksOf<T>(list: readonly T[], size = CHUNK): T[][] {
+  return Array.from({ length: Math.ceil(list.length / size) }, (_, index) =>
+    list.slice(index * size, (index + 1) * size),
+  );
+}
+
+/** The workflows of these IDs, without inputs and outcomes. Fails if one does not exist. */
+export async function findAll(operator: Operator, ids: readonly string[]): Promise<WorkflowRecord[]> {
+  const found = new Map<string, WorkflowRecord>();
+  for (const workflowIDs of chunksOf(ids)) {
+    const records = await findWorkflowRecords(operator, { workflowIDs, loadInput: false, loadOutput: false });
+    for (const record of records) found.set(record.workflowID, record);
+  }
+  const missing = ids.filter((id) => !found.has(id));
+  if (missing.length > 0) throw notFound(missingText(missing, ids.length));
+  return ids.flatMap((id) => found.get(id) ?? []);
+}
+
+const LISTED_MAX = 5;
+
+function missingText(missing: readonly string[], total: number): string {
+  const listed = missing.slice(0, LISTED_MAX).map((id) => `"${id}"`);
+  const more = missing.length > LISTED_MAX ? ` and ${missing.length - LISTED_MAX} more` : '';
+  const nothingDone = total > 1 ? ' Nothing was done.' : '';
+  return `There is no workflow ${listed.join(', ')}${more}.${nothingDone} See: everstep workflow list`;
+}
+
+export interface Selection {
+  /** How many there are; more may come meanwhile. */
+  readonly total: number;
+  /** The workflows in parts, without inputs and outcomes. */
+  readonly parts: AsyncIterable<readonly WorkflowRecord[]>;
+}
+
+export interface Wanted {
+  readonly args: readonly string[];
+  readonly options: FilterValues & { readonly yes: boolean };
+  /** What is to happen, such as `Cancel`. */
+  readonly verb: string;
+  /** The states that are meant where none are asked for. */
+  readonly statuses: readonly WorkflowStatusString[];
+}
+
+/** The workflows that a command is to change. By filter it asks first, and says how many they are. */
+export async function selectWorkflows(scene: Scene, operator: Operator, wanted: Wanted): Promise<Selection> {
+  const { args, options, verb, statuses } = wanted;
+  const given = toFilters(options);
+  const filterNames = Object.keys(given).filter((name) => name !== 'applicationName');
+  if (args.length > 0) {
+    if (filterNames.length > 0) throw wrongUsage('Give IDs or filters, not both.');
+    const records = await findAll(operator, await readIDs(scene, args));
+    return { total: records.length, parts: inChunks(records) };
+  }
+  if (Object.keys(given).length === 0) {
+    const examples = ['status', 'name', 'queueName'].map((key) => `--${longName(key)}`).join(', ');
+    throw wrongUsage(`Give IDs, or at least one filter such as ${examples}.`);
+  }
+  const filters = { ...given, status: given.status ?? statuses };
+  const total = await countWorkflows(operator, filters);
+  if (total > 0) await confirm(scene, `${verb} ${counted(total, 'workflow')}?`, options.yes);
+  return { total, parts: pagesOf(operator, filters) };
+}
+
+async function* inChunks(records: readonly WorkflowRecord[]): AsyncGenerator<readonly WorkflowRecord[]> {
+  yield* chunksOf(records);
+}
+
+async function* pagesOf(operator: Operator, filters: WorkflowFilters): AsyncGenerator<readonly WorkflowRecord[]> {
+  for (let cursor: string | undefined; ;) {
+    const input = { ...filters, cursor, limit: CHUNK, loadInput: false, loadOutput: false };
+    const { records, nextCursor } = await findWorkflowPage(operator, input);
+    if (records.length > 0) yield records;
+    if (nextCursor === null) return;
+    cursor = nextCursor;
+  }
+}

@@ -1,0 +1,122 @@
+// Which database a command works on, and the connection to it.
+import { existsSync } from 'node:fs';
+import type { DLogger } from '../base/log.js';
+import { locateDatabase, withoutPasswords } from '../base/url.js';
+import { DBOSClient } from '../client/client.js';
+import { CONFIG_FILE, readConfigDocument } from '../store/config-document.js';
+import { describePostgresURL } from '../store/postgres/postgres-config.js';
+import { chooseSystemURL } from '../store/system-url.js';
+import type { Scene } from './command.js';
+import { CommandFailure, wrongUsage } from './failure.js';
+import { text, type Values } from './option.js';
+
+export const DATABASE = {
+  sysDbUrl: text('The system database; else DBOS_SYSTEM_DATABASE_URL, else dbos-config.yaml', {
+    short: 's',
+    placeholder: 'URL',
+  }),
+  schema: text('The schema of the system tables, on Postgres', { placeholder: 'NAME' }),
+};
+
+export const APPLICATION = {
+  applicationName: text('Only what belongs to this application, or to none', {
+    short: 'a',
+    aliases: ['app'],
+    placeholder: 'NAME',
+  }),
+};
+
+export interface Place {
+  readonly url: string;
+  /** On Postgres; the default one if undefined. */
+  readonly schema: string | undefined;
+  /** For people: no password. */
+  readonly shown: string;
+}
+
+/** The database that the options, the environment or dbos-config.yaml name. */
+export function findDatabase({ environment, folder }: Scene, given: Values<typeof DATABASE>): Place {
+  const variable = (name: string): string | undefined => environment[name]?.trim() || undefined;
+  const explicit = given.sysDbUrl ?? variable('DBOS_SYSTEM_DATABASE_URL');
+  const document =
+    explicit !== undefined && given.schema !== undefined ? undefined : readConfigDocument(folder, environment);
+  const key = (name: string): string | undefined => textUnder(name, document?.find(name));
+  const application = variable('DBOS_DATABASE_URL') ?? key('database_url');
+  const systemURL = explicit ?? key('system_database_url');
+  if (systemURL === undefined && application === undefined && document === undefined) {
+    throw wrongUsage(
+      'No system database is given. Give --sys-db-url, or set DBOS_SYSTEM_DATABASE_URL, ' +
+        `or put a ${CONFIG_FILE} into this folder.`,
+    );
+  }
+  const name = textUnder('name', document?.name) ?? '';
+  if (systemURL === undefined && application === undefined && name === '') {
+    throw wrongUsage(`${CONFIG_FILE} has neither system_database_url nor name. Add one, or give --sys-db-url.`);
+  }
+  const url = chooseSystemURL({ systemURL, applicationURL: application, name });
+  const schema = given.schema ?? key('system_database_schema_name') ?? key('dbos_system_schema');
+  return { url, schema, shown: describeURL(url) };
+}
+
+function textUnder(key: string, value: unknown): string | undefined {
+  if (value === undefined || typeof value === 'string') return value;
+  throw new CommandFailure(`${CONFIG_FILE}: ${key} must be a text. Put quotes around it.`);
+}
+
+/** Names the database for people. */
+export function describeURL(url: string): string {
+  const location = locateDatabase(url);
+  if (location?.kind === 'sqlite') return location.path;
+  return location ? describePostgresURL(url) : withoutPasswords(url);
+}
+
+/** SQLite would make a new file of a name that was mistyped. */
+export function refuseMissingFile({ url, shown }: Place): void {
+  const location = locateDatabase(url);
+  if (location?.kind !== 'sqlite' || location.path === ':memory:' || existsSync(location.path)) return;
+  throw new CommandFailure(
+    `There is no database file "${shown}". Correct the URL, or create it: everstep migrate --sys-db-url ${url}`,
+  );
+}
+
+/** What the library has to say goes to standard error, if it is worth a line. */
+export function loggerOf({ terminal, environment }: Scene): DLogger {
+  const tell = (entry: unknown): void => {
+    const message = entry instanceof Error ? entry.message : String(entry);
+    terminal.tell(`${withoutPasswords(message)}\n`);
+  };
+  const tellIfVerbose = environment['EVERSTEP_DEBUG'] ? tell : () => {};
+  return { debug: tellIfVerbose, info: tellIfVerbose, warn: tell, error: tell };
+}
+
+interface Given extends Values<typeof DATABASE> {
+  readonly applicationName?: string;
+}
+
+/** Does something with a client of the database, and closes it in any case. Ctrl-C closes it as well. */
+export async function withClient<T>(
+  scene: Scene,
+  given: Given,
+  body: (client: DBOSClient, place: Place) => Promise<T>,
+): Promise<T> {
+  const place = findDatabase(scene, given);
+  refuseMissingFile(place);
+  const client = await DBOSClient.create({
+    systemDatabaseUrl: place.url,
+    systemDatabaseSchemaName: place.schema,
+    applicationName: given.applicationName,
+    systemDatabasePoolSize: 4,
+    logger: loggerOf(scene),
+  });
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => (closing ??= client.destroy());
+  const onAbort = (): void => void close();
+  scene.signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    scene.signal.throwIfAborted();
+    return await body(client, place);
+  } finally {
+    scene.signal.removeEventListener('abort', onAbort);
+    await close();
+  }
+}

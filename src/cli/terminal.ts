@@ -1,0 +1,83 @@
+// The two ends of a command: what it reads from and writes to. Answers go to standard output; questions, progress and
+// errors go to standard error, so that an answer can be piped.
+import { createInterface } from 'node:readline';
+
+export interface Terminal {
+  /** Of standard output, in columns; Infinity if it is not a terminal. */
+  readonly width: number;
+  readonly hasColours: boolean;
+  /** Standard error is a terminal, on which a line can be overwritten. */
+  readonly isOverwritable: boolean;
+  /** Writes to standard output, and waits while it is full. */
+  print(text: string): Promise<void>;
+  /** Writes to standard error. */
+  tell(text: string): void;
+  /** Asks on standard error; an empty text if the input ends. */
+  ask(question: string, signal: AbortSignal): Promise<string>;
+  /** Standard input, line by line. It ends early when the signal aborts. */
+  lines(signal: AbortSignal): AsyncIterable<string>;
+}
+
+type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'env'>;
+
+const WIDTH = 80;
+
+export function terminalOf({ stdin, stdout, stderr, env }: Streams): Terminal {
+  async function* lines(signal: AbortSignal): AsyncGenerator<string, void, undefined> {
+    const reader = createInterface({ input: stdin, crlfDelay: Infinity });
+    const end = (): void => reader.close();
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      if (!signal.aborted) yield* reader;
+    } finally {
+      signal.removeEventListener('abort', end);
+      reader.close();
+    }
+  }
+  return {
+    width: stdout.isTTY ? stdout.columns || WIDTH : Infinity,
+    hasColours: stdout.isTTY && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
+    isOverwritable: stderr.isTTY && env['TERM'] !== 'dumb',
+    print: (text) =>
+      new Promise((resolve, reject) => {
+        stdout.write(text, (error) => (error ? reject(error) : resolve()));
+      }),
+    tell: (text) => void stderr.write(text),
+    async ask(question, signal) {
+      stderr.write(question);
+      for await (const line of lines(signal)) return line.trim();
+      return '';
+    },
+    lines,
+  };
+}
+
+/** A line that tells how far long work has come. It ends with `done`. */
+export class ProgressLine {
+  readonly #terminal: Terminal;
+  readonly #now: () => number;
+  #shownAt: number;
+  #isOpen = false;
+
+  constructor(terminal: Terminal, now: () => number) {
+    this.#terminal = terminal;
+    this.#now = now;
+    // Work that is done in a moment needs no progress.
+    this.#shownAt = now();
+  }
+
+  /** Shows the text, unless the last one was shown a moment ago. */
+  show(text: string): void {
+    const now = this.#now();
+    if (now - this.#shownAt < (this.#terminal.isOverwritable ? 100 : 5000)) return;
+    this.#shownAt = now;
+    if (this.#terminal.isOverwritable) this.#terminal.tell(`\r\u001b[K${text}`);
+    else this.#terminal.tell(`${text}\n`);
+    this.#isOpen = this.#terminal.isOverwritable;
+  }
+
+  done(): void {
+    if (this.#isOpen) this.#terminal.tell('\r\u001b[K');
+    this.#isOpen = false;
+  }
+}

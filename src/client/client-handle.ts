@@ -1,0 +1,31 @@
+// What a client holds of a workflow. It waits for the outcome in the database; nothing is recorded.
+import { getWorkflow } from '../control/inspection.js';
+import type { Operator } from '../control/operator.js';
+import { readOutcome, type WorkflowHandle } from '../control/outcome.js';
+import type { WorkflowStatus } from '../control/status.js';
+import { checkPolling, type PollingOptions } from '../control/time-limit.js';
+
+export class ClientHandle<R> implements WorkflowHandle<R> {
+  readonly #operator: Operator;
+
+  constructor(
+    operator: Operator,
+    readonly workflowID: string,
+  ) {
+    this.#operator = operator;
+  }
+
+  getStatus(): Promise<WorkflowStatus | null> {
+    return getWorkflow(this.#operator, this.workflowID);
+  }
+
+  async getResult(options: PollingOptions = {}): Promise<R> {
+    checkPolling(options);
+    const { watches, codec } = this.#operator;
+    return readOutcome(codec, await watches.outcomes.wait(this.workflowID)) as Promise<R>;
+  }
+
+  async getWorkflowInputs<T extends unknown[]>(): Promise<T> {
+    return ((await this.getStatus())?.input ?? []) as T;
+  }
+}

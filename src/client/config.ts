@@ -1,0 +1,100 @@
+// What a client is configured with. Everything is checked before a connection is tried.
+import type pg from 'pg';
+import type { Clock } from '../base/clock.js';
+import { consoleLogger, type DLogger } from '../base/log.js';
+import { locateDatabase } from '../base/url.js';
+import { Codec } from '../codec/codec.js';
+import type { DBOSSerializer } from '../codec/serializer.js';
+import { type Check, KINDS, numberThat, objectWith } from '../model/checks.js';
+import { DBOSInitializationError } from '../model/errors.js';
+import { checkSchemaName } from '../store/migrations/plan.js';
+import type { ClientOperatorOptions } from './client-operator.js';
+
+export interface DBOSClientConfig {
+  /** postgresql://… or sqlite:///path/app.sqlite, the system database of the application. */
+  readonly systemDatabaseUrl: string;
+  /** A pool of your own, which the client does not end. `systemDatabaseUrl` has to lead to the same database. */
+  readonly systemDatabasePool?: pg.Pool;
+  /** The schema of the system tables on Postgres. Default: `dbos`. */
+  readonly systemDatabaseSchemaName?: string;
+  /** Connections in the pool. Default: 10. */
+  readonly systemDatabasePoolSize?: number;
+  /** Accepted for the sake of older code: waiting needs one query for all, not one each. */
+  readonly systemDatabasePollingConcurrency?: number;
+  /** Ends a Postgres session that sits in an open transaction for so long; 0 or less for never. Default: 60000. */
+  readonly systemDatabaseIdleTransactionTimeoutMs?: number;
+  /** Stops listing and other introspection queries after so long; 0 or less for never. Default: 30000. */
+  readonly observabilityQueryTimeoutMs?: number;
+  /** False neither listens nor notifies, and waits by polling alone. Default: true. */
+  readonly useListenNotify?: boolean;
+  /** The URL leads to a pooler in transaction mode, such as PgBouncer. Default: false. */
+  readonly transactionPooler?: boolean;
+  /** How values are stored; the same as the application's. Default: superjson. */
+  readonly serializer?: DBOSSerializer;
+  /** Replaces the console. */
+  readonly logger?: DLogger;
+  /** The application that the client acts for. Without one it sees the rows of all. */
+  readonly applicationName?: string;
+}
+
+/** Settings that only tests have. */
+export interface ClientTestSettings {
+  readonly clock?: Clock;
+}
+
+const { text, flag, count, timeoutMs } = KINDS;
+const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check>> = {
+  systemDatabaseUrl: text,
+  systemDatabasePool: objectWith('connect', 'query'),
+  systemDatabaseSchemaName(label, value) {
+    text(label, value);
+    checkSchemaName(value as string);
+  },
+  systemDatabasePoolSize: count,
+  systemDatabasePollingConcurrency: numberThat('a whole number', Number.isInteger),
+  systemDatabaseIdleTransactionTimeoutMs: timeoutMs,
+  observabilityQueryTimeoutMs: timeoutMs,
+  useListenNotify: flag,
+  transactionPooler: flag,
+  serializer: objectWith('name', 'stringify', 'parse'),
+  logger: objectWith('debug', 'info', 'warn', 'error'),
+  applicationName: text,
+};
+
+/** Checks and completes a configuration. */
+export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOptions {
+  check(config);
+  return {
+    codec: new Codec(config.serializer),
+    applicationName: config.applicationName ?? null,
+    queryTimeoutMs: config.observabilityQueryTimeoutMs,
+    store: {
+      url: config.systemDatabaseUrl,
+      pool: config.systemDatabasePool,
+      schema: config.systemDatabaseSchemaName,
+      poolSize: config.systemDatabasePoolSize ?? 10,
+      idleTransactionTimeoutMs: Math.max(0, Math.ceil(config.systemDatabaseIdleTransactionTimeoutMs ?? 60_000)),
+      useListenNotify: config.useListenNotify ?? true,
+      isTransactionPooler: config.transactionPooler ?? false,
+      applicationName: 'everstep_client',
+      logger: config.logger ?? consoleLogger('info'),
+    },
+  };
+}
+
+function check(config: DBOSClientConfig): void {
+  objectWith()('The configuration of a client', config);
+  for (const [field, verify] of Object.entries(CHECKS)) {
+    const value = config[field as keyof DBOSClientConfig];
+    if (value !== undefined) verify(field, value);
+  }
+  if (config.systemDatabaseUrl === undefined) {
+    throw new DBOSInitializationError('DBOSClient.create needs a systemDatabaseUrl.');
+  }
+  if (config.systemDatabasePool !== undefined && locateDatabase(config.systemDatabaseUrl)?.kind === 'sqlite') {
+    throw new DBOSInitializationError(
+      'systemDatabasePool needs the Postgres URL of its database in systemDatabaseUrl as well: ' +
+        'notifications are received on a connection outside the pool.',
+    );
+  }
+}

@@ -1,0 +1,85 @@
+// A debouncer for programs that do not run the workflow: many calls with one key become one workflow.
+import type { WorkflowSerializationFormat } from '../codec/serializer.js';
+import { checkDebounce, debounceID, firstDelayMs, refusedParams } from '../control/debounce.js';
+import type { EnqueueWorkflowOptions, StartWorkflowParams } from '../control/enqueue.js';
+import type { WorkflowHandle } from '../control/outcome.js';
+import { INTERNAL_QUEUE } from '../store/lifecycle.js';
+import type { DBOSClient } from './client.js';
+
+export interface DebouncerClientConfig {
+  readonly workflowName: string;
+  readonly workflowClassName?: string;
+  /** How the workflow is started. Without a queue it goes through the internal one, which every process serves. */
+  readonly startWorkflowParams?: StartWorkflowParams;
+  /** The longest time that a workflow can be put off, from the first call on. */
+  readonly debounceTimeoutMs?: number;
+  readonly serializationType?: WorkflowSerializationFormat;
+  readonly applicationName?: string;
+}
+
+export class DebouncerClient {
+  readonly #client: DBOSClient;
+  readonly #config: DebouncerClientConfig;
+
+  constructor(client: DBOSClient, config: DebouncerClientConfig) {
+    this.#client = client;
+    this.#config = config;
+  }
+
+  /** Runs the workflow when no call with this key has come for so long, with the arguments of the last call. */
+  async debounce(debounceKey: string, debouncePeriodMs: number, ...args: unknown[]): Promise<WorkflowHandle<unknown>> {
+    const { startWorkflowParams = {}, debounceTimeoutMs: timeoutMs } = this.#config;
+    const times = { periodMs: debouncePeriodMs, timeoutMs };
+    checkDebounce({ key: debounceKey, ...times }, refusedParams(startWorkflowParams));
+    const options = this.#toEnqueue(debounceKey, firstDelayMs(times));
+    const deadlineMs = timeoutMs === undefined ? null : Math.ceil(timeoutMs);
+    for (;;) {
+      const bouncedID = await this.#bounce(options, debouncePeriodMs, args);
+      if (bouncedID !== null) return this.#client.retrieveWorkflow(bouncedID);
+      try {
+        return this.#client.retrieveWorkflow(await this.#client.enqueueDebounced(options, deadlineMs, args));
+      } catch (error) {
+        // Somebody else was first: put that one off instead.
+        if ((error as { code?: unknown }).code !== 'QUEUE_DUPLICATED') throw error;
+      }
+    }
+  }
+
+  #toEnqueue(key: string, delayMs: number): EnqueueWorkflowOptions & { readonly deduplicationID: string } {
+    const { workflowName, workflowClassName, startWorkflowParams: params = {}, serializationType } = this.#config;
+    const { applicationVersion, applicationName } = params.enqueueOptions ?? {};
+    return {
+      queueName: params.queueName ?? INTERNAL_QUEUE,
+      workflowName,
+      workflowClassName,
+      workflowID: params.workflowID,
+      workflowTimeoutMS: params.timeoutMS ?? undefined,
+      appVersion: applicationVersion,
+      attributes: params.workflowAttributes,
+      authenticatedUser: params.authenticatedUser,
+      authenticatedRoles: params.authenticatedRoles,
+      serializationType,
+      applicationName: this.#config.applicationName ?? applicationName,
+      deduplicationID: debounceID({ name: workflowName, className: workflowClassName ?? null }, key),
+      delaySeconds: delayMs / 1000,
+    };
+  }
+
+  async #bounce(
+    options: EnqueueWorkflowOptions & { readonly deduplicationID: string },
+    periodMs: number,
+    args: unknown[],
+  ): Promise<string | null> {
+    const inputs = await this.#client.operator.codec.encodeInputs(args, options.serializationType);
+    return this.#client.debounceDelayedWorkflow({
+      queueName: options.queueName,
+      deduplicationID: options.deduplicationID,
+      name: options.workflowName,
+      className: options.workflowClassName ?? null,
+      applicationName: options.applicationName ?? this.#client.applicationName ?? null,
+      periodMs: Math.ceil(periodMs),
+      inputs: inputs.text,
+      serialization: inputs.serialization,
+    });
+  }
+}

@@ -1,0 +1,130 @@
+// Enqueueing and sending without an engine's context: in commits of its own, or in a transaction of the caller's.
+import { type Arguments, type EnqueueWorkflowOptions, toEnqueued } from '../control/enqueue.js';
+import { existingOf } from '../control/existing.js';
+import {
+  type BulkMessage,
+  checkMessage,
+  encodeMessage,
+  keyOfMessage,
+  missingDestinations,
+} from '../control/messages.js';
+import { type Operator, placeText, tellOfQueued } from '../control/operator.js';
+import { DBOSError, DBOSInvalidWorkflowTransitionError, InvalidQueueError } from '../model/errors.js';
+import { limitsOf } from '../model/queues.js';
+import { sql } from '../sql/sql.js';
+import { borrow, type BorrowedConnection } from '../store/borrowed.js';
+import type { Executor, Reader } from '../store/database.js';
+import { insertMessages, judgeMessages } from '../store/messages.js';
+import { findQueue } from '../store/queues.js';
+import type { Store } from '../store/store.js';
+import { CHANNELS } from '../store/wakeups.js';
+import { insertWorkflows, type NewWorkflow } from '../store/workflows.js';
+import { judgeStarts } from '../store/writer-verdicts.js';
+import type { ClientOperator } from './client-operator.js';
+
+/** An operator that can write: a client, or an engine. */
+export interface StoreOperator extends Operator {
+  readonly store: Store;
+}
+
+export interface Debouncing {
+  /** How long calls may put the workflow off; null for ever. */
+  readonly timeoutMs: number | null;
+}
+
+const PAYLOAD_MAX_BYTES = 7999;
+
+/** Enqueues a workflow and gives the ID of the one that stands for it. */
+export async function enqueue(
+  operator: StoreOperator,
+  options: EnqueueWorkflowOptions,
+  given: Arguments & { readonly debouncing?: Debouncing },
+): Promise<string> {
+  refuseLoneDuplicationPolicy(options);
+  const { debouncing } = given;
+  const row = await toEnqueued(operator, options, given);
+  const workflow = debouncing ? { ...row, isDebounced: true, debounceMs: debouncing.timeoutMs } : row;
+  await operator.retrying(() => refuseMissingPartition(operator.database, workflow));
+  await operator.store.writer.room();
+  const verdict = await operator.store.writer.start(workflow);
+  if (verdict.kind === 'created') {
+    tellOfQueued(operator.news, [workflow]);
+    return workflow.workflowID;
+  }
+  return existingOf(refusableOf(operator, options, workflow), verdict);
+}
+
+function refusableOf({ logger }: StoreOperator, options: EnqueueWorkflowOptions, workflow: NewWorkflow) {
+  const { duplicationPolicy, workflowIDReusePolicy } = options;
+  return { logger, workflow, duplicationPolicy, workflowIDReusePolicy };
+}
+
+function refuseLoneDuplicationPolicy({ duplicationPolicy, deduplicationID }: EnqueueWorkflowOptions): void {
+  if (duplicationPolicy !== 'return-existing' || deduplicationID !== undefined) return;
+  throw new DBOSInvalidWorkflowTransitionError("duplicationPolicy 'return-existing' needs a deduplicationID.");
+}
+
+/** A workflow without a key would wait in a partitioned queue for ever. */
+async function refuseMissingPartition(reader: Reader, { queueName, queuePartitionKey }: NewWorkflow): Promise<void> {
+  if (queuePartitionKey !== null || queueName === null) return;
+  const record = await findQueue(reader, queueName);
+  if (!record || !limitsOf(record).partition) return;
+  throw new InvalidQueueError(`Queue "${queueName}" is partitioned, so a workflow in it needs a queuePartitionKey.`);
+}
+
+/** Enqueues in the caller's transaction: the workflow is there when that commits, and not if it does not. */
+export async function enqueueIn(
+  operator: ClientOperator,
+  connection: BorrowedConnection,
+  { options, ...given }: Arguments & { readonly options: EnqueueWorkflowOptions },
+): Promise<string> {
+  if (options.duplicationPolicy === 'return-existing') {
+    throw new DBOSError("duplicationPolicy 'return-existing' is not possible in a transaction of your own.");
+  }
+  const workflow = await toEnqueued(operator, options, given);
+  const tx = borrow(operator.database.dialect, connection);
+  // On the same connection: with all others in the hands of callers like this one, nobody would get a second one.
+  const reader: Reader = { read: (statement) => tx.run(statement) };
+  await refuseMissingPartition(reader, workflow);
+  const written = await tx.run(insertWorkflows([workflow]));
+  const [verdict] = await judgeStarts(reader, [workflow], written);
+  if (verdict && verdict.kind !== 'created') return existingOf(refusableOf(operator, options, workflow), verdict);
+  if (operator.isNotifying) await tellAtCommit(tx, workflow);
+  return workflow.workflowID;
+}
+
+/** On Postgres notifications are delivered with the commit; on SQLite a commit is all that engines look for. */
+async function tellAtCommit(tx: Executor, workflow: NewWorkflow): Promise<void> {
+  if (tx.dialect.name !== 'postgres') return;
+  const { status, queueName, queuePartitionKey } = workflow;
+  const place = placeText({ queueName, partitionKey: queuePartitionKey });
+  // The server refuses longer ones, and with them the transaction. Engines look for themselves now and then.
+  if (Buffer.byteLength(place) > PAYLOAD_MAX_BYTES) return;
+  await (status === 'DELAYED'
+    ? tx.run(sql`SELECT pg_notify(${CHANNELS.delays}, '')`)
+    : tx.run(sql`SELECT pg_notify(${CHANNELS.queues}, ${place})`));
+}
+
+/** Sends a message in a commit that it shares with what else the client writes at the time. */
+export async function send(operator: StoreOperator, outgoing: BulkMessage): Promise<void> {
+  checkMessage(outgoing);
+  const message = await encodeMessage(operator.codec, outgoing, outgoing.serializationType);
+  await operator.store.writer.room();
+  const { sent } = await operator.store.writer.send({ sending: { message } });
+  if (sent === 'missing') throw missingDestinations([message]);
+  operator.watches.onSent(keyOfMessage(message));
+}
+
+/** Sends in the caller's transaction. On Postgres the table's own trigger wakes the receiver at the commit. */
+export async function sendIn(
+  operator: StoreOperator,
+  connection: BorrowedConnection,
+  outgoing: BulkMessage,
+): Promise<void> {
+  checkMessage(outgoing);
+  const message = await encodeMessage(operator.codec, outgoing, outgoing.serializationType);
+  const tx = borrow(operator.database.dialect, connection);
+  const written = await tx.run(insertMessages([{ message }]));
+  const [verdict] = await judgeMessages((statement) => tx.run(statement), [{ message }], written);
+  if (verdict === 'missing') throw missingDestinations([message]);
+}

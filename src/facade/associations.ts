@@ -1,0 +1,226 @@
+// What plugins say of classes, functions and parameters while the program is set up, and what they find of it at launch.
+// A plugin is known by a key of its own: its constructor, an instance of it, or a name.
+import {
+  type AnyConstructor,
+  type EntryInterceptor,
+  type FunctionName,
+  type Registration,
+  type Registry,
+  type UserFunction,
+  type WorkflowConfig,
+  type WorkflowRegistration,
+} from '../engine/registry.js';
+import type { Functions } from './functions.js';
+
+/** The key under which a plugin says something. */
+export type PluginKey = AnyConstructor | object | string;
+
+export interface MethodParameter {
+  readonly name: string;
+  readonly index: number;
+  readonly externalRegInfo: ReadonlyMap<unknown, object>;
+}
+
+/** A function as plugins see it. */
+export interface MethodRegistrationBase {
+  readonly name: string;
+  readonly className: string;
+  /** Set if it is a workflow. */
+  readonly workflowConfig?: WorkflowConfig;
+  /** Set if it is a step. */
+  readonly stepConfig?: object;
+  readonly isInstance: boolean;
+  readonly args: readonly MethodParameter[];
+  readonly externalRegInfo: ReadonlyMap<unknown, object>;
+  /** The function that the application wrote. */
+  readonly origFunction: UserFunction;
+  /** The function to start as a workflow. */
+  readonly registeredFunction: UserFunction;
+  /** The function that makes it a workflow or a step; undefined for a plain function. */
+  readonly wrappedFunction: UserFunction | undefined;
+  /** Calls the function together with all that is around it. */
+  invoke(receiver: unknown, args: readonly unknown[]): Promise<unknown>;
+  getRequiredRoles(): string[];
+  addEntryInterceptor(interceptor: EntryInterceptor, sequence?: number): void;
+  getRegisteredInfo(key: unknown): object;
+}
+
+/** What a plugin finds at launch of one function. */
+export interface ExternalRegistration {
+  readonly classConfig?: unknown;
+  readonly methodConfig?: unknown;
+  readonly paramConfig: readonly { readonly name: string; readonly index: number; readonly paramConfig?: object }[];
+  readonly methodReg: MethodRegistrationBase;
+}
+
+/** The plugin's own object. Older plugins take it apart: `regInfo` is the object itself. */
+export type FunctionInfo = object & {
+  readonly regInfo: object;
+  readonly registration: MethodRegistrationBase;
+};
+
+const INTERCEPTOR_SEQUENCE = 50;
+
+export class Associations {
+  readonly #registry: Registry;
+  readonly #functions: Functions;
+  readonly #views = new WeakMap<Registration, MethodRegistrationBase>();
+
+  constructor(registry: Registry, functions: Functions) {
+    this.#registry = registry;
+    this.#functions = functions;
+  }
+
+  withClass(key: PluginKey, cls: AnyConstructor | string): object {
+    const { external } = typeof cls === 'string' ? this.#registry.classNamed(cls) : this.#registry.classOf(cls);
+    return infoIn(external, key);
+  }
+
+  withFunction(key: PluginKey, fn: UserFunction, target: FunctionName): FunctionInfo {
+    const registration = this.#functions.registerPlain(fn, target);
+    const info = infoIn(registration.external, key);
+    // Not enumerable: they are no part of what the plugin keeps in the object.
+    const hidden = (value: unknown) => ({ value, configurable: true, writable: true });
+    Object.defineProperties(info, { regInfo: hidden(info), registration: hidden(this.viewOf(registration)) });
+    return info as FunctionInfo;
+  }
+
+  withParameter(
+    key: PluginKey,
+    fn: UserFunction | undefined,
+    target: FunctionName & { readonly param: number | string },
+  ): object | undefined {
+    const { ctorOrProto, name = '' } = target;
+    // A decorator of a parameter is called before the method can be seen but on its class.
+    const found = fn ?? ((ctorOrProto as Record<string, unknown> | undefined)?.[name] as UserFunction | undefined);
+    if (!found) return undefined;
+    const { parameters } = this.#functions.registerPlain(found, target);
+    const parameter = parameters.find((one) => one.index === target.param || one.name === target.param);
+    return parameter && infoIn(parameter.external, key);
+  }
+
+  find(key: PluginKey, cls?: object | string, functionName?: string): ExternalRegistration[] {
+    return [...this.#registry.registrations]
+      .filter((registration) => cls === undefined || this.#isOf(registration, cls))
+      .filter(({ name }) => functionName === undefined || name === functionName)
+      .flatMap((registration) => this.#describe(key, registration));
+  }
+
+  #describe(key: PluginKey, registration: Registration): ExternalRegistration[] {
+    const methodConfig = registration.external.get(key);
+    const classConfig = this.#classInfo(key, registration);
+    const paramConfig = registration.parameters.map(({ name, index, external }) => ({
+      name,
+      index,
+      paramConfig: external.get(key),
+    }));
+    const isKnown = methodConfig ?? classConfig ?? paramConfig.find((parameter) => parameter.paramConfig);
+    return isKnown ? [{ methodConfig, classConfig, paramConfig, methodReg: this.viewOf(registration) }] : [];
+  }
+
+  #classInfo(key: PluginKey, registration: Registration): object | undefined {
+    const { ownerClass } = registration;
+    const own = ownerClass && this.#registry.classOf(ownerClass).external.get(key);
+    // The plugin may have spoken of the class by its name before the class was there.
+    const className = this.#registry.classNameFor(registration);
+    return own ?? (className === '' ? undefined : this.#registry.classNamed(className).external.get(key));
+  }
+
+  #isOf(registration: Registration, cls: object | string): boolean {
+    if (typeof cls === 'string') return this.#registry.classNameFor(registration) === cls;
+    return registration.ownerClass === (typeof cls === 'function' ? cls : cls.constructor);
+  }
+
+  viewOf(registration: Registration): MethodRegistrationBase {
+    const known = this.#views.get(registration);
+    if (known) return known;
+    const view = new MethodView(this.#registry, registration);
+    this.#views.set(registration, view);
+    return view;
+  }
+}
+
+class MethodView implements MethodRegistrationBase {
+  readonly #registry: Registry;
+  readonly #given: Registration;
+
+  constructor(registry: Registry, registration: Registration) {
+    this.#registry = registry;
+    this.#given = registration;
+  }
+
+  /** A plain function may have become a workflow since. */
+  get #registration(): Registration {
+    return this.#registry.findByFunction(this.#given.origFunction) ?? this.#given;
+  }
+
+  get name(): string {
+    return this.#registration.name;
+  }
+
+  get className(): string {
+    return this.#registry.classNameFor(this.#registration);
+  }
+
+  get workflowConfig(): WorkflowConfig | undefined {
+    const registration = this.#registration;
+    return registration.kind === 'workflow' ? (registration as WorkflowRegistration).config : undefined;
+  }
+
+  get stepConfig(): object | undefined {
+    return this.#registration.stepConfig;
+  }
+
+  get isInstance(): boolean {
+    return this.#registration.isInstance;
+  }
+
+  get args(): MethodParameter[] {
+    return this.#registration.parameters.map(({ name, index, external }) => ({
+      name,
+      index,
+      externalRegInfo: external,
+    }));
+  }
+
+  get externalRegInfo(): ReadonlyMap<unknown, object> {
+    return this.#registration.external;
+  }
+
+  get origFunction(): UserFunction {
+    return this.#registration.origFunction;
+  }
+
+  get registeredFunction(): UserFunction {
+    return this.#registration.registeredFunction;
+  }
+
+  get wrappedFunction(): UserFunction | undefined {
+    return this.#registration.kind === 'plain' ? undefined : this.#registration.registeredFunction;
+  }
+
+  async invoke(receiver: unknown, args: readonly unknown[]): Promise<unknown> {
+    return this.#registration.registeredFunction.apply(receiver, args as never[]);
+  }
+
+  getRequiredRoles(): string[] {
+    const { requiredRoles, ownerClass } = this.#registration;
+    return [...(requiredRoles ?? (ownerClass && this.#registry.classOf(ownerClass).defaultRoles) ?? [])];
+  }
+
+  addEntryInterceptor(run: EntryInterceptor, sequence = INTERCEPTOR_SEQUENCE): void {
+    const { interceptors } = this.#registration;
+    interceptors.push({ run, sequence });
+    interceptors.sort((a, b) => a.sequence - b.sequence);
+  }
+
+  getRegisteredInfo(key: unknown): object {
+    return infoIn(this.#registration.external, key);
+  }
+}
+
+function infoIn(external: Map<unknown, object>, key: unknown): object {
+  let info = external.get(key);
+  if (!info) external.set(key, (info = {}));
+  return info;
+}

@@ -1,0 +1,20 @@
+// Indexes that an application can have if it often asks by the field, and does without if not: each one is written
+// whenever a workflow is created or changes its state.
+
+/** The filter that the index makes fast, and its column. */
+export const OPTIONAL_INDEXES = {
+  workflowName: 'name',
+  executorId: 'executor_id',
+  applicationVersion: 'application_version',
+  authenticatedUser: 'authenticated_user',
+  scheduleName: 'schedule_name',
+  parentWorkflowID: 'parent_workflow_id',
+  workflow_id_prefix: 'workflow_uuid',
+} as const;
+
+export type OptionalIndex = keyof typeof OPTIONAL_INDEXES;
+
+/** The name of the index in the database. */
+export function indexName(index: OptionalIndex): string {
+  return `idx_workflow_status_listing_${OPTIONAL_INDEXES[index]}`;
+}

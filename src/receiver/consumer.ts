@@ -1,0 +1,214 @@
+// One consumer: the loop that fetches messages, commits their workflows and acknowledges them.
+//
+//   connecting ──► waiting for room ──► fetching ──► committing ──► acknowledging ──► waiting for room …
+//        ▲                 any failure: close, pause, and connect again            │
+//        └─────────────────────────────────────────────────────────────────────────┘
+//
+// A message is acknowledged after its workflow is committed. Whatever fails before that leaves the message with the
+// broker, which delivers it again; the workflow has an ID made of the message, so it is not enqueued twice.
+import { type BackoffPolicy, backoffMs } from '../base/backoff.js';
+import { sleep } from '../base/clock.js';
+import { deferred } from '../base/deferred.js';
+import { newID } from '../base/ids.js';
+import { Service } from '../base/service.js';
+import { ReceiverUnavailableError } from '../model/errors.js';
+import type { EventDispatchState, Receiving } from '../engine/plugin.js';
+import type { ConsumerOptions, Source } from './adapter.js';
+import { type ConsumerSettings, type Dead, reasonOf, sortMessages } from './batch.js';
+import { toState } from './dead-letters.js';
+
+const RECONNECT: BackoffPolicy = { firstMs: 100, maxMs: 30_000, rate: 2, jitter: 0.5 };
+/** How often to look whether a full queue has room again. */
+const FULL_PAUSE_MS = 100;
+/** How long a broker may take to close a connection, or to take an acknowledgement, before it is given up. */
+const CLOSE_MAX_MS = 5_000;
+const ANSWER_MAX_MS = 30_000;
+/** How long a batch that was fetched may take to be committed and acknowledged after the stop. */
+const STOP_MAX_MS = 5_000;
+
+export class Consumer<Message, Options extends ConsumerOptions<Message>> {
+  readonly #settings: ConsumerSettings<Message, Options>;
+  readonly #receiving: Receiving;
+  readonly #service: Service;
+  /** Aborts when a stop has waited long enough. */
+  readonly #patience = new AbortController();
+  #source: Source<Message> | undefined;
+  /** Messages that were fetched since the queue was counted. */
+  #sinceCount = 0;
+  #room = 0;
+  #isFull = false;
+
+  constructor(receiving: Receiving, settings: ConsumerSettings<Message, Options>) {
+    this.#settings = settings;
+    this.#receiving = receiving;
+    this.#service = new Service(
+      (signal) => this.#run(signal),
+      (error) => receiving.logger.error(error),
+    );
+  }
+
+  /** What is read, and by which function, for people. */
+  get description(): string {
+    const { adapter, options, functionName } = this.#settings;
+    return `${adapter.name} ${adapter.describe(options)} -> ${functionName}`;
+  }
+
+  /** Connects for the first time; fails if that is not possible. */
+  async open(): Promise<void> {
+    const { adapter, options, functionName } = this.#settings;
+    try {
+      this.#source = await this.#connect();
+    } catch (cause) {
+      throw new ReceiverUnavailableError(
+        `The ${adapter.name} receiver cannot read ${adapter.describe(options)} for "${functionName}": ${reasonOf(cause)} ` +
+          'Check that it exists and can be reached from here.',
+        { cause },
+      );
+    }
+  }
+
+  start(): void {
+    this.#service.start();
+  }
+
+  /** Fetches nothing more. What was fetched is committed and acknowledged, or goes back to the broker. */
+  async stop(): Promise<void> {
+    const timer = this.#receiving.clock.after(STOP_MAX_MS, () => this.#patience.abort());
+    await this.#service.stop();
+    await this.#disconnect();
+    timer.cancel();
+  }
+
+  #connect(): Promise<Source<Message>> {
+    const { adapter, options, functionName, batchSize } = this.#settings;
+    const { clock, logger } = this.#receiving;
+    const loadPosition = () => this.#receiving.findState(this.#positionName());
+    return adapter.connect(options, { clock, logger, functionName, batchSize, loadPosition });
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#receiving;
+    for (let failures = 0; !signal.aborted;) {
+      try {
+        this.#source ??= await this.#reconnect(signal, failures);
+        const max = await this.#roomForMore(signal);
+        const messages = await this.#source.fetch(max, signal);
+        if (messages.length > 0) await this.#handle(this.#source, messages);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) break;
+        failures += 1;
+        logger.warn(`${this.description}: ${reasonOf(error)} Trying again until it works.`);
+        await this.#disconnect();
+        await sleep(clock, backoffMs(RECONNECT, failures), signal).catch(() => {
+          // Stopped; the loop's condition sees it.
+        });
+      }
+    }
+  }
+
+  async #reconnect(signal: AbortSignal, failures: number): Promise<Source<Message>> {
+    const source = await this.#connect();
+    if (signal.aborted) {
+      await source.close();
+      signal.throwIfAborted();
+    }
+    if (failures > 0) this.#receiving.logger.info(`${this.description}: connected again.`);
+    return source;
+  }
+
+  async #disconnect(): Promise<void> {
+    const source = this.#source;
+    this.#source = undefined;
+    if (!source) return;
+    await this.#within(CLOSE_MAX_MS, source.close()).catch((error: unknown) => {
+      this.#receiving.logger.debug(`${this.description}: ${reasonOf(error)} on closing.`);
+    });
+  }
+
+  /** Waits until the queue has room, and says for how many messages, a batch at most. */
+  async #roomForMore(signal: AbortSignal): Promise<number> {
+    const { queueName, batchSize, maxQueueDepth } = this.#settings;
+    const { clock, logger } = this.#receiving;
+    // Far from the mark, counting once a batch will do.
+    if (this.#room === batchSize && this.#sinceCount < batchSize) return batchSize;
+    for (;;) {
+      const waiting = await this.#receiving.countWaiting(queueName, maxQueueDepth, signal);
+      this.#room = Math.min(batchSize, maxQueueDepth - waiting);
+      this.#sinceCount = 0;
+      if (this.#room > 0) break;
+      if (!this.#isFull) {
+        logger.warn(`${this.description}: queue "${queueName}" holds ${maxQueueDepth} workflows. Fetching pauses.`);
+      }
+      this.#isFull = true;
+      await sleep(clock, FULL_PAUSE_MS, signal);
+    }
+    if (this.#isFull) logger.info(`${this.description}: fetching goes on.`);
+    this.#isFull = false;
+    return this.#room;
+  }
+
+  async #handle(source: Source<Message>, messages: readonly Message[]): Promise<void> {
+    const { workflows, dead } = await sortMessages(this.#receiving, this.#settings, messages);
+    for (const { error } of dead) this.#receiving.logger.error(`${this.description}: ${reasonOf(error)}`);
+    const states = [...this.#kept(dead), ...this.#position(source, messages)];
+    await this.#receiving.commit(workflows, { states, signal: this.#patience.signal });
+    this.#sinceCount += messages.length;
+    const rejected = await this.#dealWith(source, dead);
+    const accepted = messages.filter((message) => !rejected.has(message));
+    if (accepted.length > 0) await this.#within(ANSWER_MAX_MS, source.acknowledge(accepted));
+  }
+
+  /** The dead letters that are stored together with the workflows. */
+  #kept(dead: readonly Dead<Message>[]): EventDispatchState[] {
+    const { options, functionName } = this.#settings;
+    if ((options.deadLetter ?? 'keep') !== 'keep') return [];
+    const receivedAt = this.#receiving.clock.now();
+    return dead.map(({ message, error, workflowID }) =>
+      toState({ id: workflowID ?? newID(), functionName, receivedAt, error: error.message, message }),
+    );
+  }
+
+  /** Gives the messages that the broker has taken back. */
+  async #dealWith(source: Source<Message>, dead: readonly Dead<Message>[]): Promise<Set<Message>> {
+    const { deadLetter = 'keep' } = this.#settings.options;
+    if (deadLetter === 'keep') return new Set();
+    for (const { message, error } of dead) {
+      if (deadLetter === 'broker') await this.#within(ANSWER_MAX_MS, Promise.resolve(source.reject?.(message, error)));
+      else await deadLetter(message, error);
+    }
+    return new Set(deadLetter === 'broker' ? dead.map(({ message }) => message) : []);
+  }
+
+  #positionName(): Pick<EventDispatchState, 'service' | 'workflowFnName' | 'key'> {
+    const { adapter, options, functionName } = this.#settings;
+    return {
+      service: `everstep.receiver.${adapter.name}`,
+      workflowFnName: functionName,
+      key: adapter.describe(options),
+    };
+  }
+
+  #position(source: Source<Message>, messages: readonly Message[]): EventDispatchState[] {
+    const position = source.positionAfter?.(messages);
+    return position ? [{ ...this.#positionName(), ...position }] : [];
+  }
+
+  /** Waits for the broker, but not for ever, and not longer than a stop may take. */
+  async #within<T>(limitMs: number, promise: Promise<T>): Promise<T> {
+    const limit = new AbortController();
+    const late = new ReceiverUnavailableError(`The broker has not answered for ${limitMs / 1000} seconds.`);
+    const timer = this.#receiving.clock.after(limitMs, () => limit.abort(late));
+    const signal = AbortSignal.any([limit.signal, this.#patience.signal]);
+    const ended = deferred<never>();
+    const onAbort = (): void => ended.reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    try {
+      return await Promise.race([promise, ended.promise]);
+    } finally {
+      timer.cancel();
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+}

@@ -1,0 +1,188 @@
+// A receiver: functions are registered with it before the launch; from the launch to the shutdown it turns messages into
+// workflows of theirs. One a broker; what is special about a broker is in its adapter.
+import { InvalidReceiverError } from '../model/errors.js';
+import {
+  type FunctionName,
+  Receiving,
+  type ReceivingHost,
+  receivingHost,
+  type ServedFunction,
+  serveQueue,
+  type UserFunction,
+} from '../engine/plugin.js';
+import type { Adapter, ConsumerOptions } from './adapter.js';
+import { Consumer } from './consumer.js';
+import { type DeadLetter, deleteDeadLetter, listDeadLetters } from './dead-letters.js';
+
+export interface ReceiverSettings {
+  /** The instance whose functions are served; `DBOS` unless given. */
+  readonly dbos?: ReceivingHost;
+}
+
+/** A decorator for methods that are workflows, of both kinds. */
+export interface ConsumerDecorator {
+  <This, Args extends never[], Return>(
+    target: (this: This, ...args: Args) => Promise<Return>,
+    context: ClassMethodDecoratorContext<This, (this: This, ...args: Args) => Promise<Return>>,
+  ): void;
+  <This, Args extends never[], Return>(
+    target: object,
+    key: string | symbol,
+    descriptor: TypedPropertyDescriptor<(this: This, ...args: Args) => Promise<Return>>,
+  ): void;
+}
+
+const BATCH_SIZE = 250;
+const QUEUE_DEPTH_MAX = 10_000;
+
+/** What the receiver keeps with a function. */
+interface FunctionConfig<Options> {
+  consumers?: Options[];
+}
+
+export class Receiver<Message, Options extends ConsumerOptions<Message>> {
+  readonly #adapter: Adapter<Message, Options>;
+  readonly #host: ReceivingHost;
+  #consumers: Consumer<Message, Options>[] = [];
+
+  constructor(adapter: Adapter<Message, Options>, { dbos }: ReceiverSettings = {}) {
+    this.#adapter = adapter;
+    this.#host = receivingHost(dbos);
+    this.#host.registerLifecycleCallback(this);
+  }
+
+  /** Lets a workflow be started for each message; before the launch. */
+  registerConsumer(
+    workflow: (...args: never[]) => Promise<unknown>,
+    options: Options,
+    target: FunctionName = {},
+  ): void {
+    checkCount('batchSize', options.batchSize);
+    checkCount('maxQueueDepth', options.maxQueueDepth);
+    if (options.deadLetter === 'broker' && !this.#adapter.canReject) {
+      throw new InvalidReceiverError(
+        `The ${this.#adapter.name} receiver cannot leave messages to the broker. Use deadLetter: 'keep', or a function.`,
+      );
+    }
+    this.#adapter.check?.(options);
+    const config: FunctionConfig<Options> = this.#host.associateFunctionWithInfo(this, workflow, target);
+    (config.consumers ??= []).push(options);
+  }
+
+  /** Decorator: lets a static workflow be started for each message. */
+  consumer(options: Options): ConsumerDecorator {
+    const decorator = (target: unknown, contextOrKey: unknown, descriptor?: PropertyDescriptor): void => {
+      if (descriptor) {
+        const place = { ctorOrProto: target as object, name: String(contextOrKey) };
+        this.registerConsumer(descriptor.value as UserFunction, options, place);
+      } else {
+        const { name } = contextOrKey as ClassMethodDecoratorContext;
+        this.registerConsumer(target as UserFunction, options, { name: String(name) });
+      }
+    };
+    // The two kinds of decorators have types that exclude each other; at run time one function serves both.
+    return decorator;
+  }
+
+  /** Called at launch: connects, and begins to fetch when all consumers are connected. */
+  async initialize(): Promise<void> {
+    const receiving = new Receiving(this.#host);
+    const consumers = await Promise.all(this.#registrations().map((one) => this.#newConsumer(receiving, one)));
+    this.#consumers = consumers;
+    for (const consumer of consumers) await consumer.open();
+    for (const consumer of consumers) consumer.start();
+  }
+
+  /** Called at shutdown. */
+  async destroy(): Promise<void> {
+    await Promise.all(this.#consumers.splice(0).map((consumer) => consumer.stop()));
+  }
+
+  logRegisteredEndpoints(): void {
+    for (const consumer of this.#consumers) this.#host.logger.info(`Receiving: ${consumer.description}`);
+  }
+
+  /** The messages for a workflow that could not be decoded and are kept in the system database. */
+  listDeadLetters(workflow: (...args: never[]) => Promise<unknown>): Promise<DeadLetter[]> {
+    const receiving = new Receiving(this.#host);
+    return listDeadLetters(receiving, receiving.fullNameOf(workflow));
+  }
+
+  /** Forgets a message that was kept. */
+  deleteDeadLetter(workflow: (...args: never[]) => Promise<unknown>, id: string): Promise<void> {
+    const receiving = new Receiving(this.#host);
+    return deleteDeadLetter(receiving, receiving.fullNameOf(workflow), id);
+  }
+
+  #registrations(): { readonly served: ServedFunction; readonly options: Options }[] {
+    return this.#host.getAssociatedInfo(this).flatMap((served) => {
+      const { consumers = [] } = (served.methodConfig ?? {}) as FunctionConfig<Options>;
+      return consumers.map((options) => ({ served, options }));
+    });
+  }
+
+  async #newConsumer(
+    receiving: Receiving,
+    { served, options }: { readonly served: ServedFunction; readonly options: Options },
+  ): Promise<Consumer<Message, Options>> {
+    const fn = this.#workflowOf(served);
+    const functionName = receiving.fullNameOf(fn);
+    const orderingKey = options.orderingKey ?? this.#adapter.orderingKey?.(options);
+    const place = { functionName, queueName: options.queueName, isOrdered: orderingKey !== undefined };
+    const queueName = await this.#prepareQueue(receiving, place);
+    return new Consumer(receiving, {
+      adapter: this.#adapter,
+      options,
+      fn,
+      functionName,
+      queueName,
+      orderingKey,
+      batchSize: options.batchSize ?? BATCH_SIZE,
+      maxQueueDepth: options.maxQueueDepth ?? QUEUE_DEPTH_MAX,
+    });
+  }
+
+  #workflowOf({ methodReg }: ServedFunction): UserFunction {
+    const { name, className, isInstance, workflowConfig, registeredFunction } = methodReg;
+    const fullName = className === '' ? name : `${className}.${name}`;
+    if (!workflowConfig) {
+      throw new InvalidReceiverError(
+        `"${fullName}" is to receive messages but is no workflow. Register it with DBOS.registerWorkflow, or put @DBOS.workflow() below the decorator of the receiver.`,
+      );
+    }
+    if (isInstance) {
+      throw new InvalidReceiverError(
+        `"${fullName}" is to receive messages but is a method of an instance. Make it static, or register a function.`,
+      );
+    }
+    return registeredFunction;
+  }
+
+  /** The queue for the workflows. Those of a function that names none are in memory, and apart if they are ordered. */
+  async #prepareQueue(
+    receiving: Receiving,
+    place: { readonly functionName: string; readonly queueName: string | undefined; readonly isOrdered: boolean },
+  ): Promise<string> {
+    const { functionName, queueName, isOrdered } = place;
+    if (queueName === undefined) {
+      const name = `_everstep_receiver${isOrdered ? '_ordered' : ''}.${functionName}`;
+      serveQueue(this.#host, name, isOrdered ? { partitionConcurrency: 1 } : {});
+      return name;
+    }
+    serveQueue(this.#host, queueName);
+    const isPartitioned = await receiving.isPartitioned(queueName);
+    if (isPartitioned !== undefined && isPartitioned !== isOrdered) {
+      throw new InvalidReceiverError(
+        isOrdered
+          ? `Queue "${queueName}" has no partitions, so that it cannot keep the order of the messages for "${functionName}". Register it with partitionConcurrency: 1.`
+          : `Queue "${queueName}" has partitions, but the messages for "${functionName}" have no key. Give the option orderingKey.`,
+      );
+    }
+    return queueName;
+  }
+}
+
+function checkCount(name: string, value: number | undefined): void {
+  if (value === undefined || (Number.isInteger(value) && value >= 1)) return;
+  throw new InvalidReceiverError(`${name} must be a whole number from 1 on, but is ${String(value)}.`);
+}

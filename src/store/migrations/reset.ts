@@ -1,0 +1,70 @@
+// Removes everything that the migrations have created, and nothing else: the schema or the file may hold tables of the
+// application as well.
+import { DatabaseStatementError } from '../../model/errors.js';
+import { quoteIdentifier, oneOf, sql } from '../../sql/sql.js';
+import type { Connection, Database } from '../database.js';
+import { tracksOf } from './plan.js';
+
+const SCHEMA = 'dbos';
+/** Other objects depend on what was to be dropped. */
+const DEPENDENT_OBJECTS = '2BP01';
+
+/** Drops the system tables and functions; on Postgres also the schema, if nothing is left in it. */
+export async function dropSystemTables(database: Database, { schema = SCHEMA } = {}): Promise<void> {
+  const names = createdNames(database.dialect.name);
+  await database.exclusive(async (connection) => {
+    if (database.dialect.name === 'sqlite') await dropFromFile(connection, names.tables);
+    else await dropFromSchema(connection, schema, names);
+  });
+}
+
+interface CreatedNames {
+  readonly tables: readonly string[];
+  readonly functions: readonly string[];
+}
+
+function createdNames(dialect: 'postgres' | 'sqlite'): CreatedNames {
+  const tracks = tracksOf(dialect);
+  const text = tracks.flatMap(({ migrations }) => migrations.map((migration) => migration.sql)).join('\n');
+  const named = (pattern: RegExp): string[] => [...new Set([...text.matchAll(pattern)].map((match) => match[1] ?? ''))];
+  return {
+    tables: [
+      ...named(/CREATE TABLE(?: IF NOT EXISTS)? (?:\{schema\}\.)?"?(\w+)/g),
+      ...tracks.map(({ versionTable }) => versionTable),
+    ],
+    functions: named(/CREATE (?:OR REPLACE )?FUNCTION \{schema\}\."?(\w+)/g),
+  };
+}
+
+async function dropFromFile(connection: Connection, tables: readonly string[]): Promise<void> {
+  // Inside a transaction this setting is ignored; it belongs to the connection, which is closed with the database.
+  await connection.script('PRAGMA foreign_keys = OFF');
+  await connection.transaction((tx) => tx.script(tables.map((name) => `DROP TABLE IF EXISTS ${name};`).join('\n')));
+}
+
+async function dropFromSchema(
+  connection: Connection,
+  schema: string,
+  { tables, functions }: CreatedNames,
+): Promise<void> {
+  const quoted = quoteIdentifier(schema);
+  await connection.transaction(async (tx) => {
+    await tx.script(
+      tables.map((name) => `DROP TABLE IF EXISTS ${quoted}.${quoteIdentifier(name)} CASCADE;`).join('\n'),
+    );
+    // A name may stand for several functions, which only their parameters tell apart.
+    const found = await tx.run(sql`
+      SELECT p.oid::regprocedure::text AS signature
+      FROM pg_catalog.pg_proc AS p
+      JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
+      WHERE n.nspname = ${schema} AND p.proname ${oneOf(functions)}`);
+    const drops = found.map((row) => `DROP FUNCTION IF EXISTS ${row['signature'] as string} CASCADE;`);
+    if (drops.length > 0) await tx.script(drops.join('\n'));
+  });
+  try {
+    if (schema !== 'public') await connection.script(`DROP SCHEMA IF EXISTS ${quoted}`);
+  } catch (error) {
+    if (error instanceof DatabaseStatementError && error.sqlState === DEPENDENT_OBJECTS) return;
+    throw error;
+  }
+}

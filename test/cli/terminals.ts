@@ -1,0 +1,52 @@
+// Calls of the command line inside the test process, with a terminal that keeps what is written.
+import { systemClock } from '../../src/base/clock.js';
+import { COMMANDS } from '../../src/cli/commands.js';
+import type { Scene } from '../../src/cli/command.js';
+import { run } from '../../src/cli/run.js';
+import type { Terminal } from '../../src/cli/terminal.js';
+
+export interface Called {
+  readonly exitCode: number;
+  readonly out: string;
+  readonly err: string;
+  /** Standard output as JSON. */
+  readonly json: <T = never>() => T;
+}
+
+export interface CallOptions extends Partial<Omit<Scene, 'terminal'>> {
+  readonly width?: number;
+  readonly hasColours?: boolean;
+  /** Standard input, in lines. */
+  readonly input?: readonly string[];
+}
+
+/** Runs a command. Words are separated by spaces, unless they are given one by one. */
+export async function call(line: string | readonly string[], options: CallOptions = {}): Promise<Called> {
+  const { width = Infinity, hasColours = false, input = [], ...scene } = options;
+  const left = [...input];
+  let out = '';
+  let err = '';
+  const terminal: Terminal = {
+    width,
+    hasColours,
+    isOverwritable: false,
+    print: async (text) => void (out += text),
+    tell: (text) => void (err += text),
+    ask: async (question) => {
+      err += question;
+      return left.shift() ?? '';
+    },
+    async *lines() {
+      yield* left.splice(0);
+    },
+  };
+  const exitCode = await run(COMMANDS, typeof line === 'string' ? line.split(' ') : line, {
+    environment: {},
+    folder: '/nonexistent',
+    clock: systemClock,
+    signal: new AbortController().signal,
+    ...scene,
+    terminal,
+  });
+  return { exitCode, out, err, json: <T>() => JSON.parse(out) as T };
+}

@@ -1,0 +1,96 @@
+// How the databases read lists of a long history: in the order of an index, and not much more than the page.
+import { describe, expect, test } from 'vitest';
+import { createOptionalIndex, dropOptionalIndex, listOptionalIndexes } from '../../../src/control/indexes.js';
+import { listWorkflows } from '../../../src/control/listing.js';
+import { type GetWorkflowsInput, toWorkflowQuery } from '../../../src/model/workflow-query.js';
+import { sql, table } from '../../../src/sql/sql.js';
+import type { Database } from '../../../src/store/database.js';
+import { listStatement, readsOf } from '../../../src/store/listing.js';
+import { addHistory, HISTORY_BEGINS_AT, SECOND } from '../../../bench/management/history.js';
+import { forEachDialect } from '../../rig/dialects.js';
+import { operatorOn } from '../../rig/operators.js';
+
+const COUNT = 60_000;
+const at = (n: number): string => new Date(HISTORY_BEGINS_AT + n * SECOND).toISOString();
+
+/** Filters, and the index that leads to their workflows. */
+const LOOKS: [GetWorkflowsInput, RegExp][] = [
+  [{}, /workflow_status_created_at_index/],
+  [{ status: 'SUCCESS' }, /workflow_status_created_at_index/],
+  [{ status: 'ERROR' }, /idx_workflow_status_failed/],
+  [{ status: 'ENQUEUED' }, /idx_workflow_status_(listing_waiting|in_flight_v2)/],
+  [{ status: ['ENQUEUED', 'DELAYED', 'CANCELLED'] }, /listing_waiting[^]*idx_workflow_status_failed/],
+  [{ status: 'PENDING' }, /idx_workflow_status_pending|workflow_status_created_at_index/],
+  [{ queuesOnly: true }, /idx_workflow_status_/],
+  [{ queueName: 'old' }, /idx_workflow_status_listing_queue|in_flight_v2/],
+  [{ queueName: ['old', 'mail'] }, /idx_workflow_status_listing_queue/],
+  [{ startTime: at(100), endTime: at(300) }, /workflow_status_created_at_index/],
+  [{ completedAfter: at(100), completedBefore: at(300) }, /idx_workflow_status_completed_at/],
+  [{ workflowName: 'checkout' }, /workflow_status_created_at_index/],
+  [{ workflow_id_prefix: 'order-17-' }, /workflow_status_pkey|sqlite_autoindex_workflow_status_1/],
+  [{ parentWorkflowID: 'x' }, /idx_workflow_status_parent_workflow_id/],
+  [{ scheduleName: 'x' }, /idx_workflow_status_schedule_name/],
+];
+
+/** How many rows of the table a list reads, and how: on SQLite only how. */
+async function planOf(database: Database, input: GetWorkflowsInput): Promise<string> {
+  const query = toWorkflowQuery({ sortDesc: true, limit: 100, ...input }, 'bench');
+  const statement = await listStatement(database, query);
+  const isPostgres = database.dialect.name === 'postgres';
+  const lines = await database.observe(
+    isPostgres ? sql`EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ${statement}` : sql`EXPLAIN QUERY PLAN ${statement}`,
+    { timeoutMs: 0, reads: readsOf(query) },
+  );
+  return lines.map((line) => String(line['QUERY PLAN'] ?? line['detail'])).join('\n');
+}
+
+/** Rows that were read and found not to match, all in all. */
+function passedOver(plan: string): number {
+  return [...plan.matchAll(/Rows Removed by (?:Filter|Index Recheck): (\d+)/g)].reduce(
+    (sum, [, n]) => sum + Number(n),
+    0,
+  );
+}
+
+describe('lists of a long history', () => {
+  forEachDialect((dialect) => {
+    test(
+      'are read by an index, analysed or not, and an optional one serves a rare name',
+      { timeout: 60_000 },
+      async () => {
+        const database = await dialect.create();
+        await addHistory(database, COUNT);
+        const strays: unknown[] = [];
+        const check = async (looks: typeof LOOKS): Promise<void> => {
+          for (const [input, expected] of looks) {
+            const plan = await planOf(database, input);
+            const isWhole = /Seq Scan on workflow_status/.test(plan);
+            if (isWhole || !expected.test(plan) || passedOver(plan) > 20_000) strays.push([input, plan]);
+          }
+        };
+
+        await check(LOOKS);
+        await database.run(sql`ANALYZE ${table('workflow_status')}`);
+        await check(LOOKS);
+
+        const operator = operatorOn(database, { applicationName: 'bench' });
+        await createOptionalIndex(operator, 'workflowName');
+        await createOptionalIndex(operator, 'workflowName');
+        await createOptionalIndex(operator, 'workflow_id_prefix');
+        const there = (await listOptionalIndexes(operator)).filter(({ isThere }) => isThere);
+        await check([[{ workflowName: 'archive' }, /idx_workflow_status_listing_name/]]);
+        const archived = await listWorkflows(operator, { workflowName: 'archive', sortDesc: true, limit: 3 });
+        await dropOptionalIndex(operator, 'workflowName');
+        const still = await listWorkflows(operator, { workflowName: 'archive', limit: 100 });
+
+        expect(strays).toEqual([]);
+        expect(there.map(({ index }) => index)).toEqual(['workflowName', 'workflow_id_prefix']);
+        expect(archived.map(({ workflowID }) => workflowID)).toEqual(['order-10-10', 'order-9-9', 'order-8-8']);
+        expect(still).toHaveLength(10);
+        await expect(createOptionalIndex(operator, 'x; DROP TABLE y' as 'workflowName')).rejects.toMatchObject({
+          code: 'INVALID_QUERY',
+        });
+      },
+    );
+  });
+});

@@ -1,7 +1,8 @@
 // What the parent asks of a worker process that measures transactions, and what it answers.
 import { answer } from '../engine/commands.js';
 import type { Library } from '../engine/library.js';
-import { configure, ratePerSecond } from '../engine/workload.js';
+import { ServerCounter } from '../engine/statements.js';
+import { configure, pause, ratePerSecond } from '../engine/workload.js';
 
 export interface TransactionCommand {
   /** The application's database. */
@@ -18,10 +19,13 @@ export interface TransactionCommand {
 export interface TransactionAnswer {
   /** Transactions per second in each round. */
   readonly rates: readonly number[];
+  /** As the server has counted them in both databases. */
+  readonly statementsPerTransaction: number;
 }
 
 export const IN_FLIGHT = 20;
 const WARM_UP_MS = 1000;
+const SETTLE_MS = 1500;
 
 /** Inserts a row in a transaction of whichever data source. */
 export type Insert = () => Promise<unknown>;
@@ -45,8 +49,19 @@ export async function measureTransactions(
   await run(WARM_UP_MS);
   const rates: number[] = [];
   for (let round = 0; round < command.rounds; round += 1) rates.push(await run(command.roundMs));
-  answer({ rates } satisfies TransactionAnswer);
-  await library.shutdown();
+  const urls = [...new Set([command.url, command.systemURL])];
+  const counters = await Promise.all(urls.map((url) => ServerCounter.connect(url)));
+  const statements = async (): Promise<number> =>
+    (await Promise.all(counters.map((counter) => counter.statements()))).reduce((sum, count) => sum + count);
+  const before = await statements();
+  const counted = 10 * IN_FLIGHT;
+  for (let started = 0; started < counted; started += IN_FLIGHT) {
+    await Promise.all(Array.from({ length: IN_FLIGHT }, () => workflow()));
+  }
+  // What comes after the workflows belongs to them as well.
+  await pause(SETTLE_MS);
+  const statementsPerTransaction = ((await statements()) - before) / (counted * command.steps);
+  answer({ rates, statementsPerTransaction } satisfies TransactionAnswer);
   process.exit();
 }
 

@@ -26,29 +26,46 @@ type Case = (typeof CASES)[number];
 /** Everybody takes turns, so that all meet the same moments of a busy machine. */
 export async function printTransactions(databases: Databases): Promise<void> {
   for (const steps of [1, 5]) {
-    const rates = new Map<Case, number[]>(CASES.map((one) => [one, []]));
+    const answers = new Map<Case, TransactionAnswer[]>(CASES.map((one) => [one, []]));
     for (let pass = 0; pass < PASSES; pass += 1) {
-      for (const one of CASES) rates.get(one)?.push(...(await measure(databases, one, steps)));
+      for (const one of CASES) answers.get(one)?.push(await measure(databases, one, steps));
     }
-    const figure = (one: Case): number => median(rates.get(one) ?? []);
+    const figure = (one: Case): number => median(answers.get(one)?.flatMap(({ rates }) => rates) ?? []);
+    const statements = (one: Case): number =>
+      median(answers.get(one)?.map(({ statementsPerTransaction }) => statementsPerTransaction) ?? []);
     const peers = CASES.filter(({ engine }) => engine === 'dbos');
+    const best = (one: Case, figureOf: (of: Case) => number, isMoreBetter: boolean): string =>
+      one.engine === 'dbos'
+        ? ''
+        : peers
+            .map((peer) => {
+              const ratio = figureOf(one) / figureOf(peer);
+              return `${times(isMoreBetter ? ratio : 1 / ratio)} ${peer.label}`;
+            })
+            .join(', ');
+    const title = `transactions of one INSERT, ${steps} in each workflow, ${IN_FLIGHT} workflows in flight`;
     printTable(
-      `transactions of one INSERT, ${steps} in each workflow, ${IN_FLIGHT} workflows in flight, medians of rounds`,
+      `${title}, medians of rounds`,
       CASES.map((one) => ({
         label: one.label,
         value: `${Math.round(figure(one)).toLocaleString('en')}/s`,
-        ratio:
-          one.engine === 'dbos'
-            ? ''
-            : peers.map((peer) => `${times(figure(one) / figure(peer))} ${peer.label}`).join(', '),
+        ratio: best(one, figure, true),
+      })),
+    );
+    printTable(
+      `${title}, statements a transaction, with its share of the workflow`,
+      CASES.map((one) => ({
+        label: one.label,
+        value: statements(one).toFixed(1),
+        ratio: best(one, statements, false),
       })),
     );
   }
 }
 
-async function measure(databases: Databases, one: Case, steps: number): Promise<readonly number[]> {
-  const systemURL = await databases.postgres();
-  const url = one.isShared ? systemURL : await databases.postgres();
+async function measure(databases: Databases, one: Case, steps: number): Promise<TransactionAnswer> {
+  const systemURL = await databases.postgres({ isCounted: true });
+  const url = one.isShared ? systemURL : await databases.postgres({ isCounted: true });
   await createTable(url);
   const command: TransactionCommand = {
     url,
@@ -60,7 +77,7 @@ async function measure(databases: Databases, one: Case, steps: number): Promise<
   };
   const worker = new ScriptProcess(workerPath('plugins', one.engine), [JSON.stringify(command), peerFolder()]);
   try {
-    return (await worker.next<TransactionAnswer>()).rates;
+    return await worker.next<TransactionAnswer>();
   } finally {
     worker.kill();
     await worker.gone;

@@ -14,7 +14,8 @@ export type Work = (...args: never[]) => Promise<unknown>;
 export interface Place {
   readonly port: number;
   readonly topic: string;
-  readonly maxQueueDepth?: number;
+  /** Where the workflows go, and how many may wait there. */
+  readonly options?: { readonly queueName: string; readonly maxQueueDepth: number };
 }
 
 export interface MeasuredBroker {
@@ -49,8 +50,8 @@ const rabbitmq: MeasuredBroker = {
     }
     await connection.close();
   },
-  receive(dbos, work, { port, topic, maxQueueDepth }) {
-    new RabbitMQReceiver(`amqp://127.0.0.1:${port}`, { dbos }).registerConsumer(work, { queue: topic, maxQueueDepth });
+  receive(dbos, work, { port, topic, options }) {
+    new RabbitMQReceiver(`amqp://127.0.0.1:${port}`, { dbos }).registerConsumer(work, { queue: topic, ...options });
   },
 };
 
@@ -66,9 +67,9 @@ const nats: MeasuredBroker = {
     for (const chunk of chunks(count)) await Promise.all(chunk.map((n) => stream.publish(`${topic}.new`, body(n))));
     await connection.close();
   },
-  receive(dbos, work, { port, topic, maxQueueDepth }) {
+  receive(dbos, work, { port, topic, options }) {
     const receiver = new NatsReceiver({ servers: `127.0.0.1:${port}` }, { dbos });
-    receiver.registerConsumer(work, { stream: topic, maxQueueDepth, ackWaitMs: 2000 });
+    receiver.registerConsumer(work, { stream: topic, ...options, ackWaitMs: 2000 });
   },
 };
 
@@ -81,9 +82,9 @@ const redis: MeasuredBroker = {
     for (const chunk of chunks(count)) await Promise.all(chunk.map((n) => client.xadd(topic, '*', 'body', body(n))));
     client.disconnect();
   },
-  receive(dbos, work, { port, topic, maxQueueDepth }) {
+  receive(dbos, work, { port, topic, options }) {
     const receiver = new RedisReceiver({ host: '127.0.0.1', port }, { dbos });
-    receiver.registerConsumer(work, { stream: topic, maxQueueDepth, claimAfterMs: 2000 });
+    receiver.registerConsumer(work, { stream: topic, ...options, claimAfterMs: 2000 });
   },
 };
 

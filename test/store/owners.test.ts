@@ -15,6 +15,6 @@ forEachDialect((dialect) => {
       { workflowID: 'nowhere', owner: 'present' },
     ];
 
-    expect(await findLost(database, runs)).toEqual([runs[0], runs[2]]);
+    expect([...(await findLost(database, runs))]).toEqual([runs[0], runs[2]]);
   });
 });

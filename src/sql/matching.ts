@@ -10,10 +10,13 @@ export interface JSONObject {
 export interface ColumnName {
   readonly alias?: string;
   readonly name: string;
+  /** The text of the column is compared without any index of it. */
+  readonly isHidden?: boolean;
 }
 
-export function columnText({ alias, name }: ColumnName): string {
-  return alias === undefined ? quoteIdentifier(name) : `${quoteIdentifier(alias)}.${quoteIdentifier(name)}`;
+function columnText({ alias, name, isHidden = false }: ColumnName): string {
+  const text = alias === undefined ? quoteIdentifier(name) : `${quoteIdentifier(alias)}.${quoteIdentifier(name)}`;
+  return isHidden ? `(${text} || '')` : text;
 }
 
 /** True where the column begins with the prefix, which has no special characters. It can ride an index. */

@@ -1,5 +1,6 @@
-// By which index a list of workflows is read. Postgres has statistics and chooses by itself. SQLite has none and is told:
-// without them it would sort a million rows to find the newest hundred, or read them all to find the only one.
+// By which index a list of workflows is read. Postgres has statistics and chooses by itself, but is told of a prefix that few
+// IDs have, which it cannot guess. SQLite has none and is told of everything: it would sort a million rows to find the
+// newest hundred, or read them all to find the only one.
 import { indexName, type OptionalIndex } from '../model/indexes.js';
 import type { WorkflowFilter } from '../model/workflow-query.js';
 import { type Sql, sql, table } from '../sql/sql.js';
@@ -12,6 +13,8 @@ export interface ListPath {
   readonly filter: WorkflowFilter;
   /** The index to read it by, if anybody asks. */
   readonly index?: string;
+  /** Few IDs have the prefix: they are sorted. Or many have it: it is looked for while all are walked in order. */
+  readonly prefix?: 'rare' | 'common';
 }
 
 /** A list of values is asked for value by value up to here: beyond it, so many short lists cost more than they save. */
@@ -29,7 +32,10 @@ export async function pathsOf(
 ): Promise<ListPath[]> {
   if (limit === undefined || filter.workflowIDs) return [{ filter }];
   const filters = branchesOf(filter);
-  if (!database.dialect.isToldIndexes) return filters.map((one) => ({ filter: one }));
+  if (!database.dialect.isToldIndexes) {
+    const prefix = await judgePrefix(database, filter);
+    return filters.map((one) => ({ filter: one, prefix }));
+  }
   const existing = await findIndexes(database);
   const paths: ListPath[] = [];
   for (const one of filters) {
@@ -116,8 +122,27 @@ function shortLists({ idPrefixes, values, times }: WorkflowFilter): ShortList[] 
 /** Whether few workflows match the part. It reads the index alone, and no more of it than it has to. */
 async function isShort(database: Database, part: Partial<WorkflowFilter>): Promise<boolean> {
   const condition: Sql = whereOf(conditionsOf({ ...NOTHING, ...part }));
-  const [row] = await database.read(sql`
-    SELECT COUNT(*) AS n
-    FROM (SELECT 1 FROM ${workflows} AS w ${condition} LIMIT ${SORTED_MAX + 1}) AS some`);
+  const [row] = await database.observe(
+    sql`
+      SELECT COUNT(*) AS n
+      FROM (SELECT 1 FROM ${workflows} AS w ${condition} LIMIT ${SORTED_MAX + 1}) AS few`,
+    { timeoutMs: 0, reads: 'little' },
+  );
   return Number(row?.['n']) <= SORTED_MAX;
+}
+
+/** Not asked where no index finds prefixes: the answer would cost more than it saves. */
+async function judgePrefix(database: Database, { idPrefixes }: WorkflowFilter): Promise<ListPath['prefix']> {
+  if (idPrefixes?.length !== 1) return undefined;
+  const existing = await findIndexes(database);
+  const isIndexed = existing.has(indexName('workflow_id_prefix')) || (await isComparedByBytes(database));
+  if (!isIndexed) return undefined;
+  return (await isShort(database, { idPrefixes })) ? 'rare' : 'common';
+}
+
+/** Then the index of the key finds prefixes. In the order of a language, small letters come before capital ones. */
+async function isComparedByBytes(database: Database): Promise<boolean> {
+  const [row] = await database.read(sql`
+    SELECT CASE WHEN 'B' < '_' AND '_' < 'a' AND 'B' < 'a' THEN 1 ELSE 0 END AS is_so`);
+  return row?.['is_so'] === 1;
 }

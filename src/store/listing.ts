@@ -83,14 +83,17 @@ function pageOf(query: ListQuery, paths: readonly ListPath[]): Sql {
   return sql`SELECT ${columns} FROM (${all}) AS w ${orderOf(query)} LIMIT ${limit} OFFSET ${offset}`;
 }
 
-function branch({ filter, index }: ListPath, query: ListQuery): Sql {
+function branch({ filter, index, prefix }: ListPath, query: ListQuery): Sql {
   const { after } = query;
-  const conditions = [...conditionsOf(filter), ...(after ? [isAfter(after, query)] : [])];
+  const conditions = [
+    ...conditionsOf(filter, { isPrefixHidden: prefix === 'common' }),
+    ...(after ? [isAfter(after, query)] : []),
+  ];
   return sql`
     SELECT ${columnsOf(query)}
     FROM ${workflows} AS w ${indexedBy(index)}
     ${whereOf(conditions)}
-    ${orderOf(query)}`;
+    ${prefix === 'rare' ? sortingOf(query) : orderOf(query)}`;
 }
 
 function columnsOf({ isLoadingInput, isLoadingOutput }: ListQuery): Sql {
@@ -102,6 +105,13 @@ function orderOf({ isDescending }: ListQuery): Sql {
   return isDescending
     ? sql`ORDER BY w.created_at DESC, w.workflow_uuid DESC`
     : sql`ORDER BY w.created_at, w.workflow_uuid`;
+}
+
+/** The same order, in which no index is. */
+function sortingOf({ isDescending }: ListQuery): Sql {
+  return isDescending
+    ? sql`ORDER BY w.created_at + 0 DESC, w.workflow_uuid DESC`
+    : sql`ORDER BY w.created_at + 0, w.workflow_uuid`;
 }
 
 // The first condition leads to the place in an index, the second passes over those of the same millisecond.

@@ -24,11 +24,14 @@ const TIME_COLUMNS: Readonly<Record<keyof WorkflowFilter['times'], Sql>> = {
 const workflowID = { alias: 'w', name: 'workflow_uuid' };
 const attributes = { alias: 'w', name: 'attributes' };
 
-/** Each must hold for a workflow that matches. */
-export function conditionsOf(filter: WorkflowFilter): Sql[] {
+/** Each must hold for a workflow that matches. A hidden prefix leads to no index: too many IDs have it. */
+export function conditionsOf(filter: WorkflowFilter, { isPrefixHidden = false } = {}): Sql[] {
   const conditions: Sql[] = [];
   if (filter.workflowIDs) conditions.push(sql`w.workflow_uuid ${oneOf(filter.workflowIDs)}`);
-  if (filter.idPrefixes) conditions.push(either(filter.idPrefixes.map((one) => sql`${startsWith(workflowID, one)}`)));
+  if (filter.idPrefixes)
+    conditions.push(
+      either(filter.idPrefixes.map((one) => sql`${startsWith({ ...workflowID, isHidden: isPrefixHidden }, one)}`)),
+    );
   if (filter.statuses) conditions.push(hasStatus(filter.statuses));
   for (const [field, column] of Object.entries(VALUE_COLUMNS) as [AskedField, Sql][]) {
     const values = filter.values[field];

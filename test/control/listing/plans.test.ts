@@ -28,6 +28,7 @@ const LOOKS: [GetWorkflowsInput, RegExp][] = [
   [{ completedAfter: at(100), completedBefore: at(300) }, /idx_workflow_status_completed_at/],
   [{ workflowName: 'checkout' }, /workflow_status_created_at_index/],
   [{ workflow_id_prefix: 'order-17-' }, /workflow_status_pkey|sqlite_autoindex_workflow_status_1/],
+  [{ workflow_id_prefix: 'order-' }, /workflow_status_created_at_index/],
   [{ parentWorkflowID: 'x' }, /idx_workflow_status_parent_workflow_id/],
   [{ scheduleName: 'x' }, /idx_workflow_status_schedule_name/],
 ];

@@ -74,7 +74,8 @@ describe('two engines', () => {
       const started: string[] = [];
       const halts = new Map<string, ReturnType<typeof newHalt>>();
       const launch = async () => {
-        const config = { applicationVersion: 'v1', systemDatabaseUrl: url };
+        // The clock leaps over a minute: no engine shall be taken for dead meanwhile.
+        const config = { applicationVersion: 'v1', systemDatabaseUrl: url, leaseSeconds: 86_400 };
         const { DBOS } = await createEngine(dialect, config, clock.settings);
         const slow = DBOS.registerWorkflow(
           async (at: Date, kind: string) => {
@@ -134,7 +135,8 @@ describe('two engines', () => {
       const started: string[] = [];
       const halt = newHalt();
       const launch = async (own: ManualClock) => {
-        const config = { applicationVersion: 'v1', systemDatabaseUrl: url };
+        // The clock leaps over a minute: no engine shall be taken for dead meanwhile.
+        const config = { applicationVersion: 'v1', systemDatabaseUrl: url, leaseSeconds: 86_400 };
         const { DBOS } = await createEngine(dialect, config, own.settings);
         const slow = DBOS.registerWorkflow(
           async (at: Date) => {

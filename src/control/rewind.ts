@@ -1,5 +1,6 @@
 // Letting workflows that have ended run again, themselves, from one of their steps.
 import { newID } from '../base/ids.js';
+import { DatabaseStatementError } from '../model/database-errors.js';
 import { DBOSError, DBOSNonExistentWorkflowError } from '../model/errors.js';
 import { isActive } from '../model/status.js';
 import { rewindIfEnded } from '../store/rewind.js';
@@ -20,8 +21,16 @@ export interface RewindOptions extends PlaceOptions {
 export interface RewindCall extends RewindOptions {
   /** Names this very call: repeated with the same one, it does not rewind again. */
   readonly token?: string;
-  /** Deletes what data sources keep of the steps from `startStep` on. Called before the workflow is rewound. */
-  readonly deleteCheckpoints?: (workflowID: string, startStep: number) => Promise<void>;
+  /**
+   * Deletes what data sources keep of the steps from `startStep` on. Called before the workflow is rewound. `assertEnded` is
+   * to be awaited between the deletion and its commit: if somebody else has rewound the workflow, what its new run has
+   * recorded must stay.
+   */
+  readonly deleteCheckpoints?: (
+    workflowID: string,
+    startStep: number,
+    assertEnded: () => Promise<void>,
+  ) => Promise<void>;
 }
 
 /** Puts a workflow that has ended back into a queue, as it was before a step of it. */
@@ -32,10 +41,15 @@ export async function rewindWorkflow(operator: Operator, workflowID: string, cal
   const place = await checkPlace(operator, call);
   const { queueName, partitionKey } = place;
   const rewind = { workflowID, startStep, creator, queueName, partitionKey, applicationVersion };
+  const assertEnded = async (): Promise<void> => {
+    if (!(await isRewound(operator, rewind, place))) return;
+    // An attempt in doubt was carried out late. Reported as a serialization failure, which is tried again.
+    throw new DatabaseStatementError(`Workflow "${workflowID}" has just been rewound.`, { sqlState: '40001' });
+  };
   const rewound = await operator.retrying(async () => {
     // Once more if its state has changed between the two: the look then tells why it cannot be rewound.
     while (!(await isRewound(operator, rewind, place))) {
-      await deleteCheckpoints?.(workflowID, startStep);
+      await deleteCheckpoints?.(workflowID, startStep, assertEnded);
       const done = await rewindIfEnded(database, rewind);
       if (done) return done;
     }

@@ -219,9 +219,9 @@ export class Transactions {
   }
 
   /** Deletes what all data sources keep of a workflow from a step on: these steps are to run again. */
-  async deleteFrom(workflowID: string, startStep: number): Promise<void> {
+  async deleteFrom(workflowID: string, startStep: number, assertEnded: () => Promise<void>): Promise<void> {
     for (const handler of this.#engine.registry.dataSources.values()) {
-      await handler.deleteCheckpoints?.(workflowID, startStep);
+      await handler.deleteCheckpoints?.(workflowID, startStep, assertEnded);
     }
   }
 

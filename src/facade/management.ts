@@ -75,7 +75,7 @@ export async function rewindWorkflow<R>(
 ): Promise<WorkflowHandle<R>> {
   const token = nextToken();
   await operation({ name: 'DBOS.rewindWorkflow', isEffect: true }, async () => {
-    const deleteCheckpoints: RewindCall['deleteCheckpoints'] = (id, step) => engine.transactions.deleteFrom(id, step);
+    const deleteCheckpoints: RewindCall['deleteCheckpoints'] = (...given) => engine.transactions.deleteFrom(...given);
     await rewind(engine, workflowID, { ...options, token, deleteCheckpoints });
     return null;
   });

@@ -1,6 +1,8 @@
 // The parts of the kit that plugins use by themselves, and handlers that bring a protocol of their own.
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { deferred } from '../../src/base/deferred.js';
+import { rewindWorkflow } from '../../src/control/rewind.js';
 import * as kit from '../../src/datasource.js';
 import { BetterSqlite3DataSource } from '../../src/datasource/better-sqlite3.js';
 import { NodePostgresDataSource } from '../../src/datasource/node-postgres.js';
@@ -13,6 +15,7 @@ class ListSource implements kit.DataSourceTransactionHandler {
   readonly dsType = 'list';
   readonly events: string[] = [];
   failNext: Error | undefined;
+  beforeDeletion: (() => Promise<void>) | undefined;
 
   constructor(readonly name: string) {}
 
@@ -25,6 +28,7 @@ class ListSource implements kit.DataSourceTransactionHandler {
   }
 
   async deleteCheckpoints(workflowID: string, startStep: number, beforeCommit?: () => Promise<void>): Promise<void> {
+    await this.beforeDeletion?.();
     await beforeCommit?.();
     this.events.push(`delete ${workflowID} from ${startStep}`);
   }
@@ -51,6 +55,24 @@ async function setup(dialect: TestDialect): Promise<{ DBOS: DBOSInstance; source
 }
 
 describe('a handler with a protocol of its own', () => {
+  test('keeps the checkpoints of a workflow that somebody else has rewound meanwhile', async () => {
+    const { DBOS, source } = await setup(sqlite);
+    const gate = deferred<void>();
+    let runs = 0;
+    const workflow = DBOS.registerWorkflow(async () => (++runs > 1 ? gate.promise : undefined), { name: 'workflow' });
+    await DBOS.launch();
+    await (await DBOS.startWorkflow(workflow, { workflowID: 'w' })()).getResult();
+    source.beforeDeletion = () => rewindWorkflow(DBOS.engineFor('test'), 'w');
+
+    const failure = DBOS.rewindWorkflow('w');
+
+    await expect(failure).rejects.toThrow('only a workflow that has ended can be rewound');
+    expect(source.events).not.toContain('delete w from 0');
+    gate.resolve();
+    await DBOS.retrieveWorkflow('w').getResult();
+    expect(runs).toBe(2);
+  });
+
   test('is asked to delete the checkpoints of the steps that a rewound workflow is to run again', async () => {
     const { DBOS, source } = await setup(sqlite);
     const registered = kit.registerTransaction('list', async () => 'ran', { name: 'registered' }, DBOS);

@@ -110,8 +110,9 @@ describe('a rewind', () => {
     test('lets data sources forget the steps first, unless it is refused', async () => {
       const { database, operator, workflowID, find } = await setup(dialect);
       const told: unknown[] = [];
-      const deleteCheckpoints = async (...call: unknown[]) => {
-        told.push([...call, (await find())?.status]);
+      const deleteCheckpoints = async (id: string, startStep: number, assertEnded: () => Promise<void>) => {
+        await assertEnded();
+        told.push([id, startStep, (await find())?.status]);
       };
 
       await rewindWorkflow(operator, workflowID, { startStep: 2, deleteCheckpoints });

@@ -215,6 +215,11 @@ export class Dispatcher {
   async #claimPartitions(line: Line, limit: number, engines: number): Promise<void> {
     const { queue, partitions, hasFreed } = line;
     line.hasFreed = false;
+    if (engines > 1) limit = Math.min(limit, this.#shareOf(queue, engines));
+    if (limit <= 0) {
+      if (hasFreed) this.#options.tellOthers(queue.name);
+      return line.yield();
+    }
     await this.#scan(line);
     const count = Math.min(PARTITIONS_MAX, limit, Math.ceil(partitions.readyCount / engines));
     const chosen = this.#choose(line, partitions.take(count), { limit, hasFreed });
@@ -251,6 +256,12 @@ export class Dispatcher {
     else if (last?.hasRoom === false) line.hasBacklog = true;
     else if (engines > 1 && taken > 0) line.yield();
     else this.#announced.add(line);
+  }
+
+  /** How many more may begin here if each engine takes an even part of what may run at once. */
+  #shareOf({ name, limits }: Queue, engines: number): number {
+    const { concurrency } = limits.whole;
+    return concurrency === null ? Infinity : Math.ceil(concurrency / engines) - this.#options.running(name);
   }
 
   async #scan({ queue, partitions }: Line): Promise<void> {

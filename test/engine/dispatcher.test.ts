@@ -24,6 +24,12 @@ function queueOf(name: string): Queue {
   return { name, limits: { whole: UNLIMITED, partition: null }, pollMs: 1000 };
 }
 
+const partitioned: Queue = {
+  name: 'parts',
+  limits: { whole: { ...UNLIMITED, concurrency: 7 }, partition: UNLIMITED },
+  pollMs: 1000,
+};
+
 describe('a dispatcher', () => {
   /** A dispatcher of these queues. Its claims are noted and end when the test says how. */
   async function setup(names: readonly string[], fields: Partial<DispatcherOptions> = {}) {
@@ -61,7 +67,7 @@ describe('a dispatcher', () => {
       ...fields,
     });
     dispatcher.start();
-    await until(() => looks === 1);
+    await until(() => looks === 1 || 'look' in fields);
     await turns();
     return { clock, dispatcher, claims, looks: () => looks, queuesOf: () => claims.map(({ queue }) => queue) };
   }
@@ -122,6 +128,37 @@ describe('a dispatcher', () => {
 
     expect(claims.map(({ limit }) => limit)).toEqual([1]);
     claims[0]?.end({});
+    await dispatcher.stop();
+  });
+
+  test('takes its part of a partitioned queue that others serve too, and the rest when nobody wants it', async () => {
+    const limits: number[] = [];
+    const told: string[] = [];
+    let running = 0;
+    const { clock, dispatcher } = await setup([], {
+      look: async () => ({ queues: [partitioned], waiting: [] }),
+      engines: () => 3,
+      running: () => running,
+      claimPartitions: async (_, partitions) => {
+        limits.push(...partitions.map(({ limit }) => limit));
+        return partitions.map(() => ({ taken: 1, left: { ...NOTHING_LEFT, isWaiting: limits.length === 1 } }));
+      },
+      tellOthers: (name) => told.push(name),
+    });
+
+    dispatcher.wake('parts', 'key');
+    await turns();
+    expect(limits).toEqual([3]);
+
+    // One more than its part runs; the place of one that ends is left to others for a moment.
+    running = 3;
+    dispatcher.freed('parts', 'key');
+    await turns();
+    expect([limits, told]).toEqual([[3], ['parts']]);
+
+    clock.advance(100);
+    await turns();
+    expect(limits[1]).toBeGreaterThan(3);
     await dispatcher.stop();
   });
 

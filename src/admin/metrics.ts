@@ -1,6 +1,6 @@
 // What a monitoring system asks for every few seconds. All of it is cheap: counts of active workflows, which ride indexes
 // that hold no others, and what the process knows of itself.
-import { type IntervalHistogram, monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { LIBRARY_VERSION } from '../base/version.js';
 import { getQueueStats, listQueueRecords, type QueueStats } from '../control/queues.js';
 import { listPeers } from '../store/executors.js';
@@ -13,7 +13,7 @@ const NANOSECONDS = 1e9;
 
 /** How late the event loop is. It is measured from the first question on. */
 export class EventLoop {
-  #delays: IntervalHistogram | undefined;
+  #delays: ReturnType<typeof monitorEventLoopDelay> | undefined;
   #last = performance.eventLoopUtilization();
 
   /** Delays since the last question. */

@@ -7,6 +7,7 @@ import { type Dialect, render, type Sql, sql, table, type Token } from '../sql/s
 import { sqliteDialect } from '../sql/sqlite-dialect.js';
 import type { Row, TransactionDriver } from './driver.js';
 import { isMissingTable } from './failures.js';
+import { writeLast } from './last-statement.js';
 import { decodeOutcome, encodeOutput, encodeThrown, type RecordedStep } from './outcomes.js';
 
 const completions = table('transaction_completion');
@@ -15,6 +16,10 @@ const completions = table('transaction_completion');
 export interface Ledger<Client> {
   /** What is recorded of the step. */
   find(step: TransactionStep): Promise<TransactionOutcome | undefined>;
+  /** Whether the barrier is waited for in `prepare`. If not, it comes before the transaction. */
+  readonly waitsBesideBody: boolean;
+  /** Called when a transaction has begun, and awaited before its record. Throws if it may not commit. */
+  prepare(step: TransactionStep): Promise<void>;
   /** Records the value of the step in its own transaction. Throws if there is a record, or the workflow is lost. */
   record(step: TransactionStep, client: Client, value: unknown): Promise<void>;
   /** The transaction is durable. */
@@ -23,12 +28,26 @@ export interface Ledger<Client> {
   recordError(step: TransactionStep, error: unknown): Promise<void>;
 }
 
+/** How soon after the beginning of its transaction a record is to be written. Far less than records are kept. */
+const RECORD_WITHIN_SECONDS = 20;
+/** A transaction that has lasted so long does not count on that. */
+const LONG_MS = 10_000;
+
 export class CompletionTable<Client> implements Ledger<Client> {
+  readonly waitsBesideBody: boolean;
   readonly #driver: TransactionDriver<Client>;
   readonly #dialect: Dialect;
+  readonly #recordWithinSeconds: number;
 
-  constructor(driver: TransactionDriver<Client>, schemaName: string) {
+  constructor(
+    driver: TransactionDriver<Client>,
+    schemaName: string,
+    { recordWithinSeconds = RECORD_WITHIN_SECONDS } = {},
+  ) {
     this.#driver = driver;
+    this.#recordWithinSeconds = recordWithinSeconds;
+    // On SQLite, an open transaction would hold the lock that the barrier waits for.
+    this.waitsBesideBody = driver.dialect === 'postgres';
     this.#dialect = driver.dialect === 'postgres' ? postgresDialect({ schema: schemaName }) : sqliteDialect();
   }
 
@@ -42,35 +61,47 @@ export class CompletionTable<Client> implements Ledger<Client> {
     return row && decodeOutcome(step, row);
   }
 
+  async prepare(step: TransactionStep): Promise<void> {
+    if (!this.waitsBesideBody) return;
+    await step.barrierOfCommit();
+    await step.assertOwned();
+  }
+
   async record(step: TransactionStep, client: Client, value: unknown): Promise<void> {
     await this.#insert(step, client, { output: await encodeOutput(step, value), error: null });
   }
 
-  onCommitted(): void {
-    // What is to be known stands in the table.
+  onCommitted(step: TransactionStep): void {
+    step.onKept();
   }
 
   async recordError(step: TransactionStep, error: unknown): Promise<void> {
     const record = { output: null, error: encodeThrown(error) };
-    await this.#driver.transact({}, (client) => this.#insert(step, client, record));
+    await this.#driver.transact({}, async (client) => {
+      step.onBegun();
+      await this.prepare(step);
+      await this.#insert(step, client, record);
+    });
+    step.onKept();
   }
 
   /**
-   * The look at the ownership comes after the record. From there on a new owner waits at the key until this transaction
-   * has ended, so that it cannot do the step as well, end the workflow, and have its record removed before.
+   * Of two owners of a workflow, the key of the record lets one do the step. That must hold until no former owner can come
+   * any more, although records are removed when the workflow has ended. So a transaction takes one of two ways:
+   *
+   * - The ownership was proved after the transaction had begun, and the database, by its own clock, writes the record only
+   *   soon after that beginning. Records that somebody else may run into are kept longer than that.
+   * - The ownership is looked at after the record. From there on a new owner waits at the key.
    */
-  async #insert(step: TransactionStep, client: Client, { output, error }: Required<RecordedStep>): Promise<void> {
+  async #insert(step: TransactionStep, client: Client, record: Required<RecordedStep>): Promise<void> {
     const { workflowID, stepID } = step;
-    const written = await this.#run(
-      client,
-      sql`
-      INSERT INTO ${completions} (workflow_id, function_num, output, error)
-      VALUES (${workflowID}, ${stepID}, ${output}, ${error})
-      ON CONFLICT (workflow_id, function_num) DO NOTHING
-      RETURNING workflow_id`,
-    );
-    if (written.length === 0) throw new DBOSStepAlreadyRecordedError(workflowID, stepID);
-    await step.assertOwned();
+    const isSoon = this.waitsBesideBody && step.transactionAgeMs < LONG_MS;
+    const statement = insertion(step, record, isSoon ? isWithin(this.#recordWithinSeconds) : always);
+    const isWritten = isSoon
+      ? await this.#explained(() => writeLast(this.#driver, client, render(statement, this.#dialect)))
+      : (await this.#run(client, statement)).length > 0;
+    if (!isWritten) throw new DBOSStepAlreadyRecordedError(workflowID, stepID);
+    if (!isSoon) await step.assertOwned();
   }
 
   /** Deletes the records of a workflow from a step on. */
@@ -96,10 +127,14 @@ export class CompletionTable<Client> implements Ledger<Client> {
     });
   }
 
-  async #run(client: Client, statement: Sql): Promise<readonly Row[]> {
+  #run(client: Client, statement: Sql): Promise<readonly Row[]> {
     const { text, values } = render(statement, this.#dialect);
+    return this.#explained(() => this.#driver.query(client, text, values));
+  }
+
+  async #explained<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await this.#driver.query(client, text, values);
+      return await work();
     } catch (error) {
       if (!isMissingTable(error)) throw error;
       throw new DBOSInitializationError(
@@ -109,6 +144,24 @@ export class CompletionTable<Client> implements Ledger<Client> {
       );
     }
   }
+}
+
+const always = sql`TRUE`;
+
+/** By the clock of the database. Postgres only. */
+function isWithin(seconds: number): Sql {
+  return sql`
+    clock_timestamp() - transaction_timestamp()
+      BETWEEN INTERVAL '0' AND make_interval(secs => CAST(${seconds} AS DOUBLE PRECISION))`;
+}
+
+function insertion({ workflowID, stepID }: TransactionStep, { output, error }: RecordedStep, condition: Sql): Sql {
+  return sql`
+    INSERT INTO ${completions} (workflow_id, function_num, output, error)
+    SELECT CAST(${workflowID} AS TEXT), CAST(${stepID} AS INTEGER), CAST(${output} AS TEXT), CAST(${error} AS TEXT)
+    WHERE ${condition}
+    ON CONFLICT (workflow_id, function_num) DO NOTHING
+    RETURNING workflow_id`;
 }
 
 /** One of the values, in a form that every client can bind. */

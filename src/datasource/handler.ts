@@ -1,7 +1,8 @@
 // The protocol of transaction steps, once for all adapters.
 //
 //   look up what is recorded (if the step may have run before) ──found──► replay it
-//   run the body in a transaction ──► record its value in the same transaction ──► commit ──► done
+//   run the body in a transaction, and look beside it whether the workflow is still this run's
+//     ──► record its value in the same transaction ──► commit ──► done
 //     a twin has recorded the step, a conflict with others, the connection lost ──► again, from the look-up
 //     any other error of the body ──► rolled back ──► record the error ──► done
 //     the workflow is no longer this run's ──► rolled back ──► the run stops
@@ -47,6 +48,7 @@ const POLICY: BackoffPolicy = { firstMs: 1, rate: 1.5, maxMs: 2000, jitter: 0.5 
 export class TransactionHandler<Client> implements DataSourceTransactionHandler {
   readonly name: string;
   readonly dsType: string;
+  readonly waitsForBarrier = true;
   readonly #options: HandlerOptions<Client>;
   readonly #completions: CompletionTable<Client>;
   readonly #shared: SharedLedger<Client>;
@@ -126,12 +128,13 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
   }
 
   /** Outside of workflows, and for what changes nothing. */
-  #runPlain(
+  async #runPlain(
     step: TransactionStep | undefined,
     options: PGTransactionConfig,
     body: () => Promise<unknown>,
   ): Promise<TransactionOutcome> {
     step?.leaveNoRecord();
+    await step?.barrier();
     return this.#untilSettled(step, () => this.#attempt(options, body));
   }
 
@@ -143,6 +146,7 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
     let isDoubtful = !step.isFirstRun;
     return this.#untilSettled(step, async () => {
       const ledger = (await this.#isShared(step)) ? this.#shared : this.#completions;
+      if (!ledger.waitsBesideBody) await step.barrier();
       const found = isDoubtful ? await ledger.find(step) : undefined;
       if (found) return found;
       isDoubtful = true;
@@ -164,6 +168,7 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
       } catch (error) {
         step?.check();
         if (!isConflict(error) && !(step && (isConnectionFailure(error) || isPassing(error)))) throw error;
+        step?.onRepeated();
         if (failures === SILENT_ATTEMPTS) {
           step?.logger.warn(`Data source "${this.name}" tries "${step.name}" again until it works: ${String(error)}`);
         }
@@ -181,11 +186,16 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
     let failed: TransactionOutcome | undefined;
     try {
       const value = await this.#options.driver.transact(options, async (client) => {
+        record?.step.onBegun();
+        const ready = record?.ledger.prepare(record.step);
+        // Heeded after the body; a body that fails first leaves nobody to hear of it.
+        ready?.catch(() => {});
         const result = await this.#callBody(client, body);
         if (result.kind === 'error') {
           failed = result;
           throw result.error;
         }
+        await ready;
         await record?.ledger.record(record.step, client, result.value);
         return result.value;
       });
@@ -194,6 +204,7 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
     } catch (error) {
       // Some clients throw that the rollback failed instead of what led to it.
       if (failed) return failed;
+      record?.step.check();
       if (error instanceof DBOSError || isConflict(error) || isConnectionFailure(error)) throw error;
       return { kind: 'error', error };
     }

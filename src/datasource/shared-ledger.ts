@@ -4,16 +4,11 @@ import { DBOSStepAlreadyRecordedError } from '../model/errors.js';
 import type { TransactionOutcome, TransactionStep } from '../engine/plugin.js';
 import type { CompletionTable, Ledger } from './completion-table.js';
 import type { TransactionDriver } from './driver.js';
-
-const NOTHING_WRITTEN = 'everstep wrote nothing';
-
-/** The statement as one that fails if it writes no row, so that the COMMIT behind it is skipped. */
-function failingIfNone(text: string): string {
-  return `WITH written AS (${text})
-    SELECT CASE WHEN COUNT(*) = 1 THEN 1 ELSE ('${NOTHING_WRITTEN}: ' || COUNT(*))::int END FROM written`;
-}
+import { writeLast } from './last-statement.js';
 
 export class SharedLedger<Client> implements Ledger<Client> {
+  /** The barrier may need a connection of the pool that the transactions take theirs from. */
+  readonly waitsBesideBody = false;
   readonly #driver: TransactionDriver<Client>;
   readonly #completions: CompletionTable<Client>;
 
@@ -28,18 +23,13 @@ export class SharedLedger<Client> implements Ledger<Client> {
     return (await step.findCheckpoint()) ?? (await this.#completions.find(step));
   }
 
+  async prepare(): Promise<void> {
+    // The guard of the checkpoint tells.
+  }
+
   async record(step: TransactionStep, client: Client, value: unknown): Promise<void> {
-    const { text, values } = await step.joined(value);
-    if (!this.#driver.finish) {
-      if ((await this.#driver.query(client, text, values)).length === 1) return;
-      throw new DBOSStepAlreadyRecordedError(step.workflowID, step.stepID);
-    }
-    try {
-      await this.#driver.finish(client, failingIfNone(text), values);
-    } catch (error) {
-      if (!String((error as Error).message).includes(NOTHING_WRITTEN)) throw error;
-      throw new DBOSStepAlreadyRecordedError(step.workflowID, step.stepID, { cause: error });
-    }
+    if (await writeLast(this.#driver, client, await step.joined(value))) return;
+    throw new DBOSStepAlreadyRecordedError(step.workflowID, step.stepID);
   }
 
   onCommitted(step: TransactionStep): void {

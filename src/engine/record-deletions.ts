@@ -14,6 +14,11 @@ export interface RecordDeletionsOptions {
 
 /** How long workflows are collected. */
 const COLLECT_MS = 500;
+/**
+ * How long records are kept at least that a rival of the run may still come upon. Data sources let nobody record a step
+ * later than that after a proof of ownership.
+ */
+const KEPT_MS = 60_000;
 /** Workflows in one transaction at most. */
 const BATCH_MAX = 1000;
 /** Records that stay do no harm, so those beyond the bound are left. */
@@ -26,30 +31,57 @@ class StillRunning extends Error {
   }
 }
 
+type Waiting = Map<DataSourceTransactionHandler, Set<string>>;
+
 export class RecordDeletions {
   readonly #options: RecordDeletionsOptions;
-  readonly #waiting = new Map<DataSourceTransactionHandler, Set<string>>();
+  #waiting: Waiting = new Map();
   #timer: Timer | undefined;
+  /** What is to be kept for a while yet: added since the last turn, and before it. */
+  #young: Waiting = new Map();
+  #old: Waiting = new Map();
+  #turn: Timer | undefined;
   #last: Promise<void> = Promise.resolve();
 
   constructor(options: RecordDeletionsOptions) {
     this.#options = options;
   }
 
-  add(handler: DataSourceTransactionHandler, workflowID: string): void {
+  /** The workflow has ended. With rivals, its records are kept until none of them can come any more. */
+  add(handler: DataSourceTransactionHandler, workflowID: string, hasRivals: boolean): void {
     if (!handler.deleteCheckpoints && !handler.deleteCheckpointsOfAll) return;
-    const waiting = this.#waiting.get(handler) ?? new Set();
-    if (waiting.size < BACKLOG_MAX) waiting.add(workflowID);
-    this.#waiting.set(handler, waiting);
-    this.#timer ??= this.#options.clock.after(COLLECT_MS, () => void this.flush());
+    const waiting = hasRivals ? this.#young : this.#waiting;
+    const workflowIDs = waiting.get(handler) ?? new Set();
+    if (workflowIDs.size < BACKLOG_MAX) workflowIDs.add(workflowID);
+    waiting.set(handler, workflowIDs);
+    if (hasRivals) this.#turn ??= this.#options.clock.after(KEPT_MS, () => this.#passTurn());
+    else this.#timer ??= this.#options.clock.after(COLLECT_MS, () => void this.flush());
   }
 
-  /** Deletes all that waits. Never rejects. */
+  /** What was old already has been kept for at least one turn. */
+  #passTurn(): void {
+    this.#turn = undefined;
+    const ripe = this.#old;
+    this.#old = this.#young;
+    this.#young = new Map();
+    if (this.#old.size > 0) this.#turn = this.#options.clock.after(KEPT_MS, () => this.#passTurn());
+    for (const [handler, workflowIDs] of ripe)
+      for (const workflowID of workflowIDs) this.add(handler, workflowID, false);
+  }
+
+  /** Lets what is to be kept yet go. */
+  stop(): Promise<void> {
+    this.#turn?.cancel();
+    this.#turn = undefined;
+    return this.flush();
+  }
+
+  /** Deletes what waits and need not be kept. Never rejects. */
   flush(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    const taken = [...this.#waiting];
-    this.#waiting.clear();
+    const taken = this.#waiting;
+    this.#waiting = new Map();
     this.#last = this.#last.then(async () => {
       for (const [handler, workflowIDs] of taken) {
         const all = [...workflowIDs];

@@ -59,6 +59,9 @@ export class Run {
   #isStored = true;
   /** Items are written in order, so when the last one is durable, all are. */
   #lastWrite: Promise<void> | undefined;
+  /** The last one of those that nobody else keeps. */
+  #lastOwnWrite: Promise<void> | undefined;
+  #hasRivals: boolean;
 
   constructor(options: RunOptions) {
     this.engine = options.engine;
@@ -70,6 +73,7 @@ export class Run {
     this.queueName = options.queueName;
     this.partitionKey = options.partitionKey;
     this.#history = options.history;
+    this.#hasRivals = options.history !== undefined;
   }
 
   /** Aborts when the run is stopped: cancelled, taken over, or not storable. */
@@ -98,6 +102,15 @@ export class Run {
   /** True for the first run of a workflow that was just created: nothing of it can have been recorded before. */
   get isFirst(): boolean {
     return this.#history === undefined;
+  }
+
+  /** A former owner, or a lost connection, may still do what a transaction of this workflow does. */
+  get hasRivals(): boolean {
+    return this.#hasRivals;
+  }
+
+  noteRival(): void {
+    this.#hasRivals = true;
   }
 
   /** Reserves the number of an operation. To be called before any await, so that numbers follow the program's order. */
@@ -155,6 +168,15 @@ export class Run {
     this.check();
   }
 
+  /**
+   * Resolves when everything is durable that no data source keeps. A transaction may commit then: whatever else it rests
+   * on was committed with a record of its own.
+   */
+  async barrierOfCommit(): Promise<void> {
+    if (this.#lastOwnWrite) await this.#lastOwnWrite;
+    this.check();
+  }
+
   /** False while the workflow's own row is on its way: until then, not to be found does not mean to be lost. */
   get isStored(): boolean {
     return this.#isStored;
@@ -171,9 +193,11 @@ export class Run {
   }
 
   /** Sends a checkpoint on its way. It is durable at the latest when the next barrier is passed. */
-  record(step: RunStep): void {
+  record(step: RunStep, { isKeptElsewhere = false } = {}): void {
     const written = this.engine.store.writer.checkpoint(this.checkpoint(step));
+    const ownBefore = this.#lastOwnWrite;
     this.#track(written.then((verdict) => this.#heed(verdict, step.stepID)));
+    if (isKeptElsewhere) this.#lastOwnWrite = ownBefore;
   }
 
   /** A checkpoint of this run, to be written together with what it speaks of. */
@@ -217,6 +241,7 @@ export class Run {
   #track(write: Promise<void>): void {
     const settled = write.catch((error: unknown) => this.stop(error as Error));
     this.#lastWrite = settled;
+    this.#lastOwnWrite = settled;
   }
 
   async #heed(verdict: CheckpointVerdict | undefined, stepID: number): Promise<void> {

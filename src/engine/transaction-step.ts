@@ -22,6 +22,8 @@ export class TransactionStep {
   #encoded: { readonly of: unknown; readonly roundTrip: RoundTrip } | undefined;
   #isRecorded = false;
   #leavesRecord = true;
+  #isKept = false;
+  #begunAt = 0;
 
   constructor(run: Run, { stepID, name }: { readonly stepID: number; readonly name: string }) {
     this.workflowID = run.workflowID;
@@ -63,6 +65,31 @@ export class TransactionStep {
     return this.#leavesRecord;
   }
 
+  /** The outcome can be had from the data source, whatever becomes of the checkpoint. */
+  get isKept(): boolean {
+    return this.#isKept;
+  }
+
+  /** The outcome is durable with the data source. */
+  onKept(): void {
+    this.#isKept = true;
+  }
+
+  /** A transaction of the step has begun. */
+  onBegun(): void {
+    this.#begunAt = this.clock.now();
+  }
+
+  /** How long ago that was. */
+  get transactionAgeMs(): number {
+    return this.clock.now() - this.#begunAt;
+  }
+
+  /** The step is tried again: what it did before may take effect late. */
+  onRepeated(): void {
+    this.#run.noteRival();
+  }
+
   /** The data source keeps no record of this step. */
   leaveNoRecord(): void {
     this.#leavesRecord = false;
@@ -71,6 +98,16 @@ export class TransactionStep {
   /** Throws if the run may not go on. */
   check(): void {
     this.#run.check();
+  }
+
+  /** Resolves when everything is durable that the step rests on. */
+  barrier(): Promise<void> {
+    return this.#run.barrier();
+  }
+
+  /** The same for a transaction that is about to commit. */
+  barrierOfCommit(): Promise<void> {
+    return this.#run.barrierOfCommit();
   }
 
   /** One look whether the workflow is still this run's. If it is not, the run is stopped, and its reason thrown. */

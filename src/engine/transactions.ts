@@ -23,6 +23,8 @@ export interface DataSourceTransactionHandler {
   readonly name: string;
   /** The kind of data source, for people. */
   readonly dsType?: string;
+  /** It waits for the barrier of its step before it commits. Others are called after the barrier. */
+  readonly waitsForBarrier?: boolean;
   /** Called at launch: connects, and throws a clear error if the database or its tables are not there. */
   initialize(): Promise<void>;
   /** Called at shutdown. */
@@ -107,7 +109,7 @@ async function runAsStep(
     run.noteDataSource(handler);
     return replayOutcome(run, recorded);
   }
-  await run.barrier();
+  if (!handler.waitsForBarrier) await run.barrier();
   const step = new TransactionStep(run, { stepID, name });
   try {
     const value = await inContext({ ...authorized, transactionID: stepID, transaction: step }, () =>
@@ -115,13 +117,14 @@ async function runAsStep(
     );
     run.check();
     const { text, serialization, value: copy } = await step.encode(value);
-    if (!step.isRecorded) run.record(step.record({ output: text, error: null, serialization }));
+    const record = step.record({ output: text, error: null, serialization });
+    if (!step.isRecorded) run.record(record, { isKeptElsewhere: step.isKept });
     return copy;
   } catch (error) {
     run.check();
     if (step.isRecorded) throw error;
     const { text, serialization } = await run.engine.codec.encodeError(error);
-    run.record(step.record({ output: null, error: text, serialization }));
+    run.record(step.record({ output: null, error: text, serialization }), { isKeptElsewhere: step.isKept });
     throw error;
   } finally {
     if (step.leavesRecord) run.noteDataSource(handler);
@@ -226,8 +229,8 @@ export class Transactions {
   }
 
   /** The outcome of the run is durable: what data sources keep of its steps is of no use any more. */
-  forget({ workflowID, dataSources }: Run): void {
-    for (const handler of dataSources ?? []) this.#deletions.add(handler, workflowID);
+  forget({ workflowID, dataSources, hasRivals }: Run): void {
+    for (const handler of dataSources ?? []) this.#deletions.add(handler, workflowID, hasRivals);
   }
 
   /** Lets all data sources connect. */
@@ -242,7 +245,7 @@ export class Transactions {
   /** Deletes what is left to be deleted and lets all data sources close, as far as that does not take too long. */
   async close(): Promise<void> {
     const { clock, logger } = this.#engine;
-    await atMost(clock, this.#deletions.flush());
+    await atMost(clock, this.#deletions.stop());
     for (const handler of this.#opened.splice(0)) {
       const closed = handler.destroy().catch((error: unknown) => {
         logger.warn(`Data source "${handler.name}" could not be closed: ${String(error)}`);

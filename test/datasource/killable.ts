@@ -41,18 +41,20 @@ export function armKillPoint(point: KillPoint, die: () => void): void {
   const { joined, onJoined } = methodsOf(TransactionStep.prototype, 'joined', 'onJoined');
   const { checkpoint } = methodsOf(Writer.prototype, 'checkpoint');
   if (point === 'recorded') {
+    // On SQLite, the look at the ownership comes between the record and the COMMIT.
     Transactions.prototype.owns = function (run) {
-      die();
+      if (!run.engine.registry.dataSources.get('app')?.dsType?.includes('Postgres')) die();
       return owns.call(this, run);
     };
-    // In the system database the record goes with the COMMIT; here the process ends just before both.
+    // On Postgres the record goes with the COMMIT; here the process ends just before both.
     TransactionStep.prototype.joined = async function (value) {
       const statement = await joined.call(this, value);
       die();
       return statement;
     };
+    dieAtCommit('before', die);
   }
-  if (point === 'commit-sent') dieWhenSent(die);
+  if (point === 'commit-sent') dieAtCommit('sent', die);
   if (point !== 'committed') return;
   TransactionStep.prototype.onJoined = function () {
     die();
@@ -64,15 +66,17 @@ export function armKillPoint(point: KillPoint, die: () => void): void {
   };
 }
 
-/** The COMMIT of the function's transaction is the first after its own statement. */
-function dieWhenSent(die: () => void): void {
+/** What ends the function's transaction is the first request of ours after its own statement. */
+function dieAtCommit(moment: 'before' | 'sent', die: () => void): void {
   const original = methodsOf(pg.Client.prototype, 'query').query as (...args: unknown[]) => unknown;
   let hasWritten = false;
   pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]): unknown {
+    const isEnd = hasWritten && typeof (args[0] as { submit?: unknown }).submit === 'function';
+    if (isEnd && moment === 'before') die();
     const result = original.apply(this, args);
     if (String(args[0]).includes('INSERT INTO effects')) hasWritten = true;
     // The bytes are in the hands of the system by now: a write that does not block is done at once.
-    if (hasWritten && args[0] === 'COMMIT') die();
+    if (isEnd) die();
     return result;
   } as typeof pg.Client.prototype.query;
 }

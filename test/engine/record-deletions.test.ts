@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { silentLogger } from '../../src/base/log.js';
+import { RecordDeletions } from '../../src/engine/record-deletions.js';
+import type { DataSourceTransactionHandler } from '../../src/engine/transactions.js';
+import { ManualClock } from '../rig/manual-clock.js';
+import { sqlite } from '../rig/dialects.js';
+
+async function setup() {
+  const clock = new ManualClock();
+  const deleted: string[][] = [];
+  const handler = {
+    name: 'list',
+    deleteCheckpointsOfAll: async (workflowIDs: readonly string[], beforeCommit: () => Promise<void>) => {
+      await beforeCommit();
+      deleted.push([...workflowIDs]);
+    },
+  } as unknown as DataSourceTransactionHandler;
+  const database = await sqlite.create();
+  const deletions = new RecordDeletions({ clock, logger: silentLogger, database });
+  return { clock, deleted, handler, deletions };
+}
+
+test('records are deleted soon, those with rivals after a minute at least', async () => {
+  const { clock, deleted, handler, deletions } = await setup();
+
+  deletions.add(handler, 'alone', false);
+  deletions.add(handler, 'with rivals', true);
+  clock.advance(500);
+  await deletions.flush();
+  expect(deleted).toEqual([['alone']]);
+
+  clock.advance(59_000);
+  deletions.add(handler, 'later', true);
+  clock.advance(1000);
+  await deletions.flush();
+  expect(deleted).toEqual([['alone']]);
+
+  clock.advance(60_000);
+  await deletions.flush();
+  expect(deleted).toEqual([['alone'], ['with rivals', 'later']]);
+});
+
+test('what is to be kept stays when the engine is shut down', async () => {
+  const { clock, deleted, handler, deletions } = await setup();
+  deletions.add(handler, 'alone', false);
+  deletions.add(handler, 'with rivals', true);
+
+  await deletions.stop();
+  clock.advance(200_000);
+
+  expect(deleted).toEqual([['alone']]);
+});

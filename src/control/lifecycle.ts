@@ -40,13 +40,21 @@ export async function resumeWorkflows(
 }
 
 /** Deletes workflows in whatever state they are, with all that belongs to them. Those that are not there are left out. */
+/** A deletion as it is carried out, where data sources are at hand. */
+export interface DeleteCall extends DeleteOptions {
+  /** Lets data sources forget what they keep of the workflows. */
+  readonly deleteCheckpoints?: (workflowIDs: readonly string[]) => Promise<void>;
+}
+
 export async function deleteWorkflows(
   operator: Operator,
   workflowIDs: readonly string[],
-  { deleteChildren }: DeleteOptions = {},
+  { deleteChildren, deleteCheckpoints }: DeleteCall = {},
 ): Promise<void> {
   const deleted = await operator.retrying(() => remove(operator.database, workflowIDs, { children: deleteChildren }));
-  await operator.news.changed(deleted.map(({ workflowID }) => workflowID));
+  const deletedIDs = deleted.map(({ workflowID }) => workflowID);
+  await deleteCheckpoints?.(deletedIDs);
+  await operator.news.changed(deletedIDs);
   // Their places are free, also those of processes that cannot tell.
   operator.news.queued(deleted.filter(({ wasRunning, queueName }) => wasRunning && queueName !== null));
 }

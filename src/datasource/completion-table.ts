@@ -3,7 +3,8 @@
 import { DBOSInitializationError, DBOSStepAlreadyRecordedError } from '../model/errors.js';
 import type { TransactionOutcome, TransactionStep } from '../engine/plugin.js';
 import { postgresDialect } from '../sql/postgres-dialect.js';
-import { type Dialect, render, type Sql, sql, table, type Token } from '../sql/sql.js';
+import { refusal } from '../sql/refusal.js';
+import { type Dialect, nowMs, render, type Sql, sql, table, type Token } from '../sql/sql.js';
 import { sqliteDialect } from '../sql/sqlite-dialect.js';
 import type { Row, TransactionDriver } from './driver.js';
 import { isMissingTable } from './failures.js';
@@ -30,6 +31,8 @@ export interface Ledger<Client> {
 
 /** How soon after the beginning of its transaction a record is to be written. Far less than records are kept. */
 const RECORD_WITHIN_SECONDS = 20;
+/** Records that are older were left behind, if their workflow has ended. */
+const WHILE_MS = 120_000;
 /** A transaction that has lasted so long does not count on that. */
 const LONG_MS = 10_000;
 
@@ -96,12 +99,24 @@ export class CompletionTable<Client> implements Ledger<Client> {
   async #insert(step: TransactionStep, client: Client, record: Required<RecordedStep>): Promise<void> {
     const { workflowID, stepID } = step;
     const isSoon = this.waitsBesideBody && step.transactionAgeMs < LONG_MS;
-    const statement = insertion(step, record, isSoon ? isWithin(this.#recordWithinSeconds) : always);
+    const statement = isSoon ? insertWithin(this.#recordWithinSeconds, step, record) : insertion(step, record);
     const isWritten = isSoon
       ? await this.#explained(() => writeLast(this.#driver, client, render(statement, this.#dialect)))
       : (await this.#run(client, statement)).length > 0;
     if (!isWritten) throw new DBOSStepAlreadyRecordedError(workflowID, stepID);
     if (!isSoon) await step.assertOwned();
+  }
+
+  /** The workflows after an ID that have had records for a while. */
+  async list(afterID: string, max: number): Promise<string[]> {
+    const statement = sql`
+      SELECT DISTINCT workflow_id
+      FROM ${completions}
+      WHERE workflow_id > ${afterID} AND created_at < ${nowMs} - ${WHILE_MS}
+      ORDER BY workflow_id
+      LIMIT ${max}`;
+    const found = await this.#driver.transact({ readOnly: true }, (client) => this.#run(client, statement));
+    return found.map((row) => String(row['workflow_id']));
   }
 
   /** Deletes the records of a workflow from a step on. */
@@ -146,22 +161,29 @@ export class CompletionTable<Client> implements Ledger<Client> {
   }
 }
 
-const always = sql`TRUE`;
-
-/** By the clock of the database. Postgres only. */
-function isWithin(seconds: number): Sql {
-  return sql`
-    clock_timestamp() - transaction_timestamp()
-      BETWEEN INTERVAL '0' AND make_interval(secs => CAST(${seconds} AS DOUBLE PRECISION))`;
-}
-
-function insertion({ workflowID, stepID }: TransactionStep, { output, error }: RecordedStep, condition: Sql): Sql {
+function insertion({ workflowID, stepID }: TransactionStep, { output, error }: Required<RecordedStep>): Sql {
   return sql`
     INSERT INTO ${completions} (workflow_id, function_num, output, error)
-    SELECT CAST(${workflowID} AS TEXT), CAST(${stepID} AS INTEGER), CAST(${output} AS TEXT), CAST(${error} AS TEXT)
-    WHERE ${condition}
+    VALUES (${workflowID}, ${stepID}, ${output}, ${error})
     ON CONFLICT (workflow_id, function_num) DO NOTHING
     RETURNING workflow_id`;
+}
+
+/** The same, which fails if it is too late by the clock of the database, or there is a record. Postgres only. */
+function insertWithin(
+  seconds: number,
+  { workflowID, stepID }: TransactionStep,
+  { output, error }: Required<RecordedStep>,
+): Sql {
+  return sql`
+    INSERT INTO ${completions} (workflow_id, function_num, output, error)
+    VALUES (
+      ${workflowID},
+      CASE WHEN clock_timestamp() - transaction_timestamp()
+        BETWEEN INTERVAL '0' AND make_interval(secs => CAST(${seconds} AS DOUBLE PRECISION))
+      THEN CAST(${stepID} AS INTEGER) ELSE ${refusal} END,
+      ${output},
+      ${error})`;
 }
 
 /** One of the values, in a form that every client can bind. */

@@ -6,6 +6,7 @@ import {
   CommitUnknownError,
   DBOSStepAlreadyRecordedError,
 } from '../model/errors.js';
+import { REFUSAL } from '../sql/refusal.js';
 
 const CHAIN_MAX = 10;
 /** Prisma's own codes look like those of Postgres, whose only class with a P is P0. */
@@ -43,6 +44,12 @@ export function getPGErrorCode(error: unknown): string | undefined {
     }
   }
   return undefined;
+}
+
+/** True if a statement of ours has failed because it was to write nothing. */
+export function isRefusal(error: unknown): boolean {
+  for (const { message } of chainOf(error)) if (typeof message === 'string' && message.includes(REFUSAL)) return true;
+  return false;
 }
 
 /** True for a serialization failure: the transaction may be run again. */

@@ -106,6 +106,10 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
     return this.#completions.deleteFrom(workflowID, startStep, beforeCommit);
   }
 
+  listRecorded(afterID: string, max: number): Promise<string[]> {
+    return this.#completions.list(afterID, max);
+  }
+
   deleteCheckpointsOfAll(workflowIDs: readonly string[], beforeCommit: () => Promise<void>): Promise<void> {
     return this.#completions.deleteAll(workflowIDs, beforeCommit);
   }

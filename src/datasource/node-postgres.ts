@@ -2,7 +2,7 @@
 import type { ClientBase, PoolClient } from 'pg';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from './completion-schema.js';
 import { beginPG, type TransactionDriver } from './driver.js';
-import { canFinish, finishPG } from './pg-finish.js';
+import { canFinish, Finisher } from './pg-finish.js';
 import { type ClientOrConfig, HeldPool, inTransactionPG, type PoolOrConfig } from './pg-pool.js';
 import {
   clientOfAny,
@@ -37,6 +37,7 @@ export class NodePostgresDataSource extends TransactionalDataSource<ClientBase> 
 function driverOf(held: HeldPool): TransactionDriver<ClientBase> {
   /** The clients whose transaction has committed before its body has ended. */
   const finished = new WeakSet<ClientBase>();
+  const finisher = new Finisher();
   return {
     dialect: 'postgres',
     open: async () => void held.open(),
@@ -57,7 +58,7 @@ function driverOf(held: HeldPool): TransactionDriver<ClientBase> {
     query: async (client, text, values) => (await client.query<Record<string, unknown>>(text, [...values])).rows,
     async finish(client, text, values) {
       if (canFinish(client)) {
-        await finishPG(client, text, values);
+        await finisher.finish(client, text, values);
         finished.add(client);
       } else await client.query(text, [...values]);
     },

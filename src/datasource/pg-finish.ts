@@ -1,18 +1,10 @@
 // The last statement of a transaction and its COMMIT in one round trip. Both are sent before a single Sync: if the
-// statement fails, the server skips the COMMIT. It plugs into `pg` the way its cursors do.
+// statement fails, the server skips the COMMIT.
 import type { ClientBase } from 'pg';
+import { StatementBatch } from '../engine/plugin.js';
 import type { Value } from '../sql/sql.js';
 
-/** The part of pg's protocol connection that is used. */
-interface ProtocolConnection {
-  readonly stream: { cork?(): void; uncork?(): void };
-  parse(message: { name: string; text: string; types: readonly number[] }): void;
-  bind(message: { portal: string; statement: string; values: readonly unknown[]; binary: boolean }): void;
-  execute(message: { portal: string; rows: number }): void;
-  sync(): void;
-}
-
-type Internals = ClientBase & { readonly connection?: Partial<ProtocolConnection>; readonly pipeline?: boolean };
+type Internals = ClientBase & { readonly connection?: { readonly bind?: unknown }; readonly pipeline?: boolean };
 
 /** Whether the client is one whose protocol we can speak. */
 export function canFinish(client: ClientBase): boolean {
@@ -20,51 +12,46 @@ export function canFinish(client: ClientBase): boolean {
   return typeof connection?.bind === 'function' && pipeline !== true;
 }
 
-/** Runs the statement and commits. If it rejects with an error of the statement, nothing was committed. */
-export function finishPG(client: ClientBase, text: string, values: readonly Value[]): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const finish = new Finish(text, values, (error) => (error ? reject(error) : resolve()));
-    client.query(finish as never);
-  });
-}
+/** The server does not know the statement, or knows another one, under its name. */
+const NAME_TROUBLE = new Set<unknown>(['26000', '42P05']);
 
-class Finish {
-  readonly #statements: readonly (readonly [text: string, values: readonly Value[]])[];
-  readonly #onDone: (error?: Error) => void;
+/** Ends transactions of one pool. */
+export class Finisher {
+  readonly #names = new Map<string, string>();
+  readonly #prepared = new WeakMap<ClientBase, Set<string>>();
+  /** A pooler between here and the server may lead each transaction to another session, which lacks the statement. */
+  #hasNames = true;
 
-  constructor(text: string, values: readonly Value[], onDone: (error?: Error) => void) {
-    this.#statements = [
-      [text, values],
-      ['COMMIT', []],
-    ];
-    this.#onDone = onDone;
-  }
-
-  submit(connection: ProtocolConnection): void {
-    connection.stream.cork?.();
-    for (const [text, values] of this.#statements) {
-      connection.parse({ name: '', text, types: [] });
-      const bound = values.map((value) => (value === null || typeof value === 'string' ? value : String(value)));
-      connection.bind({ portal: '', statement: '', values: bound, binary: false });
-      connection.execute({ portal: '', rows: 0 });
+  /** Runs the statement and commits. If it rejects with an error of the statement, nothing was committed. */
+  async finish(client: ClientBase, text: string, values: readonly Value[]): Promise<void> {
+    try {
+      await this.#send(client, text, values);
+    } catch (error) {
+      if (!NAME_TROUBLE.has((error as { code?: unknown }).code)) throw error;
+      this.#hasNames = false;
+      // As a conflict, so that the transaction is run again.
+      throw Object.assign(new Error('The statement has to be sent without a name.', { cause: error }), {
+        code: '40001',
+      });
     }
-    connection.sync();
-    connection.stream.uncork?.();
   }
 
-  handleDataRow(): void {
-    // What the statement gives is known: it fails, or it has written.
+  #send(client: ClientBase, text: string, values: readonly Value[]): Promise<void> {
+    const prepared = this.#prepared.get(client) ?? new Set();
+    this.#prepared.set(client, prepared);
+    return new Promise((resolve, reject) => {
+      const statements = [
+        { name: this.#hasNames ? this.#nameOf(text) : '', text, values },
+        { name: '', text: 'COMMIT', values: [] },
+      ];
+      const batch = new StatementBatch(statements, prepared, (error) => (error ? reject(error) : resolve()));
+      client.query(batch as never);
+    });
   }
 
-  handleCommandComplete(): void {
-    // Two of them come; the end tells.
-  }
-
-  handleError(error: Error): void {
-    this.#onDone(error);
-  }
-
-  handleReadyForQuery(): void {
-    this.#onDone();
+  #nameOf(text: string): string {
+    const name = this.#names.get(text) ?? `everstep_finish_${this.#names.size}`;
+    this.#names.set(text, name);
+    return name;
   }
 }

@@ -1,6 +1,8 @@
 // Deletes what data sources keep of workflows that have ended: off the path of any workflow, and many at a time.
-import type { Clock, Timer } from '../base/clock.js';
+import { type Clock, sleep, type Timer } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
+import { Service } from '../base/service.js';
+import type { WorkflowRecord } from '../model/records.js';
 import type { Database } from '../store/database.js';
 import { findWorkflows } from '../store/workflows.js';
 import type { DataSourceTransactionHandler } from './transactions.js';
@@ -24,6 +26,15 @@ const BATCH_MAX = 1000;
 /** Records that stay do no harm, so those beyond the bound are left. */
 const BACKLOG_MAX = 50_000;
 
+/** Workflows that are looked up at a time among those with records. */
+const SWEEP_MAX = 200;
+const SWEEP_PAUSE_MS = 50;
+
+/** A cancelled workflow may be resumed. */
+function hasEnded({ status }: Pick<WorkflowRecord, 'status'>): boolean {
+  return status === 'SUCCESS' || status === 'ERROR';
+}
+
 /** Some of the workflows whose records were to be deleted are running again. */
 class StillRunning extends Error {
   constructor(readonly workflowIDs: ReadonlySet<string>) {
@@ -41,10 +52,16 @@ export class RecordDeletions {
   #young: Waiting = new Map();
   #old: Waiting = new Map();
   #turn: Timer | undefined;
+  #handlers: readonly DataSourceTransactionHandler[] = [];
+  readonly #sweeper: Service;
   #last: Promise<void> = Promise.resolve();
 
   constructor(options: RecordDeletionsOptions) {
     this.#options = options;
+    this.#sweeper = new Service(
+      (signal) => this.#sweep(signal),
+      (error) => options.logger.debug(`Old checkpoints of data sources could not be looked up: ${String(error)}`),
+    );
   }
 
   /** The workflow has ended. With rivals, its records are kept until none of them can come any more. */
@@ -65,15 +82,41 @@ export class RecordDeletions {
     this.#old = this.#young;
     this.#young = new Map();
     if (this.#old.size > 0) this.#turn = this.#options.clock.after(KEPT_MS, () => this.#passTurn());
-    for (const [handler, workflowIDs] of ripe)
+    for (const [handler, workflowIDs] of ripe) {
       for (const workflowID of workflowIDs) this.add(handler, workflowID, false);
+    }
   }
 
-  /** Lets what is to be kept yet go. */
-  stop(): Promise<void> {
+  /** Looks for records of workflows that ended in processes that are gone. */
+  start(handlers: readonly DataSourceTransactionHandler[]): void {
+    this.#handlers = handlers;
+    this.#sweeper.start();
+  }
+
+  /** Lets what is to be kept yet go: it is found when an engine is launched later. */
+  async stop(): Promise<void> {
+    await this.#sweeper.stop();
     this.#turn?.cancel();
     this.#turn = undefined;
-    return this.flush();
+    await this.flush();
+  }
+
+  async #sweep(signal: AbortSignal): Promise<void> {
+    for (const handler of this.#handlers) {
+      let workflowIDs: readonly string[] | undefined;
+      while (handler.listRecorded && (!workflowIDs || workflowIDs.length === SWEEP_MAX)) {
+        workflowIDs = await handler.listRecorded(workflowIDs?.at(-1) ?? '', SWEEP_MAX);
+        const found = await findWorkflows(this.#options.database, workflowIDs);
+        for (const { workflowID } of found.filter(hasEnded)) this.add(handler, workflowID, true);
+        await sleep(this.#options.clock, SWEEP_PAUSE_MS, signal);
+      }
+    }
+  }
+
+  /** Deletes at once what is kept of these workflows, if they do not run. Never rejects. */
+  async now(handler: DataSourceTransactionHandler, workflowIDs: Iterable<string>): Promise<void> {
+    const all = [...workflowIDs];
+    while (all.length > 0) await this.#delete(handler, all.splice(0, BATCH_MAX));
   }
 
   /** Deletes what waits and need not be kept. Never rejects. */
@@ -83,10 +126,7 @@ export class RecordDeletions {
     const taken = this.#waiting;
     this.#waiting = new Map();
     this.#last = this.#last.then(async () => {
-      for (const [handler, workflowIDs] of taken) {
-        const all = [...workflowIDs];
-        while (all.length > 0) await this.#delete(handler, all.splice(0, BATCH_MAX));
-      }
+      for (const [handler, workflowIDs] of taken) await this.now(handler, workflowIDs);
     });
     return this.#last;
   }
@@ -105,7 +145,7 @@ export class RecordDeletions {
   async #deleteIfEnded(handler: DataSourceTransactionHandler, workflowIDs: readonly string[]): Promise<void> {
     const assertEnded = async (): Promise<void> => {
       const found = await findWorkflows(this.#options.database, workflowIDs);
-      const running = found.filter(({ status }) => status !== 'SUCCESS' && status !== 'ERROR');
+      const running = found.filter((workflow) => !hasEnded(workflow));
       if (running.length > 0) throw new StillRunning(new Set(running.map(({ workflowID }) => workflowID)));
     };
     if (handler.deleteCheckpointsOfAll) return handler.deleteCheckpointsOfAll(workflowIDs, assertEnded);

@@ -36,6 +36,8 @@ export interface DataSourceTransactionHandler {
   deleteCheckpoints?(workflowID: string, startStep: number, beforeCommit?: () => Promise<void>): Promise<void>;
   /** The same for all steps of several workflows, in one transaction. */
   deleteCheckpointsOfAll?(workflowIDs: readonly string[], beforeCommit: () => Promise<void>): Promise<void>;
+  /** Workflows that have had records for longer than any run may come upon them late: those after an ID, in order. */
+  listRecorded?(afterID: string, max: number): Promise<string[]>;
   /** Runs the function in a transaction. */
   invokeTransactionFunction<This, Args extends unknown[], Return>(
     config: unknown,
@@ -228,18 +230,24 @@ export class Transactions {
     }
   }
 
+  /** The workflows are gone: others may get their IDs. */
+  async forgetDeleted(workflowIDs: readonly string[]): Promise<void> {
+    for (const handler of this.#engine.registry.dataSources.values()) await this.#deletions.now(handler, workflowIDs);
+  }
+
   /** The outcome of the run is durable: what data sources keep of its steps is of no use any more. */
   forget({ workflowID, dataSources, hasRivals }: Run): void {
     for (const handler of dataSources ?? []) this.#deletions.add(handler, workflowID, hasRivals);
   }
 
-  /** Lets all data sources connect. */
+  /** Lets all data sources connect, and looks for what processes that are gone have left there. */
   async open(): Promise<void> {
     for (const handler of this.#engine.registry.dataSources.values()) {
       // Also the one that fails: it may have connected before.
       this.#opened.push(handler);
       await handler.initialize();
     }
+    this.#deletions.start(this.#opened);
   }
 
   /** Deletes what is left to be deleted and lets all data sources close, as far as that does not take too long. */

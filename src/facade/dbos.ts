@@ -769,7 +769,7 @@ export class DBOSInstance implements Host {
   }
 
   /** Lets the control room change something; recorded in workflow code. */
-  async #change(verb: string, change: (operator: Operator) => Promise<void>): Promise<void> {
+  async #change(verb: string, change: (engine: Engine) => Promise<void>): Promise<void> {
     const engine = this.engineFor(verb);
     await operation({ name: `DBOS.${verb}`, isEffect: true }, async () => {
       await change(engine);
@@ -806,7 +806,12 @@ export class DBOSInstance implements Host {
 
   /** Deletes workflows and all that belongs to them, in whatever state they are. Those that run end with an error. */
   deleteWorkflows(workflowIDs: string[], deleteChildren = false): Promise<void> {
-    return this.#change('deleteWorkflow', (operator) => deleteWorkflows(operator, workflowIDs, { deleteChildren }));
+    return this.#change('deleteWorkflow', (engine) =>
+      deleteWorkflows(engine, workflowIDs, {
+        deleteChildren,
+        deleteCheckpoints: (deletedIDs) => engine.transactions.forgetDeleted(deletedIDs),
+      }),
+    );
   }
 
   /** Starts a copy of a workflow from one of its steps. The steps before it are not executed again. */

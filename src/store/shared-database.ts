@@ -1,13 +1,14 @@
 // Where the application's database is the system database: how that is found out, and how a checkpoint is written in a
 // transaction of the application's, on a connection that is not ours.
 import { statSync } from 'node:fs';
-import { render, type Rendered, rows, sql, type Sql, table } from '../sql/sql.js';
+import { refusal } from '../sql/refusal.js';
+import { idents, render, type Rendered, rows, sql, type Sql, table } from '../sql/sql.js';
 import { stepColumns } from './columns.js';
 import type { Database, Row } from './database.js';
 import { PostgresDatabase } from './postgres/postgres-database.js';
 import { SqliteDatabase } from './sqlite/sqlite-database.js';
 import type { Checkpoint } from './steps.js';
-import { isOwned } from './workflows.js';
+import { isOwned, isPending, lockedAgainstTakeOver } from './workflows.js';
 
 /** Runs one statement, with placeholders of the database's dialect, on a connection of the application's. */
 export type Query = (text: string, values: Rendered['values']) => Promise<readonly Row[]>;
@@ -16,7 +17,7 @@ const joinedColumns = [...stepColumns.columns, { name: 'owner_xid', type: 'text'
 const passedColumns = stepColumns.pass('r');
 
 /** Records a checkpoint of a run that owns its workflow. It rests on nothing else, so it is simpler than the writer's. */
-function insertJoined({ owner, step }: Checkpoint): Sql {
+function insertOnSqlite({ owner, step }: Checkpoint): Sql {
   return sql`
     INSERT INTO ${table('operation_outputs')} (${stepColumns.names})
     SELECT ${passedColumns}
@@ -26,11 +27,30 @@ function insertJoined({ owner, step }: Checkpoint): Sql {
     RETURNING workflow_uuid, function_id`;
 }
 
+/** The same, as simple as can be: it is planned anew each time. */
+function insertOnPostgres({ owner, step }: Checkpoint): Sql {
+  const others = stepColumns.columns.filter(({ field }) => field !== 'stepID');
+  const values = others.map(({ field }) => sql`, ${step[field]}`).reduce((all, value) => sql`${all}${value}`);
+  return sql`
+    INSERT INTO ${table('operation_outputs')} (function_id, ${idents(others.map(({ name }) => name))})
+    VALUES (
+      CASE WHEN EXISTS (
+        SELECT 1
+        FROM ${table('workflow_status')} AS w
+        WHERE w.workflow_uuid = ${step.workflowID} AND w.owner_xid = ${owner} AND ${isPending}
+        ${lockedAgainstTakeOver})
+      THEN CAST(${step.stepID} AS INTEGER) ELSE ${refusal} END${values})`;
+}
+
 export type { Rendered };
 
-/** The statement that writes the checkpoint. It gives no row if its guard refused it, or the step has one. */
-export function joinedCheckpoint(database: Database, checkpoint: Checkpoint): Rendered {
-  return render(insertJoined(checkpoint), database.dialect);
+/**
+ * The statement that writes the checkpoint. If its guard refuses it, or the step has one: it gives no row on SQLite, and
+ * fails on Postgres.
+ */
+export function joinedCheckpoint({ dialect }: Database, checkpoint: Checkpoint): Rendered {
+  const statement = dialect.name === 'postgres' ? insertOnPostgres(checkpoint) : insertOnSqlite(checkpoint);
+  return render(statement, dialect);
 }
 
 /** Whether `query` leads to the system database, with a role that may write checkpoints there. */

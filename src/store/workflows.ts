@@ -108,7 +108,7 @@ function helperValues({ status, owner, deadlineAt, delayMs, debounceMs, parentOw
 export const isPending: Sql = sql`CASE WHEN w.status = 'PENDING' THEN TRUE ELSE FALSE END`;
 
 const unconditionally = sql`TRUE`;
-const lockedAgainstTakeOver = lock('share', 'w');
+export const lockedAgainstTakeOver = lock('share', 'w');
 const workflowTable = table('workflow_status');
 
 /**

@@ -288,6 +288,68 @@ onlyOn('postgres', (postgres) => {
     expect(await exec(kit.checkSchemaInstallationPG())).toEqual([{ schema_exists: true, table_exists: true }]);
   });
 
+  /** A data source of one connection, with a workflow that inserts a row. */
+  async function oneConnection() {
+    const url = await postgres.createURL({ isMigrated: false });
+    const { DBOS } = await createEngine(sqlite);
+    const source = new NodePostgresDataSource('app', { connectionString: url, max: 1 }, { owner: DBOS });
+    const bodies: string[] = [];
+    const workflow = DBOS.registerWorkflow(
+      (statement: string) =>
+        source.runTransaction(
+          async () => {
+            bodies.push(statement);
+            await source.client.query(statement);
+          },
+          { name: 'step' },
+        ),
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+    const records = async (): Promise<unknown[]> => {
+      const text = 'SELECT workflow_id FROM dbos.transaction_completion ORDER BY 1';
+      return (await source.runTransaction(() => source.client.query<{ workflow_id: string }>(text))).rows;
+    };
+    return { DBOS, source, bodies, workflow, records };
+  }
+
+  test('a server that has lost the prepared statement, as behind a pooler, is sent it without a name', async () => {
+    const { workflow, bodies } = await oneConnection();
+
+    for (const statement of ['SELECT 1', 'DEALLOCATE ALL', 'DEALLOCATE ALL']) await workflow(statement);
+
+    expect(bodies).toEqual(['SELECT 1', 'DEALLOCATE ALL', 'DEALLOCATE ALL', 'DEALLOCATE ALL']);
+  });
+
+  test('the records of a deleted workflow are deleted with it, so that its ID can be used again', async () => {
+    const { DBOS, source, workflow, bodies, records } = await oneConnection();
+    await DBOS.startWorkflow(workflow, { workflowID: 'w' })('SELECT 1').then((handle) => handle.getResult());
+    // As an earlier run would have left it, and the record of a workflow that nobody has deleted.
+    await source.runTransaction(() =>
+      source.client.query(`INSERT INTO dbos.transaction_completion (workflow_id, function_num, output)
+        VALUES ('w', 0, '{"json":null}'), ('other', 0, '{"json":null}') ON CONFLICT DO NOTHING`),
+    );
+
+    await DBOS.deleteWorkflow('w');
+    expect(await records()).toEqual([{ workflow_id: 'other' }]);
+    await DBOS.startWorkflow(workflow, { workflowID: 'w' })('SELECT 2').then((handle) => handle.getResult());
+
+    expect(bodies).toEqual(['SELECT 1', 'SELECT 2']);
+  });
+
+  test('old records of ended workflows are found', async () => {
+    const { DBOS, source } = await oneConnection();
+    const old = Date.now() - 200_000;
+    await source.runTransaction(() =>
+      source.client.query(`INSERT INTO dbos.transaction_completion (workflow_id, function_num, created_at)
+        VALUES ('a', 0, ${old}), ('a', 1, ${old}), ('b', 0, ${old}), ('c', 0, ${old + 200_000}), ('d', 0, ${old})`),
+    );
+    const handler = DBOS.registry.dataSources.get('app');
+
+    expect(await handler?.listRecorded?.('', 2)).toEqual(['a', 'b']);
+    expect(await handler?.listRecorded?.('b', 2)).toEqual(['d']);
+  });
+
   test('checkpoints are deleted from a step on, unless the look before the commit refuses', async () => {
     const url = await postgres.createURL({ isMigrated: false });
     const { DBOS } = await createEngine(sqlite);

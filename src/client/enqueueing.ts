@@ -9,7 +9,8 @@ import {
   missingDestinations,
 } from '../control/messages.js';
 import { type Operator, placeText, tellOfQueued } from '../control/operator.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError, InvalidQueueError } from '../model/errors.js';
+import { refuseMissingKey } from '../control/places.js';
+import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors.js';
 import { limitsOf } from '../model/queues.js';
 import { sql } from '../sql/sql.js';
 import { borrow, type BorrowedConnection } from '../store/borrowed.js';
@@ -68,8 +69,8 @@ function refuseLoneDuplicationPolicy({ duplicationPolicy, deduplicationID }: Enq
 async function refuseMissingPartition(reader: Reader, { queueName, queuePartitionKey }: NewWorkflow): Promise<void> {
   if (queuePartitionKey !== null || queueName === null) return;
   const record = await findQueue(reader, queueName);
-  if (!record || !limitsOf(record).partition) return;
-  throw new InvalidQueueError(`Queue "${queueName}" is partitioned, so a workflow in it needs a queuePartitionKey.`);
+  const isPartitioned = record !== null && limitsOf(record).partition !== null;
+  refuseMissingKey({ queueName, partitionKey: queuePartitionKey, isPartitioned });
 }
 
 /** Enqueues in the caller's transaction: the workflow is there when that commits, and not if it does not. */

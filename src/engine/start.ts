@@ -3,7 +3,8 @@ import { invariant } from '../base/assert.js';
 import { newID } from '../base/ids.js';
 import type { Inputs } from '../codec/serializer.js';
 import { existingOf, type Refusable } from '../control/existing.js';
-import { DBOSInvalidWorkflowTransitionError, DBOSWorkflowIDInUseError, InvalidQueueError } from '../model/errors.js';
+import { refuseMissingKey } from '../control/places.js';
+import { DBOSInvalidWorkflowTransitionError, DBOSWorkflowIDInUseError } from '../model/errors.js';
 import type { NewWorkflow } from '../store/workflows.js';
 import type { StartVerdict } from '../store/writer-verdicts.js';
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
@@ -89,10 +90,8 @@ export async function prepare(engine: Engine, request: StartRequest, context: Co
 function refuseMissingPartition(engine: Engine, queueName: string, { enqueueOptions }: StartWorkflowParams): void {
   const { queues } = engine.queueing;
   queues.warnIfUnknown(queueName);
-  if (enqueueOptions?.queuePartitionKey !== undefined || !queues.find(queueName)?.limits.partition) return;
-  throw new InvalidQueueError(
-    `Queue "${queueName}" is partitioned, so a workflow in it needs enqueueOptions.queuePartitionKey.`,
-  );
+  const isPartitioned = queues.find(queueName)?.limits.partition != null;
+  refuseMissingKey({ queueName, partitionKey: enqueueOptions?.queuePartitionKey ?? null, isPartitioned });
 }
 
 interface Begun {

@@ -1,7 +1,7 @@
 // The last statement of a transaction and its COMMIT in one round trip. Both are sent before a single Sync: if the
 // statement fails, the server skips the COMMIT.
 import type { ClientBase } from 'pg';
-import { StatementBatch } from '../engine/plugin.js';
+import { StatementBatch, statementName } from '../engine/plugin.js';
 import type { Value } from '../sql/sql.js';
 
 type Internals = ClientBase & { readonly connection?: { readonly bind?: unknown }; readonly pipeline?: boolean };
@@ -50,7 +50,7 @@ export class Finisher {
   }
 
   #nameOf(text: string): string {
-    const name = this.#names.get(text) ?? `everstep_finish_${this.#names.size}`;
+    const name = this.#names.get(text) ?? statementName(text);
     this.#names.set(text, name);
     return name;
   }

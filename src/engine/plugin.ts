@@ -1,7 +1,7 @@
 // All that a plugin may see of the engine.
 
 // For data sources.
-export { StatementBatch } from '../store/postgres/statement-batch.js';
+export { StatementBatch, statementName } from '../store/postgres/statement-batch.js';
 export { currentClient, currentTransaction, defaultRegistry, inClient } from './ambient.js';
 export type { MethodDecorator } from './place.js';
 export type { FunctionName, Registry, UserFunction } from './registry.js';

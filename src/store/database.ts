@@ -35,6 +35,14 @@ export interface ObserveOptions {
   readonly reads: 'much' | 'little' | 'little-by-bitmap';
 }
 
+export interface CommitOptions {
+  /**
+   * The commit does not wait for the disk. A crash of the server may undo it, but then also everything that was committed
+   * after it: whatever rests on it is durable no sooner than it is.
+   */
+  readonly mayBeLost?: boolean;
+}
+
 export interface Database extends Executor, Reader {
   /**
    * Runs one SELECT whose shape is decided by whoever asks. It is planned for the values that it has, and stopped with
@@ -42,7 +50,7 @@ export interface Database extends Executor, Reader {
    */
   observe(statement: Sql, options: ObserveOptions): Promise<Row[]>;
   /** Runs the statements one after the other in one commit and returns the rows of each. All or nothing. */
-  commit(statements: readonly Sql[]): Promise<Row[][]>;
+  commit(statements: readonly Sql[], options?: CommitOptions): Promise<Row[][]>;
   /** Runs `body` in a transaction: committed when it returns, rolled back when it throws. */
   transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T>;
   /** Runs `body` on one connection that nobody else uses meanwhile. For migrations. */

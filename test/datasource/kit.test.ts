@@ -321,6 +321,35 @@ onlyOn('postgres', (postgres) => {
     expect(bodies).toEqual(['SELECT 1', 'DEALLOCATE ALL', 'DEALLOCATE ALL', 'DEALLOCATE ALL']);
   });
 
+  test('two data sources on one pool do not mistake their statements', async () => {
+    const pool = new pg.Pool({ connectionString: await postgres.createURL({ isMigrated: false }), max: 1 });
+    onTestFinished(() => pool.end());
+    const { DBOS } = await createEngine(sqlite);
+    const gate = deferred<void>();
+    const schemas = ['one', 'two'];
+    const sources = schemas.map(
+      (schemaName) => new NodePostgresDataSource(schemaName, pool, { schemaName, owner: DBOS }),
+    );
+    const workflow = DBOS.registerWorkflow(
+      async () => {
+        for (const source of [...sources, ...sources]) await source.runTransaction(async () => 1, { name: 'step' });
+        await gate.promise;
+      },
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+    const handle = await DBOS.startWorkflow(workflow)();
+    const stepsIn = async (schema: string): Promise<unknown[]> => {
+      const text = `SELECT function_num AS step FROM ${schema}.transaction_completion ORDER BY 1`;
+      return (await pool.query<{ step: number }>(text)).rows.map(({ step }) => step);
+    };
+
+    await expect.poll(() => stepsIn('two')).toEqual([1, 3]);
+    expect(await stepsIn('one')).toEqual([0, 2]);
+    gate.resolve();
+    await handle.getResult();
+  });
+
   test('the records of a deleted workflow are deleted with it, so that its ID can be used again', async () => {
     const { DBOS, source, workflow, bodies, records } = await oneConnection();
     await DBOS.startWorkflow(workflow, { workflowID: 'w' })('SELECT 1').then((handle) => handle.getResult());

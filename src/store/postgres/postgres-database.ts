@@ -1,6 +1,5 @@
 // The system database on Postgres, over `pg`. A write is one round trip and one commit, however many statements
 // it has; statements are prepared once a connection under names derived from their text.
-import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import { type Clock, systemClock } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
@@ -14,11 +13,11 @@ import {
 import { DBOSQueryTimeoutError } from '../../model/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
 import { type Dialect, render, type Sql, sql } from '../../sql/sql.js';
-import type { Connection, ConnectionUse, Database, Executor, ObserveOptions, Row } from '../database.js';
+import type { CommitOptions, Connection, ConnectionUse, Database, Executor, ObserveOptions, Row } from '../database.js';
 import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
 import { type Phase, translatePostgresError } from './postgres-errors.js';
-import { type PreparedStatement, StatementBatch } from './statement-batch.js';
+import { type PreparedStatement, StatementBatch, statementName } from './statement-batch.js';
 
 export interface PostgresOptions extends ConnectionOptions {
   /** The schema that holds the system tables. */
@@ -79,8 +78,10 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  commit(statements: readonly Sql[]): Promise<Row[][]> {
-    return this.#withClient((client) => this.#send(client, statements, 'write'));
+  async commit(statements: readonly Sql[], { mayBeLost = false }: CommitOptions = {}): Promise<Row[][]> {
+    if (!mayBeLost) return this.#withClient((client) => this.#send(client, statements, 'write'));
+    const results = await this.#withClient((client) => this.#send(client, [WITHOUT_DISK, ...statements], 'write'));
+    return results.slice(1);
   }
 
   transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T> {
@@ -203,7 +204,7 @@ export class PostgresDatabase implements Database {
     let name = this.#names.get(text);
     if (name === undefined) {
       if (this.#names.size >= STATEMENT_NAMES_MAX) this.#names.clear();
-      name = `everstep_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
+      name = statementName(text);
       this.#names.set(text, name);
     }
     return name;
@@ -215,6 +216,9 @@ export class PostgresDatabase implements Database {
     return names;
   }
 }
+
+/** Holds for the commit that it is part of. */
+const WITHOUT_DISK = sql`SELECT set_config('synchronous_commit', 'off', TRUE)`;
 
 /** Settings for the statement after it in the same commit. */
 function settingsFor({ timeoutMs, reads }: ObserveOptions): Sql {

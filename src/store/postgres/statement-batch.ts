@@ -1,6 +1,7 @@
 // Runs several prepared statements on one connection in one round trip and one commit. The statements are
 // sent back to back with a single Sync at the end, which makes them one implicit transaction: each sees the
 // effects of those before it, and a failure undoes them all. It plugs into `pg` the way its cursors do.
+import { createHash } from 'node:crypto';
 import type { Value } from '../../sql/sql.js';
 import type { Row } from '../database.js';
 
@@ -9,6 +10,11 @@ export interface PreparedStatement {
   readonly name: string;
   readonly text: string;
   readonly values: readonly Value[];
+}
+
+/** The name of a statement. It follows from the text: whoever else uses the connection means the same by it. */
+export function statementName(text: string): string {
+  return `everstep_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
 }
 
 /** The part of pg's protocol connection that we use. */

@@ -6,7 +6,7 @@ import { Mutex } from '../../base/mutex.js';
 import { DatabaseClosedError } from '../../model/database-errors.js';
 import { type Dialect, render, type Sql } from '../../sql/sql.js';
 import { sqliteDialect } from '../../sql/sqlite-dialect.js';
-import type { Connection, Database, Executor, Row } from '../database.js';
+import type { CommitOptions, Connection, Database, Executor, Row } from '../database.js';
 import { isBusy, translateSqliteError } from './sqlite-errors.js';
 import {
   findSqliteLibrary,
@@ -112,20 +112,30 @@ export class SqliteDatabase implements Database {
     return this.read(statement);
   }
 
-  commit(statements: readonly Sql[]): Promise<Row[][]> {
+  commit(statements: readonly Sql[], { mayBeLost = false }: CommitOptions = {}): Promise<Row[][]> {
     return this.#write(() => {
-      const [only] = statements;
-      if (only && statements.length === 1) return [this.#writer.run(only, this.dialect)];
-      this.#writer.execute('BEGIN IMMEDIATE');
+      if (!mayBeLost) return this.#commit(statements);
+      this.#writer.execute('PRAGMA synchronous = NORMAL');
       try {
-        const results = statements.map((statement) => this.#writer.run(statement, this.dialect));
-        this.#writer.execute('COMMIT');
-        return results;
-      } catch (error) {
-        this.#rollBack();
-        throw error;
+        return this.#commit(statements);
+      } finally {
+        this.#writer.execute('PRAGMA synchronous = FULL');
       }
     });
+  }
+
+  #commit(statements: readonly Sql[]): Row[][] {
+    const [only] = statements;
+    if (only && statements.length === 1) return [this.#writer.run(only, this.dialect)];
+    this.#writer.execute('BEGIN IMMEDIATE');
+    try {
+      const results = statements.map((statement) => this.#writer.run(statement, this.dialect));
+      this.#writer.execute('COMMIT');
+      return results;
+    } catch (error) {
+      this.#rollBack();
+      throw error;
+    }
   }
 
   transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T> {

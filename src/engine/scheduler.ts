@@ -11,14 +11,8 @@ import { DatabaseClosedError, DBOSError } from '../model/errors.js';
 import { occurrenceID, type ScheduleRecord } from '../model/schedules.js';
 import { findEventDispatchState, upsertEventDispatchState } from '../store/event-dispatch.js';
 import { INTERNAL_QUEUE } from '../store/lifecycle.js';
-import {
-  countScheduleChanges,
-  type Fired,
-  findSchedules,
-  type Firing,
-  fireOccurrences,
-  readNow,
-} from '../store/schedules.js';
+import { type Fired, type Firing, fireOccurrences } from '../store/schedule-firing.js';
+import { countScheduleChanges, findSchedules, readNow } from '../store/schedules.js';
 import { CHANNELS } from '../store/wakeups.js';
 import { insertWorkflows, type NewWorkflow } from '../store/workflows.js';
 import type { Engine } from './engine.js';

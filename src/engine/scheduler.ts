@@ -1,5 +1,6 @@
 // Fires schedules. Every engine does so for itself; that an occurrence has one workflow ID makes sure that it is fired
-// once. What is due is judged by the database's clock, so that processes whose clocks differ agree.
+// once. What is due is judged by the database's clock, so that processes whose clocks differ agree: here by an estimate of
+// it, and by the database itself when it fires. What it says is too early is tried again when it is due.
 import { sleep } from '../base/clock.js';
 import { DueLoop } from '../base/due-loop.js';
 import { RemoteClock } from '../base/remote-clock.js';
@@ -9,12 +10,12 @@ import { workflowOf } from '../control/schedules.js';
 import { TimeZones } from '../model/cron-time-zone.js';
 import { DatabaseClosedError, DBOSError } from '../model/errors.js';
 import { occurrenceID, type ScheduleRecord } from '../model/schedules.js';
-import { findEventDispatchState, upsertEventDispatchState } from '../store/event-dispatch.js';
+import { findEventDispatchState } from '../store/event-dispatch.js';
 import { INTERNAL_QUEUE } from '../store/lifecycle.js';
-import { type Fired, type Firing, fireOccurrences } from '../store/schedule-firing.js';
+import { fireCodeOccurrence, type Fired, type Firing, fireOccurrences } from '../store/schedule-firing.js';
 import { countScheduleChanges, findSchedules, readNow } from '../store/schedules.js';
 import { CHANNELS } from '../store/wakeups.js';
-import { insertWorkflows, type NewWorkflow } from '../store/workflows.js';
+import type { NewWorkflow } from '../store/workflows.js';
 import type { Engine } from './engine.js';
 import { type CodeSchedule, type FoundCodeSchedule, ScheduleEntry } from './schedule-entry.js';
 
@@ -46,7 +47,7 @@ export class Scheduler {
   #entries = new Map<string, ScheduleEntry>();
   readonly #codeEntries = new Map<string, ScheduleEntry>();
   readonly #databaseClock: RemoteClock;
-  /** False after a sleep: either clock may have been set meanwhile, and nothing is to be fired early. */
+  /** False after a sleep: either clock may have been set meanwhile. */
   #hasAskedTime = false;
   #changes = 0;
   #reloading: Promise<void> = Promise.resolve();
@@ -110,21 +111,21 @@ export class Scheduler {
 
   async #reload(name?: string): Promise<void> {
     const { database } = this.#engine.store;
-    await this.#askTime(() => readNow(database));
+    const { now } = await this.#askTime(() => readNow(database));
     this.#changes = await countScheduleChanges(database);
     const query = { statuses: ['ACTIVE'], applicationNames: [this.#engine.config.name] };
     const records = await findSchedules(database, name === undefined ? query : { ...query, names: [name] });
     const entries = new Map(name === undefined ? [] : this.#entries);
     if (name !== undefined) entries.delete(name);
     for (const record of records) {
-      const entry = this.#toEntry(record);
+      const entry = this.#toEntry(record, now);
       if (entry) entries.set(record.scheduleName, entry);
     }
     this.#entries = entries;
   }
 
   /** The entry of a schedule, kept as it is if the schedule is due at the same times as before. */
-  #toEntry(record: ScheduleRecord): ScheduleEntry | undefined {
+  #toEntry(record: ScheduleRecord, now: number): ScheduleEntry | undefined {
     const known = this.#entries.get(record.scheduleName);
     const before = known?.source.kind === 'stored' ? known.source.record : undefined;
     if (
@@ -137,9 +138,7 @@ export class Scheduler {
       return known;
     }
     const missedFrom = record.automaticBackfill && record.lastFiredAt !== null ? Date.parse(record.lastFiredAt) : NaN;
-    const doneUntil = Number.isNaN(missedFrom)
-      ? this.#databaseClock.now()
-      : Math.min(missedFrom, this.#databaseClock.now());
+    const doneUntil = Number.isNaN(missedFrom) ? now : Math.min(missedFrom, now);
     try {
       return new ScheduleEntry(record.scheduleName, { kind: 'stored', record }, { zones: this.#zones, doneUntil });
     } catch (error) {
@@ -177,8 +176,9 @@ export class Scheduler {
       }
     }
     if (due.length > 0) {
-      await this.#fireAll(due, now, signal);
-      return 0;
+      const earlyMs = await this.#fireAll(due, now, signal);
+      if (earlyMs > 0) this.#hasAskedTime = false;
+      return earlyMs;
     }
     this.#hasAskedTime = false;
     return nextAt === Infinity ? undefined : nextAt - now;
@@ -190,24 +190,34 @@ export class Scheduler {
     return answer;
   }
 
-  /** Fires the occurrences of all entries: the first of each together, then the second of each, and so on. */
-  async #fireAll(entries: readonly ScheduleEntry[], now: number, signal: AbortSignal): Promise<void> {
+  /**
+   * Fires the occurrences of all entries: the first of each together, then the second of each, and so on. Tells how long
+   * it is until the first of those that were too early is due; 0 if none was.
+   */
+  async #fireAll(entries: readonly ScheduleEntry[], now: number, signal: AbortSignal): Promise<number> {
     const missed = entries.map((entry) => ({ entry, times: this.#timesOf(entry, now) }));
     const rounds = Math.max(...missed.map(({ times }) => times.length));
+    const early = new Map<ScheduleEntry, number>();
     for (let round = 0; round < rounds; round += 1) {
       const occurrences = missed.flatMap(({ entry, times }): Occurrence[] => {
         const dueAt = times[round];
-        return dueAt === undefined ? [] : [{ entry, dueAt }];
+        return dueAt === undefined || early.has(entry) ? [] : [{ entry, dueAt }];
       });
       for (let start = 0; start < occurrences.length; start += FIRINGS_MAX) {
         signal.throwIfAborted();
-        await this.#fire(occurrences.slice(start, start + FIRINGS_MAX), signal);
+        const chunk = occurrences.slice(start, start + FIRINGS_MAX);
+        const firedAt = await this.#fire(chunk, signal);
+        for (const { entry, dueAt } of chunk) {
+          if (dueAt <= firedAt) entry.settle(dueAt);
+          else early.set(entry, dueAt - firedAt);
+        }
       }
       if ((round + 1) % 100 === 0) {
         this.#engine.logger.info(`Making up for missed runs of schedules: ${round + 1} of ${rounds} done.`);
       }
     }
     for (const { entry, times } of missed) if (times.length === 0) entry.settle(now);
+    return early.size === 0 ? 0 : Math.min(...early.values());
   }
 
   #timesOf(entry: ScheduleEntry, now: number): number[] {
@@ -221,7 +231,8 @@ export class Scheduler {
     return times;
   }
 
-  async #fire(occurrences: readonly Occurrence[], signal: AbortSignal): Promise<void> {
+  /** Fires those that are due. Tells what time it was by the database's clock: what is due later is not done with. */
+  async #fire(occurrences: readonly Occurrence[], signal: AbortSignal): Promise<number> {
     const firings: Firing[] = [];
     const ofCode: { readonly occurrence: Occurrence; readonly workflow: NewWorkflow }[] = [];
     for (const occurrence of occurrences) {
@@ -233,9 +244,10 @@ export class Scheduler {
         if (firing) firings.push(firing);
       }
     }
-    if (firings.length > 0) await this.#fireStored(firings, signal);
-    for (const { occurrence, workflow } of ofCode) await this.#fireOfCode(occurrence, workflow, signal);
-    for (const { entry, dueAt } of occurrences) entry.settle(dueAt);
+    const times: number[] = [];
+    if (firings.length > 0) times.push(await this.#fireStored(firings, signal));
+    for (const { occurrence, workflow } of ofCode) times.push(await this.#fireOfCode(occurrence, workflow, signal));
+    return Math.min(...times);
   }
 
   /** Undefined if the schedule's context cannot be read, which must not keep the others from being fired. */
@@ -251,7 +263,7 @@ export class Scheduler {
     }
   }
 
-  async #fireStored(firings: readonly Firing[], signal: AbortSignal): Promise<void> {
+  async #fireStored(firings: readonly Firing[], signal: AbortSignal): Promise<number> {
     const { engine } = this.#options;
     let attempts = 0;
     const fired = await engine.retrying((): Promise<Fired> => {
@@ -262,6 +274,7 @@ export class Scheduler {
     const isMine = ({ workflow }: Firing): boolean => attempts > 1 || fired.creators.has(workflow.creator);
     engine.announceQueued(firings.filter(isMine).map(({ workflow }) => workflow));
     if (fired.cancelledIDs.length > 0) await this.#options.onCancelled(fired.cancelledIDs, signal);
+    return fired.now;
   }
 
   async #workflowOfCode({ entry, dueAt }: Occurrence, schedule: FoundCodeSchedule): Promise<NewWorkflow> {
@@ -280,14 +293,15 @@ export class Scheduler {
     });
   }
 
-  async #fireOfCode({ entry, dueAt }: Occurrence, workflow: NewWorkflow, signal: AbortSignal): Promise<void> {
+  async #fireOfCode({ entry, dueAt }: Occurrence, workflow: NewWorkflow, signal: AbortSignal): Promise<number> {
     const { engine } = this.#options;
     const state = { ...stateOf(entry.name), value: String(dueAt), updateTime: dueAt };
-    await engine.retrying(
-      () => engine.store.database.commit([insertWorkflows([workflow]), upsertEventDispatchState(state)]),
+    const { now } = await engine.retrying(
+      () => this.#askTime(() => fireCodeOccurrence(engine.store.database, { workflow, dueAt }, state)),
       signal,
     );
-    engine.announceQueued([workflow]);
+    if (dueAt <= now) engine.announceQueued([workflow]);
+    return now;
   }
 
   async #pollForEver(signal: AbortSignal): Promise<void> {

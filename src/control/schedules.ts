@@ -14,7 +14,7 @@ import {
   setScheduleStatus,
   updateSchedule as updateRow,
 } from '../store/schedules.js';
-import { insertWorkflows, type NewWorkflow } from '../store/workflows.js';
+import { insertIfFree, insertWorkflows, type NewWorkflow } from '../store/workflows.js';
 import { enqueuedWorkflow } from './enqueue.js';
 import { type Operator, tellOfQueued } from './operator.js';
 
@@ -228,11 +228,13 @@ export async function triggerSchedule(operator: Operator, name: string): Promise
   const { database, news } = operator;
   const record = await findKnown(operator, name);
   const { now } = await operator.retrying(() => readNow(database));
-  // Its ID holds the time, so it is chosen once, however often the insert is tried.
-  const workflow = await workflowOf(operator, record, now, `sched-${name}-trigger-${new Date(now).toISOString()}`);
-  await operator.retrying(() => database.run(insertWorkflows([workflow])));
-  tellOfQueued(news, [workflow]);
-  return workflow.workflowID;
+  // Its ID holds the time. A millisecond in which the schedule was triggered before is taken: the next one is tried.
+  for (let at = now; ; at += 1) {
+    const workflow = await workflowOf(operator, record, at, `sched-${name}-trigger-${new Date(at).toISOString()}`);
+    if (!(await operator.retrying(() => insertIfFree(database, workflow)))) continue;
+    tellOfQueued(news, [workflow]);
+    return workflow.workflowID;
+  }
 }
 
 /** Rows of one statement. */

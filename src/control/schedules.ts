@@ -14,7 +14,7 @@ import {
   setScheduleStatus,
   updateSchedule as updateRow,
 } from '../store/schedules.js';
-import { insertWorkflows, type NewWorkflow } from '../store/workflows.js';
+import { insertIfFree, insertWorkflows, type NewWorkflow } from '../store/workflows.js';
 import { enqueuedWorkflow } from './enqueue.js';
 import { type Operator, tellOfQueued } from './operator.js';
 
@@ -140,16 +140,26 @@ export async function updateSchedule(operator: Operator, name: string, update: S
   });
 }
 
+/** Changes a schedule that this operator may change. One that is not there is left alone. */
+function changeIfThere(operator: Operator, name: string, body: (tx: Executor) => Promise<void>): Promise<void> {
+  return change(operator, name, async (tx) => {
+    const stored = await lockSchedule(tx, name);
+    if (!stored) return;
+    refuseForeign(stored, operator);
+    await body(tx);
+  });
+}
+
 export function pauseSchedule(operator: Operator, name: string): Promise<void> {
-  return change(operator, name, (tx) => setScheduleStatus(tx, name, 'PAUSED'));
+  return changeIfThere(operator, name, (tx) => setScheduleStatus(tx, name, 'PAUSED'));
 }
 
 export function resumeSchedule(operator: Operator, name: string): Promise<void> {
-  return change(operator, name, (tx) => setScheduleStatus(tx, name, 'ACTIVE'));
+  return changeIfThere(operator, name, (tx) => setScheduleStatus(tx, name, 'ACTIVE'));
 }
 
 export function deleteSchedule(operator: Operator, name: string): Promise<void> {
-  return change(operator, name, (tx) => deleteRow(tx, name));
+  return changeIfThere(operator, name, (tx) => deleteRow(tx, name));
 }
 
 export interface ScheduleFilters {
@@ -182,12 +192,13 @@ async function findSchedule(operator: Operator, name: string): Promise<ScheduleR
 async function findKnown(operator: Operator, name: string): Promise<ScheduleRecord> {
   const found = await findSchedule(operator, name);
   if (!found) throw new DBOSError(`Schedule "${name}" not found`);
+  refuseForeign(found, operator);
   return found;
 }
 
 export async function getSchedule(operator: Operator, name: string): Promise<WorkflowSchedule | null> {
   const record = await findSchedule(operator, name);
-  return record && toSchedule(operator, record);
+  return record && isVisible(record, operator) ? toSchedule(operator, record) : null;
 }
 
 /** The next times at which a schedule of the database, given by its name, or a cron expression is due. */
@@ -228,11 +239,13 @@ export async function triggerSchedule(operator: Operator, name: string): Promise
   const { database, news } = operator;
   const record = await findKnown(operator, name);
   const { now } = await operator.retrying(() => readNow(database));
-  // Its ID holds the time, so it is chosen once, however often the insert is tried.
-  const workflow = await workflowOf(operator, record, now, `sched-${name}-trigger-${new Date(now).toISOString()}`);
-  await operator.retrying(() => database.run(insertWorkflows([workflow])));
-  tellOfQueued(news, [workflow]);
-  return workflow.workflowID;
+  // Its ID holds the time. A millisecond in which the schedule was triggered before is taken: the next one is tried.
+  for (let at = now; ; at += 1) {
+    const workflow = await workflowOf(operator, record, at, `sched-${name}-trigger-${new Date(at).toISOString()}`);
+    if (!(await operator.retrying(() => insertIfFree(database, workflow)))) continue;
+    tellOfQueued(news, [workflow]);
+    return workflow.workflowID;
+  }
 }
 
 /** Rows of one statement. */
@@ -288,10 +301,15 @@ async function decodeContext({ codec }: Pick<Actor, 'codec'>, { context }: Sched
   return codec.decodeValue(context, codec.serializer.name());
 }
 
-function refuseForeign(stored: ScheduleRecord, { applicationName }: Pick<Operator, 'applicationName'>): void {
-  if (stored.applicationName === null || applicationName === null || stored.applicationName === applicationName) return;
+/** Whether the schedule is of the operator's application, or of nobody. An operator without one sees all. */
+function isVisible(stored: ScheduleRecord, { applicationName }: Pick<Operator, 'applicationName'>): boolean {
+  return stored.applicationName === null || applicationName === null || stored.applicationName === applicationName;
+}
+
+function refuseForeign(stored: ScheduleRecord, owner: Pick<Operator, 'applicationName'>): void {
+  if (isVisible(stored, owner)) return;
   throw new DBOSError(
-    `Schedule "${stored.scheduleName}" belongs to application "${stored.applicationName}". Choose another name.`,
+    `Schedule "${stored.scheduleName}" belongs to application "${stored.applicationName}". Choose another name, or use a client of that application.`,
   );
 }
 

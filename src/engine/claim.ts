@@ -166,19 +166,6 @@ async function runClaimed(
   });
   const args = await readArguments(engine, workflow, inputs);
   engine.deadlines.watch(run, remainingMs);
-  if (args instanceof Error) {
-    const { text } = await engine.codec.encodeError(args, run.isPortable ? 'portable' : undefined);
-    const outcome = {
-      workflowID: run.workflowID,
-      owner: run.owner,
-      status: 'ERROR',
-      output: null,
-      error: text,
-    } as const;
-    await engine.store.writer.finish(outcome);
-    engine.deadlines.forget(run);
-    return;
-  }
   engine.launchRun({ run, target: callee.target, args, context: contextOf(engine, run, workflow) });
 }
 
@@ -198,7 +185,7 @@ function findCallee(engine: Engine, workflow: WorkflowRecord): Callee | undefine
   return undefined;
 }
 
-/** The arguments, or the error that they cannot be read with: it becomes the workflow's outcome. */
+/** The arguments, or the error that they cannot be read with. */
 async function readArguments(
   engine: Engine,
   workflow: WorkflowRecord,

@@ -21,7 +21,8 @@ export interface Invocation {
   readonly run: Run;
   /** The instance for an instance method. */
   readonly target: unknown;
-  readonly args: unknown[];
+  /** Or the error that they cannot be read with: it becomes the workflow's outcome. */
+  readonly args: unknown[] | Error;
   readonly context: Context;
 }
 
@@ -41,6 +42,7 @@ type CallResult = { readonly ok: true; readonly value: unknown } | { readonly ok
 
 async function call({ run, target, args, context }: Invocation): Promise<CallResult> {
   try {
+    if (args instanceof Error) throw args;
     const { registration } = run;
     const value = await inContext({ ...context, run }, async () => {
       let accepted = args;

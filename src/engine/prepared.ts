@@ -108,7 +108,7 @@ export async function enqueuePrepared(
   const { clock, logger } = engine;
   const inserts = inChunks(workflows).map((chunk) => insertWorkflows(chunk));
   const enqueue = async () => {
-    const written = await database.commit([...inserts, ...states.map(upsertEventDispatchState)]);
+    const written = await database.commit([...inserts, ...states.map((state) => upsertEventDispatchState(state))]);
     return judgeStarts(database, workflows, written.slice(0, inserts.length).flat());
   };
   const verdicts = await (signal

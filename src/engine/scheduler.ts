@@ -1,28 +1,20 @@
-// Fires schedules. Every engine does so for itself; that an occurrence has one workflow ID makes sure that it is fired
-// once. What is due is judged by the database's clock, so that processes whose clocks differ agree.
+// Knows the schedules and has them fired when they are due. Every engine does so for itself; that an occurrence has one
+// workflow ID makes sure that it is fired once. What is due is judged by the database's clock, so that processes whose
+// clocks differ agree: here by an estimate of it, and by the database itself when it fires. What it says is too early is
+// tried again when it is due.
 import { sleep } from '../base/clock.js';
 import { DueLoop } from '../base/due-loop.js';
 import { RemoteClock } from '../base/remote-clock.js';
 import { Service } from '../base/service.js';
-import { enqueuedWorkflow } from '../control/enqueue.js';
-import { workflowOf } from '../control/schedules.js';
 import { TimeZones } from '../model/cron-time-zone.js';
 import { DatabaseClosedError, DBOSError } from '../model/errors.js';
-import { occurrenceID, type ScheduleRecord } from '../model/schedules.js';
-import { findEventDispatchState, upsertEventDispatchState } from '../store/event-dispatch.js';
-import { INTERNAL_QUEUE } from '../store/lifecycle.js';
-import {
-  countScheduleChanges,
-  type Fired,
-  findSchedules,
-  type Firing,
-  fireOccurrences,
-  readNow,
-} from '../store/schedules.js';
+import type { ScheduleRecord } from '../model/schedules.js';
+import { findEventDispatchState } from '../store/event-dispatch.js';
+import { countScheduleChanges, findSchedules, readNow } from '../store/schedules.js';
 import { CHANNELS } from '../store/wakeups.js';
-import { insertWorkflows, type NewWorkflow } from '../store/workflows.js';
 import type { Engine } from './engine.js';
-import { type CodeSchedule, type FoundCodeSchedule, ScheduleEntry } from './schedule-entry.js';
+import { Occurrences, stateOf } from './occurrences.js';
+import { type CodeSchedule, ScheduleEntry } from './schedule-entry.js';
 
 export interface SchedulerOptions {
   readonly engine: Engine;
@@ -31,17 +23,10 @@ export interface SchedulerOptions {
   onCancelled(workflowIDs: readonly string[], signal: AbortSignal): Promise<void>;
 }
 
-/** Occurrences fired in one commit. */
-const FIRINGS_MAX = 200;
 /** The longest sleep without asking the database what time it is. */
 const SLEEP_MAX_MS = 60_000;
 /** Where changes are pushed, looking without being asked only covers those of other libraries. */
 const POLLS_SAVED_BY_PUSH = 10;
-
-interface Occurrence {
-  readonly entry: ScheduleEntry;
-  readonly dueAt: number;
-}
 
 export class Scheduler {
   readonly #options: SchedulerOptions;
@@ -52,7 +37,8 @@ export class Scheduler {
   #entries = new Map<string, ScheduleEntry>();
   readonly #codeEntries = new Map<string, ScheduleEntry>();
   readonly #databaseClock: RemoteClock;
-  /** False after a sleep: either clock may have been set meanwhile, and nothing is to be fired early. */
+  readonly #occurrences: Occurrences;
+  /** False after a sleep: either clock may have been set meanwhile. */
   #hasAskedTime = false;
   #changes = 0;
   #reloading: Promise<void> = Promise.resolve();
@@ -64,6 +50,12 @@ export class Scheduler {
     this.#engine = engine;
     const { clock, logger } = engine;
     this.#databaseClock = new RemoteClock(clock);
+    this.#occurrences = new Occurrences({
+      engine,
+      now: () => this.#databaseClock.now(),
+      askTime: (ask) => this.#askTime(ask),
+      onCancelled: (workflowIDs, signal) => options.onCancelled(workflowIDs, signal),
+    });
     const sweep = (signal: AbortSignal) => this.#sweep(signal);
     this.#loop = new DueLoop({ clock, logger, subject: 'Schedules', sweep, maxMs: SLEEP_MAX_MS });
     this.#poll = new Service(
@@ -116,21 +108,21 @@ export class Scheduler {
 
   async #reload(name?: string): Promise<void> {
     const { database } = this.#engine.store;
-    await this.#askTime(() => readNow(database));
+    const { now } = await this.#askTime(() => readNow(database));
     this.#changes = await countScheduleChanges(database);
     const query = { statuses: ['ACTIVE'], applicationNames: [this.#engine.config.name] };
     const records = await findSchedules(database, name === undefined ? query : { ...query, names: [name] });
     const entries = new Map(name === undefined ? [] : this.#entries);
     if (name !== undefined) entries.delete(name);
     for (const record of records) {
-      const entry = this.#toEntry(record);
+      const entry = this.#toEntry(record, now);
       if (entry) entries.set(record.scheduleName, entry);
     }
     this.#entries = entries;
   }
 
   /** The entry of a schedule, kept as it is if the schedule is due at the same times as before. */
-  #toEntry(record: ScheduleRecord): ScheduleEntry | undefined {
+  #toEntry(record: ScheduleRecord, now: number): ScheduleEntry | undefined {
     const known = this.#entries.get(record.scheduleName);
     const before = known?.source.kind === 'stored' ? known.source.record : undefined;
     if (
@@ -143,9 +135,7 @@ export class Scheduler {
       return known;
     }
     const missedFrom = record.automaticBackfill && record.lastFiredAt !== null ? Date.parse(record.lastFiredAt) : NaN;
-    const doneUntil = Number.isNaN(missedFrom)
-      ? this.#databaseClock.now()
-      : Math.min(missedFrom, this.#databaseClock.now());
+    const doneUntil = Number.isNaN(missedFrom) ? now : Math.min(missedFrom, now);
     try {
       return new ScheduleEntry(record.scheduleName, { kind: 'stored', record }, { zones: this.#zones, doneUntil });
     } catch (error) {
@@ -183,8 +173,9 @@ export class Scheduler {
       }
     }
     if (due.length > 0) {
-      await this.#fireAll(due, now, signal);
-      return 0;
+      const earlyMs = await this.#occurrences.fire(due, now, signal);
+      if (earlyMs > 0) this.#hasAskedTime = false;
+      return earlyMs;
     }
     this.#hasAskedTime = false;
     return nextAt === Infinity ? undefined : nextAt - now;
@@ -196,106 +187,6 @@ export class Scheduler {
     return answer;
   }
 
-  /** Fires the occurrences of all entries: the first of each together, then the second of each, and so on. */
-  async #fireAll(entries: readonly ScheduleEntry[], now: number, signal: AbortSignal): Promise<void> {
-    const missed = entries.map((entry) => ({ entry, times: this.#timesOf(entry, now) }));
-    const rounds = Math.max(...missed.map(({ times }) => times.length));
-    for (let round = 0; round < rounds; round += 1) {
-      const occurrences = missed.flatMap(({ entry, times }): Occurrence[] => {
-        const dueAt = times[round];
-        return dueAt === undefined ? [] : [{ entry, dueAt }];
-      });
-      for (let start = 0; start < occurrences.length; start += FIRINGS_MAX) {
-        signal.throwIfAborted();
-        await this.#fire(occurrences.slice(start, start + FIRINGS_MAX), signal);
-      }
-      if ((round + 1) % 100 === 0) {
-        this.#engine.logger.info(`Making up for missed runs of schedules: ${round + 1} of ${rounds} done.`);
-      }
-    }
-    for (const { entry, times } of missed) if (times.length === 0) entry.settle(now);
-  }
-
-  #timesOf(entry: ScheduleEntry, now: number): number[] {
-    const { times, dropped } = entry.due(now);
-    const { logger } = this.#engine;
-    if (dropped) {
-      logger.warn(`Schedule "${entry.name}" has missed too many runs; only the last ${times.length} are made up for.`);
-    } else if (times.length > 1) {
-      logger.info(`Schedule "${entry.name}" has missed ${times.length} runs; they are made up for.`);
-    }
-    return times;
-  }
-
-  async #fire(occurrences: readonly Occurrence[], signal: AbortSignal): Promise<void> {
-    const firings: Firing[] = [];
-    const ofCode: { readonly occurrence: Occurrence; readonly workflow: NewWorkflow }[] = [];
-    for (const occurrence of occurrences) {
-      const { source } = occurrence.entry;
-      if (source.kind === 'code') {
-        ofCode.push({ occurrence, workflow: await this.#workflowOfCode(occurrence, source.schedule) });
-      } else {
-        const firing = await this.#firingOf(occurrence, source.record);
-        if (firing) firings.push(firing);
-      }
-    }
-    if (firings.length > 0) await this.#fireStored(firings, signal);
-    for (const { occurrence, workflow } of ofCode) await this.#fireOfCode(occurrence, workflow, signal);
-    for (const { entry, dueAt } of occurrences) entry.settle(dueAt);
-  }
-
-  /** Undefined if the schedule's context cannot be read, which must not keep the others from being fired. */
-  async #firingOf({ entry, dueAt }: Occurrence, record: ScheduleRecord): Promise<Firing | undefined> {
-    const { codec, config, logger } = this.#engine;
-    try {
-      const workflow = await workflowOf({ codec, applicationName: config.name }, record, dueAt);
-      const isCancellingPrevious = record.overlap === 'cancelPrevious';
-      return { scheduleName: entry.name, dueAt, isCancellingPrevious, workflow };
-    } catch (error) {
-      logger.warn(`Schedule "${entry.name}" is not fired, its context cannot be read: ${(error as Error).message}`);
-      return undefined;
-    }
-  }
-
-  async #fireStored(firings: readonly Firing[], signal: AbortSignal): Promise<void> {
-    const { engine } = this.#options;
-    let attempts = 0;
-    const fired = await engine.retrying((): Promise<Fired> => {
-      attempts += 1;
-      return this.#askTime(() => fireOccurrences(engine.store.database, firings));
-    }, signal);
-    // After a commit whose answer was lost, nobody can tell whose rows they are.
-    const isMine = ({ workflow }: Firing): boolean => attempts > 1 || fired.creators.has(workflow.creator);
-    engine.announceQueued(firings.filter(isMine).map(({ workflow }) => workflow));
-    if (fired.cancelledIDs.length > 0) await this.#options.onCancelled(fired.cancelledIDs, signal);
-  }
-
-  async #workflowOfCode({ entry, dueAt }: Occurrence, schedule: FoundCodeSchedule): Promise<NewWorkflow> {
-    const { codec, config, registry } = this.#engine;
-    const { registration, queueName } = schedule;
-    const args = [new Date(dueAt), new Date(this.#databaseClock.now())];
-    const { text, serialization } = await codec.encodeInputs(args, registration.config.serialization);
-    return enqueuedWorkflow({
-      workflowID: occurrenceID(entry.name, dueAt),
-      name: registration.name,
-      className: registry.classNameFor(registration) || null,
-      inputs: text,
-      serialization,
-      queueName: queueName ?? INTERNAL_QUEUE,
-      applicationName: config.name,
-    });
-  }
-
-  async #fireOfCode({ entry, dueAt }: Occurrence, workflow: NewWorkflow, signal: AbortSignal): Promise<void> {
-    const { engine } = this.#options;
-    const state = { ...stateOf(entry.name), value: String(dueAt), updateTime: dueAt };
-    await engine.retrying(
-      () => engine.store.database.commit([insertWorkflows([workflow]), upsertEventDispatchState(state)]),
-      signal,
-    );
-    engine.announceQueued([workflow]);
-  }
-
   async #pollForEver(signal: AbortSignal): Promise<void> {
     const { clock, config } = this.#engine;
     const pollMs = config.schedulerPollingIntervalMs * (this.#options.hasPush ? POLLS_SAVED_BY_PUSH : 1);
@@ -304,8 +195,4 @@ export class Scheduler {
       await this.reload();
     }
   }
-}
-
-function stateOf(name: string): { service: string; workflowFnName: string; key: string } {
-  return { service: 'dbos.scheduler', workflowFnName: name, key: 'lastState' };
 }

@@ -100,7 +100,8 @@ export async function leftOf(database: Database, scope: Scope): Promise<Left> {
   return toLeft(row);
 }
 
-function takeTurn(queueName: string): Sql {
+/** Waits until the claims under way are through, of a queue with a limit; those that come later wait for this commit. */
+export function takeTurn(queueName: string): Sql {
   return sql`SELECT ${turn(`queue.${queueName}`)} AS turn`;
 }
 

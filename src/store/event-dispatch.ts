@@ -18,13 +18,16 @@ const states = table('event_dispatch_kv');
 const isStale: Sql = sql`(COALESCE(EXCLUDED.update_time < event_dispatch_kv.update_time, FALSE)
   OR COALESCE(EXCLUDED.update_seq < event_dispatch_kv.update_seq, FALSE))`;
 
-/** Stores the state unless a later one is there. Returns what is stored then. */
-export function upsertEventDispatchState(state: EventDispatchState): Sql {
+const unconditionally = sql`TRUE`;
+
+/** Stores the state unless a later one is there. Returns what is stored then; nothing if the condition does not hold. */
+export function upsertEventDispatchState(state: EventDispatchState, condition: Sql = unconditionally): Sql {
   const { service, workflowFnName, key, value, updateTime, updateSeq } = state;
   return sql`
     INSERT INTO ${states} (service_name, workflow_fn_name, key, value, update_time, update_seq)
-    VALUES (${service}, ${workflowFnName}, ${key}, ${value},
-      CAST(${updateTime?.toString()} AS NUMERIC), CAST(${updateSeq?.toString()} AS NUMERIC))
+    SELECT ${service}, ${workflowFnName}, ${key}, ${value},
+      CAST(${updateTime?.toString()} AS NUMERIC), CAST(${updateSeq?.toString()} AS NUMERIC)
+    WHERE ${condition}
     ON CONFLICT (service_name, workflow_fn_name, key) DO UPDATE
     SET value = CASE WHEN ${isStale} THEN event_dispatch_kv.value ELSE EXCLUDED.value END,
       update_time = CASE

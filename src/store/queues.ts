@@ -2,6 +2,7 @@
 import { newID } from '../base/ids.js';
 import type { QueueRecord } from '../model/queues.js';
 import { lock, nowMs, oneOf, type Sql, sql, table, type Value } from '../sql/sql.js';
+import { takeTurn } from './claims.js';
 import { TableColumns } from './columns.js';
 import type { Database, Executor, Reader } from './database.js';
 
@@ -79,9 +80,12 @@ export async function deleteQueue(database: Database, name: string): Promise<boo
   return deleted.length > 0;
 }
 
+/** Takes a turn like a claim does: one that has begun before the pause is through when this resolves. */
 export async function pauseQueue(database: Database, name: string): Promise<void> {
-  await database.run(sql`
-    INSERT INTO ${paused} (name, paused_at) VALUES (${name}, ${nowMs}) ON CONFLICT DO NOTHING`);
+  await database.commit([
+    takeTurn(name),
+    sql`INSERT INTO ${paused} (name, paused_at) VALUES (${name}, ${nowMs}) ON CONFLICT DO NOTHING`,
+  ]);
 }
 
 export async function resumeQueue(database: Database, name: string): Promise<void> {

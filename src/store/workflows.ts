@@ -152,6 +152,15 @@ export function insertWorkflows(workflows: readonly NewWorkflow[], condition: Sq
     RETURNING creator_xid, workflow_deadline_epoch_ms`;
 }
 
+/** Creates the workflow if its ID is free. Tells whether this very one is there, so that it can be tried again. */
+export async function insertIfFree(database: Database, workflow: NewWorkflow): Promise<boolean> {
+  const [, found = []] = await database.commit([
+    insertWorkflows([workflow]),
+    sql`SELECT w.creator_xid FROM ${workflowTable} AS w WHERE w.workflow_uuid = ${workflow.workflowID}`,
+  ]);
+  return found[0]?.['creator_xid'] === workflow.creator;
+}
+
 /** How a run ends. */
 export interface Outcome {
   readonly workflowID: string;

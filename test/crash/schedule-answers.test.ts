@@ -13,8 +13,8 @@ onlyOn('postgres', (dialect) => {
     const tick = DBOS.registerWorkflow(async (due: Date) => void runs.push(due), { name: 'tick' });
     await DBOS.launch();
     let losses = 0;
-    /** Carries out the next insert or transaction, and loses the answer when it is sent once more. */
-    const loseOnce = (method: 'run' | 'transaction') => {
+    /** Carries out the next transaction or the commit of a triggered run, and loses the answer when it is sent once more. */
+    const loseOnce = (method: 'commit' | 'transaction') => {
       // eslint-disable-next-line @typescript-eslint/unbound-method -- Given its object when it is called.
       const original = PostgresDatabase.prototype[method] as (
         this: PostgresDatabase,
@@ -24,7 +24,7 @@ onlyOn('postgres', (dialect) => {
         mockImplementation(f: (this: PostgresDatabase, argument: never) => Promise<never>): { mockRestore(): void };
       };
       const mocked = spy.mockImplementation(async function (argument) {
-        const isWanted = method === 'transaction' || JSON.stringify(argument).includes('INSERT INTO');
+        const isWanted = method === 'transaction' || JSON.stringify(argument).includes('sched-s-trigger');
         const answer = await original.call(this, argument);
         if (!isWanted || losses > 0) return answer;
         losses += 1;
@@ -49,7 +49,7 @@ onlyOn('postgres', (dialect) => {
   test('a schedule that was triggered although nobody heard of it runs once', async () => {
     const { DBOS, tick, runs, loseOnce, losses } = await setup();
     await DBOS.createSchedule({ scheduleName: 's', workflowFn: tick, schedule: '0 0 1 1 *' });
-    loseOnce('run');
+    loseOnce('commit');
 
     const handle = await DBOS.triggerSchedule('s');
     await handle.getResult();

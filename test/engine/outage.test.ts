@@ -81,6 +81,30 @@ onlyOn('postgres', (dialect) => {
       expect(DBOS.isInitialized()).toBe(false);
     });
 
+    test('ends the attempts to say that arguments cannot be read, and nothing is lost', async () => {
+      const { DBOS, tick, proxy, passUntil, isRetrying } = await setScene(dialect);
+      await DBOS.startWorkflow(tick, { queueName: 'q', workflowID: 'w' })(new Date());
+      await inTables(DBOS, sql`UPDATE ${table('workflow_status')} SET inputs = 'no JSON'`);
+      const isAway = { before: () => proxy.cut() };
+      for (const method of ['run', 'commit'] as const)
+        around(method, 'SET status = r.status, output = r.output', isAway);
+      await DBOS.registerQueue('q');
+      await passUntil(isRetrying);
+
+      let isEnded = false;
+      const ending = DBOS.shutdown().then(() => (isEnded = true));
+      await passUntil(() => isEnded);
+      await ending;
+
+      vi.restoreAllMocks();
+      proxy.restore();
+      await DBOS.launch();
+      expect((await DBOS.getWorkflowStatus('w'))?.status).toBe('PENDING');
+      const engine = DBOS.engineFor('test');
+      await engine.recoverExecutor(engine.executorID);
+      await expect(DBOS.retrieveWorkflow('w').getResult()).rejects.toThrow(/JSON/);
+    });
+
     test('ends the attempts to read a schedule that was changed, and says so', async () => {
       const { DBOS, tick, proxy, passUntil, isRetrying } = await setScene(dialect);
       around('transaction', '', { after: () => proxy.cut() });

@@ -123,6 +123,38 @@ describe('a schedule is refused', () => {
 
 describe('schedules', () => {
   forEachDialect((dialect) => {
+    test('of another application are neither seen nor changed by name', async () => {
+      const { DBOS, url, create } = await setup(dialect);
+      const { DBOS: other } = await setup(dialect, { name: 'other', applicationVersion: 'o1', systemDatabaseUrl: url });
+      await DBOS.launch();
+      await other.launch();
+      await create('s');
+      await create('unowned');
+      await inTables(
+        DBOS,
+        sql`UPDATE ${table('workflow_schedules')} SET application_name = NULL WHERE schedule_name = 'unowned'`,
+      );
+      const [from, to] = [new Date(START), new Date(START + MINUTE)];
+
+      const verbs = (name: string): (() => Promise<unknown>)[] => [
+        () => other.pauseSchedule(name),
+        () => other.resumeSchedule(name),
+        () => other.triggerSchedule(name),
+        () => other.backfillSchedule(name, from, to),
+        () => other.nextRuns(name, 1),
+        () => other.deleteSchedule(name),
+      ];
+
+      for (const verb of verbs('s')) {
+        expect((await failureOf(verb())).message).toContain('belongs to application "test"');
+      }
+      expect(await other.getSchedule('s')).toBe(null);
+      expect(await DBOS.getSchedule('s')).toMatchObject({ status: 'ACTIVE', lastFiredAt: null });
+      expect(await other.getSchedule('unowned')).toMatchObject({ status: 'ACTIVE' });
+      for (const verb of verbs('unowned')) await verb();
+      expect(named(await DBOS.listSchedules())).toEqual(['s']);
+    });
+
     test('are listed by status, workflow, prefix and application, in the order of their names', async () => {
       const { DBOS, url, tick, tock } = await setup(dialect);
       const other = await setup(dialect, { name: 'other', applicationVersion: 'o1', systemDatabaseUrl: url });

@@ -205,6 +205,20 @@ describe('a schedule', () => {
       expect((await failureOf(DBOS.triggerSchedule('x'))).message).toBe('Schedule "x" not found');
     });
 
+    test('that is triggered several times in one millisecond runs as often', async () => {
+      const { DBOS, tick, runs } = await setup(dialect);
+      await DBOS.launch();
+      await DBOS.createSchedule({ scheduleName: 's', workflowFn: tick, schedule: '0 * * * *' });
+
+      const handles = await Promise.all([1, 2, 3].map(() => DBOS.triggerSchedule('s')));
+      await Promise.all(handles.map((one) => one.getResult()));
+
+      expect(handles.map(({ workflowID }) => workflowID).sort()).toEqual(
+        [0, 1, 2].map((ms) => `sched-s-trigger-2027-01-04T12:00:00.00${ms}Z`),
+      );
+      expect(runs.times.length).toBe(3);
+    });
+
     test('that is created in a workflow is created once', async () => {
       const { DBOS, tick } = await setup(dialect);
       const setUp = DBOS.registerWorkflow(

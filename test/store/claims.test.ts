@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { sql, table } from '../../src/sql/sql.js';
 import type { Limits } from '../../src/model/queues.js';
-import { type ClaimOptions, claimPartitions, claimWorkflows, findSeparateInputs } from '../../src/store/claims.js';
+import {
+  type ClaimOptions,
+  claimPartitions,
+  claimWorkflows,
+  findSeparateInputs,
+  takeTurn,
+} from '../../src/store/claims.js';
 import type { Database } from '../../src/store/database.js';
 import { recoverIncarnation } from '../../src/store/lifecycle.js';
 import { pauseQueue, resumeQueue } from '../../src/store/queues.js';
@@ -234,6 +240,26 @@ describe('claims', () => {
       );
 
       expect(claims.flat().length).toBe(7);
+    });
+
+    test('a pause waits for a claim that has begun', async () => {
+      const url = await dialect.createURL();
+      const [first, second] = [await dialect.open(url), await dialect.open(url)];
+      await add(first, queued());
+      const order: string[] = [];
+      let pausing: Promise<unknown> = Promise.resolve();
+
+      await first.transaction(async (tx) => {
+        await tx.run(takeTurn('q'));
+        pausing = pauseQueue(second, 'q').then(() => order.push('paused'));
+        // Long enough for a pause that does not wait.
+        for (let turn = 0; turn < 20; turn += 1) await first.read(sql`SELECT 1 AS one`);
+        order.push('claimed');
+      });
+      await pausing;
+
+      expect(order).toEqual(['claimed', 'paused']);
+      expect(await claimedIDs(first)).toEqual([]);
     });
 
     test('nothing is claimed from a paused queue', async () => {

@@ -5,6 +5,7 @@
 //   running ──token gone, cancelled, or not storable──► stopped: every further operation throws the reason
 import type { StepRecord, WorkflowRecord } from '../model/records.js';
 import {
+  DBOSError,
   DBOSNonExistentWorkflowError,
   DBOSStepNondeterminismError,
   DBOSUnexpectedStepError,
@@ -16,6 +17,7 @@ import { findWorkflows } from '../store/workflows.js';
 import type { ChildStart, ChildVerdict } from '../store/write-group.js';
 import type { CheckpointVerdict } from '../store/writer-verdicts.js';
 import type { Engine } from './engine.js';
+import { Inbox } from './inbox.js';
 import type { WorkflowRegistration } from './registry.js';
 import { RunStreams } from './run-streams.js';
 import type { DataSourceTransactionHandler } from './transactions.js';
@@ -48,6 +50,7 @@ export class Run {
   /** By the database's clock; set late for a run that begins before its row is durable. */
   deadlineAt: number | null;
   readonly streams = new RunStreams(this);
+  #inbox: Inbox | undefined;
   #dataSources: Set<DataSourceTransactionHandler> | undefined;
   readonly #history: ReadonlyMap<number, StepRecord> | undefined;
   #stopReason: Error | undefined;
@@ -57,7 +60,6 @@ export class Run {
   /** How many waits for others are under way. */
   #waits = 0;
   #isStored = true;
-  /** Items are written in order, so when the last one is durable, all are. */
   #lastWrite: Promise<void> | undefined;
 
   constructor(options: RunOptions) {
@@ -83,6 +85,11 @@ export class Run {
 
   get stopReason(): Error | undefined {
     return this.#stopReason;
+  }
+
+  get inbox(): Inbox {
+    this.#inbox ??= new Inbox();
+    return this.#inbox;
   }
 
   /** The data sources that may hold records of this workflow's steps. */
@@ -155,6 +162,11 @@ export class Run {
     this.check();
   }
 
+  /** Settles with the last write, whether it succeeds or not. Items are written in order: when it is durable, all are. */
+  get lastWrite(): Promise<void> | undefined {
+    return this.#lastWrite;
+  }
+
   /** False while the workflow's own row is on its way: until then, not to be found does not mean to be lost. */
   get isStored(): boolean {
     return this.#isStored;
@@ -222,6 +234,7 @@ export class Run {
   async #heed(verdict: CheckpointVerdict | undefined, stepID: number): Promise<void> {
     if (verdict === 'conflict') this.stop(new DBOSStepNondeterminismError(this.workflowID, stepID));
     else if (verdict === 'lost') this.stop(await this.whyLost());
+    else if (verdict === 'refused') this.stop(goneError(this.workflowID, stepID));
   }
 
   /** Whether the workflow is still this run's, although it was stopped. */
@@ -251,4 +264,11 @@ export class Run {
     const { engine, workflowID } = this;
     return (await engine.retrying(() => findWorkflows(engine.store.database, [workflowID])))[0];
   }
+}
+
+function goneError(workflowID: string, stepID: number): Error {
+  return new DBOSError(
+    `The message that step ${stepID} of workflow "${workflowID}" has received is not in the database any more. ` +
+      'Somebody has removed it by hand, or the database was set back. Resume the workflow or fork it from this step.',
+  );
 }

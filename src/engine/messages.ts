@@ -74,11 +74,13 @@ interface Delivery {
 
 async function deliver(engine: Engine, run: Run | undefined, { message, step }: Delivery) {
   const checkpoint = step && run && { ...run.checkpoint(step), sentID: message.messageID };
-  const written = engine.store.writer.send({ sending: { message, sender: run }, checkpoint });
+  const key = keyOfMessage(message);
+  const isTold = engine.watches.isForOthers(key);
+  const written = engine.store.writer.send({ sending: { message, sender: run }, checkpoint, isTold });
   const verdict = await (run
     ? run.commit(written, step?.stepID ?? -1, ({ sent, checkpoint }) => (sent === 'sent' ? checkpoint : lostOnly(sent)))
     : written);
-  if (verdict.sent === 'sent') engine.watches.onSent(keyOfMessage(message));
+  if (verdict.sent === 'sent') engine.watches.onSent(key, { isTold });
   return verdict;
 }
 

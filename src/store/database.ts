@@ -41,8 +41,12 @@ export interface Database extends Executor, Reader {
    * DBOSQueryTimeoutError when it takes too long.
    */
   observe(statement: Sql, options: ObserveOptions): Promise<Row[]>;
-  /** Runs the statements one after the other in one commit and returns the rows of each. All or nothing. */
-  commit(statements: readonly Sql[]): Promise<Row[][]>;
+  /**
+   * Runs the statements one after the other in one commit and returns the rows of each. All or nothing. `behind` is run
+   * after the commit, whatever becomes of it, on the same way there; nobody waits for it or learns that it failed. Only
+   * a listener gives one.
+   */
+  commit(statements: readonly Sql[], behind?: Sql): Promise<Row[][]>;
   /** Runs `body` in a transaction: committed when it returns, rolled back when it throws. */
   transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T>;
   /** Runs `body` on one connection that nobody else uses meanwhile. For migrations. */

@@ -2,12 +2,14 @@
 import type { Entry } from '../base/batcher.js';
 import type { Sql } from '../sql/sql.js';
 import type { Database } from './database.js';
+import { hintsOf } from './hints.js';
 import { consumeMessages, insertMessages, judgeMessages, type Sending, type SendVerdict } from './messages.js';
 import { type NewEvent, upsertEventHistory, upsertEvents } from './events.js';
 import type { Owned } from './lifecycle.js';
 import { type Checkpoint, insertCheckpoints } from './steps.js';
 import { insertStreamValues, judgeStreamValues, type NewStreamValue } from './streams.js';
 import { finishIfOwned, insertWorkflows, type NewWorkflow, type Outcome } from './workflows.js';
+import type { Hint, Listener } from './wakeups.js';
 import { WritePart } from './write-part.js';
 import {
   type CheckpointVerdict,
@@ -34,6 +36,8 @@ export interface ChildVerdict {
 export interface Send {
   readonly sending: Sending;
   readonly checkpoint?: Checkpoint;
+  /** Whether other processes are told of it. */
+  readonly isTold?: boolean;
 }
 
 /** What became of both. The record is only written if the message is there. */
@@ -87,9 +91,11 @@ export class WriteGroup {
    */
   readonly #parts: readonly (readonly [Pick<WritePart<never>, 'judge'>, Sql])[];
   readonly #settle: (() => void)[];
+  readonly #hints: readonly Hint[];
 
   constructor(entries: readonly Entry<Item, Verdict>[]) {
     const ended = outcomesWithTheirStart(entries);
+    this.#hints = hintsOf(entries.map(({ item }) => item));
     this.#settle = entries.map(({ item, resolve }) => {
       const verdict = this.#take(item, ended);
       return () => resolve(verdict());
@@ -111,8 +117,11 @@ export class WriteGroup {
   }
 
   /** Commits the statements and settles the entries. May be repeated as a whole. */
-  async write(database: Database): Promise<void> {
-    const results = await database.commit(this.#parts.map(([, statement]) => statement));
+  async write(database: Database, listener?: Pick<Listener, 'telling'>): Promise<void> {
+    const statements = this.#parts.map(([, statement]) => statement);
+    const results = listener
+      ? await listener.telling(this.#hints, (behind) => database.commit(statements, behind))
+      : await database.commit(statements);
     for (const [index, [part]] of this.#parts.entries()) await part.judge(database, results[index] ?? []);
     for (const settle of this.#settle) settle();
   }

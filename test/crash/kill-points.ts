@@ -47,8 +47,8 @@ export function armKillPoint(point: KillPoint, onCommit: (number: number, label:
     prototype.run = function (statement) {
       return counted(this, [statement], () => original.run.call(this, statement));
     };
-    prototype.commit = function (statements) {
-      return counted(this, statements, () => original.commit.call(this, statements));
+    prototype.commit = function (statements: readonly Sql[], behind?: Sql) {
+      return counted(this, statements, () => original.commit.call(this, statements, behind));
     };
   }
 

@@ -183,8 +183,8 @@ export class Run {
   }
 
   /** Sends a checkpoint on its way. It is durable at the latest when the next barrier is passed. */
-  record(step: RunStep): void {
-    const written = this.engine.store.writer.checkpoint(this.checkpoint(step));
+  record(step: RunStep, options?: { readonly isRelaxed: boolean }): void {
+    const written = this.engine.store.writer.checkpoint(this.checkpoint(step), options);
     this.#track(written.then((verdict) => this.#heed(verdict, step.stepID)));
   }
 

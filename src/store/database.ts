@@ -35,18 +35,24 @@ export interface ObserveOptions {
   readonly reads: 'much' | 'little' | 'little-by-bitmap';
 }
 
+export interface CommitOptions {
+  /**
+   * Is run after the commit, whatever becomes of it, on the same way there. Nobody waits for it or learns that it failed.
+   * Only a listener gives one.
+   */
+  readonly behind?: Sql;
+  /** Whether a server that crashes within the next moments may lose the commit. SQLite makes no difference. */
+  readonly isRelaxed?: boolean;
+}
+
 export interface Database extends Executor, Reader {
   /**
    * Runs one SELECT whose shape is decided by whoever asks. It is planned for the values that it has, and stopped with
    * DBOSQueryTimeoutError when it takes too long.
    */
   observe(statement: Sql, options: ObserveOptions): Promise<Row[]>;
-  /**
-   * Runs the statements one after the other in one commit and returns the rows of each. All or nothing. `behind` is run
-   * after the commit, whatever becomes of it, on the same way there; nobody waits for it or learns that it failed. Only
-   * a listener gives one.
-   */
-  commit(statements: readonly Sql[], behind?: Sql): Promise<Row[][]>;
+  /** Runs the statements one after the other in one commit and returns the rows of each. All or nothing. */
+  commit(statements: readonly Sql[], options?: CommitOptions): Promise<Row[][]>;
   /** Runs `body` in a transaction: committed when it returns, rolled back when it throws. */
   transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T>;
   /** Runs `body` on one connection that nobody else uses meanwhile. For migrations. */

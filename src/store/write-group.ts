@@ -1,7 +1,7 @@
 // The items of one commit: the statements that write them, and how each item is settled afterwards.
 import type { Entry } from '../base/batcher.js';
 import type { Sql } from '../sql/sql.js';
-import type { Database } from './database.js';
+import type { Database, Row } from './database.js';
 import { hintsOf } from './hints.js';
 import { consumeMessages, insertMessages, judgeMessages, type Sending, type SendVerdict } from './messages.js';
 import { type NewEvent, upsertEventHistory, upsertEvents } from './events.js';
@@ -61,7 +61,8 @@ export interface Append {
 export type Item =
   | { readonly kind: 'start'; readonly start: NewWorkflow }
   | { readonly kind: 'child'; readonly child: ChildStart }
-  | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint }
+  /** Nothing rests on a relaxed one: it need not be durable before the next commit is. */
+  | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint; readonly isRelaxed?: boolean }
   | { readonly kind: 'send'; readonly send: Send }
   /** The checkpoint of a step that has received a message. */
   | { readonly kind: 'receipt'; readonly checkpoint: Checkpoint }
@@ -92,9 +93,11 @@ export class WriteGroup {
   readonly #parts: readonly (readonly [Pick<WritePart<never>, 'judge'>, Sql])[];
   readonly #settle: (() => void)[];
   readonly #hints: readonly Hint[];
+  readonly #isRelaxed: boolean;
 
   constructor(entries: readonly Entry<Item, Verdict>[]) {
     const ended = outcomesWithTheirStart(entries);
+    this.#isRelaxed = entries.every(({ item }) => item.kind === 'checkpoint' && item.isRelaxed === true);
     this.#hints = hintsOf(entries.map(({ item }) => item));
     this.#settle = entries.map(({ item, resolve }) => {
       const verdict = this.#take(item, ended);
@@ -119,9 +122,9 @@ export class WriteGroup {
   /** Commits the statements and settles the entries. May be repeated as a whole. */
   async write(database: Database, listener?: Pick<Listener, 'telling'>): Promise<void> {
     const statements = this.#parts.map(([, statement]) => statement);
-    const results = listener
-      ? await listener.telling(this.#hints, (behind) => database.commit(statements, behind))
-      : await database.commit(statements);
+    const commit = (behind?: Sql): Promise<Row[][]> =>
+      database.commit(statements, { behind, isRelaxed: this.#isRelaxed });
+    const results = await (listener ? listener.telling(this.#hints, commit) : commit());
     for (const [index, [part]] of this.#parts.entries()) await part.judge(database, results[index] ?? []);
     for (const settle of this.#settle) settle();
   }

@@ -93,8 +93,8 @@ export class Writer {
     return this.#submit<ChildVerdict>({ kind: 'child', child });
   }
 
-  checkpoint(checkpoint: Checkpoint): Promise<CheckpointVerdict> {
-    return this.#submit<CheckpointVerdict>({ kind: 'checkpoint', checkpoint });
+  checkpoint(checkpoint: Checkpoint, { isRelaxed = false } = {}): Promise<CheckpointVerdict> {
+    return this.#submit<CheckpointVerdict>({ kind: 'checkpoint', checkpoint, isRelaxed });
   }
 
   /** Sends a message, together with the sender's checkpoint if there is one. */

@@ -29,7 +29,7 @@ async function setup(dialect: TestDialect) {
   const tell = (...payloads: string[]) =>
     listener.telling(hints(...payloads), (behind?: Sql) => {
       rides.push(behind !== undefined);
-      return database.commit([one], behind);
+      return database.commit([one], { behind });
     });
   return { database, listener, heard, rides, tell };
 }
@@ -40,21 +40,29 @@ describe('telling of a commit', () => {
       const database = await dialect.create({ poolSize: 1 });
       const [workflow, later] = [newWorkflow(), newWorkflow()];
 
-      const results = await database.commit([insertWorkflows([workflow]), one], insertWorkflows([later]));
+      const results = await database.commit([insertWorkflows([workflow]), one], { behind: insertWorkflows([later]) });
 
       expect(results[1]).toEqual([{ one: 1 }]);
       // The only connection is given back when both are done.
       expect(await findWorkflows(database, [workflow.workflowID, later.workflowID])).toHaveLength(2);
     });
 
+    test('a relaxed commit gives the rows of its own statements, and leaves the session as it was', async () => {
+      const database = await dialect.create({ poolSize: 1 });
+      const setting = sql`SELECT current_setting('synchronous_commit') AS setting`;
+
+      expect(await database.commit([setting, one], { isRelaxed: true })).toEqual([[{ setting: 'off' }], [{ one: 1 }]]);
+      expect(await database.commit([setting])).not.toEqual([[{ setting: 'off' }]]);
+    });
+
     test('a commit that fails does not fail what is behind it, nor the other way round', async () => {
       const database = await dialect.create({ poolSize: 1 });
       const [undone, behind, kept] = [newWorkflow(), newWorkflow(), newWorkflow()];
 
-      await expect(database.commit([insertWorkflows([undone]), failing], insertWorkflows([behind]))).rejects.toThrow(
-        'division by zero',
-      );
-      expect(await database.commit([insertWorkflows([kept]), one], failing)).toHaveLength(2);
+      await expect(
+        database.commit([insertWorkflows([undone]), failing], { behind: insertWorkflows([behind]) }),
+      ).rejects.toThrow('division by zero');
+      expect(await database.commit([insertWorkflows([kept]), one], { behind: failing })).toHaveLength(2);
 
       const found = await findWorkflows(
         database,
@@ -70,7 +78,9 @@ describe('telling of a commit', () => {
 
       proxy.loseNextAnswer();
 
-      await expect(database.commit([insertWorkflows([newWorkflow()])], one)).rejects.toBeInstanceOf(CommitUnknownError);
+      await expect(database.commit([insertWorkflows([newWorkflow()])], { behind: one })).rejects.toBeInstanceOf(
+        CommitUnknownError,
+      );
       expect(await database.read(one)).toEqual([{ one: 1 }]);
     });
 
@@ -101,7 +111,7 @@ describe('telling of a commit', () => {
 
       await tell('x'.repeat(9000), 'short');
       await listener.telling([{ channel: 'elsewhere', payload: 'unheard' }], (behind) =>
-        database.commit([one], behind),
+        database.commit([one], { behind }),
       );
       await tell('last');
       await until(async () => heard.includes('last'));
@@ -112,7 +122,9 @@ describe('telling of a commit', () => {
     test('a commit that fails is reported, and the next one is told of', async () => {
       const { database, listener, heard, tell } = await setup(dialect);
       const fail = () =>
-        listener.telling(hints('failed'), (behind) => database.commit([sql`DELETE FROM ${table('no such')}`], behind));
+        listener.telling(hints('failed'), (behind) =>
+          database.commit([sql`DELETE FROM ${table('no such')}`], { behind }),
+        );
 
       await expect(fail()).rejects.toThrow('no such');
       await expect(fail()).rejects.toThrow('no such');

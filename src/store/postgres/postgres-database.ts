@@ -15,7 +15,7 @@ import {
 import { DBOSQueryTimeoutError } from '../../model/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
 import { type Dialect, render, type Sql, sql } from '../../sql/sql.js';
-import type { Connection, ConnectionUse, Database, Executor, ObserveOptions, Row } from '../database.js';
+import type { CommitOptions, Connection, ConnectionUse, Database, Executor, ObserveOptions, Row } from '../database.js';
 import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
 import { type Phase, translatePostgresError } from './postgres-errors.js';
@@ -80,7 +80,12 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  commit(statements: readonly Sql[], behind?: Sql): Promise<Row[][]> {
+  async commit(statements: readonly Sql[], options: CommitOptions = {}): Promise<Row[][]> {
+    if (!options.isRelaxed) return this.#commit(statements, options.behind);
+    return (await this.#commit([withoutFlush, ...statements], options.behind)).slice(1);
+  }
+
+  #commit(statements: readonly Sql[], behind: Sql | undefined): Promise<Row[][]> {
     if (!behind) return this.#withClient((client) => this.#send(client, statements, 'write'));
     const committed = deferred<Row[][]>();
     const both = this.#withClient(async (client) => {
@@ -253,6 +258,9 @@ interface SendOptions {
   /** Goes on the same way, as a commit of its own. */
   readonly following?: FollowingBatch;
 }
+
+/** The commit is flushed to the disk by a later one, or by the server itself within a second. */
+const withoutFlush = sql`SELECT set_config('synchronous_commit', 'off', TRUE)`;
 
 /** Settings for the statement after it in the same commit. */
 function settingsFor({ timeoutMs, reads }: ObserveOptions): Sql {

@@ -98,9 +98,10 @@ export class Watches {
     this.events.wake(eventKey(event));
   }
 
-  /** A stream has grown here; the writer has told others. */
+  /** A stream has grown here. */
   onAppended(stream: EventKey): void {
     this.streams.wake(eventKey(stream));
+    this.#options.store.listener.notify(CHANNELS.streams, eventKey(stream));
   }
 
   onWakeup(wakeup: Wakeup): void {

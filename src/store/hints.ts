@@ -1,4 +1,5 @@
-// What the items of a commit tell other processes.
+// What the items of a commit tell other processes. Streams are told of apart: whoever reads one is served better by
+// many values now and then than by a few at every commit.
 import { eventKey } from './events.js';
 import { messageKey } from './messages.js';
 import { CHANNELS, type Hint } from './wakeups.js';
@@ -23,8 +24,6 @@ function hintOf(item: Item): Hint | undefined {
     }
     case 'event':
       return { channel: CHANNELS.events, payload: eventKey(item.set.event) };
-    case 'stream':
-      return { channel: CHANNELS.streams, payload: eventKey(item.append.value) };
     default:
       return undefined;
   }

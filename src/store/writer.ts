@@ -35,7 +35,7 @@ import type { CheckpointVerdict, OutcomeVerdict, StartVerdict } from './writer-v
 export interface WriterOptions {
   readonly clock: Clock;
   readonly logger: DLogger;
-  /** Tells other processes of messages, events and stream values. */
+  /** Tells other processes of messages and events. */
   readonly listener?: Pick<Listener, 'telling'>;
   /** Items in one commit at most. */
   readonly itemsMax?: number;

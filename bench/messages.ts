@@ -17,23 +17,36 @@ export async function benchMessages(): Promise<void> {
   compileWorkers();
   console.log('A ratio says how many times better Everstep is than the library named with it.');
   const databases = await openDatabases();
+  // For work on one figure: BENCH_ONLY=messages,streams
+  const only = process.env['BENCH_ONLY']?.split(',');
   try {
-    const latencies = [
-      ...(await latency(databases, 'send → recv', 'ask-messages')),
-      ...(await latency(databases, 'setEvent → getEvent', 'ask-events')),
-    ];
-    printTable('one way on Postgres, median', latencies);
-    printTable('throughput on Postgres', [
-      ...(await duration(databases, `${MESSAGES} messages to 100 workflows`, { task: 'fan-in', values: MESSAGES })),
-      ...(await duration(databases, `a stream of ${VALUES} values, read by another process`, {
-        task: 'read-stream',
-        values: VALUES,
-      })),
-    ]);
+    for (const [name, print] of Object.entries(FIGURES)) {
+      if (only === undefined || only.includes(name)) await print(databases);
+    }
   } finally {
     await databases.close();
   }
 }
+
+const FIGURES = {
+  messages: async (databases: Databases) =>
+    printTable('one way on Postgres, median', await latency(databases, 'send → recv', 'ask-messages')),
+  events: async (databases: Databases) =>
+    printTable('one way on Postgres, median', await latency(databases, 'setEvent → getEvent', 'ask-events')),
+  'fan-in': async (databases: Databases) =>
+    printTable(
+      'throughput on Postgres',
+      await duration(databases, `${MESSAGES} messages to 100 workflows`, { task: 'fan-in', values: MESSAGES }),
+    ),
+  streams: async (databases: Databases) =>
+    printTable(
+      'throughput on Postgres',
+      await duration(databases, `a stream of ${VALUES} values, read by another process`, {
+        task: 'read-stream',
+        values: VALUES,
+      }),
+    ),
+} as const;
 
 type Ask = Omit<MessagingCommand, 'url'>;
 

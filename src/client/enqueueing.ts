@@ -111,9 +111,9 @@ export async function send(operator: StoreOperator, outgoing: BulkMessage): Prom
   checkMessage(outgoing);
   const message = await encodeMessage(operator.codec, outgoing, outgoing.serializationType);
   await operator.store.writer.room();
-  const { sent } = await operator.store.writer.send({ sending: { message } });
+  const { sent } = await operator.store.writer.send({ sending: { message }, isTold: true });
   if (sent === 'missing') throw missingDestinations([message]);
-  operator.watches.onSent(keyOfMessage(message));
+  operator.watches.onSent(keyOfMessage(message), { isTold: true });
 }
 
 /** Sends in the caller's transaction. On Postgres the table's own trigger wakes the receiver at the commit. */

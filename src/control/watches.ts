@@ -79,26 +79,29 @@ export class Watches {
     this.streams.wake(workflowID);
   }
 
-  /** A message was written here. Only the workflow's own run can receive it: if that is here, nobody else is told. */
-  onSent(key: MessageKey): void {
-    this.messages.wake(messageKey(key));
-    if (!this.#options.isRunning(key.workflowID)) this.#notify(CHANNELS.notifications, messageKey(key));
+  /** Only a workflow's own run can receive its messages: if that is here, nobody else has to be told of one. */
+  isForOthers({ workflowID }: MessageKey): boolean {
+    return !this.#options.isRunning(workflowID);
   }
 
-  /** An event was set here. */
+  /** A message was written here. `isTold` says that other processes know. */
+  onSent(key: MessageKey, { isTold = false } = {}): void {
+    this.messages.wake(messageKey(key));
+    // Also if the run has gone elsewhere since the message was on its way.
+    if (!isTold && this.isForOthers(key)) {
+      this.#options.store.listener.notify(CHANNELS.notifications, messageKey(key));
+    }
+  }
+
+  /** An event was set here; the writer has told others. */
   onEventSet(event: EventKey): void {
     this.events.wake(eventKey(event));
-    this.#notify(CHANNELS.events, eventKey(event));
   }
 
   /** A stream has grown here. */
   onAppended(stream: EventKey): void {
     this.streams.wake(eventKey(stream));
-    this.#notify(CHANNELS.streams, eventKey(stream));
-  }
-
-  #notify(channel: string, payload: string): void {
-    this.#options.store.listener.notify(channel, payload);
+    this.#options.store.listener.notify(CHANNELS.streams, eventKey(stream));
   }
 
   onWakeup(wakeup: Wakeup): void {

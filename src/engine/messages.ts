@@ -1,5 +1,5 @@
-// Messages to workflows. A send from workflow code commits together with its checkpoint; so does a receive, with the
-// consumption of the message. Sends from elsewhere share commits with all else that the process writes.
+// Messages to workflows. A send from workflow code commits together with its checkpoint; so does the receipt of a message
+// with its consumption. Sends from elsewhere share commits with all else that the process writes.
 import {
   type BulkMessage,
   checkMessage,
@@ -25,10 +25,12 @@ import {
 import type { Run, RunStep } from './run.js';
 import { replayOutcome } from './step.js';
 import { checkName } from '../control/storable.js';
+import type { WaitLimits } from '../control/watch.js';
 import { deadlineOf, type TimeLimit } from '../control/time-limit.js';
 
 export type RecvOptions = TimeLimit;
 
+const RECV = 'DBOS.recv';
 const RECV_TIMEOUT_SECONDS = 60;
 
 /** Sends a message. From workflow code it is a step, sent once; from a step it is not recorded. */
@@ -72,11 +74,13 @@ interface Delivery {
 
 async function deliver(engine: Engine, run: Run | undefined, { message, step }: Delivery) {
   const checkpoint = step && run && { ...run.checkpoint(step), sentID: message.messageID };
-  const written = engine.store.writer.send({ sending: { message, sender: run }, checkpoint });
+  const key = keyOfMessage(message);
+  const isTold = engine.watches.isForOthers(key);
+  const written = engine.store.writer.send({ sending: { message, sender: run }, checkpoint, isTold });
   const verdict = await (run
     ? run.commit(written, step?.stepID ?? -1, ({ sent, checkpoint }) => (sent === 'sent' ? checkpoint : lostOnly(sent)))
     : written);
-  if (verdict.sent === 'sent') engine.watches.onSent(keyOfMessage(message));
+  if (verdict.sent === 'sent') engine.watches.onSent(key, { isTold });
   return verdict;
 }
 
@@ -131,24 +135,38 @@ function encodeIn(engine: Engine, run: Run | undefined, outgoing: BulkMessage): 
 
 /** Receives the oldest message of the topic; null when the time is up. Takes two numbers: its own and its timer's. */
 export async function recv(engine: Engine, topic: string | undefined, limit?: number | RecvOptions): Promise<unknown> {
-  const run = workflowCode('DBOS.recv');
+  const run = workflowCode(RECV);
   checkName('topic', topic);
   return receive(run, topic ?? NO_TOPIC, deadlineOf(engine.clock, limit, RECV_TIMEOUT_SECONDS));
 }
 
 /** Receives until a deadline, or for as long as it takes. */
 export async function receive(run: Run, topic: string, givenDeadline: number | undefined): Promise<unknown> {
-  const name = 'DBOS.recv';
   const stepID = run.nextStepID();
   const timerID = run.nextStepID();
-  const record = run.replay(stepID, name);
+  const record = run.replay(stepID, RECV);
   run.check();
   if (record) return replayOutcome(run, record);
+  const receiving = run.inbox.begin(topic);
+  try {
+    return await receiveNew({ run, topic, stepID, receiving }, await limitsOf(run, timerID, givenDeadline));
+  } finally {
+    run.inbox.end(topic);
+  }
+}
+
+interface Receive {
+  readonly run: Run;
+  readonly topic: string;
+  readonly stepID: number;
+  readonly receiving: { readonly isShared: boolean };
+}
+
+async function receiveNew({ run, topic, stepID, receiving }: Receive, limits: WaitLimits): Promise<unknown> {
   const { clock, codec, watches } = run.engine;
-  const startedAt = clock.now();
-  const limits = await limitsOf(run, timerID, givenDeadline);
-  const base = { stepID, name, childWorkflowID: null, error: null, startedAt };
+  const base = { stepID, name: RECV, childWorkflowID: null, error: null, startedAt: clock.now() };
   for (;;) {
+    await run.inbox.settled();
     const found = await watches.messages.waitUntil({ workflowID: run.workflowID, topic }, limits);
     run.check();
     if (!found) {
@@ -157,15 +175,26 @@ export async function receive(run: Run, topic: string, givenDeadline: number | u
       return null;
     }
     const { text: output, serialization } = found;
-    if (await consume(run, found, { ...base, completedAt: clock.now(), output, serialization })) {
-      return codec.decodeValue(output, serialization);
-    }
+    const step = { ...base, completedAt: clock.now(), output, serialization };
+    if (!receiving.isShared) takeAtOnce(run, found, step);
+    else if (!(await takeIfFirst(run, found, step))) continue;
+    return codec.decodeValue(output, serialization);
   }
 }
 
+/** Nobody else can take the message. Its receipt is durable before anything that follows from it. */
+function takeAtOnce(run: Run, message: StoredMessage, step: RunStep): void {
+  run.follow(writeReceipt(run, message, step), step.stepID, (verdict) => verdict);
+  run.inbox.expect(run.lastWrite);
+}
+
 /** False if another receive of the same run was faster. */
-async function consume(run: Run, { messageID }: StoredMessage, step: RunStep): Promise<boolean> {
-  const checkpoint = { ...run.checkpoint(step), receivedID: messageID };
-  const written = run.engine.store.writer.receive(checkpoint);
-  return (await run.commit(written, step.stepID, (verdict) => verdict)) === 'recorded';
+async function takeIfFirst(run: Run, message: StoredMessage, step: RunStep): Promise<boolean> {
+  const written = writeReceipt(run, message, step);
+  const verdict = await run.commit(written, step.stepID, (given) => (given === 'refused' ? undefined : given));
+  return verdict === 'recorded';
+}
+
+function writeReceipt(run: Run, { messageID }: StoredMessage, step: RunStep): Promise<CheckpointVerdict> {
+  return run.engine.store.writer.receive({ ...run.checkpoint(step), receivedID: messageID });
 }

@@ -129,8 +129,10 @@ export async function limitsOf(run: Run, timerID: number, givenDeadline: number 
   const recordedAt = await replayTime(run, timerID);
   const deadlineAt = recordedAt ?? givenDeadline;
   if (recordedAt !== undefined || givenDeadline <= clock.now()) return { signal, deadlineAt };
-  const onEmpty = (): void =>
-    run.record(portableStep(run, { stepID: timerID, name: SLEEP, output: JSON.stringify(deadlineAt) }));
+  const timer = { stepID: timerID, name: SLEEP, output: JSON.stringify(deadlineAt) };
+  // The deadline is known to nobody but this wait, whose end is a commit of its own. If a crash of the server takes the
+  // record away, the wait begins anew, as it would after a crash just before.
+  const onEmpty = (): void => run.record(portableStep(run, timer), { mayBeLost: true });
   return { signal, deadlineAt, onEmpty };
 }
 

@@ -5,6 +5,7 @@
 //   running ──token gone, cancelled, or not storable──► stopped: every further operation throws the reason
 import type { StepRecord, WorkflowRecord } from '../model/records.js';
 import {
+  DBOSError,
   DBOSNonExistentWorkflowError,
   DBOSStepNondeterminismError,
   DBOSUnexpectedStepError,
@@ -16,12 +17,20 @@ import { findWorkflows } from '../store/workflows.js';
 import type { ChildStart, ChildVerdict } from '../store/write-group.js';
 import type { CheckpointVerdict } from '../store/writer-verdicts.js';
 import type { Engine } from './engine.js';
+import { Inbox } from './inbox.js';
 import type { WorkflowRegistration } from './registry.js';
 import { RunStreams } from './run-streams.js';
 import type { DataSourceTransactionHandler } from './transactions.js';
 
 /** A checkpoint as the run's operations write it. */
 export type RunStep = Omit<StepRecord, 'workflowID' | 'applicationName'>;
+
+export interface RecordOptions {
+  /** A data source keeps the outcome as well. */
+  readonly isKeptElsewhere?: boolean;
+  /** Nothing rests on it: a crash of the server may take it away. */
+  readonly mayBeLost?: boolean;
+}
 
 export interface RunOptions {
   readonly engine: Engine;
@@ -48,6 +57,7 @@ export class Run {
   /** By the database's clock; set late for a run that begins before its row is durable. */
   deadlineAt: number | null;
   readonly streams = new RunStreams(this);
+  #inbox: Inbox | undefined;
   #dataSources: Set<DataSourceTransactionHandler> | undefined;
   readonly #history: ReadonlyMap<number, StepRecord> | undefined;
   #stopReason: Error | undefined;
@@ -57,7 +67,6 @@ export class Run {
   /** How many waits for others are under way. */
   #waits = 0;
   #isStored = true;
-  /** Items are written in order, so when the last one is durable, all are. */
   #lastWrite: Promise<void> | undefined;
   /** The last one of those that nobody else keeps. */
   #lastOwnWrite: Promise<void> | undefined;
@@ -87,6 +96,11 @@ export class Run {
 
   get stopReason(): Error | undefined {
     return this.#stopReason;
+  }
+
+  get inbox(): Inbox {
+    this.#inbox ??= new Inbox();
+    return this.#inbox;
   }
 
   /** The data sources that may hold records of this workflow's steps. */
@@ -177,6 +191,11 @@ export class Run {
     this.check();
   }
 
+  /** Settles with the last write, whether it succeeds or not. Items are written in order: when it is durable, all are. */
+  get lastWrite(): Promise<void> | undefined {
+    return this.#lastWrite;
+  }
+
   /** False while the workflow's own row is on its way: until then, not to be found does not mean to be lost. */
   get isStored(): boolean {
     return this.#isStored;
@@ -193,8 +212,8 @@ export class Run {
   }
 
   /** Sends a checkpoint on its way. It is durable at the latest when the next barrier is passed. */
-  record(step: RunStep, { isKeptElsewhere = false } = {}): void {
-    const written = this.engine.store.writer.checkpoint(this.checkpoint(step));
+  record(step: RunStep, { isKeptElsewhere = false, mayBeLost = false }: RecordOptions = {}): void {
+    const written = this.engine.store.writer.checkpoint(this.checkpoint(step), { mayBeLost });
     const ownBefore = this.#lastOwnWrite;
     this.#track(written.then((verdict) => this.#heed(verdict, step.stepID)));
     if (isKeptElsewhere) this.#lastOwnWrite = ownBefore;
@@ -247,6 +266,7 @@ export class Run {
   async #heed(verdict: CheckpointVerdict | undefined, stepID: number): Promise<void> {
     if (verdict === 'conflict') this.stop(new DBOSStepNondeterminismError(this.workflowID, stepID));
     else if (verdict === 'lost') this.stop(await this.whyLost());
+    else if (verdict === 'refused') this.stop(goneError(this.workflowID, stepID));
   }
 
   /** Whether the workflow is still this run's, although it was stopped. */
@@ -276,4 +296,11 @@ export class Run {
     const { engine, workflowID } = this;
     return (await engine.retrying(() => findWorkflows(engine.store.database, [workflowID])))[0];
   }
+}
+
+function goneError(workflowID: string, stepID: number): Error {
+  return new DBOSError(
+    `The message that step ${stepID} of workflow "${workflowID}" has received is not in the database any more. ` +
+      'Somebody has removed it by hand, or the database was set back. Resume the workflow or fork it from this step.',
+  );
 }

@@ -41,6 +41,11 @@ export interface CommitOptions {
    * after it: whatever rests on it is durable no sooner than it is.
    */
   readonly mayBeLost?: boolean;
+  /**
+   * Is run after the commit, whatever becomes of it, on the same way there. Nobody waits for it or learns that it failed.
+   * Only a listener gives one.
+   */
+  readonly behind?: Sql;
 }
 
 export interface Database extends Executor, Reader {

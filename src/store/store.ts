@@ -49,7 +49,7 @@ export class Store {
       await database.close();
       throw error;
     }
-    return new Store(database, new Writer(database, { clock, logger: options.logger }), listener);
+    return new Store(database, new Writer(database, { clock, logger: options.logger, listener }), listener);
   }
 
   /** Writes what was submitted, stops listening, and closes the connections. */

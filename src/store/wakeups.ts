@@ -1,11 +1,18 @@
 // Wake-ups from other processes. A wake-up is a hint to look, never the data itself: it can be lost or doubled,
 // so whoever waits also looks by itself now and then.
+import type { Sql } from '../sql/sql.js';
 
 export type Wakeup =
   /** Something was said on a channel: on Postgres a notification with its payload. */
   | { readonly kind: 'message'; readonly channel: string; readonly payload: string }
   /** Anything may have changed: another process has committed, or notifications may have been missed. */
   | { readonly kind: 'anything' };
+
+/** Something to say on a channel. */
+export interface Hint {
+  readonly channel: string;
+  readonly payload: string;
+}
 
 export type WakeupHandler = (wakeup: Wakeup) => void;
 
@@ -16,6 +23,11 @@ export interface Listener {
   subscribe(handler: WakeupHandler): () => void;
   /** Tells other processes. Sent soon after, many at a time; nothing is sent where commits are seen anyway. */
   notify(channel: string, payload: string): void;
+  /**
+   * Commits, and tells other processes of what was committed. Where there is little to tell, `commit` is given a
+   * statement that says it, to be run right behind the commit and apart from it.
+   */
+  telling<T>(hints: readonly Hint[], commit: (behind?: Sql) => Promise<T>): Promise<T>;
 }
 
 /** The channels of the shared schema, and those that only Everstep uses. */

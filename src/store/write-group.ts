@@ -1,13 +1,15 @@
 // The items of one commit: the statements that write them, and how each item is settled afterwards.
 import type { Entry } from '../base/batcher.js';
 import type { Sql } from '../sql/sql.js';
-import type { Database } from './database.js';
+import type { Database, Row } from './database.js';
+import { hintsOf } from './hints.js';
 import { consumeMessages, insertMessages, judgeMessages, type Sending, type SendVerdict } from './messages.js';
 import { type NewEvent, upsertEventHistory, upsertEvents } from './events.js';
 import type { Owned } from './lifecycle.js';
 import { type Checkpoint, insertCheckpoints } from './steps.js';
 import { insertStreamValues, judgeStreamValues, type NewStreamValue } from './streams.js';
 import { finishIfOwned, insertWorkflows, type NewWorkflow, type Outcome } from './workflows.js';
+import type { Hint, Listener } from './wakeups.js';
 import { WritePart } from './write-part.js';
 import {
   type CheckpointVerdict,
@@ -34,6 +36,8 @@ export interface ChildVerdict {
 export interface Send {
   readonly sending: Sending;
   readonly checkpoint?: Checkpoint;
+  /** Whether other processes are told of it. */
+  readonly isTold?: boolean;
 }
 
 /** What became of both. The record is only written if the message is there. */
@@ -57,7 +61,8 @@ export interface Append {
 export type Item =
   | { readonly kind: 'start'; readonly start: NewWorkflow }
   | { readonly kind: 'child'; readonly child: ChildStart }
-  | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint }
+  /** Nothing rests on one that may be lost: it need not be durable before the next commit is. */
+  | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint; readonly mayBeLost?: boolean }
   | { readonly kind: 'send'; readonly send: Send }
   /** The checkpoint of a step that has received a message. */
   | { readonly kind: 'receipt'; readonly checkpoint: Checkpoint }
@@ -87,9 +92,13 @@ export class WriteGroup {
    */
   readonly #parts: readonly (readonly [Pick<WritePart<never>, 'judge'>, Sql])[];
   readonly #settle: (() => void)[];
+  readonly #hints: readonly Hint[];
+  readonly #mayBeLost: boolean;
 
   constructor(entries: readonly Entry<Item, Verdict>[]) {
     const ended = outcomesWithTheirStart(entries);
+    this.#mayBeLost = entries.every(({ item }) => item.kind === 'checkpoint' && item.mayBeLost === true);
+    this.#hints = hintsOf(entries.map(({ item }) => item));
     this.#settle = entries.map(({ item, resolve }) => {
       const verdict = this.#take(item, ended);
       return () => resolve(verdict());
@@ -111,8 +120,11 @@ export class WriteGroup {
   }
 
   /** Commits the statements and settles the entries. May be repeated as a whole. */
-  async write(database: Database): Promise<void> {
-    const results = await database.commit(this.#parts.map(([, statement]) => statement));
+  async write(database: Database, listener?: Pick<Listener, 'telling'>): Promise<void> {
+    const statements = this.#parts.map(([, statement]) => statement);
+    const commit = (behind?: Sql): Promise<Row[][]> =>
+      database.commit(statements, { behind, mayBeLost: this.#mayBeLost });
+    const results = await (listener ? listener.telling(this.#hints, commit) : commit());
     for (const [index, [part]] of this.#parts.entries()) await part.judge(database, results[index] ?? []);
     for (const settle of this.#settle) settle();
   }

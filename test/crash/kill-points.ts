@@ -2,6 +2,7 @@
 // are counted here, from the outside.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { render, type Sql } from '../../src/sql/sql.js';
+import type { CommitOptions } from '../../src/store/database.js';
 import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
 import { StatementBatch } from '../../src/store/postgres/statement-batch.js';
 import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
@@ -47,7 +48,7 @@ export function armKillPoint(point: KillPoint, onCommit: (number: number, label:
     prototype.run = function (statement) {
       return counted(this, [statement], () => original.run.call(this, statement));
     };
-    prototype.commit = function (statements, options) {
+    prototype.commit = function (statements: readonly Sql[], options?: CommitOptions) {
       return counted(this, statements, () => original.commit.call(this, statements, options));
     };
   }

@@ -84,11 +84,11 @@ forEachDialect((dialect) => {
     }));
 
   test.each([
-    ['without a limit', {}, 20, 0.05, 0.6],
-    ['with a global one', { globalConcurrency: 8 }, 50, 0.05, 0.6],
+    ['without a limit', {}, 20, [0.05, 0.6]],
+    ['with a global one', { globalConcurrency: 8 }, 50, [0.05, 0.6]],
     // A partition tends to stay with the process that has begun it, so who comes first has more of them.
-    ['with partitions', { partitionConcurrency: 1 }, 150, 0, 0.9],
-  ])('processes share a backlog: %s', async (_, limits, lengthMs, least, most) => {
+    ['with partitions', { partitionConcurrency: 1 }, 150, [0, 0.9]],
+  ] as const)('processes share a backlog: %s', async (_, limits, lengthMs, [least, most]) => {
     const scene = await setQueueScene(dialect, PROCESSES);
     await warmUp(scene);
     const jobs = idsOf('job', 200).map((workflowID, index) => ({

@@ -1,5 +1,5 @@
 // Messages, events and stream values in the group writer: what is written together, what is refused, what is repeated.
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/log.js';
 import { lock, type Sql, sql, table } from '../../src/sql/sql.js';
@@ -46,6 +46,17 @@ const textsOf = (found: readonly { readonly text: string }[]): string[] => found
 
 describe('effects', () => {
   forEachDialect((dialect) => {
+    test('only a commit of nothing but relaxed checkpoints is relaxed', async () => {
+      const { database, writer, checkpoint } = await setup(dialect);
+      const commit = vi.spyOn(database, 'commit');
+
+      await writer.checkpoint(checkpoint(0), { mayBeLost: true });
+      await Promise.all([writer.checkpoint(checkpoint(1), { mayBeLost: true }), writer.checkpoint(checkpoint(2))]);
+
+      expect(commit.mock.calls.map(([, options]) => options?.mayBeLost)).toEqual([true, false]);
+      expect(await loadSteps(database, ['w'])).toHaveLength(3);
+    });
+
     test('an effect and its checkpoint are written together, and so is all else of the turn', async () => {
       const { database, writer, sender, checkpoint, event, value } = await setup(dialect);
       const message = newMessage();

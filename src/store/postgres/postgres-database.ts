@@ -2,6 +2,7 @@
 // it has; statements are prepared once a connection under names derived from their text.
 import type pg from 'pg';
 import { type Clock, systemClock } from '../../base/clock.js';
+import { deferred } from '../../base/deferred.js';
 import type { DLogger } from '../../base/log.js';
 import { silentLogger } from '../../base/log.js';
 import {
@@ -17,7 +18,7 @@ import type { CommitOptions, Connection, ConnectionUse, Database, Executor, Obse
 import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
 import { type Phase, translatePostgresError } from './postgres-errors.js';
-import { type PreparedStatement, StatementBatch, statementName } from './statement-batch.js';
+import { type FollowingBatch, type PreparedStatement, StatementBatch, statementName } from './statement-batch.js';
 
 export interface PostgresOptions extends ConnectionOptions {
   /** The schema that holds the system tables. */
@@ -78,10 +79,26 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  async commit(statements: readonly Sql[], { mayBeLost = false }: CommitOptions = {}): Promise<Row[][]> {
-    if (!mayBeLost) return this.#withClient((client) => this.#send(client, statements, 'write'));
-    const results = await this.#withClient((client) => this.#send(client, [WITHOUT_DISK, ...statements], 'write'));
-    return results.slice(1);
+  async commit(statements: readonly Sql[], options: CommitOptions = {}): Promise<Row[][]> {
+    if (!options.mayBeLost) return this.#commit(statements, options.behind);
+    return (await this.#commit([WITHOUT_DISK, ...statements], options.behind)).slice(1);
+  }
+
+  #commit(statements: readonly Sql[], behind: Sql | undefined): Promise<Row[][]> {
+    if (!behind) return this.#withClient((client) => this.#send(client, statements, 'write'));
+    const committed = deferred<Row[][]>();
+    const both = this.#withClient(async (client) => {
+      const following = this.#follow(client, behind);
+      const sent = this.#send(client, statements, 'write', { following });
+      void sent.then(
+        (results) => committed.resolve(results),
+        (error: unknown) => committed.reject(error),
+      );
+      // The client is busy until both are done.
+      await sent.catch(rethrowIfLost).finally(() => following.done());
+    });
+    both.catch((error: unknown) => committed.reject(error));
+    return committed.promise;
   }
 
   transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T> {
@@ -180,14 +197,32 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  async #send(client: Client, statements: readonly Sql[], phase: Phase, { isNamed = true } = {}): Promise<Row[][]> {
+  /** A statement to be sent together with the batch that is sent next. `done` tells when it needs the client no more. */
+  #follow(client: Client, statement: Sql): FollowingBatch & { done(): Promise<void> } {
+    const ended = deferred<void>();
+    let isQueued = false;
+    const batch = new StatementBatch([this.#prepare(statement, true)], this.#namesKnownTo(client), (error) => {
+      if (error) ended.reject(translatePostgresError(error, 'read', this.where));
+      else ended.resolve();
+    });
+    return {
+      batch,
+      queue() {
+        isQueued = true;
+        client.query(batch);
+      },
+      // A broken client does not send anything, and never answers.
+      done: async () => (isQueued ? ended.promise.catch(rethrowIfLost) : undefined),
+    };
+  }
+
+  async #send(client: Client, statements: readonly Sql[], phase: Phase, options: SendOptions = {}): Promise<Row[][]> {
+    const { isNamed = true, following } = options;
     const prepared = statements.map((statement) => this.#prepare(statement, isNamed));
     try {
       return await new Promise<Row[][]>((resolve, reject) => {
-        const batch = new StatementBatch(prepared, this.#namesKnownTo(client), (error) => {
-          if (error) reject(error);
-          else resolve(batch.results);
-        });
+        const onDone = (error: Error | undefined): void => (error ? reject(error) : resolve(batch.results));
+        const batch = new StatementBatch(prepared, this.#namesKnownTo(client), onDone, following);
         client.query(batch);
       });
     } catch (error) {
@@ -217,7 +252,13 @@ export class PostgresDatabase implements Database {
   }
 }
 
-/** Holds for the commit that it is part of. */
+interface SendOptions {
+  readonly isNamed?: boolean;
+  /** Goes on the same way, as a commit of its own. */
+  readonly following?: FollowingBatch;
+}
+
+/** The commit is flushed to the disk by a later one, or by the server itself within a second. */
 const WITHOUT_DISK = sql`SELECT set_config('synchronous_commit', 'off', TRUE)`;
 
 /** Settings for the statement after it in the same commit. */
@@ -238,6 +279,11 @@ function clientSource(options: PostgresOptions, clock: Clock): ClientSource {
   return pooledClients(poolConfig(options), clock, (error) => {
     logger.debug(`A resting database connection was lost: ${error.message}`);
   });
+}
+
+/** For statements whose own failure is told elsewhere or matters to nobody. */
+function rethrowIfLost(error: unknown): void {
+  if (isConnectionLost(error)) throw error;
 }
 
 function isConnectionLost(error: unknown): boolean {

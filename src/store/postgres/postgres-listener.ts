@@ -8,8 +8,8 @@ import { type Clock, sleep, type Timer } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
-import { rows, sql } from '../../sql/sql.js';
-import { type Listener, type WakeupHandler, WakeupHandlers } from '../wakeups.js';
+import { rows, type Sql, sql } from '../../sql/sql.js';
+import { type Hint, type Listener, type WakeupHandler, WakeupHandlers } from '../wakeups.js';
 import { poolConfig } from './postgres-config.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { translatePostgresError } from './postgres-errors.js';
@@ -84,6 +84,26 @@ export class PostgresListener implements Listener {
     this.#schedule();
   }
 
+  async telling<T>(hints: readonly Hint[], commit: (behind?: Sql) => Promise<T>): Promise<T> {
+    if (this.#isPaused || !this.#isBrief(hints)) {
+      const result = await commit();
+      for (const { channel, payload } of hints) this.notify(channel, payload);
+      return result;
+    }
+    this.#isPaused = true;
+    try {
+      return await commit(notifications(hints.map(({ channel, payload }) => [channel, payload])));
+    } finally {
+      this.#pauseFor(this.#paceMs);
+    }
+  }
+
+  /** Whether the hints can be said in one breath with what they speak of. A pooler may tear both apart. */
+  #isBrief(hints: readonly Hint[]): boolean {
+    if (hints.length === 0 || hints.length > MANY || this.#database.options.isTransactionPooler) return false;
+    return hints.every(({ channel, payload }) => this.#options.channels.includes(channel) && isPayload(payload));
+  }
+
   /** At the end of the turn, so that what is said in it is sent together. */
   #schedule(): void {
     if (this.#isPaused || this.#pending.size === 0) return;
@@ -92,9 +112,20 @@ export class PostgresListener implements Listener {
   }
 
   async #flushAndPause(): Promise<void> {
-    const coalesceMs = this.#options.coalesceMs ?? COALESCE_MS;
-    const pauseMs = this.#pending.size > MANY ? coalesceMs : Math.min(coalesceMs, PACE_MS);
+    const pauseMs = this.#pending.size > MANY ? this.#coalesceMs : this.#paceMs;
     await this.#flush();
+    this.#pauseFor(pauseMs);
+  }
+
+  get #coalesceMs(): number {
+    return this.#options.coalesceMs ?? COALESCE_MS;
+  }
+
+  get #paceMs(): number {
+    return Math.min(this.#coalesceMs, PACE_MS);
+  }
+
+  #pauseFor(pauseMs: number): void {
     this.#pause = this.#options.clock.after(pauseMs, () => {
       this.#isPaused = false;
       this.#schedule();
@@ -102,16 +133,11 @@ export class PostgresListener implements Listener {
   }
 
   async #flush(): Promise<void> {
-    const messages = [...this.#pending.values()].filter(
-      ([, payload]) => Buffer.byteLength(payload) <= PAYLOAD_MAX_BYTES,
-    );
+    const messages = [...this.#pending.values()].filter(([, payload]) => isPayload(payload));
     this.#pending = new Map();
     if (messages.length === 0) return;
     try {
-      // There is nothing to be made durable, so the commit need not wait for the disk.
-      await this.#database.run(sql`
-        SELECT pg_notify(r.channel, r.payload), set_config('synchronous_commit', 'off', TRUE)
-        FROM ${rows('r', NOTIFY_COLUMNS, messages)}`);
+      await this.#database.run(notifications(messages));
     } catch (error) {
       // A lost hint costs time, not correctness: whoever waits looks by itself.
       this.#options.logger.debug(`Notifications could not be sent: ${(error as Error).message}`);
@@ -182,3 +208,14 @@ const NOTIFY_COLUMNS = [
   { name: 'channel', type: 'text' },
   { name: 'payload', type: 'text' },
 ] as const;
+
+/** There is nothing to be made durable, so the commit need not wait for the disk. */
+function notifications(messages: readonly (readonly [channel: string, payload: string])[]): Sql {
+  return sql`
+    SELECT pg_notify(r.channel, r.payload), set_config('synchronous_commit', 'off', TRUE)
+    FROM ${rows('r', NOTIFY_COLUMNS, messages)}`;
+}
+
+function isPayload(payload: string): boolean {
+  return Buffer.byteLength(payload) <= PAYLOAD_MAX_BYTES;
+}

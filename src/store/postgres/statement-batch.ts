@@ -46,28 +46,51 @@ const PARSERS: Readonly<Record<number, Parser>> = {
   701: Number,
 };
 
+/** A batch that is a commit of its own, right behind another one. */
+export interface FollowingBatch {
+  readonly batch: StatementBatch;
+  /** Gives the batch to the client, which then only waits for its answers. */
+  queue(): void;
+}
+
 export class StatementBatch {
   readonly results: Row[][];
   readonly #statements: readonly PreparedStatement[];
   readonly #preparedNames: Set<string>;
   readonly #onDone: (error: Error | undefined) => void;
+  readonly #following: FollowingBatch | undefined;
+  #isWritten = false;
   #current = 0;
   #fields: readonly FieldDescription[] = [];
 
-  /** `preparedNames` are the statements that this connection knows already; it is added to on success. */
+  /**
+   * `preparedNames` are the statements that this connection knows already; it is added to on success. `following` is
+   * written in one go with this batch.
+   */
   constructor(
     statements: readonly PreparedStatement[],
     preparedNames: Set<string>,
     onDone: (error: Error | undefined) => void,
+    following?: FollowingBatch,
   ) {
     this.#statements = statements;
     this.#preparedNames = preparedNames;
     this.#onDone = onDone;
+    this.#following = following;
     this.results = statements.map(() => []);
   }
 
   submit(connection: ProtocolConnection): void {
+    if (this.#isWritten) return;
     connection.stream.cork?.();
+    this.#write(connection);
+    if (this.#following) this.#following.batch.#write(connection);
+    connection.stream.uncork?.();
+    this.#following?.queue();
+  }
+
+  #write(connection: ProtocolConnection): void {
+    this.#isWritten = true;
     const sent = new Set<string>();
     for (const { name, text, values } of this.#statements) {
       if (name === '' || !(this.#preparedNames.has(name) || sent.has(name))) {
@@ -81,7 +104,6 @@ export class StatementBatch {
       connection.execute({ portal: '', rows: 0 });
     }
     connection.sync();
-    connection.stream.uncork?.();
   }
 
   handleRowDescription(message: { fields: readonly FieldDescription[] }): void {

@@ -3,7 +3,7 @@
 import { type Clock, sleep } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
-import { type Listener, type WakeupHandler, WakeupHandlers } from '../wakeups.js';
+import { type Hint, type Listener, type WakeupHandler, WakeupHandlers } from '../wakeups.js';
 import type { SqliteDatabase } from './sqlite-database.js';
 
 export interface SqliteListenerOptions {
@@ -46,6 +46,10 @@ export class SqliteListener implements Listener {
 
   notify(): void {
     // A commit is all that other processes look for.
+  }
+
+  telling<T>(_hints: readonly Hint[], commit: () => Promise<T>): Promise<T> {
+    return commit();
   }
 
   async #watch(signal: AbortSignal): Promise<void> {

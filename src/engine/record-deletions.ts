@@ -26,6 +26,8 @@ const BATCH_MAX = 1000;
 /** Records that stay do no harm, so those beyond the bound are left. */
 const BACKLOG_MAX = 50_000;
 
+/** How long after the launch old records are looked for: what matters then is that workflows go on. */
+const SWEEP_AFTER_MS = 10_000;
 /** Workflows that are looked up at a time among those with records. */
 const SWEEP_MAX = 200;
 const SWEEP_PAUSE_MS = 50;
@@ -102,6 +104,7 @@ export class RecordDeletions {
   }
 
   async #sweep(signal: AbortSignal): Promise<void> {
+    await sleep(this.#options.clock, SWEEP_AFTER_MS, signal);
     for (const handler of this.#handlers) {
       let workflowIDs: readonly string[] | undefined;
       while (handler.listRecorded && (!workflowIDs || workflowIDs.length === SWEEP_MAX)) {

@@ -71,6 +71,8 @@ test('what processes that are gone have left is found, and deleted if the workfl
   const listRecorded = async (afterID: string): Promise<string[]> => recorded.filter((id) => id > afterID);
 
   deletions.start([{ ...handler, listRecorded }]);
+  await clock.untilArmed(10_000);
+  clock.advance(10_000);
   await clock.untilArmed(60_000);
   clock.advance(60_000);
   clock.advance(60_000);

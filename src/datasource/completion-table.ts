@@ -80,6 +80,7 @@ export class CompletionTable<Client> implements Ledger<Client> {
 
   async recordError(step: TransactionStep, error: unknown): Promise<void> {
     const record = { output: null, error: encodeThrown(error) };
+    await step.barrier();
     await this.#driver.transact({}, async (client) => {
       step.onBegun();
       await this.prepare(step);

@@ -10,7 +10,7 @@
 // A first run looks nothing up: the key of the record tells it of a twin. After any doubt, such as a COMMIT whose answer
 // was lost, it looks first.
 import { type BackoffPolicy, backoffMs } from '../base/backoff.js';
-import { sleep, systemClock } from '../base/clock.js';
+import { type Clock, sleep, systemClock } from '../base/clock.js';
 import { DBOSError, DBOSInitializationError } from '../model/errors.js';
 import {
   currentTransaction,
@@ -44,6 +44,23 @@ export interface HandlerOptions<Client> {
 /** Attempts that fail in a row before the log speaks up. */
 const SILENT_ATTEMPTS = 5;
 const POLICY: BackoffPolicy = { firstMs: 1, rate: 1.5, maxMs: 2000, jitter: 0.5 };
+
+/** How long an open transaction, which may hold locks, waits for the system database. */
+const PATIENCE_MS = 1000;
+
+/** Waits, but not for long. The transaction is rolled back then, and run again after the wait. */
+async function briefly(clock: Clock, ready: Promise<void>): Promise<void> {
+  const settled = new AbortController();
+  const late = sleep(clock, PATIENCE_MS, settled.signal).then(() => {
+    throw Object.assign(new Error('The system database takes its time.'), { code: '40001' });
+  });
+  late.catch(() => {});
+  try {
+    await Promise.race([ready, late]);
+  } finally {
+    settled.abort();
+  }
+}
 
 export class TransactionHandler<Client> implements DataSourceTransactionHandler {
   readonly name: string;
@@ -147,13 +164,13 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
     options: PGTransactionConfig,
     body: () => Promise<unknown>,
   ): Promise<TransactionOutcome> {
-    let isDoubtful = !step.isFirstRun;
+    let isRepeated = false;
     return this.#untilSettled(step, async () => {
       const ledger = (await this.#isShared(step)) ? this.#shared : this.#completions;
-      if (!ledger.waitsBesideBody) await step.barrier();
-      const found = isDoubtful ? await ledger.find(step) : undefined;
+      if (isRepeated || !ledger.waitsBesideBody) await step.barrier();
+      const found = isRepeated || !step.isFirstRun ? await ledger.find(step) : undefined;
       if (found) return found;
-      isDoubtful = true;
+      isRepeated = true;
       const outcome = await this.#attempt(options, body, { step, ledger });
       if (outcome.kind === 'error') await ledger.recordError(step, outcome.error);
       return outcome;
@@ -199,7 +216,7 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
           failed = result;
           throw result.error;
         }
-        await ready;
+        if (record && ready) await briefly(record.step.clock, ready);
         await record?.ledger.record(record.step, client, result.value);
         return result.value;
       });

@@ -1,14 +1,15 @@
 // Runs migrations on Postgres. Processes take turns by an advisory lock. Where it cannot be had, they are still safe:
-// a migration in a transaction begins by moving the version row, on which the others wait and then find it moved; an
-// online one can be run twice, and a runner waits while another one builds an index.
+// a migration in a transaction begins by moving the version row, on which the others wait and then find it moved; what
+// an online one does too late is set right before the run ends.
 //
-//   read version ──none pending──► done
+//   read version ──none pending──► settle indexes ──► done
 //        ▲    └─next─► apply ──applied, or another runner was faster or is at it──┐
 //        └────────────────────────────────────────────────────────────────────────┘
 import { DatabaseAccessError, MigrationError } from '../../model/errors.js';
 import { quoteIdentifier, sql, table } from '../../sql/sql.js';
 import type { Connection, Database } from '../database.js';
-import { dropIndex, findInvalidIndexes, isIndexBeingBuilt } from './invalid-indexes.js';
+import { isIndexBeingBuilt } from './index-states.js';
+import { runOnline, settleIndexes } from './migrate-online.js';
 import { type Migration, migrationFailure, type Track } from './migration.js';
 import { type Observation, withMigrationLock } from './migration-lock.js';
 import {
@@ -19,7 +20,7 @@ import {
   sleepABit,
   unlessLost,
 } from './migration-run.js';
-import { pendingMigrations, renderMigration, SHARED_BASE, splitStatements, tracksOf, versionAfter } from './plan.js';
+import { pendingMigrations, renderMigration, SHARED_BASE, tracksOf, versionAfter } from './plan.js';
 import { hasTable, isCurrent, readVersion, readVersions, type VersionSource } from './versions.js';
 
 /** The notifications of old databases have no primary key; others were created with one. */
@@ -72,10 +73,13 @@ async function refuseOtherNumbering(run: MigrationRun, version: number): Promise
 
 async function migrateTrack(run: MigrationRun, track: Track): Promise<number> {
   await explainFailure(run, 'Creating the table that holds the version', () => createVersionTable(run, track));
-  for (;;) {
-    const version = await readVersion(run.source, track);
+  const from = await readVersion(run.source, track);
+  for (let version = from; ; version = await readVersion(run.source, track)) {
     const [next] = pendingMigrations(track, version);
-    if (!next) return version;
+    if (!next) {
+      await settleIndexes(run, track, from);
+      return version;
+    }
     await explainFailure(run, `Migration ${next.number} (${next.name})`, () => apply(run, track, next, version));
   }
 }
@@ -135,16 +139,8 @@ async function applyInTransaction(
 }
 
 async function applyOnline(run: MigrationRun, track: Track, migration: Migration, version: number): Promise<void> {
-  const { connection, schema } = run;
-  // An index that a killed runner has left behind is INVALID: nobody uses it, and IF NOT EXISTS would keep it.
-  for (const index of await findInvalidIndexes(connection, schema)) {
-    if (index.isBeingBuilt) return sleepABit(run);
-    await dropIndex(connection, schema, index.name);
-  }
-  for (const statement of splitStatements(renderMigration(migration, run))) await connection.script(statement);
-  // Another runner's index may still be under way, which this one has then passed over.
-  if ((await findInvalidIndexes(connection, schema)).length > 0) return sleepABit(run);
-  await advance(connection, track, migration, version);
+  const isDone = await runOnline(run, migration, { versionTable: track.versionTable, version });
+  if (isDone) await advance(run.connection, track, migration, version);
 }
 
 /** Moves the version row; false if it is not where it was, because another runner was faster. */

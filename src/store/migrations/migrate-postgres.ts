@@ -1,49 +1,30 @@
 // Runs migrations on Postgres. Processes take turns by an advisory lock. Where it cannot be had, they are still safe:
-// a migration in a transaction begins by moving the version row, on which the others wait and then find it moved; an
-// online one can be run twice, and a runner waits while another one builds an index.
+// a migration in a transaction begins by moving the version row, on which the others wait and then find it moved; what
+// an online one does too late is set right before the run ends.
 //
-//   read version ──none pending──► done
+//   read version ──none pending──► settle indexes ──► done
 //        ▲    └─next─► apply ──applied, or another runner was faster or is at it──┐
 //        └────────────────────────────────────────────────────────────────────────┘
-import { type Clock, sleep } from '../../base/clock.js';
-import type { DLogger } from '../../base/log.js';
 import { DatabaseAccessError, MigrationError } from '../../model/errors.js';
 import { quoteIdentifier, sql, table } from '../../sql/sql.js';
 import type { Connection, Database } from '../database.js';
-import { sqlState } from '../postgres/postgres-errors.js';
-import { dropIndex, findInvalidIndexes, isIndexBeingBuilt } from './invalid-indexes.js';
+import { isIndexBeingBuilt } from './index-states.js';
+import { runOnline, settleIndexes } from './migrate-online.js';
 import { type Migration, migrationFailure, type Track } from './migration.js';
 import { type Observation, withMigrationLock } from './migration-lock.js';
-import { pendingMigrations, renderMigration, SHARED_BASE, splitStatements, tracksOf, versionAfter } from './plan.js';
+import {
+  ATTEMPTS_MAX,
+  isPassing,
+  type MigrationRun,
+  type PostgresMigrateOptions,
+  sleepABit,
+  unlessLost,
+} from './migration-run.js';
+import { pendingMigrations, renderMigration, SHARED_BASE, tracksOf, versionAfter } from './plan.js';
 import { hasTable, isCurrent, readVersion, readVersions, type VersionSource } from './versions.js';
-
-export interface PostgresMigrateOptions {
-  readonly schema: string;
-  readonly useListenNotify: boolean;
-  readonly logger: DLogger;
-  readonly clock: Clock;
-  readonly lockPollMs: number;
-  readonly lockTimeoutMs: number;
-}
-
-/** One run of the migrations on a held connection. */
-interface MigrationRun extends PostgresMigrateOptions {
-  readonly connection: Connection;
-  readonly source: VersionSource;
-  /** False when the database was empty at the start: nobody uses the tables yet. */
-  readonly isOnline: boolean;
-}
 
 /** The notifications of old databases have no primary key; others were created with one. */
 const NOTIFICATIONS_PRIMARY_KEY = 10;
-/** How often a migration is tried that another session gets in the way of. */
-const ATTEMPTS_MAX = 10;
-/** Somebody else has created the same thing at the same moment. */
-const LOST_RACE_STATES = new Set(['23505', '42P06', '42P07', '42701', '42710']);
-/** Another session was in the way: serialization failure, deadlock, lock timeout. */
-const BLOCKED_STATES = new Set(['40001', '40P01', '55P03']);
-/** What two runners of an online migration can do to each other, besides: the last is "tuple concurrently updated". */
-const ONLINE_STATES = new Set([...LOST_RACE_STATES, 'XX000']);
 
 /** Applies what is missing and returns the version reached. */
 export async function migratePostgres(database: Database, options: PostgresMigrateOptions): Promise<number> {
@@ -92,10 +73,13 @@ async function refuseOtherNumbering(run: MigrationRun, version: number): Promise
 
 async function migrateTrack(run: MigrationRun, track: Track): Promise<number> {
   await explainFailure(run, 'Creating the table that holds the version', () => createVersionTable(run, track));
-  for (;;) {
-    const version = await readVersion(run.source, track);
+  const from = await readVersion(run.source, track);
+  for (let version = from; ; version = await readVersion(run.source, track)) {
     const [next] = pendingMigrations(track, version);
-    if (!next) return version;
+    if (!next) {
+      await settleIndexes(run, track, from);
+      return version;
+    }
     await explainFailure(run, `Migration ${next.number} (${next.name})`, () => apply(run, track, next, version));
   }
 }
@@ -125,15 +109,6 @@ async function createVersionTable(run: MigrationRun, track: Track): Promise<void
   });
 }
 
-/** IF NOT EXISTS does not cover two sessions that create the same thing at the same moment. */
-async function unlessLost(create: () => Promise<unknown>): Promise<void> {
-  try {
-    await create();
-  } catch (error) {
-    if (!LOST_RACE_STATES.has(stateOf(error))) throw error;
-  }
-}
-
 /** Applies one migration, unless another runner is faster or in the way; then the caller looks again. */
 async function apply(run: MigrationRun, track: Track, migration: Migration, version: number): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
@@ -142,9 +117,7 @@ async function apply(run: MigrationRun, track: Track, migration: Migration, vers
       else await applyInTransaction(run, track, migration, version);
       return;
     } catch (error) {
-      const state = stateOf(error);
-      const isPassing = BLOCKED_STATES.has(state) || (migration.isOnline && ONLINE_STATES.has(state));
-      if (!isPassing || attempt === ATTEMPTS_MAX) throw error;
+      if (!isPassing(error, migration) || attempt === ATTEMPTS_MAX) throw error;
       run.logger.warn(`Migration ${migration.number} is tried again: ${(error as Error).message}`);
       await sleepABit(run);
       if ((await readVersion(run.source, track)) !== version) return;
@@ -166,21 +139,8 @@ async function applyInTransaction(
 }
 
 async function applyOnline(run: MigrationRun, track: Track, migration: Migration, version: number): Promise<void> {
-  const { connection, schema } = run;
-  // An index that a killed runner has left behind is INVALID: nobody uses it, and IF NOT EXISTS would keep it.
-  for (const index of await findInvalidIndexes(connection, schema)) {
-    if (index.isBeingBuilt) return sleepABit(run);
-    await dropIndex(connection, schema, index.name);
-  }
-  for (const statement of splitStatements(renderMigration(migration, run))) await connection.script(statement);
-  // Another runner's index may still be under way, which this one has then passed over.
-  if ((await findInvalidIndexes(connection, schema)).length > 0) return sleepABit(run);
-  await advance(connection, track, migration, version);
-}
-
-/** The factor keeps runners that have met once from meeting again. */
-function sleepABit(run: MigrationRun): Promise<void> {
-  return sleep(run.clock, run.lockPollMs * (0.5 + Math.random()));
+  const isDone = await runOnline(run, migration, { versionTable: track.versionTable, version });
+  if (isDone) await advance(run.connection, track, migration, version);
 }
 
 /** Moves the version row; false if it is not where it was, because another runner was faster. */
@@ -213,13 +173,4 @@ async function explainFailure<T>(run: MigrationRun, what: string, body: () => Pr
         : undefined;
     throw migrationFailure(what, error, advice);
   }
-}
-
-/** The SQLSTATE that the server answered, from whatever depth. */
-function stateOf(error: unknown): string {
-  for (let next = error; next instanceof Error; next = next.cause) {
-    const state = sqlState(next);
-    if (state !== undefined) return state;
-  }
-  return '';
 }

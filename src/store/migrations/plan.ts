@@ -104,6 +104,15 @@ export function splitStatements(text: string): string[] {
   return statements;
 }
 
+/** The index that a statement of an online migration builds or drops, where it does. */
+export function changedIndex(statement: string): { readonly name: string; readonly isWanted: boolean } | undefined {
+  const change = /^(CREATE|DROP) (?:UNIQUE )?INDEX CONCURRENTLY IF (?:NOT )?EXISTS (?:"(?:[^"]|"")*"\.)?(\w+)/m.exec(
+    statement,
+  );
+  const [, verb, name] = change ?? [];
+  return name === undefined ? undefined : { name, isWanted: verb === 'CREATE' };
+}
+
 /** The table and column that a statement of a SQLite migration adds, where it does. */
 export function addedColumn(statement: string): { readonly table: string; readonly column: string } | undefined {
   const [, table, column] = /^ALTER TABLE (\w+) ADD COLUMN (\w+)/m.exec(statement) ?? [];

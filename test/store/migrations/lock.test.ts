@@ -1,5 +1,5 @@
 // Who may migrate when several want to: the advisory lock, and what holds without it.
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { silentLogger } from '../../../src/base/log.js';
 import { DatabaseStatementError } from '../../../src/model/errors.js';
 import { render, type Sql } from '../../../src/sql/sql.js';
@@ -11,11 +11,14 @@ import {
   buildAt,
   connect,
   EVERSTEP_LATEST,
+  execute,
   expectedSchema,
   keepingLogger,
   LATEST,
   query,
   skippingClock,
+  until,
+  waiting,
 } from './setup.js';
 
 const logger = silentLogger;
@@ -34,8 +37,10 @@ function refuseLocks(statement: string): void {
   }
 }
 
+type Before = (statement: string) => Promise<void> | void;
+
 /** The database, with `before` called before each statement of a held connection; what it throws is the answer. */
-function answering(database: Database, before: (statement: string) => Promise<void> | void): Database {
+function answering(database: Database, before: Before): Database {
   return {
     dialect: database.dialect,
     run: (statement) => database.run(statement),
@@ -44,20 +49,45 @@ function answering(database: Database, before: (statement: string) => Promise<vo
     commit: (statements) => database.commit(statements),
     transaction: (body) => database.transaction(body),
     close: () => database.close(),
-    exclusive: (body) =>
-      database.exclusive((connection) => {
-        const wrapped: Connection = {
-          dialect: connection.dialect,
-          script: (text) => connection.script(text),
-          transaction: (inner) => connection.transaction(inner),
-          run: async (statement: Sql) => {
-            await before(render(statement, connection.dialect).text);
-            return connection.run(statement);
-          },
-        };
-        return body(wrapped);
-      }),
+    exclusive: (body) => database.exclusive((connection) => body(answeringConnection(connection, before))),
   };
+}
+
+function answeringConnection(connection: Connection, before: Before): Connection {
+  return {
+    dialect: connection.dialect,
+    script: async (text) => {
+      await before(text);
+      return connection.script(text);
+    },
+    transaction: async (body) => {
+      await before('BEGIN');
+      return connection.transaction((tx) => body(answeringConnection(tx, before)));
+    },
+    run: async (statement: Sql) => {
+      await before(render(statement, connection.dialect).text);
+      return connection.run(statement);
+    },
+  };
+}
+
+interface Overtaking {
+  readonly when: 'before' | 'after';
+  readonly statement: string;
+}
+
+/** A runner without locks that others overtake at a statement: right before it, or before whatever comes next. */
+function overtaken(database: Database, at: Overtaking, overtake: () => Promise<unknown>): Database {
+  let previous = '';
+  let isOvertaken = false;
+  return answering(database, async (statement) => {
+    refuseLocks(statement);
+    const isThere = (at.when === 'before' ? statement : previous).includes(at.statement);
+    previous = statement;
+    if (!isThere || isOvertaken) return;
+    isOvertaken = true;
+    await overtake();
+  });
 }
 
 forEachDialect((dialect) => {
@@ -119,6 +149,86 @@ onlyOn('postgres', (dialect) => {
     expect(results.map((result) => result.to)).toEqual([LATEST, LATEST]);
     expect(await readVersionRows(database)).toEqual([[LATEST], [EVERSTEP_LATEST]]);
     expect(await readCatalog(database)).toEqual(expectedSchema(database));
+  });
+
+  it.each<Overtaking>([
+    { when: 'before', statement: 'DROP INDEX CONCURRENTLY IF EXISTS "dbos".idx_workflow_status_forked_from' },
+    { when: 'after', statement: 'DROP INDEX CONCURRENTLY IF EXISTS "dbos".idx_workflow_status_forked_from' },
+    { when: 'before', statement: 'IF NOT EXISTS idx_workflow_status_in_flight\n' },
+    { when: 'after', statement: 'CREATE TABLE IF NOT EXISTS "dbos".queues' },
+    { when: 'after', statement: 'DROP INDEX CONCURRENTLY IF EXISTS "dbos".idx_workflow_status_partition_dequeue' },
+    { when: 'after', statement: 'DROP FUNCTION IF EXISTS "dbos".enqueue_workflow' },
+  ])('a runner that is overtaken in the shared base leaves the same schema (case %#)', async (at) => {
+    const url = await dialect.createURL({ isMigrated: false });
+    const database = await dialect.open(url);
+    await buildAt(database, 23);
+    const fast = answering(await dialect.open(url), refuseLocks);
+    const overtake = vi.fn(() => migrate(fast, { logger, lockPollMs: 20 }));
+    const slow = overtaken(await dialect.open(url), at, overtake);
+
+    const result = await migrate(slow, { logger, lockPollMs: 20 });
+
+    expect(overtake).toHaveBeenCalledOnce();
+    expect(result.to).toBe(LATEST);
+    expect(await readVersionRows(database)).toEqual([[LATEST], [EVERSTEP_LATEST]]);
+    expect(await readCatalog(database)).toEqual(expectedSchema(database));
+  });
+
+  it('nobody moves the version while a runner replaces a function in an online migration', async () => {
+    const url = await dialect.createURL({ isMigrated: false });
+    const database = await dialect.open(url);
+    const observer = await connect(url);
+    await buildAt(database, 23);
+    const fast = answering(await dialect.open(url), refuseLocks);
+    let overtaking: Promise<unknown> = Promise.resolve();
+    const slow = answering(await dialect.open(url), async (statement) => {
+      refuseLocks(statement);
+      if (!statement.includes('DROP FUNCTION IF EXISTS "dbos".enqueue_workflow')) return;
+      overtaking = migrate(fast, { logger, lockPollMs: 20 });
+      await until(observer, waiting('dbos_migrations'));
+    });
+
+    await migrate(slow, { logger, lockPollMs: 20 });
+    await overtaking;
+
+    expect(await readVersionRows(database)).toEqual([[LATEST], [EVERSTEP_LATEST]]);
+    expect(await readCatalog(database)).toEqual(expectedSchema(database));
+  });
+
+  it('a runner that fails to build an index and is overtaken meanwhile builds it in the end', async () => {
+    const url = await dialect.createURL({ isMigrated: false });
+    const database = await dialect.open(url);
+    const blocker = await connect(url);
+    await buildAt(database, 114);
+    await blocker.query(`BEGIN; INSERT INTO dbos.workflow_status (workflow_uuid) VALUES ('w')`);
+    const warnings = keepingLogger();
+    const slow = overtaken(
+      await dialect.open(`${url}?options=-c%20lock_timeout%3D100ms`),
+      { when: 'after', statement: 'IF NOT EXISTS idx_workflow_status_in_flight_v2' },
+      () => blocker.query('COMMIT; UPDATE dbos.dbos_migrations SET version = 115'),
+    );
+
+    const result = await migrate(slow, { logger: warnings, lockPollMs: 20 });
+
+    expect(warnings.warnings).toContainEqual(expect.stringMatching(/Migration 115 is tried again: .*lock timeout/));
+    expect(result.to).toBe(LATEST);
+    expect(await readCatalog(database)).toEqual(expectedSchema(database));
+  });
+
+  it('a runner that cannot set an index right names it, with the statement to run', async () => {
+    const url = await dialect.createURL({ isMigrated: false });
+    const database = await dialect.open(url);
+    await buildAt(database, 121);
+    await execute(database, 'CREATE TABLE dbos.idx_workflow_status_deadline (in_the_way TEXT)');
+
+    const migration = migrate(database, { logger, lockPollMs: 1 });
+
+    await expect(migration).rejects.toMatchObject({
+      code: 'MIGRATION_FAILED',
+      message: expect.stringMatching(
+        /^The migrations are done, but .*CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_deadline/s,
+      ),
+    });
   });
 
   it('a runner waits on for a holder that gets on', async () => {

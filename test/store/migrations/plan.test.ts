@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Migration } from '../../../src/store/migrations/migration.js';
 import {
   addedColumn,
+  changedIndex,
   latestVersion,
   pendingMigrations,
   renderMigration,
@@ -47,11 +48,12 @@ describe('the list', () => {
   });
 
   it('builds and drops indexes concurrently only in online files, and there repeatably', () => {
-    for (const migration of shared.migrations) {
+    for (const migration of [...shared.migrations, ...everstep.migrations]) {
       expect(migration.sql.includes('CONCURRENTLY'), migration.name).toBe(migration.isOnline);
       if (!migration.isOnline) continue;
-      for (const statement of splitStatements(migration.sql)) {
+      for (const statement of splitStatements(render(migration.sql))) {
         expect(statement, migration.name).toMatch(/IF (NOT )?EXISTS|CREATE OR REPLACE/);
+        expect(changedIndex(statement) !== undefined, statement).toBe(statement.includes('CONCURRENTLY'));
       }
     }
   });
@@ -126,6 +128,16 @@ describe('splitting', () => {
   it('finds the column that a statement adds', () => {
     expect(addedColumn('-- Why.\nALTER TABLE t ADD COLUMN c TEXT')).toEqual({ table: 't', column: 'c' });
     expect(addedColumn('CREATE TABLE t (c TEXT)')).toBeUndefined();
+  });
+
+  it('finds the index that a statement builds or drops concurrently', () => {
+    const build = '-- Why.\nCREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS i\n  ON {schema}.t (c)';
+    const drop = 'DROP INDEX CONCURRENTLY IF EXISTS {schema}.i';
+
+    expect(changedIndex(render(build))).toEqual({ name: 'i', isWanted: true });
+    expect(changedIndex(render(drop))).toEqual({ name: 'i', isWanted: false });
+    expect(changedIndex(render(drop, { schema: 'a ".\n" b' }))).toEqual({ name: 'i', isWanted: false });
+    expect(changedIndex('CREATE INDEX IF NOT EXISTS i ON t (c)')).toBeUndefined();
   });
 });
 

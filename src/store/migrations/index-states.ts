@@ -1,18 +1,22 @@
-// Indexes that are INVALID: being built by somebody, or left behind by a CREATE INDEX CONCURRENTLY that was killed.
+// The indexes that a database has. One can be INVALID: being built or dropped by somebody, or left behind by a CREATE
+// or DROP INDEX CONCURRENTLY that was killed.
 import { quoteIdentifier, sql } from '../../sql/sql.js';
 import type { Connection } from '../database.js';
 
-export interface InvalidIndex {
+export interface IndexState {
   readonly name: string;
+  readonly isValid: boolean;
+  /** True for one that is INVALID because somebody is still at it. */
   readonly isBeingBuilt: boolean;
 }
 
 /** Building an index concurrently holds a lock on the table for as long as it takes. Autovacuum takes the same one. */
-export async function findInvalidIndexes(connection: Connection, schema: string): Promise<InvalidIndex[]> {
+export async function readIndexStates(connection: Connection, schema: string): Promise<IndexState[]> {
   const rows = await connection.run(sql`
     SELECT
       class.relname AS name,
-      EXISTS (
+      entry.indisvalid AS is_valid,
+      NOT entry.indisvalid AND EXISTS (
         SELECT 1
         FROM pg_catalog.pg_locks AS held
         JOIN pg_catalog.pg_stat_activity AS session ON session.pid = held.pid
@@ -26,13 +30,16 @@ export async function findInvalidIndexes(connection: Connection, schema: string)
     FROM pg_catalog.pg_index AS entry
     JOIN pg_catalog.pg_class AS class ON class.oid = entry.indexrelid
     JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
-    WHERE namespace.nspname = ${schema}
-      AND NOT entry.indisvalid`);
-  return rows.map((row) => ({ name: String(row['name']), isBeingBuilt: row['is_being_built'] === true }));
+    WHERE namespace.nspname = ${schema}`);
+  return rows.map((row) => ({
+    name: String(row['name']),
+    isValid: row['is_valid'] === true,
+    isBeingBuilt: row['is_being_built'] === true,
+  }));
 }
 
 export async function isIndexBeingBuilt(connection: Connection, schema: string): Promise<boolean> {
-  return (await findInvalidIndexes(connection, schema)).some((index) => index.isBeingBuilt);
+  return (await readIndexStates(connection, schema)).some((index) => index.isBeingBuilt);
 }
 
 export async function dropIndex(connection: Connection, schema: string, name: string): Promise<void> {

@@ -1,0 +1,156 @@
+// Migrations of tables that are in use. CREATE and DROP INDEX CONCURRENTLY cannot be part of a transaction, so nothing
+// keeps a slow runner from running one that is long past, when faster ones have gone on to later versions. What it has
+// done is set right in the end: a run that had something to do returns only when every index is as the last statement
+// about it says. All runners agree on that, so whoever comes last leaves the right schema. The other statements cannot
+// be late: each holds the version row, and runs only while the version is the one it belongs to.
+import { MigrationError } from '../../model/errors.js';
+import { sql, table } from '../../sql/sql.js';
+import type { Connection } from '../database.js';
+import { dropIndex, type IndexState, readIndexStates } from './index-states.js';
+import type { Migration, Track } from './migration.js';
+import { ATTEMPTS_MAX, isPassing, type MigrationRun, sleepABit } from './migration-run.js';
+import { changedIndex, pendingMigrations, renderMigration, splitStatements } from './plan.js';
+
+/** Where the runner stands: the migration is due at this version and at no other. */
+interface Place {
+  readonly versionTable: Track['versionTable'];
+  readonly version: number;
+}
+
+/** What the migrations say about an index in the end. */
+interface WantedIndex {
+  readonly name: string;
+  readonly isWanted: boolean;
+  readonly statement: string;
+  /** True when this run found the migration that says so not done yet. */
+  readonly wasPending: boolean;
+}
+
+interface WrongIndex extends WantedIndex {
+  /** True for one that has to go, because it is INVALID or not wanted. */
+  readonly isThere: boolean;
+}
+
+/** Runs the statements of a migration. False when the caller has to look again: another runner is faster or at it. */
+export async function runOnline(run: MigrationRun, migration: Migration, place: Place): Promise<boolean> {
+  const statements = splitStatements(renderMigration(migration, run));
+  const names = new Set(statements.map((statement) => changedIndex(statement)?.name));
+  const before = await readIndexStates(run.connection, run.schema);
+  if (before.some(({ isBeingBuilt }) => isBeingBuilt)) return lookAgain(run);
+  // An index that a killed runner has left behind is INVALID: nobody uses it, and IF NOT EXISTS would keep it.
+  for (const { name } of before.filter((index) => !index.isValid && names.has(index.name))) {
+    if (!(await isAt(run.connection, place))) return false;
+    await dropIndex(run.connection, run.schema, name);
+  }
+  for (const statement of statements) {
+    const isInTime = changedIndex(statement)
+      ? await runConcurrently(run.connection, statement, place)
+      : await runHoldingVersion(run.connection, statement, place);
+    if (!isInTime) return false;
+  }
+  // Another runner's index may still be under way, which this one has then passed over.
+  const after = await readIndexStates(run.connection, run.schema);
+  return after.some((index) => !index.isValid && names.has(index.name)) ? lookAgain(run) : true;
+}
+
+async function lookAgain(run: MigrationRun): Promise<false> {
+  await sleepABit(run);
+  return false;
+}
+
+/** The look at the version saves needless work; another runner may still move it before the statement has begun. */
+async function runConcurrently(connection: Connection, statement: string, place: Place): Promise<boolean> {
+  if (!(await isAt(connection, place))) return false;
+  await connection.script(statement);
+  return true;
+}
+
+function runHoldingVersion(connection: Connection, statement: string, place: Place): Promise<boolean> {
+  return connection.transaction(async (tx) => {
+    const held = await tx.run(sql`
+      SELECT version
+      FROM ${table(place.versionTable)}
+      WHERE version = ${place.version}
+      FOR UPDATE`);
+    if (held.length === 0) return false;
+    await tx.script(statement);
+    return true;
+  });
+}
+
+async function isAt(connection: Connection, { versionTable, version }: Place): Promise<boolean> {
+  const found = await connection.run(sql`SELECT version FROM ${table(versionTable)} WHERE version = ${version}`);
+  return found.length > 0;
+}
+
+/**
+ * Makes every index what the migrations that were pending leave it as, and none of ours stays INVALID. Where all is
+ * right already, that is one look.
+ */
+export async function settleIndexes(run: MigrationRun, track: Track, from: number): Promise<void> {
+  const wanted = wantedIndexes(run, track, from);
+  if (!wanted.some(({ wasPending }) => wasPending)) return;
+  let cause: unknown;
+  for (let attempt = 1; ; attempt += 1) {
+    const wrong = await findWrong(run, wanted);
+    if (wrong.length === 0) return;
+    if (attempt > ATTEMPTS_MAX) throw settlingFailure(wrong, cause);
+    try {
+      for (const index of wrong) await settle(run, index);
+    } catch (error) {
+      if (!isPassing(error, { isOnline: true })) throw settlingFailure(wrong, error);
+      cause = error;
+      run.logger.warn(`Setting right ${quotedNames(wrong)} is tried again: ${(error as Error).message}`);
+      await sleepABit(run);
+    }
+  }
+}
+
+/** For each index that the migrations change concurrently, the last that they say about it. */
+function wantedIndexes(run: MigrationRun, track: Track, from: number): WantedIndex[] {
+  const pending = new Set(pendingMigrations(track, from));
+  const last = new Map<string, WantedIndex>();
+  for (const migration of track.migrations.filter(({ isOnline }) => isOnline)) {
+    for (const statement of splitStatements(renderMigration(migration, { ...run, isOnline: true }))) {
+      const index = changedIndex(statement);
+      if (index) last.set(index.name, { ...index, statement, wasPending: pending.has(migration) });
+    }
+  }
+  return [...last.values()];
+}
+
+/** The indexes that are not as they should be, once nobody is at any of them. */
+async function findWrong(run: MigrationRun, wanted: readonly WantedIndex[]): Promise<WrongIndex[]> {
+  for (;;) {
+    const found = new Map((await readIndexStates(run.connection, run.schema)).map((index) => [index.name, index]));
+    const wrong = wanted.filter((index) => isWrong(index, found.get(index.name)));
+    if (!wrong.some(({ name }) => found.get(name)?.isBeingBuilt)) {
+      return wrong.map((index) => ({ ...index, isThere: found.has(index.name) }));
+    }
+    await sleepABit(run);
+  }
+}
+
+function isWrong({ isWanted, wasPending }: WantedIndex, found: IndexState | undefined): boolean {
+  if (found && !found.isValid) return true;
+  return wasPending && isWanted !== (found !== undefined);
+}
+
+async function settle(run: MigrationRun, { name, isThere, isWanted, statement }: WrongIndex): Promise<void> {
+  if (isThere) await dropIndex(run.connection, run.schema, name);
+  if (isWanted) await run.connection.script(statement);
+}
+
+/** The version is the latest by now: another run would find nothing to do. */
+function settlingFailure(wrong: readonly WrongIndex[], cause: unknown): MigrationError {
+  const reason = cause instanceof Error ? `: ${cause.message.replace(/\.?$/, '.')}` : '.';
+  return new MigrationError(
+    `The migrations are done, but other runners have left indexes wrong that could not be set right${reason} ` +
+      `Drop those that are INVALID, then run:\n${wrong.map(({ statement }) => `${statement};`).join('\n')}`,
+    { cause },
+  );
+}
+
+function quotedNames(indexes: readonly WantedIndex[]): string {
+  return indexes.map(({ name }) => `"${name}"`).join(', ');
+}

@@ -11,6 +11,7 @@
 // was lost, it looks first.
 import { type BackoffPolicy, backoffMs } from '../base/backoff.js';
 import { type Clock, sleep, systemClock } from '../base/clock.js';
+import { deferred } from '../base/deferred.js';
 import { DBOSError, DBOSInitializationError } from '../model/errors.js';
 import {
   currentTransaction,
@@ -50,15 +51,18 @@ const PATIENCE_MS = 1000;
 
 /** Waits, but not for long. The transaction is rolled back then, and run again after the wait. */
 async function briefly(clock: Clock, ready: Promise<void>): Promise<void> {
-  const settled = new AbortController();
-  const late = sleep(clock, PATIENCE_MS, settled.signal).then(() => {
-    throw Object.assign(new Error('The system database takes its time.'), { code: '40001' });
-  });
-  late.catch(() => {});
+  const settled = deferred<void>();
+  const timer = clock.after(PATIENCE_MS, () =>
+    settled.reject(Object.assign(new Error('The system database takes its time.'), { code: '40001' })),
+  );
+  ready.then(
+    () => settled.resolve(),
+    (error: unknown) => settled.reject(error),
+  );
   try {
-    await Promise.race([ready, late]);
+    await settled.promise;
   } finally {
-    settled.abort();
+    timer.cancel();
   }
 }
 
@@ -208,7 +212,7 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
     try {
       const value = await this.#options.driver.transact(options, async (client) => {
         record?.step.onBegun();
-        const ready = record?.ledger.prepare(record.step);
+        const ready = record?.ledger.waitsBesideBody ? record.ledger.prepare(record.step) : undefined;
         // Heeded after the body; a body that fails first leaves nobody to hear of it.
         ready?.catch(() => {});
         const result = await this.#callBody(client, body);

@@ -52,9 +52,6 @@ export interface Claim {
   readonly left: Left;
 }
 
-/** Nothing that a run does is durable before its claim is; without it, the workflow is claimed again. */
-const MAY_BE_LOST = { mayBeLost: true };
-
 const workflows = table('workflow_status');
 const returned = workflowColumns.returning;
 const NOTHING_IN_THE_WAY = { hasRoom: true, waitMs: null, hasPartitionRoom: true, partitionWaitMs: null } as const;
@@ -64,12 +61,11 @@ export async function claimWorkflows(database: Database, options: ClaimOptions):
   const scope: Scope = { queueName: options.queueName, whole: options.limits ?? UNLIMITED };
   const statement = claimStatement(options, scope, options.limit);
   if (isUnlimited(scope) && !options.share) {
-    const [rows = []] = await database.commit([statement], MAY_BE_LOST);
-    const claimed = rows.map(toClaimed);
+    const claimed = (await database.run(statement)).map(toClaimed);
     return { claimed, left: { ...NOTHING_IN_THE_WAY, isWaiting: claimed.length >= options.limit } };
   }
   const turns = isUnlimited(scope) ? [] : [takeTurn(options.queueName)];
-  const results = await database.commit([...turns, statement, leftStatement(scope)], MAY_BE_LOST);
+  const results = await database.commit([...turns, statement, leftStatement(scope)]);
   const [claimed = [], left = []] = results.slice(turns.length);
   return { claimed: claimed.map(toClaimed), left: toLeft(left[0]) };
 }
@@ -87,7 +83,7 @@ export async function claimPartitions(database: Database, options: PartitionClai
     const scope: Scope = { queueName, whole, partition: { key, limits: partitionLimits } };
     return [claimStatement(options, scope, limit), leftStatement(scope)];
   });
-  const results = await database.commit([takeTurn(options.queueName), ...statements], MAY_BE_LOST);
+  const results = await database.commit([takeTurn(options.queueName), ...statements]);
   return options.partitions.map((_, index) => ({
     claimed: (results[1 + 2 * index] ?? []).map(toClaimed),
     left: toLeft(results[2 + 2 * index]?.[0]),

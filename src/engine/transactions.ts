@@ -230,9 +230,12 @@ export class Transactions {
     }
   }
 
-  /** The workflows are gone: others may get their IDs. */
+  /** The workflows are gone: others may get their IDs. What ran in them may still leave a record. */
   async forgetDeleted(workflowIDs: readonly string[]): Promise<void> {
-    for (const handler of this.#engine.registry.dataSources.values()) await this.#deletions.now(handler, workflowIDs);
+    for (const handler of this.#engine.registry.dataSources.values()) {
+      await this.#deletions.now(handler, workflowIDs);
+      for (const workflowID of workflowIDs) this.#deletions.add(handler, workflowID, true);
+    }
   }
 
   /** The outcome of the run is durable: what data sources keep of its steps is of no use any more. */

@@ -66,6 +66,21 @@ function formTests(name: AdapterName): void {
     await until('the records are removed', async () => (await recordsIn(scene)).length === 0);
   });
 
+  test('workflows with old records are listed in order, a page at a time', async () => {
+    const scene = await setScene(name);
+    const { DBOS } = await scene.engine();
+    await DBOS.launch();
+    const now = Date.now();
+    const old = now - 200_000;
+    const values = `('a', 0, ${old}), ('a', 1, ${old}), ('b', 0, ${old}), ('c', 0, ${now}), ('d', 0, ${old})`;
+    const table = scene.adapter.dialect === 'postgres' ? 'dbos.transaction_completion' : 'transaction_completion';
+    await scene.query(`INSERT INTO ${table} (workflow_id, function_num, created_at) VALUES ${values}`);
+    const handler = DBOS.registry.dataSources.get('app');
+
+    expect(await handler?.listRecorded?.('', 2)).toEqual(['a', 'b']);
+    expect(await handler?.listRecorded?.('b', 2)).toEqual(['d']);
+  });
+
   test('outside of a workflow a transaction just runs', async () => {
     const scene = await setScene(name);
     const { DBOS, source, run } = await scene.engine();

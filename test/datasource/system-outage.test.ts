@@ -2,6 +2,7 @@
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { NodePostgresDataSource } from '../../src/datasource/node-postgres.js';
+import { until } from '../crash/processes.js';
 import { onlyOn } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { startProxy } from '../rig/proxy.js';
@@ -36,7 +37,7 @@ onlyOn('postgres', (postgres) => {
     await workflow(false);
 
     const result = workflow(true);
-    await expect.poll(() => bodies).toBe(2);
+    await until('the function runs', () => bodies === 2);
     // Waits until the row is free.
     await client.query('SELECT value FROM counters FOR UPDATE');
     expect(bodies).toBe(2);

@@ -17,10 +17,11 @@ const completions = table('transaction_completion');
 export interface Ledger<Client> {
   /** What is recorded of the step. */
   find(step: TransactionStep): Promise<TransactionOutcome | undefined>;
-  /** Whether the barrier is waited for in `prepare`. If not, it comes before the transaction. */
-  readonly waitsBesideBody: boolean;
-  /** Called when a transaction has begun, and awaited before its record. Throws if it may not commit. */
-  prepare(step: TransactionStep): Promise<void>;
+  /**
+   * Called when a transaction has begun, and awaited before its record: the barrier, and whatever else has to be known.
+   * Throws if it may not commit. Without it, the barrier comes before the transaction.
+   */
+  readonly prepare?: ((step: TransactionStep) => Promise<void>) | undefined;
   /** Records the value of the step in its own transaction. Throws if there is a record, or the workflow is lost. */
   record(step: TransactionStep, client: Client, value: unknown): Promise<void>;
   /** The transaction is durable. */
@@ -37,7 +38,7 @@ const WHILE_MS = 120_000;
 const LONG_MS = 10_000;
 
 export class CompletionTable<Client> implements Ledger<Client> {
-  readonly waitsBesideBody: boolean;
+  readonly prepare: Ledger<Client>['prepare'];
   readonly #driver: TransactionDriver<Client>;
   readonly #dialect: Dialect;
   readonly #recordWithinSeconds: number;
@@ -50,7 +51,7 @@ export class CompletionTable<Client> implements Ledger<Client> {
     this.#driver = driver;
     this.#recordWithinSeconds = recordWithinSeconds;
     // On SQLite, an open transaction would hold the lock that the barrier waits for.
-    this.waitsBesideBody = driver.dialect === 'postgres';
+    this.prepare = driver.dialect === 'postgres' ? (step) => this.#prove(step) : undefined;
     this.#dialect = driver.dialect === 'postgres' ? postgresDialect({ schema: schemaName }) : sqliteDialect();
   }
 
@@ -64,8 +65,7 @@ export class CompletionTable<Client> implements Ledger<Client> {
     return row && decodeOutcome(step, row);
   }
 
-  async prepare(step: TransactionStep): Promise<void> {
-    if (!this.waitsBesideBody) return;
+  async #prove(step: TransactionStep): Promise<void> {
     await step.barrierOfCommit();
     await step.assertOwned();
   }
@@ -83,7 +83,7 @@ export class CompletionTable<Client> implements Ledger<Client> {
     await step.barrier();
     await this.#driver.transact({}, async (client) => {
       step.onBegun();
-      await this.prepare(step);
+      await this.prepare?.(step);
       await this.#insert(step, client, record);
     });
     step.onKept();
@@ -99,7 +99,7 @@ export class CompletionTable<Client> implements Ledger<Client> {
    */
   async #insert(step: TransactionStep, client: Client, record: Required<RecordedStep>): Promise<void> {
     const { workflowID, stepID } = step;
-    const isSoon = this.waitsBesideBody && step.transactionAgeMs < LONG_MS;
+    const isSoon = this.prepare !== undefined && step.transactionAgeMs < LONG_MS;
     const statement = isSoon ? insertWithin(this.#recordWithinSeconds, step, record) : insertion(step, record);
     const isWritten = isSoon
       ? await this.#explained(() => writeLast(this.#driver, client, render(statement, this.#dialect)))

@@ -170,8 +170,8 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
   ): Promise<TransactionOutcome> {
     let isRepeated = false;
     return this.#untilSettled(step, async () => {
-      const ledger = (await this.#isShared(step)) ? this.#shared : this.#completions;
-      if (isRepeated || !ledger.waitsBesideBody) await step.barrier();
+      const ledger: Ledger<Client> = (await this.#isShared(step)) ? this.#shared : this.#completions;
+      if (isRepeated || !ledger.prepare) await step.barrier();
       const found = isRepeated || !step.isFirstRun ? await ledger.find(step) : undefined;
       if (found) return found;
       isRepeated = true;
@@ -212,7 +212,7 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
     try {
       const value = await this.#options.driver.transact(options, async (client) => {
         record?.step.onBegun();
-        const ready = record?.ledger.waitsBesideBody ? record.ledger.prepare(record.step) : undefined;
+        const ready = record?.ledger.prepare?.(record.step);
         // Heeded after the body; a body that fails first leaves nobody to hear of it.
         ready?.catch(() => {});
         const result = await this.#callBody(client, body);

@@ -6,9 +6,8 @@ import type { CompletionTable, Ledger } from './completion-table.js';
 import type { TransactionDriver } from './driver.js';
 import { writeLast } from './last-statement.js';
 
+/** Without `prepare`: the barrier may need a connection of the pool that the transactions take theirs from. */
 export class SharedLedger<Client> implements Ledger<Client> {
-  /** The barrier may need a connection of the pool that the transactions take theirs from. */
-  readonly waitsBesideBody = false;
   readonly #driver: TransactionDriver<Client>;
   readonly #completions: CompletionTable<Client>;
 
@@ -21,10 +20,6 @@ export class SharedLedger<Client> implements Ledger<Client> {
   async find(step: TransactionStep): Promise<TransactionOutcome | undefined> {
     await step.assertOwned();
     return (await step.findCheckpoint()) ?? (await this.#completions.find(step));
-  }
-
-  async prepare(): Promise<void> {
-    // The guard of the checkpoint tells.
   }
 
   async record(step: TransactionStep, client: Client, value: unknown): Promise<void> {

@@ -21,6 +21,8 @@ const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
  * server keeps such a plan for a prepared statement long after the table has grown.
  */
 const SESSION_SETTINGS = {
+  // Our statements are too small to be worth compiling; the costs of disabled nodes would make the server try.
+  jit: 'off',
   enable_seqscan: 'off',
   // A bitmap is made of the whole backlog before its first row is taken.
   enable_bitmapscan: 'off',

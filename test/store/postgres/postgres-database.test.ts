@@ -134,20 +134,25 @@ describe('PostgresDatabase', () => {
       expect(await database.read(sql`SELECT 1 AS one`)).toEqual([{ one: 1 }]);
     });
 
-    test('our sessions have their name, their time limit for idle transactions and their planner settings', async () => {
+    test('our sessions have their name, their time limit for idle transactions, their planner settings and no JIT', async () => {
       const url = await dialect.createURL();
       const database = await dialect.open(url, { applicationName: 'my app', idleTransactionTimeoutMs: 7000 });
       const settings = sql`
         SELECT current_setting('application_name') AS name,
           current_setting('idle_in_transaction_session_timeout') AS timeout,
           current_setting('enable_seqscan') AS seqscan,
+          current_setting('jit') AS jit,
           current_setting('work_mem') AS memory`;
       const withOptions = await dialect.open(
         `${url}?options=${encodeURIComponent('-c work_mem=7MB -c idle_in_transaction_session_timeout=3000')}`,
       );
 
-      expect(await database.read(settings)).toMatchObject([{ name: 'my app', timeout: '7s', seqscan: 'off' }]);
-      expect(await withOptions.read(settings)).toMatchObject([{ timeout: '3s', memory: '7MB', seqscan: 'off' }]);
+      expect(await database.read(settings)).toMatchObject([
+        { name: 'my app', timeout: '7s', seqscan: 'off', jit: 'off' },
+      ]);
+      expect(await withOptions.read(settings)).toMatchObject([
+        { timeout: '3s', memory: '7MB', seqscan: 'off', jit: 'off' },
+      ]);
     });
 
     test('statements are prepared under names once a connection, and not at all behind a transaction pooler', async () => {

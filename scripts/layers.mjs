@@ -15,17 +15,48 @@ export const ROOMS = {
   datasource: ['base', 'model', 'codec', 'sql', 'engine/plugin'],
   receiver: ['base', 'model', 'codec', 'sql', 'engine/plugin'],
   telemetry: ['base', 'model', 'codec', 'sql', 'engine/plugin'],
-  outbox: ['base', 'model', 'codec', 'sql', 'engine/plugin', 'datasource/datasource', 'control/enqueue'],
+  outbox: ['base', 'model', 'codec', 'sql', 'engine/plugin', 'datasource/datasource', 'control/queues/enqueue'],
   client: ['base', 'model', 'codec', 'sql', 'store', 'control', 'facade/workflow-queue'],
   facade: ['engine', 'control', 'codec', 'model', 'base', 'datasource', 'receiver', 'telemetry', 'outbox', 'admin'],
   admin: ['base', 'model', 'control', 'client', 'store', 'outbox'],
   cli: ['base', 'model', 'control', 'client', 'store', 'outbox'],
 };
 
-const ENVIRONMENT_ALLOWED = [/^engine\/config\.ts$/, /^cli\//];
+/** The features that a room is divided by. Rooms use the same word for the same feature. */
+const FEATURES = [
+  'config',
+  'history',
+  'listing',
+  'liveness',
+  'management',
+  'messaging',
+  'notify',
+  'outbox',
+  'queues',
+  'receiving',
+  'registration',
+  'runs',
+  'schedules',
+  'transactions',
+  'writer',
+];
+
+/** Sub-rooms that only one room has. */
+const OWN_SUBROOMS = {
+  model: ['cron', 'errors'],
+  store: ['migrations', 'postgres', 'sqlite'],
+  datasource: ['adapters'],
+  receiver: ['adapters', 'http'],
+  admin: ['changes', 'http', 'metrics', 'routes', 'views'],
+  cli: ['commands'],
+};
+
+const FOLDER_FILES_MAX = 20;
+
+const ENVIRONMENT_ALLOWED = [/^engine\/config\/config\.ts$/, /^cli\//];
 /** A `let`, or a collection that is filled later, at the top level of a module. */
 const MODULE_STATE = /^(?:export )?(?:let |const \w+(?:: [^=]+)? = new (?:Map|Set|WeakMap|WeakSet|Array)\b[^;]*\(\);)/m;
-const MODULE_STATE_ALLOWED = [/^engine\/ambient\.ts$/, /^facade\//];
+const MODULE_STATE_ALLOWED = [/^engine\/runs\/ambient\.ts$/, /^facade\//];
 
 /** All violations in the source folder, as sentences. */
 export function findViolations(sourceFolder) {
@@ -33,7 +64,9 @@ export function findViolations(sourceFolder) {
   const imported = new Map(files.map((file) => [file, readImports(sourceFolder, file, { types: false })]));
   return [
     ...files.flatMap((file) => roomViolations(file, readImports(sourceFolder, file))),
+    ...files.flatMap((file) => subroomViolations(file)),
     ...files.flatMap((file) => contentViolations(sourceFolder, file)),
+    ...crowdedFolders(files),
     ...cycles(imported),
   ];
 }
@@ -69,12 +102,30 @@ function roomViolations(file, targets) {
     .map((target) => `${file} may not import ${target}`);
 }
 
+function subroomViolations(file) {
+  const [room, ...folders] = dirname(file).split('/');
+  if (folders.length === 0) return [];
+  const known = [...FEATURES, ...(OWN_SUBROOMS[room] ?? [])];
+  if (folders.length === 1 && known.includes(folders[0])) return [];
+  return [`${file}: "${folders.join('/')}" is no sub-room of "${room}"`];
+}
+
+function crowdedFolders(files) {
+  const counts = new Map();
+  for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
+  return [...counts]
+    .filter(([, count]) => count > FOLDER_FILES_MAX)
+    .map(
+      ([folder, count]) => `${folder} holds ${count} files; divide it into sub-rooms of ${FOLDER_FILES_MAX} at most`,
+    );
+}
+
 function contentViolations(sourceFolder, file) {
   const text = readFileSync(join(sourceFolder, file), 'utf8');
   const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
   const violations = [];
   if (/process\.env/.test(code) && !ENVIRONMENT_ALLOWED.some((pattern) => pattern.test(file))) {
-    violations.push(`${file} reads process.env; only engine/config.ts and cli/ may`);
+    violations.push(`${file} reads process.env; only engine/config/config.ts and cli/ may`);
   }
   if (MODULE_STATE.test(code) && !MODULE_STATE_ALLOWED.some((pattern) => pattern.test(file))) {
     violations.push(`${file} keeps mutable state at module level`);

@@ -35,4 +35,4 @@ export {
   type TransactionConfig,
 } from './datasource/transactional-data-source.js';
 export { assertStillOwnsWorkflow, type DataSourceTransactionHandler } from './engine/plugin.js';
-export { DBOSError, DBOSStepAlreadyRecordedError, DBOSWorkflowConflictError } from './model/errors.js';
+export { DBOSError, DBOSStepAlreadyRecordedError, DBOSWorkflowConflictError } from './model/errors/errors.js';

@@ -1,6 +1,10 @@
 // The public names of the package.
-export * as Error from './model/errors.js';
-export { DBOSStepNondeterminismError, DBOSWorkflowConflictError, PortableWorkflowError } from './model/errors.js';
+export * as Error from './model/errors/errors.js';
+export {
+  DBOSStepNondeterminismError,
+  DBOSWorkflowConflictError,
+  PortableWorkflowError,
+} from './model/errors/errors.js';
 export { StatusString, type WorkflowStatusString } from './model/status.js';
 export { createDBOS, DBOS, type DBOSInstance } from './facade/dbos.js';
 export { Debouncer, type DebouncerConfig } from './facade/debouncer.js';
@@ -11,7 +15,7 @@ export {
   DBOSClient,
   type DBOSClientConfig,
 } from './client/client.js';
-export type { BorrowedConnection } from './store/borrowed.js';
+export type { BorrowedConnection } from './store/transactions/borrowed.js';
 export { DebouncerClient, type DebouncerClientConfig } from './client/debouncer-client.js';
 export {
   type ApplySchedule,
@@ -20,10 +24,15 @@ export {
   type SchedulerConfig,
   SchedulerMode,
 } from './facade/schedules.js';
-export type { ScheduleFilters, ScheduleOptions, ScheduleUpdate, WorkflowSchedule } from './control/schedules.js';
-export type { DBOSExternalState } from './control/event-dispatch.js';
+export type {
+  ScheduleFilters,
+  ScheduleOptions,
+  ScheduleUpdate,
+  WorkflowSchedule,
+} from './control/schedules/schedules.js';
+export type { DBOSExternalState } from './control/receiving/event-dispatch.js';
 export type { ExternalRegistration, MethodParameter, MethodRegistrationBase } from './facade/associations.js';
-export type { VersionInfo } from './control/versions.js';
+export type { VersionInfo } from './control/management/versions.js';
 export type { ScheduleOverlap } from './model/schedules.js';
 export { WorkflowQueue } from './facade/workflow-queue.js';
 export { ConfiguredInstance } from './facade/configured-instance.js';
@@ -33,16 +42,16 @@ export type {
   DBOSMethodMiddlewareInstaller,
   ShutdownOptions,
 } from './facade/types.js';
-export type { ExplanationReason, WorkflowExplanation } from './control/explain.js';
-export type { ApplicationRowCounts, RenameApplicationOptions } from './control/applications.js';
-export type { ForkFromFailureOptions, ForkOptions, ForkRequest, ForkSettings } from './control/forks.js';
-export type { CancelOptions, ResumeOptions } from './control/lifecycle.js';
-export type { GarbageCollected, GarbageCollectOptions } from './control/retention.js';
-export type { RewindOptions } from './control/rewind.js';
-export type { QueueStats, QueueStatsQuery } from './control/queues.js';
-export type { SetWorkflowDelayOptions } from './control/waiting.js';
-export type { EnqueueOptions, EnqueueWorkflowOptions, WorkflowIDReusePolicy } from './control/enqueue.js';
-export type { BulkStart } from './engine/enqueue.js';
+export type { ExplanationReason, WorkflowExplanation } from './control/management/explain.js';
+export type { ApplicationRowCounts, RenameApplicationOptions } from './control/management/applications.js';
+export type { ForkFromFailureOptions, ForkOptions, ForkRequest, ForkSettings } from './control/management/forks.js';
+export type { CancelOptions, ResumeOptions } from './control/management/lifecycle.js';
+export type { GarbageCollected, GarbageCollectOptions } from './control/management/retention.js';
+export type { RewindOptions } from './control/management/rewind.js';
+export type { QueueStats, QueueStatsQuery } from './control/queues/queues.js';
+export type { SetWorkflowDelayOptions } from './control/queues/waiting.js';
+export type { EnqueueOptions, EnqueueWorkflowOptions, WorkflowIDReusePolicy } from './control/queues/enqueue.js';
+export type { BulkStart } from './engine/queues/enqueue.js';
 export type {
   QueueConflictResolution,
   QueueParameters,
@@ -50,33 +59,33 @@ export type {
   QueueRecord,
   RegisterQueueOptions,
 } from './model/queues.js';
-export type { DBOSConfig, OtelAttributeFormat } from './engine/config.js';
-export type { GetEventOptions } from './engine/events.js';
-export type { WorkflowHandle } from './control/outcome.js';
-export type { GetResultOptions } from './engine/handles.js';
-export type { ReadStreamOffsetOptions, ReadStreamOptions } from './control/streams.js';
-export type { PollingOptions, TimeLimit } from './control/time-limit.js';
-export type { NotificationInfo } from './control/inspection.js';
-export type { BulkMessage } from './control/messages.js';
-export type { RecvOptions } from './engine/messages.js';
-export type { FunctionName, InputSchema, WorkflowConfig } from './engine/registry.js';
-export type { StartWorkflowParams } from './engine/new-workflow.js';
-export type { IncomingRequest, RequestFunction, RequestHandlers, RequestOptions } from './engine/requests.js';
-export type { SerializationOptions } from './control/storable.js';
-export type { GetWorkflowsInput, WorkflowFilters, WorkflowPage, WorkflowPageInput } from './control/listing.js';
-export { type ExportedWorkflow, type ExportSource, toLines } from './control/export-format.js';
-export type { ExportInput, ImportOptions, ImportResult } from './control/transfer.js';
-export type { OptionalIndex, OptionalIndexInfo } from './control/indexes.js';
+export type { DBOSConfig, OtelAttributeFormat } from './engine/config/config.js';
+export type { GetEventOptions } from './engine/messaging/events.js';
+export type { WorkflowHandle } from './control/runs/outcome.js';
+export type { GetResultOptions } from './engine/runs/handles.js';
+export type { ReadStreamOffsetOptions, ReadStreamOptions } from './control/messaging/streams.js';
+export type { PollingOptions, TimeLimit } from './control/runs/time-limit.js';
+export type { NotificationInfo } from './control/listing/inspection.js';
+export type { BulkMessage } from './control/messaging/messages.js';
+export type { RecvOptions } from './engine/messaging/messages.js';
+export type { FunctionName, InputSchema, WorkflowConfig } from './engine/registration/registry.js';
+export type { StartWorkflowParams } from './engine/runs/new-workflow.js';
+export type { IncomingRequest, RequestFunction, RequestHandlers, RequestOptions } from './engine/messaging/requests.js';
+export type { SerializationOptions } from './control/runs/storable.js';
+export type { GetWorkflowsInput, WorkflowFilters, WorkflowPage, WorkflowPageInput } from './control/listing/listing.js';
+export { type ExportedWorkflow, type ExportSource, toLines } from './control/management/export-format.js';
+export type { ExportInput, ImportOptions, ImportResult } from './control/management/transfer.js';
+export type { OptionalIndex, OptionalIndexInfo } from './control/listing/indexes.js';
 export type {
   GetStepAggregatesInput,
   GetWorkflowAggregatesInput,
   Metric,
   StepAggregate,
   WorkflowAggregate,
-} from './control/aggregates.js';
-export type { StepInfo, WorkflowStatus } from './control/status.js';
-export type { StepConfig } from './engine/step.js';
-export type { StepStatus } from './engine/ambient.js';
-export type { WaitOptions, WaitResult } from './engine/wait.js';
+} from './control/listing/aggregates.js';
+export type { StepInfo, WorkflowStatus } from './control/listing/status.js';
+export type { StepConfig } from './engine/runs/step.js';
+export type { StepStatus } from './engine/runs/ambient.js';
+export type { WaitOptions, WaitResult } from './engine/runs/wait.js';
 export type { DBOSSerializer, SerializationRecipe } from './codec/serializer.js';
 export type { ContextualMetadata, DLogger, StackTrace } from './base/log.js';

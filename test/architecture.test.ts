@@ -30,6 +30,8 @@ test.each([
   ['the environment', { 'store/a.ts': "const home = process.env['HOME'];" }],
   ['state at module level', { 'store/a.ts': 'let count = 0;' }],
   ['a collection at module level', { 'store/a.ts': 'export const known = new Map<string, number>();' }],
+  ['a sub-room that does not exist', { 'store/misc/a.ts': '' }],
+  ['a crowded folder', Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`store/runs/a${index}.ts`, '']))],
   ['a default export', { 'base/a.ts': 'export default 1;' }],
 ])('%s is found', (_, files) => {
   expect(findViolations(sourceWith(files))).not.toEqual([]);

@@ -8,7 +8,13 @@ import { DBOS, DBOSClient, DebouncerClient } from '../src/index.js';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** Where the package's entry points are before it is built. */
-const PATHS = { everstep: ['./src/index.ts'], 'everstep/*': ['./src/*.ts'] };
+const PATHS = {
+  everstep: ['./src/index.ts'],
+  'everstep/datasource/*': ['./src/datasource/adapters/*.ts'],
+  'everstep/receiver/*': ['./src/receiver/adapters/*.ts'],
+  'everstep/receiver/http': ['./src/receiver/http/http.ts'],
+  'everstep/*': ['./src/*.ts'],
+};
 
 function markdownFiles(): string[] {
   const inDocs = (readdirSync(join(root, 'docs'), { recursive: true }) as string[]).map((name) => join('docs', name));

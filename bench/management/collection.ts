@@ -1,7 +1,7 @@
 // Garbage collection of a million workflows, beside a load in the same process.
 import type { Clock, Timer } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/log.js';
-import { garbageCollect } from '../../src/control/retention.js';
+import { garbageCollect } from '../../src/control/management/retention.js';
 import { createDBOS } from '../../src/facade/dbos.js';
 import { sql, table } from '../../src/sql/sql.js';
 import type { Databases } from '../engine/databases.js';

@@ -1,7 +1,7 @@
 // The newest hundred workflows under a filter, in a short and in a long history.
 import { silentLogger } from '../../src/base/log.js';
-import { createOptionalIndex } from '../../src/control/indexes.js';
-import { listWorkflowPage, listWorkflows, type WorkflowPageInput } from '../../src/control/listing.js';
+import { createOptionalIndex } from '../../src/control/listing/indexes.js';
+import { listWorkflowPage, listWorkflows, type WorkflowPageInput } from '../../src/control/listing/listing.js';
 import type { Operator } from '../../src/control/operator.js';
 import { sql, table } from '../../src/sql/sql.js';
 import type { Database } from '../../src/store/database.js';

@@ -1,8 +1,8 @@
 // A tree of ten thousand workflows that is cancelled, resumed and deleted as a whole.
 import { silentLogger } from '../../src/base/log.js';
-import { deleteWorkflows, cancelWorkflows, resumeWorkflows } from '../../src/control/lifecycle.js';
+import { deleteWorkflows, cancelWorkflows, resumeWorkflows } from '../../src/control/management/lifecycle.js';
 import { createDBOS } from '../../src/facade/dbos.js';
-import { insertWorkflows } from '../../src/store/workflows.js';
+import { insertWorkflows } from '../../src/store/runs/workflows.js';
 import { newWorkflow } from '../../test/rig/records.js';
 import type { Databases } from '../engine/databases.js';
 import { fillTable } from '../queues/claim-rows.js';

@@ -1,5 +1,5 @@
 // A process that measures transactions of Everstep on node-postgres.
-import { NodePostgresDataSource } from '../../src/datasource/node-postgres.js';
+import { NodePostgresDataSource } from '../../src/datasource/adapters/node-postgres.js';
 import { DBOS } from '../../src/facade/dbos.js';
 import { IN_FLIGHT, INSERT, measureTransactions, type TransactionCommand } from './transaction-commands.js';
 

@@ -3,13 +3,13 @@ import { locateDatabase } from '../../src/base/url.js';
 import { silentLogger } from '../../src/base/log.js';
 import { UNLIMITED } from '../../src/model/queues.js';
 import { sql, table } from '../../src/sql/sql.js';
-import { type Claim, claimPartitions, claimWorkflows } from '../../src/store/claims.js';
+import { type Claim, claimPartitions, claimWorkflows } from '../../src/store/queues/claims.js';
 import type { Database } from '../../src/store/database.js';
 import { migrate } from '../../src/store/migrations/migrate.js';
 import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
 import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
-import { findWaitingPartitions } from '../../src/store/waiting.js';
-import { finishIfOwned } from '../../src/store/workflows.js';
+import { findWaitingPartitions } from '../../src/store/queues/waiting.js';
+import { finishIfOwned } from '../../src/store/runs/workflows.js';
 import type { Databases } from '../engine/databases.js';
 import { type Measurement, median, printTable, times } from '../report.js';
 import {

@@ -4,9 +4,9 @@ import { connect as connectNats } from '@nats-io/transport-node';
 import { connect as connectRabbitMQ } from 'amqplib';
 import { Redis } from 'ioredis';
 import type { DBOSInstance } from '../../src/facade/dbos.js';
-import { NatsReceiver } from '../../src/receiver/nats.js';
-import { RabbitMQReceiver } from '../../src/receiver/rabbitmq.js';
-import { RedisReceiver } from '../../src/receiver/redis.js';
+import { NatsReceiver } from '../../src/receiver/adapters/nats.js';
+import { RabbitMQReceiver } from '../../src/receiver/adapters/rabbitmq.js';
+import { RedisReceiver } from '../../src/receiver/adapters/redis.js';
 import { type BrokerServer, startNats, startRabbitMQ, startRedis } from '../../test/receiver/servers.js';
 
 export type Work = (...args: never[]) => Promise<unknown>;

@@ -1,8 +1,8 @@
 // `createAdmin`: the interface, to be mounted into a server of your own.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { DBOSInitializationError } from '../model/errors.js';
+import { DBOSInitializationError } from '../model/errors/errors.js';
 import { Handler } from './handler.js';
-import { serveNode } from './node.js';
+import { serveNode } from './http/node.js';
 import type { AdminSource } from './source.js';
 
 export interface AdminOptions {

@@ -6,17 +6,17 @@
 //   anything else          the endpoints of older versions
 import type { DLogger } from '../base/log.js';
 import { silentLogger } from '../base/log.js';
-import { readNow } from '../store/schedules.js';
-import { type AccessOptions, checkAccess } from './access.js';
-import { emptyAnswer, jsonAnswer, textAnswer, withoutBody } from './answer.js';
-import { parseJSON, readBody, readJSON } from './body.js';
-import { EXPOSITION_TYPE } from './exposition.js';
-import { ChangeFeed, type FeedOptions } from './feed.js';
+import { readNow } from '../store/schedules/schedules.js';
+import { type AccessOptions, checkAccess } from './http/access.js';
+import { emptyAnswer, jsonAnswer, textAnswer, withoutBody } from './http/answer.js';
+import { parseJSON, readBody, readJSON } from './http/body.js';
+import { EXPOSITION_TYPE } from './metrics/exposition.js';
+import { ChangeFeed, type FeedOptions } from './changes/feed.js';
 import { LEGACY_ROUTES } from './legacy.js';
-import { EventLoop, metricsText } from './metrics.js';
-import { readQuery } from './query.js';
-import { notFound, Refusal, refusalOf } from './refusal.js';
-import { type Environment, type Match, type Route, Router } from './route.js';
+import { EventLoop, metricsText } from './metrics/metrics.js';
+import { readQuery } from './http/query.js';
+import { notFound, Refusal, refusalOf } from './http/refusal.js';
+import { type Environment, type Match, type Route, Router } from './http/route.js';
 import { ROUTES } from './routes.js';
 import { nonEmpty } from './shape.js';
 import { type AdminSource, beginRequest, type StoreOperator } from './source.js';

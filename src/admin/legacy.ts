@@ -1,17 +1,17 @@
 // The endpoints of the admin server of DBOS 4: same paths, bodies, answers and status codes. They send no CORS headers.
-import { forkWorkflows } from '../control/forks.js';
-import { getWorkflow } from '../control/inspection.js';
-import { cancelWorkflows, resumeWorkflows } from '../control/lifecycle.js';
-import { type GetWorkflowsInput, listQueuedWorkflows, listWorkflows } from '../control/listing.js';
-import { listQueueRecords } from '../control/queues.js';
-import { garbageCollect, globalTimeout } from '../control/retention.js';
-import { listWorkflowSteps } from '../control/steps.js';
-import { DBOSError } from '../model/errors.js';
+import { forkWorkflows } from '../control/management/forks.js';
+import { getWorkflow } from '../control/listing/inspection.js';
+import { cancelWorkflows, resumeWorkflows } from '../control/management/lifecycle.js';
+import { type GetWorkflowsInput, listQueuedWorkflows, listWorkflows } from '../control/listing/listing.js';
+import { listQueueRecords } from '../control/queues/queues.js';
+import { garbageCollect, globalTimeout } from '../control/management/retention.js';
+import { listWorkflowSteps } from '../control/listing/steps.js';
+import { DBOSError } from '../model/errors/errors.js';
 import { toQueueRecord } from '../model/queues.js';
-import { INTERNAL_QUEUE } from '../store/lifecycle.js';
-import { emptyAnswer, jsonAnswer, textAnswer } from './answer.js';
-import { legacyQueue, legacyStep, legacyWorkflow } from './legacy-view.js';
-import type { Routed } from './route.js';
+import { INTERNAL_QUEUE } from '../store/runs/lifecycle.js';
+import { emptyAnswer, jsonAnswer, textAnswer } from './http/answer.js';
+import { legacyQueue, legacyStep, legacyWorkflow } from './views/legacy-view.js';
+import type { Routed } from './http/route.js';
 import { type AdminSource, localEngine, type StoreOperator } from './source.js';
 
 /** How busy the event loop was since the last question. */

@@ -1,6 +1,6 @@
 // The table of all routes of the JSON API, and the OpenAPI document that is made of it.
-import { openapiDocument } from './openapi.js';
-import { type Route, route } from './route.js';
+import { openapiDocument } from './http/openapi.js';
+import { type Route, route } from './http/route.js';
 import { BULK_ROUTES, MAINTENANCE_ROUTES } from './routes/bulk.js';
 import { LISTING_ROUTES } from './routes/listing.js';
 import { QUEUE_ROUTES } from './routes/queues.js';

@@ -1,6 +1,6 @@
 // The shapes of what clients send and get. A shape reads a value, refusing it with the name of the field that is wrong,
 // and describes itself as JSON Schema, so that validation and the OpenAPI document cannot differ.
-import { invalid } from './refusal.js';
+import { invalid } from './http/refusal.js';
 
 export type JSONSchema = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 // Whom the interface acts for: an instance of DBOS that is launched, or a client. Each request gets an operator of its own,
 // which gives up on a database that is away instead of waiting for it for ever.
 import type { StoreOperator } from '../client/enqueueing.js';
-import { DatabaseUnavailableError } from '../model/errors.js';
+import { DatabaseUnavailableError } from '../model/errors/errors.js';
 import type { QueueRecord } from '../model/queues.js';
 import { withRetry } from '../store/retry.js';
 

@@ -1,7 +1,7 @@
 // One call of the command line from its words to its exit code.
 import { LIBRARY_VERSION } from '../base/version.js';
 import { withoutPasswords } from '../base/url.js';
-import { DBOSError } from '../model/errors.js';
+import { DBOSError } from '../model/errors/errors.js';
 import type { Command, Output, Scene } from './command.js';
 import { CommandFailure, EXIT } from './failure.js';
 import { formatHelp } from './help.js';

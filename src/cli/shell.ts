@@ -1,6 +1,6 @@
 // Runs commands of dbos-config.yaml in a shell.
 import { spawn } from 'node:child_process';
-import { readConfigDocument } from '../store/config-document.js';
+import { readConfigDocument } from '../store/config/config-document.js';
 import type { Scene } from './command.js';
 import { CommandFailure, type Interruption } from './failure.js';
 

@@ -1,9 +1,9 @@
 // What a client holds of a workflow. It waits for the outcome in the database; nothing is recorded.
-import { getWorkflow } from '../control/inspection.js';
+import { getWorkflow } from '../control/listing/inspection.js';
 import type { Operator } from '../control/operator.js';
-import { readOutcome, type WorkflowHandle } from '../control/outcome.js';
-import type { WorkflowStatus } from '../control/status.js';
-import { checkPolling, type PollingOptions } from '../control/time-limit.js';
+import { readOutcome, type WorkflowHandle } from '../control/runs/outcome.js';
+import type { WorkflowStatus } from '../control/listing/status.js';
+import { checkPolling, type PollingOptions } from '../control/runs/time-limit.js';
 
 export class ClientHandle<R> implements WorkflowHandle<R> {
   readonly #operator: Operator;

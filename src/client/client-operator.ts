@@ -4,12 +4,12 @@ import { type Clock, systemClock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 import type { Codec } from '../codec/codec.js';
 import { type News, type Operator, placeText } from '../control/operator.js';
-import { Watches } from '../control/watches.js';
-import { DatabaseClosedError } from '../model/errors.js';
+import { Watches } from '../control/runs/watches.js';
+import { DatabaseClosedError } from '../model/errors/errors.js';
 import type { Database } from '../store/database.js';
 import { withRetry } from '../store/retry.js';
 import { Store, type StoreOptions } from '../store/store.js';
-import { CHANNELS, type Listener } from '../store/wakeups.js';
+import { CHANNELS, type Listener } from '../store/notify/wakeups.js';
 import { ClientHandle } from './client-handle.js';
 
 export interface ClientOperatorOptions {

@@ -4,7 +4,7 @@ import {
   type ApplicationRowCounts,
   renameApplication,
   type RenameApplicationOptions,
-} from '../control/applications.js';
+} from '../control/management/applications.js';
 import {
   getMetrics,
   type GetStepAggregatesInput,
@@ -14,23 +14,23 @@ import {
   type Metric,
   type StepAggregate,
   type WorkflowAggregate,
-} from '../control/aggregates.js';
-import { setWorkflowAttributes, updateWorkflowAttributes } from '../control/attributes.js';
-import type { ExportedWorkflow, ExportSource } from '../control/export-format.js';
+} from '../control/listing/aggregates.js';
+import { setWorkflowAttributes, updateWorkflowAttributes } from '../control/management/attributes.js';
+import type { ExportedWorkflow, ExportSource } from '../control/management/export-format.js';
 import {
   createOptionalIndex,
   dropOptionalIndex,
   listOptionalIndexes,
   type OptionalIndex,
   type OptionalIndexInfo,
-} from '../control/indexes.js';
+} from '../control/listing/indexes.js';
 import {
   type ExportInput,
   exportWorkflows,
   type ImportOptions,
   type ImportResult,
   importWorkflows,
-} from '../control/transfer.js';
+} from '../control/management/transfer.js';
 import {
   countWorkflows,
   type GetWorkflowsInput,
@@ -41,18 +41,18 @@ import {
   type WorkflowFilters,
   type WorkflowPage,
   type WorkflowPageInput,
-} from '../control/listing.js';
+} from '../control/listing/listing.js';
 import type { DBOSSerializer, SerializationRecipe } from '../codec/serializer.js';
-import { putOff } from '../control/debounce.js';
-import type { EnqueueWorkflowOptions } from '../control/enqueue.js';
-import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
+import { putOff } from '../control/queues/debounce.js';
+import type { EnqueueWorkflowOptions } from '../control/queues/enqueue.js';
+import { explainWorkflow, type WorkflowExplanation } from '../control/management/explain.js';
 import {
   getAllEvents,
   getAllNotifications,
   getAllStreamEntries,
   getWorkflow,
   type NotificationInfo,
-} from '../control/inspection.js';
+} from '../control/listing/inspection.js';
 import {
   forkFromFailure,
   type ForkFromFailureOptions,
@@ -60,22 +60,22 @@ import {
   type ForkRequest,
   type ForkSettings,
   forkWorkflows,
-} from '../control/forks.js';
+} from '../control/management/forks.js';
 import {
   type CancelOptions,
   cancelWorkflows,
   deleteWorkflows,
   type ResumeOptions,
   resumeWorkflows,
-} from '../control/lifecycle.js';
+} from '../control/management/lifecycle.js';
 import {
   garbageCollect,
   type GarbageCollected,
   type GarbageCollectOptions,
   globalTimeout,
-} from '../control/retention.js';
-import { type RewindOptions, rewindWorkflow } from '../control/rewind.js';
-import { allEnded, checkHandles, firstToEnd, outcomeBy, type WorkflowHandle } from '../control/outcome.js';
+} from '../control/management/retention.js';
+import { type RewindOptions, rewindWorkflow } from '../control/management/rewind.js';
+import { allEnded, checkHandles, firstToEnd, outcomeBy, type WorkflowHandle } from '../control/runs/outcome.js';
 import {
   deleteQueue,
   findQueueRecord,
@@ -86,7 +86,7 @@ import {
   type QueueStatsQuery,
   registerQueue,
   resumeQueue,
-} from '../control/queues.js';
+} from '../control/queues/queues.js';
 import {
   applySchedules,
   backfillSchedule,
@@ -104,31 +104,31 @@ import {
   triggerSchedule,
   updateSchedule,
   type WorkflowSchedule,
-} from '../control/schedules.js';
-import type { StepInfo, WorkflowStatus } from '../control/status.js';
-import { listWorkflowSteps, type StepsQuery } from '../control/steps.js';
-import { checkName, type SerializationOptions } from '../control/storable.js';
+} from '../control/schedules/schedules.js';
+import type { StepInfo, WorkflowStatus } from '../control/listing/status.js';
+import { listWorkflowSteps, type StepsQuery } from '../control/listing/steps.js';
+import { checkName, type SerializationOptions } from '../control/runs/storable.js';
 import {
   readAll,
   readOne,
   type ReadStreamOffsetOptions,
   type ReadStreamOptions,
   StreamReader,
-} from '../control/streams.js';
-import { checkPolling, deadlineOf, type PollingOptions, type TimeLimit } from '../control/time-limit.js';
+} from '../control/messaging/streams.js';
+import { checkPolling, deadlineOf, type PollingOptions, type TimeLimit } from '../control/runs/time-limit.js';
 import {
   getLatestApplicationVersion,
   listApplicationVersions,
   setLatestApplicationVersion,
   type SetLatestVersionOptions,
   type VersionInfo,
-} from '../control/versions.js';
-import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../control/waiting.js';
+} from '../control/management/versions.js';
+import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../control/queues/waiting.js';
 import { queueOf, type WorkflowQueue } from '../facade/workflow-queue.js';
-import { DBOSError, type JSONValue } from '../model/errors.js';
+import { DBOSError, type JSONValue } from '../model/errors/errors.js';
 import type { RegisterQueueOptions } from '../model/queues.js';
-import type { BorrowedConnection } from '../store/borrowed.js';
-import type { Bounce } from '../store/debounce.js';
+import type { BorrowedConnection } from '../store/transactions/borrowed.js';
+import type { Bounce } from '../store/queues/debounce.js';
 import { ClientHandle } from './client-handle.js';
 import { ClientOperator } from './client-operator.js';
 import { type ClientTestSettings, type DBOSClientConfig, resolveClientConfig } from './config.js';

@@ -6,7 +6,7 @@ import { locateDatabase } from '../base/url.js';
 import { Codec } from '../codec/codec.js';
 import type { DBOSSerializer } from '../codec/serializer.js';
 import { type Check, KINDS, numberThat, objectWith } from '../model/checks.js';
-import { DBOSInitializationError } from '../model/errors.js';
+import { DBOSInitializationError } from '../model/errors/errors.js';
 import { checkSchemaName } from '../store/migrations/plan.js';
 import type { ClientOperatorOptions } from './client-operator.js';
 

@@ -1,9 +1,9 @@
 // A debouncer for programs that do not run the workflow: many calls with one key become one workflow.
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
-import { checkDebounce, debounceID, firstDelayMs, refusedParams } from '../control/debounce.js';
-import type { EnqueueWorkflowOptions, StartWorkflowParams } from '../control/enqueue.js';
-import type { WorkflowHandle } from '../control/outcome.js';
-import { INTERNAL_QUEUE } from '../store/lifecycle.js';
+import { checkDebounce, debounceID, firstDelayMs, refusedParams } from '../control/queues/debounce.js';
+import type { EnqueueWorkflowOptions, StartWorkflowParams } from '../control/queues/enqueue.js';
+import type { WorkflowHandle } from '../control/runs/outcome.js';
+import { INTERNAL_QUEUE } from '../store/runs/lifecycle.js';
 import type { DBOSClient } from './client.js';
 
 export interface DebouncerClientConfig {

@@ -1,26 +1,26 @@
 // Enqueueing and sending without an engine's context: in commits of its own, or in a transaction of the caller's.
-import { type Arguments, type EnqueueWorkflowOptions, toEnqueued } from '../control/enqueue.js';
-import { existingOf } from '../control/existing.js';
+import { type Arguments, type EnqueueWorkflowOptions, toEnqueued } from '../control/queues/enqueue.js';
+import { existingOf } from '../control/queues/existing.js';
 import {
   type BulkMessage,
   checkMessage,
   encodeMessage,
   keyOfMessage,
   missingDestinations,
-} from '../control/messages.js';
+} from '../control/messaging/messages.js';
 import { type Operator, placeText, tellOfQueued } from '../control/operator.js';
-import { refuseMissingKey } from '../control/places.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors.js';
+import { refuseMissingKey } from '../control/queues/places.js';
+import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 import { limitsOf } from '../model/queues.js';
 import { sql } from '../sql/sql.js';
-import { borrow, type BorrowedConnection } from '../store/borrowed.js';
+import { borrow, type BorrowedConnection } from '../store/transactions/borrowed.js';
 import type { Executor, Reader } from '../store/database.js';
-import { insertMessages, judgeMessages } from '../store/messages.js';
-import { findQueue } from '../store/queues.js';
+import { insertMessages, judgeMessages } from '../store/messaging/messages.js';
+import { findQueue } from '../store/queues/queues.js';
 import type { Store } from '../store/store.js';
-import { CHANNELS } from '../store/wakeups.js';
-import { insertWorkflows, type NewWorkflow } from '../store/workflows.js';
-import { judgeStarts } from '../store/writer-verdicts.js';
+import { CHANNELS } from '../store/notify/wakeups.js';
+import { insertWorkflows, type NewWorkflow } from '../store/runs/workflows.js';
+import { judgeStarts } from '../store/writer/writer-verdicts.js';
 import type { ClientOperator } from './client-operator.js';
 
 /** An operator that can write: a client, or an engine. */

@@ -1,7 +1,7 @@
 // The one door between live values and stored texts. An engine or client has one Codec, with its own recipes and
 // perhaps a serializer of the application's; nothing is shared between two. Each stored text goes with the name of
 // its format, by which it is read again whatever is configured then.
-import { type JSONValue, UnreadableValueError } from '../model/errors.js';
+import { type JSONValue, UnreadableValueError } from '../model/errors/errors.js';
 import { describeThrown, encodePortableError, reviveThrown } from './errors.js';
 import { attachFunctionStubs } from './function-stubs.js';
 import { decodeLegacy } from './legacy.js';

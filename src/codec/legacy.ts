@@ -1,6 +1,6 @@
 // The format from before superjson: JSON with marked objects in place of dates, big integers and buffers. It is read,
 // also where a text says superjson but lacks its marker, and never written.
-import { UnreadableValueError } from '../model/errors.js';
+import { UnreadableValueError } from '../model/errors/errors.js';
 import { isRecord } from './plain-json.js';
 import { LEGACY_FORMAT } from './serializer.js';
 

@@ -1,7 +1,7 @@
 // The fast path. Most stored values are plain JSON, for which superjson's walk finds nothing to note and copies the
 // value as it is. This finds such values in one cheap walk; everything doubtful is left to superjson. Because the
 // copy is what gets written, a getter is read once and the copy can be handed out as the revived value.
-import { UnreadableValueError } from '../model/errors.js';
+import { UnreadableValueError } from '../model/errors/errors.js';
 
 /** What `copyIfPlain` returns for a value that needs superjson. */
 export const NOT_PLAIN = Symbol('not plain JSON');

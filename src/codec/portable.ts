@@ -1,6 +1,6 @@
 // `portable_json`: plain JSON that every language reads and writes. What JSON cannot express is brought to the
 // nearest form it has and stays so: a Date comes back as a text.
-import { type JSONValue, PortableWorkflowError, UnreadableValueError } from '../model/errors.js';
+import { type JSONValue, PortableWorkflowError, UnreadableValueError } from '../model/errors/errors.js';
 import { copyIfPlain, isRecord, NOT_PLAIN, parseJSON } from './plain-json.js';
 import { type Inputs, PORTABLE_FORMAT } from './serializer.js';
 

@@ -1,6 +1,6 @@
 // What a format of stored values is: the names that stand in the `serialization` columns, and the two interfaces
 // through which an application brings its own, a whole serializer or a recipe for one type.
-import type { JSONValue } from '../model/errors.js';
+import type { JSONValue } from '../model/errors/errors.js';
 
 /** The default format and what 'native' means unless a serializer is configured. */
 export const SUPERJSON_FORMAT = 'js_superjson';

@@ -1,7 +1,7 @@
 // The default format, `js_superjson`: what superjson makes of a value, plus a marker that tells it from older texts.
 // Plain values take the fast path of `plain-json.ts`, which writes the same text. Each instance has its own recipes.
 import { SuperJSON } from 'superjson';
-import { type JSONValue, UnreadableValueError } from '../model/errors.js';
+import { type JSONValue, UnreadableValueError } from '../model/errors/errors.js';
 import { attachFunctionStubs } from './function-stubs.js';
 import { decodeLegacy } from './legacy.js';
 import { type Claim, copyIfPlain, isPlainObject, isRecord, NOT_PLAIN, parseJSON } from './plain-json.js';

@@ -5,9 +5,9 @@ import type { DLogger } from '../base/log.js';
 import type { Codec } from '../codec/codec.js';
 import type { QueueLimits } from '../model/queues.js';
 import type { Database } from '../store/database.js';
-import { INTERNAL_QUEUE } from '../store/lifecycle.js';
-import type { NewWorkflow } from '../store/workflows.js';
-import type { Watches } from './watches.js';
+import { INTERNAL_QUEUE } from '../store/runs/lifecycle.js';
+import type { NewWorkflow } from '../store/runs/workflows.js';
+import type { Watches } from './runs/watches.js';
 
 export interface Operator {
   readonly database: Database;

@@ -1,7 +1,7 @@
 // The table in the application's database that says which steps are done, and its version. On Postgres it is shared with
 // DBOS: same names, columns, versions and lock.
 import { createHash } from 'node:crypto';
-import { DBOSInitializationError } from '../model/errors.js';
+import { DBOSInitializationError } from '../model/errors/errors.js';
 import { quoteIdentifier } from '../sql/sql.js';
 
 /** Runs one statement without parameters and returns its rows. */

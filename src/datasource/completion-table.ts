@@ -1,6 +1,6 @@
 // The completion table: which steps of which workflows are done, written in the transactions that they are done in. Its
 // key lets only one of two twins commit.
-import { DBOSInitializationError, DBOSStepAlreadyRecordedError } from '../model/errors.js';
+import { DBOSInitializationError, DBOSStepAlreadyRecordedError } from '../model/errors/errors.js';
 import type { TransactionOutcome, TransactionStep } from '../engine/plugin.js';
 import { postgresDialect } from '../sql/postgres-dialect.js';
 import { refusal } from '../sql/refusal.js';

@@ -5,7 +5,7 @@ import {
   DatabaseUnavailableError,
   CommitUnknownError,
   DBOSStepAlreadyRecordedError,
-} from '../model/errors.js';
+} from '../model/errors/errors.js';
 import { REFUSAL } from '../sql/refusal.js';
 
 const CHAIN_MAX = 10;

@@ -12,7 +12,7 @@
 import { type BackoffPolicy, backoffMs } from '../base/backoff.js';
 import { type Clock, sleep, systemClock } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
-import { DBOSError, DBOSInitializationError } from '../model/errors.js';
+import { DBOSError, DBOSInitializationError } from '../model/errors/errors.js';
 import {
   currentTransaction,
   type DataSourceTransactionHandler,

@@ -1,6 +1,6 @@
 // Where the application's database is the system database, a step is recorded by its checkpoint: it joins the transaction,
 // guarded by ownership, and no further record is needed.
-import { DBOSStepAlreadyRecordedError } from '../model/errors.js';
+import { DBOSStepAlreadyRecordedError } from '../model/errors/errors.js';
 import type { TransactionOutcome, TransactionStep } from '../engine/plugin.js';
 import type { CompletionTable, Ledger } from './completion-table.js';
 import type { TransactionDriver } from './driver.js';

@@ -7,9 +7,9 @@ import type { DLogger } from '../base/log.js';
 import { Throttle } from '../base/throttle.js';
 import { LIBRARY_VERSION } from '../base/version.js';
 import type { Codec } from '../codec/codec.js';
-import { cancelWorkflows } from '../control/lifecycle.js';
+import { cancelWorkflows } from '../control/management/lifecycle.js';
 import { type News, type Operator, tellOfQueued } from '../control/operator.js';
-import { DatabaseClosedError, DBOSWorkflowConflictError } from '../model/errors.js';
+import { DatabaseClosedError, DBOSWorkflowConflictError } from '../model/errors/errors.js';
 import type { QueueLimits, QueueRecord } from '../model/queues.js';
 import type { WorkflowRecord } from '../model/records.js';
 import {
@@ -20,28 +20,28 @@ import {
   msToNextDeadline,
   type Owned,
   recoverExecutor,
-} from '../store/lifecycle.js';
+} from '../store/runs/lifecycle.js';
 import type { Database } from '../store/database.js';
-import { describePresence, presenceKey, presenceOn } from '../store/presence.js';
+import { describePresence, presenceKey, presenceOn } from '../store/liveness/presence.js';
 import { withRetry } from '../store/retry.js';
 import { Store } from '../store/store.js';
-import { listVersions, registerVersion } from '../store/versions.js';
-import { CHANNELS, type Wakeup } from '../store/wakeups.js';
-import { findLost, findWorkflows, type NewWorkflow } from '../store/workflows.js';
-import { computeApplicationVersion } from './application-version.js';
-import { whileWaiting } from './ambient.js';
-import type { EngineConfig } from './config.js';
-import { Deadlines } from './deadlines.js';
-import type { Invocation } from './execute.js';
-import { Handle } from './handles.js';
-import { Liveness } from './liveness.js';
-import { Queueing } from './queueing.js';
-import type { Registry } from './registry.js';
-import type { Run } from './run.js';
-import { Runs } from './runs.js';
-import { Scheduler } from './scheduler.js';
-import { Watches } from '../control/watches.js';
-import { Transactions } from './transactions.js';
+import { listVersions, registerVersion } from '../store/management/versions.js';
+import { CHANNELS, type Wakeup } from '../store/notify/wakeups.js';
+import { findLost, findWorkflows, type NewWorkflow } from '../store/runs/workflows.js';
+import { computeApplicationVersion } from './config/application-version.js';
+import { whileWaiting } from './runs/ambient.js';
+import type { EngineConfig } from './config/config.js';
+import { Deadlines } from './runs/deadlines.js';
+import type { Invocation } from './runs/execute.js';
+import { Handle } from './runs/handles.js';
+import { Liveness } from './liveness/liveness.js';
+import { Queueing } from './queues/queueing.js';
+import type { Registry } from './registration/registry.js';
+import type { Run } from './runs/run.js';
+import { Runs } from './runs/runs.js';
+import { Scheduler } from './schedules/scheduler.js';
+import { Watches } from '../control/runs/watches.js';
+import { Transactions } from './transactions/transactions.js';
 
 export interface EngineOptions {
   readonly config: EngineConfig;

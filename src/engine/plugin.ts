@@ -2,17 +2,17 @@
 
 // For data sources.
 export { StatementBatch, statementName } from '../store/postgres/statement-batch.js';
-export { currentClient, currentTransaction, defaultRegistry, inClient } from './ambient.js';
-export type { MethodDecorator } from './place.js';
-export type { FunctionName, Registry, UserFunction } from './registry.js';
-export { decorateTransaction, registerTransactionFunction } from './transaction-functions.js';
-export type { TransactionOutcome, TransactionStep } from './transaction-step.js';
+export { currentClient, currentTransaction, defaultRegistry, inClient } from './runs/ambient.js';
+export type { MethodDecorator } from './registration/place.js';
+export type { FunctionName, Registry, UserFunction } from './registration/registry.js';
+export { decorateTransaction, registerTransactionFunction } from './registration/transaction-functions.js';
+export type { TransactionOutcome, TransactionStep } from './transactions/transaction-step.js';
 export {
   addDataSource,
   assertStillOwnsWorkflow,
   callTransaction,
   type DataSourceTransactionHandler,
-} from './transactions.js';
+} from './transactions/transactions.js';
 
 // For receivers.
 export {
@@ -27,4 +27,4 @@ export {
   type ServedFunction,
   serveQueue,
   type StartedWorkflow,
-} from './receiving.js';
+} from './receiving/receiving.js';

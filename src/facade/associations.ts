@@ -9,7 +9,7 @@ import {
   type UserFunction,
   type WorkflowConfig,
   type WorkflowRegistration,
-} from '../engine/registry.js';
+} from '../engine/registration/registry.js';
 import type { Functions } from './functions.js';
 
 /** The key under which a plugin says something. */

@@ -1,39 +1,43 @@
 // What users import: `DBOS`, the default instance, and `createDBOS()` for further ones that share nothing with it. Each
 // member is a line or two; what it does stands in the engine.
 
-import { type DBOSExternalState, getEventDispatchState, saveEventDispatchState } from '../control/event-dispatch.js';
+import {
+  type DBOSExternalState,
+  getEventDispatchState,
+  saveEventDispatchState,
+} from '../control/receiving/event-dispatch.js';
 import type { Server } from 'node:http';
 import { createAdmin } from '../admin/admin.js';
-import { AdminServer } from '../admin/server.js';
-import { explainWorkflow, type WorkflowExplanation } from '../control/explain.js';
+import { AdminServer } from '../admin/http/server.js';
+import { explainWorkflow, type WorkflowExplanation } from '../control/management/explain.js';
 import {
   getAllEvents,
   getAllNotifications,
   getAllStreamEntries,
   type NotificationInfo,
-} from '../control/inspection.js';
+} from '../control/listing/inspection.js';
 import {
   type ApplicationRowCounts,
   renameApplication,
   type RenameApplicationOptions,
-} from '../control/applications.js';
-import type { ForkFromFailureOptions, ForkOptions, ForkRequest, ForkSettings } from '../control/forks.js';
+} from '../control/management/applications.js';
+import type { ForkFromFailureOptions, ForkOptions, ForkRequest, ForkSettings } from '../control/management/forks.js';
 import {
   type CancelOptions,
   cancelWorkflows,
   deleteWorkflows,
   type ResumeOptions,
   resumeWorkflows,
-} from '../control/lifecycle.js';
+} from '../control/management/lifecycle.js';
 import {
   garbageCollect,
   type GarbageCollected,
   type GarbageCollectOptions,
   globalTimeout,
-} from '../control/retention.js';
-import type { RewindOptions } from '../control/rewind.js';
+} from '../control/management/retention.js';
+import type { RewindOptions } from '../control/management/rewind.js';
 import type { Operator } from '../control/operator.js';
-import type { ReadStreamOffsetOptions, ReadStreamOptions } from '../control/streams.js';
+import type { ReadStreamOffsetOptions, ReadStreamOptions } from '../control/messaging/streams.js';
 import {
   getMetrics,
   getStepAggregates,
@@ -43,23 +47,23 @@ import {
   type Metric,
   type StepAggregate,
   type WorkflowAggregate,
-} from '../control/aggregates.js';
-import { setWorkflowAttributes, updateWorkflowAttributes } from '../control/attributes.js';
-import type { ExportedWorkflow, ExportSource } from '../control/export-format.js';
+} from '../control/listing/aggregates.js';
+import { setWorkflowAttributes, updateWorkflowAttributes } from '../control/management/attributes.js';
+import type { ExportedWorkflow, ExportSource } from '../control/management/export-format.js';
 import {
   createOptionalIndex,
   dropOptionalIndex,
   listOptionalIndexes,
   type OptionalIndex,
   type OptionalIndexInfo,
-} from '../control/indexes.js';
+} from '../control/listing/indexes.js';
 import {
   type ExportInput,
   exportWorkflows,
   type ImportOptions,
   type ImportResult,
   importWorkflows,
-} from '../control/transfer.js';
+} from '../control/management/transfer.js';
 import {
   countWorkflows,
   eachOf,
@@ -72,8 +76,8 @@ import {
   type WorkflowFilters,
   type WorkflowPage,
   type WorkflowPageInput,
-} from '../control/listing.js';
-import { findWorkflowSteps, readSteps, type StepsQuery } from '../control/steps.js';
+} from '../control/listing/listing.js';
+import { findWorkflowSteps, readSteps, type StepsQuery } from '../control/listing/steps.js';
 import {
   deleteQueue,
   findQueueRecord,
@@ -84,7 +88,7 @@ import {
   type QueueStatsQuery,
   registerQueue,
   resumeQueue,
-} from '../control/queues.js';
+} from '../control/queues/queues.js';
 import {
   deleteSchedule,
   getSchedule,
@@ -96,15 +100,15 @@ import {
   type ScheduleUpdate,
   updateSchedule,
   type WorkflowSchedule,
-} from '../control/schedules.js';
+} from '../control/schedules/schedules.js';
 import {
   getLatestApplicationVersion,
   listApplicationVersions,
   setLatestApplicationVersion,
   type SetLatestVersionOptions,
   type VersionInfo,
-} from '../control/versions.js';
-import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../control/waiting.js';
+} from '../control/management/versions.js';
+import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../control/queues/waiting.js';
 import type { QueueRecord, RegisterQueueOptions } from '../model/queues.js';
 import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
 import { Codec } from '../codec/codec.js';
@@ -116,7 +120,7 @@ import {
   DBOSInvalidWorkflowTransitionError,
   DBOSNotRegisteredError,
   type JSONValue,
-} from '../model/errors.js';
+} from '../model/errors/errors.js';
 import {
   type Context,
   currentContext,
@@ -125,41 +129,41 @@ import {
   isWorkflowCode,
   setDefaultHost,
   type StepStatus,
-} from '../engine/ambient.js';
-import { type DBOSConfig, type EngineConfig, resolveConfig } from '../engine/config.js';
+} from '../engine/runs/ambient.js';
+import { type DBOSConfig, type EngineConfig, resolveConfig } from '../engine/config/config.js';
 import { Engine, type EngineOptions } from '../engine/engine.js';
-import type { EnqueueWorkflowOptions } from '../control/enqueue.js';
-import type { WorkflowHandle } from '../control/outcome.js';
-import { type BulkStart, enqueueByName, startWorkflows } from '../engine/enqueue.js';
-import { debounce, type DebounceRequest } from '../engine/debounce.js';
-import { getEvent, type GetEventOptions, setEvent } from '../engine/events.js';
-import { getResult, type GetResultOptions, getWorkflowStatus } from '../engine/handles.js';
-import type { BulkMessage } from '../control/messages.js';
-import { recv, type RecvOptions, send, sendBulk } from '../engine/messages.js';
-import { durableSleep, operation } from '../engine/operation.js';
-import { deprecatePatch, patch } from '../engine/patch.js';
+import type { EnqueueWorkflowOptions } from '../control/queues/enqueue.js';
+import type { WorkflowHandle } from '../control/runs/outcome.js';
+import { type BulkStart, enqueueByName, startWorkflows } from '../engine/queues/enqueue.js';
+import { debounce, type DebounceRequest } from '../engine/queues/debounce.js';
+import { getEvent, type GetEventOptions, setEvent } from '../engine/messaging/events.js';
+import { getResult, type GetResultOptions, getWorkflowStatus } from '../engine/runs/handles.js';
+import type { BulkMessage } from '../control/messaging/messages.js';
+import { recv, type RecvOptions, send, sendBulk } from '../engine/messaging/messages.js';
+import { durableSleep, operation } from '../engine/runs/operation.js';
+import { deprecatePatch, patch } from '../engine/runs/patch.js';
 import {
   type AnyConstructor,
   type FunctionName,
   Registry,
   type UserFunction,
   type WorkflowConfig,
-} from '../engine/registry.js';
-import type { StartWorkflowParams } from '../engine/new-workflow.js';
+} from '../engine/registration/registry.js';
+import type { StartWorkflowParams } from '../engine/runs/new-workflow.js';
 import {
   handleRequests,
   request,
   type RequestFunction,
   type RequestHandlers,
   type RequestOptions,
-} from '../engine/requests.js';
-import { startWorkflow } from '../engine/start.js';
-import type { StepInfo, WorkflowStatus } from '../control/status.js';
-import { checkStepConfig, type StepConfig } from '../engine/step.js';
-import type { SerializationOptions } from '../control/storable.js';
-import { closeStream, readStream, readStreamOffset, writeStream } from '../engine/streams.js';
-import type { PollingOptions, TimeLimit } from '../control/time-limit.js';
-import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/wait.js';
+} from '../engine/messaging/requests.js';
+import { startWorkflow } from '../engine/runs/start.js';
+import type { StepInfo, WorkflowStatus } from '../control/listing/status.js';
+import { checkStepConfig, type StepConfig } from '../engine/runs/step.js';
+import type { SerializationOptions } from '../control/runs/storable.js';
+import { closeStream, readStream, readStreamOffset, writeStream } from '../engine/messaging/streams.js';
+import type { PollingOptions, TimeLimit } from '../control/runs/time-limit.js';
+import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/runs/wait.js';
 import { migrateDatabase } from '../engine/migrate.js';
 import { forkFromFailure, forkWorkflow, forkWorkflows, rewindWorkflow } from './management.js';
 import {

@@ -1,7 +1,7 @@
 // A debouncer: many calls with one key become one workflow, run with the input of the last one.
-import type { UserFunction } from '../engine/registry.js';
-import type { WorkflowHandle } from '../control/outcome.js';
-import type { StartWorkflowParams } from '../engine/new-workflow.js';
+import type { UserFunction } from '../engine/registration/registry.js';
+import type { WorkflowHandle } from '../control/runs/outcome.js';
+import type { StartWorkflowParams } from '../engine/runs/new-workflow.js';
 import { DBOS, type DBOSInstance } from './dbos.js';
 
 export interface DebouncerConfig<Args extends unknown[], Return> {

@@ -1,13 +1,13 @@
 // What event receivers use to turn messages into workflows, many at a time.
-import { findQueueRecord } from '../control/queues.js';
-import { currentContext } from '../engine/ambient.js';
+import { findQueueRecord } from '../control/queues/queues.js';
+import { currentContext } from '../engine/runs/ambient.js';
 import type { Engine } from '../engine/engine.js';
 import {
   enqueuePrepared,
   prepareEnqueuedWorkflow as prepare,
   type PreparedWorkflow,
   type PrepareEnqueuedWorkflowOptions,
-} from '../engine/prepared.js';
+} from '../engine/runs/prepared.js';
 import { limitsOf, type QueueParameters, toQueueRecord } from '../model/queues.js';
 import { DBOS } from './dbos.js';
 import { queueOf, WorkflowQueue } from './workflow-queue.js';

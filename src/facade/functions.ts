@@ -1,10 +1,10 @@
 // Registering functions: the wrappers that the application calls instead of its own functions, and the decorators that
 // make them. Both kinds of decorators are understood: TypeScript's legacy ones and the standard ones.
-import { DBOSInvalidWorkflowTransitionError, DBOSNotRegisteredError } from '../model/errors.js';
-import { currentContext, isWorkflowCode } from '../engine/ambient.js';
-import { authorize } from '../engine/authorization.js';
+import { DBOSInvalidWorkflowTransitionError, DBOSNotRegisteredError } from '../model/errors/errors.js';
+import { currentContext, isWorkflowCode } from '../engine/runs/ambient.js';
+import { authorize } from '../engine/registration/authorization.js';
 import type { Engine } from '../engine/engine.js';
-import { parameterNames } from '../engine/parameter-names.js';
+import { parameterNames } from '../engine/registration/parameter-names.js';
 import {
   type FunctionName,
   intercept,
@@ -13,11 +13,17 @@ import {
   type UserFunction,
   type WorkflowConfig,
   type WorkflowRegistration,
-} from '../engine/registry.js';
-import { decorateMethod, isStandardContext, type MethodDecorator, type Place, placeOf } from '../engine/place.js';
-import type { StartRequest, StartWorkflowParams } from '../engine/new-workflow.js';
-import { callWorkflow } from '../engine/start.js';
-import { checkStepConfig, runStep, type StepConfig } from '../engine/step.js';
+} from '../engine/registration/registry.js';
+import {
+  decorateMethod,
+  isStandardContext,
+  type MethodDecorator,
+  type Place,
+  placeOf,
+} from '../engine/registration/place.js';
+import type { StartRequest, StartWorkflowParams } from '../engine/runs/new-workflow.js';
+import { callWorkflow } from '../engine/runs/start.js';
+import { checkStepConfig, runStep, type StepConfig } from '../engine/runs/step.js';
 
 export { isStandardContext, type MethodDecorator };
 

@@ -9,13 +9,13 @@ import {
   type ForkRequest,
   type ForkSettings,
   forkWorkflows as fork,
-} from '../control/forks.js';
-import type { WorkflowHandle } from '../control/outcome.js';
-import { type RewindCall, type RewindOptions, rewindWorkflow as rewind } from '../control/rewind.js';
-import { currentContext, isWorkflowCode } from '../engine/ambient.js';
+} from '../control/management/forks.js';
+import type { WorkflowHandle } from '../control/runs/outcome.js';
+import { type RewindCall, type RewindOptions, rewindWorkflow as rewind } from '../control/management/rewind.js';
+import { currentContext, isWorkflowCode } from '../engine/runs/ambient.js';
 import type { Engine } from '../engine/engine.js';
-import { operation } from '../engine/operation.js';
-import { takeAssignedID } from '../engine/start.js';
+import { operation } from '../engine/runs/operation.js';
+import { takeAssignedID } from '../engine/runs/start.js';
 
 const FORK = 'DBOS.forkWorkflow';
 

@@ -7,13 +7,13 @@ import {
   type ScheduleDefinition,
   type ScheduleOptions,
   triggerSchedule as trigger,
-} from '../control/schedules.js';
-import { currentContext, isWorkflowCode } from '../engine/ambient.js';
+} from '../control/schedules/schedules.js';
+import { currentContext, isWorkflowCode } from '../engine/runs/ambient.js';
 import type { Engine } from '../engine/engine.js';
-import type { WorkflowHandle } from '../control/outcome.js';
-import { operation } from '../engine/operation.js';
-import type { Registry } from '../engine/registry.js';
-import { DBOSError } from '../model/errors.js';
+import type { WorkflowHandle } from '../control/runs/outcome.js';
+import { operation } from '../engine/runs/operation.js';
+import type { Registry } from '../engine/registration/registry.js';
+import { DBOSError } from '../model/errors/errors.js';
 
 /** What a schedule runs: it gets the time at which it was due, and the schedule's context. */
 // The context has the type that the function wants.

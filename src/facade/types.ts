@@ -1,7 +1,7 @@
 // Types of the public API that belong to no other file.
 import type { DLogger } from '../base/log.js';
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
-import type { WorkflowHandle } from '../control/outcome.js';
+import type { WorkflowHandle } from '../control/runs/outcome.js';
 import type { MethodRegistrationBase } from './associations.js';
 
 /** A plugin's part in the life of the application. */

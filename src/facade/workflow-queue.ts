@@ -1,8 +1,8 @@
 // A queue as the application holds it: defined in memory for this process, or kept in the database, where its settings
 // can be read and changed while workers run.
 import type { Operator } from '../control/operator.js';
-import { changeQueue, getQueueRecord } from '../control/queues.js';
-import { InvalidQueueError } from '../model/errors.js';
+import { changeQueue, getQueueRecord } from '../control/queues/queues.js';
+import { InvalidQueueError } from '../model/errors/errors.js';
 import {
   checkQueueName,
   checkQueueParameters,

@@ -1,6 +1,6 @@
 // The kinds of check for a single value of a configuration; which of them a field has to pass is said where the field is.
 // Values may hold passwords, so no error quotes one.
-import { DBOSConfigKeyTypeError, DBOSInitializationError } from './errors.js';
+import { DBOSConfigKeyTypeError, DBOSInitializationError } from './errors/errors.js';
 
 /** The largest number of milliseconds that a timer and a Postgres timeout can hold. */
 const TIME_MAX_MS = 2_147_483_647;

@@ -1,5 +1,5 @@
 // The single values of a query, checked. A value that is undefined or null was not asked for: JSON has no undefined.
-import { InvalidQueryError, type JSONValue } from './errors.js';
+import { InvalidQueryError, type JSONValue } from './errors/errors.js';
 
 type Given<T> = T | null | undefined;
 

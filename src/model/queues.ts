@@ -1,5 +1,5 @@
 // Queues: their settings, the rules that settings obey, and the limits that follow from them.
-import { DBOSInvalidQueuePriorityError, InvalidQueueError } from './errors.js';
+import { DBOSInvalidQueuePriorityError, InvalidQueueError } from './errors/errors.js';
 
 /** At most so many workflows begin in any period of this length. */
 export interface QueueRateLimit {

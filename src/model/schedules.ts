@@ -1,7 +1,7 @@
 // Schedules: what is kept of them, and the rules that they obey.
-import { DBOSError } from './errors.js';
-import { parseCron } from './cron.js';
-import type { TimeZones } from './cron-time-zone.js';
+import { DBOSError } from './errors/errors.js';
+import { parseCron } from './cron/cron.js';
+import type { TimeZones } from './cron/cron-time-zone.js';
 
 /** What happens when the run before is still active: begin another one, leave this one out, or cancel that one. */
 export type ScheduleOverlap = 'allow' | 'skip' | 'cancelPrevious';

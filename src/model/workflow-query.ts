@@ -1,6 +1,6 @@
 // What can be asked of workflows, as users write it and as the store takes it. Everything that a user can get wrong is
 // found here, before anything is sent.
-import { InvalidQueryError, type JSONValue } from './errors.js';
+import { InvalidQueryError, type JSONValue } from './errors/errors.js';
 import { checkFields, flag, jsonPattern, oneOrMany, time, wholeNumber } from './query-values.js';
 import { StatusString, type WorkflowStatusString } from './status.js';
 

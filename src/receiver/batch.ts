@@ -1,5 +1,5 @@
 // Turns messages into workflows that are ready to be enqueued, and sets aside those that cannot become any.
-import { DBOSInvalidWorkflowInputError, UndecodableMessageError } from '../model/errors.js';
+import { DBOSInvalidWorkflowInputError, UndecodableMessageError } from '../model/errors/errors.js';
 import type { PreparedWorkflow, Receiving, UserFunction } from '../engine/plugin.js';
 import type { Adapter, ConsumerOptions } from './adapter.js';
 

@@ -11,7 +11,7 @@ import { sleep } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
 import { newID } from '../base/ids.js';
 import { Service } from '../base/service.js';
-import { ReceiverUnavailableError } from '../model/errors.js';
+import { ReceiverUnavailableError } from '../model/errors/errors.js';
 import type { EventDispatchState, Receiving } from '../engine/plugin.js';
 import type { ConsumerOptions, Source } from './adapter.js';
 import { type ConsumerSettings, type Dead, reasonOf, sortMessages } from './batch.js';

@@ -1,6 +1,6 @@
 // A receiver: functions are registered with it before the launch; from the launch to the shutdown it turns messages into
 // workflows of theirs. One a broker; what is special about a broker is in its adapter.
-import { InvalidReceiverError } from '../model/errors.js';
+import { InvalidReceiverError } from '../model/errors/errors.js';
 import {
   type FunctionName,
   Receiving,

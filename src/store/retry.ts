@@ -10,7 +10,7 @@ import {
   DatabaseFullError,
   DatabaseStatementError,
   DatabaseUnavailableError,
-} from '../model/database-errors.js';
+} from '../model/errors/database-errors.js';
 
 export interface RetryOptions {
   readonly clock: Clock;

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 import { locateDatabase } from '../base/url.js';
-import { InvalidDatabaseURLError } from '../model/database-errors.js';
-import { DBOSInitializationError } from '../model/errors.js';
+import { InvalidDatabaseURLError } from '../model/errors/database-errors.js';
+import { DBOSInitializationError } from '../model/errors/errors.js';
 import type { Database } from './database.js';
 import { createPostgresDatabase } from './migrations/create-database.js';
 import { migrate, verify } from './migrations/migrate.js';
@@ -12,8 +12,8 @@ import { PostgresDatabase, type PostgresOptions } from './postgres/postgres-data
 import { PostgresListener } from './postgres/postgres-listener.js';
 import { SqliteDatabase } from './sqlite/sqlite-database.js';
 import { SqliteListener } from './sqlite/sqlite-listener.js';
-import { CHANNELS, type Listener } from './wakeups.js';
-import { Writer } from './writer.js';
+import { CHANNELS, type Listener } from './notify/wakeups.js';
+import { Writer } from './writer/writer.js';
 
 export interface StoreOptions extends Omit<PostgresOptions, 'clock' | 'logger'> {
   readonly logger: DLogger;

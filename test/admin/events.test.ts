@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Admin, createAdmin } from '../../src/admin/admin.js';
-import { ChangeFeed, type Changes, type Watcher } from '../../src/admin/feed.js';
-import { eventAnswer } from '../../src/admin/sse.js';
+import { ChangeFeed, type Changes, type Watcher } from '../../src/admin/changes/feed.js';
+import { eventAnswer } from '../../src/admin/changes/sse.js';
 import { systemClock } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/log.js';
 import { DBOSClient } from '../../src/client/client.js';
-import { findChangedWorkflows } from '../../src/store/changes.js';
+import { findChangedWorkflows } from '../../src/store/listing/changes.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { setup, TOKEN } from './scene.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { exposition } from '../../src/admin/exposition.js';
+import { exposition } from '../../src/admin/metrics/exposition.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { until } from '../rig/manual-clock.js';
 import { setup } from './scene.js';

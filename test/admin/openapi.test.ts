@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { LEGACY_ROUTES } from '../../src/admin/legacy.js';
-import { openapiDocument } from '../../src/admin/openapi.js';
+import { openapiDocument } from '../../src/admin/http/openapi.js';
 import { ROUTES } from '../../src/admin/routes.js';
 import { FILTERS, rowOf } from './reference.js';
 

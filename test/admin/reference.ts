@@ -1,5 +1,5 @@
 // The rows of docs/reference/http.md, as the table of routes has them.
-import type { Route } from '../../src/admin/route.js';
+import type { Route } from '../../src/admin/http/route.js';
 import { ROUTES } from '../../src/admin/routes.js';
 
 const COUNT = ROUTES.find(({ path }) => path === '/workflow-count') as Route;

@@ -2,8 +2,8 @@
 import { onTestFinished } from 'vitest';
 import { type Admin, type AdminOptions, createAdmin } from '../../src/admin/admin.js';
 import type { AdminSource } from '../../src/admin/source.js';
-import type { DBOSConfig } from '../../src/engine/config.js';
-import { DBOSExecutorNotInitializedError } from '../../src/model/errors.js';
+import type { DBOSConfig } from '../../src/engine/config/config.js';
+import { DBOSExecutorNotInitializedError } from '../../src/model/errors/errors.js';
 import type { TestDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 

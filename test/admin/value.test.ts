@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { showValue } from '../../src/admin/value.js';
+import { showValue } from '../../src/admin/views/value.js';
 
 describe('a value', () => {
   test.each([null, true, 0, -1.5, '', 'text', [], [1, [null]], {}, { a: { b: [false] } }])(

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { WorkflowStatus } from '../../src/control/status.js';
+import type { WorkflowStatus } from '../../src/control/listing/status.js';
 import type { DBOSInstance } from '../../src/facade/dbos.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { DBOSInstance } from '../../src/index.js';
 import type { Database } from '../../src/store/database.js';
-import { CHANNELS } from '../../src/store/wakeups.js';
+import { CHANNELS } from '../../src/store/notify/wakeups.js';
 import { forEachDialect, onlyOn } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { ManualClock, until } from '../rig/manual-clock.js';

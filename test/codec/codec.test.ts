@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Codec, type Encoded, type InputsRoundTrip, type RoundTrip } from '../../src/codec/codec.js';
 import type { DBOSSerializer } from '../../src/codec/serializer.js';
-import { UnreadableValueError } from '../../src/model/errors.js';
+import { UnreadableValueError } from '../../src/model/errors/errors.js';
 
 const reversed = (text: string): string => [...text].reverse().join('');
 

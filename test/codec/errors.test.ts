@@ -10,7 +10,7 @@ import {
   isStreamTimeoutError,
   PortableWorkflowError,
   UnreadableValueError,
-} from '../../src/model/errors.js';
+} from '../../src/model/errors/errors.js';
 import { findDifference, knownLeaves, trees } from './graphs.js';
 
 function setup() {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Codec } from '../../src/codec/codec.js';
-import { UnreadableValueError } from '../../src/model/errors.js';
+import { UnreadableValueError } from '../../src/model/errors/errors.js';
 import { plainLeaves, trees } from './graphs.js';
 
 function setup() {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { SuperJSON } from 'superjson';
 import { describe, expect, test } from 'vitest';
 import { SuperjsonFormat } from '../../src/codec/superjson.js';
-import { UnreadableValueError } from '../../src/model/errors.js';
+import { UnreadableValueError } from '../../src/model/errors/errors.js';
 import { findDifference, graphs, knownLeaves, withShared } from './graphs.js';
 
 function setup() {

@@ -2,9 +2,9 @@
 // nothing else happens in between.
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../src/base/log.js';
-import type { ClaimResult } from '../../src/engine/claim.js';
-import { Dispatcher } from '../../src/engine/dispatcher.js';
-import type { Queue } from '../../src/engine/queues.js';
+import type { ClaimResult } from '../../src/engine/queues/claim.js';
+import { Dispatcher } from '../../src/engine/queues/dispatcher.js';
+import type { Queue } from '../../src/engine/queues/queues.js';
 import { type Limits, UNLIMITED } from '../../src/model/queues.js';
 import { ManualClock } from '../rig/manual-clock.js';
 

@@ -2,9 +2,9 @@
 import { expect } from 'vitest';
 import { Codec } from '../../src/codec/codec.js';
 import type { Database } from '../../src/store/database.js';
-import { listEvents } from '../../src/store/events.js';
-import { listMessages } from '../../src/store/messages.js';
-import { isClosingText, listStreamValues } from '../../src/store/streams.js';
+import { listEvents } from '../../src/store/messaging/events.js';
+import { listMessages } from '../../src/store/messaging/messages.js';
+import { isClosingText, listStreamValues } from '../../src/store/messaging/streams.js';
 import type { Tables } from './invariants.js';
 
 const codec = new Codec();

@@ -2,12 +2,12 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/log.js';
-import { forkWorkflows } from '../../src/control/forks.js';
-import { rewindWorkflow } from '../../src/control/rewind.js';
+import { forkWorkflows } from '../../src/control/management/forks.js';
+import { rewindWorkflow } from '../../src/control/management/rewind.js';
 import { sql, table } from '../../src/sql/sql.js';
 import { withRetry } from '../../src/store/retry.js';
-import { findWorkflows } from '../../src/store/workflows.js';
-import { addWithHistory } from '../control/histories.js';
+import { findWorkflows } from '../../src/store/runs/workflows.js';
+import { addWithHistory } from '../control/management/histories.js';
 import { onlyOn } from '../rig/dialects.js';
 import { operatorOn } from '../rig/operators.js';
 import { startProxy } from '../rig/proxy.js';

@@ -1,7 +1,7 @@
 // What the tests of queues over several processes have in common: workers, somebody who enqueues and changes queues but
 // runs nothing, and the checks at the end.
 import { expect } from 'vitest';
-import type { DBOSConfig } from '../../src/engine/config.js';
+import type { DBOSConfig } from '../../src/engine/config/config.js';
 import type { RegisterQueueOptions } from '../../src/model/queues.js';
 import type { TestDialect } from '../rig/dialects.js';
 import { countByStatus, expectAllDone } from './invariants.js';

@@ -4,7 +4,7 @@ import { inject, onTestFinished } from 'vitest';
 import { rmSync, writeFileSync } from 'node:fs';
 import { newID } from '../../src/base/ids.js';
 import { silentLogger } from '../../src/base/log.js';
-import type { DBOSConfig } from '../../src/engine/config.js';
+import type { DBOSConfig } from '../../src/engine/config/config.js';
 import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
 import type { Database } from '../../src/store/database.js';
 import type { TestDialect } from '../rig/dialects.js';

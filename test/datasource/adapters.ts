@@ -2,9 +2,9 @@
 import { pathToFileURL } from 'node:url';
 import type { DBOSInstance } from '../../src/facade/dbos.js';
 import type { DBOSDataSource } from '../../src/datasource/datasource.js';
-import type { DrizzleDataSource } from '../../src/datasource/drizzle.js';
+import type { DrizzleDataSource } from '../../src/datasource/adapters/drizzle.js';
 import type { PGTransactionConfig, Row } from '../../src/datasource/driver.js';
-import type { PrismaLike } from '../../src/datasource/prisma.js';
+import type { PrismaLike } from '../../src/datasource/adapters/prisma.js';
 import { prismaClientPath } from './prisma-client.js';
 
 export interface SourceUnderTest {
@@ -25,7 +25,7 @@ export const ADAPTERS = {
   'node-postgres': {
     dialect: 'postgres',
     async create(url, owner) {
-      const { NodePostgresDataSource } = await import('../../src/datasource/node-postgres.js');
+      const { NodePostgresDataSource } = await import('../../src/datasource/adapters/node-postgres.js');
       const source = new NodePostgresDataSource('app', { connectionString: url }, { owner });
       return { source, run: async (text) => (await source.client.query<Record<string, unknown>>(text)).rows };
     },
@@ -33,7 +33,7 @@ export const ADAPTERS = {
   'better-sqlite3': {
     dialect: 'sqlite',
     async create(url, owner) {
-      const { BetterSqlite3DataSource } = await import('../../src/datasource/better-sqlite3.js');
+      const { BetterSqlite3DataSource } = await import('../../src/datasource/adapters/better-sqlite3.js');
       const source = new BetterSqlite3DataSource('app', pathOf(url), { owner });
       const run = async (text: string): Promise<Row[]> => {
         const statement = source.client.prepare<[], Row>(text);
@@ -47,7 +47,7 @@ export const ADAPTERS = {
   postgres: {
     dialect: 'postgres',
     async create(url, owner) {
-      const { PostgresDataSource } = await import('../../src/datasource/postgres.js');
+      const { PostgresDataSource } = await import('../../src/datasource/adapters/postgres.js');
       const source = new PostgresDataSource('app', url, { owner });
       return { source, run: async (text) => source.client.unsafe<Row[]>(text) };
     },
@@ -55,7 +55,7 @@ export const ADAPTERS = {
   knex: {
     dialect: 'postgres',
     async create(url, owner) {
-      const { KnexDataSource } = await import('../../src/datasource/knex.js');
+      const { KnexDataSource } = await import('../../src/datasource/adapters/knex.js');
       const source = new KnexDataSource('app', { client: 'pg', connection: url }, { owner });
       return { source, run: async (text) => (await source.client.raw<{ rows: Row[] }>(text)).rows };
     },
@@ -63,7 +63,7 @@ export const ADAPTERS = {
   kysely: {
     dialect: 'postgres',
     async create(url, owner) {
-      const { KyselyDataSource } = await import('../../src/datasource/kysely.js');
+      const { KyselyDataSource } = await import('../../src/datasource/adapters/kysely.js');
       const { sql } = await import('kysely');
       const source = new KyselyDataSource<object>('app', { connectionString: url }, { owner });
       return { source, run: async (text) => (await sql.raw<Row>(text).execute(source.client)).rows };
@@ -72,7 +72,7 @@ export const ADAPTERS = {
   drizzle: {
     dialect: 'postgres',
     async create(url, owner) {
-      const { DrizzleDataSource } = await import('../../src/datasource/drizzle.js');
+      const { DrizzleDataSource } = await import('../../src/datasource/adapters/drizzle.js');
       const { sql } = await import('drizzle-orm');
       const source = new DrizzleDataSource('app', { connectionString: url }, {}, { owner });
       return {
@@ -84,7 +84,7 @@ export const ADAPTERS = {
   prisma: {
     dialect: 'postgres',
     async create(url, owner, folder) {
-      const { PrismaDataSource } = await import('../../src/datasource/prisma.js');
+      const { PrismaDataSource } = await import('../../src/datasource/adapters/prisma.js');
       const { PrismaPg } = await import('@prisma/adapter-pg');
       const { PrismaClient } = (await import(pathToFileURL(prismaClientPath(folder)).href)) as {
         PrismaClient: new (options: object) => PrismaLike & { $disconnect(): Promise<void> };
@@ -106,7 +106,7 @@ export const ADAPTERS = {
   typeorm: {
     dialect: 'postgres',
     async create(url, owner) {
-      const { TypeOrmDataSource } = await import('../../src/datasource/typeorm.js');
+      const { TypeOrmDataSource } = await import('../../src/datasource/adapters/typeorm.js');
       const source = TypeOrmDataSource.createFromConfig('app', { connectionString: url }, [], { owner });
       return { source, run: async (text) => source.entityManager.query<Row[]>(text) };
     },
@@ -114,7 +114,7 @@ export const ADAPTERS = {
   'kysely-sqlite': {
     dialect: 'sqlite',
     async create(url, owner) {
-      const { KyselySqliteDataSource } = await import('../../src/datasource/kysely-sqlite.js');
+      const { KyselySqliteDataSource } = await import('../../src/datasource/adapters/kysely-sqlite.js');
       const { sql } = await import('kysely');
       const source = new KyselySqliteDataSource<object>('app', pathOf(url), { owner });
       return { source, run: async (text) => (await sql.raw<Row>(text).execute(source.client)).rows };
@@ -123,7 +123,7 @@ export const ADAPTERS = {
   'drizzle-sqlite': {
     dialect: 'sqlite',
     async create(url, owner) {
-      const { DrizzleSqliteDataSource } = await import('../../src/datasource/drizzle-sqlite.js');
+      const { DrizzleSqliteDataSource } = await import('../../src/datasource/adapters/drizzle-sqlite.js');
       const { sql } = await import('drizzle-orm');
       const source = new DrizzleSqliteDataSource('app', pathOf(url), {}, { owner });
       const run = async (text: string): Promise<Row[]> => {

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { deferred } from '../../src/base/deferred.js';
 import { PGIsolationLevel } from '../../src/datasource/driver.js';
-import { TransactionStep } from '../../src/engine/transaction-step.js';
+import { TransactionStep } from '../../src/engine/transactions/transaction-step.js';
 import { until } from '../crash/processes.js';
 import { wantsDialect } from '../rig/global-setup.js';
 import { type AdapterName, ADAPTERS } from './adapters.js';

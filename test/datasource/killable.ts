@@ -1,7 +1,7 @@
 // A workflow that can be killed at any point around its transaction.
-import { Transactions } from '../../src/engine/transactions.js';
-import { TransactionStep } from '../../src/engine/transaction-step.js';
-import { Writer } from '../../src/store/writer.js';
+import { Transactions } from '../../src/engine/transactions/transactions.js';
+import { TransactionStep } from '../../src/engine/transactions/transaction-step.js';
+import { Writer } from '../../src/store/writer/writer.js';
 import pg from 'pg';
 import { methodsOf } from '../crash/kill-points.js';
 import type { EngineUnderTest } from './scene.js';

@@ -2,10 +2,10 @@
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { deferred } from '../../src/base/deferred.js';
-import { rewindWorkflow } from '../../src/control/rewind.js';
+import { rewindWorkflow } from '../../src/control/management/rewind.js';
 import * as kit from '../../src/datasource.js';
-import { BetterSqlite3DataSource } from '../../src/datasource/better-sqlite3.js';
-import { NodePostgresDataSource } from '../../src/datasource/node-postgres.js';
+import { BetterSqlite3DataSource } from '../../src/datasource/adapters/better-sqlite3.js';
+import { NodePostgresDataSource } from '../../src/datasource/adapters/node-postgres.js';
 import { createDBOS, DBOS as defaultDBOS, type DBOSInstance, type TestSettings } from '../../src/facade/dbos.js';
 import { until } from '../crash/processes.js';
 import { onlyOn, sqlite, type TestDialect } from '../rig/dialects.js';

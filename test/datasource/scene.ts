@@ -3,7 +3,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import { silentLogger } from '../../src/base/log.js';
-import type { DBOSConfig } from '../../src/engine/config.js';
+import type { DBOSConfig } from '../../src/engine/config/config.js';
 import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
 import type { Row } from '../../src/datasource/driver.js';
 import { postgres, sqlite } from '../rig/dialects.js';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { deferred } from '../../src/base/deferred.js';
 import { PGIsolationLevel } from '../../src/datasource/driver.js';
-import { Writer } from '../../src/store/writer.js';
+import { Writer } from '../../src/store/writer/writer.js';
 import { wantsDialect } from '../rig/global-setup.js';
 import { startProxy } from '../rig/proxy.js';
 import type { AdapterName } from './adapters.js';
@@ -227,7 +227,7 @@ describe.skipIf(!wantsDialect('postgres'))('the system database on Postgres', ()
     url.username = role;
     url.password = 'secret';
     const { DBOS } = await scene.engine({ name: 'other' });
-    const { NodePostgresDataSource } = await import('../../src/datasource/node-postgres.js');
+    const { NodePostgresDataSource } = await import('../../src/datasource/adapters/node-postgres.js');
     const source = new NodePostgresDataSource(
       'poor',
       { connectionString: url.toString() },

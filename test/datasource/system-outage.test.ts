@@ -1,7 +1,7 @@
 // The system database is away while a function runs in a transaction of the application's database.
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { NodePostgresDataSource } from '../../src/datasource/node-postgres.js';
+import { NodePostgresDataSource } from '../../src/datasource/adapters/node-postgres.js';
 import { until } from '../crash/processes.js';
 import { onlyOn } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parameterNames } from '../../src/engine/parameter-names.js';
-import type { UserFunction } from '../../src/engine/registry.js';
+import { parameterNames } from '../../src/engine/registration/parameter-names.js';
+import type { UserFunction } from '../../src/engine/registration/registry.js';
 import { createDBOS } from '../../src/facade/dbos.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
 import { describe, expect, inject, test } from 'vitest';
 import { ConfiguredInstance, createDBOS, type DBOSInstance } from '../../src/index.js';
-import { createGenerations, failureOf, newHalt } from '../engine/succession.js';
+import { createGenerations, failureOf, newHalt } from '../engine/runs/succession.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import type * as decorated from './decorated.js';

@@ -10,10 +10,10 @@ import {
   registerInternalQueue,
   registerPollerQueue,
 } from '../../src/eventreceiver.js';
-import type { DBOSConfig } from '../../src/engine/config.js';
+import type { DBOSConfig } from '../../src/engine/config/config.js';
 import { DBOS } from '../../src/facade/dbos.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
-import { failureOf } from '../engine/succession.js';
+import { failureOf } from '../engine/runs/succession.js';
 
 async function launch(dialect: TestDialect, config: Partial<DBOSConfig> = {}): Promise<void> {
   DBOS.setConfig({ name: 'test', systemDatabaseUrl: await dialect.createURL(), logger: silentLogger, ...config });

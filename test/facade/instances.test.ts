@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ConfiguredInstance, createDBOS, type DBOSInstance } from '../../src/index.js';
 import { silentLogger } from '../../src/base/log.js';
-import { createGenerations, failureOf, newHalt } from '../engine/succession.js';
+import { createGenerations, failureOf, newHalt } from '../engine/runs/succession.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 

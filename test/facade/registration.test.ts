@@ -3,7 +3,7 @@ import { createDBOS, DBOS as defaultDBOS, type DLogger } from '../../src/index.j
 import { silentLogger } from '../../src/base/log.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
-import { createGenerations, failureOf, newHalt } from '../engine/succession.js';
+import { createGenerations, failureOf, newHalt } from '../engine/runs/succession.js';
 
 const conflicting = { code: 'CONFLICTING_REGISTRATION', dbosErrorCode: 25 };
 

@@ -1,6 +1,6 @@
 // A broker in memory behind the interface of `kafkajs`: one partition a topic, groups with offsets, one member at a time.
 import type { Consumer, ConsumerRunConfig, EachBatchPayload } from 'kafkajs';
-import type { KafkaClient } from '../../src/receiver/kafka.js';
+import type { KafkaClient } from '../../src/receiver/adapters/kafka.js';
 
 interface Stored {
   readonly offset: string;

@@ -6,7 +6,7 @@ import {
   ReceiveMessageCommand,
 } from '@aws-sdk/client-sqs';
 import { newID } from '../../src/base/ids.js';
-import type { SQSClientLike } from '../../src/receiver/sqs.js';
+import type { SQSClientLike } from '../../src/receiver/adapters/sqs.js';
 
 interface Stored {
   readonly MessageId: string;

@@ -16,7 +16,7 @@ import {
   signWebhook,
   verifyWebhook,
   WorkflowRoutes,
-} from '../../src/receiver/http.js';
+} from '../../src/receiver/http/http.js';
 import { type TestDialect, forEachDialect, sqlite } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 

@@ -1,7 +1,7 @@
 // There is no Kafka here: the adapter is tested with a client that has the same interface and a broker in memory.
 import { describe, expect, test } from 'vitest';
 import { newID } from '../../src/base/ids.js';
-import { type KafkaConsumerOptions, kafkaAdapter, type KafkaMessage } from '../../src/receiver/kafka.js';
+import { type KafkaConsumerOptions, kafkaAdapter, type KafkaMessage } from '../../src/receiver/adapters/kafka.js';
 import { describeReceiver, type Rig } from './conformance.js';
 import { FakeKafka } from './fake-kafka.js';
 

@@ -5,7 +5,7 @@ import { type DLogger, silentLogger } from '../../src/base/log.js';
 import type { Adapter, ConsumerOptions, Position, Source } from '../../src/receiver/adapter.js';
 import { Mailbox } from '../../src/receiver/mailbox.js';
 import { Receiver } from '../../src/receiver/receiver.js';
-import { failureOf } from '../engine/succession.js';
+import { failureOf } from '../engine/runs/succession.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { ManualClock, until } from '../rig/manual-clock.js';

@@ -2,7 +2,7 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newID } from '../../src/base/ids.js';
-import { type NatsConsumerOptions, natsAdapter, type NatsMessage } from '../../src/receiver/nats.js';
+import { type NatsConsumerOptions, natsAdapter, type NatsMessage } from '../../src/receiver/adapters/nats.js';
 import { describeReceiver, type Rig } from './conformance.js';
 import { type BrokerServer, hasPrograms, startNats } from './servers.js';
 

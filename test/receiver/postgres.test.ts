@@ -1,7 +1,11 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { newID } from '../../src/base/ids.js';
-import { type PostgresConsumerOptions, postgresAdapter, type PostgresMessage } from '../../src/receiver/postgres.js';
+import {
+  type PostgresConsumerOptions,
+  postgresAdapter,
+  type PostgresMessage,
+} from '../../src/receiver/adapters/postgres.js';
 import { Receiver } from '../../src/receiver/receiver.js';
 import { postgres } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';

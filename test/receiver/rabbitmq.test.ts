@@ -1,7 +1,11 @@
 import { connect } from 'amqplib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newID } from '../../src/base/ids.js';
-import { type RabbitMQConsumerOptions, rabbitMQAdapter, type RabbitMQMessage } from '../../src/receiver/rabbitmq.js';
+import {
+  type RabbitMQConsumerOptions,
+  rabbitMQAdapter,
+  type RabbitMQMessage,
+} from '../../src/receiver/adapters/rabbitmq.js';
 import { describeReceiver, type Rig } from './conformance.js';
 import { type BrokerServer, hasPrograms, startRabbitMQ } from './servers.js';
 

@@ -3,7 +3,7 @@
 import { createDBOS } from '../../src/facade/dbos.js';
 import { silentLogger } from '../../src/base/log.js';
 import { Receiver } from '../../src/receiver/receiver.js';
-import { redisAdapter } from '../../src/receiver/redis.js';
+import { redisAdapter } from '../../src/receiver/adapters/redis.js';
 import { Spy } from './spy.js';
 
 interface Settings {

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { newID } from '../../src/base/ids.js';
-import { type RedisConsumerOptions, redisAdapter, type RedisMessage } from '../../src/receiver/redis.js';
+import { type RedisConsumerOptions, redisAdapter, type RedisMessage } from '../../src/receiver/adapters/redis.js';
 import { describeReceiver, type Rig } from './conformance.js';
 import { type BrokerServer, hasPrograms, startRedis } from './servers.js';
 

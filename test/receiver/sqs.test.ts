@@ -1,7 +1,7 @@
 // There is no SQS here: the adapter is tested with a client that has the same interface and a queue in memory.
 import { describe, expect, test } from 'vitest';
 import { newID } from '../../src/base/ids.js';
-import { type SQSConsumerOptions, sqsAdapter, type SQSMessage } from '../../src/receiver/sqs.js';
+import { type SQSConsumerOptions, sqsAdapter, type SQSMessage } from '../../src/receiver/adapters/sqs.js';
 import { describeReceiver, type Rig } from './conformance.js';
 import { FakeSQS } from './fake-sqs.js';
 

@@ -1,7 +1,7 @@
 // Launched engines for tests, shut down when the test ends.
 import { onTestFinished } from 'vitest';
 import { silentLogger } from '../../src/base/log.js';
-import type { DBOSConfig } from '../../src/engine/config.js';
+import type { DBOSConfig } from '../../src/engine/config/config.js';
 import { createDBOS, type DBOSInstance, type TestSettings } from '../../src/facade/dbos.js';
 import type { TestDialect } from './dialects.js';
 

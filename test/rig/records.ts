@@ -1,8 +1,8 @@
 // Rows for tests, with only what matters written out.
 import { newID } from '../../src/base/ids.js';
 import type { StepRecord } from '../../src/model/records.js';
-import type { NewMessage } from '../../src/store/messages.js';
-import type { NewWorkflow } from '../../src/store/workflows.js';
+import type { NewMessage } from '../../src/store/messaging/messages.js';
+import type { NewWorkflow } from '../../src/store/runs/workflows.js';
 
 export function newWorkflow(fields: Partial<NewWorkflow> = {}): NewWorkflow {
   const token = newID();

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { newID } from '../../src/base/ids.js';
-import { DatabaseClosedError, DatabaseStatementError } from '../../src/model/database-errors.js';
+import { DatabaseClosedError, DatabaseStatementError } from '../../src/model/errors/database-errors.js';
 import { nowMs, oneOf, rows, sql, table } from '../../src/sql/sql.js';
 import { stepColumns, workflowColumns } from '../../src/store/columns.js';
 import type { Database } from '../../src/store/database.js';
-import { insertCheckpoints } from '../../src/store/steps.js';
-import { findWorkflows, finishIfOwned, insertWorkflows } from '../../src/store/workflows.js';
+import { insertCheckpoints } from '../../src/store/runs/steps.js';
+import { findWorkflows, finishIfOwned, insertWorkflows } from '../../src/store/runs/workflows.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { explain } from '../rig/plans.js';
 import { newWorkflow, step } from '../rig/records.js';

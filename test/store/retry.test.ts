@@ -8,7 +8,7 @@ import {
   DatabaseFullError,
   DatabaseStatementError,
   DatabaseUnavailableError,
-} from '../../src/model/database-errors.js';
+} from '../../src/model/errors/database-errors.js';
 import { classifyFailure, withRetry } from '../../src/store/retry.js';
 
 /** A clock whose waits are over at once and are noted. */

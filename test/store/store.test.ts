@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/base/log.js';
-import { InvalidDatabaseURLError } from '../../src/model/database-errors.js';
-import { DBOSInitializationError } from '../../src/model/errors.js';
+import { InvalidDatabaseURLError } from '../../src/model/errors/database-errors.js';
+import { DBOSInitializationError } from '../../src/model/errors/errors.js';
 import { Store } from '../../src/store/store.js';
-import { CHANNELS } from '../../src/store/wakeups.js';
-import { findWorkflows } from '../../src/store/workflows.js';
+import { CHANNELS } from '../../src/store/notify/wakeups.js';
+import { findWorkflows } from '../../src/store/runs/workflows.js';
 import { forEachDialect, onlyOn } from '../rig/dialects.js';
 import { newWorkflow } from '../rig/records.js';
 

@@ -1,9 +1,9 @@
 // Routes that act on many workflows at once. They stand apart from those of single ones, so that no workflow ID can be
 // taken for a verb.
-import { forkFromFailure, forkWorkflows } from '../../control/forks.js';
-import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/lifecycle.js';
-import { garbageCollect, globalTimeout } from '../../control/retention.js';
-import { type Route, route } from '../route.js';
+import { forkFromFailure, forkWorkflows } from '../../control/management/forks.js';
+import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/management/lifecycle.js';
+import { garbageCollect, globalTimeout } from '../../control/management/retention.js';
+import { type Route, route } from '../http/route.js';
 import { flag, INT_MAX, integer, listOf, named, nonEmpty, object, optional, text } from '../shape.js';
 import { forkFields, place, replacementChildren } from './workflow-actions.js';
 

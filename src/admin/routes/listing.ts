@@ -1,7 +1,7 @@
 // Routes that look at many workflows: lists, counts and figures.
-import { getMetrics, getStepAggregates, getWorkflowAggregates } from '../../control/aggregates.js';
-import { countWorkflows, listWorkflowPage, type WorkflowFilters } from '../../control/listing.js';
-import { type Route, route } from '../route.js';
+import { getMetrics, getStepAggregates, getWorkflowAggregates } from '../../control/listing/aggregates.js';
+import { countWorkflows, listWorkflowPage, type WorkflowFilters } from '../../control/listing/listing.js';
+import { type Route, route } from '../http/route.js';
 import {
   anyObject,
   flag,
@@ -18,7 +18,7 @@ import {
   type ReadFields,
   text,
 } from '../shape.js';
-import { status, viewWorkflow, workflowView } from '../workflow-view.js';
+import { status, viewWorkflow, workflowView } from '../views/workflow-view.js';
 
 const names = optional(listOf(nonEmpty()));
 const time = optional(moment());

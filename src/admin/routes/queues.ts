@@ -8,12 +8,12 @@ import {
   pauseQueue,
   registerQueue,
   resumeQueue,
-} from '../../control/queues.js';
+} from '../../control/queues/queues.js';
 import type { QueueParameters, QueueRecord } from '../../model/queues.js';
-import { findPausedQueues } from '../../store/queues.js';
-import { queueStats, type QueueView, queueView, viewQueue } from '../queue-view.js';
-import { invalid, notFound } from '../refusal.js';
-import { type Call, type Route, route } from '../route.js';
+import { findPausedQueues } from '../../store/queues/queues.js';
+import { queueStats, type QueueView, queueView, viewQueue } from '../views/queue-view.js';
+import { invalid, notFound } from '../http/refusal.js';
+import { type Call, type Route, route } from '../http/route.js';
 import {
   flag,
   INT_MAX,

@@ -12,10 +12,10 @@ import {
   triggerSchedule,
   updateSchedule,
   type WorkflowSchedule,
-} from '../../control/schedules.js';
-import { scheduleView, viewSchedule } from '../queue-view.js';
-import { notFound } from '../refusal.js';
-import { type Call, type Route, route } from '../route.js';
+} from '../../control/schedules/schedules.js';
+import { scheduleView, viewSchedule } from '../views/queue-view.js';
+import { notFound } from '../http/refusal.js';
+import { type Call, type Route, route } from '../http/route.js';
 import {
   anything,
   flag,

@@ -1,19 +1,19 @@
 // Routes of applications, their versions and executors, and of the interface itself.
 import { LIBRARY_VERSION } from '../../base/version.js';
-import { renameApplication } from '../../control/applications.js';
+import { renameApplication } from '../../control/management/applications.js';
 import {
   getLatestApplicationVersion,
   listApplicationVersions,
   setLatestApplicationVersion,
-} from '../../control/versions.js';
-import { listPeers } from '../../store/executors.js';
-import { executorView, versionView, viewExecutor } from '../queue-view.js';
-import { notFound, Refusal } from '../refusal.js';
-import { type Route, route } from '../route.js';
+} from '../../control/management/versions.js';
+import { listPeers } from '../../store/liveness/executors.js';
+import { executorView, versionView, viewExecutor } from '../views/queue-view.js';
+import { notFound, Refusal } from '../http/refusal.js';
+import { type Route, route } from '../http/route.js';
 import { flag, integer, listOf, nonEmpty, nullable, object, oneOfTexts, optional, text } from '../shape.js';
 import { localEngine } from '../source.js';
-import { eventAnswer } from '../sse.js';
-import { status } from '../workflow-view.js';
+import { eventAnswer } from '../changes/sse.js';
+import { status } from '../views/workflow-view.js';
 
 const tag = 'Applications';
 

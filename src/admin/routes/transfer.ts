@@ -1,10 +1,10 @@
 // Routes that take workflows out of the database and put them into it. Both are streams: any number of workflows passes
 // through with few in memory.
-import { toLines } from '../../control/export-format.js';
-import { exportWorkflows, importWorkflows } from '../../control/transfer.js';
-import { streamAnswer } from '../answer.js';
-import { piecesOf, requireType } from '../body.js';
-import { type Route, route } from '../route.js';
+import { toLines } from '../../control/management/export-format.js';
+import { exportWorkflows, importWorkflows } from '../../control/management/transfer.js';
+import { streamAnswer } from '../http/answer.js';
+import { piecesOf, requireType } from '../http/body.js';
+import { type Route, route } from '../http/route.js';
 import { flag, integer, object, oneOfTexts, optional } from '../shape.js';
 import { filters, toFilters } from './listing.js';
 

@@ -1,12 +1,12 @@
 // Routes that act on single workflows.
 import { enqueue, send } from '../../client/enqueueing.js';
-import { updateWorkflowAttributes } from '../../control/attributes.js';
-import { forkWorkflows } from '../../control/forks.js';
-import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/lifecycle.js';
-import { rewindWorkflow } from '../../control/rewind.js';
-import { setWorkflowDelay, setWorkflowPriority } from '../../control/waiting.js';
-import { invalid } from '../refusal.js';
-import { type Route, route } from '../route.js';
+import { updateWorkflowAttributes } from '../../control/management/attributes.js';
+import { forkWorkflows } from '../../control/management/forks.js';
+import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/management/lifecycle.js';
+import { rewindWorkflow } from '../../control/management/rewind.js';
+import { setWorkflowDelay, setWorkflowPriority } from '../../control/queues/waiting.js';
+import { invalid } from '../http/refusal.js';
+import { type Route, route } from '../http/route.js';
 import {
   anyObject,
   anything,

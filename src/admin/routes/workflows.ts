@@ -1,14 +1,19 @@
 // Routes that look at single workflows.
-import { explainWorkflow } from '../../control/explain.js';
-import { getAllEvents, getAllNotifications, getAllStreamEntries, getWorkflow } from '../../control/inspection.js';
-import { listWorkflowSteps } from '../../control/steps.js';
-import { findWorkflows } from '../../store/workflows.js';
-import { explanation } from '../queue-view.js';
-import { notFound } from '../refusal.js';
-import { type Route, route } from '../route.js';
+import { explainWorkflow } from '../../control/management/explain.js';
+import {
+  getAllEvents,
+  getAllNotifications,
+  getAllStreamEntries,
+  getWorkflow,
+} from '../../control/listing/inspection.js';
+import { listWorkflowSteps } from '../../control/listing/steps.js';
+import { findWorkflows } from '../../store/runs/workflows.js';
+import { explanation } from '../views/queue-view.js';
+import { notFound } from '../http/refusal.js';
+import { type Route, route } from '../http/route.js';
 import { INT_MAX, integer, listOf, object, optional } from '../shape.js';
 import type { StoreOperator } from '../source.js';
-import { showValue } from '../value.js';
+import { showValue } from '../views/value.js';
 import {
   eventsView,
   messageView,
@@ -18,7 +23,7 @@ import {
   viewStep,
   viewWorkflow,
   workflowView,
-} from '../workflow-view.js';
+} from '../views/workflow-view.js';
 
 const tag = 'Workflows';
 const ONE = '/workflows/{workflowID}';

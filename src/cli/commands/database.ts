@@ -1,7 +1,7 @@
 // Commands that create, migrate, print and drop the system tables.
 import { locateDatabase } from '../../base/url.js';
 import type { Database } from '../../store/database.js';
-import { type ExecutorRecord, listExecutors } from '../../store/executors.js';
+import { type ExecutorRecord, listExecutors } from '../../store/liveness/executors.js';
 import { grantAccess, migrate } from '../../store/migrations/migrate.js';
 import { printGrants, printMigrations } from '../../store/migrations/print.js';
 import { dropSystemTables } from '../../store/migrations/reset.js';

@@ -1,8 +1,8 @@
 // `everstep doctor`: is anything wrong?
 import { LIBRARY_VERSION } from '../../base/version.js';
-import { type Diagnosis, diagnose, type Finding } from '../../control/diagnosis.js';
-import { DBOSError } from '../../model/errors.js';
-import type { ExecutorRecord } from '../../store/executors.js';
+import { type Diagnosis, diagnose, type Finding } from '../../control/management/diagnosis.js';
+import { DBOSError } from '../../model/errors/errors.js';
+import type { ExecutorRecord } from '../../store/liveness/executors.js';
 import { latestVersion, tracksOf } from '../../store/migrations/plan.js';
 import { isCurrent, type Versions } from '../../store/migrations/versions.js';
 import { command, JSON_FLAG, type Output, type Scene } from '../command.js';

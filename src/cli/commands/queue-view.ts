@@ -1,8 +1,8 @@
 // Queues as the command line shows them: their settings, whether they are paused, and what is in them.
 import type { Operator } from '../../control/operator.js';
-import { getQueueStats, listQueueRecords, type QueueStats } from '../../control/queues.js';
+import { getQueueStats, listQueueRecords, type QueueStats } from '../../control/queues/queues.js';
 import { type QueueParameters, toQueueParameters } from '../../model/queues.js';
-import { findPausedQueues } from '../../store/queues.js';
+import { findPausedQueues } from '../../store/queues/queues.js';
 import type { Output } from '../command.js';
 import { notFound } from '../failure.js';
 import { harmless, type Paper } from '../paper.js';

@@ -7,7 +7,7 @@ import {
   pauseQueue,
   type QueueStats,
   resumeQueue,
-} from '../../control/queues.js';
+} from '../../control/queues/queues.js';
 import { command, confirm, JSON_FLAG, type Parameter, YES_FLAG } from '../command.js';
 import { APPLICATION, DATABASE, withClient } from '../connection.js';
 import { notFound, wrongUsage } from '../failure.js';

@@ -10,7 +10,7 @@ import {
   resumeSchedule,
   triggerSchedule,
   type WorkflowSchedule,
-} from '../../control/schedules.js';
+} from '../../control/schedules/schedules.js';
 import type { Operator } from '../../control/operator.js';
 import { command, confirm, JSON_FLAG, type Output, type Parameter, YES_FLAG } from '../command.js';
 import { APPLICATION, DATABASE, withClient } from '../connection.js';

@@ -1,7 +1,7 @@
 // Commands for all workflows of a database: cleaning up, ending what is too old, giving an application another name.
-import { renameApplication } from '../../control/applications.js';
-import { garbageCollect, globalTimeout } from '../../control/retention.js';
-import { countWorkflows } from '../../control/listing.js';
+import { renameApplication } from '../../control/management/applications.js';
+import { garbageCollect, globalTimeout } from '../../control/management/retention.js';
+import { countWorkflows } from '../../control/listing/listing.js';
 import { command, confirm, JSON_FLAG, progressOn, YES_FLAG } from '../command.js';
 import { APPLICATION, DATABASE, withClient } from '../connection.js';
 import { wrongUsage } from '../failure.js';

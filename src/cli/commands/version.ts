@@ -1,5 +1,9 @@
 // Commands about the versions of an application.
-import { listApplicationVersions, setLatestApplicationVersion, type VersionInfo } from '../../control/versions.js';
+import {
+  listApplicationVersions,
+  setLatestApplicationVersion,
+  type VersionInfo,
+} from '../../control/management/versions.js';
 import { command, JSON_FLAG } from '../command.js';
 import { APPLICATION, DATABASE, withClient } from '../connection.js';
 import { notFound } from '../failure.js';

@@ -1,6 +1,6 @@
 // Commands that run workflows again: under new IDs, or under their own.
-import { forkFromFailure, type ForkFromFailureOptions, forkWorkflows } from '../../control/forks.js';
-import { rewindWorkflow } from '../../control/rewind.js';
+import { forkFromFailure, type ForkFromFailureOptions, forkWorkflows } from '../../control/management/forks.js';
+import { rewindWorkflow } from '../../control/management/rewind.js';
 import { command, JSON_FLAG } from '../command.js';
 import { DATABASE, withClient } from '../connection.js';
 import { wrongUsage } from '../failure.js';

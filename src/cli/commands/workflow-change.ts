@@ -1,5 +1,5 @@
 // Commands that stop workflows, let them go on and remove them: some of them by ID, or many by filter.
-import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/lifecycle.js';
+import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/management/lifecycle.js';
 import type { Operator } from '../../control/operator.js';
 import { isActive, StatusString, TRANSITIONS, type WorkflowStatusString } from '../../model/status.js';
 import { command, JSON_FLAG, type Output, progressOn, type Scene, YES_FLAG } from '../command.js';

@@ -1,6 +1,11 @@
 // Which workflows a command is about: given by ID, on the command line or on standard input, or by what they have in
 // common.
-import { countWorkflows, findWorkflowPage, findWorkflowRecords, type WorkflowFilters } from '../../control/listing.js';
+import {
+  countWorkflows,
+  findWorkflowPage,
+  findWorkflowRecords,
+  type WorkflowFilters,
+} from '../../control/listing/listing.js';
 import type { Operator } from '../../control/operator.js';
 import { StatusString, type WorkflowStatusString } from '../../model/status.js';
 import type { WorkflowRecord } from '../../model/records.js';

@@ -1,9 +1,14 @@
 // Commands that show a workflow from all sides.
-import { explainWorkflow } from '../../control/explain.js';
-import { getAllEvents, getAllNotifications, getAllStreamEntries, getWorkflow } from '../../control/inspection.js';
+import { explainWorkflow } from '../../control/management/explain.js';
+import {
+  getAllEvents,
+  getAllNotifications,
+  getAllStreamEntries,
+  getWorkflow,
+} from '../../control/listing/inspection.js';
 import type { Operator } from '../../control/operator.js';
-import type { StepInfo, WorkflowStatus } from '../../control/status.js';
-import { listWorkflowSteps } from '../../control/steps.js';
+import type { StepInfo, WorkflowStatus } from '../../control/listing/status.js';
+import { listWorkflowSteps } from '../../control/listing/steps.js';
 import { command, JSON_FLAG, type Output, type Parameter } from '../command.js';
 import { DATABASE, withClient } from '../connection.js';
 import { notFound } from '../failure.js';

@@ -1,6 +1,6 @@
 // Commands that list workflows.
-import { listWorkflowPage, type WorkflowPage } from '../../control/listing.js';
-import type { WorkflowStatus } from '../../control/status.js';
+import { listWorkflowPage, type WorkflowPage } from '../../control/listing/listing.js';
+import type { WorkflowStatus } from '../../control/listing/status.js';
 import { command, JSON_FLAG, type Output } from '../command.js';
 import { DATABASE, withClient } from '../connection.js';
 import { flag, text, type Values, wholeNumber, withDefault } from '../option.js';

@@ -2,8 +2,8 @@
 import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { toLines } from '../../control/export-format.js';
-import { exportWorkflows, importWorkflows } from '../../control/transfer.js';
+import { toLines } from '../../control/management/export-format.js';
+import { exportWorkflows, importWorkflows } from '../../control/management/transfer.js';
 import { command, JSON_FLAG, progressOn, type Scene } from '../command.js';
 import { DATABASE, withClient } from '../connection.js';
 import { CommandFailure, wrongUsage } from '../failure.js';

@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { type Clock, sleep, systemClock } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
-import { DatabaseAccessError } from '../../model/errors.js';
+import { DatabaseAccessError } from '../../model/errors/errors.js';
 import { quoteIdentifier } from '../../sql/sql.js';
 import { describePostgresURL, parsePostgresURL, poolConfig } from '../postgres/postgres-config.js';
 import { sqlState, translatePostgresError } from '../postgres/postgres-errors.js';

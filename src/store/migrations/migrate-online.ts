@@ -3,7 +3,7 @@
 // done is set right in the end: a run that had something to do returns only when every index is as the last statement
 // about it says. All runners agree on that, so whoever comes last leaves the right schema. The other statements cannot
 // be late: each holds the version row, and runs only while the version is the one it belongs to.
-import { MigrationError } from '../../model/errors.js';
+import { MigrationError } from '../../model/errors/errors.js';
 import { sql, table } from '../../sql/sql.js';
 import type { Connection } from '../database.js';
 import { dropIndex, type IndexState, readIndexStates } from './index-states.js';

@@ -5,7 +5,7 @@
 //   read version ──none pending──► settle indexes ──► done
 //        ▲    └─next─► apply ──applied, or another runner was faster or is at it──┐
 //        └────────────────────────────────────────────────────────────────────────┘
-import { DatabaseAccessError, MigrationError } from '../../model/errors.js';
+import { DatabaseAccessError, MigrationError } from '../../model/errors/errors.js';
 import { quoteIdentifier, sql, table } from '../../sql/sql.js';
 import type { Connection, Database } from '../database.js';
 import { isIndexBeingBuilt } from './index-states.js';

@@ -3,7 +3,7 @@
 import { invariant } from '../../base/assert.js';
 import { type Clock, systemClock } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
-import { DBOSInitializationError } from '../../model/errors.js';
+import { DBOSInitializationError } from '../../model/errors/errors.js';
 import { quoteIdentifier } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { grantStatements } from './grants.js';

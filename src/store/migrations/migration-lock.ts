@@ -4,7 +4,7 @@
 // who have given up on the first. A server that knows no such locks is migrated without.
 import { type Clock, sleep } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
-import { DatabaseAccessError, DatabaseStatementError } from '../../model/errors.js';
+import { DatabaseAccessError, DatabaseStatementError } from '../../model/errors/errors.js';
 import { sql } from '../../sql/sql.js';
 import type { Connection } from '../database.js';
 

@@ -1,5 +1,5 @@
 // What a migration is, and how its failure is reported.
-import { MigrationError } from '../../model/errors.js';
+import { MigrationError } from '../../model/errors/errors.js';
 
 export interface Migration {
   readonly number: number;

@@ -6,7 +6,7 @@
 //   -- online                             builds or drops indexes while the tables are in use: its statements run
 //                                         one by one outside a transaction and do nothing where their work is done
 //   -- if listen_notify … -- end if       only where NOTIFY triggers are wanted
-import { InvalidSchemaNameError } from '../../model/errors.js';
+import { InvalidSchemaNameError } from '../../model/errors/errors.js';
 import { quoteIdentifier } from '../../sql/sql.js';
 import {
   POSTGRES_EVERSTEP_MIGRATIONS,

@@ -1,7 +1,7 @@
 // The migrations as one SQL script, for an administrator who runs them by hand:
 //
 //   npx everstep schema --print-migrations all | psql --set ON_ERROR_STOP=1 mydatabase
-import { DBOSDataValidationError, InvalidSchemaNameError } from '../../model/errors.js';
+import { DBOSDataValidationError, InvalidSchemaNameError } from '../../model/errors/errors.js';
 import { quoteIdentifier } from '../../sql/sql.js';
 import { grantStatements } from './grants.js';
 import type { Migration, Track } from './migration.js';

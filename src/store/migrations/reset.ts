@@ -1,6 +1,6 @@
 // Removes everything that the migrations have created, and nothing else: the schema or the file may hold tables of the
 // application as well.
-import { DatabaseStatementError } from '../../model/errors.js';
+import { DatabaseStatementError } from '../../model/errors/errors.js';
 import { quoteIdentifier, oneOf, sql } from '../../sql/sql.js';
 import type { Connection, Database } from '../database.js';
 import { tracksOf } from './plan.js';

@@ -2,7 +2,7 @@
 // connection handed out is fit for use: one that has rested for a while is tried first.
 import pg from 'pg';
 import type { Clock } from '../../base/clock.js';
-import { DBOSInitializationError } from '../../model/errors.js';
+import { DBOSInitializationError } from '../../model/errors/errors.js';
 import type { ConnectionUse } from '../database.js';
 import type { ProtocolConnection, StatementBatch } from './statement-batch.js';
 

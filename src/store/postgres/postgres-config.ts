@@ -1,6 +1,6 @@
 // From a Postgres URL and options to the configuration of `pg`.
 import type pg from 'pg';
-import { InvalidDatabaseURLError } from '../../model/database-errors.js';
+import { InvalidDatabaseURLError } from '../../model/errors/database-errors.js';
 
 export interface ConnectionOptions {
   readonly url: string;

@@ -10,8 +10,8 @@ import {
   DatabaseClosedError,
   DatabaseStatementError,
   DatabaseUnavailableError,
-} from '../../model/database-errors.js';
-import { DBOSQueryTimeoutError } from '../../model/errors.js';
+} from '../../model/errors/database-errors.js';
+import { DBOSQueryTimeoutError } from '../../model/errors/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
 import { type Dialect, render, type Sql, sql } from '../../sql/sql.js';
 import type { CommitOptions, Connection, ConnectionUse, Database, Executor, ObserveOptions, Row } from '../database.js';

@@ -7,8 +7,8 @@ import {
   DatabaseFullError,
   DatabaseStatementError,
   DatabaseUnavailableError,
-} from '../../model/database-errors.js';
-import { DBOSError } from '../../model/errors.js';
+} from '../../model/errors/database-errors.js';
+import { DBOSError } from '../../model/errors/errors.js';
 
 /** What was going on when the error came: `connect` and `read` cannot have changed anything. */
 export type Phase = 'connect' | 'read' | 'write';

@@ -9,7 +9,7 @@ import { deferred } from '../../base/deferred.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
 import { rows, type Sql, sql } from '../../sql/sql.js';
-import { type Hint, type Listener, type WakeupHandler, WakeupHandlers } from '../wakeups.js';
+import { type Hint, type Listener, type WakeupHandler, WakeupHandlers } from '../notify/wakeups.js';
 import { poolConfig } from './postgres-config.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { translatePostgresError } from './postgres-errors.js';

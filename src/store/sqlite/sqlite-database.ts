@@ -3,7 +3,7 @@
 // writer were shared without the mutex. In memory there is only one connection, for reads as well.
 import { type Clock, sleep, systemClock } from '../../base/clock.js';
 import { Mutex } from '../../base/mutex.js';
-import { DatabaseClosedError } from '../../model/database-errors.js';
+import { DatabaseClosedError } from '../../model/errors/database-errors.js';
 import { type Dialect, render, type Sql } from '../../sql/sql.js';
 import { sqliteDialect } from '../../sql/sqlite-dialect.js';
 import type { CommitOptions, Connection, Database, Executor, Row } from '../database.js';

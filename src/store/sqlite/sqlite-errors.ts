@@ -6,8 +6,8 @@ import {
   DatabaseFullError,
   DatabaseStatementError,
   DatabaseUnavailableError,
-} from '../../model/database-errors.js';
-import { DBOSError } from '../../model/errors.js';
+} from '../../model/errors/database-errors.js';
+import { DBOSError } from '../../model/errors/errors.js';
 
 /** Primary result codes by number, as `node:sqlite` reports them. */
 const PRIMARY_CODES: Readonly<Record<number, string>> = {

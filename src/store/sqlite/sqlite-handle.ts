@@ -1,7 +1,7 @@
 // The few methods that we need of a SQLite library, with one implementation for the runtime's own `node:sqlite`
 // and one for `better-sqlite3`. All calls are synchronous; ordering them is left to the database above.
 import { createRequire } from 'node:module';
-import { SqliteDriverMissingError } from '../../model/database-errors.js';
+import { SqliteDriverMissingError } from '../../model/errors/database-errors.js';
 import type { Value } from '../../sql/sql.js';
 import type { Row } from '../database.js';
 

@@ -3,7 +3,7 @@
 import { type Clock, sleep } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
-import { type Hint, type Listener, type WakeupHandler, WakeupHandlers } from '../wakeups.js';
+import { type Hint, type Listener, type WakeupHandler, WakeupHandlers } from '../notify/wakeups.js';
 import type { SqliteDatabase } from './sqlite-database.js';
 
 export interface SqliteListenerOptions {

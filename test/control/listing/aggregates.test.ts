@@ -5,9 +5,9 @@ import {
   type GetStepAggregatesInput,
   getWorkflowAggregates,
   type GetWorkflowAggregatesInput,
-} from '../../../src/control/aggregates.js';
-import { insertCheckpoints } from '../../../src/store/steps.js';
-import { insertWorkflows } from '../../../src/store/workflows.js';
+} from '../../../src/control/listing/aggregates.js';
+import { insertCheckpoints } from '../../../src/store/runs/steps.js';
+import { insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
 import { operatorOn } from '../../rig/operators.js';
 import { newWorkflow, step } from '../../rig/records.js';

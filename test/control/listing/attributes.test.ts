@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { setWorkflowAttributes, updateWorkflowAttributes } from '../../../src/control/attributes.js';
-import { listWorkflows } from '../../../src/control/listing.js';
+import { setWorkflowAttributes, updateWorkflowAttributes } from '../../../src/control/management/attributes.js';
+import { listWorkflows } from '../../../src/control/listing/listing.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
 import { operatorOn } from '../../rig/operators.js';
 import { insert, workflow } from './rows.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { countWorkflows, listQueuedWorkflows, listWorkflows } from '../../../src/control/listing.js';
+import { countWorkflows, listQueuedWorkflows, listWorkflows } from '../../../src/control/listing/listing.js';
 import type { GetWorkflowsInput } from '../../../src/model/workflow-query.js';
 import type { WorkflowRecord } from '../../../src/model/records.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';

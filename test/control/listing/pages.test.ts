@@ -4,7 +4,7 @@ import {
   listWorkflowPage,
   listWorkflows,
   type WorkflowPageInput,
-} from '../../../src/control/listing.js';
+} from '../../../src/control/listing/listing.js';
 import type { Operator } from '../../../src/control/operator.js';
 import { oneOf, sql, table } from '../../../src/sql/sql.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';

@@ -1,11 +1,11 @@
 // How the databases read lists of a long history: in the order of an index, and not much more than the page.
 import { describe, expect, test } from 'vitest';
-import { createOptionalIndex, dropOptionalIndex, listOptionalIndexes } from '../../../src/control/indexes.js';
-import { listWorkflows } from '../../../src/control/listing.js';
+import { createOptionalIndex, dropOptionalIndex, listOptionalIndexes } from '../../../src/control/listing/indexes.js';
+import { listWorkflows } from '../../../src/control/listing/listing.js';
 import { type GetWorkflowsInput, toWorkflowQuery } from '../../../src/model/workflow-query.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
-import { listStatement, readsOf } from '../../../src/store/listing.js';
+import { listStatement, readsOf } from '../../../src/store/listing/listing.js';
 import { addHistory, HISTORY_BEGINS_AT, SECOND } from '../../../bench/management/history.js';
 import { forEachDialect } from '../../rig/dialects.js';
 import { operatorOn } from '../../rig/operators.js';

@@ -1,7 +1,7 @@
 // The filters in SQL against the same in plain code, over workflows of any kind.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { listWorkflows } from '../../../src/control/listing.js';
+import { listWorkflows } from '../../../src/control/listing/listing.js';
 import type { WorkflowRecord } from '../../../src/model/records.js';
 import { StatusString, type WorkflowStatusString } from '../../../src/model/status.js';
 import type { GetWorkflowsInput } from '../../../src/model/workflow-query.js';

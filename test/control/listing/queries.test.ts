@@ -1,12 +1,12 @@
 // What can be wrong with a query, and what can be wrong with the values that it finds.
 import { describe, expect, test } from 'vitest';
 import { Codec } from '../../../src/codec/codec.js';
-import { countWorkflows, listWorkflows } from '../../../src/control/listing.js';
-import { listWorkflowSteps } from '../../../src/control/steps.js';
+import { countWorkflows, listWorkflows } from '../../../src/control/listing/listing.js';
+import { listWorkflowSteps } from '../../../src/control/listing/steps.js';
 import type { GetWorkflowsInput } from '../../../src/model/workflow-query.js';
 import { sql, table } from '../../../src/sql/sql.js';
-import { insertCheckpoints } from '../../../src/store/steps.js';
-import { insertWorkflows } from '../../../src/store/workflows.js';
+import { insertCheckpoints } from '../../../src/store/runs/steps.js';
+import { insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { forEachDialect, onlyOn } from '../../rig/dialects.js';
 import { operatorOn } from '../../rig/operators.js';
 import { newWorkflow, step } from '../../rig/records.js';

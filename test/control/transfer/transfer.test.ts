@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { type ExportedWorkflow, toLines } from '../../../src/control/export-format.js';
-import { getAllEvents, getAllNotifications, getAllStreamEntries } from '../../../src/control/inspection.js';
-import { listWorkflows } from '../../../src/control/listing.js';
+import { type ExportedWorkflow, toLines } from '../../../src/control/management/export-format.js';
+import { getAllEvents, getAllNotifications, getAllStreamEntries } from '../../../src/control/listing/inspection.js';
+import { listWorkflows } from '../../../src/control/listing/listing.js';
 import type { Operator } from '../../../src/control/operator.js';
-import { listWorkflowSteps } from '../../../src/control/steps.js';
-import { exportWorkflows, type ExportInput, importWorkflows } from '../../../src/control/transfer.js';
+import { listWorkflowSteps } from '../../../src/control/listing/steps.js';
+import { exportWorkflows, type ExportInput, importWorkflows } from '../../../src/control/management/transfer.js';
 import type { DBOSInstance } from '../../../src/facade/dbos.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import { forEachDialect, postgres, sqlite, type TestDialect } from '../../rig/dialects.js';

@@ -1,7 +1,7 @@
 // Who may migrate when several want to: the advisory lock, and what holds without it.
 import { expect, it, vi } from 'vitest';
 import { silentLogger } from '../../../src/base/log.js';
-import { DatabaseStatementError } from '../../../src/model/errors.js';
+import { DatabaseStatementError } from '../../../src/model/errors/errors.js';
 import { render, type Sql } from '../../../src/sql/sql.js';
 import type { Connection, Database } from '../../../src/store/database.js';
 import { migrate } from '../../../src/store/migrations/migrate.js';

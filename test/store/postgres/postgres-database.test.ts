@@ -6,10 +6,10 @@ import {
   DatabaseAccessError,
   DatabaseUnavailableError,
   InvalidDatabaseURLError,
-} from '../../../src/model/database-errors.js';
+} from '../../../src/model/errors/database-errors.js';
 import { sql } from '../../../src/sql/sql.js';
 import { PostgresDatabase } from '../../../src/store/postgres/postgres-database.js';
-import { findWorkflows, insertWorkflows } from '../../../src/store/workflows.js';
+import { findWorkflows, insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { onlyOn } from '../../rig/dialects.js';
 import { startProxy } from '../../rig/proxy.js';
 import { newWorkflow } from '../../rig/records.js';

@@ -8,12 +8,12 @@ import {
   DatabaseCorruptError,
   DatabaseFullError,
   DatabaseUnavailableError,
-} from '../../../src/model/database-errors.js';
+} from '../../../src/model/errors/database-errors.js';
 import { sql } from '../../../src/sql/sql.js';
 import { migrate } from '../../../src/store/migrations/migrate.js';
 import { SqliteDatabase } from '../../../src/store/sqlite/sqlite-database.js';
 import { findSqliteLibrary, nodeSqlite } from '../../../src/store/sqlite/sqlite-handle.js';
-import { findWorkflows, insertWorkflows } from '../../../src/store/workflows.js';
+import { findWorkflows, insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { onlyOn } from '../../rig/dialects.js';
 import { newWorkflow } from '../../rig/records.js';
 

@@ -1,0 +1,116 @@
+// The OpenAPI document of the JSON API, made of the table of routes.
+import { LIBRARY_VERSION } from '../../base/version.js';
+import type { Route } from './route.js';
+import { type JSONSchema, named, object, schemaOf, type Shape, text } from '../shape.js';
+
+const error = named('Error', object({ error: object({ code: text(), message: text() }) }));
+
+const REFUSALS: Readonly<Record<string, string>> = {
+  400: 'The request is wrong; the message names the field.',
+  401: 'The token is missing or wrong.',
+  404: 'What the path names is not there.',
+  409: 'The state of things does not allow it.',
+  413: 'The body is too large.',
+  415: 'The body is not sent as JSON.',
+  500: 'Something went wrong; the log of the process says what.',
+  503: 'The database cannot be reached, or the process is not ready.',
+};
+
+export function openapiDocument(routes: readonly Route[]): Record<string, unknown> {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const one of routes) (paths[one.path] ??= {})[one.method.toLowerCase()] = operationOf(one);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Everstep',
+      version: LIBRARY_VERSION,
+      description: 'Workflows, queues and schedules of a system database.',
+    },
+    // The folder in which the document stands, wherever the interface is mounted.
+    servers: [{ url: '.' }],
+    security: [{ token: [] }],
+    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: componentsOf(routes),
+      securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
+      responses: Object.fromEntries(
+        Object.entries(REFUSALS).map(([status, description]) => [
+          `Refused${status}`,
+          { description, content: { 'application/json': { schema: schemaOf(error) } } },
+        ]),
+      ),
+    },
+  };
+}
+
+function operationOf(one: Route): Record<string, unknown> {
+  const inPath = [...one.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string', minLength: 1 },
+  }));
+  const inQuery = Object.entries(one.query).map(([name, shape]) => ({
+    name,
+    in: 'query',
+    required: !shape.isOptional,
+    ...parameterSchema(schemaOf(shape)),
+  }));
+  const parameters = [...inPath, ...inQuery];
+  return {
+    operationId: operationID(one),
+    tags: [one.tag],
+    summary: one.summary,
+    ...(parameters.length > 0 && { parameters }),
+    ...(one.body && {
+      requestBody: {
+        required: 'required' in one.body.schema,
+        content: { 'application/json': { schema: schemaOf(one.body) } },
+      },
+    }),
+    ...(one.bodyType !== undefined && {
+      requestBody: { required: true, content: { [one.bodyType]: { schema: { type: 'string' } } } },
+    }),
+    responses: {
+      [String(one.status)]: answerOf(one),
+      ...Object.fromEntries(
+        Object.keys(REFUSALS).map((status) => [status, { $ref: `#/components/responses/Refused${status}` }]),
+      ),
+    },
+  };
+}
+
+/** A filter that is an object travels as JSON. */
+function parameterSchema(schema: JSONSchema): Record<string, unknown> {
+  return schema['type'] === 'object' ? { content: { 'application/json': { schema } } } : { schema };
+}
+
+/** `GET /workflows/{workflowID}/steps` is `getWorkflowsWorkflowIDSteps`. */
+function operationID({ method, path }: Route): string {
+  const words = path.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
+  return method.toLowerCase() + words.map((word) => word[0]?.toUpperCase() + word.slice(1)).join('');
+}
+
+function answerOf({ result, mediaType = 'application/json' }: Route): Record<string, unknown> {
+  if (!result && mediaType === 'application/json') return { description: 'It was done.' };
+  const schema = result ? schemaOf(result) : { type: 'string' };
+  return { description: 'The answer.', content: { [mediaType]: { schema } } };
+}
+
+/** The schemas that have a name, wherever they are used. */
+function componentsOf(routes: readonly Route[]): Record<string, JSONSchema> {
+  const found: Record<string, JSONSchema> = {};
+  const visit = (shape: Shape<unknown>): void => {
+    if (shape.name !== undefined) {
+      if (found[shape.name]) return;
+      found[shape.name] = shape.schema;
+    }
+    for (const part of shape.parts ?? []) visit(part);
+  };
+  visit(error);
+  for (const { query, body, result } of routes) {
+    for (const shape of [...Object.values(query), ...(body ? [body] : []), ...(result ? [result] : [])]) visit(shape);
+  }
+  return found;
+}

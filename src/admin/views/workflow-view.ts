@@ -1,0 +1,141 @@
+// Workflows, their steps, messages, events and streams as clients see them.
+import type { NotificationInfo } from '../../control/listing/inspection.js';
+import type { StepInfo, WorkflowStatus } from '../../control/listing/status.js';
+import { StatusString } from '../../model/status.js';
+import type { ChangedWorkflow } from '../../store/listing/changes.js';
+import {
+  anyObject,
+  flag,
+  integer,
+  listOf,
+  mapOf,
+  named,
+  nullable,
+  object,
+  oneOfTexts,
+  optional,
+  type Read,
+  text,
+} from '../shape.js';
+import { showValue, shownValue } from './value.js';
+
+export const status = oneOfTexts(Object.values(StatusString));
+
+export const workflowView = named(
+  'Workflow',
+  object({
+    workflowID: text(),
+    status,
+    workflowName: text(),
+    workflowClassName: text(),
+    workflowConfigName: text(),
+    queueName: optional(text()),
+    queuePartitionKey: optional(text()),
+    deduplicationID: optional(text()),
+    priority: integer(),
+    authenticatedUser: optional(text()),
+    assumedRole: optional(text()),
+    authenticatedRoles: optional(listOf(text())),
+    input: optional(shownValue),
+    output: optional(shownValue),
+    error: optional(shownValue),
+    executorId: optional(text()),
+    applicationVersion: optional(text()),
+    applicationID: optional(text()),
+    applicationName: optional(text()),
+    createdAt: integer(),
+    updatedAt: optional(integer()),
+    dequeuedAt: optional(integer()),
+    completedAt: optional(integer()),
+    delayUntilEpochMS: optional(integer()),
+    timeoutMS: optional(integer()),
+    deadlineEpochMS: optional(integer()),
+    forkedFrom: optional(text()),
+    wasForkedFrom: flag(),
+    parentWorkflowID: optional(text()),
+    attributes: optional(anyObject()),
+    scheduleName: optional(text()),
+    recoveryAttempts: optional(integer()),
+  }),
+);
+
+export type WorkflowView = Read<typeof workflowView>;
+
+export interface ViewOptions {
+  /** False where the outcome was left out. */
+  readonly hasOutcome?: boolean;
+}
+
+export function viewWorkflow(workflow: WorkflowStatus, { hasOutcome = true }: ViewOptions = {}): WorkflowView {
+  const { input, output, error, ...rest } = workflow;
+  return {
+    ...rest,
+    input: input === undefined ? undefined : showValue(input),
+    // A workflow that has returned nothing has an output all the same.
+    output: hasOutcome && workflow.status === 'SUCCESS' ? showValue(output) : undefined,
+    error: error === undefined ? undefined : showValue(error),
+  };
+}
+
+export const changedWorkflow = named(
+  'ChangedWorkflow',
+  object({
+    workflowID: text(),
+    status,
+    workflowName: text(),
+    workflowClassName: text(),
+    queueName: nullable(text()),
+    queuePartitionKey: nullable(text()),
+    executorId: nullable(text()),
+    applicationName: nullable(text()),
+    parentWorkflowID: nullable(text()),
+    createdAt: integer(),
+    updatedAt: integer(),
+    dequeuedAt: nullable(integer()),
+    completedAt: nullable(integer()),
+  }),
+);
+
+export function viewChanged(workflow: ChangedWorkflow): Read<typeof changedWorkflow> {
+  const { name, className, executorID, startedAt, ...rest } = workflow;
+  return {
+    ...rest,
+    workflowName: name,
+    workflowClassName: className ?? '',
+    executorId: executorID,
+    dequeuedAt: startedAt,
+  };
+}
+
+export const stepView = named(
+  'Step',
+  object({
+    functionID: integer(),
+    name: text(),
+    output: optional(shownValue),
+    error: optional(shownValue),
+    childWorkflowID: nullable(text()),
+    startedAtEpochMs: optional(integer()),
+    completedAtEpochMs: optional(integer()),
+  }),
+);
+
+export function viewStep({ output, error, ...rest }: StepInfo): Read<typeof stepView> {
+  return {
+    ...rest,
+    output: error === null ? showValue(output) : undefined,
+    error: error === null ? undefined : showValue(error),
+  };
+}
+
+export const messageView = named(
+  'Message',
+  object({ topic: nullable(text()), message: shownValue, createdAtEpochMs: integer(), consumed: flag() }),
+);
+
+export function viewMessage({ message, ...rest }: NotificationInfo): Read<typeof messageView> {
+  return { ...rest, message: showValue(message) };
+}
+
+export const eventsView = mapOf(shownValue, 'The events by key.');
+export const streamsView = mapOf(listOf(shownValue), 'The values of each stream, by key.');

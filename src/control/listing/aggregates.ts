@@ -1,0 +1,194 @@
+// Figures about many workflows and steps.
+import { InvalidQueryError } from '../../model/errors/errors.js';
+import { checkFields, flag, oneOrMany, time, wholeNumber } from '../../model/query-values.js';
+import { toWorkflowFilter, type WorkflowFilters } from '../../model/workflow-query.js';
+import {
+  type Aggregation,
+  aggregateSteps,
+  aggregateWorkflows,
+  countByName,
+  type StepFigure,
+  type StepGroup,
+  type WorkflowFigure,
+  type WorkflowGroup,
+} from '../../store/listing/aggregates.js';
+import { type Operator, queryTimeoutMs } from '../operator.js';
+
+export interface GetWorkflowAggregatesInput extends Omit<
+  WorkflowFilters,
+  'workflowName' | 'applicationVersion' | 'workflow_id_prefix' | 'isFork'
+> {
+  readonly groupByStatus?: boolean;
+  readonly groupByName?: boolean;
+  readonly groupByQueueName?: boolean;
+  readonly groupByExecutorId?: boolean;
+  readonly groupByApplicationVersion?: boolean;
+  readonly groupByApplicationName?: boolean;
+  /** Groups by spans of time in which workflows were created, of this length. */
+  readonly timeBucketSizeMs?: number;
+  readonly selectCount?: boolean;
+  readonly selectMinCreatedAt?: boolean;
+  /** The longest time between creation and start. */
+  readonly selectMaxQueueWaitMs?: boolean;
+  /** The longest time between creation and end. */
+  readonly selectMaxTotalLatencyMs?: boolean;
+  readonly name?: WorkflowFilters['workflowName'];
+  readonly appVersion?: WorkflowFilters['applicationVersion'];
+  readonly workflowIdPrefix?: WorkflowFilters['workflow_id_prefix'];
+}
+
+/** A figure that was not asked for is null. */
+export interface WorkflowAggregate {
+  readonly group: Readonly<Record<string, string | null>>;
+  readonly count: number | null;
+  readonly minCreatedAt: number | null;
+  readonly maxQueueWaitMs: number | null;
+  readonly maxTotalLatencyMs: number | null;
+}
+
+export interface GetStepAggregatesInput {
+  readonly groupByFunctionName?: boolean;
+  readonly groupByStatus?: boolean;
+  /** Groups by spans of time in which steps were completed, of this length. */
+  readonly timeBucketSizeMs?: number;
+  readonly selectCount?: boolean;
+  readonly selectMaxDurationMs?: boolean;
+  readonly status?: 'SUCCESS' | 'ERROR' | readonly ('SUCCESS' | 'ERROR')[];
+  readonly functionName?: string | readonly string[];
+  readonly workflowIdPrefix?: string | readonly string[];
+  readonly completedAfter?: string;
+  readonly completedBefore?: string;
+  readonly applicationName?: string | readonly string[];
+}
+
+export interface StepAggregate {
+  readonly group: Readonly<Record<string, string | null>>;
+  readonly count: number | null;
+  readonly maxDurationMs: number | null;
+}
+
+export interface Metric {
+  readonly metricType: 'workflow_count' | 'step_count';
+  /** The name of the workflow's function, or of the step. */
+  readonly metricName: string;
+  readonly value: number;
+}
+
+const WORKFLOW_GROUPS: Readonly<Record<string, WorkflowGroup>> = {
+  groupByStatus: 'status',
+  groupByName: 'name',
+  groupByQueueName: 'queue_name',
+  groupByExecutorId: 'executor_id',
+  groupByApplicationVersion: 'application_version',
+  groupByApplicationName: 'application_name',
+};
+const WORKFLOW_FIGURES: Readonly<Record<string, WorkflowFigure>> = {
+  selectCount: 'count',
+  selectMinCreatedAt: 'minCreatedAt',
+  selectMaxQueueWaitMs: 'maxQueueWaitMs',
+  selectMaxTotalLatencyMs: 'maxTotalLatencyMs',
+};
+const STEP_GROUPS: Readonly<Record<string, StepGroup>> = {
+  groupByFunctionName: 'function_name',
+  groupByStatus: 'status',
+};
+const STEP_FIGURES: Readonly<Record<string, StepFigure>> = {
+  selectCount: 'count',
+  selectMaxDurationMs: 'maxDurationMs',
+};
+const STEP_FILTERS = [
+  'status',
+  'functionName',
+  'workflowIdPrefix',
+  'completedAfter',
+  'completedBefore',
+  'applicationName',
+];
+
+/** Counts, and the longest waits and times, of the workflows that match, by group. */
+export async function getWorkflowAggregates(
+  operator: Operator,
+  input: GetWorkflowAggregatesInput,
+): Promise<WorkflowAggregate[]> {
+  const { aggregation, rest } = toAggregation(input, WORKFLOW_GROUPS, WORKFLOW_FIGURES);
+  const { name, appVersion, workflowIdPrefix, ...filters } = rest as GetWorkflowAggregatesInput;
+  const named = { workflowName: name, applicationVersion: appVersion, workflow_id_prefix: workflowIdPrefix };
+  const filter = toWorkflowFilter({ ...filters, ...named }, operator.applicationName);
+  const scope = { filter, timeoutMs: queryTimeoutMs(operator) };
+  const found = await operator.retrying(() => aggregateWorkflows(operator.database, aggregation, scope));
+  return found.map(({ group, figures }) => ({ group, ...figures }));
+}
+
+/** Counts, and the longest times, of the steps that match, by group. */
+export async function getStepAggregates(operator: Operator, input: GetStepAggregatesInput): Promise<StepAggregate[]> {
+  const { aggregation, rest } = toAggregation(input, STEP_GROUPS, STEP_FIGURES);
+  checkFields('The query', rest, STEP_FILTERS);
+  const given = rest as GetStepAggregatesInput;
+  const ownNames = operator.applicationName === null ? undefined : [operator.applicationName];
+  const filter = {
+    statuses: stepStatuses(given),
+    names: oneOrMany('functionName', given.functionName),
+    idPrefixes: oneOrMany('workflowIdPrefix', given.workflowIdPrefix),
+    completedAt: {
+      from: time('completedAfter', given.completedAfter),
+      to: time('completedBefore', given.completedBefore),
+    },
+    applicationNames: oneOrMany('applicationName', given.applicationName) ?? ownNames,
+  };
+  const scope = { filter, timeoutMs: queryTimeoutMs(operator) };
+  const found = await operator.retrying(() => aggregateSteps(operator.database, aggregation, scope));
+  return found.map(({ group, figures }) => ({ group, ...figures }));
+}
+
+function stepStatuses({ status }: GetStepAggregatesInput): readonly ('SUCCESS' | 'ERROR')[] | undefined {
+  const wanted = oneOrMany('status', status);
+  const unknown = wanted?.find((one) => one !== 'SUCCESS' && one !== 'ERROR');
+  if (unknown === undefined) return wanted as readonly ('SUCCESS' | 'ERROR')[] | undefined;
+  throw new InvalidQueryError(`A step has no status ${JSON.stringify(unknown)}. It has SUCCESS or ERROR.`);
+}
+
+/** Takes the groups and figures out of the input; what is left is the filter. */
+function toAggregation<Group extends string, Figure extends string>(
+  input: object,
+  groupFields: Readonly<Record<string, Group>>,
+  figureFields: Readonly<Record<string, Figure>>,
+): { readonly aggregation: Aggregation<Group, Figure>; readonly rest: object } {
+  if (typeof input !== 'object' || input === null) throw new InvalidQueryError('The query must be an object.');
+  const { timeBucketSizeMs, ...rest } = input as Record<string, unknown>;
+  const bucketMs = wholeNumber('timeBucketSizeMs', timeBucketSizeMs as number | undefined);
+  if (bucketMs === 0) throw new InvalidQueryError('time_bucket_size_ms must be > 0');
+  const take = <T>(fields: Readonly<Record<string, T>>): T[] =>
+    Object.entries(fields).flatMap(([field, meant]) => {
+      const isWanted = flag(field, rest[field] as boolean | undefined);
+      delete rest[field];
+      return isWanted ? [meant] : [];
+    });
+  const groups = take(groupFields);
+  const figures = take(figureFields);
+  if (groups.length === 0 && bucketMs === undefined) {
+    throw new InvalidQueryError('At least one group_by flag must be set to True');
+  }
+  if (figures.length === 0) throw new InvalidQueryError('At least one select_ flag must be set to True');
+  return { aggregation: { groups, bucketMs, figures }, rest };
+}
+
+/** How many workflows were created and steps completed, by name, from a time on and before another. */
+export async function getMetrics(
+  operator: Operator,
+  span: { readonly startTime: string; readonly endTime: string },
+  applicationNames?: readonly string[],
+): Promise<Metric[]> {
+  const from = time('startTime', span.startTime);
+  const before = time('endTime', span.endTime);
+  if (from === undefined || before === undefined) throw new InvalidQueryError('Metrics need startTime and endTime.');
+  const ownNames = operator.applicationName === null ? undefined : [operator.applicationName];
+  const scope = {
+    applicationNames: oneOrMany('applicationName', applicationNames) ?? ownNames,
+    timeoutMs: queryTimeoutMs(operator),
+  };
+  const { workflows, steps } = await operator.retrying(() => countByName(operator.database, { from, before }, scope));
+  return [
+    ...workflows.map(({ name, count }) => ({ metricType: 'workflow_count', metricName: name, value: count }) as const),
+    ...steps.map(({ name, count }) => ({ metricType: 'step_count', metricName: name, value: count }) as const),
+  ];
+}

@@ -1,0 +1,61 @@
+// What a workflow has been told and has told others, for people who want to know.
+import { listEvents } from '../../store/messaging/events.js';
+import { listMessages } from '../../store/messaging/messages.js';
+import { isClosingText, listStreamValues, type StoredStreamValue } from '../../store/messaging/streams.js';
+import { findWorkflows } from '../../store/runs/workflows.js';
+import { NO_TOPIC } from '../messaging/messages.js';
+import type { Operator } from '../operator.js';
+import { readable, toStatus, type WorkflowStatus } from './status.js';
+
+/** The workflow as it stands in the database; null if there is none. */
+export async function getWorkflow(operator: Operator, workflowID: string): Promise<WorkflowStatus | null> {
+  const [record] = await operator.retrying(() => findWorkflows(operator.database, [workflowID]));
+  return record ? toStatus(operator.codec, record) : null;
+}
+
+/** A message as `getAllNotifications` shows it. */
+export interface NotificationInfo {
+  /** null for a message without one. */
+  readonly topic: string | null;
+  readonly message: unknown;
+  readonly createdAtEpochMs: number;
+  readonly consumed: boolean;
+}
+
+/** All messages to the workflow, the oldest first. */
+export async function getAllNotifications(operator: Operator, workflowID: string): Promise<NotificationInfo[]> {
+  const messages = await operator.retrying(() => listMessages(operator.database, workflowID));
+  return Promise.all(
+    messages.map(async ({ topic, text, serialization, createdAt, isConsumed }) => ({
+      topic: topic === NO_TOPIC ? null : topic,
+      message: await read(operator, { text, serialization }),
+      createdAtEpochMs: createdAt,
+      consumed: isConsumed,
+    })),
+  );
+}
+
+/** The events of the workflow, by key. */
+export async function getAllEvents(operator: Operator, workflowID: string): Promise<Record<string, unknown>> {
+  const events = await operator.retrying(() => listEvents(operator.database, workflowID));
+  const entries = events.map(async (event) => [event.key, await read(operator, event)] as const);
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+/** The values of each stream of the workflow, up to its end. */
+export async function getAllStreamEntries(operator: Operator, workflowID: string): Promise<Record<string, unknown[]>> {
+  const values = await operator.retrying(() => listStreamValues(operator.database, workflowID));
+  const streams = new Map<string, unknown[]>();
+  const closed = new Set<string>();
+  for (const value of values) {
+    const entries = streams.get(value.key) ?? [];
+    streams.set(value.key, entries);
+    if (isClosingText(value.text)) closed.add(value.key);
+    if (!closed.has(value.key)) entries.push(await read(operator, value));
+  }
+  return Object.fromEntries(streams);
+}
+
+async function read({ codec }: Operator, { text, serialization }: StoredStreamValue): Promise<unknown> {
+  return readable(text, () => codec.decodeValue(text, serialization));
+}

@@ -1,0 +1,162 @@
+// Finding workflows: lists, pages, all of them one after the other, and how many there are.
+import { InvalidQueryError } from '../../model/errors/errors.js';
+import { flag, wholeNumber } from '../../model/query-values.js';
+import type { WorkflowRecord } from '../../model/records.js';
+import {
+  type GetWorkflowsInput,
+  toWorkflowFilter,
+  toWorkflowQuery,
+  type WorkflowFilters,
+} from '../../model/workflow-query.js';
+import { countWorkflows as countRows, listWorkflows as listRows, type Position } from '../../store/listing/listing.js';
+import { type Operator, queryTimeoutMs } from '../operator.js';
+import { toStatus, type WorkflowStatus } from './status.js';
+
+export type { GetWorkflowsInput, WorkflowFilters };
+
+/** A page of workflows. `cursor` is the `nextCursor` of the page before. */
+export interface WorkflowPageInput extends Omit<GetWorkflowsInput, 'offset'> {
+  /** How many workflows a page has at most: 100 unless given, 10,000 at most. */
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+export interface WorkflowPage {
+  readonly workflows: WorkflowStatus[];
+  /** Where the next page begins; null after the last one. */
+  readonly nextCursor: string | null;
+}
+
+/** A page as it is stored. */
+export interface RecordPage {
+  readonly records: readonly WorkflowRecord[];
+  readonly nextCursor: string | null;
+}
+
+const PAGE_SIZE = 100;
+const PAGE_SIZE_MAX = 10_000;
+/** Workflows that are held at a time while all are passed. */
+const STREAM_PAGE_SIZE = 500;
+
+/** The workflows that match, in the order of their creation. */
+export async function listWorkflows(operator: Operator, input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+  return readWorkflows(operator, await findWorkflowRecords(operator, input));
+}
+
+/** Those that are in a queue, without their outcomes. */
+export async function listQueuedWorkflows(
+  operator: Operator,
+  input: GetWorkflowsInput = {},
+): Promise<WorkflowStatus[]> {
+  return readWorkflows(operator, await findQueuedRecords(operator, input));
+}
+
+export async function findQueuedRecords(operator: Operator, input: GetWorkflowsInput = {}): Promise<WorkflowRecord[]> {
+  return findWorkflowRecords(operator, { ...input, queuesOnly: true, loadOutput: false });
+}
+
+/** The workflows that match, as they are stored. */
+export async function findWorkflowRecords(
+  operator: Operator,
+  input: GetWorkflowsInput = {},
+): Promise<WorkflowRecord[]> {
+  const query = toWorkflowQuery(input, operator.applicationName);
+  return operator.retrying(() => listRows(operator.database, query, queryTimeoutMs(operator)));
+}
+
+/** What is stored, read. A text that cannot be read is given as it is. */
+export function readWorkflows(
+  { codec }: Pick<Operator, 'codec'>,
+  records: readonly WorkflowRecord[],
+): Promise<WorkflowStatus[]> {
+  return Promise.all(records.map((record) => toStatus(codec, record)));
+}
+
+/** A page of the workflows that match. What comes or goes meanwhile neither doubles nor hides any other. */
+export async function listWorkflowPage(operator: Operator, input: WorkflowPageInput = {}): Promise<WorkflowPage> {
+  return readPage(operator, await findWorkflowPage(operator, input));
+}
+
+export async function readPage(
+  operator: Pick<Operator, 'codec'>,
+  { records, nextCursor }: RecordPage,
+): Promise<WorkflowPage> {
+  return { workflows: await readWorkflows(operator, records), nextCursor };
+}
+
+/** A page of the workflows that match, as they are stored. */
+export async function findWorkflowPage(operator: Operator, input: WorkflowPageInput = {}): Promise<RecordPage> {
+  const { cursor, ...rest } = input;
+  if ('offset' in rest) throw new InvalidQueryError('A page has no offset. Pass the nextCursor of the page before.');
+  const limit = wholeNumber('limit', rest.limit, 1) ?? PAGE_SIZE;
+  if (limit > PAGE_SIZE_MAX) {
+    throw new InvalidQueryError(`limit is ${limit}, but a page has at most ${PAGE_SIZE_MAX} workflows.`);
+  }
+  // One more than the page has tells whether there is another page.
+  const query = toWorkflowQuery({ ...rest, limit: limit + 1 }, operator.applicationName);
+  const after = cursor === undefined || cursor === null ? undefined : readCursor(cursor, query.isDescending);
+  const found = await operator.retrying(() =>
+    listRows(operator.database, { ...query, after }, queryTimeoutMs(operator)),
+  );
+  const records = found.slice(0, limit);
+  const last = records.at(-1);
+  return { records, nextCursor: last && found.length > limit ? writeCursor(last, query.isDescending) : null };
+}
+
+/** All workflows that match, one after the other. They are read page by page, so that any number of them has room. */
+export async function* iterateWorkflows(
+  operator: Operator,
+  input: Omit<WorkflowPageInput, 'limit'> & { readonly limit?: number } = {},
+): AsyncGenerator<WorkflowStatus, void, undefined> {
+  yield* eachOf(input, (page) => listWorkflowPage(operator, page));
+}
+
+/** The same, with the pages from anywhere. `limit` is of all of them together. */
+export async function* eachOf(
+  input: WorkflowPageInput,
+  getPage: (input: WorkflowPageInput) => Promise<WorkflowPage>,
+): AsyncGenerator<WorkflowStatus, void, undefined> {
+  let left = wholeNumber('limit', input.limit) ?? Infinity;
+  let cursor = input.cursor;
+  while (left > 0) {
+    const page = await getPage({ ...input, cursor, limit: Math.min(left, STREAM_PAGE_SIZE) });
+    yield* page.workflows;
+    left -= page.workflows.length;
+    if (page.nextCursor === null) return;
+    cursor = page.nextCursor;
+  }
+}
+
+/** How many workflows match. */
+export async function countWorkflows(operator: Operator, filters: WorkflowFilters = {}): Promise<number> {
+  const filter = toWorkflowFilter(filters, operator.applicationName);
+  return operator.retrying(() => countRows(operator.database, filter, queryTimeoutMs(operator)));
+}
+
+function writeCursor({ createdAt, workflowID }: Position, isDescending: boolean): string {
+  return Buffer.from(JSON.stringify([createdAt, workflowID, isDescending])).toString('base64url');
+}
+
+function readCursor(cursor: string, isDescending: boolean): Position {
+  const parts = parseCursor(cursor);
+  if (!parts) throw new InvalidQueryError('The cursor is none. Pass the nextCursor of a page, unchanged.');
+  if (flag('cursor', parts[2]) !== isDescending) {
+    throw new InvalidQueryError('The cursor is of a list in the opposite order. Pass the same sortDesc with it.');
+  }
+  return { createdAt: parts[0], workflowID: parts[1] };
+}
+
+function parseCursor(cursor: unknown): readonly [number, string, boolean] | undefined {
+  if (typeof cursor !== 'string' || !/^[\w-]{1,8000}$/.test(cursor)) return undefined;
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    if (!Array.isArray(parts) || parts.length !== 3) return undefined;
+    const [createdAt, workflowID, isDescending] = parts as unknown[];
+    const isPosition = Number.isSafeInteger(createdAt) && typeof workflowID === 'string' && !workflowID.includes('\0');
+    if (!isPosition || typeof isDescending !== 'boolean') return undefined;
+    return [createdAt as number, workflowID, isDescending];
+  } catch {
+    // Whatever it is, it is no cursor of ours.
+    return undefined;
+  }
+}

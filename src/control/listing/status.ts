@@ -1,0 +1,141 @@
+// A workflow's row as users see it.
+import type { Codec } from '../../codec/codec.js';
+import type { StepRecord, WorkflowRecord } from '../../model/records.js';
+import type { WorkflowStatusString } from '../../model/status.js';
+
+export interface WorkflowStatus {
+  readonly workflowID: string;
+  readonly status: WorkflowStatusString;
+  readonly workflowName: string;
+  readonly workflowClassName: string;
+  readonly workflowConfigName: string;
+  readonly queueName?: string;
+  readonly authenticatedUser?: string;
+  readonly assumedRole?: string;
+  readonly authenticatedRoles?: string[];
+  readonly input?: unknown[];
+  readonly output?: unknown;
+  readonly error?: unknown;
+  readonly executorId?: string;
+  readonly applicationVersion?: string;
+  readonly applicationID?: string;
+  readonly applicationName?: string;
+  readonly createdAt: number;
+  readonly updatedAt?: number;
+  readonly timeoutMS?: number;
+  readonly deadlineEpochMS?: number;
+  readonly deduplicationID?: string;
+  readonly priority: number;
+  readonly queuePartitionKey?: string;
+  readonly dequeuedAt?: number;
+  readonly delayUntilEpochMS?: number;
+  readonly completedAt?: number;
+  readonly forkedFrom?: string;
+  readonly wasForkedFrom: boolean;
+  readonly parentWorkflowID?: string;
+  readonly attributes?: Record<string, unknown>;
+  readonly scheduleName?: string;
+  readonly recoveryAttempts?: number;
+}
+
+/** A step's record as users see it. */
+export interface StepInfo {
+  readonly functionID: number;
+  readonly name: string;
+  readonly output: unknown;
+  readonly error: Error | null;
+  readonly childWorkflowID: string | null;
+  readonly startedAtEpochMs?: number;
+  readonly completedAtEpochMs?: number;
+}
+
+/** Reads the row. A text that cannot be read is given as it is, so that one bad value hides nothing else. */
+export async function toStatus(codec: Codec, record: WorkflowRecord): Promise<WorkflowStatus> {
+  const present = <T>(value: T | null): T | undefined => value ?? undefined;
+  return {
+    workflowID: record.workflowID,
+    status: record.status,
+    workflowName: record.name,
+    workflowClassName: record.className ?? '',
+    workflowConfigName: record.configName ?? '',
+    queueName: present(record.queueName),
+    authenticatedUser: present(record.authenticatedUser),
+    assumedRole: present(record.assumedRole),
+    authenticatedRoles: parsed<string[]>(record.authenticatedRoles),
+    input: record.inputs === null ? undefined : await readInputs(codec, record),
+    output:
+      record.output === null
+        ? undefined
+        : await readable(record.output, () => codec.decodeValue(record.output, record.serialization)),
+    error: record.error === null ? undefined : await readError(codec, record.error, record.serialization),
+    executorId: present(record.executorID),
+    applicationVersion: present(record.applicationVersion),
+    applicationID: present(record.applicationID),
+    applicationName: present(record.applicationName),
+    createdAt: record.createdAt,
+    updatedAt: record.updatedAt,
+    timeoutMS: present(record.timeoutMs),
+    deadlineEpochMS: present(record.deadlineAt),
+    deduplicationID: present(record.deduplicationID),
+    priority: record.priority,
+    queuePartitionKey: present(record.queuePartitionKey),
+    dequeuedAt: present(record.startedAt),
+    delayUntilEpochMS: present(record.delayUntil),
+    completedAt: present(record.completedAt),
+    forkedFrom: present(record.forkedFrom),
+    wasForkedFrom: record.wasForkedFrom,
+    parentWorkflowID: present(record.parentWorkflowID),
+    attributes: parsed<Record<string, unknown>>(record.attributes),
+    scheduleName: present(record.scheduleName),
+    recoveryAttempts: record.recoveryAttempts,
+  };
+}
+
+export async function toStepInfo(codec: Codec, record: StepRecord): Promise<StepInfo> {
+  return {
+    functionID: record.stepID,
+    name: record.name,
+    output:
+      record.output === null
+        ? null
+        : await readable(record.output, () => codec.decodeValue(record.output, record.serialization)),
+    error: record.error === null ? null : await readError(codec, record.error, record.serialization),
+    childWorkflowID: record.childWorkflowID,
+    startedAtEpochMs: record.startedAt ?? undefined,
+    completedAtEpochMs: record.completedAt ?? undefined,
+  };
+}
+
+/** What others have written may be no JSON; it is shown as it is, as any text that cannot be read. */
+function parsed<T>(text: string | null): T | undefined {
+  if (text === null) return undefined;
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    return text as T;
+  }
+}
+
+async function readInputs(codec: Codec, record: WorkflowRecord): Promise<unknown[]> {
+  const text = record.inputs ?? '';
+  const inputs = await readable(text, async () => {
+    const { args, namedArgs } = await codec.decodeInputs(text, record.serialization);
+    return namedArgs === undefined || Object.keys(namedArgs).length === 0 ? args : [...args, namedArgs];
+  });
+  return inputs as unknown[];
+}
+
+/** The value, or the text as it is stored if it cannot be read. */
+export async function readable(text: string, read: () => unknown): Promise<unknown> {
+  try {
+    return await read();
+  } catch {
+    // Shown as stored: whoever looks at a broken value wants to see it.
+    return text;
+  }
+}
+
+async function readError(codec: Codec, text: string, serialization: string | null): Promise<Error> {
+  const error = await readable(text, () => codec.decodeError(text, serialization));
+  return error instanceof Error ? error : new Error(typeof error === 'string' ? error : JSON.stringify(error));
+}

@@ -1,0 +1,44 @@
+// The steps of a workflow, for people.
+import type { StepRecord } from '../../model/records.js';
+import { checkFields, wholeNumber } from '../../model/query-values.js';
+import { listSteps } from '../../store/runs/steps.js';
+import { findWorkflows } from '../../store/runs/workflows.js';
+import type { Operator } from '../operator.js';
+import { type StepInfo, toStepInfo } from './status.js';
+
+export interface StepsQuery {
+  readonly limit?: number;
+  readonly offset?: number;
+}
+
+/** The steps in the order of their numbers; undefined if there is no such workflow. */
+export async function listWorkflowSteps(
+  operator: Operator,
+  workflowID: string,
+  query: StepsQuery = {},
+): Promise<StepInfo[] | undefined> {
+  return readSteps(operator, await findWorkflowSteps(operator, workflowID, query));
+}
+
+/** The same as they are stored; null if there is no such workflow. */
+export async function findWorkflowSteps(
+  operator: Operator,
+  workflowID: string,
+  query: StepsQuery = {},
+): Promise<StepRecord[] | null> {
+  checkFields('The query', query, ['limit', 'offset']);
+  const page = { limit: wholeNumber('limit', query.limit), offset: wholeNumber('offset', query.offset) };
+  const { database } = operator;
+  return operator.retrying(async () => {
+    const steps = await listSteps(database, workflowID, page);
+    const isThere = steps.length > 0 || (await findWorkflows(database, [workflowID])).length > 0;
+    return isThere ? steps : null;
+  });
+}
+
+export async function readSteps(
+  { codec }: Pick<Operator, 'codec'>,
+  steps: readonly StepRecord[] | null,
+): Promise<StepInfo[] | undefined> {
+  return steps === null ? undefined : Promise.all(steps.map((step) => toStepInfo(codec, step)));
+}

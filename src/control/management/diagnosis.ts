@@ -1,0 +1,128 @@
+// Whether anything is wrong with the workflows of a database: processes that are gone, workflows that nobody will take,
+// dead letters, a clock that is off. What a person can do about each is said with it.
+import type { WorkflowRecord } from '../../model/records.js';
+import { doesServe, type ExecutorRecord, listExecutors } from '../../store/liveness/executors.js';
+import { findPausedQueues } from '../../store/queues/queues.js';
+import { readNow } from '../../store/schedules/schedules.js';
+import { type ExplanationReason, explainWorkflow, type WorkflowExplanation } from './explain.js';
+import { countWorkflows, findWorkflowRecords } from '../listing/listing.js';
+import type { Operator } from '../operator.js';
+import { getQueueStats, listQueueRecords, type QueueStats } from '../queues/queues.js';
+
+/** Something that a person should know. Only a problem needs somebody to act. */
+export interface Finding {
+  readonly kind: 'problem' | 'notice';
+  readonly subject: 'clock' | 'executor' | 'queue' | 'workflow' | 'dead-letters';
+  readonly message: string;
+}
+
+export interface Diagnosis {
+  /** How far this process' clock is ahead of the database's. */
+  readonly clockAheadMs: number;
+  readonly executors: readonly ExecutorRecord[];
+  readonly queues: readonly QueueStats[];
+  readonly deadLetters: number;
+  /** The workflows that have been waiting or running for longest, and why. */
+  readonly oldest: readonly WorkflowExplanation[];
+  readonly findings: readonly Finding[];
+}
+
+const CLOCK_DIFFERENCE_MAX_MS = 5000;
+/** Workflows of each state that are looked at. */
+const OLDEST = 5;
+/** A workflow that was just taken or enqueued is not stuck yet. */
+const STUCK_MS = 10_000;
+
+/** Reasons for which a workflow stays where it is until somebody does something. */
+const STUCK: ReadonlySet<ExplanationReason> = new Set<ExplanationReason>([
+  'executor-gone',
+  'queue-not-served',
+  'no-partition-key',
+  'no-executor-of-application',
+  'no-executor-of-version',
+  'function-not-registered',
+]);
+
+export async function diagnose(operator: Operator): Promise<Diagnosis> {
+  const { database, clock } = operator;
+  const sentAt = clock.now();
+  const { now } = await operator.retrying(() => readNow(database));
+  const clockAheadMs = Math.round((sentAt + clock.now()) / 2 - now);
+  const executors = await operator.retrying(() => listExecutors(database));
+  const queues = await getQueueStats(operator);
+  const deadLetters = await countWorkflows(operator, { status: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' });
+  const oldest = await explainOldest(operator, now);
+  const findings = [
+    ...judgeClock(clockAheadMs),
+    ...executors.filter(({ isLeaseOver }) => isLeaseOver).map((executor) => goneExecutor(executor, now)),
+    ...(await judgeQueues(operator, queues, executors)),
+    ...oldest.filter(({ reason }) => STUCK.has(reason)).map(stuckWorkflow),
+    ...judgeDeadLetters(deadLetters),
+  ];
+  return { clockAheadMs, executors, queues, deadLetters, oldest, findings };
+}
+
+async function explainOldest(operator: Operator, now: number): Promise<WorkflowExplanation[]> {
+  const oldest: WorkflowRecord[] = [];
+  for (const status of ['ENQUEUED', 'PENDING'] as const) {
+    const query = { status, limit: OLDEST, loadInput: false, loadOutput: false };
+    oldest.push(...(await findWorkflowRecords(operator, query)));
+  }
+  const explanations: WorkflowExplanation[] = [];
+  for (const { workflowID, startedAt, updatedAt } of oldest) {
+    if (now - Math.max(startedAt ?? 0, updatedAt) < STUCK_MS) continue;
+    explanations.push(await explainWorkflow(operator, workflowID));
+  }
+  return explanations;
+}
+
+function judgeClock(clockAheadMs: number): Finding[] {
+  if (Math.abs(clockAheadMs) <= CLOCK_DIFFERENCE_MAX_MS) return [];
+  const seconds = Math.round(Math.abs(clockAheadMs) / 1000);
+  const message =
+    `The clock here is ${seconds} s ${clockAheadMs > 0 ? 'ahead of' : 'behind'} the database's. ` +
+    'Set both by a time server: times and deadlines are compared.';
+  return [{ kind: 'problem', subject: 'clock', message }];
+}
+
+function goneExecutor({ executorID, host, pid, leaseUntil }: ExecutorRecord, now: number): Finding {
+  const seconds = Math.round((now - leaseUntil) / 1000);
+  const message =
+    `Executor "${executorID}" (process ${pid} on ${host}) has been silent since its lease ended ${seconds} s ago, and no ` +
+    'other process has taken over its workflows. Start a process of its version.';
+  return { kind: 'problem', subject: 'executor', message };
+}
+
+async function judgeQueues(
+  operator: Operator,
+  queues: readonly QueueStats[],
+  executors: readonly ExecutorRecord[],
+): Promise<Finding[]> {
+  const paused = await operator.retrying(() => findPausedQueues(operator.database));
+  const stored = new Set((await listQueueRecords(operator)).map(({ name }) => name));
+  const live = executors.filter(({ isLeaseOver }) => !isLeaseOver);
+  return queues.flatMap(({ queueName, enqueued }): Finding[] => {
+    if (enqueued === 0) return [];
+    if (paused.has(queueName)) {
+      const message = `Queue "${queueName}" is paused, and ${enqueued} workflow(s) wait in it. Resume it when it is time.`;
+      return [{ kind: 'notice', subject: 'queue', message }];
+    }
+    if (live.some((executor) => doesServe(executor, queueName, stored.has(queueName)))) return [];
+    const message =
+      `${enqueued} workflow(s) wait in queue "${queueName}", and no live process serves it. ` +
+      'Start one that does, or register the queue.';
+    return [{ kind: 'problem', subject: 'queue', message }];
+  });
+}
+
+function stuckWorkflow({ workflowID, message }: WorkflowExplanation): Finding {
+  return { kind: 'problem', subject: 'workflow', message: `Workflow "${workflowID}" is stuck: ${message}` };
+}
+
+function judgeDeadLetters(count: number): Finding[] {
+  if (count === 0) return [];
+  const message =
+    `${count} workflow(s) were set aside as dead letters: they were started too often and never ended. ` +
+    'Find out why their process dies, then resume or delete them.';
+  return [{ kind: 'problem', subject: 'dead-letters', message }];
+}

@@ -1,0 +1,275 @@
+// Why a workflow has not started, or what became of it: in words, and in data for programs.
+import { limitsOf, type Limits, type QueueLimits } from '../../model/queues.js';
+import type { WorkflowRecord } from '../../model/records.js';
+import { leftOf } from '../../store/queues/claims.js';
+import type { Database } from '../../store/database.js';
+import { doesServe, listPeers, type Peer, servicesOf } from '../../store/liveness/executors.js';
+import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
+import { findPausedQueues, findQueue } from '../../store/queues/queues.js';
+import { countAhead, countQueues } from '../../store/queues/queue-stats.js';
+import { listVersions } from '../../store/management/versions.js';
+import { findWorkflows } from '../../store/runs/workflows.js';
+import type { Operator } from '../operator.js';
+
+export type ExplanationReason =
+  | 'not-found'
+  | 'succeeded'
+  | 'failed'
+  | 'cancelled'
+  | 'dead-lettered'
+  | 'running'
+  | 'executor-gone'
+  | 'delayed'
+  | 'paused'
+  | 'queue-not-served'
+  | 'no-partition-key'
+  | 'no-executor-of-application'
+  | 'no-executor-of-version'
+  | 'function-not-registered'
+  | 'concurrency'
+  | 'worker-concurrency'
+  | 'rate-limit'
+  | 'partition-concurrency'
+  | 'partition-worker-concurrency'
+  | 'partition-rate-limit'
+  | 'waiting-its-turn'
+  | 'about-to-start';
+
+export interface WorkflowExplanation {
+  readonly workflowID: string;
+  /** Null when no workflow has the ID. */
+  readonly status: WorkflowRecord['status'] | null;
+  readonly reason: ExplanationReason;
+  /** A sentence or two for people. */
+  readonly message: string;
+  /** The figures and names behind it. */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+type Finding = Omit<WorkflowExplanation, 'workflowID' | 'status'>;
+
+const AHEAD_MAX = 100_000;
+
+/** Says why the workflow is in the state that it is in, and what to do about it. */
+export function explainWorkflow(operator: Operator, workflowID: string): Promise<WorkflowExplanation> {
+  return operator.retrying(() => explain(operator, workflowID));
+}
+
+async function explain(operator: Operator, workflowID: string): Promise<WorkflowExplanation> {
+  const { database } = operator;
+  const [workflow] = await findWorkflows(database, [workflowID]);
+  if (!workflow) {
+    const message = `No workflow has the ID "${workflowID}".`;
+    return { workflowID, status: null, reason: 'not-found', message, details: {} };
+  }
+  const finding =
+    workflow.status === 'ENQUEUED' ? await explainQueued(operator, workflow) : await explainOther(database, workflow);
+  return { workflowID, status: workflow.status, ...finding };
+}
+
+async function explainOther(database: Database, workflow: WorkflowRecord): Promise<Finding> {
+  const { completedAt, recoveryAttempts } = workflow;
+  switch (workflow.status) {
+    case 'SUCCESS':
+      return found('succeeded', `It ended ${at(completedAt)} with a result.`, { completedAt });
+    case 'ERROR':
+      return found('failed', `It ended ${at(completedAt)} with an error. Fork it to try again.`, { completedAt });
+    case 'CANCELLED':
+      return found('cancelled', `It was cancelled ${at(completedAt)}. Resume it to let it go on.`, { completedAt });
+    case 'MAX_RECOVERY_ATTEMPTS_EXCEEDED':
+      return found(
+        'dead-lettered',
+        `It was started ${recoveryAttempts} times and never ended, so it was set aside ${at(completedAt)}. ` +
+          'Find out why its process dies, then resume it.',
+        { recoveryAttempts, completedAt },
+      );
+    case 'DELAYED':
+      return found('delayed', `It is delayed until ${time(workflow.delayUntil)}.`, { delayUntil: workflow.delayUntil });
+    default:
+      return explainRunning(database, workflow);
+  }
+}
+
+async function explainRunning(database: Database, workflow: WorkflowRecord): Promise<Finding> {
+  const { owner, executorID, startedAt } = workflow;
+  const details = { executorID, startedAt };
+  // Tokens of other libraries have no dot, and their processes are on no list.
+  const isOurs = owner !== null && owner.includes('.');
+  const peers = isOurs ? await listPeers(database) : [];
+  const isAlive = !isOurs || peers.some((peer) => !peer.isLeaseOver && owner.startsWith(`${peer.incarnationID}.`));
+  if (isAlive) return found('running', `It runs on executor "${executorID}" since ${time(startedAt)}.`, details);
+  return found(
+    'executor-gone',
+    `It was taken by executor "${executorID}", whose process is gone. Any live process of version "${workflow.applicationVersion}" will take it over.`,
+    details,
+  );
+}
+
+async function explainQueued(operator: Operator, workflow: WorkflowRecord): Promise<Finding> {
+  const { database } = operator;
+  const queueName = workflow.queueName ?? '';
+  const pausedAt = (await findPausedQueues(database)).get(queueName);
+  if (pausedAt !== undefined) {
+    return found('paused', `Queue "${queueName}" is paused since ${time(pausedAt)}. Resume the queue.`, {
+      queueName,
+      pausedAt,
+    });
+  }
+  const record = await findQueue(database, queueName);
+  const isStored = record !== null || queueName === INTERNAL_QUEUE;
+  const limits = operator.memoryLimits?.(queueName) ?? (record ? limitsOf(record) : undefined);
+  if (limits?.partition && workflow.queuePartitionKey === null) {
+    return found(
+      'no-partition-key',
+      `Queue "${queueName}" is partitioned, and the workflow has no partition key. Resume it into another queue.`,
+      { queueName },
+    );
+  }
+  const engines = (await listPeers(database)).filter((peer) => !peer.isLeaseOver);
+  const serving = engines.filter((peer) => doesServe(peer, queueName, isStored));
+  const missing = await explainMissing(database, workflow, { engines, serving, isStored });
+  if (missing) return missing;
+  return (await explainLimits(database, workflow, limits, serving)) ?? explainTurn(database, workflow);
+}
+
+interface Engines {
+  readonly engines: readonly Peer[];
+  readonly serving: readonly Peer[];
+  readonly isStored: boolean;
+}
+
+/** Nobody is there who could take the workflow. */
+async function explainMissing(
+  database: Database,
+  workflow: WorkflowRecord,
+  { serving, isStored }: Engines,
+): Promise<Finding | undefined> {
+  const { applicationName, queueName } = workflow;
+  if (serving.length === 0) {
+    const cause = isStored ? 'No live process takes workflows from it' : 'It is not registered';
+    return found('queue-not-served', `No process serves queue "${queueName}". ${cause}.`, {
+      queueName,
+      isRegistered: isStored,
+    });
+  }
+  const ofApplication = serving.filter((peer) => applicationName === null || peer.applicationName === applicationName);
+  if (ofApplication.length === 0) {
+    const message = `No live process of application "${applicationName}" serves queue "${queueName}".`;
+    return found('no-executor-of-application', message, { applicationName, queueName });
+  }
+  const [latest] = await listVersions(database, applicationName ?? ofApplication[0]?.applicationName ?? '');
+  const version = workflow.applicationVersion ?? latest?.versionName;
+  const ofVersion = ofApplication.filter((peer) => peer.applicationVersion === version);
+  if (ofVersion.length === 0) {
+    const running = [...new Set(ofApplication.map((peer) => peer.applicationVersion))];
+    return found(
+      'no-executor-of-version',
+      `No live process of version "${version}" serves queue "${queueName}"; there are processes of ${quoted(running)}. ` +
+        'Start one of that version, or fork the workflow to another.',
+      { version, running, queueName },
+    );
+  }
+  return explainUnregistered(workflow, ofVersion, version);
+}
+
+/** The processes that would have to run the workflow do not have its function, or its instance. */
+function explainUnregistered(
+  { name, className, configName }: WorkflowRecord,
+  engines: readonly Peer[],
+  version: string | undefined,
+): Finding | undefined {
+  const key = `${className ?? ''}.${name}`;
+  const details = { workflowName: name, className, configName, version };
+  const having = engines.filter((peer) => servicesOf(peer)?.functions.includes(key) ?? true);
+  if (having.length === 0) {
+    const message = `No live process of version "${version}" has a workflow "${className === null ? name : key}" registered.`;
+    return found('function-not-registered', message, details);
+  }
+  const instance = `${className ?? ''}/${configName}`;
+  if (!configName || having.some((peer) => servicesOf(peer)?.instances.includes(instance) ?? true)) return undefined;
+  const message = `No live process of version "${version}" has an instance "${configName}" of class "${className}".`;
+  return found('function-not-registered', message, details);
+}
+
+async function explainLimits(
+  database: Database,
+  workflow: WorkflowRecord,
+  limits: QueueLimits | undefined,
+  serving: readonly Peer[],
+): Promise<Finding | undefined> {
+  if (!limits) return undefined;
+  const { queueName, queuePartitionKey: partitionKey } = workflow;
+  const partition =
+    limits.partition && partitionKey !== null ? { key: partitionKey, limits: limits.partition } : undefined;
+  const left = await leftOf(database, { queueName: queueName ?? '', whole: limits.whole, partition });
+  const count = { queueNames: [queueName ?? ''], applicationName: null };
+  const running = async (isByPartition: boolean): Promise<number> => {
+    const stats = await countQueues(database, { ...count, isByPartition });
+    return stats.find((one) => !isByPartition || one.partitionKey === partitionKey)?.running ?? 0;
+  };
+  const scopes = [
+    { prefix: '' as const, of: limits.whole, hasRoom: left.hasRoom, waitMs: left.waitMs, isByPartition: false },
+    ...(partition
+      ? [
+          {
+            prefix: 'partition-' as const,
+            of: partition.limits,
+            hasRoom: left.hasPartitionRoom,
+            waitMs: left.partitionWaitMs,
+            isByPartition: true,
+          },
+        ]
+      : []),
+  ];
+  for (const { prefix, of, hasRoom, waitMs, isByPartition } of scopes) {
+    const place = isByPartition ? `partition "${partitionKey}" of queue "${queueName}"` : `queue "${queueName}"`;
+    if (!hasRoom) {
+      const reason = waitMs === null ? (`${prefix}concurrency` as const) : (`${prefix}rate-limit` as const);
+      return found(reason, limitMessage(place, of, waitMs), { queueName, partitionKey, ...of, waitMs });
+    }
+    const { workerConcurrency } = of;
+    if (workerConcurrency !== null && (await running(isByPartition)) >= workerConcurrency * serving.length) {
+      return found(
+        `${prefix}worker-concurrency`,
+        `Each of the ${serving.length} process(es) that serve ${place} runs ${workerConcurrency} workflow(s) of it, which is the limit.`,
+        { queueName, partitionKey, workerConcurrency, processes: serving.length },
+      );
+    }
+  }
+  return undefined;
+}
+
+function limitMessage(place: string, { concurrency, rate }: Limits, waitMs: number | null): string {
+  if (waitMs === null) return `The ${place} runs ${concurrency} workflow(s) at once, and so many are running.`;
+  return (
+    `The ${place} starts at most ${rate?.max} workflow(s) in ${(rate?.periodMs ?? 0) / 1000} s. ` +
+    `The next one may start in ${Math.ceil(waitMs / 100) / 10} s.`
+  );
+}
+
+async function explainTurn(database: Database, workflow: WorkflowRecord): Promise<Finding> {
+  const ahead = await countAhead(database, workflow.workflowID, AHEAD_MAX);
+  const details = { queueName: workflow.queueName, ahead };
+  if (ahead === 0) return found('about-to-start', 'It is the first in line and about to start.', details);
+  return found(
+    'waiting-its-turn',
+    `${ahead}${ahead === AHEAD_MAX ? ' or more' : ''} workflow(s) are before it in line.`,
+    details,
+  );
+}
+
+function found(reason: ExplanationReason, message: string, details: Record<string, unknown>): Finding {
+  return { reason, message, details };
+}
+
+function time(epochMs: number | null): string {
+  return epochMs === null ? 'an unknown time' : new Date(epochMs).toISOString();
+}
+
+function at(epochMs: number | null): string {
+  return `at ${time(epochMs)}`;
+}
+
+function quoted(names: readonly (string | null)[]): string {
+  return names.map((name) => `"${name}"`).join(', ');
+}

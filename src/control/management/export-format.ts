@@ -1,0 +1,181 @@
+// The form in which workflows leave a database: an object for each, with the rows of each table under its name and columns
+// under theirs. DBOS has the same form. As text it is JSON, one line for each workflow; an array of them is read as well.
+import { WorkflowImportError } from '../../model/errors/errors.js';
+import { type WorkflowStatusString, StatusString } from '../../model/status.js';
+import { type Transferred, TRANSFERRED, type TransferredTable } from '../../store/management/transfer.js';
+
+/** A row by its columns. */
+export type ExportedRow = Readonly<Record<string, unknown>>;
+
+/** A workflow with all that belongs to it, but without the tokens of its owners. */
+export interface ExportedWorkflow {
+  readonly workflow_status: ExportedRow;
+  readonly operation_outputs: readonly ExportedRow[];
+  readonly workflow_events: readonly ExportedRow[];
+  readonly workflow_events_history: readonly ExportedRow[];
+  readonly streams: readonly ExportedRow[];
+  /** Messages to it. DBOS leaves them out. */
+  readonly notifications?: readonly ExportedRow[];
+}
+
+type PartTable = Exclude<TransferredTable, 'workflow_status'>;
+const PARTS = Object.keys(TRANSFERRED).filter((name): name is PartTable => name !== 'workflow_status');
+
+/** What columns hold where a row, of an older version or another library, does not have them. */
+const DEFAULTS: Readonly<Record<string, unknown>> = {
+  priority: 0,
+  rate_limited: false,
+  is_debounced: false,
+  was_forked_from: false,
+  recovery_attempts: 0,
+  function_name: '',
+  consumed: false,
+};
+/** Columns of the tables that must hold something. */
+const REQUIRED = [
+  'workflow_uuid',
+  'status',
+  'name',
+  'created_at',
+  'updated_at',
+  'function_id',
+  'key',
+  'value',
+  'offset',
+];
+const REQUIRED_OF_MESSAGES = ['message_uuid', 'destination_uuid', 'message', 'created_at_epoch_ms'];
+
+export function toExported(transferred: Transferred): ExportedWorkflow {
+  const parts = PARTS.map((name) => [name, transferred[name].map((record) => exportRow(name, record))]);
+  return {
+    workflow_status: exportRow('workflow_status', transferred.workflow_status),
+    ...(Object.fromEntries(parts) as Omit<ExportedWorkflow, 'workflow_status'>),
+  };
+}
+
+function exportRow(name: TransferredTable, record: object): ExportedRow {
+  const columns = TRANSFERRED[name].columns.map((column) => {
+    const value = (record as Record<string, unknown>)[column.field];
+    return [column.name, column.type === 'json' ? parsed(value) : value];
+  });
+  return Object.fromEntries(columns) as ExportedRow;
+}
+
+/** JSON stands as such in the exported object. What is no JSON stays a text. */
+function parsed(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  try {
+    return JSON.parse(value) as unknown;
+  } catch {
+    return value;
+  }
+}
+
+/** Reads an exported workflow. `imported` is how many were before it, for the error. */
+export function fromExported(exported: unknown, imported: number): Transferred {
+  if (!isObject(exported) || !isObject(exported['workflow_status'])) {
+    throw new WorkflowImportError('An exported workflow is an object with a workflow_status.', undefined, imported);
+  }
+  const given = exported['workflow_status']['workflow_uuid'];
+  const workflowID = typeof given === 'string' ? given : undefined;
+  const refuse = (problem: string): never => {
+    const which = workflowID === undefined ? 'a workflow' : `workflow "${workflowID}"`;
+    throw new WorkflowImportError(`Cannot import ${which}: ${problem}.`, workflowID, imported);
+  };
+  const status = importRow('workflow_status', exported['workflow_status'], refuse);
+  if (!Object.hasOwn(StatusString, status['status'] as WorkflowStatusString)) refuse('its status is none');
+  const parts = PARTS.map((name) => {
+    const list = exported[name] ?? [];
+    if (!Array.isArray(list)) return refuse(`${name} must be a list`);
+    return [name, list.map((row: unknown) => partOf(name, row, { workflowID: workflowID ?? '', refuse }))] as const;
+  });
+  // Each row has the columns of its table, by the checks above.
+  return { workflow_status: status, ...Object.fromEntries(parts) } as unknown as Transferred;
+}
+
+type Refuse = (problem: string) => never;
+
+function partOf(
+  name: PartTable,
+  row: unknown,
+  { workflowID, refuse }: { readonly workflowID: string; readonly refuse: Refuse },
+): Record<string, unknown> {
+  const record = importRow(name, isObject(row) ? row : refuse(`${name} holds something that is no row`), refuse);
+  if (record['workflowID'] !== workflowID) refuse(`${name} has a row of another workflow`);
+  return record;
+}
+
+function importRow(name: TransferredTable, row: ExportedRow, refuse: Refuse): Record<string, unknown> {
+  const required = name === 'notifications' ? REQUIRED_OF_MESSAGES : REQUIRED;
+  const given = name === 'workflow_status' ? { ...row, updated_at: row['updated_at'] ?? row['created_at'] } : row;
+  const record: Record<string, unknown> = {};
+  for (const column of TRANSFERRED[name].columns) {
+    const value = given[column.name] ?? DEFAULTS[column.name] ?? null;
+    const read = readColumn(value, column.type);
+    const isMissing = value === null && required.includes(column.name);
+    if (read === undefined || isMissing)
+      refuse(`${name}.${column.name} is ${isMissing ? 'missing' : 'of a wrong type'}`);
+    record[column.field] = read;
+  }
+  return record;
+}
+
+/** The value as the column takes it; undefined if it does not. Numbers may be texts: some drivers give them so. */
+function readColumn(value: unknown, type: string): unknown {
+  if (value === null) return null;
+  if (type === 'text') return typeof value === 'string' && !value.includes('\0') ? value : undefined;
+  if (type === 'bool') return typeof value === 'boolean' ? value : undefined;
+  if (type === 'json') return jsonText(value);
+  const number = typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
+  return Number.isSafeInteger(number) ? number : undefined;
+}
+
+function jsonText(value: unknown): string | undefined {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return isObject(parsed(text)) && !text.includes('\\u0000') ? text : undefined;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The workflows as lines of JSON. */
+export async function* toLines(exported: AsyncIterable<ExportedWorkflow>): AsyncGenerator<string, void, undefined> {
+  for await (const one of exported) yield `${JSON.stringify(one)}\n`;
+}
+
+/** Workflows, or pieces of text: lines of JSON, or one array. */
+export type ExportSource =
+  Iterable<ExportedWorkflow | string | Uint8Array> | AsyncIterable<ExportedWorkflow | string | Uint8Array>;
+
+/** The workflows of a source, one after the other. Of lines, no more than one is held at a time. */
+export async function* readSource(source: ExportSource): AsyncGenerator<unknown, void, undefined> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let isArray = false;
+  for await (const piece of source) {
+    if (typeof piece !== 'string' && !(piece instanceof Uint8Array)) {
+      yield piece;
+      continue;
+    }
+    text += typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true });
+    isArray ||= text.trimStart().startsWith('[');
+    if (isArray) continue;
+    const lines = text.split('\n');
+    text = lines.pop() ?? '';
+    for (const line of lines) if (line.trim() !== '') yield parseText(line);
+  }
+  const rest = text + decoder.decode();
+  if (rest.trim() === '') return;
+  const last = parseText(rest);
+  if (Array.isArray(last)) yield* last as unknown[];
+  else yield last;
+}
+
+function parseText(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new WorkflowImportError('The text to import is neither lines of JSON nor an array.', undefined, 0, { cause });
+  }
+}

@@ -1,0 +1,147 @@
+// Copies of workflows that go on from one of their steps.
+import { newID } from '../../base/ids.js';
+import { DBOSError } from '../../model/errors/errors.js';
+import { findStartSteps, type Fork, insertForks, type StartChoice } from '../../store/management/forks.js';
+import type { Operator } from '../operator.js';
+import { checkPlace, type PlaceOptions, refuseMissingKey } from '../queues/places.js';
+import { checkName } from '../runs/storable.js';
+
+/** What forks of one call have in common. */
+export interface ForkSettings extends PlaceOptions {
+  /** The version that is to run them; that of the original unless given. */
+  readonly applicationVersion?: string;
+  readonly timeoutMS?: number;
+  /** IDs of children, and of those that take their place in the copied steps. */
+  readonly replacementChildren?: Readonly<Record<string, string>>;
+}
+
+export interface ForkOptions extends ForkSettings {
+  readonly newWorkflowID?: string;
+}
+
+/** A workflow to be forked. */
+export interface ForkRequest {
+  readonly workflowID: string;
+  /** The first step that the fork executes by itself. Beyond the last one, all steps are copied. */
+  readonly startStep: number;
+  /** A fresh ID unless given. */
+  readonly newWorkflowID?: string;
+}
+
+/** Exactly one of the four tells the step. */
+export interface ForkFromFailureOptions extends Omit<ForkSettings, 'replacementChildren'> {
+  /** The last step that has failed; if none has, the last one. */
+  readonly fromLastFailure?: boolean;
+  readonly fromLastStep?: boolean;
+  readonly fromStep?: number;
+  /** The last step of this name. */
+  readonly fromStepName?: string;
+}
+
+/** What a caller knows besides. */
+export interface ForkToken {
+  /** Names this very call: repeated with the same one, it forks nothing more. IDs that are not given follow from it. */
+  readonly token?: string;
+}
+
+/** Step numbers are stored in 32 bits. */
+const STEP_MAX = 2_147_483_647;
+
+/**
+ * Forks workflows in one commit: all of them, or none if one does not exist or an ID is in use. Returns the IDs of the
+ * forks, in order.
+ */
+export async function forkWorkflows(
+  operator: Operator,
+  requests: readonly ForkRequest[],
+  { token, ...settings }: ForkSettings & ForkToken = {},
+): Promise<string[]> {
+  // Chosen before anything is tried: an attempt whose answer is lost must not fork twice.
+  const creator = token ?? newID();
+  const forks = requests.map((request, index) => {
+    const workflowID = request.newWorkflowID ?? (token === undefined ? newID() : `${token}-${index}`);
+    return toFork(request, workflowID, creator);
+  });
+  refuseDoubles(forks);
+  checkTimeout(settings.timeoutMS);
+  if (forks.length === 0) return [];
+  const place = await checkPlace(operator, settings);
+  refuseMissingKey(place);
+  const { queueName, partitionKey } = place;
+  const shared = {
+    queueName,
+    partitionKey,
+    applicationVersion: settings.applicationVersion ?? null,
+    applicationName: operator.applicationName,
+    timeoutMs: settings.timeoutMS === undefined ? null : Math.ceil(settings.timeoutMS),
+    replacementChildren: new Map(Object.entries(settings.replacementChildren ?? {})),
+  };
+  await operator.retrying(() => insertForks(operator.database, forks, shared));
+  operator.news.queued([place]);
+  return forks.map(({ workflowID }) => workflowID);
+}
+
+function toFork({ workflowID: originalID, startStep }: ForkRequest, workflowID: string, creator: string): Fork {
+  checkStartStep(startStep);
+  checkName('ID of a workflow', workflowID);
+  if (workflowID.trim() === '') throw new DBOSError('A workflow ID must not be empty.');
+  return { originalID, workflowID, startStep, creator };
+}
+
+export function checkStartStep(startStep: number): void {
+  if (Number.isInteger(startStep) && startStep >= 0 && startStep <= STEP_MAX) return;
+  throw new DBOSError(`startStep must be a whole number from 0 to ${STEP_MAX}, but is ${startStep}.`);
+}
+
+function checkTimeout(timeoutMS: number | undefined): void {
+  if (timeoutMS === undefined || (Number.isFinite(timeoutMS) && timeoutMS > 0)) return;
+  throw new DBOSError(`timeoutMS must be a positive number, but is ${timeoutMS}.`);
+}
+
+function refuseDoubles(forks: readonly Fork[]): void {
+  const seen = new Set<string>();
+  for (const { workflowID } of forks) {
+    if (seen.has(workflowID)) throw new DBOSError(`Two forks cannot both have the workflow ID "${workflowID}".`);
+    seen.add(workflowID);
+  }
+}
+
+/** The step from which each of the workflows is to be forked. */
+async function chooseStartSteps(
+  operator: Operator,
+  workflowIDs: readonly string[],
+  options: ForkFromFailureOptions,
+): Promise<ForkRequest[]> {
+  const choice = choiceOf(options);
+  if (typeof choice === 'number') return workflowIDs.map((workflowID) => ({ workflowID, startStep: choice }));
+  const steps = await operator.retrying(() => findStartSteps(operator.database, workflowIDs, choice));
+  return workflowIDs.map((workflowID) => {
+    const startStep = steps.get(workflowID);
+    if (startStep === undefined && choice.kind === 'name') {
+      throw new DBOSError(`Workflow "${workflowID}" has no step named "${choice.name}".`);
+    }
+    return { workflowID, startStep: startStep ?? 0 };
+  });
+}
+
+function choiceOf({ fromLastFailure, fromLastStep, fromStep, fromStepName }: ForkFromFailureOptions) {
+  const choices: (StartChoice | number)[] = [];
+  if (fromLastFailure) choices.push({ kind: 'last-failure' });
+  if (fromLastStep) choices.push({ kind: 'last-step' });
+  if (fromStep !== undefined) choices.push(fromStep);
+  if (fromStepName !== undefined) choices.push({ kind: 'name', name: fromStepName });
+  const [choice] = choices;
+  if (choice !== undefined && choices.length === 1) return choice;
+  throw new DBOSError('Give exactly one of fromLastFailure, fromLastStep, fromStep and fromStepName.');
+}
+
+/** Forks workflows from where each has failed, or from another step of each. Returns the IDs of the forks, in order. */
+export async function forkFromFailure(
+  operator: Operator,
+  workflowIDs: readonly string[],
+  call: ForkFromFailureOptions & ForkToken,
+): Promise<string[]> {
+  const { applicationVersion, queueName, queuePartitionKey, timeoutMS, token } = call;
+  const requests = await chooseStartSteps(operator, workflowIDs, call);
+  return forkWorkflows(operator, requests, { applicationVersion, queueName, queuePartitionKey, timeoutMS, token });
+}

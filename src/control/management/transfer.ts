@@ -1,0 +1,196 @@
+// Taking workflows out of a database, and putting them into one: the same, another, or one of the other kind.
+import { newID } from '../../base/ids.js';
+import { InvalidQueryError, WorkflowImportError } from '../../model/errors/errors.js';
+import { flag } from '../../model/query-values.js';
+import { isActive } from '../../model/status.js';
+import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
+import {
+  findTrees,
+  readTransferred,
+  type Transferred,
+  type TransferredRow,
+  writeTransferred,
+} from '../../store/management/transfer.js';
+import { type ExportedWorkflow, type ExportSource, fromExported, readSource, toExported } from './export-format.js';
+import { findWorkflowPage, type GetWorkflowsInput } from '../listing/listing.js';
+import { type Operator, tellOfQueued } from '../operator.js';
+
+export interface ExportInput extends Omit<GetWorkflowsInput, 'offset' | 'loadInput' | 'loadOutput'> {
+  /** Takes all workflows along that they have started, and so on. */
+  readonly exportChildren?: boolean;
+}
+
+export interface ImportOptions {
+  /** What to do with a workflow whose ID is in use: stop with an error, or leave the one that is there. */
+  readonly onConflict?: 'fail' | 'skip';
+  /**
+   * What becomes of workflows that have not ended. They are held back as cancelled, so that nothing runs twice, and can be
+   * resumed; or they are put into their queues and go on here.
+   */
+  readonly activeWorkflows?: 'cancel' | 'enqueue';
+}
+
+export interface ImportResult {
+  readonly imported: number;
+  readonly skipped: number;
+}
+
+/** Workflows that are read or written at a time. */
+const BATCH = 50;
+/** Characters of values in a batch to be written, beyond which it is written at once. */
+const CHARACTERS_MAX = 4_000_000;
+
+/** The workflows that match, whole, in the order of their creation; children after their parents. */
+export async function* exportWorkflows(
+  operator: Operator,
+  input: ExportInput = {},
+): AsyncGenerator<ExportedWorkflow, void, undefined> {
+  const { exportChildren, ...query } = input;
+  const isWithChildren = flag('exportChildren', exportChildren) ?? false;
+  const exported = new Set<string>();
+  let cursor: string | undefined;
+  let left = query.limit ?? Infinity;
+  while (left > 0) {
+    const lean = { ...query, cursor, limit: Math.min(left, BATCH), loadInput: false, loadOutput: false };
+    const page = await findWorkflowPage(operator, lean);
+    const ids = page.records.map(({ workflowID }) => workflowID);
+    left -= ids.length;
+    if (isWithChildren) yield* exportTrees(operator, ids, exported);
+    else yield* exportEach(operator, ids);
+    if (page.nextCursor === null) return;
+    cursor = page.nextCursor;
+  }
+}
+
+/** A workflow can match and be the child of one that does; it is given once. */
+async function* exportTrees(
+  operator: Operator,
+  workflowIDs: readonly string[],
+  exported: Set<string>,
+): AsyncGenerator<ExportedWorkflow, void, undefined> {
+  const tree = await operator.retrying(() => findTrees(operator.database, workflowIDs));
+  const ids = tree.filter((id) => !exported.has(id));
+  for (const id of ids) exported.add(id);
+  yield* exportEach(operator, ids);
+}
+
+async function* exportEach(
+  operator: Operator,
+  workflowIDs: readonly string[],
+): AsyncGenerator<ExportedWorkflow, void, undefined> {
+  for (let first = 0; first < workflowIDs.length; first += BATCH) {
+    const batch = workflowIDs.slice(first, first + BATCH);
+    const read = await operator.retrying(() => readTransferred(operator.database, batch));
+    for (const one of read) yield toExported(one);
+  }
+}
+
+/** Puts exported workflows in, each whole or not at all, some at a time. */
+export async function importWorkflows(
+  operator: Operator,
+  source: ExportSource,
+  options: ImportOptions = {},
+): Promise<ImportResult> {
+  const importer = new Importer(operator, checked(options));
+  for await (const one of readSource(source)) await importer.add(one);
+  return importer.finish();
+}
+
+function checked({ onConflict = 'fail', activeWorkflows = 'cancel' }: ImportOptions): Required<ImportOptions> {
+  if (onConflict !== 'fail' && onConflict !== 'skip') {
+    throw new InvalidQueryError(`onConflict must be 'fail' or 'skip', but is ${JSON.stringify(onConflict)}.`);
+  }
+  if (activeWorkflows !== 'cancel' && activeWorkflows !== 'enqueue') {
+    throw new InvalidQueryError(
+      `activeWorkflows must be 'cancel' or 'enqueue', but is ${JSON.stringify(activeWorkflows)}.`,
+    );
+  }
+  return { onConflict, activeWorkflows };
+}
+
+/** Collects workflows and writes them in batches. */
+class Importer {
+  readonly #operator: Operator;
+  readonly #options: Required<ImportOptions>;
+  readonly #creator = `import-${newID()}`;
+  #batch: Transferred[] = [];
+  #characters = 0;
+  #imported = 0;
+  #skipped = 0;
+
+  constructor(operator: Operator, options: Required<ImportOptions>) {
+    this.#operator = operator;
+    this.#options = options;
+  }
+
+  async add(exported: unknown): Promise<void> {
+    const read = fromExported(exported, this.#imported);
+    this.#batch.push({ ...read, workflow_status: this.#held(read.workflow_status) });
+    this.#characters += sizeOf(read);
+    if (this.#batch.length >= BATCH || this.#characters >= CHARACTERS_MAX) await this.#write();
+  }
+
+  async finish(): Promise<ImportResult> {
+    await this.#write();
+    return { imported: this.#imported, skipped: this.#skipped };
+  }
+
+  /** What has ended stays as it is. */
+  #held(row: TransferredRow): TransferredRow {
+    if (!isActive(row.status)) return row;
+    const fresh = { ...row, startedAt: null };
+    if (this.#options.activeWorkflows === 'cancel') {
+      return { ...fresh, status: 'CANCELLED', queueName: null, deduplicationID: null, completedAt: row.updatedAt };
+    }
+    const status = row.status === 'PENDING' ? 'ENQUEUED' : row.status;
+    return { ...fresh, status, queueName: row.queueName ?? INTERNAL_QUEUE };
+  }
+
+  async #write(): Promise<void> {
+    const batch = this.#batch;
+    this.#batch = [];
+    this.#characters = 0;
+    if (batch.length === 0) return;
+    const options = { isAllOrNone: this.#options.onConflict === 'fail', creator: this.#creator };
+    const { database } = this.#operator;
+    const verdict = await this.#operator.retrying(() => writeTransferred(database, batch, options));
+    this.#imported += verdict.written.length;
+    this.#skipped += verdict.existing.length;
+    const [duplicated] = verdict.duplicated;
+    if (duplicated !== undefined) this.#refuse(duplicated, 'its deduplication ID is held by another in its queue');
+    const [existing] = verdict.existing;
+    if (existing !== undefined && options.isAllOrNone) this.#refuse(existing, 'there is one with this ID');
+    this.#tell(batch, new Set(verdict.written));
+  }
+
+  #refuse(workflowID: string, problem: string): never {
+    throw new WorkflowImportError(
+      `Workflow "${workflowID}" was not imported: ${problem}. ${this.#imported} before it were. ` +
+        `Import with onConflict: 'skip' to leave those that are there, or delete them first.`,
+      workflowID,
+      this.#imported,
+    );
+  }
+
+  #tell(batch: readonly Transferred[], written: ReadonlySet<string>): void {
+    const rows = batch
+      .map(({ workflow_status }) => workflow_status)
+      .filter(({ workflowID }) => written.has(workflowID));
+    tellOfQueued(this.#operator.news, rows);
+  }
+}
+
+function sizeOf(transferred: Transferred): number {
+  const { inputs, output, error } = transferred.workflow_status;
+  let size = (inputs?.length ?? 0) + (output?.length ?? 0) + (error?.length ?? 0);
+  for (const step of transferred.operation_outputs)
+    size += (step.output?.length ?? 0) + (step.error?.length ?? 0) + 200;
+  const others = [
+    ...transferred.workflow_events,
+    ...transferred.workflow_events_history,
+    ...transferred.streams,
+    ...transferred.notifications,
+  ];
+  for (const { text } of others) size += text.length + 200;
+  return size;
+}

@@ -1,0 +1,49 @@
+// The versions of an application, as its users see them.
+import { DBOSError, DBOSInitializationError } from '../../model/errors/errors.js';
+import { listVersions, setLatestVersion, type VersionRecord } from '../../store/management/versions.js';
+import type { Operator } from '../operator.js';
+
+export interface VersionInfo {
+  readonly versionId: string;
+  readonly versionName: string;
+  readonly versionTimestamp: number;
+  readonly createdAt: number;
+  readonly applicationName?: string;
+}
+
+export interface SetLatestVersionOptions {
+  /** The operator's own unless given. */
+  readonly applicationName?: string;
+}
+
+/** All that were launched, the latest first. */
+export async function listApplicationVersions(operator: Operator): Promise<VersionInfo[]> {
+  const versions = await operator.retrying(() => listVersions(operator.database, operator.applicationName));
+  return versions.map(toInfo);
+}
+
+export async function getLatestApplicationVersion(operator: Operator): Promise<VersionInfo> {
+  const [latest] = await listApplicationVersions(operator);
+  if (!latest) throw new DBOSInitializationError('No application versions found');
+  return latest;
+}
+
+/** From now on workflows without a version go to this one. */
+export async function setLatestApplicationVersion(
+  operator: Operator,
+  versionName: string,
+  options: SetLatestVersionOptions = {},
+): Promise<void> {
+  const applicationName = options.applicationName ?? operator.applicationName;
+  const isKnown = await operator.retrying(() => setLatestVersion(operator.database, versionName, applicationName));
+  if (!isKnown) {
+    const whose = applicationName === null ? '' : ` of application "${applicationName}"`;
+    throw new DBOSError(`There is no version "${versionName}"${whose}. Launch it once to make it known.`);
+  }
+  // What waits without a version may be taken by others now.
+  await operator.news.queuesChanged();
+}
+
+function toInfo({ versionID, applicationName, ...rest }: VersionRecord): VersionInfo {
+  return { ...rest, versionId: versionID, applicationName: applicationName ?? undefined };
+}

@@ -1,0 +1,48 @@
+// Messages to workflows as they are sent: checked, encoded and named. Whoever sends them writes them.
+import { newID } from '../../base/ids.js';
+import type { Codec } from '../../codec/codec.js';
+import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
+import { DBOSError, DBOSNonExistentWorkflowError } from '../../model/errors/errors.js';
+import type { MessageKey, NewMessage } from '../../store/messaging/messages.js';
+import { checkName, encodeStorable, type SerializationOptions } from '../runs/storable.js';
+
+/** A message of `DBOS.sendBulk`. */
+export interface BulkMessage<T = unknown> extends SerializationOptions {
+  readonly destinationID: string;
+  readonly message: T;
+  readonly topic?: string;
+  /** A message with the same key is sent to the same workflow only once. */
+  readonly idempotencyKey?: string;
+}
+
+/** Stands for messages without a topic. */
+export const NO_TOPIC = '__null__topic__';
+
+export function checkMessage({ destinationID, topic, idempotencyKey }: BulkMessage): void {
+  if (typeof destinationID !== 'string') throw new DBOSError('A message needs the ID of the workflow it goes to.');
+  checkName('ID of the destination', destinationID);
+  checkName('topic', topic);
+  checkName('idempotency key', idempotencyKey);
+}
+
+export async function encodeMessage(
+  codec: Codec,
+  outgoing: BulkMessage,
+  format: WorkflowSerializationFormat | undefined,
+): Promise<NewMessage> {
+  const { destinationID, topic = NO_TOPIC, idempotencyKey } = outgoing;
+  const { text, serialization } = await encodeStorable(codec, outgoing.message, format);
+  const messageID = idempotencyKey === undefined ? newID() : `${idempotencyKey}::${destinationID}`;
+  return { messageID, destinationID, topic, text, serialization };
+}
+
+export function keyOfMessage({ destinationID, topic }: NewMessage): MessageKey {
+  return { workflowID: destinationID, topic };
+}
+
+export function missingDestinations(messages: readonly NewMessage[]): Error {
+  const workflowIDs = [...new Set(messages.map(({ destinationID }) => destinationID))];
+  return new DBOSNonExistentWorkflowError(
+    `Sent to non-existent destination workflow UUID: ${workflowIDs.slice(0, 10).join(', ')}`,
+  );
+}

@@ -1,0 +1,95 @@
+// Reading streams: values in their order, waited for.
+import { DBOSError, DBOSNonExistentWorkflowError, DBOSStreamTimeoutError } from '../../model/errors/errors.js';
+import type { EventKey } from '../../store/messaging/events.js';
+import { isClosingText, STREAM_CLOSED, type StoredStreamValue } from '../../store/messaging/streams.js';
+import type { Operator } from '../operator.js';
+import { checkName } from '../runs/storable.js';
+import { checkPolling, type PollingOptions } from '../runs/time-limit.js';
+
+export interface ReadStreamOffsetOptions extends PollingOptions {
+  /** How long to wait for each value; for ever unless given. */
+  readonly timeoutSeconds?: number;
+}
+
+export interface ReadStreamOptions extends ReadStreamOffsetOptions {
+  /** Where to begin; 0 unless given. */
+  readonly offset?: number;
+}
+
+const OFFSET_MAX = 2_147_483_647;
+
+/** The values from the reader's offset to the end. */
+export async function* readAll(reader: StreamReader): AsyncGenerator<unknown, void, unknown> {
+  for (let { offset } = reader; ; offset += 1) {
+    const value = await reader.at(offset);
+    if (value === STREAM_CLOSED) return;
+    yield value;
+  }
+}
+
+/** The value at the offset; a stream that ends before it has none. */
+export async function readOne(reader: StreamReader, offset: number): Promise<unknown> {
+  const value = await reader.at(offset);
+  if (value === STREAM_CLOSED) throw new DBOSStreamTimeoutError(reader.stream.workflowID, reader.stream.key);
+  return value;
+}
+
+/** Reads values by their offsets, several at a time. */
+export class StreamReader {
+  readonly #operator: Operator;
+  readonly #timeoutMs: number | undefined;
+  readonly #signal: AbortSignal | undefined;
+  /** Where to begin. */
+  readonly offset: number;
+  /** What the last query has brought, and from where on. */
+  #values: readonly StoredStreamValue[] = [];
+  #from = 0;
+
+  constructor(
+    operator: Operator,
+    readonly stream: EventKey,
+    { offset = 0, timeoutSeconds, ...polling }: ReadStreamOptions,
+    signal: AbortSignal | undefined,
+  ) {
+    checkName('ID of the workflow', stream.workflowID);
+    checkName('key of a stream', stream.key);
+    checkPolling(polling);
+    if (!(Number.isInteger(offset) && offset >= 0 && offset <= OFFSET_MAX)) {
+      throw new DBOSError(`offset must be an integer and not negative, but is ${offset}.`);
+    }
+    if (timeoutSeconds !== undefined && !(timeoutSeconds >= 0)) {
+      throw new DBOSError(`timeoutSeconds must be a number and not negative, but is ${timeoutSeconds}.`);
+    }
+    this.#operator = operator;
+    this.offset = offset;
+    this.#timeoutMs = timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000;
+    this.#signal = signal;
+  }
+
+  /** The value, or the mark of the end. Waits for it. */
+  async at(offset: number): Promise<unknown> {
+    const stored = this.#values[offset - this.#from] ?? (await this.#fetch(offset));
+    if (!stored || isClosingText(stored.text)) return STREAM_CLOSED;
+    return this.#operator.codec.decodeValue(stored.text, stored.serialization);
+  }
+
+  async #fetch(offset: number): Promise<StoredStreamValue | undefined> {
+    const { workflowID, key } = this.stream;
+    const { clock, watches } = this.#operator;
+    const limitMs = this.#timeoutMs;
+    const deadlineAt = limitMs === undefined || limitMs === Infinity ? undefined : clock.now() + limitMs;
+    const part = await watches.streams.waitUntil({ workflowID, key, offset }, { deadlineAt, signal: this.#signal });
+    switch (part?.kind) {
+      case undefined:
+        throw new DBOSStreamTimeoutError(workflowID, key, limitMs);
+      case 'missing':
+        throw new DBOSNonExistentWorkflowError(`Workflow ${workflowID} does not exist`);
+      case 'ended':
+        return undefined;
+      case 'values':
+        this.#from = offset;
+        this.#values = part.values;
+        return part.values[0];
+    }
+  }
+}

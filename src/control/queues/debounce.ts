@@ -1,0 +1,75 @@
+// Debouncing without regard to who calls: putting off the workflow that stands for a key, and what may be asked for.
+import { DBOSError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
+import { type Bounce, bounceIfDelayed } from '../../store/queues/debounce.js';
+import { findDeduplicationHolders } from '../../store/runs/workflows.js';
+import type { StartWorkflowParams } from './enqueue.js';
+import type { Operator } from '../operator.js';
+
+/** The function that a debounced workflow runs. */
+interface Callee {
+  readonly name: string;
+  readonly className: string | null;
+}
+
+export interface DebounceTimes {
+  readonly periodMs: number;
+  /** The longest time that a workflow can be put off from its first call on. */
+  readonly timeoutMs: number | undefined;
+}
+
+/** The deduplication ID under which the workflow of a key waits. */
+export function debounceID({ name, className }: Callee, key: string): string {
+  return `${className ?? ''}.${name}-${key}`;
+}
+
+export function firstDelayMs({ periodMs, timeoutMs = Infinity }: DebounceTimes): number {
+  return Math.min(periodMs, timeoutMs);
+}
+
+/** Puts off the workflow that stands for the key and gives it the new input. Null if the key is free. */
+export async function putOff(operator: Operator, bounce: Bounce): Promise<string | null> {
+  const { database, news } = operator;
+  for (;;) {
+    const bouncedID = await operator.retrying(() => bounceIfDelayed(database, bounce));
+    if (bouncedID !== undefined) {
+      news.delayed();
+      return bouncedID;
+    }
+    const [holder] = await operator.retrying(() => findDeduplicationHolders(database, [bounce]));
+    if (!holder) return null;
+    const isForAnybody = holder.applicationName === null || bounce.applicationName === null;
+    const isOurs =
+      holder.isDebounced &&
+      holder.name === bounce.name &&
+      (holder.className ?? '') === (bounce.className ?? '') &&
+      (isForAnybody || holder.applicationName === bounce.applicationName);
+    if (!isOurs) throw new DBOSQueueDuplicatedError('', bounce.queueName, bounce.deduplicationID);
+    // It is about to leave DELAYED, or came in between: look again.
+  }
+}
+
+/** Refuses times that make no sense, and options that contradict debouncing. */
+export function checkDebounce(
+  { key, periodMs, timeoutMs }: DebounceTimes & { readonly key: string },
+  refused: readonly string[],
+): void {
+  if (typeof key !== 'string') throw new DBOSError('A debounce key must be a string.');
+  if (!(Number.isFinite(periodMs) && periodMs > 0)) {
+    throw new DBOSError(`debouncePeriodMs must be a positive number, but is ${periodMs}.`);
+  }
+  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
+    throw new DBOSError(`debounceTimeoutMs must be a positive number, but is ${timeoutMs}.`);
+  }
+  if (refused.length > 0) throw new DBOSError(`A debounced workflow cannot have: ${refused.join(', ')}.`);
+}
+
+/** The parameters that contradict debouncing, by name. */
+export function refusedParams(params: StartWorkflowParams): string[] {
+  const { deduplicationID, delaySeconds, priority, queuePartitionKey } = params.enqueueOptions ?? {};
+  const refused = Object.entries({ deduplicationID, delaySeconds, priority, queuePartitionKey })
+    .filter(([, value]) => value !== undefined)
+    .map(([name]) => name);
+  if (params.duplicationPolicy === 'return-existing') refused.push("duplicationPolicy 'return-existing'");
+  if (params.workflowIDReusePolicy === 'reject') refused.push("workflowIDReusePolicy 'reject'");
+  return refused;
+}

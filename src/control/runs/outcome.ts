@@ -1,0 +1,76 @@
+// The end of a workflow: waited for, and read as its caller sees it.
+import type { Codec } from '../../codec/codec.js';
+import {
+  DBOSAwaitedWorkflowCancelledError,
+  DBOSAwaitedWorkflowExceededMaxRecoveryAttempts,
+} from '../../model/errors/errors.js';
+import type { FinishedWorkflow } from '../../store/runs/workflows.js';
+import type { Operator } from '../operator.js';
+import type { WorkflowStatus } from '../listing/status.js';
+import type { PollingOptions } from './time-limit.js';
+import type { WaitLimits } from './watch.js';
+
+/** A workflow that was started, wherever it runs. */
+export interface WorkflowHandle<R> {
+  readonly workflowID: string;
+  getStatus(): Promise<WorkflowStatus | null>;
+  /** Waits for the outcome: returns the result or throws the error. */
+  getResult(options?: PollingOptions): Promise<R>;
+  getWorkflowInputs<T extends unknown[]>(): Promise<T>;
+}
+
+/** The outcome as a caller sees it: the value, or the error thrown. */
+export async function readOutcome(codec: Codec, finished: FinishedWorkflow): Promise<unknown> {
+  const { workflowID, status, output, error, serialization } = finished;
+  if (status === 'SUCCESS') return codec.decodeValue(output, serialization);
+  if (status === 'CANCELLED') throw new DBOSAwaitedWorkflowCancelledError(workflowID);
+  if (status === 'MAX_RECOVERY_ATTEMPTS_EXCEEDED') {
+    throw new DBOSAwaitedWorkflowExceededMaxRecoveryAttempts(workflowID);
+  }
+  throw await codec.decodeError(error, serialization);
+}
+
+/** Waits for the outcome until the deadline, then gives null. */
+export async function outcomeBy(
+  { watches, codec }: Operator,
+  workflowID: string,
+  limits: WaitLimits,
+): Promise<unknown> {
+  const finished = await watches.outcomes.waitUntil(workflowID, limits);
+  return finished ? readOutcome(codec, finished) : null;
+}
+
+/** The ID of the first of the workflows to have ended. */
+export async function firstToEnd(
+  { watches }: Operator,
+  workflowIDs: readonly string[],
+  signal?: AbortSignal,
+): Promise<string> {
+  const rest = new AbortController();
+  const both = signal ? AbortSignal.any([signal, rest.signal]) : rest.signal;
+  try {
+    const ends = workflowIDs.map((workflowID) => watches.outcomes.wait(workflowID, { signal: both }));
+    return (await Promise.race(ends)).workflowID;
+  } finally {
+    rest.abort();
+  }
+}
+
+/** Resolves when all workflows have ended, however they have. */
+export async function allEnded(
+  { watches }: Operator,
+  workflowIDs: readonly string[],
+  signal?: AbortSignal,
+): Promise<void> {
+  await Promise.all(workflowIDs.map((workflowID) => watches.outcomes.wait(workflowID, { signal })));
+}
+
+/** Refuses handles that `waitFirst` could not tell apart. */
+export function checkHandles(handles: readonly WorkflowHandle<unknown>[]): void {
+  if (handles.length === 0) throw new Error('handles must not be empty');
+  const seen = new Set<string>();
+  for (const { workflowID } of handles) {
+    if (seen.has(workflowID)) throw new Error(`Duplicate workflow ID in waitFirst: ${workflowID}`);
+    seen.add(workflowID);
+  }
+}

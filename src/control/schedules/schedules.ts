@@ -1,0 +1,325 @@
+// Schedules: what may be done with them, and the workflows that stand for their occurrences.
+import { newID } from '../../base/ids.js';
+import { DBOSError } from '../../model/errors/errors.js';
+import { parseCron } from '../../model/cron/cron.js';
+import { checkSchedule, occurrenceID, type ScheduleOverlap, type ScheduleRecord } from '../../model/schedules.js';
+import type { Executor } from '../../store/database.js';
+import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
+import {
+  deleteSchedule as deleteRow,
+  findSchedules,
+  insertSchedule,
+  lockSchedule,
+  readNow,
+  setScheduleStatus,
+  updateSchedule as updateRow,
+} from '../../store/schedules/schedules.js';
+import { insertIfFree, insertWorkflows, type NewWorkflow } from '../../store/runs/workflows.js';
+import { enqueuedWorkflow } from '../queues/enqueue.js';
+import { type Operator, tellOfQueued } from '../operator.js';
+
+/** What may be said of a schedule besides what it runs and when. */
+export interface ScheduleOptions {
+  /** Fires at launch what was missed while no process was there. */
+  readonly automaticBackfill?: boolean;
+  /** An IANA name; UTC if not given. */
+  readonly cronTimezone?: string;
+  readonly queueName?: string;
+  /** What happens when the run before is still active; 'allow' begins another one. */
+  readonly overlap?: ScheduleOverlap;
+  /** Fires up to so much later than due, to spread the load. */
+  readonly jitterMs?: number;
+}
+
+/** A schedule as users see it. */
+export interface WorkflowSchedule {
+  readonly scheduleId: string;
+  readonly scheduleName: string;
+  readonly workflowName: string;
+  readonly workflowClassName: string;
+  readonly schedule: string;
+  readonly status: string;
+  readonly context: unknown;
+  readonly lastFiredAt: string | null;
+  readonly automaticBackfill: boolean;
+  readonly cronTimezone: string | null;
+  readonly queueName: string | null;
+  readonly applicationName?: string;
+  readonly overlap: ScheduleOverlap;
+  readonly jitterMs: number;
+}
+
+/** A schedule to be created or applied. */
+export interface ScheduleDefinition extends ScheduleOptions {
+  readonly scheduleName: string;
+  readonly workflowName: string;
+  readonly workflowClassName: string | null;
+  readonly schedule: string;
+  readonly context?: unknown;
+  /** The application that runs it; the operator's own unless given. */
+  readonly applicationName?: string;
+}
+
+type Actor = Pick<Operator, 'codec' | 'applicationName'>;
+
+/** Changes schedules in one transaction, which may be repeated, and tells of it. */
+async function change(
+  operator: Operator,
+  name: string | undefined,
+  body: (tx: Executor) => Promise<unknown>,
+): Promise<void> {
+  await operator.retrying(() => operator.database.transaction(body));
+  await operator.news.schedulesChanged(name);
+}
+
+export async function createSchedule(
+  operator: Operator,
+  definition: ScheduleDefinition,
+  /** Chosen by the caller: a repeated call with the same one finds what it has created. */
+  scheduleID: string = newID(),
+): Promise<void> {
+  const record = await toRecord(operator, definition, scheduleID);
+  await change(operator, record.scheduleName, async (tx) => {
+    if (await insertSchedule(tx, record)) return;
+    const stored = await lockSchedule(tx, record.scheduleName);
+    if (!stored) throw new DBOSError(`Schedule '${record.scheduleName}' was deleted while it was being created.`);
+    refuseForeign(stored, record);
+    // An earlier attempt of the same call.
+    if (stored.scheduleID === scheduleID) return;
+    throw new DBOSError(`Schedule '${record.scheduleName}' already exists. Use updateSchedule or applySchedules.`);
+  });
+}
+
+/** Creates or redefines schedules, all or none. State and last firing of those that are there stay. */
+export async function applySchedules(operator: Operator, definitions: readonly ScheduleDefinition[]): Promise<void> {
+  const records: ScheduleRecord[] = [];
+  for (const definition of definitions) records.push(await toRecord(operator, definition, newID()));
+  await change(operator, undefined, async (tx) => {
+    for (const record of records) await apply(tx, record);
+  });
+}
+
+async function apply(tx: Executor, record: ScheduleRecord): Promise<void> {
+  if (await insertSchedule(tx, record)) return;
+  const stored = await lockSchedule(tx, record.scheduleName);
+  if (!stored) throw new DBOSError(`Schedule '${record.scheduleName}' was deleted while it was being applied.`);
+  refuseForeign(stored, record);
+  const applicationName = record.applicationName ?? stored.applicationName;
+  await updateRow(tx, { ...record, scheduleID: stored.scheduleID, applicationName });
+}
+
+/** What may be changed; a key that is absent leaves its field alone. */
+export interface ScheduleUpdate {
+  readonly schedule?: string;
+  readonly context?: unknown;
+  readonly automaticBackfill?: boolean;
+  readonly cronTimezone?: string | null;
+  readonly queueName?: string | null;
+  readonly overlap?: ScheduleOverlap;
+  readonly jitterMs?: number;
+}
+
+export async function updateSchedule(operator: Operator, name: string, update: ScheduleUpdate): Promise<void> {
+  const context = 'context' in update ? await encodeContext(operator, update.context) : undefined;
+  await change(operator, name, async (tx) => {
+    const stored = await lockSchedule(tx, name);
+    if (!stored) throw new DBOSError(`Schedule '${name}' not found`);
+    refuseForeign(stored, operator);
+    const changed: ScheduleRecord = {
+      ...stored,
+      schedule: update.schedule ?? stored.schedule,
+      context: context ?? stored.context,
+      automaticBackfill: update.automaticBackfill ?? stored.automaticBackfill,
+      cronTimezone: update.cronTimezone === undefined ? stored.cronTimezone : update.cronTimezone,
+      queueName: update.queueName === undefined ? stored.queueName : update.queueName,
+      overlap: update.overlap ?? stored.overlap,
+      jitterMs: update.jitterMs ?? stored.jitterMs,
+    };
+    checkSchedule(changed);
+    await updateRow(tx, changed);
+  });
+}
+
+/** Changes a schedule that this operator may change. One that is not there is left alone. */
+function changeIfThere(operator: Operator, name: string, body: (tx: Executor) => Promise<void>): Promise<void> {
+  return change(operator, name, async (tx) => {
+    const stored = await lockSchedule(tx, name);
+    if (!stored) return;
+    refuseForeign(stored, operator);
+    await body(tx);
+  });
+}
+
+export function pauseSchedule(operator: Operator, name: string): Promise<void> {
+  return changeIfThere(operator, name, (tx) => setScheduleStatus(tx, name, 'PAUSED'));
+}
+
+export function resumeSchedule(operator: Operator, name: string): Promise<void> {
+  return changeIfThere(operator, name, (tx) => setScheduleStatus(tx, name, 'ACTIVE'));
+}
+
+export function deleteSchedule(operator: Operator, name: string): Promise<void> {
+  return changeIfThere(operator, name, (tx) => deleteRow(tx, name));
+}
+
+export interface ScheduleFilters {
+  readonly status?: string | readonly string[];
+  readonly workflowName?: string | readonly string[];
+  readonly scheduleNamePrefix?: string | readonly string[];
+  readonly applicationName?: string | readonly string[];
+}
+
+export async function listSchedules(operator: Operator, filters: ScheduleFilters = {}): Promise<WorkflowSchedule[]> {
+  const query = {
+    statuses: toList(filters.status),
+    workflowNames: toList(filters.workflowName),
+    namePrefixes: toList(filters.scheduleNamePrefix),
+    applicationNames: toList(filters.applicationName ?? operator.applicationName ?? undefined),
+  };
+  const records = await operator.retrying(() => findSchedules(operator.database, query));
+  return Promise.all(records.map((record) => toSchedule(operator, record)));
+}
+
+function toList(value: string | readonly string[] | undefined): readonly string[] | undefined {
+  return typeof value === 'string' ? [value] : value;
+}
+
+async function findSchedule(operator: Operator, name: string): Promise<ScheduleRecord | null> {
+  const [found] = await operator.retrying(() => findSchedules(operator.database, { names: [name] }));
+  return found ?? null;
+}
+
+async function findKnown(operator: Operator, name: string): Promise<ScheduleRecord> {
+  const found = await findSchedule(operator, name);
+  if (!found) throw new DBOSError(`Schedule "${name}" not found`);
+  refuseForeign(found, operator);
+  return found;
+}
+
+export async function getSchedule(operator: Operator, name: string): Promise<WorkflowSchedule | null> {
+  const record = await findSchedule(operator, name);
+  return record && isVisible(record, operator) ? toSchedule(operator, record) : null;
+}
+
+/** The next times at which a schedule of the database, given by its name, or a cron expression is due. */
+export async function nextRuns(
+  operator: Operator,
+  schedule: string | { readonly schedule: string; readonly cronTimezone?: string | null },
+  count: number,
+): Promise<Date[]> {
+  if (!(Number.isInteger(count) && count >= 0)) throw new DBOSError(`Give a whole number of runs, not ${count}.`);
+  const found = typeof schedule === 'string' ? await findKnown(operator, schedule) : schedule;
+  const cron = parseCron(found.schedule, { timeZone: found.cronTimezone });
+  return cron.nextRuns(operator.clock.now(), count).map((dueAt) => new Date(dueAt));
+}
+
+/** The workflow that stands for an occurrence. It has no version, so that the latest one takes it. */
+export async function workflowOf(
+  { codec, applicationName }: Actor,
+  record: ScheduleRecord,
+  dueAt: number,
+  workflowID: string = occurrenceID(record.scheduleName, dueAt),
+): Promise<NewWorkflow> {
+  const context = await decodeContext({ codec }, record);
+  const inputs = await codec.encodeInputs([new Date(dueAt), context]);
+  return enqueuedWorkflow({
+    workflowID,
+    name: record.workflowName,
+    className: record.workflowClassName,
+    inputs: inputs.text,
+    serialization: inputs.serialization,
+    queueName: record.queueName ?? INTERNAL_QUEUE,
+    applicationName: record.applicationName ?? applicationName,
+    scheduleName: record.scheduleName,
+  });
+}
+
+/** Enqueues the workflow of the schedule for now, whether or not it is paused. Gives its ID. */
+export async function triggerSchedule(operator: Operator, name: string): Promise<string> {
+  const { database, news } = operator;
+  const record = await findKnown(operator, name);
+  const { now } = await operator.retrying(() => readNow(database));
+  // Its ID holds the time. A millisecond in which the schedule was triggered before is taken: the next one is tried.
+  for (let at = now; ; at += 1) {
+    const workflow = await workflowOf(operator, record, at, `sched-${name}-trigger-${new Date(at).toISOString()}`);
+    if (!(await operator.retrying(() => insertIfFree(database, workflow)))) continue;
+    tellOfQueued(news, [workflow]);
+    return workflow.workflowID;
+  }
+}
+
+/** Rows of one statement. */
+const ROWS_MAX = 200;
+
+/** Enqueues the workflows of all occurrences after the start and before the end; those that are there stay. */
+export async function backfillSchedule(
+  operator: Operator,
+  name: string,
+  { start, end }: { readonly start: Date; readonly end: Date },
+): Promise<string[]> {
+  const [startMs, endMs] = [start.getTime(), end.getTime()];
+  if (Number.isNaN(startMs) || Number.isNaN(endMs)) throw new DBOSError('backfillSchedule needs two valid dates.');
+  const record = await findKnown(operator, name);
+  const cron = parseCron(record.schedule, { timeZone: record.cronTimezone });
+  const workflows: NewWorkflow[] = [];
+  for (const dueAt of cron.between(startMs, endMs)) workflows.push(await workflowOf(operator, record, dueAt));
+  for (let first = 0; first < workflows.length; first += ROWS_MAX) {
+    const chunk = workflows.slice(first, first + ROWS_MAX);
+    await operator.retrying(() => operator.database.run(insertWorkflows(chunk)));
+    tellOfQueued(operator.news, chunk);
+  }
+  return workflows.map(({ workflowID }) => workflowID);
+}
+
+async function toRecord(actor: Actor, definition: ScheduleDefinition, scheduleID: string): Promise<ScheduleRecord> {
+  const { scheduleName, workflowName, workflowClassName, schedule } = definition;
+  const record: ScheduleRecord = {
+    scheduleID,
+    scheduleName,
+    workflowName,
+    workflowClassName: workflowClassName || null,
+    schedule,
+    status: 'ACTIVE',
+    context: await encodeContext(actor, definition.context),
+    lastFiredAt: null,
+    automaticBackfill: definition.automaticBackfill ?? false,
+    cronTimezone: definition.cronTimezone ?? null,
+    queueName: definition.queueName ?? null,
+    applicationName: definition.applicationName ?? actor.applicationName,
+    overlap: definition.overlap ?? 'allow',
+    jitterMs: definition.jitterMs ?? 0,
+  };
+  checkSchedule(record);
+  return record;
+}
+
+async function encodeContext({ codec }: Actor, context: unknown): Promise<string> {
+  return (await codec.encodeValue(context)).text;
+}
+
+async function decodeContext({ codec }: Pick<Actor, 'codec'>, { context }: ScheduleRecord): Promise<unknown> {
+  return codec.decodeValue(context, codec.serializer.name());
+}
+
+/** Whether the schedule is of the operator's application, or of nobody. An operator without one sees all. */
+function isVisible(stored: ScheduleRecord, { applicationName }: Pick<Operator, 'applicationName'>): boolean {
+  return stored.applicationName === null || applicationName === null || stored.applicationName === applicationName;
+}
+
+function refuseForeign(stored: ScheduleRecord, owner: Pick<Operator, 'applicationName'>): void {
+  if (isVisible(stored, owner)) return;
+  throw new DBOSError(
+    `Schedule "${stored.scheduleName}" belongs to application "${stored.applicationName}". Choose another name, or use a client of that application.`,
+  );
+}
+
+async function toSchedule({ codec }: Actor, record: ScheduleRecord): Promise<WorkflowSchedule> {
+  const { scheduleID, ...rest } = record;
+  return {
+    ...rest,
+    scheduleId: scheduleID,
+    workflowClassName: record.workflowClassName ?? '',
+    context: await decodeContext({ codec }, record),
+    applicationName: record.applicationName ?? undefined,
+  };
+}

@@ -1,0 +1,85 @@
+// Transactions on `postgres` (postgres.js).
+import postgres from 'postgres';
+import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
+import { beginPG, PGIsolationLevel, type Row, type TransactionDriver } from '../driver.js';
+import { isClosed } from '../failures.js';
+import {
+  clientOfAny,
+  type DataSourceOptions,
+  type TransactionConfig,
+  TransactionalDataSource,
+} from '../transactional-data-source.js';
+
+export { PGIsolationLevel as IsolationLevel };
+export type PostgresTransactionOptions = TransactionConfig;
+type Client = postgres.TransactionSql;
+type Options = postgres.Options<Record<string, postgres.PostgresType>>;
+
+export class PostgresDataSource extends TransactionalDataSource<Client> {
+  /** `config` is what `postgres()` takes. */
+  constructor(name: string, config: Options | string = {}, options?: string | DataSourceOptions) {
+    super(name, driverOf(config), options);
+  }
+
+  /** The client of the transaction around. */
+  static get client(): Client {
+    return clientOfAny(PostgresDataSource);
+  }
+
+  /** Creates the completion table, and lets a role use it. */
+  static initializeDBOSSchema(config: Options | string, schemaName?: string, applicationRole?: string): Promise<void> {
+    return once(config, (exec) => initializeDataSourceSchemaPG(exec, schemaName, applicationRole));
+  }
+
+  static uninitializeDBOSSchema(config: Options | string, schemaName?: string): Promise<void> {
+    return once(config, (exec) => removeDataSourceSchemaPG(exec, schemaName));
+  }
+}
+
+/** A connection that is gone would keep it waiting for ever. */
+const CLOSE_MAX_SECONDS = 1;
+
+function driverOf(config: Options | string): TransactionDriver<Client> {
+  let sql: postgres.Sql | undefined;
+  return {
+    dialect: 'postgres',
+    open: async () => void (sql ??= connect(config)),
+    async close() {
+      await sql?.end({ timeout: CLOSE_MAX_SECONDS });
+      sql = undefined;
+    },
+    async transact(options, body) {
+      if (!sql) throw new Error('PostgresDataSource is not connected. It is, from DBOS.launch() to DBOS.shutdown().');
+      const result = await sql.begin(beginPG(options).replace('BEGIN', ''), (client) =>
+        body(client).catch(holdIfClosed),
+      );
+      return result as Awaited<ReturnType<typeof body>>;
+    },
+    query: async (client, text, values) => client.unsafe<Row[]>(text, [...values] as never[]),
+  };
+}
+
+/**
+ * On a connection that is closed, the library would send a ROLLBACK and break the process. The transaction has failed by
+ * then without us: it is given up when the connection closes.
+ */
+async function holdIfClosed(error: unknown): Promise<never> {
+  if (isClosed(error)) return new Promise<never>(() => {});
+  throw error;
+}
+
+function connect(config: Options | string): postgres.Sql {
+  return typeof config === 'string' ? postgres(config) : postgres(config);
+}
+
+async function once(
+  config: Options | string,
+  body: (exec: (text: string) => Promise<readonly Row[]>) => Promise<void>,
+): Promise<void> {
+  const sql = connect(config);
+  try {
+    await sql.begin((client) => body(async (text) => client.unsafe<Row[]>(text)));
+  } finally {
+    await sql.end();
+  }
+}

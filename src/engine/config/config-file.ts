@@ -1,0 +1,72 @@
+// dbos-config.yaml brought to the fields of the configuration. Values may hold passwords, so no error quotes one.
+import { silentLogger } from '../../base/log.js';
+import { KINDS } from '../../model/checks.js';
+import { CONFIG_FILE, readConfigDocument } from '../../store/config/config-document.js';
+
+export interface ConfigFile {
+  /** What the file sets, by field of the configuration. Not checked yet. */
+  readonly values: Readonly<Record<string, unknown>>;
+  /** The key that set a field, for messages. */
+  readonly keys: ReadonlyMap<string, string>;
+}
+
+/** A field of the configuration, the key in the file, and how to turn one into the other where they differ. */
+type Entry = readonly [field: string, key: string, translate?: (value: unknown, key: string) => unknown];
+
+/** Of two keys for one field the first wins. */
+const ENTRIES: readonly Entry[] = [
+  ['name', 'name'],
+  ['systemDatabaseUrl', 'system_database_url'],
+  ['systemDatabaseSchemaName', 'system_database_schema_name'],
+  ['systemDatabaseSchemaName', 'dbos_system_schema'],
+  ['databaseUrl', 'database_url'],
+  ['systemDatabasePoolSize', 'database.sys_db_pool_size'],
+  ['connectionPerOperation', 'database.db_engine_kwargs.poolclass', (value) => value === 'NullPool' || undefined],
+  ['logLevel', 'telemetry.logs.logLevel'],
+  ['addContextMetadata', 'telemetry.logs.addContextMetadata'],
+  ['logger', 'telemetry.logs.silent', loggerIfSilent],
+  ['otlpLogsEndpoints', 'telemetry.OTLPExporter.logsEndpoint', asList],
+  ['otlpTracesEndpoints', 'telemetry.OTLPExporter.tracesEndpoint', asList],
+  // The file has no switch for it: whoever names an endpoint wants it used.
+  ['enableOTLP', 'telemetry.OTLPExporter.logsEndpoint', trueIfAny],
+  ['enableOTLP', 'telemetry.OTLPExporter.tracesEndpoint', trueIfAny],
+  ['useListenNotify', 'use_listen_notify'],
+  ['adminPort', 'runtimeConfig.admin_port'],
+  ['runAdminServer', 'runtimeConfig.runAdminServer'],
+  ['adminHost', 'runtimeConfig.admin_host'],
+  ['adminToken', 'runtimeConfig.admin_token'],
+  ['adminOpen', 'runtimeConfig.admin_open'],
+];
+
+/** Reads the file in the folder, or gives undefined if there is none. */
+export function readConfigFile(folder: string, environment: NodeJS.ProcessEnv): ConfigFile | undefined {
+  const document = readConfigDocument(folder, environment);
+  if (document === undefined) return undefined;
+  const values: Record<string, unknown> = {};
+  const keys = new Map<string, string>();
+  for (const [field, key, translate] of ENTRIES) {
+    const found = document.find(key);
+    const value = translate === undefined || found === undefined ? found : translate(found, key);
+    if (value === undefined || keys.has(field)) continue;
+    values[field] = value;
+    keys.set(field, `${CONFIG_FILE}: ${key}`);
+  }
+  values['name'] ??= document.name;
+  return { values, keys };
+}
+
+/** One value or several, without those whose variable is not set. */
+function asList(value: unknown): unknown[] | undefined {
+  const list: unknown[] = Array.isArray(value) ? value : [value];
+  const present = list.filter((item) => item != null && item !== '');
+  return present.length > 0 ? present : undefined;
+}
+
+function trueIfAny(value: unknown): true | undefined {
+  return asList(value) && true;
+}
+
+function loggerIfSilent(value: unknown, key: string): unknown {
+  KINDS.flag(`${CONFIG_FILE}: ${key}`, value);
+  return value ? silentLogger : undefined;
+}

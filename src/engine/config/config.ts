@@ -1,0 +1,275 @@
+// The configuration: what a user may set, checked at once and completed from the environment, dbos-config.yaml and
+// the defaults. This is the only place besides the command line that reads the environment.
+import type pg from 'pg';
+import { consoleLogger, type DLogger, type LogLevel } from '../../base/log.js';
+import { locateDatabase } from '../../base/url.js';
+import type { DBOSSerializer } from '../../codec/serializer.js';
+import { check, type Check, KINDS, numberThat, objectWith } from '../../model/checks.js';
+import { DBOSInitializationError } from '../../model/errors/errors.js';
+import { checkSchemaName } from '../../store/migrations/plan.js';
+import type { StoreOptions } from '../../store/store.js';
+import { chooseSystemURL } from '../../store/config/system-url.js';
+import { resolveAdmin } from './config-admin.js';
+import { type ConfigFile, readConfigFile } from './config-file.js';
+
+/** How the attributes of spans are named. */
+export type OtelAttributeFormat = 'legacy' | 'semconv';
+
+/** What `DBOS.setConfig()` takes. Only `name` is needed. */
+export interface DBOSConfig {
+  /** The application. It scopes workflows, queues and schedules where several share a system database. */
+  name?: string;
+  /** The system database, on Postgres or SQLite. Default: `sqlite:///{name}.sqlite`. */
+  systemDatabaseUrl?: string;
+  /** The application's own database, from which the URL of the system database is derived if that is not given. */
+  applicationDatabaseUrl?: string;
+  /** The older name of `applicationDatabaseUrl`. */
+  databaseUrl?: string;
+  /** Connections in the pool. Default: 20. */
+  systemDatabasePoolSize?: number;
+  /** A pool of your own, never ended by Everstep. `systemDatabaseUrl` has to lead to the same database. */
+  systemDatabasePool?: pg.Pool;
+  /** The schema of the system tables on Postgres. Default: `dbos`. */
+  systemDatabaseSchemaName?: string;
+  /** How many polling reads run at once; 0 or less for no limit. Default: half the pool. */
+  systemDatabasePollingConcurrency?: number;
+  /** Ends a Postgres session that sits in an open transaction for so long; 0 or less for never. Default: 60000. */
+  systemDatabaseIdleTransactionTimeoutMs?: number;
+  /** The URL leads to a pooler in transaction mode, such as PgBouncer. Default: false. */
+  transactionPooler?: boolean;
+  /** Opens a connection for each operation instead of keeping a pool. Default: false. */
+  connectionPerOperation?: boolean;
+  /** Migrates the system database at launch; false only verifies its version. Default: true. */
+  runMigrations?: boolean;
+  /** Wakes waiters of other processes with LISTEN and NOTIFY; false leaves it to polling. Default: true. */
+  useListenNotify?: boolean;
+  /** How long notifications are collected before they are sent. Default: 10. */
+  notificationCoalesceMs?: number;
+  /** Stops listing and other introspection queries after so long; 0 or less for never. Default: 30000. */
+  observabilityQueryTimeoutMs?: number;
+  /** The version of the application's code. Default: computed from the workflows. */
+  applicationVersion?: string;
+  /** This process among those of the application. Default: `local`. */
+  executorID?: string;
+  /** How long this process may be silent before others take its workflows over. Default: 30. */
+  leaseSeconds?: number;
+  /** Allows `DBOS.patch()`. Default: false. */
+  enablePatching?: boolean;
+  /** How values are stored. Default: superjson. */
+  serializer?: DBOSSerializer;
+  /** The queues that this process takes workflows from, by name or object. Default: all. */
+  listenQueues?: (string | { name: string })[];
+  /** How many queues are asked for work at once. Default: 3. */
+  maxConcurrentQueueDispatches?: number;
+  /** How many workflows from queues this process runs at once. Default: 1000. */
+  maxConcurrentWorkflows?: number;
+  /** How often schedules are read again. Default: 30000. */
+  schedulerPollingIntervalMs?: number;
+  /** The lowest level that is logged to the console: debug, info, warn or error. Default: `info`. */
+  logLevel?: string;
+  /** Replaces the console. */
+  logger?: DLogger;
+  /** Adds the workflow and the user to each log entry. Default: false. */
+  addContextMetadata?: boolean;
+  /** Exports logs and traces. Default: false. */
+  enableOTLP?: boolean;
+  /** Creates spans, also for a provider of your own. Default: as `enableOTLP`. */
+  tracingEnabled?: boolean;
+  /** Where traces are sent. */
+  otlpTracesEndpoints?: string[];
+  /** Where logs are sent. */
+  otlpLogsEndpoints?: string[];
+  /** How the attributes of spans are named. Default: `legacy`. */
+  otelAttributeFormat?: OtelAttributeFormat;
+  /** Starts the admin HTTP server. Default: false. */
+  runAdminServer?: boolean;
+  /** The port of the admin server; 0 for any free one. Default: 3001. */
+  adminPort?: number;
+  /** The address that it listens on. Default: `127.0.0.1`, which only this machine reaches. */
+  adminHost?: string;
+  /** What its clients send as bearer token. */
+  adminToken?: string;
+  /** Serves without a token if none is set, on an address of this machine only. Default: false. */
+  adminOpen?: boolean;
+}
+
+/** The configuration as the engine uses it: checked, and nothing left to be defaulted. */
+export interface EngineConfig {
+  readonly name: string;
+  /** Empty if the environment gives none. */
+  readonly applicationID: string;
+  /** Undefined: to be computed from the workflows. */
+  readonly applicationVersion: string | undefined;
+  readonly executorID: string;
+  /** Someone chose the executor ID, so whoever had it before this process is gone. */
+  readonly isExecutorIDExplicit: boolean;
+  readonly leaseSeconds: number;
+  readonly enablePatching: boolean;
+  /** Undefined: the default format. */
+  readonly serializer: DBOSSerializer | undefined;
+  /** Undefined: all queues. */
+  readonly listenQueues: readonly string[] | undefined;
+  readonly maxConcurrentQueueDispatches: number;
+  readonly maxConcurrentWorkflows: number;
+  readonly schedulerPollingIntervalMs: number;
+  /** Infinity: no limit. */
+  readonly systemDatabasePollingConcurrency: number;
+  /** 0: no timeout. */
+  readonly observabilityQueryTimeoutMs: number;
+  readonly logger: DLogger;
+  readonly logLevel: LogLevel;
+  readonly addContextMetadata: boolean;
+  readonly enableOTLP: boolean;
+  readonly tracingEnabled: boolean;
+  readonly otlpTracesEndpoints: readonly string[];
+  readonly otlpLogsEndpoints: readonly string[];
+  readonly otelAttributeFormat: OtelAttributeFormat;
+  readonly runAdminServer: boolean;
+  readonly adminPort: number;
+  readonly adminHost: string;
+  /** Undefined: none is needed, or there is no server. */
+  readonly adminToken: string | undefined;
+  readonly adminOpen: boolean;
+  /** What to open the system database with; only tests add clocks. */
+  readonly store: Omit<StoreOptions, 'clock' | 'now'>;
+}
+
+/**
+ * Checks and completes a configuration. The order is: the given one, then the environment, then dbos-config.yaml in
+ * the folder, which is read only if none is given, then the defaults.
+ */
+export function resolveConfig(
+  config: DBOSConfig | undefined,
+  environment: NodeJS.ProcessEnv = process.env,
+  folder: string = process.cwd(),
+): EngineConfig {
+  const file = config === undefined ? readConfigFile(folder, environment) : undefined;
+  if (config === undefined && file === undefined) {
+    throw new DBOSInitializationError(
+      'No DBOS configuration was provided. Call DBOS.setConfig({ name: ... }) before DBOS.launch(), ' +
+        `or put a dbos-config.yaml into "${folder}".`,
+    );
+  }
+  const given = checked(config ?? file?.values, file);
+  const variable: Variable = (name) => environment[name]?.trim() || undefined;
+  const executorID = given.executorID ?? variable('DBOS__VMID');
+  const patchingVersion = given.enablePatching ? 'PATCHING_ENABLED' : undefined;
+  const logLevel = (given.logLevel?.toLowerCase() ?? 'info') as LogLevel;
+  const logger = given.logger ?? consoleLogger(logLevel);
+  const poolSize = given.systemDatabasePoolSize ?? 20;
+  const pollingMax =
+    given.systemDatabasePollingConcurrency ??
+    Math.max(1, Math.floor((given.systemDatabasePool?.options?.max ?? poolSize) / 2));
+  return {
+    name: given.name,
+    applicationID: variable('DBOS__APPID') ?? '',
+    applicationVersion: given.applicationVersion ?? variable('DBOS__APPVERSION') ?? patchingVersion,
+    executorID: executorID ?? 'local',
+    isExecutorIDExplicit: executorID !== undefined,
+    leaseSeconds: given.leaseSeconds ?? 30,
+    enablePatching: given.enablePatching ?? false,
+    serializer: given.serializer,
+    listenQueues: given.listenQueues?.map((queue) => (typeof queue === 'string' ? queue : queue.name)),
+    maxConcurrentQueueDispatches: given.maxConcurrentQueueDispatches ?? 3,
+    maxConcurrentWorkflows: given.maxConcurrentWorkflows ?? 1000,
+    schedulerPollingIntervalMs: given.schedulerPollingIntervalMs ?? 30_000,
+    systemDatabasePollingConcurrency: pollingMax > 0 ? pollingMax : Infinity,
+    observabilityQueryTimeoutMs: wholeTimeoutMs(given.observabilityQueryTimeoutMs ?? 30_000),
+    logger,
+    logLevel,
+    addContextMetadata: given.addContextMetadata ?? false,
+    enableOTLP: given.enableOTLP ?? false,
+    tracingEnabled: given.tracingEnabled ?? given.enableOTLP ?? false,
+    otlpTracesEndpoints: given.otlpTracesEndpoints ?? [],
+    otlpLogsEndpoints: given.otlpLogsEndpoints ?? [],
+    otelAttributeFormat: given.otelAttributeFormat ?? 'legacy',
+    ...resolveAdmin(given, variable, file !== undefined),
+    store: {
+      url: systemDatabaseURL(given, variable, file !== undefined),
+      logger,
+      applicationName: `everstep_${given.name}`,
+      schema: given.systemDatabaseSchemaName ?? 'dbos',
+      poolSize,
+      pool: given.systemDatabasePool ?? (given.connectionPerOperation ? 'none' : undefined),
+      isTransactionPooler: given.transactionPooler ?? false,
+      idleTransactionTimeoutMs: wholeTimeoutMs(given.systemDatabaseIdleTransactionTimeoutMs ?? 60_000),
+      runMigrations: given.runMigrations ?? true,
+      useListenNotify: given.useListenNotify ?? true,
+      notificationCoalesceMs: given.notificationCoalesceMs ?? 10,
+    },
+  };
+}
+
+export type Variable = (name: string) => string | undefined;
+export type CheckedConfig = DBOSConfig & { readonly name: string };
+
+/** Postgres takes whole milliseconds, and 0 for no timeout. */
+function wholeTimeoutMs(timeoutMs: number): number {
+  return Math.max(0, Math.ceil(timeoutMs));
+}
+
+/** An explicit URL from anywhere comes before one derived from the application's database. */
+function systemDatabaseURL(given: CheckedConfig, variable: Variable, isFromFile: boolean): string {
+  const choose = (own: string | undefined, name: string): string | undefined =>
+    isFromFile ? (variable(name) ?? own) : (own ?? variable(name));
+  const url = chooseSystemURL({
+    systemURL: choose(given.systemDatabaseUrl, 'DBOS_SYSTEM_DATABASE_URL'),
+    applicationURL: choose(given.applicationDatabaseUrl ?? given.databaseUrl, 'DBOS_DATABASE_URL'),
+    name: given.name,
+  });
+  if (locateDatabase(url)?.kind === 'sqlite' && given.systemDatabasePool !== undefined) {
+    throw new DBOSInitializationError(
+      'systemDatabasePool needs the Postgres URL of its database in systemDatabaseUrl as well: ' +
+        'notifications are received on a connection outside the pool.',
+    );
+  }
+  return url;
+}
+
+const { text, flag, count, port, intervalMs, timeoutMs, endpoints, queues } = KINDS;
+const CHECKS: Readonly<Record<keyof DBOSConfig, Check>> = {
+  ...each(text, 'name', 'systemDatabaseUrl', 'applicationDatabaseUrl', 'databaseUrl'),
+  ...each(text, 'applicationVersion', 'executorID', 'adminHost', 'adminToken'),
+  ...each(flag, 'transactionPooler', 'connectionPerOperation', 'runMigrations', 'useListenNotify', 'enablePatching'),
+  ...each(flag, 'addContextMetadata', 'enableOTLP', 'tracingEnabled', 'runAdminServer', 'adminOpen'),
+  ...each(count, 'systemDatabasePoolSize', 'maxConcurrentQueueDispatches', 'maxConcurrentWorkflows'),
+  ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs'),
+  ...each(timeoutMs, 'systemDatabaseIdleTransactionTimeoutMs', 'observabilityQueryTimeoutMs'),
+  ...each(endpoints, 'otlpTracesEndpoints', 'otlpLogsEndpoints'),
+  systemDatabasePool: objectWith('connect', 'query'),
+  systemDatabaseSchemaName(label, value) {
+    text(label, value);
+    checkSchemaName(value as string);
+  },
+  systemDatabasePollingConcurrency: numberThat('a whole number', Number.isInteger),
+  leaseSeconds: numberThat('a finite number from 1 to 86400', (value) => value >= 1 && value <= 86_400),
+  serializer: objectWith('name', 'stringify', 'parse'),
+  logger: objectWith('debug', 'info', 'warn', 'error'),
+  logLevel: check<string>('string', 'debug, info, warn or error', (level) => /^(debug|info|warn|error)$/i.test(level)),
+  otelAttributeFormat: check<string>('string', 'legacy or semconv', (format) => /^(legacy|semconv)$/.test(format)),
+  listenQueues: queues,
+  adminPort: port,
+};
+
+function each<Field extends keyof DBOSConfig>(check: Check, ...fields: Field[]): Record<Field, Check> {
+  return Object.fromEntries(fields.map((field) => [field, check])) as Record<Field, Check>;
+}
+
+function checked(values: unknown, file: ConfigFile | undefined): CheckedConfig {
+  objectWith()('DBOSConfig', values);
+  // Each field is of its type when the loop is through.
+  const config = values as DBOSConfig;
+  for (const [field, verify] of Object.entries(CHECKS)) {
+    const value = config[field as keyof DBOSConfig];
+    if (value !== undefined) verify(file?.keys.get(field) ?? field, value);
+  }
+  if (config.name === undefined) {
+    throw new DBOSInitializationError(
+      'No application name was provided. Set name in DBOS.setConfig(), or in dbos-config.yaml if you use one.',
+    );
+  }
+  if (config.systemDatabasePool !== undefined && config.connectionPerOperation) {
+    throw new DBOSInitializationError('systemDatabasePool and connectionPerOperation exclude each other. Remove one.');
+  }
+  return config as CheckedConfig;
+}

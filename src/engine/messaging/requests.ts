@@ -1,0 +1,190 @@
+// Requests to running workflows, with one answer each. A request is a message, its answer an event of the workflow: both
+// are durable and recorded, so that either side may crash and go on.
+import { newID } from '../../base/ids.js';
+import { DBOSError, DBOSRequestRefusedError, DBOSRequestTimeoutError } from '../../model/errors/errors.js';
+import type { StoredEvent } from '../../store/messaging/events.js';
+import { currentContext, isWorkflowCode } from '../runs/ambient.js';
+import type { Engine } from '../engine.js';
+import { setEvent } from './events.js';
+import { validate } from '../registration/input-schema.js';
+import { receive, send, sendFrom } from './messages.js';
+import { limitsOf, recorded, refuseInTransaction, workflowCode } from '../runs/operation.js';
+import type { InputSchema } from '../registration/registry.js';
+import type { Run } from '../runs/run.js';
+import { checkName, isStorableName, type SerializationOptions } from '../../control/runs/storable.js';
+import { deadlineOf, type TimeLimit } from '../../control/runs/time-limit.js';
+import type { WaitLimits } from '../../control/runs/watch.js';
+
+/** A request as both sides know it: what it takes and what it gives. */
+export type RequestFunction = (payload: never) => unknown;
+
+/** A request that is being handled. */
+export interface IncomingRequest {
+  readonly requestID: string;
+  /** Lets `handleRequests` return once this request is answered. */
+  stop(): void;
+}
+
+type Handle<F extends RequestFunction> = (
+  payload: Parameters<F>[0],
+  request: IncomingRequest,
+) => ReturnType<F> | Promise<Awaited<ReturnType<F>>>;
+
+/** The handlers of a workflow, by the names of the requests: a function, or one with a schema of its payload. */
+export type RequestHandlers<Requests extends Record<string, RequestFunction>> = {
+  readonly [Name in keyof Requests]:
+    Handle<Requests[Name]> | { readonly schema: InputSchema; readonly handle: Handle<Requests[Name]> };
+};
+
+type AnyRequestHandlers = RequestHandlers<Record<string, RequestFunction>>;
+
+export interface RequestOptions extends SerializationOptions {
+  /** How long to wait for the answer; 60 000 unless given. */
+  readonly timeoutMs?: number;
+  /** A repeated request with the same key is the same request, and gets the same answer. */
+  readonly idempotencyKey?: string;
+}
+
+export interface Request extends RequestOptions {
+  readonly workflowID: string;
+  readonly name: string;
+  readonly payload: unknown;
+}
+
+/** What a request's message holds. */
+interface RequestMessage {
+  readonly requestID: string;
+  readonly name: string;
+  readonly payload: unknown;
+}
+
+/** What an answer's event holds: the value or the error as a text, so that it is there whatever its form. */
+interface Answer {
+  readonly ok: boolean;
+  readonly text: string;
+  readonly serialization: string;
+}
+
+const TOPIC = '__everstep_requests__';
+const TIMEOUT_MS = 60_000;
+
+function answerKey(requestID: string): string {
+  return `__everstep_answer__:${requestID}`;
+}
+
+/**
+ * Answers requests one after the other, in workflow code: until a handler says `stop`, or none has come for the time
+ * given.
+ */
+export async function handleRequests(handlers: AnyRequestHandlers, limit?: TimeLimit): Promise<'stopped' | 'timeout'> {
+  const run = workflowCode('DBOS.handleRequests');
+  let isStopped = false;
+  while (!isStopped) {
+    const message = await receive(run, TOPIC, deadlineOf(run.engine.clock, limit));
+    if (message === null) return 'timeout';
+    // Anybody can send anything to the topic.
+    if (!isRequest(message)) continue;
+    const { requestID } = message;
+    const incoming = { requestID, stop: () => (isStopped = true) };
+    const answer = await answerTo(run, handlers, { ...message, incoming });
+    await setEvent(answerKey(requestID), answer, { serializationType: 'portable' });
+  }
+  return 'stopped';
+}
+
+function isRequest(message: unknown): message is RequestMessage {
+  const { requestID, name } = message as Partial<RequestMessage>;
+  return typeof requestID === 'string' && isStorableName(answerKey(requestID)) && typeof name === 'string';
+}
+
+async function answerTo(
+  run: Run,
+  handlers: AnyRequestHandlers,
+  { name, payload, incoming }: RequestMessage & { readonly incoming: IncomingRequest },
+): Promise<Answer> {
+  const { codec } = run.engine;
+  const format = run.isPortable ? 'portable' : undefined;
+  try {
+    const handler = Object.hasOwn(handlers, name) ? handlers[name] : undefined;
+    if (!handler) throw new DBOSRequestRefusedError(run.workflowID, name, 'it has no handler for it at the moment.');
+    const { handle, schema } = typeof handler === 'function' ? { handle: handler, schema: undefined } : handler;
+    const accepted = schema ? await validate(schema, payload, `The payload of request "${name}" is`) : payload;
+    const value: unknown = await handle(accepted as never, incoming);
+    return { ok: true, ...(await codec.encodeValue(value, format)) };
+  } catch (error) {
+    // The end of the run is no answer.
+    run.check();
+    return { ok: false, ...(await codec.encodeError(error, format)) };
+  }
+}
+
+/** Asks a running workflow and gives its answer. In workflow code it takes three numbers: asking, answer, timer. */
+export async function request(engine: Engine, asked: Request): Promise<unknown> {
+  const { name, timeoutMs = TIMEOUT_MS } = asked;
+  const context = currentContext();
+  refuseInTransaction(context, 'DBOS.request');
+  checkName('name of a request', name);
+  if (!(timeoutMs >= 0)) throw new DBOSError(`timeoutMs must be a number and not negative, but is ${timeoutMs}.`);
+  const deadlineAt = deadlineOf(engine.clock, timeoutMs / 1000);
+  const requestID = asked.idempotencyKey ?? newID();
+  checkName('idempotency key of a request', answerKey(requestID));
+  if (isWorkflowCode(context)) return requestFrom(context.run, asked, { requestID, deadlineAt });
+  await send(engine, messageOf(asked, requestID));
+  return awaitAnswer(engine, asked, requestID, { deadlineAt, signal: context?.run?.signal });
+}
+
+async function requestFrom(
+  run: Run,
+  asked: Request,
+  { requestID, deadlineAt }: { readonly requestID: string; readonly deadlineAt: number | undefined },
+): Promise<unknown> {
+  const askedBefore = sendFrom(
+    run,
+    { name: 'DBOS.request', output: JSON.stringify(requestID) },
+    messageOf(asked, requestID),
+  );
+  const stepID = run.nextStepID();
+  const timerID = run.nextStepID();
+  // The record of having asked also holds under which ID.
+  const recordedID = String(await askedBefore);
+  return recorded(run, stepID, { name: 'DBOS.answer', isEffect: false }, async () =>
+    awaitAnswer(run.engine, asked, recordedID, await limitsOf(run, timerID, deadlineAt)),
+  );
+}
+
+function messageOf({ workflowID, name, payload, serializationType }: Request, requestID: string) {
+  const message: RequestMessage = { requestID, name, payload };
+  return { destinationID: workflowID, message, topic: TOPIC, idempotencyKey: requestID, serializationType };
+}
+
+/** Waits until there is an answer, or there cannot be one. */
+async function awaitAnswer(
+  engine: Engine,
+  { workflowID, name, timeoutMs = TIMEOUT_MS }: Request,
+  requestID: string,
+  limits: WaitLimits,
+): Promise<unknown> {
+  const { outcomes, events } = engine.watches;
+  const event = { workflowID, key: answerKey(requestID) };
+  const over = new AbortController();
+  const signal = limits.signal ? AbortSignal.any([limits.signal, over.signal]) : over.signal;
+  const answered = events.waitUntil(event, { ...limits, signal });
+  const ended = outcomes.wait(workflowID, { signal });
+  for (const wait of [answered, ended]) wait.catch(() => {});
+  try {
+    const first = await Promise.race([answered, ended]);
+    if (!first) throw new DBOSRequestTimeoutError(workflowID, name, timeoutMs);
+    if ('text' in first) return await readAnswer(engine, first);
+    const last = await events.waitUntil(event, { deadlineAt: 0 });
+    if (last) return await readAnswer(engine, last);
+    throw new DBOSRequestRefusedError(workflowID, name, `it has ended with status ${first.status}.`);
+  } finally {
+    over.abort();
+  }
+}
+
+async function readAnswer({ codec }: Engine, { text, serialization }: StoredEvent): Promise<unknown> {
+  const answer = (await codec.decodeValue(text, serialization)) as Answer;
+  if (answer.ok) return codec.decodeValue(answer.text, answer.serialization);
+  throw await codec.decodeError(answer.text, answer.serialization);
+}

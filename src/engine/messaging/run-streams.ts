@@ -1,0 +1,51 @@
+// The streams of one run: where each of them ends, and who of its readers is waiting.
+import { DBOSStreamNondeterminismError } from '../../model/errors/errors.js';
+import { findStreamEnds } from '../../store/messaging/streams.js';
+import type { Run } from '../runs/run.js';
+
+export class RunStreams {
+  readonly #run: Run;
+  #ends: Map<string, number> | undefined;
+  #lastTurn: Promise<unknown> = Promise.resolve();
+  #reader: object | undefined;
+
+  constructor(run: Run) {
+    this.#run = run;
+  }
+
+  /** Calls one after the other, in the order in which they came. */
+  inTurn<T>(body: () => Promise<T>): Promise<T> {
+    const turn = this.#lastTurn.then(body);
+    this.#lastTurn = turn.catch(() => {
+      // Whoever has the turn has the error; the next one is served all the same.
+    });
+    return turn;
+  }
+
+  /** Takes the next offset of a stream. Only the run that owns the workflow writes, so that it can count by itself. */
+  async takeOffset(key: string): Promise<number> {
+    const { engine, workflowID, isFirst } = this.#run;
+    this.#ends ??= isFirst
+      ? new Map<string, number>()
+      : await engine.retrying(() => findStreamEnds(engine.store.database, workflowID));
+    const offset = this.#ends.get(key) ?? 0;
+    this.#ends.set(key, offset + 1);
+    return offset;
+  }
+
+  /**
+   * Waits for a value on behalf of a reader. While one waits, no other may: which of them would take the next number would
+   * be a matter of chance.
+   */
+  async asOnlyReader<T>(reader: object, key: string, wait: () => Promise<T>): Promise<T> {
+    if (this.#reader !== undefined && this.#reader !== reader) {
+      throw new DBOSStreamNondeterminismError(this.#run.workflowID, key);
+    }
+    this.#reader = reader;
+    try {
+      return await wait();
+    } finally {
+      this.#reader = undefined;
+    }
+  }
+}

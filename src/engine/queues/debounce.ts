@@ -1,0 +1,81 @@
+// Debouncing: many calls with one key become one workflow, which runs with the input of the last call when no further
+// call has come for a while.
+import { checkDebounce, debounceID, firstDelayMs, putOff, refusedParams } from '../../control/queues/debounce.js';
+import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
+import type { Engine } from '../engine.js';
+import type { Handle } from '../runs/handles.js';
+import type { StartRequest, StartWorkflowParams } from '../runs/new-workflow.js';
+import { operation } from '../runs/operation.js';
+import { startWorkflow } from '../runs/start.js';
+
+export interface DebounceRequest extends Omit<StartRequest, 'debounce'> {
+  readonly key: string;
+  readonly periodMs: number;
+  /** The longest time that a workflow can be put off from its first call on. */
+  readonly timeoutMs: number | undefined;
+  /** The application that runs it; this one if not given. */
+  readonly applicationName?: string;
+}
+
+const BOUNCE = { name: 'DBOS.debounceDelayedWorkflow', isEffect: true } as const;
+
+/** Starts the workflow that stands for the key, or puts it off and gives it the new input. */
+export async function debounce<R>(engine: Engine, request: DebounceRequest): Promise<Handle<R>> {
+  const { params } = request;
+  // The debouncer itself names the application.
+  const named = params.enqueueOptions?.applicationName === undefined ? [] : ['applicationName'];
+  checkDebounce(request, [...refusedParams(params), ...named]);
+  for (;;) {
+    const bouncedID = await operation(BOUNCE, () => bounce(engine, request));
+    if (bouncedID !== null) return engine.handleOf<R>(bouncedID);
+    try {
+      return await startWorkflow<R>(engine, toStart(request));
+    } catch (error) {
+      // Somebody else was first: put that one off instead. After a recovery the error is of no class.
+      if ((error as { code?: unknown }).code !== 'QUEUE_DUPLICATED') throw error;
+    }
+  }
+}
+
+/** The ID of the workflow that was put off; null if the key is free. */
+async function bounce(engine: Engine, request: DebounceRequest): Promise<string | null> {
+  const { callee, args, namedArgs, params } = request;
+  const { text: inputs, serialization } = await engine.codec.encodeInputs(args, callee.format, namedArgs);
+  return putOff(engine, {
+    queueName: queueOf(params),
+    deduplicationID: debounceID(callee, request.key),
+    name: callee.name,
+    className: callee.className,
+    applicationName: request.applicationName ?? engine.applicationName,
+    periodMs: Math.ceil(request.periodMs),
+    inputs,
+    serialization,
+  });
+}
+
+function toStart(request: DebounceRequest): StartRequest {
+  const { callee, target, args, namedArgs, params, periodMs, timeoutMs, applicationName } = request;
+  return {
+    callee,
+    target,
+    args,
+    namedArgs,
+    params: {
+      ...params,
+      queueName: queueOf(params),
+      // Whoever calls first does not decide how long the workflow may run.
+      timeoutMS: params.timeoutMS ?? null,
+      enqueueOptions: {
+        ...params.enqueueOptions,
+        deduplicationID: debounceID(callee, request.key),
+        delaySeconds: firstDelayMs({ periodMs, timeoutMs }) / 1000,
+        applicationName,
+      },
+    },
+    debounce: { timeoutMs: timeoutMs === undefined ? null : Math.ceil(timeoutMs) },
+  };
+}
+
+function queueOf(params: StartWorkflowParams): string {
+  return params.queueName ?? INTERNAL_QUEUE;
+}

@@ -1,0 +1,165 @@
+// Enqueueing without a local function, by its name, and enqueueing many workflows in one commit.
+import { newID } from '../../base/ids.js';
+import { checkNames, type EnqueueWorkflowOptions } from '../../control/queues/enqueue.js';
+import { existingOf } from '../../control/queues/existing.js';
+import { DBOSError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
+import { insertWorkflows, type NewWorkflow } from '../../store/runs/workflows.js';
+import { judgeStarts, type StartVerdict } from '../../store/writer/writer-verdicts.js';
+import { currentContext, isWorkflowCode } from '../runs/ambient.js';
+import type { Engine } from '../engine.js';
+import type { Handle } from '../runs/handles.js';
+import {
+  checkParams,
+  newWorkflow,
+  type Parent,
+  type StartRequest,
+  type StartWorkflowParams,
+} from '../runs/new-workflow.js';
+import { recorded } from '../runs/operation.js';
+import { prepare, refusableOf, refuseInStep, startWorkflow } from '../runs/start.js';
+
+/** Enqueues a workflow by the name of its function, which need not be here. */
+export async function enqueueByName<R>(
+  engine: Engine,
+  options: EnqueueWorkflowOptions,
+  args: unknown[],
+  namedArgs?: Record<string, unknown>,
+): Promise<Handle<R>> {
+  checkNames(options);
+  return startWorkflow<R>(engine, { ...toRequest(options), args, namedArgs });
+}
+
+function toRequest(options: EnqueueWorkflowOptions): Pick<StartRequest, 'callee' | 'params'> {
+  const { deduplicationID, priority, queuePartitionKey, delaySeconds, applicationName } = options;
+  return {
+    callee: {
+      name: options.workflowName,
+      className: options.workflowClassName || null,
+      configName: options.workflowConfigName || null,
+      format: options.serializationType,
+    },
+    params: {
+      workflowID: options.workflowID,
+      queueName: options.queueName,
+      timeoutMS: options.workflowTimeoutMS,
+      enqueueOptions: {
+        deduplicationID,
+        priority,
+        queuePartitionKey,
+        delaySeconds,
+        applicationName,
+        applicationVersion: options.appVersion,
+      },
+      authenticatedUser: options.authenticatedUser,
+      authenticatedRoles: options.authenticatedRoles,
+      duplicationPolicy: options.duplicationPolicy,
+      workflowIDReusePolicy: options.workflowIDReusePolicy,
+      workflowAttributes: options.attributes,
+    },
+  };
+}
+
+/** Rows of one statement. They share a time of creation, and who shares one is sorted at each claim. */
+const ROWS_MAX = 200;
+
+/**
+ * Enqueues many workflows in one commit: all of them, or none if one is refused. Whose ID is in use already is left as
+ * it is, as when it is started alone. In workflow code it is one recorded operation.
+ */
+export async function startWorkflows<R>(engine: Engine, requests: readonly StartRequest[]): Promise<Handle<R>[]> {
+  const context = currentContext();
+  refuseInStep(context, requests[0]?.callee.name ?? 'workflow');
+  const run = isWorkflowCode(context) ? context.run : undefined;
+  const parent = run && { run, stepID: run.nextStepID() };
+  for (const { params } of requests) {
+    checkParams(params, context);
+    if (params.queueName === undefined && context?.queueName === undefined) {
+      throw new DBOSError('startWorkflows puts workflows into a queue. Give a queueName.');
+    }
+  }
+  const enqueue = async (): Promise<string[]> => {
+    if (requests.length === 0) return [];
+    await parent?.run.barrier();
+    return insertAll(engine, requests, await toRows(engine, requests, parent));
+  };
+  const named = { name: 'DBOS.startWorkflows', isEffect: true };
+  const workflowIDs = parent ? await recorded(parent.run, parent.stepID, named, enqueue) : await enqueue();
+  return workflowIDs.map((workflowID) => engine.handleOf<R>(workflowID));
+}
+
+async function toRows(
+  engine: Engine,
+  requests: readonly StartRequest[],
+  parent: Parent | undefined,
+): Promise<NewWorkflow[]> {
+  const context = currentContext();
+  const workflows: NewWorkflow[] = [];
+  for (const [index, request] of requests.entries()) {
+    const { assumedRole, inputs } = await prepare(engine, request, context);
+    // The same after a recovery, so that nothing is enqueued twice.
+    const ownID = parent ? `${parent.run.workflowID}-${parent.stepID}-${index}` : newID();
+    const workflowID = request.params.workflowID ?? ownID;
+    workflows.push(newWorkflow(engine, { request, context, parent, workflowID, assumedRole, inputs }));
+  }
+  return workflows;
+}
+
+/** Gives the ID that each request has ended up with. */
+async function insertAll(
+  engine: Engine,
+  requests: readonly StartRequest[],
+  workflows: readonly NewWorkflow[],
+): Promise<string[]> {
+  refuseRepeated(workflows);
+  const verdicts = await engine.retrying(() => insertOrRefuse(engine, requests, workflows));
+  engine.announceQueued(workflows.filter((_, index) => verdicts[index]?.kind === 'created'));
+  return workflows.map((workflow, index) => {
+    const verdict = verdicts[index];
+    return verdict?.kind === 'duplicated' ? verdict.holderID : workflow.workflowID;
+  });
+}
+
+async function insertOrRefuse(
+  engine: Engine,
+  requests: readonly StartRequest[],
+  workflows: readonly NewWorkflow[],
+): Promise<StartVerdict[]> {
+  const { database } = engine.store;
+  return database.transaction(async (tx) => {
+    const written = [];
+    for (const chunk of inChunks(workflows)) written.push(...(await tx.run(insertWorkflows(chunk))));
+    // On the same connection: with all others in use by calls like this one, nobody would get a second one.
+    const verdicts = await judgeStarts({ read: (statement) => tx.run(statement) }, workflows, written);
+    verdicts.forEach((verdict, index) => {
+      const [request, workflow] = [requests[index], workflows[index]];
+      if (request && workflow && verdict.kind !== 'created')
+        existingOf(refusableOf({ engine, request, workflow }), verdict);
+    });
+    return verdicts;
+  });
+}
+
+/** The rows as the statements of a bulk insert take them. */
+export function inChunks(workflows: readonly NewWorkflow[]): NewWorkflow[][] {
+  const count = Math.ceil(workflows.length / ROWS_MAX);
+  return Array.from({ length: count }, (_, index) => workflows.slice(index * ROWS_MAX, (index + 1) * ROWS_MAX));
+}
+
+/** Two of the call itself must not stand in each other's way. */
+function refuseRepeated(workflows: readonly NewWorkflow[]): void {
+  const ids = new Set<string>();
+  const keys = new Set<string>();
+  for (const { workflowID, queueName, deduplicationID } of workflows) {
+    if (ids.has(workflowID)) throw new DBOSError(`The workflow ID "${workflowID}" is given twice in one call.`);
+    ids.add(workflowID);
+    if (deduplicationID === null) continue;
+    const key = JSON.stringify([queueName, deduplicationID]);
+    if (keys.has(key)) throw new DBOSQueueDuplicatedError(workflowID, queueName ?? '', deduplicationID);
+    keys.add(key);
+  }
+}
+
+/** A workflow of a bulk start: its arguments, and what differs from the parameters of all. */
+export interface BulkStart<Args extends unknown[]> extends StartWorkflowParams {
+  readonly args: Args;
+}

@@ -1,0 +1,89 @@
+// The queues that this engine knows and serves: those of the database and those that the application has defined in
+// memory. The database's may change while it runs.
+import type { DLogger } from '../../base/log.js';
+import { limitsOf, type QueueLimits, type QueueRecord, UNLIMITED } from '../../model/queues.js';
+import type { Database } from '../../store/database.js';
+import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
+import { listQueues } from '../../store/queues/queues.js';
+
+export interface Queue {
+  readonly name: string;
+  readonly limits: QueueLimits;
+  /** How often to look for work where no wake-ups come. */
+  readonly pollMs: number;
+}
+
+export interface QueuesOptions {
+  readonly database: Database;
+  readonly applicationName: string;
+  /** The only queues to serve, besides the internal one; undefined serves all. */
+  readonly listenQueues: readonly string[] | undefined;
+  /** The queues that the application has defined in memory. */
+  inMemory(): Iterable<QueueRecord>;
+  /** Whether a queue is served whatever `listenQueues` says. */
+  isAlwaysServed(name: string): boolean;
+  readonly logger: DLogger;
+}
+
+const INTERNAL: Queue = { name: INTERNAL_QUEUE, limits: { whole: UNLIMITED, partition: null }, pollMs: 1000 };
+
+export class Queues {
+  readonly #options: QueuesOptions;
+  #stored = new Map<string, Queue>();
+  #reads = 0;
+  /** The read that #stored is from. */
+  #storedRead = 0;
+  readonly #warned = new Set<string>();
+
+  constructor(options: QueuesOptions) {
+    this.#options = options;
+  }
+
+  /** Reads the queues of the database again. */
+  async refresh(): Promise<void> {
+    const { database, applicationName, logger } = this.#options;
+    const read = ++this.#reads;
+    const records = await listQueues(database, [applicationName]);
+    // Reads may overtake each other: an older one must not bring back what a newer one has not seen.
+    if (read < this.#storedRead) return;
+    this.#storedRead = read;
+    const before = this.#stored;
+    this.#stored = new Map(records.map((record) => [record.name, toQueue(record)]));
+    for (const name of before.keys()) {
+      if (!this.#stored.has(name)) logger.info(`Queue "${name}" was deleted and is no longer served.`);
+    }
+  }
+
+  /** A queue that is known here, whether or not it is served. What memory says comes first. */
+  find(name: string): Queue | undefined {
+    return this.findInMemory(name) ?? (name === INTERNAL_QUEUE ? INTERNAL : this.#stored.get(name));
+  }
+
+  findInMemory(name: string): Queue | undefined {
+    for (const record of this.#options.inMemory()) if (record.name === name) return toQueue(record);
+    return undefined;
+  }
+
+  /** The queues to take workflows from. */
+  get served(): Queue[] {
+    const { listenQueues } = this.#options;
+    const all = new Map(this.#stored);
+    for (const record of this.#options.inMemory()) all.set(record.name, toQueue(record));
+    const isWanted = ({ name }: Queue): boolean =>
+      listenQueues === undefined || listenQueues.includes(name) || this.#options.isAlwaysServed(name);
+    return [INTERNAL, ...[...all.values()].filter(isWanted)];
+  }
+
+  /** Says once that a queue is not known here: a wrong name would wait for ever without a word. */
+  warnIfUnknown(name: string): void {
+    if (this.find(name) || this.#warned.has(name)) return;
+    this.#warned.add(name);
+    this.#options.logger.warn(
+      `Queue "${name}" is not known here. Workflows in it wait until it is registered with DBOS.registerQueue.`,
+    );
+  }
+}
+
+function toQueue(record: QueueRecord): Queue {
+  return { name: record.name, limits: limitsOf(record), pollMs: record.pollingIntervalSec * 1000 };
+}

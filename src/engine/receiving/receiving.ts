@@ -1,0 +1,172 @@
+// What event receivers see of the engine: how to find the functions they serve, to turn a batch of messages into workflows
+// in one commit, and to keep something in the system database.
+import type { Clock } from '../../base/clock.js';
+import { deferred } from '../../base/deferred.js';
+import type { DLogger } from '../../base/log.js';
+import { limitsOf, type QueueParameters, type QueueRecord, toQueueRecord } from '../../model/queues.js';
+import { InvalidReceiverError } from '../../model/errors/errors.js';
+import {
+  deleteEventDispatchState,
+  type EventDispatchState,
+  findEventDispatchState,
+  listEventDispatchStates,
+} from '../../store/receiving/event-dispatch.js';
+import { countWaiting } from '../../store/queues/queue-stats.js';
+import { findQueue } from '../../store/queues/queues.js';
+import { withRetry } from '../../store/retry.js';
+import { getDefaultHost } from '../runs/ambient.js';
+import type { Engine } from '../engine.js';
+import {
+  enqueuePrepared,
+  type EnqueuePreparedOptions,
+  type PreparedWorkflow,
+  prepareEnqueuedWorkflow,
+  type PrepareEnqueuedWorkflowOptions,
+} from '../runs/prepared.js';
+import type { FunctionName, Registry, UserFunction } from '../registration/registry.js';
+
+/** A function that a receiver was told to serve. */
+export interface ServedFunction {
+  readonly methodConfig?: unknown;
+  readonly methodReg: {
+    readonly name: string;
+    readonly className: string;
+    readonly isInstance: boolean;
+    readonly workflowConfig?: object;
+    readonly registeredFunction: UserFunction;
+  };
+}
+
+/** What receivers need of the instance they belong to: `DBOS`, or one that `createDBOS` has made. */
+export interface ReceivingHost {
+  readonly registry: Registry;
+  readonly logger: DLogger;
+  engineFor(reason: string): Engine;
+  registerLifecycleCallback(callback: object): void;
+  registerMemoryQueue(record: QueueRecord): void;
+  associateFunctionWithInfo(
+    external: object,
+    func: (this: unknown, ...args: never[]) => Promise<unknown>,
+    target: FunctionName,
+  ): object;
+  getAssociatedInfo(external: object): readonly ServedFunction[];
+}
+
+/** The host that is given, or the default one. */
+export function receivingHost<Host extends HttpInstance | ReceivingHost = ReceivingHost>(given?: Host): Host {
+  const host = given ?? (getDefaultHost() as Host | undefined);
+  if (host) return host;
+  throw new InvalidReceiverError(
+    "There is no DBOS here yet. Import { DBOS } from 'everstep' before you use receivers.",
+  );
+}
+
+/** A handle, as HTTP handlers need it. */
+export interface StartedWorkflow {
+  readonly workflowID: string;
+  getResult(): Promise<unknown>;
+}
+
+/** What HTTP handlers need of the instance. */
+export interface HttpInstance {
+  readonly logger: DLogger;
+  engineFor(reason: string): Engine;
+  startWorkflow<Args extends unknown[], Return>(
+    workflow: (...args: Args) => Promise<Return>,
+    params: { readonly workflowID?: string; readonly queueName?: string },
+  ): (...args: Args) => Promise<StartedWorkflow>;
+  getWorkflowStatus(workflowID: string): Promise<{
+    readonly status: string;
+    readonly workflowName: string;
+    readonly createdAt: number;
+    readonly updatedAt?: number;
+  } | null>;
+  getEvent(workflowID: string, key: string, timeoutSeconds: number): Promise<unknown>;
+}
+
+/** The time of the host's engine. */
+export function nowOf(host: HttpInstance): number {
+  return host.engineFor('HTTP handlers').clock.now();
+}
+
+/** The promise's value, or another one if that takes too long. */
+export async function orLate<T>(host: HttpInstance, promise: Promise<T>, timeoutMs: number, late: T): Promise<T> {
+  const given = deferred<T>();
+  const timer = host.engineFor('HTTP handlers').clock.after(timeoutMs, () => given.resolve(late));
+  promise.then(
+    (value) => given.resolve(value),
+    (error: unknown) => given.reject(error),
+  );
+  try {
+    return await given.promise;
+  } finally {
+    timer.cancel();
+  }
+}
+
+/** Lets the engine of the host serve a queue of the receiver's, defined in memory if `parameters` are given. */
+export function serveQueue(host: ReceivingHost, name: string, parameters?: QueueParameters): void {
+  const { registry } = host;
+  registry.alwaysServed.add(name);
+  if (parameters && !registry.queues.has(name)) host.registerMemoryQueue(toQueueRecord(name, parameters, null));
+}
+
+export type { EventDispatchState, PreparedWorkflow };
+
+/** The engine of a launched host. */
+export class Receiving {
+  readonly clock: Clock;
+  readonly logger: DLogger;
+  readonly #engine: Engine;
+
+  constructor(host: ReceivingHost) {
+    this.#engine = host.engineFor('event receivers');
+    this.clock = this.#engine.clock;
+    this.logger = this.#engine.logger;
+  }
+
+  /** The name under which a workflow's function is known in the database, with its class. */
+  fullNameOf(fn: UserFunction): string {
+    const { registry } = this.#engine;
+    return registry.fullNameOf(registry.workflowOf(fn, fn.name));
+  }
+
+  prepare(
+    fn: UserFunction,
+    args: readonly unknown[],
+    options: PrepareEnqueuedWorkflowOptions,
+  ): Promise<PreparedWorkflow> {
+    return prepareEnqueuedWorkflow(this.#engine, this.#engine.registry.workflowOf(fn, fn.name), args, options);
+  }
+
+  /** Enqueues the workflows and keeps the states in one commit. Gives the IDs that were not there before. */
+  commit(workflows: readonly PreparedWorkflow[], options: EnqueuePreparedOptions): Promise<Set<string>> {
+    return enqueuePrepared(this.#engine, workflows, options);
+  }
+
+  /** How many workflows wait in the queue, counted up to `max`. While the database is away, it is waited for. */
+  countWaiting(queueName: string, max: number, signal: AbortSignal): Promise<number> {
+    const { clock, logger } = this;
+    const count = () => countWaiting(this.#engine.store.database, queueName, max);
+    return withRetry(count, { clock, logger, signal, isIdempotent: true });
+  }
+
+  /** Whether the queue has limits for its partitions; undefined if it is not known. */
+  async isPartitioned(queueName: string): Promise<boolean | undefined> {
+    const { registry, store } = this.#engine;
+    const record = registry.queues.get(queueName) ?? (await findQueue(store.database, queueName));
+    return record ? limitsOf(record).partition !== null : undefined;
+  }
+
+  findState(name: Pick<EventDispatchState, 'service' | 'workflowFnName' | 'key'>) {
+    return findEventDispatchState(this.#engine.store.database, name);
+  }
+
+  listStates(name: Pick<EventDispatchState, 'service' | 'workflowFnName'>): Promise<EventDispatchState[]> {
+    return listEventDispatchStates(this.#engine.store.database, name);
+  }
+
+  deleteState(name: Pick<EventDispatchState, 'service' | 'workflowFnName' | 'key'>): Promise<void> {
+    return deleteEventDispatchState(this.#engine.store.database, name);
+  }
+}

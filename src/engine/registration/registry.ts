@@ -1,0 +1,312 @@
+// What the application has registered: workflows, steps, classes and configured instances. One registry an engine.
+import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
+import type { QueueRecord } from '../../model/queues.js';
+import type { Engine } from '../engine.js';
+import type { CodeSchedule } from '../schedules/schedule-entry.js';
+import type { DataSourceTransactionHandler } from '../transactions/transactions.js';
+import { DBOSConflictingRegistrationError, DBOSNotRegisteredError } from '../../model/errors/errors.js';
+
+/** Any async function of the application. Arguments and results are checked where it is registered. */
+export type UserFunction = (this: unknown, ...args: never[]) => Promise<unknown>;
+export type AnyConstructor = abstract new (...args: never[]) => object;
+
+/** What `inputSchema` takes: an object with `parse`, or any Standard Schema (zod, valibot, arktype …). */
+export type InputSchema =
+  | { parse(input: unknown): unknown }
+  | {
+      readonly '~standard': {
+        readonly version: 1;
+        readonly vendor: string;
+        validate(value: unknown): unknown;
+      };
+    };
+
+export interface WorkflowConfig {
+  /** How often a workflow may be recovered before it becomes a dead letter; 100 unless given. */
+  readonly maxRecoveryAttempts?: number;
+  readonly name?: string;
+  readonly serialization?: WorkflowSerializationFormat;
+  /** Checks, and may transform, the array of arguments before each run. */
+  readonly inputSchema?: InputSchema;
+}
+
+export interface FunctionName {
+  readonly name?: string;
+  readonly className?: string;
+  readonly ctorOrProto?: object;
+}
+
+/** Runs before the function, in the order of the sequence numbers, and may replace the arguments. */
+export type EntryInterceptor = (registration: Registration, args: unknown[]) => unknown[] | Promise<unknown[]>;
+
+/** A class as the registry knows it. */
+export interface ClassRegistration {
+  readonly constructorFunction: AnyConstructor | undefined;
+  alias?: string;
+  defaultRoles?: readonly string[];
+  readonly external: Map<unknown, object>;
+}
+
+export interface Registration {
+  readonly name: string;
+  readonly kind: 'workflow' | 'step' | 'transaction' | 'plain';
+  readonly isInstance: boolean;
+  /** It belongs to a class, though perhaps to one that is not known yet. */
+  readonly isMethod: boolean;
+  /** The function that the application wrote. */
+  readonly origFunction: UserFunction;
+  /** The function that the application calls instead. */
+  registeredFunction: UserFunction;
+  /** The class is known at once for functions and static methods, at the first instance for standard decorators. */
+  ownerClass: AnyConstructor | undefined;
+  readonly givenClassName: string | undefined;
+  readonly external: Map<unknown, object>;
+  readonly parameters: { name: string; index: number; external: Map<unknown, object> }[];
+  requiredRoles?: readonly string[];
+  readonly interceptors: { readonly run: EntryInterceptor; readonly sequence: number }[];
+  readonly registeredAt: string;
+  /** Of a step. */
+  readonly stepConfig?: object;
+}
+
+export interface WorkflowRegistration extends Registration {
+  readonly kind: 'workflow';
+  readonly config: WorkflowConfig;
+}
+
+const MAX_RECOVERY_ATTEMPTS = 100;
+
+export function maxRecoveryAttempts(registration: WorkflowRegistration): number {
+  // As with DBOS, zero stands for the default.
+  return registration.config.maxRecoveryAttempts || MAX_RECOVERY_ATTEMPTS;
+}
+
+/** The arguments as the interceptors of the function have left them. */
+export async function intercept(registration: Registration, args: unknown[]): Promise<unknown[]> {
+  let accepted = args;
+  for (const interceptor of registration.interceptors) accepted = await interceptor.run(registration, accepted);
+  return accepted;
+}
+
+export class Registry {
+  readonly #byFunction = new Map<UserFunction, Registration>();
+  readonly #registrations = new Set<Registration>();
+  readonly #classes = new Map<AnyConstructor, ClassRegistration>();
+  readonly #classesByName = new Map<string, ClassRegistration>();
+  readonly #instances = new Map<string, object>();
+  /** The queues that the application has defined in memory, by name. */
+  readonly queues = new Map<string, QueueRecord>();
+  /** The data sources in whose transactions functions may run, by name. */
+  readonly dataSources = new Map<string, DataSourceTransactionHandler>();
+  /** The engine that runs these functions, while it is launched. */
+  engine: Engine | undefined;
+  /** Schedules that stand in the code. */
+  readonly codeSchedules = new Set<CodeSchedule>();
+  /** Queues that are served whatever the configuration says. */
+  readonly alwaysServed = new Set<string>();
+  #launchStack: string | undefined;
+  #byKey: Map<string, WorkflowRegistration> | undefined;
+
+  get registrations(): Iterable<Registration> {
+    return this.#registrations;
+  }
+
+  /** From now on nothing may be registered; class names are fixed and must be unique. */
+  freeze(launchStack: string): void {
+    this.#launchStack = launchStack;
+    const names = new Map<string, AnyConstructor>();
+    for (const { ownerClass } of this.#registrations) {
+      if (!ownerClass) continue;
+      const name = this.classNameOf(ownerClass);
+      const other = names.get(name);
+      if (other && other !== ownerClass) {
+        throw new DBOSConflictingRegistrationError(
+          `Two classes are named "${name}". Give one of them another name with @DBOS.className('…').`,
+        );
+      }
+      names.set(name, ownerClass);
+    }
+    this.#byKey = this.#keyed();
+  }
+
+  #keyed(): Map<string, WorkflowRegistration> {
+    const workflows = [...this.#registrations].filter(({ kind }) => kind === 'workflow') as WorkflowRegistration[];
+    return new Map(workflows.map((workflow) => [this.keyOf(workflow), workflow]));
+  }
+
+  /** The class of a method has become known: at its first instance, which may be created after the launch. */
+  assignClass(registration: Registration, ownerClass: AnyConstructor): void {
+    registration.ownerClass = ownerClass;
+    this.#refuseDuplicate(registration);
+    if (this.#byKey) this.#byKey = this.#keyed();
+  }
+
+  /** Registration is possible again, after a shutdown. */
+  thaw(): void {
+    this.#launchStack = undefined;
+    this.#byKey = undefined;
+  }
+
+  clear(): void {
+    this.thaw();
+    this.#byFunction.clear();
+    this.#registrations.clear();
+    this.#classes.clear();
+    this.#classesByName.clear();
+    this.#instances.clear();
+    this.queues.clear();
+    this.dataSources.clear();
+    this.alwaysServed.clear();
+    this.codeSchedules.clear();
+  }
+
+  addQueue(queue: QueueRecord): void {
+    if (this.queues.has(queue.name)) {
+      throw new DBOSConflictingRegistrationError(`Workflow Queue '${queue.name}' defined multiple times`);
+    }
+    this.queues.set(queue.name, queue);
+  }
+
+  /** Adds a function. `functions` are all that stand for it: the original, and the wrapper that is called instead. */
+  add<R extends Registration>(registration: R): R {
+    this.refuseAfterLaunch();
+    const known = this.#byFunction.get(registration.origFunction);
+    if (known && known.kind !== 'plain' && known.kind !== registration.kind) {
+      throw new DBOSConflictingRegistrationError(
+        `Operation (Name: ${this.fullNameOf(known)}) is registered with conflicting function type: ` +
+          `it is a ${known.kind} and cannot be a ${registration.kind} as well.`,
+      );
+    }
+    this.#refuseDuplicate(registration);
+    if (known?.kind === 'plain') this.#succeed(known, registration);
+    this.#registrations.add(registration);
+    this.#byFunction.set(registration.origFunction, registration);
+    this.#byFunction.set(registration.registeredFunction, registration);
+    return registration;
+  }
+
+  /** Plugins have spoken of a function before it was registered: what they have said stays. */
+  #succeed(plain: Registration, registration: Registration): void {
+    this.#registrations.delete(plain);
+    this.#byFunction.set(plain.registeredFunction, registration);
+    for (const [external, information] of plain.external) registration.external.set(external, information);
+    for (const { index, external } of plain.parameters) {
+      for (const [key, information] of external) registration.parameters[index]?.external.set(key, information);
+    }
+  }
+
+  #refuseDuplicate(registration: Registration): void {
+    for (const other of this.#registrations) {
+      if (other === registration || other.kind === 'plain' || registration.kind === 'plain') continue;
+      if (other.name !== registration.name || other.isInstance !== registration.isInstance) continue;
+      if (this.#scopeOf(other) === undefined || this.#scopeOf(other) !== this.#scopeOf(registration)) continue;
+      throw new DBOSConflictingRegistrationError(
+        `Operation (Name: ${this.fullNameOf(registration)}) is already registered. It was registered first at:\n${other.registeredAt}`,
+      );
+    }
+  }
+
+  /** The class, or class name, within which names are unique; undefined while a class is not known yet. */
+  #scopeOf(registration: Registration): unknown {
+    if (registration.ownerClass) return this.classNameOf(registration.ownerClass);
+    if (registration.givenClassName !== undefined) return registration.givenClassName;
+    return registration.isMethod ? undefined : '';
+  }
+
+  findByFunction(fn: unknown): Registration | undefined {
+    return this.#byFunction.get(fn as UserFunction);
+  }
+
+  workflowOf(fn: unknown, name: string): WorkflowRegistration {
+    const registration = this.findByFunction(fn);
+    if (registration?.kind === 'workflow') return registration as WorkflowRegistration;
+    throw new DBOSNotRegisteredError(name, `${name} is not a registered DBOS workflow function`);
+  }
+
+  /** The workflow that a row names. */
+  findWorkflow(className: string | null, name: string): WorkflowRegistration | undefined {
+    return this.#byKey?.get(`${className ?? ''}.${name}`);
+  }
+
+  /** The keys of all workflows, as a claim compares them. */
+  get workflowKeys(): string[] {
+    return [...(this.#byKey?.keys() ?? [])];
+  }
+
+  /** The keys of all configured instances, as a claim compares them. */
+  get instanceKeys(): string[] {
+    return [...this.#instances.keys()];
+  }
+
+  keyOf(registration: Registration): string {
+    return `${this.classNameFor(registration)}.${registration.name}`;
+  }
+
+  /** The class name that is stored with a workflow; empty for a free function. */
+  classNameFor(registration: Registration): string {
+    if (registration.ownerClass) return this.classNameOf(registration.ownerClass);
+    return registration.givenClassName ?? '';
+  }
+
+  fullNameOf(registration: Registration): string {
+    const className = this.classNameFor(registration);
+    return className === '' ? registration.name : `${className}.${registration.name}`;
+  }
+
+  classNameOf(constructorFunction: AnyConstructor): string {
+    return this.#classes.get(constructorFunction)?.alias ?? constructorFunction.name;
+  }
+
+  classOf(constructorFunction: AnyConstructor): ClassRegistration {
+    let known = this.#classes.get(constructorFunction);
+    if (!known) this.#classes.set(constructorFunction, (known = { constructorFunction, external: new Map() }));
+    return known;
+  }
+
+  /** The class of that name, registered or not; plugins may speak of a class before it is known. */
+  classNamed(name: string): ClassRegistration {
+    for (const [constructorFunction, registration] of this.#classes) {
+      if (this.classNameOf(constructorFunction) === name) return registration;
+    }
+    let known = this.#classesByName.get(name);
+    if (!known)
+      this.#classesByName.set(name, (known = { constructorFunction: undefined, alias: name, external: new Map() }));
+    return known;
+  }
+
+  setAlias(constructorFunction: AnyConstructor, alias: string): void {
+    this.refuseAfterLaunch();
+    const registration = this.classOf(constructorFunction);
+    if (registration.alias !== undefined) {
+      throw new DBOSConflictingRegistrationError(
+        `Class "${constructorFunction.name}" already has the name "${registration.alias}".`,
+      );
+    }
+    registration.alias = alias;
+  }
+
+  addInstance(instance: object, className: string, name: string): void {
+    const key = `${className}/${name}`;
+    if (this.#instances.has(key)) {
+      throw new DBOSConflictingRegistrationError(
+        `An instance of class "${className}" with the name "${name}" exists already.`,
+      );
+    }
+    this.#instances.set(key, instance);
+  }
+
+  get instances(): Iterable<object> {
+    return this.#instances.values();
+  }
+
+  findInstance(className: string, name: string): object | undefined {
+    return this.#instances.get(`${className}/${name}`);
+  }
+
+  refuseAfterLaunch(): void {
+    if (this.#launchStack === undefined) return;
+    throw new DBOSConflictingRegistrationError(
+      `DBOS code is being registered after DBOS.launch(). Register everything first, then launch. It was launched at:\n${this.#launchStack}`,
+    );
+  }
+}

@@ -1,0 +1,55 @@
+// Functions that always run in a transaction: the wrappers that the application calls instead of its own.
+import { authorize } from './authorization.js';
+import { decorateMethod, type MethodDecorator, placeOf } from './place.js';
+import { type FunctionName, intercept, type Registration, type Registry, type UserFunction } from './registry.js';
+import { callTransaction } from '../transactions/transactions.js';
+
+export interface TransactionSettings {
+  readonly dsName: string;
+  /** What the data source gets as its configuration; the names in it say what is registered. */
+  readonly config: FunctionName | undefined;
+}
+
+/** Registers a function that runs in transactions, and gives the wrapper to be called instead. */
+export function registerTransactionFunction(
+  registry: Registry,
+  fn: UserFunction,
+  { dsName, config }: TransactionSettings,
+  place = placeOf(fn, config ?? {}),
+): UserFunction {
+  const { name } = place;
+  const intercepted = async function (this: unknown, ...args: never[]): Promise<unknown> {
+    const accepted = registration.interceptors.length > 0 ? await intercept(registration, args) : args;
+    return fn.apply(this, accepted as never[]);
+  };
+  const wrapper = function (this: unknown, ...args: never[]): Promise<unknown> {
+    return callTransaction(registry, {
+      dsName,
+      name,
+      invoke: (handler) => handler.invokeTransactionFunction(config, this, intercepted, ...args),
+      authorize: (context) => ({ ...context, assumedRole: authorize(context.engine, registration, context) }),
+    });
+  };
+  Object.defineProperty(wrapper, 'name', { value: name });
+  const registration: Registration = {
+    ...place,
+    kind: 'transaction',
+    origFunction: fn,
+    registeredFunction: wrapper,
+    external: new Map(),
+    parameters: [],
+    interceptors: [],
+    registeredAt: new Error('registered').stack ?? '',
+  };
+  registry.add(registration);
+  return wrapper;
+}
+
+/** A method decorator that does the same. */
+export function decorateTransaction(registry: Registry, settings: TransactionSettings): MethodDecorator {
+  return decorateMethod(
+    registry,
+    (fn, place) => registerTransactionFunction(registry, fn, settings, place),
+    settings.config?.name,
+  );
+}

@@ -1,0 +1,100 @@
+// From the first line of a workflow's function to its durable outcome.
+import {
+  DBOSNonExistentWorkflowError,
+  DBOSWorkflowCancelledError,
+  DBOSWorkflowConflictError,
+} from '../../model/errors/errors.js';
+import type { Outcome } from '../../store/runs/workflows.js';
+import { type Context, inContext } from './ambient.js';
+import { validateInputs } from '../registration/input-schema.js';
+import { intercept } from '../registration/registry.js';
+import type { Run } from './run.js';
+
+/** How a run has ended, as its own process knows it. */
+export type RunOutcome =
+  | { readonly kind: 'success'; readonly value: unknown }
+  | { readonly kind: 'error'; readonly error: unknown }
+  /** Somebody else decides: the workflow was cancelled or taken over. The tables tell the outcome. */
+  | { readonly kind: 'elsewhere' };
+
+export interface Invocation {
+  readonly run: Run;
+  /** The instance for an instance method. */
+  readonly target: unknown;
+  /** Or the error that they cannot be read with: it becomes the workflow's outcome. */
+  readonly args: unknown[] | Error;
+  readonly context: Context;
+}
+
+/** Runs the workflow's function and records its outcome. Never rejects. */
+export async function execute(invocation: Invocation): Promise<RunOutcome> {
+  const { run } = invocation;
+  const result = await call(invocation);
+  try {
+    return run.stopReason ? await endOfStopped(run, result) : await recordOutcome(run, result);
+  } catch (error) {
+    // Neither value nor error could be stored, or the process is shutting down.
+    return { kind: 'error', error };
+  }
+}
+
+type CallResult = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
+
+async function call({ run, target, args, context }: Invocation): Promise<CallResult> {
+  try {
+    if (args instanceof Error) throw args;
+    const { registration } = run;
+    const value = await inContext({ ...context, run }, async () => {
+      let accepted = args;
+      if (registration.interceptors.length > 0) accepted = await intercept(registration, accepted);
+      if (registration.config.inputSchema) accepted = await validateInputs(registration.config.inputSchema, accepted);
+      return registration.origFunction.apply(target, accepted as never[]);
+    });
+    return { ok: true, value };
+  } catch (error) {
+    return { ok: false, error };
+  }
+}
+
+/** A run that was stopped has no outcome of its own, except that it could not be stored. */
+async function endOfStopped(run: Run, result: CallResult): Promise<RunOutcome> {
+  const reason = run.stopReason;
+  // Even if the workflow is still this run's: at a shutdown it is about to be handed back.
+  const isGivenAway = reason instanceof DBOSWorkflowCancelledError || reason instanceof DBOSWorkflowConflictError;
+  if (isGivenAway || (await run.tryToOwn()) === 'lost') return endWithout(reason);
+  const error = result.ok ? reason : result.error;
+  return recordOutcome(run, { ok: false, error });
+}
+
+/** How a run ends that has no outcome of its own. Nobody will write one for a workflow that was deleted. */
+export function endWithout(reason: Error | undefined): RunOutcome {
+  return reason instanceof DBOSNonExistentWorkflowError ? { kind: 'error', error: reason } : { kind: 'elsewhere' };
+}
+
+async function recordOutcome(run: Run, result: CallResult): Promise<RunOutcome> {
+  const { codec, store } = run.engine;
+  const format = run.isPortable ? 'portable' : undefined;
+  const base = { workflowID: run.workflowID, owner: run.owner };
+  let outcome: Outcome;
+  let ended: RunOutcome;
+  try {
+    if (!result.ok) throw result.error;
+    const encoded = await codec.roundTripValue(result.value, { format, path: [run.registration.name] });
+    outcome = { ...base, status: 'SUCCESS', output: encoded.text, error: null };
+    ended = { kind: 'success', value: encoded.value };
+  } catch (error) {
+    const encoded = await codec.encodeError(error, format);
+    outcome = { ...base, status: 'ERROR', output: null, error: encoded.text };
+    // The first caller of a portable workflow sees what every later one will.
+    const seen = run.isPortable ? await codec.decodeError(encoded.text, encoded.serialization) : error;
+    ended = { kind: 'error', error: seen };
+  }
+  const verdict = await store.writer.finish(outcome);
+  if (verdict === 'lost') {
+    const reason = await run.whyLost();
+    run.stop(reason);
+    return endWithout(reason);
+  }
+  run.engine.transactions.forget(run);
+  return ended;
+}

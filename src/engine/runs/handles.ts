@@ -1,0 +1,102 @@
+// Handles: what callers hold of a workflow. A handle of a run in this process waits for it directly; any other waits for
+// the outcome in the database. Both survive that the workflow is cancelled and resumed.
+import { outcomeBy, readOutcome, type WorkflowHandle } from '../../control/runs/outcome.js';
+import { currentContext, isWorkflowCode, whileWaiting } from './ambient.js';
+import type { Engine } from '../engine.js';
+import type { RunOutcome } from './execute.js';
+import { operation, recorded, recordTime, refuseInTransaction } from './operation.js';
+import type { Run } from './run.js';
+import { toStatus, type WorkflowStatus } from '../../control/listing/status.js';
+import { checkPolling, deadlineOf, type PollingOptions, type TimeLimit } from '../../control/runs/time-limit.js';
+
+export type GetResultOptions = TimeLimit;
+
+const GET_RESULT = { name: 'DBOS.getResult', isEffect: false } as const;
+
+export class Handle<R> implements WorkflowHandle<R> {
+  readonly #engine: Engine;
+  readonly #local: Promise<RunOutcome> | undefined;
+
+  /** `local` is the end of the run, if it runs in this process. */
+  constructor(
+    engine: Engine,
+    readonly workflowID: string,
+    local?: Promise<RunOutcome>,
+  ) {
+    this.#engine = engine;
+    this.#local = local;
+  }
+
+  getStatus(): Promise<WorkflowStatus | null> {
+    return getWorkflowStatus(this.#engine, this.workflowID);
+  }
+
+  async getResult(options: PollingOptions = {}): Promise<R> {
+    checkPolling(options);
+    const context = currentContext();
+    refuseInTransaction(context, GET_RESULT.name);
+    if (!isWorkflowCode(context)) return this.#outcome() as Promise<R>;
+    return this.resultAs(context.run, context.run.nextStepID());
+  }
+
+  /** The result as a step of a run, under a number that was reserved before. */
+  resultAs(run: Run, stepID: number): Promise<R> {
+    const named = { ...GET_RESULT, childWorkflowID: this.workflowID };
+    return recorded(run, stepID, named, () => this.#outcome(run.signal)) as Promise<R>;
+  }
+
+  async getWorkflowInputs<T extends unknown[]>(): Promise<T> {
+    const status = await getWorkflowStatus(this.#engine, this.workflowID);
+    return (status?.input ?? []) as T;
+  }
+
+  async #outcome(signal?: AbortSignal): Promise<unknown> {
+    if (this.#local) {
+      const ended = await whileWaiting(abortable(this.#local, signal));
+      if (ended.kind === 'success') return ended.value;
+      if (ended.kind === 'error') throw ended.error;
+    }
+    return readOutcome(this.#engine.codec, await this.#engine.watches.outcomes.wait(this.workflowID, { signal }));
+  }
+}
+
+/** What is recorded is the row with its values as they are stored: any value has that form. */
+export async function getWorkflowStatus(engine: Engine, workflowID: string): Promise<WorkflowStatus | null> {
+  const named = { name: 'getStatus', isEffect: false, format: 'portable' } as const;
+  const record = await operation(named, () => engine.findWorkflow(workflowID));
+  return record ? toStatus(engine.codec, record) : null;
+}
+
+/** `DBOS.getResult`: null when the time is up. */
+export async function getResult(
+  engine: Engine,
+  workflowID: string,
+  options: number | GetResultOptions = {},
+): Promise<unknown> {
+  const givenDeadline = deadlineOf(engine.clock, options);
+  const context = currentContext();
+  refuseInTransaction(context, GET_RESULT.name);
+  const run = isWorkflowCode(context) ? context.run : undefined;
+  if (!run) return outcomeBy(engine, workflowID, { deadlineAt: givenDeadline });
+  const timerID = givenDeadline === undefined ? undefined : run.nextStepID();
+  const stepID = run.nextStepID();
+  const deadline =
+    givenDeadline === undefined || timerID === undefined
+      ? undefined
+      : await recordTime(run, timerID, givenDeadline, engine.clock.now());
+  const named = { ...GET_RESULT, childWorkflowID: workflowID };
+  return recorded(run, stepID, named, () =>
+    outcomeBy(engine, workflowID, { deadlineAt: deadline, signal: run.signal }),
+  );
+}
+
+/** The promise, or the signal's reason if that aborts first. */
+export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) return onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}

@@ -1,0 +1,123 @@
+// What a caller may say of a workflow that is to be started or enqueued, and the row that follows from it.
+import { newID } from '../../base/ids.js';
+import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
+import {
+  checkEnqueueOptions,
+  checkTimeout,
+  checkWorkflowID,
+  delayOf,
+  encodeAttributes,
+  type StartWorkflowParams,
+} from '../../control/queues/enqueue.js';
+import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
+import type { NewWorkflow } from '../../store/runs/workflows.js';
+import type { Context } from './ambient.js';
+import type { Engine } from '../engine.js';
+import type { WorkflowRegistration } from '../registration/registry.js';
+import type { Run } from './run.js';
+
+export type { StartWorkflowParams };
+
+/** The function that a workflow runs. Without a registration it is known by name only, and can only be enqueued. */
+export interface Callee {
+  readonly registration?: WorkflowRegistration;
+  readonly name: string;
+  readonly className: string | null;
+  readonly configName: string | null;
+  readonly format?: WorkflowSerializationFormat;
+}
+
+export interface StartRequest {
+  readonly callee: Callee;
+  /** The instance for an instance method. */
+  readonly target?: unknown;
+  readonly args: unknown[];
+  readonly namedArgs?: Record<string, unknown>;
+  readonly params: StartWorkflowParams;
+  /** For a debounced workflow: how long calls may put it off, null for ever. */
+  readonly debounce?: { readonly timeoutMs: number | null };
+}
+
+/** A parent's place for the child: the number must have been reserved before the first await. */
+export interface Parent {
+  readonly run: Run;
+  readonly stepID: number;
+}
+
+export interface NewWorkflowParts {
+  readonly request: StartRequest;
+  readonly context: Context | undefined;
+  readonly parent: Parent | undefined;
+  readonly workflowID: string;
+  readonly assumedRole: string;
+  readonly inputs: { readonly text: string; readonly serialization: string };
+}
+
+export function newWorkflow(engine: Engine, parts: NewWorkflowParts): NewWorkflow {
+  const { request, context, parent, inputs } = parts;
+  const { callee, params, debounce } = request;
+  const queueName = params.queueName ?? context?.queueName ?? null;
+  const options = params.enqueueOptions ?? {};
+  const isQueued = queueName !== null;
+  const owner = isQueued ? null : engine.newOwner();
+  const timeoutMs = timeoutOf(params, context);
+  const delayMs = delayOf(options);
+  return {
+    workflowID: parts.workflowID,
+    status: isQueued ? (delayMs === null ? 'ENQUEUED' : 'DELAYED') : 'PENDING',
+    name: callee.name,
+    className: callee.className,
+    configName: callee.configName,
+    inputs: inputs.text,
+    serialization: inputs.serialization,
+    authenticatedUser: params.authenticatedUser ?? context?.authenticatedUser ?? '',
+    assumedRole: parts.assumedRole,
+    authenticatedRoles: JSON.stringify(params.authenticatedRoles ?? context?.authenticatedRoles ?? []),
+    executorID: isQueued ? '' : engine.config.executorID,
+    // A function that is known by name only may be of any version: the latest takes it.
+    applicationVersion: options.applicationVersion ?? (callee.registration ? engine.applicationVersion : null),
+    applicationID: engine.config.applicationID,
+    applicationName: options.applicationName ?? engine.config.name,
+    timeoutMs: timeoutMs == null ? null : Math.ceil(timeoutMs),
+    // Without a timeout of its own a child has the parent's deadline; null detaches it.
+    deadlineAt: timeoutMs === undefined ? (parent?.run.deadlineAt ?? null) : null,
+    queueName,
+    queuePartitionKey: options.queuePartitionKey ?? null,
+    deduplicationID: options.deduplicationID ?? null,
+    priority: options.priority ?? 0,
+    debounceMs: debounce?.timeoutMs ?? null,
+    isDebounced: debounce !== undefined,
+    recoveryAttempts: isQueued ? 0 : 1,
+    parentWorkflowID: parent?.run.workflowID ?? null,
+    parentOwner: parent?.run.owner ?? null,
+    scheduleName: null,
+    attributes: params.workflowAttributes === undefined ? null : encodeAttributes(params.workflowAttributes),
+    owner,
+    // In the order of the calls: workflows of one millisecond are taken from their queue in it.
+    creator: owner ?? newID(),
+    delayMs,
+  };
+}
+
+/** Undefined leaves the workflow with the deadline of its parent, null without any. */
+function timeoutOf(params: StartWorkflowParams, context: Context | undefined): number | null | undefined {
+  return params.timeoutMS !== undefined ? params.timeoutMS : context?.timeoutMs;
+}
+
+/** Throws if what the caller says contradicts itself or is nonsense. */
+export function checkParams(params: StartWorkflowParams, context: Context | undefined): void {
+  const { queueName = context?.queueName, enqueueOptions = {}, duplicationPolicy } = params;
+  const workflowID = params.workflowID ?? context?.nextWorkflowID?.workflowID;
+  checkWorkflowID(workflowID);
+  if (queueName !== undefined && queueName.trim() === '') throw new DBOSError('A queue name must not be empty.');
+  checkEnqueueOptions(enqueueOptions, queueName !== undefined);
+  if (
+    duplicationPolicy === 'return-existing' &&
+    (params.queueName === undefined || enqueueOptions.deduplicationID === undefined)
+  ) {
+    throw new DBOSInvalidWorkflowTransitionError(
+      "duplicationPolicy 'return-existing' needs a queueName and enqueueOptions.deduplicationID.",
+    );
+  }
+  checkTimeout(timeoutOf(params, context));
+}

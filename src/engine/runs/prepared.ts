@@ -1,0 +1,148 @@
+// Workflows that are prepared one by one, as messages arrive, and enqueued together. For event receivers: the ID comes
+// from the message, so that a message that is delivered twice starts one workflow.
+import { enqueuedWorkflow } from '../../control/queues/enqueue.js';
+import { DBOSError, DBOSInvalidWorkflowInputError } from '../../model/errors/errors.js';
+import { type EventDispatchState, upsertEventDispatchState } from '../../store/receiving/event-dispatch.js';
+import { withRetry } from '../../store/retry.js';
+import { insertWorkflows, type NewWorkflow } from '../../store/runs/workflows.js';
+import { judgeStarts } from '../../store/writer/writer-verdicts.js';
+import type { Engine } from '../engine.js';
+import { inChunks } from '../queues/enqueue.js';
+import { validateInputs } from '../registration/input-schema.js';
+import type { WorkflowRegistration } from '../registration/registry.js';
+
+export interface PrepareEnqueuedWorkflowOptions {
+  readonly queueName: string;
+  readonly workflowID: string;
+  readonly queuePartitionKey?: string;
+}
+
+/** A workflow that is ready to be enqueued, under the names that event receivers know. */
+export interface PreparedWorkflow {
+  readonly workflowUUID: string;
+  readonly status: string;
+  readonly workflowName: string;
+  readonly workflowClassName: string;
+  readonly workflowConfigName: string;
+  readonly queueName?: string;
+  readonly queuePartitionKey?: string;
+  readonly deduplicationID?: string;
+  readonly priority: number;
+  readonly input: string;
+  readonly serialization: string;
+  readonly output: null;
+  readonly error: null;
+  readonly authenticatedUser: string;
+  readonly assumedRole: string;
+  readonly authenticatedRoles: string[];
+  readonly executorId: string;
+  readonly applicationID: string;
+  readonly applicationVersion?: string;
+  readonly applicationName?: string;
+}
+
+/** Checks and encodes the arguments. Nothing of the caller's context is used. */
+export async function prepareEnqueuedWorkflow(
+  engine: Engine,
+  registration: WorkflowRegistration,
+  args: readonly unknown[],
+  { queueName, workflowID, queuePartitionKey }: PrepareEnqueuedWorkflowOptions,
+): Promise<PreparedWorkflow> {
+  const { config, registry } = engine;
+  const { name } = registration;
+  if (registration.isInstance) {
+    throw new DBOSError(`"${name}" is a method of an instance. Only functions and static methods can be prepared.`);
+  }
+  for (const [field, value] of Object.entries({ queueName, workflowID })) {
+    if (typeof value !== 'string' || value.trim() === '') throw new DBOSError(`A prepared workflow needs a ${field}.`);
+  }
+  const { text, serialization } = await encode(engine, registration, args);
+  return {
+    workflowUUID: workflowID,
+    status: 'ENQUEUED',
+    workflowName: name,
+    workflowClassName: registry.classNameFor(registration),
+    workflowConfigName: '',
+    queueName,
+    queuePartitionKey,
+    priority: 0,
+    input: text,
+    serialization,
+    output: null,
+    error: null,
+    authenticatedUser: '',
+    assumedRole: '',
+    authenticatedRoles: [],
+    executorId: '',
+    applicationID: config.applicationID,
+    applicationVersion: engine.applicationVersion,
+    applicationName: config.name,
+  };
+}
+
+async function encode({ codec }: Engine, { name, config }: WorkflowRegistration, args: readonly unknown[]) {
+  try {
+    if (config.inputSchema) await validateInputs(config.inputSchema, [...args]);
+    return await codec.encodeInputs(args, config.serialization);
+  } catch (cause) {
+    throw new DBOSInvalidWorkflowInputError(name, cause);
+  }
+}
+
+export interface EnqueuePreparedOptions {
+  /** What the receiver keeps in the same commit. */
+  readonly states?: readonly EventDispatchState[];
+  /** Ends the waiting for a database that is away. */
+  readonly signal?: AbortSignal;
+}
+
+/** Enqueues them in one commit. Those whose ID is in use are left out. Returns the IDs of the others. */
+export async function enqueuePrepared(
+  engine: Engine,
+  prepared: readonly PreparedWorkflow[],
+  { states = [], signal }: EnqueuePreparedOptions = {},
+): Promise<Set<string>> {
+  if (prepared.length === 0 && states.length === 0) return new Set();
+  const workflows = prepared.map(toRow);
+  const { database } = engine.store;
+  const { clock, logger } = engine;
+  const inserts = inChunks(workflows).map((chunk) => insertWorkflows(chunk));
+  const enqueue = async () => {
+    const written = await database.commit([...inserts, ...states.map((state) => upsertEventDispatchState(state))]);
+    return judgeStarts(database, workflows, written.slice(0, inserts.length).flat());
+  };
+  const verdicts = await (signal
+    ? withRetry(enqueue, { clock, logger, signal, isIdempotent: true })
+    : engine.retrying(enqueue));
+  const created = workflows.filter((_, index) => verdicts[index]?.kind === 'created');
+  engine.announceQueued(created);
+  return new Set(created.map(({ workflowID }) => workflowID));
+}
+
+function toRow(prepared: PreparedWorkflow): NewWorkflow {
+  const { workflowUUID, status, queueName, deduplicationID } = prepared;
+  if (status !== 'ENQUEUED' || queueName === undefined) {
+    throw new DBOSError(`Workflow "${workflowUUID}" cannot be enqueued: it is ${status}, or it has no queue.`);
+  }
+  if (deduplicationID !== undefined) {
+    throw new DBOSError(`Workflow "${workflowUUID}" has a deduplication ID, which is not possible in a batch.`);
+  }
+  return enqueuedWorkflow({
+    workflowID: workflowUUID,
+    name: prepared.workflowName,
+    className: prepared.workflowClassName || null,
+    configName: prepared.workflowConfigName || null,
+    inputs: prepared.input,
+    serialization: prepared.serialization,
+    authenticatedUser: prepared.authenticatedUser,
+    assumedRole: prepared.assumedRole,
+    authenticatedRoles: JSON.stringify(prepared.authenticatedRoles),
+    executorID: prepared.executorId,
+    applicationVersion: prepared.applicationVersion ?? null,
+    applicationID: prepared.applicationID,
+    applicationName: prepared.applicationName ?? null,
+    queueName,
+    queuePartitionKey: prepared.queuePartitionKey ?? null,
+    priority: prepared.priority,
+  });
+}

@@ -1,0 +1,231 @@
+// Starting workflows: from a call to a row that is durable, and to a run or a handle of the one that exists already.
+import { invariant } from '../../base/assert.js';
+import { newID } from '../../base/ids.js';
+import type { Inputs } from '../../codec/serializer.js';
+import { existingOf, type Refusable } from '../../control/queues/existing.js';
+import { refuseMissingKey } from '../../control/queues/places.js';
+import { DBOSInvalidWorkflowTransitionError, DBOSWorkflowIDInUseError } from '../../model/errors/errors.js';
+import type { NewWorkflow } from '../../store/runs/workflows.js';
+import type { StartVerdict } from '../../store/writer/writer-verdicts.js';
+import { type Context, currentContext, isWorkflowCode } from './ambient.js';
+import { authorize } from '../registration/authorization.js';
+import type { Engine } from '../engine.js';
+import type { Invocation } from './execute.js';
+import type { Handle } from './handles.js';
+import { checkParams, newWorkflow, type Parent, type StartRequest, type StartWorkflowParams } from './new-workflow.js';
+import { Run } from './run.js';
+import { replayOutcome } from './step.js';
+
+/** Starts or enqueues a workflow and resolves when its row is durable. */
+export function startWorkflow<R>(engine: Engine, request: StartRequest): Promise<Handle<R>> {
+  const context = currentContext();
+  refuseInStep(context, request.callee.name);
+  const run = isWorkflowCode(context) ? context.run : undefined;
+  return start(engine, request, context, run && { run, stepID: run.nextStepID() });
+}
+
+/** A direct call: starts the workflow and awaits its result. As a child it takes two numbers. */
+export async function callWorkflow(engine: Engine, request: StartRequest): Promise<unknown> {
+  const context = currentContext();
+  refuseInStep(context, request.callee.name);
+  if (!isWorkflowCode(context)) return (await start(engine, request, context, undefined)).getResult();
+  const { run } = context;
+  const stepID = run.nextStepID();
+  const resultID = run.nextStepID();
+  const child = await start(engine, request, context, { run, stepID });
+  return child.resultAs(run, resultID);
+}
+
+export function refuseInStep(context: Context | undefined, name: string): void {
+  if (context?.step === undefined && context?.transactionID === undefined) return;
+  throw new DBOSInvalidWorkflowTransitionError(
+    `Workflow "${name}" cannot be started from within a step or transaction. Start it from workflow code instead.`,
+  );
+}
+
+async function start<R>(
+  engine: Engine,
+  request: StartRequest,
+  context: Context | undefined,
+  parent: Parent | undefined,
+): Promise<Handle<R>> {
+  checkParams(request.params, context);
+  // Before the first await: the next workflow that is started must not get the same assigned ID.
+  const assignedID = takeAssignedID(request.params.workflowID, context);
+  const workflowID = assignedID ?? (parent ? `${parent.run.workflowID}-${parent.stepID}` : newID());
+  const recorded = parent?.run.replay(parent.stepID, request.callee.name);
+  parent?.run.check();
+  if (parent && recorded) {
+    if (recorded.error !== null) await replayOutcome(parent.run, recorded);
+    return engine.handleOf(recorded.childWorkflowID ?? workflowID);
+  }
+  const { assumedRole, inputs } = await prepare(engine, request, context);
+  await engine.store.writer.room();
+  // Only then is the parent's deadline known, which the child may inherit.
+  if (parent) await parent.run.barrier();
+  const workflow = newWorkflow(engine, { request, context, parent, workflowID, assumedRole, inputs });
+  const begun = { engine, request, context, workflow, args: argumentsOf(inputs) };
+  if (parent) return startChild(begun, parent);
+  // Nobody else can have a fresh random ID, so its run need not wait for the verdict to begin.
+  if (assignedID === undefined && workflow.status === 'PENDING') return startFresh(begun);
+  return attach(begun, await engine.store.writer.start(workflow));
+}
+
+/** Checks that the caller may start the workflow, and encodes its arguments. */
+export async function prepare(engine: Engine, request: StartRequest, context: Context | undefined) {
+  const { callee, args, namedArgs, params } = request;
+  const { registration } = callee;
+  const queueName = params.queueName ?? context?.queueName;
+  if (queueName !== undefined) refuseMissingPartition(engine, queueName, params);
+  const assumedRole = registration ? authorize(engine, registration, context, params) : (context?.assumedRole ?? '');
+  const inputs = await engine.codec.roundTripInputs(args, {
+    format: callee.format ?? context?.serialization,
+    namedArgs,
+    path: [callee.name, '<arguments>'],
+  });
+  return { assumedRole, inputs };
+}
+
+/** A workflow without a key would wait in a partitioned queue for ever. */
+function refuseMissingPartition(engine: Engine, queueName: string, { enqueueOptions }: StartWorkflowParams): void {
+  const { queues } = engine.queueing;
+  queues.warnIfUnknown(queueName);
+  const isPartitioned = queues.find(queueName)?.limits.partition != null;
+  refuseMissingKey({ queueName, partitionKey: enqueueOptions?.queuePartitionKey ?? null, isPartitioned });
+}
+
+interface Begun {
+  readonly engine: Engine;
+  readonly request: StartRequest;
+  readonly context: Context | undefined;
+  readonly workflow: NewWorkflow;
+  readonly args: unknown[];
+}
+
+async function startFresh<R>(begun: Begun): Promise<Handle<R>> {
+  const { engine, workflow } = begun;
+  const run = newRun(begun, null);
+  const created = engine.store.writer.start(workflow).then((verdict) => {
+    if (verdict.kind !== 'created') throw new DBOSWorkflowIDInUseError(workflow.workflowID, 'PENDING', workflow.name);
+    run.deadlineAt = verdict.deadlineAt;
+    engine.deadlines.watch(run, workflow.timeoutMs ?? remaining(engine, verdict.deadlineAt));
+  });
+  run.holdBack(created);
+  const handle = engine.launchRun<R>(invocationOf(begun, run));
+  await created;
+  return handle;
+}
+
+async function startChild<R>(begun: Begun, parent: Parent): Promise<Handle<R>> {
+  const { engine, workflow } = begun;
+  const { run, stepID } = parent;
+  const now = engine.clock.now();
+  const step = {
+    stepID,
+    name: workflow.name,
+    output: null,
+    error: null,
+    childWorkflowID: workflow.workflowID,
+    startedAt: now,
+    completedAt: now,
+    serialization: null,
+  };
+  const verdict = await run.recordChild({
+    start: workflow,
+    checkpoint: {
+      owner: run.owner,
+      child: workflow,
+      step: { ...step, workflowID: run.workflowID, applicationName: engine.config.name },
+    },
+  });
+  // What was not created leaves nothing but the parent's record: of the workflow that is there, or of the refusal.
+  const isRecorded = verdict.kind === 'created';
+  try {
+    const handle = await attach<R>(begun, verdict);
+    if (!isRecorded) run.record({ ...step, childWorkflowID: handle.workflowID });
+    return handle;
+  } catch (error) {
+    if (!isRecorded) {
+      const { text, serialization } = await engine.codec.encodeError(error);
+      run.record({ ...step, childWorkflowID: null, error: text, serialization });
+    }
+    throw error;
+  }
+}
+
+/** Runs what was created; gives a handle of what exists. */
+async function attach<R>(begun: Begun, verdict: StartVerdict): Promise<Handle<R>> {
+  const { engine, workflow } = begun;
+  switch (verdict.kind) {
+    case 'created': {
+      if (workflow.status !== 'PENDING') {
+        engine.announceQueued([workflow]);
+        return engine.handleOf(workflow.workflowID);
+      }
+      const run = newRun(begun, verdict.deadlineAt);
+      engine.deadlines.watch(run, workflow.timeoutMs ?? remaining(engine, verdict.deadlineAt));
+      return engine.launchRun<R>(invocationOf(begun, run));
+    }
+    default:
+      return engine.handleOf(existingOf(refusableOf(begun), verdict));
+  }
+}
+
+/** The workflow with what the caller wants to happen if it cannot be created. */
+export function refusableOf({ engine, request, workflow }: Pick<Begun, 'engine' | 'request' | 'workflow'>): Refusable {
+  const { duplicationPolicy, workflowIDReusePolicy } = request.params;
+  return { logger: engine.logger, workflow, duplicationPolicy, workflowIDReusePolicy };
+}
+
+function newRun({ engine, request, workflow }: Begun, deadlineAt: number | null): Run {
+  const { registration } = request.callee;
+  invariant(registration, 'A workflow that is known by name only is always enqueued.');
+  return new Run({
+    engine,
+    registration,
+    workflowID: workflow.workflowID,
+    owner: workflow.owner ?? '',
+    deadlineAt,
+    isPortable: workflow.serialization === 'portable_json',
+    queueName: null,
+    partitionKey: null,
+  });
+}
+
+function invocationOf(begun: Begun, run: Run): Invocation {
+  return { run, target: begun.request.target, args: begun.args, context: runContext(begun, run) };
+}
+
+/** What the workflow's code sees around it: the caller's settings, but neither its run nor its step. */
+function runContext({ engine, context, workflow }: Begun, run: Run): Context {
+  return {
+    ...context,
+    engine,
+    run,
+    step: undefined,
+    transactionID: undefined,
+    nextWorkflowID: undefined,
+    timeoutMs: undefined,
+    authenticatedUser: workflow.authenticatedUser ?? '',
+    authenticatedRoles: JSON.parse(workflow.authenticatedRoles ?? '[]') as string[],
+    assumedRole: workflow.assumedRole ?? '',
+  };
+}
+
+/** The ID that was given to a workflow, or to the next one. To be called before any await. */
+export function takeAssignedID(givenID: string | undefined, context: Context | undefined): string | undefined {
+  const next = context?.nextWorkflowID;
+  const ambientID = next?.workflowID;
+  if (next) next.workflowID = undefined;
+  return givenID ?? ambientID;
+}
+
+/** Named arguments come last, in one object. */
+export function argumentsOf({ args, namedArgs }: Inputs): unknown[] {
+  const hasNamed = namedArgs !== undefined && Object.keys(namedArgs).length > 0;
+  return hasNamed ? [...args, namedArgs] : [...args];
+}
+
+function remaining(engine: Engine, deadlineAt: number | null): number | null {
+  return deadlineAt === null ? null : deadlineAt - engine.clock.now();
+}

@@ -1,0 +1,128 @@
+// Waiting for several workflows, and for several promises in a way that gives the same answer after a recovery.
+import { sleep } from '../../base/clock.js';
+import { allEnded, checkHandles, firstToEnd, type WorkflowHandle } from '../../control/runs/outcome.js';
+import { currentContext, isWorkflowCode } from './ambient.js';
+import type { Engine } from '../engine.js';
+import { abortable } from './handles.js';
+import { operation } from './operation.js';
+import { checkPolling, type PollingOptions } from '../../control/runs/time-limit.js';
+
+/** Resolves to the handle of the first workflow that has ended. */
+export async function waitFirst(
+  engine: Engine,
+  handles: readonly WorkflowHandle<unknown>[],
+  options: PollingOptions = {},
+): Promise<WorkflowHandle<unknown>> {
+  checkPolling(options);
+  checkHandles(handles);
+  const workflowIDs = handles.map((handle) => handle.workflowID);
+  const workflowID = await operation({ name: 'DBOS.waitFirst', isEffect: false }, () =>
+    firstToEnd(engine, workflowIDs, runSignal()),
+  );
+  return handles.find((handle) => handle.workflowID === workflowID) as WorkflowHandle<unknown>;
+}
+
+/** Resolves when all workflows have ended, however they have. */
+export async function waitAll<R>(
+  engine: Engine,
+  handles: readonly WorkflowHandle<R>[],
+  options: PollingOptions = {},
+): Promise<WorkflowHandle<R>[]> {
+  checkPolling(options);
+  if (handles.length === 0) return [];
+  await operation({ name: 'DBOS.waitAll', isEffect: false }, async () => {
+    await allEnded(
+      engine,
+      handles.map((handle) => handle.workflowID),
+      runSignal(),
+    );
+    return null;
+  });
+  return [...handles];
+}
+
+function runSignal(): AbortSignal | undefined {
+  const context = currentContext();
+  return isWorkflowCode(context) ? context.run.signal : undefined;
+}
+
+export interface WaitOptions {
+  readonly timeoutMs?: number;
+  /** When to return: when all promises have settled, the first has, or the first has failed. */
+  readonly returnWhen?: 'all' | 'first' | 'firstError';
+}
+
+/** The promises that had settled when the wait was over, and those that had not. */
+export interface WaitResult<P> {
+  readonly done: P[];
+  readonly pending: P[];
+}
+
+/**
+ * Waits for promises and records which of them had settled, so that a recovered workflow takes the same way. Promises
+ * that were settled in the record are awaited until they are so again.
+ */
+export async function waitPromises<P extends Promise<unknown>>(
+  engine: Engine,
+  promises: readonly P[],
+  options: WaitOptions = {},
+): Promise<WaitResult<P>> {
+  for (const promise of promises) promise.catch(() => {});
+  const indexes = await operation({ name: 'DBOS.wait', isEffect: false }, () =>
+    settledIndexes(engine, promises, options),
+  );
+  const done = indexes.map((index) => promises[index] as P);
+  await Promise.allSettled(done);
+  return { done, pending: promises.filter((_, index) => !indexes.includes(index)) };
+}
+
+/** The indexes of the settled promises, in the order in which they settled. */
+async function settledIndexes(
+  engine: Engine,
+  promises: readonly Promise<unknown>[],
+  { timeoutMs, returnWhen = 'all' }: WaitOptions,
+): Promise<number[]> {
+  const settled: number[] = [];
+  const finished = new AbortController();
+  const over = new Promise<void>((resolve) => {
+    const note = (index: number, isError: boolean): void => {
+      settled.push(index);
+      const isEnough = returnWhen === 'first' || (returnWhen === 'firstError' && isError);
+      if (isEnough || settled.length === promises.length) resolve();
+    };
+    promises.forEach((promise, index) => {
+      promise.then(
+        () => note(index, false),
+        () => note(index, true),
+      );
+    });
+    if (promises.length === 0) resolve();
+    if (timeoutMs !== undefined) sleep(engine.clock, timeoutMs, finished.signal).then(resolve, () => {});
+  });
+  try {
+    await abortable(over, runSignal());
+    return [...settled];
+  } finally {
+    finished.abort();
+  }
+}
+
+/** `Promise.race`, with the winner recorded. */
+export async function race<T>(engine: Engine, promises: readonly (T | PromiseLike<T>)[]): Promise<Awaited<T>> {
+  const started = promises.map((promise) => Promise.resolve(promise));
+  const { done } = await waitPromises(engine, started, { returnWhen: 'first' });
+  return await (done[0] ?? new Promise(() => {}));
+}
+
+/** `Promise.any`, with the winner recorded. */
+export async function any<T>(engine: Engine, promises: readonly (T | PromiseLike<T>)[]): Promise<Awaited<T>> {
+  const started = promises.map((promise) => Promise.resolve(promise));
+  for (const promise of started) promise.catch(() => {});
+  const winner = await operation({ name: 'DBOS.any', isEffect: false }, () =>
+    abortable(
+      Promise.any(started.map((promise, index) => promise.then(() => index))).catch(() => -1),
+      runSignal(),
+    ),
+  );
+  return await (started[winner] ?? Promise.any(started));
+}

@@ -1,0 +1,188 @@
+// Postgres tables: a workflow for each row that is inserted, and, where the number or time changes with them, updates. The
+// table is its own queue: it is read from the last position on at the start, after each notification, and now and then.
+import pg from 'pg';
+import { sleep } from '../../base/clock.js';
+import { InvalidReceiverError } from '../../model/errors/errors.js';
+import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
+import { type FoundRow, Progress, quote, rowID, selectRows, tableName, type TableOptions } from './postgres-rows.js';
+import { Receiver, type ReceiverSettings } from '../receiver.js';
+
+/** A row that was inserted or updated. */
+export interface PostgresMessage extends FoundRow {
+  readonly table: string;
+  /** The function that gets the row; several may read one table. */
+  readonly functionName: string;
+}
+
+export interface PostgresConsumerOptions extends ConsumerOptions<PostgresMessage>, TableOptions {
+  /** Creates a trigger on the table that wakes the receiver; without it, the table is looked at now and then. */
+  readonly installTrigger?: boolean;
+  /** How often to look: every 30 seconds with a trigger, every 5 without, unless given. */
+  readonly pollIntervalMs?: number;
+}
+
+const POLL_MS = 5_000;
+const POLL_WITH_TRIGGER_MS = 30_000;
+const CHANNEL = 'everstep_table_changes';
+
+/** Receives the rows of tables. The workflow's arguments are `'upsert'`, the values of the key columns and the row. */
+export class PostgresReceiver extends Receiver<PostgresMessage, PostgresConsumerOptions> {
+  constructor(config: string | pg.ClientConfig, settings?: ReceiverSettings) {
+    super(postgresAdapter(config), settings);
+  }
+}
+
+export function postgresAdapter(config: string | pg.ClientConfig): Adapter<PostgresMessage, PostgresConsumerOptions> {
+  return {
+    name: 'postgres',
+    describe: (options) => `table ${tableName(options)}`,
+    check: checkColumns,
+    workflowIDOf: (message) => `postgres-${message.functionName}-${message.table}-${rowID(message)}`,
+    decode: ({ key, record }) => ['upsert', key, record],
+    async connect(options, context) {
+      const client = new pg.Client(config);
+      try {
+        await client.connect();
+        return await openSource(client, options, context);
+      } catch (error) {
+        await client.end();
+        throw error;
+      }
+    },
+  };
+}
+
+function checkColumns({ table, keyColumns, sequenceColumn, timestampColumn }: PostgresConsumerOptions): void {
+  if (keyColumns.length === 0) throw new InvalidReceiverError(`Table "${table}" needs keyColumns that identify a row.`);
+  if ((sequenceColumn === undefined) === (timestampColumn === undefined)) {
+    throw new InvalidReceiverError(`Table "${table}" needs a sequenceColumn or a timestampColumn, and not both.`);
+  }
+}
+
+async function openSource(
+  client: pg.Client,
+  options: PostgresConsumerOptions,
+  context: ConnectContext,
+): Promise<Source<PostgresMessage>> {
+  const { rows } = await client.query<{ type: string | null }>(
+    'SELECT format_type(atttypid, atttypmod) AS type FROM pg_attribute WHERE attrelid = $1::regclass AND attname = $2',
+    [tableName(options), options.sequenceColumn ?? options.timestampColumn],
+  );
+  if (!rows[0]?.type) throw new Error(`It has no column "${options.sequenceColumn ?? options.timestampColumn}".`);
+  if (options.installTrigger) await client.query(triggerText(options));
+  const source = new TableSource(client, {
+    options,
+    context,
+    text: selectRows(options, rows[0].type),
+    progress: new Progress(options, await context.loadPosition()),
+  });
+  await client.query(`LISTEN ${CHANNEL}`);
+  return source;
+}
+
+/** Notifies once a statement, however many rows it writes. Creating it again changes nothing. */
+function triggerText(options: PostgresConsumerOptions): string {
+  const schema = options.schema === undefined ? '' : `${quote(options.schema)}.`;
+  const name = quote(`everstep_tell_${options.table}`);
+  return `
+    CREATE OR REPLACE FUNCTION ${schema}${name}() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      PERFORM pg_notify('${CHANNEL}', '');
+      RETURN NULL;
+    END $$;
+    CREATE OR REPLACE TRIGGER ${name} AFTER INSERT OR UPDATE ON ${tableName(options)}
+      FOR EACH STATEMENT EXECUTE FUNCTION ${schema}${name}();`;
+}
+
+interface SourceParts {
+  readonly options: PostgresConsumerOptions;
+  readonly context: ConnectContext;
+  readonly text: string;
+  readonly progress: Progress;
+}
+
+interface RowText {
+  readonly key: (string | null)[];
+  readonly mark: string;
+  readonly record: string;
+  readonly running: string;
+  readonly horizon: string;
+}
+
+class TableSource implements Source<PostgresMessage> {
+  readonly #client: pg.Client;
+  readonly #parts: SourceParts;
+  /** Aborts when there may be new rows. */
+  #woken = new AbortController();
+  #failure: Error | undefined;
+
+  constructor(client: pg.Client, parts: SourceParts) {
+    this.#client = client;
+    this.#parts = parts;
+    client.on('notification', () => this.#woken.abort());
+    client.on('error', (error) => this.#fail(error));
+    client.on('end', () => this.#fail(new Error('The connection was closed.')));
+  }
+
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    this.#woken.abort();
+  }
+
+  async fetch(max: number, signal: AbortSignal): Promise<PostgresMessage[]> {
+    for (;;) {
+      if (this.#failure) throw this.#failure;
+      signal.throwIfAborted();
+      this.#woken = new AbortController();
+      const found = await this.#look(max);
+      if (found.length > 0) return found;
+      await this.#pause(signal);
+    }
+  }
+
+  async #look(max: number): Promise<PostgresMessage[]> {
+    const { options, context, text, progress } = this.#parts;
+    if (!progress.hasRoom) await this.#lookForRoom();
+    const { rows } = await this.#client.query<RowText>(text, progress.parameters(progress.hasRoom ? max : 0));
+    const { functionName } = context;
+    const messages = rows.map(({ key, mark, record, horizon }) => ({
+      table: options.table,
+      functionName,
+      key,
+      mark: BigInt(mark),
+      record: JSON.parse(record) as Record<string, unknown>,
+      horizon: BigInt(horizon),
+    }));
+    if (rows[0]) progress.find(messages, BigInt(rows[0].running));
+    return messages;
+  }
+
+  /** A transaction has run for so long that all rows since are remembered. It may have ended by now. */
+  async #lookForRoom(): Promise<void> {
+    const { rows } = await this.#client.query<Pick<RowText, 'running'>>(
+      'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS running',
+    );
+    this.#parts.progress.find([], BigInt(rows[0]?.running ?? 0));
+    this.#parts.progress.advance();
+  }
+
+  async #pause(signal: AbortSignal): Promise<void> {
+    const { options, context } = this.#parts;
+    const pollMs = options.pollIntervalMs ?? (options.installTrigger ? POLL_WITH_TRIGGER_MS : POLL_MS);
+    await sleep(context.clock, pollMs, AbortSignal.any([signal, this.#woken.signal])).catch(() => {
+      // Woken early, or stopped; the loop sees which.
+    });
+  }
+
+  positionAfter() {
+    return this.#parts.progress.position;
+  }
+
+  async acknowledge(): Promise<void> {
+    this.#parts.progress.advance();
+  }
+
+  async close(): Promise<void> {
+    await this.#client.end();
+  }
+}

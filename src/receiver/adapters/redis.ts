@@ -1,0 +1,229 @@
+// Redis Streams: a consumer group reads a stream. What a consumer has read and not acknowledged is its own until it says
+// so; what one that is gone has left is claimed by another after a while.
+import { Redis, type RedisOptions } from 'ioredis';
+import { newID } from '../../base/ids.js';
+import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
+import { Receiver, type ReceiverSettings } from '../receiver.js';
+
+/** An entry of a stream. */
+export interface RedisMessage {
+  readonly stream: string;
+  readonly group: string;
+  readonly id: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+export interface RedisConsumerOptions extends ConsumerOptions<RedisMessage> {
+  readonly stream: string;
+  /** The consumer group, made of the function's name unless given. It is created with the stream if it is missing. */
+  readonly group?: string;
+  /** Where a new group begins: with the first entry, unless it is only to get new ones. */
+  readonly startFrom?: 'first' | 'new';
+  /** What another consumer has left unacknowledged for so long is taken over; a minute unless given. */
+  readonly claimAfterMs?: number;
+  /** A name that is kept over restarts and that no other process has. Then what was left is read first, in order. */
+  readonly consumerName?: string;
+}
+
+/** Where the broker moves entries that cannot be decoded, with `deadLetter: 'broker'`. */
+const DEAD_SUFFIX = ':dead';
+const BLOCK_MS = 5_000;
+const CLAIM_AFTER_MS = 60_000;
+/** How much later than promised a read may answer; then the connection is dead. */
+const LATENESS_MAX_MS = 10_000;
+
+/** Removes a consumer that has nothing unacknowledged; entries that it has would be lost with it. */
+const LEAVE = `
+  if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) == 0 then
+    return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
+  end`;
+
+type Entry = [id: string, fields: string[] | null];
+
+/** Receives from Redis Streams. `config` says how to connect, as `ioredis` takes it. */
+export class RedisReceiver extends Receiver<RedisMessage, RedisConsumerOptions> {
+  constructor(config: string | RedisOptions, settings?: ReceiverSettings) {
+    super(redisAdapter(config), settings);
+  }
+}
+
+export function redisAdapter(config: string | RedisOptions): Adapter<RedisMessage, RedisConsumerOptions> {
+  // Kept when the connection is opened anew: what was read and not acknowledged is found under the name.
+  const names = new WeakMap<RedisConsumerOptions, string>();
+  return {
+    name: 'redis',
+    canReject: true,
+    describe: ({ stream }) => `stream "${stream}"`,
+    workflowIDOf: ({ stream, group, id }) => `redis-${stream}-${group}-${id}`,
+    decode: ({ stream, id, fields }) => [fields, { stream, id }],
+    async connect(options, context) {
+      const commands = newClient(config);
+      const reader = commands.duplicate();
+      reader.on('error', ignore);
+      try {
+        await commands.connect();
+        await reader.connect();
+        const consumer = options.consumerName ?? names.get(options) ?? newID();
+        names.set(options, consumer);
+        const source = new StreamSource({ commands, reader, consumer, options, context });
+        await source.createGroup();
+        return source;
+      } catch (error) {
+        await Promise.all([disconnect(commands), disconnect(reader)]);
+        throw error;
+      }
+    },
+  };
+}
+
+function newClient(config: string | RedisOptions): Redis {
+  // The kit connects again by itself, and then everything anew.
+  const fixed = { lazyConnect: true, retryStrategy: () => null } as const;
+  const client =
+    typeof config === 'string'
+      ? new Redis(config, { ...fixed, maxRetriesPerRequest: 0 })
+      : new Redis({ ...config, ...fixed, maxRetriesPerRequest: 0 });
+  return client.on('error', ignore);
+}
+
+/** Closes a connection, and resolves when it is closed. */
+function disconnect(client: Redis): Promise<void> {
+  if (client.status === 'end' || client.status === 'wait') return Promise.resolve();
+  return new Promise((resolve) => {
+    client.once('end', resolve);
+    client.disconnect();
+  });
+}
+
+/** Whoever has sent a command gets its error. */
+function ignore(): void {}
+
+interface SourceParts {
+  readonly commands: Redis;
+  /** A connection of its own: a read that waits keeps others waiting. */
+  readonly reader: Redis;
+  readonly consumer: string;
+  readonly options: RedisConsumerOptions;
+  readonly context: ConnectContext;
+}
+
+class StreamSource implements Source<RedisMessage> {
+  readonly #parts: SourceParts;
+  readonly #group: string;
+  readonly #claimAfterMs: number;
+  /** Of what this consumer has read before and not acknowledged, all up to here was read again. */
+  #ownAfter: string | undefined = '0';
+  #claimCursor = '0-0';
+  #nextClaimAt: number;
+
+  constructor(parts: SourceParts) {
+    const { options, context } = parts;
+    this.#parts = parts;
+    this.#group = options.group ?? `everstep-${context.functionName}`;
+    this.#claimAfterMs = options.claimAfterMs ?? CLAIM_AFTER_MS;
+    this.#nextClaimAt = context.clock.now();
+  }
+
+  async createGroup(): Promise<void> {
+    const { commands, options } = this.#parts;
+    const start = options.startFrom === 'new' ? '$' : '0';
+    await commands
+      .xgroup('CREATE', options.stream, this.#group, start, 'MKSTREAM')
+      .catch((error: Error) => (error.message.startsWith('BUSYGROUP') ? undefined : Promise.reject(error)));
+  }
+
+  async fetch(max: number, signal: AbortSignal): Promise<RedisMessage[]> {
+    const { reader, context } = this.#parts;
+    // A read that waits is only ended together with its connection.
+    const onAbort = (): void => reader.disconnect();
+    signal.throwIfAborted();
+    signal.addEventListener('abort', onAbort, { once: true });
+    const timer = context.clock.after(BLOCK_MS + LATENESS_MAX_MS, onAbort);
+    try {
+      const entries = (await this.#own(max)) ?? (await this.#claimed(max)) ?? (await this.#fresh(max));
+      return await this.#withoutDeleted(entries);
+    } finally {
+      timer.cancel();
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  async #own(max: number): Promise<Entry[] | undefined> {
+    if (this.#ownAfter === undefined) return undefined;
+    const entries = await this.#read(max, this.#ownAfter);
+    this.#ownAfter = entries.at(-1)?.[0];
+    return entries.length > 0 ? entries : undefined;
+  }
+
+  /** Entries that others have left behind. */
+  async #claimed(max: number): Promise<Entry[] | undefined> {
+    const { commands, options, context } = this.#parts;
+    if (context.clock.now() < this.#nextClaimAt) return undefined;
+    const [cursor, entries] = (await commands.xautoclaim(
+      options.stream,
+      this.#group,
+      this.#parts.consumer,
+      this.#claimAfterMs,
+      this.#claimCursor,
+      'COUNT',
+      max,
+    )) as [string, Entry[]];
+    this.#claimCursor = cursor;
+    if (cursor === '0-0') this.#nextClaimAt = context.clock.now() + this.#claimAfterMs / 2;
+    return entries.length > 0 ? entries : undefined;
+  }
+
+  async #fresh(max: number): Promise<Entry[]> {
+    return this.#read(max, '>', Math.min(BLOCK_MS, Math.ceil(this.#claimAfterMs / 2)));
+  }
+
+  async #read(max: number, after: string, blockMs?: number): Promise<Entry[]> {
+    const { reader, options } = this.#parts;
+    const wait = blockMs === undefined ? [] : ['BLOCK', blockMs];
+    const answer = (await reader.call(
+      'XREADGROUP',
+      ...['GROUP', this.#group, this.#parts.consumer, 'COUNT', max, ...wait, 'STREAMS', options.stream, after],
+    )) as [[string, Entry[]]] | null;
+    return answer?.[0][1] ?? [];
+  }
+
+  /** An entry that was deleted from the stream after it was read has no fields any more. */
+  async #withoutDeleted(entries: readonly Entry[]): Promise<RedisMessage[]> {
+    const { stream } = this.#parts.options;
+    const deleted = entries.filter(([, fields]) => fields === null);
+    if (deleted.length > 0) await this.#acknowledge(deleted.map(([id]) => id));
+    return entries.flatMap(([id, fields]) =>
+      fields ? [{ stream, group: this.#group, id, fields: toRecord(fields) }] : [],
+    );
+  }
+
+  acknowledge(messages: readonly RedisMessage[]): Promise<void> {
+    return this.#acknowledge(messages.map(({ id }) => id));
+  }
+
+  async #acknowledge(ids: readonly string[]): Promise<void> {
+    const { commands, options } = this.#parts;
+    await commands.xack(options.stream, this.#group, ...ids);
+  }
+
+  async reject({ id, fields }: RedisMessage, error: Error): Promise<void> {
+    const { commands, options } = this.#parts;
+    const kept = { ...fields, 'everstep-id': id, 'everstep-error': error.message };
+    await commands.xadd(options.stream + DEAD_SUFFIX, '*', ...Object.entries(kept).flat());
+    await this.#acknowledge([id]);
+  }
+
+  async close(): Promise<void> {
+    const { commands, reader, options } = this.#parts;
+    await disconnect(reader);
+    if (options.consumerName === undefined && commands.status === 'ready') {
+      await commands.eval(LEAVE, 1, options.stream, this.#group, this.#parts.consumer).catch(ignore);
+    }
+    await disconnect(commands);
+  }
+}
+
+function toRecord(flat: readonly string[]): Record<string, string> {
+  const pairs = Array.from({ length: flat.length / 2 }, (_, index) => [flat[2 * index], flat[2 * index + 1]]);
+  return Object.fromEntries(pairs) as Record<string, string>;
+}

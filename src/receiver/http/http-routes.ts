@@ -1,0 +1,249 @@
+// Routes that start workflows, wait for them, and tell of them, for any web framework. A route takes a request in a plain
+// form and gives a plain answer; what the frameworks call them is in `http-frameworks.ts`. Answers tell nothing of the
+// inside: what has gone wrong there is logged.
+import { DBOSError, DBOSNotAuthorizedError, WebhookVerificationError } from '../../model/errors/errors.js';
+import { type HttpInstance, nowOf, orLate, receivingHost, type StartedWorkflow } from '../../engine/plugin.js';
+import { keyOf, verifyWebhook, type WebhookOptions } from './webhook.js';
+
+/** A request, as a route needs it. */
+export interface HttpRequest {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  /** The value of a header, by its name in lower case. */
+  readonly header: (name: string) => string | undefined;
+  readonly query: (name: string) => string | undefined;
+  /** Reads the body; fails with `BodyTooLargeError` beyond the limit. */
+  readonly body: (limit: number) => Promise<Uint8Array>;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  /** JSON. */
+  readonly text: string;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** What a function that computes arguments may see of a request. */
+export interface RouteRequest extends Pick<HttpRequest, 'path' | 'header' | 'query'> {
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+export interface StartOptions {
+  /** The arguments of the workflow; the body, which is JSON, unless given. */
+  readonly args?: (body: unknown, request: RouteRequest) => unknown[] | Promise<unknown[]>;
+  /** The queue for the workflow; it starts at once unless given. */
+  readonly queueName?: string;
+  /** The largest body in bytes; a mebibyte unless given. */
+  readonly bodyLimit?: number;
+}
+
+export interface RunOptions extends StartOptions {
+  /** How long to wait for the result before the answer is only the ID; 30 seconds unless given. */
+  readonly timeoutMs?: number;
+}
+
+export type WebhookRouteOptions = StartOptions & WebhookOptions;
+
+type Workflow = (...args: never[]) => Promise<unknown>;
+type Handler = (request: HttpRequest, parameters: Readonly<Record<string, string>>) => Promise<Answer>;
+
+interface Route {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly pattern: RegExp;
+  readonly handle: Handler;
+}
+
+const ID_HEADERS = ['dbos-idempotency-key', 'idempotency-key'] as const;
+const ID_LENGTH_MAX = 255;
+const BODY_LIMIT = 1024 * 1024;
+const RUN_MS = 30_000;
+const EVENT_SECONDS = 10;
+const EVENT_SECONDS_MAX = 60;
+
+/** An answer that is not the expected one. */
+export class HttpError extends Error {
+  constructor(
+    readonly status: number,
+    readonly reason: string,
+  ) {
+    super(reason);
+  }
+}
+
+export class BodyTooLargeError extends HttpError {
+  constructor() {
+    super(413, 'body_too_large');
+  }
+}
+
+/** Routes to be mounted in a web framework. */
+export class WorkflowRoutes {
+  readonly #host: HttpInstance;
+  readonly #routes: Route[] = [];
+
+  /** `dbos` is the instance that has the workflows, `DBOS` unless given. */
+  constructor({ dbos }: { readonly dbos?: HttpInstance } = {}) {
+    this.#host = receivingHost(dbos);
+  }
+
+  /** The routes for frameworks that want to know them one by one. */
+  get list(): readonly Pick<Route, 'method' | 'path'>[] {
+    return this.#routes;
+  }
+
+  /** `POST`: starts the workflow and answers 202 with its ID. */
+  start(path: string, workflow: Workflow, options: StartOptions = {}): this {
+    return this.#add('POST', path, async (request, parameters) => {
+      const body = await readJSON(request, options.bodyLimit);
+      const args = await argsOf(options, body, { ...request, parameters });
+      const { workflowID } = await this.#start(workflow, args, { workflowID: workflowIDOf(request), ...options });
+      return { status: 202, body: { workflowID } };
+    });
+  }
+
+  /** `POST`: starts the workflow and answers 200 with its result, or 202 if that takes too long. */
+  run(path: string, workflow: Workflow, options: RunOptions = {}): this {
+    return this.#add('POST', path, async (request, parameters) => {
+      const body = await readJSON(request, options.bodyLimit);
+      const args = await argsOf(options, body, { ...request, parameters });
+      const handle = await this.#start(workflow, args, { workflowID: workflowIDOf(request), ...options });
+      return this.#resultOf(handle, options.timeoutMs ?? RUN_MS);
+    });
+  }
+
+  /** `POST`: starts the workflow for a signed webhook, whose ID becomes the workflow's, and answers 202. */
+  webhook(path: string, workflow: Workflow, options: WebhookRouteOptions): this {
+    for (const secret of [options.secrets].flat()) keyOf(secret);
+    return this.#add('POST', path, async (request, parameters) => {
+      const body = await request.body(options.bodyLimit ?? BODY_LIMIT);
+      const [id, timestamp, signature] = ['id', 'timestamp', 'signature'].map((name) =>
+        request.header(`webhook-${name}`),
+      );
+      const workflowID = verifyWebhook({ id, timestamp, signature, body }, options, nowOf(this.#host));
+      const args = await argsOf(options, parseJSON(body), { ...request, parameters });
+      await this.#start(workflow, args, { workflowID, ...options });
+      return { status: 202, body: { workflowID } };
+    });
+  }
+
+  /** `GET`, with `:workflowID` in the path: the state of a workflow, without its arguments and result. */
+  status(path: string): this {
+    return this.#add('GET', path, async (_, { workflowID = '' }) => {
+      const found = await this.#host.getWorkflowStatus(workflowID);
+      if (!found) throw new HttpError(404, 'workflow_not_found');
+      const { status, workflowName, createdAt, updatedAt } = found;
+      return { status: 200, body: { workflowID, workflowName, status, createdAt, updatedAt } };
+    });
+  }
+
+  /** `GET`, with `:workflowID` and `:key` in the path: an event, waited for as long as `?timeoutSeconds=` says. */
+  event(path: string): this {
+    return this.#add('GET', path, async (request, { workflowID = '', key = '' }) => {
+      const seconds = Number(request.query('timeoutSeconds') ?? EVENT_SECONDS);
+      if (!(seconds >= 0 && seconds <= EVENT_SECONDS_MAX)) throw new HttpError(400, 'invalid_timeout');
+      if (!(await this.#host.getWorkflowStatus(workflowID))) throw new HttpError(404, 'workflow_not_found');
+      const value = await this.#host.getEvent(workflowID, key, seconds);
+      if (value === null) throw new HttpError(404, 'event_not_set');
+      return { status: 200, body: { workflowID, key, value } };
+    });
+  }
+
+  /** Answers a request; undefined if it is for nobody here. */
+  async answer(request: HttpRequest): Promise<HttpAnswer | undefined> {
+    const matching = this.#routes.filter(({ pattern }) => pattern.test(request.path));
+    if (matching.length === 0) return undefined;
+    const route = matching.find(({ method }) => method === request.method);
+    try {
+      if (!route) throw new HttpError(405, 'method_not_allowed');
+      return toText(await route.handle(request, decodeParameters(route.pattern.exec(request.path)?.groups)));
+    } catch (error) {
+      return toText(this.#answerTo(error));
+    }
+  }
+
+  #add(method: Route['method'], path: string, handle: Handler): this {
+    const escaped = path.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    const pattern = new RegExp(`^${escaped.replaceAll(/:(\w+)/g, '(?<$1>[^/]+)')}/?$`);
+    this.#routes.push({ method, path, pattern, handle });
+    return this;
+  }
+
+  #start(
+    workflow: Workflow,
+    args: readonly unknown[],
+    { workflowID, queueName }: { readonly workflowID: string | undefined; readonly queueName?: string },
+  ): Promise<StartedWorkflow> {
+    // What the arguments are is a matter between the sender and the function.
+    const start = workflow as (...args: unknown[]) => Promise<unknown>;
+    return this.#host.startWorkflow(start, { workflowID, queueName })(...args);
+  }
+
+  async #resultOf(handle: StartedWorkflow, timeoutMs: number): Promise<Answer> {
+    const { workflowID } = handle;
+    const late = { status: 202, body: { workflowID } };
+    const outcome = handle.getResult().then(
+      (result) => ({ status: 200, body: { workflowID, result: result ?? null } }),
+      // The workflow's own error may say anything; whoever may see it reads it by the ID.
+      () => ({ status: 500, body: { workflowID, error: 'workflow_failed' } }),
+    );
+    return orLate<Answer>(this.#host, outcome, timeoutMs, late);
+  }
+
+  #answerTo(error: unknown): Answer {
+    if (error instanceof HttpError) return { status: error.status, body: { error: error.reason } };
+    if (error instanceof WebhookVerificationError) return { status: 401, body: { error: 'invalid_signature' } };
+    if (error instanceof DBOSNotAuthorizedError) return { status: 403, body: { error: 'not_authorized' } };
+    if (error instanceof DBOSError && error.code === 'CONFLICTING_WORKFLOW') {
+      return { status: 409, body: { error: 'idempotency_key_in_use' } };
+    }
+    this.#host.logger.error(error);
+    return { status: 500, body: { error: 'internal_error' } };
+  }
+}
+
+function toText({ status, body }: Answer): HttpAnswer {
+  return { status, text: JSON.stringify(body) };
+}
+
+function argsOf(options: StartOptions, body: unknown, request: RouteRequest): unknown[] | Promise<unknown[]> {
+  return options.args ? options.args(body, request) : [body];
+}
+
+function workflowIDOf({ header }: HttpRequest): string | undefined {
+  const key = ID_HEADERS.map(header).find((value) => value !== undefined);
+  if (key === undefined || (key.trim() !== '' && key.length <= ID_LENGTH_MAX)) return key;
+  throw new HttpError(400, 'invalid_idempotency_key');
+}
+
+async function readJSON(request: HttpRequest, limit = BODY_LIMIT): Promise<unknown> {
+  const type = request.header('content-type');
+  if (type !== undefined && !/^application\/(?:[\w.+-]+\+)?json\b/i.test(type)) {
+    throw new HttpError(415, 'json_expected');
+  }
+  return parseJSON(await request.body(limit));
+}
+
+function parseJSON(body: Uint8Array): unknown {
+  if (body.length === 0) return undefined;
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown;
+  } catch {
+    // Whatever is wrong with it, the sender has to correct it.
+    throw new HttpError(400, 'invalid_json');
+  }
+}
+
+function decodeParameters(groups: Record<string, string> = {}): Record<string, string> {
+  try {
+    return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decodeURIComponent(value)]));
+  } catch {
+    // A stray percent sign.
+    throw new HttpError(400, 'invalid_path');
+  }
+}

@@ -1,0 +1,112 @@
+// dbos-config.yaml as a document: found in a folder, filled in from the environment, parsed. Which keys mean what is left
+// to those who ask for them. Values may hold passwords, so no error quotes one.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { LineCounter, parseDocument } from 'yaml';
+import { DBOSConfigKeyTypeError, DBOSInitializationError } from '../../model/errors/errors.js';
+
+export const CONFIG_FILE = 'dbos-config.yaml';
+
+type Mapping = Readonly<Record<string, unknown>>;
+
+export interface ConfigDocument {
+  /** The value under a key with dots, undefined if it or a mapping above it is absent, null or empty. */
+  find(key: string): unknown;
+  /** The name of the application: the file's, or that of package.json beside it. */
+  readonly name: unknown;
+}
+
+/** Reads the file in the folder, or gives undefined if there is none. */
+export function readConfigDocument(folder: string, environment: NodeJS.ProcessEnv): ConfigDocument | undefined {
+  const text = readIfPresent(join(folder, CONFIG_FILE));
+  if (text === undefined) return undefined;
+  const file = parse(substitute(text, environment));
+  refuseOtherLanguages(file);
+  return { find: (key) => find(file, key), name: find(file, 'name') ?? packageName(folder) };
+}
+
+function readIfPresent(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new DBOSInitializationError(
+      `${path} cannot be read. Check that it is a file and its rights.`,
+      error as Error,
+    );
+  }
+}
+
+/** Replaces each `${VARIABLE}`. One that is not set becomes an empty YAML string, also where it stands in quotes. */
+function substitute(text: string, environment: NodeJS.ProcessEnv): string {
+  return text.replace(/(["']?)\$\{([^}]+)\}\1/g, (_, quote: string, name: string) => {
+    const value = environment[name.trim()];
+    return value === undefined ? '""' : `${quote}${value}${quote}`;
+  });
+}
+
+function parse(text: string): Mapping {
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'error' });
+  const [error] = document.errors;
+  if (error) {
+    const { line } = lineCounter.linePos(error.pos[0]);
+    throw unreadable(`line ${line} is wrong (${error.code})`);
+  }
+  let content: unknown;
+  try {
+    content = document.toJS();
+  } catch {
+    // The error names the alias, which may be a password that starts with an asterisk; it is not kept as the cause.
+    throw unreadable('it uses an alias that is not defined, or too many');
+  }
+  if (content == null) return {};
+  if (!isMapping(content)) throw unreadable('it does not consist of keys and values');
+  return content;
+}
+
+function unreadable(reason: string): DBOSInitializationError {
+  return new DBOSInitializationError(
+    `${CONFIG_FILE} cannot be read as YAML: ${reason}. Correct it. A \${VARIABLE} is replaced by its value as it ` +
+      'stands, or by "" if it is not set; put quotes around one whose value has special characters.',
+  );
+}
+
+function refuseOtherLanguages(file: Mapping): void {
+  const language = find(file, 'language');
+  if (language === undefined || language === 'node') return;
+  throw new DBOSInitializationError(
+    `${CONFIG_FILE} is of an application in another language. Only language: node can be run here.`,
+  );
+}
+
+function find(file: Mapping, key: string): unknown {
+  const path = key.split('.');
+  let value: unknown = file;
+  for (const [depth, part] of path.entries()) {
+    if (!isMapping(value)) {
+      throw new DBOSConfigKeyTypeError(`${CONFIG_FILE}: ${path.slice(0, depth).join('.')}`, 'mapping', typeof value);
+    }
+    value = Object.hasOwn(value, part) ? value[part] : undefined;
+    if (value == null || value === '') return undefined;
+  }
+  return value;
+}
+
+function isMapping(value: unknown): value is Mapping {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function packageName(folder: string): unknown {
+  const path = join(folder, 'package.json');
+  const text = readIfPresent(path);
+  if (text === undefined) return undefined;
+  try {
+    return (JSON.parse(text) as { name?: unknown } | null)?.name;
+  } catch (error) {
+    throw new DBOSInitializationError(
+      `${path} is not valid JSON. Correct it, or set name in ${CONFIG_FILE}.`,
+      error as Error,
+    );
+  }
+}

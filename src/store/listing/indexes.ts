@@ -1,0 +1,49 @@
+// The optional indexes of `workflow_status`: built and removed while the application runs.
+import { indexName, OPTIONAL_INDEXES, type OptionalIndex } from '../../model/indexes.js';
+import { ident, type Sql, sql, table } from '../../sql/sql.js';
+import type { Connection, Database } from '../database.js';
+
+const workflows = table('workflow_status');
+
+/** The names of the indexes of workflows that can be used. */
+export async function findIndexes(database: Database): Promise<Set<string>> {
+  const found = await database.read(
+    database.dialect.name === 'postgres'
+      ? sql`
+          SELECT c.relname AS name
+          FROM pg_catalog.pg_index AS i
+          JOIN pg_catalog.pg_class AS c ON c.oid = i.indexrelid
+          WHERE i.indrelid = to_regclass(${database.dialect.table('workflow_status')}) AND i.indisvalid`
+      : sql`SELECT i.name FROM sqlite_master AS i WHERE i.type = 'index' AND i.tbl_name = 'workflow_status'`,
+  );
+  return new Set(found.map((row) => row['name'] as string));
+}
+
+/**
+ * Builds the index, on Postgres without holding up those who write. One that was left half built is built anew.
+ * No statement but a list sees its own condition in that of the index, and is led astray by it.
+ */
+export async function createIndex(database: Database, index: OptionalIndex): Promise<void> {
+  if ((await findIndexes(database)).has(indexName(index))) return;
+  const column = ident(OPTIONAL_INDEXES[index]);
+  const isPostgres = database.dialect.name === 'postgres';
+  await database.exclusive(async (connection) => {
+    if (isPostgres) await remove(connection, index);
+    const how: Sql = isPostgres ? sql`CONCURRENTLY` : sql``;
+    const what: Sql =
+      index === 'workflow_id_prefix'
+        ? sql`(${column} text_pattern_ops)`
+        : sql`(${column}, created_at) WHERE CASE WHEN ${column} IS NULL THEN FALSE ELSE TRUE END`;
+    await connection.run(sql`CREATE INDEX ${how} IF NOT EXISTS ${ident(indexName(index))} ON ${workflows} ${what}`);
+  });
+}
+
+export async function dropIndex(database: Database, index: OptionalIndex): Promise<void> {
+  await database.exclusive((connection) => remove(connection, index));
+}
+
+async function remove(connection: Connection, index: OptionalIndex): Promise<void> {
+  const how: Sql = connection.dialect.name === 'postgres' ? sql`CONCURRENTLY` : sql``;
+  // An index is in the schema of its table.
+  await connection.run(sql`DROP INDEX ${how} IF EXISTS ${table(indexName(index))}`);
+}

@@ -1,0 +1,148 @@
+// By which index a list of workflows is read. Postgres has statistics and chooses by itself, but is told of a prefix that few
+// IDs have, which it cannot guess. SQLite has none and is told of everything: it would sort a million rows to find the
+// newest hundred, or read them all to find the only one.
+import { indexName, type OptionalIndex } from '../../model/indexes.js';
+import type { WorkflowFilter } from '../../model/workflow-query.js';
+import { type Sql, sql, table } from '../../sql/sql.js';
+import type { Database } from '../database.js';
+import { findIndexes } from './indexes.js';
+import { conditionsOf, whereOf } from './workflow-filter.js';
+
+/** A list that can be read in order, or is short. */
+export interface ListPath {
+  readonly filter: WorkflowFilter;
+  /** The index to read it by, if anybody asks. */
+  readonly index?: string;
+  /** Few IDs have the prefix: they are sorted. Or many have it: it is looked for while all are walked in order. */
+  readonly prefix?: 'rare' | 'common';
+}
+
+/** A list of values is asked for value by value up to here: beyond it, so many short lists cost more than they save. */
+const BRANCHES_MAX = 8;
+/** So many rows are sorted at once. Of more, the first in order are found by walking all workflows in order. */
+const SORTED_MAX = 5000;
+const NOTHING: WorkflowFilter = { values: {}, times: { createdAt: {}, completedAt: {}, startedAt: {} }, presence: {} };
+
+const workflows = table('workflow_status');
+
+/** The paths that make up the list together; no workflow is on two of them. */
+export async function pathsOf(
+  database: Database,
+  { filter, limit }: { readonly filter: WorkflowFilter; readonly limit?: number },
+): Promise<ListPath[]> {
+  if (limit === undefined || filter.workflowIDs) return [{ filter }];
+  const filters = branchesOf(filter);
+  if (!database.dialect.isToldIndexes) {
+    const prefix = await judgePrefix(database, filter);
+    return filters.map((one) => ({ filter: one, prefix }));
+  }
+  const existing = await findIndexes(database);
+  const paths: ListPath[] = [];
+  for (const one of filters) {
+    const index = await indexFor(database, one, existing);
+    paths.push({ filter: one, index: existing.has(index) ? index : undefined });
+  }
+  return paths;
+}
+
+/** The filter, or one for each queue or status that it asks for. */
+function branchesOf(filter: WorkflowFilter): readonly WorkflowFilter[] {
+  const { statuses, values } = filter;
+  const queueNames = [...new Set(values.queueName)];
+  if (isBranching(queueNames)) {
+    return queueNames.map((queueName) => ({ ...filter, values: { ...values, queueName: [queueName] } }));
+  }
+  return statuses && isBranching(statuses) ? statuses.map((status) => ({ ...filter, statuses: [status] })) : [filter];
+}
+
+function isBranching(values: readonly string[]): boolean {
+  return values.length > 1 && values.length <= BRANCHES_MAX;
+}
+
+const BY_CREATION = 'workflow_status_created_at_index';
+const BY_QUEUE = 'idx_workflow_status_listing_queue';
+const BY_STATUS: Readonly<Partial<Record<string, string>>> = {
+  PENDING: 'idx_workflow_status_pending',
+  ENQUEUED: 'idx_workflow_status_listing_waiting',
+  DELAYED: 'idx_workflow_status_listing_waiting',
+  ERROR: 'idx_workflow_status_failed',
+  CANCELLED: 'idx_workflow_status_failed',
+  MAX_RECOVERY_ATTEMPTS_EXCEEDED: 'idx_workflow_status_failed',
+};
+
+/** Fields with an index of their own that is in order for each value, if the application wants it. */
+const OPTIONAL: readonly (readonly [field: keyof WorkflowFilter['values'], index: OptionalIndex])[] = [
+  ['name', 'workflowName'],
+  ['executorID', 'executorId'],
+  ['applicationVersion', 'applicationVersion'],
+  ['authenticatedUser', 'authenticatedUser'],
+  ['scheduleName', 'scheduleName'],
+  ['parentWorkflowID', 'parentWorkflowID'],
+];
+
+async function indexFor(database: Database, filter: WorkflowFilter, existing: ReadonlySet<string>): Promise<string> {
+  for (const { index, part } of shortLists(filter)) {
+    if (await isShort(database, part)) return index;
+  }
+  const { statuses, values } = filter;
+  const optional = OPTIONAL.find(([field, index]) => values[field]?.length === 1 && existing.has(indexName(index)));
+  if (optional) return indexName(optional[1]);
+  const byStatus = statuses?.length === 1 ? BY_STATUS[statuses[0] ?? ''] : undefined;
+  const isOfQueue = values.queueName?.length === 1;
+  if (byStatus === undefined) return isOfQueue ? BY_QUEUE : BY_CREATION;
+  const hasShortQueue = isOfQueue && (await isShort(database, { values: { queueName: values.queueName } }));
+  return hasShortQueue ? BY_QUEUE : byStatus;
+}
+
+interface ShortList {
+  readonly index: string;
+  /** The part of the filter that the index is for. */
+  readonly part: Partial<WorkflowFilter>;
+}
+
+/** Indexes that lead to the workflows of a part of the filter, but in another order. */
+function shortLists({ idPrefixes, values, times }: WorkflowFilter): ShortList[] {
+  const { parentWorkflowID, forkedFrom, scheduleName } = values;
+  const ofTime = (field: 'completedAt' | 'startedAt'): Partial<WorkflowFilter> => ({
+    times: { ...NOTHING.times, [field]: times[field] },
+  });
+  const isGiven = ({ from, to }: { from?: number; to?: number }): boolean => from !== undefined || to !== undefined;
+  return [
+    ...(idPrefixes?.length === 1 ? [{ index: 'sqlite_autoindex_workflow_status_1', part: { idPrefixes } }] : []),
+    ...(parentWorkflowID
+      ? [{ index: 'idx_workflow_status_parent_workflow_id', part: { values: { parentWorkflowID } } }]
+      : []),
+    ...(forkedFrom ? [{ index: 'idx_workflow_status_forked_from', part: { values: { forkedFrom } } }] : []),
+    ...(scheduleName ? [{ index: 'idx_workflow_status_schedule_name', part: { values: { scheduleName } } }] : []),
+    ...(isGiven(times.completedAt) ? [{ index: 'idx_workflow_status_completed_at', part: ofTime('completedAt') }] : []),
+    ...(isGiven(times.startedAt) ? [{ index: 'idx_workflow_status_started_at', part: ofTime('startedAt') }] : []),
+  ];
+}
+
+/** Whether few workflows match the part. It reads the index alone, and no more of it than it has to. */
+async function isShort(database: Database, part: Partial<WorkflowFilter>): Promise<boolean> {
+  const condition: Sql = whereOf(conditionsOf({ ...NOTHING, ...part }));
+  const [row] = await database.observe(
+    sql`
+      SELECT COUNT(*) AS n
+      FROM (SELECT 1 FROM ${workflows} AS w ${condition} LIMIT ${SORTED_MAX + 1}) AS few`,
+    { timeoutMs: 0, reads: 'little' },
+  );
+  return Number(row?.['n']) <= SORTED_MAX;
+}
+
+/** Not asked where no index finds prefixes: the answer would cost more than it saves. */
+async function judgePrefix(database: Database, { idPrefixes }: WorkflowFilter): Promise<ListPath['prefix']> {
+  if (idPrefixes?.length !== 1) return undefined;
+  const existing = await findIndexes(database);
+  const isIndexed = existing.has(indexName('workflow_id_prefix')) || (await isComparedByBytes(database));
+  if (!isIndexed) return undefined;
+  return (await isShort(database, { idPrefixes })) ? 'rare' : 'common';
+}
+
+/** Then the index of the key finds prefixes. In the order of a language, small letters come before capital ones. */
+async function isComparedByBytes(database: Database): Promise<boolean> {
+  const [row] = await database.read(sql`
+    SELECT CASE WHEN 'B' < '_' AND '_' < 'a' AND 'B' < 'a' THEN 1 ELSE 0 END AS is_so`);
+  return row?.['is_so'] === 1;
+}

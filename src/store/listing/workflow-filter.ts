@@ -1,0 +1,105 @@
+// The condition that a filter of workflows is in SQL. Rows are spoken of as `w`.
+import type { WorkflowStatusString } from '../../model/status.js';
+import type { AskedField, TimeRange, WorkflowFilter } from '../../model/workflow-query.js';
+import { containsJSON, type JSONObject, startsWith } from '../../sql/matching.js';
+import { oneOf, type Sql, sql } from '../../sql/sql.js';
+
+const VALUE_COLUMNS: Readonly<Record<AskedField, Sql>> = {
+  name: sql`w.name`,
+  authenticatedUser: sql`w.authenticated_user`,
+  applicationVersion: sql`w.application_version`,
+  executorID: sql`w.executor_id`,
+  queueName: sql`w.queue_name`,
+  forkedFrom: sql`w.forked_from`,
+  parentWorkflowID: sql`w.parent_workflow_id`,
+  scheduleName: sql`w.schedule_name`,
+};
+
+const TIME_COLUMNS: Readonly<Record<keyof WorkflowFilter['times'], Sql>> = {
+  createdAt: sql`w.created_at`,
+  completedAt: sql`w.completed_at`,
+  startedAt: sql`w.started_at_epoch_ms`,
+};
+
+const workflowID = { alias: 'w', name: 'workflow_uuid' };
+const attributes = { alias: 'w', name: 'attributes' };
+
+/** Each must hold for a workflow that matches. A hidden prefix leads to no index: too many IDs have it. */
+export function conditionsOf(filter: WorkflowFilter, { isPrefixHidden = false } = {}): Sql[] {
+  const conditions: Sql[] = [];
+  if (filter.workflowIDs) conditions.push(sql`w.workflow_uuid ${oneOf(filter.workflowIDs)}`);
+  if (filter.idPrefixes)
+    conditions.push(
+      either(filter.idPrefixes.map((one) => sql`${startsWith({ ...workflowID, isHidden: isPrefixHidden }, one)}`)),
+    );
+  if (filter.statuses) conditions.push(hasStatus(filter.statuses));
+  for (const [field, column] of Object.entries(VALUE_COLUMNS) as [AskedField, Sql][]) {
+    const values = filter.values[field];
+    if (values) conditions.push(isOneOf(column, values));
+    // The condition of the index for lists, if there is one, word for word.
+    if (values?.length === 1) conditions.push(sql`CASE WHEN ${column} IS NULL THEN FALSE ELSE TRUE END`);
+  }
+  for (const [field, column] of Object.entries(TIME_COLUMNS) as [keyof WorkflowFilter['times'], Sql][]) {
+    conditions.push(...within(column, filter.times[field]));
+  }
+  for (const [field, isThere] of Object.entries(filter.presence) as [AskedField, boolean | undefined][]) {
+    const column = VALUE_COLUMNS[field];
+    if (isThere !== undefined) conditions.push(isThere ? sql`${column} IS NOT NULL` : sql`${column} IS NULL`);
+  }
+  if (filter.wasForkedFrom !== undefined) conditions.push(sql`w.was_forked_from = ${filter.wasForkedFrom}`);
+  if (filter.attributes !== undefined) {
+    // Word for word the condition of the partial index.
+    const pattern = filter.attributes as JSONObject;
+    conditions.push(sql`w.attributes IS NOT NULL AND ${containsJSON(attributes, pattern)}`);
+  }
+  if (filter.applicationNames) conditions.push(isOfApplication('w', filter.applicationNames));
+  return conditions;
+}
+
+const isWaiting = sql`CASE WHEN w.status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END`;
+
+/** The conditions of the partial indexes, word for word: otherwise SQLite would not use them. */
+const STATUS_CONDITIONS: Readonly<Record<WorkflowStatusString, Sql>> = {
+  PENDING: sql`w.status = 'PENDING'`,
+  SUCCESS: sql`w.status = 'SUCCESS'`,
+  ENQUEUED: sql`w.status = 'ENQUEUED' AND ${isWaiting}`,
+  DELAYED: sql`w.status = 'DELAYED' AND ${isWaiting}`,
+  ERROR: sql`w.status = 'ERROR' AND w.status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')`,
+  CANCELLED: sql`w.status = 'CANCELLED' AND w.status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')`,
+  MAX_RECOVERY_ATTEMPTS_EXCEEDED: sql`
+    w.status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' AND w.status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')`,
+};
+
+function hasStatus(statuses: readonly WorkflowStatusString[]): Sql {
+  const [only] = statuses;
+  return only && statuses.length === 1 ? STATUS_CONDITIONS[only] : sql`w.status ${oneOf(statuses)}`;
+}
+
+export function whereOf(conditions: readonly Sql[]): Sql {
+  const [first, ...rest] = conditions;
+  return first ? rest.reduce((all, one) => sql`${all} AND ${one}`, sql`WHERE ${first}`) : sql``;
+}
+
+/** One value is compared as such: the rows of a list have no order that an index could keep. */
+export function isOneOf(column: Sql, values: readonly string[]): Sql {
+  const [only] = values;
+  return only !== undefined && values.length === 1 ? sql`${column} = ${only}` : sql`${column} ${oneOf(values)}`;
+}
+
+export function within(column: Sql, { from, to }: TimeRange): Sql[] {
+  return [
+    ...(from === undefined ? [] : [sql`${column} >= CAST(${from} AS BIGINT)`]),
+    ...(to === undefined ? [] : [sql`${column} <= CAST(${to} AS BIGINT)`]),
+  ];
+}
+
+/** True for rows of these applications, and for those of nobody. */
+export function isOfApplication(alias: 'w' | 'o', applicationNames: readonly string[]): Sql {
+  const column = alias === 'w' ? sql`w.application_name` : sql`o.application_name`;
+  return sql`(${isOneOf(column, applicationNames)} OR ${column} IS NULL)`;
+}
+
+export function either(conditions: readonly Sql[]): Sql {
+  const [first, ...rest] = conditions;
+  return first ? sql`(${rest.reduce((all, one) => sql`${all} OR ${one}`, first)})` : sql`FALSE`;
+}

@@ -1,0 +1,79 @@
+// Removing workflows for good, whatever state they are in. The tables of events, streams and messages follow by their
+// foreign keys. Inputs and outputs that stand apart have none, and checkpoints have lost theirs in databases that another
+// library has migrated: those are deleted here.
+import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
+import type { Database, Executor } from '../database.js';
+
+/** A workflow that is gone. */
+export interface Deleted {
+  readonly workflowID: string;
+  readonly wasRunning: boolean;
+  readonly queueName: string | null;
+  readonly partitionKey: string | null;
+}
+
+const workflows = table('workflow_status');
+
+/** Deletes the workflows that are there, with all their descendants if wanted, in one commit. */
+export async function deleteWorkflows(
+  database: Database,
+  workflowIDs: readonly string[],
+  { children = false } = {},
+): Promise<Deleted[]> {
+  return database.transaction(async (tx) => {
+    const deleted = await deleteFrom(tx, children ? deleteTrees(workflowIDs) : deleteEach(workflowIDs));
+    // A child that its parent has started meanwhile. There is none after that: the parents are gone for everybody.
+    for (let parents = deleted; children && parents.length > 0; deleted.push(...parents)) {
+      parents = await deleteFrom(tx, deleteTreesBelow(parents.map(({ workflowID }) => workflowID)));
+    }
+    const deletedIDs = deleted.map(({ workflowID }) => workflowID);
+    if (deletedIDs.length > 0) for (const statement of deletePayloads(deletedIDs)) await tx.run(statement);
+    return deleted;
+  });
+}
+
+async function deleteFrom(tx: Executor, statement: Sql): Promise<Deleted[]> {
+  return (await tx.run(statement)).map((row) => ({
+    workflowID: row['workflow_uuid'] as string,
+    wasRunning: row['status'] === 'PENDING',
+    queueName: row['queue_name'] as string | null,
+    partitionKey: row['queue_partition_key'] as string | null,
+  }));
+}
+
+const returned = sql`RETURNING workflow_uuid, status, queue_name, queue_partition_key`;
+
+function deleteEach(workflowIDs: readonly string[]): Sql {
+  return sql`DELETE FROM ${workflows} WHERE workflow_uuid ${oneOf(workflowIDs)} ${returned}`;
+}
+
+function deleteTrees(workflowIDs: readonly string[]): Sql {
+  return deleteDownFrom(sql`SELECT w.workflow_uuid FROM ${workflows} AS w WHERE w.workflow_uuid ${oneOf(workflowIDs)}`);
+}
+
+function deleteTreesBelow(parentIDs: readonly string[]): Sql {
+  return deleteDownFrom(
+    sql`SELECT w.workflow_uuid FROM ${workflows} AS w WHERE w.parent_workflow_id ${oneOf(parentIDs)}`,
+  );
+}
+
+// Rides idx_workflow_status_parent_workflow_id from level to level.
+function deleteDownFrom(roots: Sql): Sql {
+  return sql`
+    WITH RECURSIVE tree(id) AS (
+      ${roots}
+      UNION
+      SELECT c.workflow_uuid FROM tree JOIN ${workflows} AS c ON c.parent_workflow_id = tree.id
+    )
+    DELETE FROM ${workflows} WHERE workflow_uuid IN (SELECT id FROM tree) ${returned}`;
+}
+
+/** What is left of workflows that are gone. Rows of those that are there stay. */
+export function deletePayloads(workflowIDs: readonly string[]): Sql[] {
+  return ['workflow_input', 'workflow_output', 'operation_outputs'].map(
+    (name) => sql`
+      DELETE FROM ${table(name)} AS p
+      WHERE p.workflow_uuid ${oneOf(workflowIDs)}
+        AND NOT EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = p.workflow_uuid)`,
+  );
+}

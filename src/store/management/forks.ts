@@ -1,0 +1,191 @@
+// Copies of workflows that go on from one of their steps, under IDs of their own.
+import { DBOSNonExistentWorkflowError, DBOSWorkflowIDInUseError } from '../../model/errors/errors.js';
+import { idents, nowMs, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
+import { stepColumns } from '../columns.js';
+import type { Database, Executor } from '../database.js';
+
+/** A workflow to be made of another one. */
+export interface Fork {
+  readonly originalID: string;
+  /** Chosen before the write: whoever writes the same fork again finds it. */
+  readonly workflowID: string;
+  /** The first step that it executes by itself. */
+  readonly startStep: number;
+  /** A token of the call; tells afterwards whether the row is its own. */
+  readonly creator: string;
+}
+
+export interface ForkSettings {
+  readonly queueName: string;
+  readonly partitionKey: string | null;
+  /** Null leaves the version of the original. */
+  readonly applicationVersion: string | null;
+  /** Whose they are if the original is nobody's. */
+  readonly applicationName: string | null;
+  readonly timeoutMs: number | null;
+  /** IDs of children that take the place of others in the copied checkpoints. */
+  readonly replacementChildren: ReadonlyMap<string, string>;
+}
+
+const workflows = table('workflow_status');
+const steps = table('operation_outputs');
+const streams = table('streams');
+const events = table('workflow_events');
+const history = table('workflow_events_history');
+
+/**
+ * Makes all of the forks in one commit, or none. Forks that an earlier attempt of the same call has made are left alone.
+ * The originals are locked first: nothing of them is recorded while their checkpoints, streams and events are copied.
+ */
+export async function insertForks(database: Database, forks: readonly Fork[], settings: ForkSettings): Promise<void> {
+  const originalIDs = [...new Set(forks.map(({ originalID }) => originalID))];
+  await database.transaction(async (tx) => {
+    await tx.run(sql`UPDATE ${workflows} SET was_forked_from = TRUE WHERE workflow_uuid ${oneOf(originalIDs)}`);
+    const inserted = await tx.run(insertRows(forks, settings));
+    const insertedIDs = new Set(inserted.map((row) => row['workflow_uuid']));
+    if (insertedIDs.size < forks.length) {
+      await judgeMissing(
+        tx,
+        forks.filter(({ workflowID }) => !insertedIDs.has(workflowID)),
+      );
+    }
+    const copied = forks.filter(({ workflowID, startStep }) => startStep > 0 && insertedIDs.has(workflowID));
+    if (copied.length === 0) return;
+    const statements = [copySteps(copied, settings), copyStreams(copied), copyHistory(copied), copyEvents(copied)];
+    for (const statement of statements) await tx.run(statement);
+  });
+}
+
+const forkColumns = [
+  { name: 'original_id', type: 'text' },
+  { name: 'new_id', type: 'text' },
+  { name: 'start_step', type: 'int' },
+  { name: 'creator', type: 'text' },
+] as const;
+
+function forkRows(forks: readonly Fork[]) {
+  const data = forks.map(({ originalID, workflowID, startStep, creator }) => [
+    originalID,
+    workflowID,
+    startStep,
+    creator,
+  ]);
+  return rows('r', forkColumns, data);
+}
+
+function insertRows(forks: readonly Fork[], settings: ForkSettings): Sql {
+  const { queueName, partitionKey, applicationVersion, applicationName, timeoutMs } = settings;
+  return sql`
+    INSERT INTO ${workflows}
+      (workflow_uuid, status, name, class_name, config_name, inputs, serialization, authenticated_user, assumed_role,
+       authenticated_roles, attributes, executor_id, application_id, application_version, application_name,
+       workflow_timeout_ms, queue_name, queue_partition_key, priority, recovery_attempts, forked_from, creator_xid,
+       created_at, updated_at)
+    SELECT r.new_id, 'ENQUEUED', w.name, w.class_name, w.config_name, COALESCE(i.inputs, w.inputs), w.serialization,
+      w.authenticated_user, w.assumed_role, w.authenticated_roles, w.attributes, '', '',
+      COALESCE(${applicationVersion}, w.application_version), COALESCE(w.application_name, ${applicationName}),
+      CAST(${timeoutMs} AS BIGINT), ${queueName}, ${partitionKey}, 0, 0, w.workflow_uuid, r.creator, t.now, t.now
+    FROM ${forkRows(forks)}
+    JOIN ${workflows} AS w ON w.workflow_uuid = r.original_id
+    LEFT JOIN ${table('workflow_input')} AS i ON i.workflow_uuid = r.original_id
+    CROSS JOIN (SELECT ${nowMs} AS now) AS t
+    WHERE TRUE
+    ON CONFLICT DO NOTHING
+    RETURNING workflow_uuid`;
+}
+
+/** Throws unless each of the forks was made by an earlier attempt of its call. */
+async function judgeMissing(tx: Executor, missing: readonly Fork[]): Promise<void> {
+  const found = await tx.run(sql`
+    SELECT w.workflow_uuid, w.creator_xid, w.status, w.name
+    FROM ${workflows} AS w
+    WHERE w.workflow_uuid ${oneOf(missing.map(({ workflowID }) => workflowID))}`);
+  const existing = new Map(found.map((row) => [row['workflow_uuid'], row]));
+  for (const { workflowID, originalID, creator } of missing) {
+    const row = existing.get(workflowID);
+    if (!row) throw new DBOSNonExistentWorkflowError(`Workflow ${originalID} does not exist`);
+    if (row['creator_xid'] === creator) continue;
+    throw new DBOSWorkflowIDInUseError(workflowID, row['status'] as string, row['name'] as string);
+  }
+}
+
+const childColumns = [
+  { name: 'old_id', type: 'text' },
+  { name: 'new_id', type: 'text' },
+] as const;
+
+const passedStepColumns = stepColumns.columns
+  .map(({ name }) => name)
+  .filter((name) => name !== 'workflow_uuid' && name !== 'child_workflow_id');
+
+function copySteps(forks: readonly Fork[], { replacementChildren }: ForkSettings): Sql {
+  const children = rows('c', childColumns, [...replacementChildren]);
+  return sql`
+    INSERT INTO ${steps} (workflow_uuid, child_workflow_id, ${idents(passedStepColumns)})
+    SELECT r.new_id, COALESCE(c.new_id, o.child_workflow_id), ${idents(passedStepColumns, 'o')}
+    FROM ${forkRows(forks)}
+    JOIN ${steps} AS o ON o.workflow_uuid = r.original_id AND o.function_id < r.start_step
+    LEFT JOIN ${children} ON c.old_id = o.child_workflow_id`;
+}
+
+/** Numbered anew: steps that ran side by side may have written in any order. */
+function copyStreams(forks: readonly Fork[]): Sql {
+  return sql`
+    INSERT INTO ${streams} (workflow_uuid, key, "offset", value, function_id, serialization)
+    SELECT r.new_id, s.key, ROW_NUMBER() OVER (PARTITION BY r.new_id, s.key ORDER BY s."offset") - 1, s.value,
+      s.function_id, s.serialization
+    FROM ${forkRows(forks)}
+    JOIN ${streams} AS s ON s.workflow_uuid = r.original_id AND s.function_id < r.start_step`;
+}
+
+function copyHistory(forks: readonly Fork[]): Sql {
+  return sql`
+    INSERT INTO ${history} (workflow_uuid, function_id, key, value, serialization)
+    SELECT r.new_id, h.function_id, h.key, h.value, h.serialization
+    FROM ${forkRows(forks)}
+    JOIN ${history} AS h ON h.workflow_uuid = r.original_id AND h.function_id < r.start_step`;
+}
+
+/** The events of the forks, from the history that they have. */
+function copyEvents(forks: readonly Fork[]): Sql {
+  return insertLatestEvents(forks.map(({ workflowID }) => workflowID));
+}
+
+/** Gives workflows that have no events those that their history tells of last. */
+export function insertLatestEvents(workflowIDs: readonly string[]): Sql {
+  return sql`
+    INSERT INTO ${events} (workflow_uuid, key, value, serialization)
+    SELECT h.workflow_uuid, h.key, h.value, h.serialization
+    FROM ${history} AS h
+    WHERE h.workflow_uuid ${oneOf(workflowIDs)} AND NOT EXISTS (
+      SELECT 1
+      FROM ${history} AS l
+      WHERE l.workflow_uuid = h.workflow_uuid AND l.key = h.key AND l.function_id > h.function_id)`;
+}
+
+/** Which step of a workflow to go on from. */
+export type StartChoice =
+  { readonly kind: 'last-failure' } | { readonly kind: 'last-step' } | { readonly kind: 'name'; readonly name: string };
+
+/**
+ * The chosen step of each workflow. 'last-failure': the last step that has failed, or the last one if none has. Workflows
+ * without such a step are left out.
+ */
+export async function findStartSteps(
+  database: Database,
+  workflowIDs: readonly string[],
+  choice: StartChoice,
+): Promise<Map<string, number>> {
+  const condition = choice.kind === 'name' ? sql`AND o.function_name = ${choice.name}` : sql``;
+  const found = await database.read(sql`
+    SELECT o.workflow_uuid, MAX(o.function_id) AS last, MAX(CASE WHEN o.error IS NOT NULL THEN o.function_id END) AS failed
+    FROM ${steps} AS o
+    WHERE o.workflow_uuid ${oneOf(workflowIDs)} ${condition}
+    GROUP BY o.workflow_uuid`);
+  return new Map(
+    found.map((row) => {
+      const step = choice.kind === 'last-failure' ? (row['failed'] ?? row['last']) : row['last'];
+      return [row['workflow_uuid'] as string, step as number];
+    }),
+  );
+}

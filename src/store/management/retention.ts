@@ -1,0 +1,178 @@
+// Walking through old workflows in bounded steps, and removing or cancelling those that are due. A walk goes by the time
+// of creation, from the oldest on, and keeps its place between two statements: none of them reads more than its limit.
+import type { WorkflowStatusString } from '../../model/status.js';
+import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
+import type { Database } from '../database.js';
+import { deletePayloads } from './deletion.js';
+import { cancellation } from '../runs/lifecycle.js';
+
+/** A place in a walk: behind this row. */
+export interface AgePlace {
+  readonly at: number;
+  readonly workflowID: string;
+}
+
+/** Before all rows. */
+export const OLDEST: AgePlace = { at: Number.MIN_SAFE_INTEGER, workflowID: '' };
+
+export interface AgedWorkflow extends AgePlace {
+  readonly status: WorkflowStatusString;
+  /** Whether it belongs to the application, or to nobody. */
+  readonly isOwn: boolean;
+}
+
+export interface AgeRange {
+  readonly after: AgePlace;
+  /** Not included. */
+  readonly before: number;
+  readonly limit: number;
+}
+
+const workflows = table('workflow_status');
+
+function isOwn(applicationName: string | null): Sql {
+  if (applicationName === null) return sql`TRUE`;
+  return sql`(w.application_name = ${applicationName} OR w.application_name IS NULL)`;
+}
+
+/** The oldest workflows of a range, in whatever state. Rides workflow_status_created_at_index. */
+export async function listByAge(
+  database: Database,
+  { after, before, limit }: AgeRange,
+  applicationName: string | null,
+): Promise<AgedWorkflow[]> {
+  const found = await database.read(sql`
+    SELECT w.workflow_uuid, w.created_at, w.status, CASE WHEN ${isOwn(applicationName)} THEN 1 ELSE 0 END AS is_own
+    FROM ${workflows} AS w
+    WHERE w.created_at >= ${after.at} AND (w.created_at > ${after.at} OR w.workflow_uuid > ${after.workflowID})
+      AND w.created_at < ${before}
+    ORDER BY w.created_at, w.workflow_uuid
+    LIMIT ${limit}`);
+  return found.map((row) => ({
+    workflowID: row['workflow_uuid'] as string,
+    at: row['created_at'] as number,
+    status: row['status'] as WorkflowStatusString,
+    isOwn: row['is_own'] === 1,
+  }));
+}
+
+/** Deletes those of the workflows that are old and have ended, with all that belongs to them. Tells how many. */
+export async function deleteIfEnded(
+  database: Database,
+  workflowIDs: readonly string[],
+  before: number,
+): Promise<number> {
+  const [deleted = []] = await database.commit([
+    sql`
+      DELETE FROM ${workflows}
+      WHERE workflow_uuid ${oneOf(workflowIDs)} AND status NOT IN ('PENDING', 'ENQUEUED', 'DELAYED')
+        AND created_at < ${before}
+      RETURNING workflow_uuid`,
+    ...deletePayloads(workflowIDs),
+  ]);
+  return deleted.length;
+}
+
+/** Cancels those of the workflows that have not ended, and returns their IDs. */
+export async function cancelIfActive(database: Database, workflowIDs: readonly string[]): Promise<string[]> {
+  const cancelled = await database.run(sql`
+    UPDATE ${workflows}
+    SET ${cancellation}
+    WHERE workflow_uuid ${oneOf(workflowIDs)}
+      AND CASE WHEN status IN ('ENQUEUED', 'PENDING', 'DELAYED') THEN TRUE ELSE FALSE END
+    RETURNING workflow_uuid`);
+  return cancelled.map((row) => row['workflow_uuid'] as string);
+}
+
+/** Rows that one statement counts. */
+const COUNTED_MAX = 20_000;
+
+/** When the `count`-th newest workflow was created; undefined if there are fewer. Counts in bounded steps. */
+export async function findNthNewest(
+  database: Database,
+  count: number,
+  applicationName: string | null,
+): Promise<number | undefined> {
+  let left = count;
+  let before = Number.MAX_SAFE_INTEGER;
+  for (;;) {
+    const newest = sql`
+      SELECT w.created_at
+      FROM ${workflows} AS w
+      WHERE w.created_at < ${before} AND ${isOwn(applicationName)}
+      ORDER BY w.created_at DESC
+      LIMIT ${Math.min(left, COUNTED_MAX)}`;
+    const [row] = await database.read(sql`
+      SELECT COUNT(*) AS counted, MIN(n.created_at) AS earliest FROM (${newest}) AS n`);
+    const counted = (row?.['counted'] ?? 0) as number;
+    if (counted === 0) return undefined;
+    const earliest = row?.['earliest'] as number;
+    if (counted === left) return earliest;
+    if (counted < COUNTED_MAX) return undefined;
+    left -= await countBetween(database, { from: earliest, before, applicationName });
+    // Workflows of one millisecond were counted together.
+    if (left <= 0) return earliest;
+    before = earliest;
+  }
+}
+
+interface TimeRange {
+  readonly from: number;
+  readonly before: number;
+  readonly applicationName: string | null;
+}
+
+async function countBetween(database: Database, { from, before, applicationName }: TimeRange): Promise<number> {
+  const [row] = await database.read(sql`
+    SELECT COUNT(*) AS counted
+    FROM ${workflows} AS w
+    WHERE w.created_at >= ${from} AND w.created_at < ${before} AND ${isOwn(applicationName)}`);
+  return row?.['counted'] as number;
+}
+
+/** A table whose rows may be left behind when their workflow is gone. */
+type PayloadTable = 'workflow_input' | 'workflow_output' | 'operation_outputs';
+
+export interface AgedPayload extends AgePlace {
+  readonly isOrphan: boolean;
+}
+
+/** Where rows can be left behind: checkpoints cannot while they have their foreign key. */
+export async function findPayloadTables(database: Database): Promise<PayloadTable[]> {
+  const { dialect } = database;
+  if (dialect.name === 'sqlite') return ['workflow_input', 'workflow_output'];
+  const keys = await database.read(sql`
+    SELECT c.conname
+    FROM pg_constraint AS c
+    WHERE c.conrelid = CAST(${dialect.table('operation_outputs')} AS regclass) AND c.contype = 'f'`);
+  return keys.length > 0
+    ? ['workflow_input', 'workflow_output']
+    : ['workflow_input', 'workflow_output', 'operation_outputs'];
+}
+
+/** The oldest rows of a range. Rides the index of the table's retention times. */
+export async function listPayloadsByAge(
+  database: Database,
+  name: PayloadTable,
+  { after, before, limit }: AgeRange,
+): Promise<AgedPayload[]> {
+  const found = await database.read(sql`
+    SELECT p.workflow_uuid, p.retention_timestamp, CASE WHEN EXISTS (
+      SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = p.workflow_uuid) THEN 0 ELSE 1 END AS is_orphan
+    FROM ${table(name)} AS p
+    WHERE p.retention_timestamp >= ${after.at}
+      AND (p.retention_timestamp > ${after.at} OR p.workflow_uuid > ${after.workflowID})
+      AND p.retention_timestamp < ${before}
+    ORDER BY p.retention_timestamp, p.workflow_uuid
+    LIMIT ${limit}`);
+  return found.map((row) => ({
+    workflowID: row['workflow_uuid'] as string,
+    at: row['retention_timestamp'] as number,
+    isOrphan: row['is_orphan'] === 1,
+  }));
+}
+
+/** Deletes what is left of workflows that are gone. */
+export async function deleteOrphans(database: Database, workflowIDs: readonly string[]): Promise<void> {
+  await database.commit(deletePayloads(workflowIDs));
+}

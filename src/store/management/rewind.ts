@@ -1,0 +1,81 @@
+// Taking a workflow that has ended back to one of its steps, under its own ID.
+import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
+import type { Database } from '../database.js';
+import { insertLatestEvents } from './forks.js';
+import { STREAM_CLOSED } from '../messaging/streams.js';
+
+/** What becomes of the workflow. */
+export interface Rewind {
+  readonly workflowID: string;
+  /** The first step that is executed again. */
+  readonly startStep: number;
+  /** A token of the call; tells afterwards whether the rewind was its own. */
+  readonly creator: string;
+  readonly queueName: string;
+  /** Null leaves the key as it is. */
+  readonly partitionKey: string | null;
+  /** Null leaves the version as it is. */
+  readonly applicationVersion: string | null;
+}
+
+/** Where a workflow that was rewound waits. */
+export interface Rewound {
+  readonly queueName: string;
+  readonly partitionKey: string | null;
+}
+
+const workflows = table('workflow_status');
+const streams = table('streams');
+const events = table('workflow_events');
+const CLOSED_TEXT = JSON.stringify(STREAM_CLOSED);
+
+/** Rewinds the workflow in one commit; undefined if it has not ended. */
+export async function rewindIfEnded(database: Database, rewind: Rewind): Promise<Rewound | undefined> {
+  const { workflowID, startStep } = rewind;
+  return database.transaction(async (tx) => {
+    const [rewound] = await tx.run(requeueIfEnded(rewind));
+    if (!rewound) return undefined;
+    const statements = [
+      reopenStreams(workflowID, startStep),
+      deleteFrom('operation_outputs', workflowID, startStep),
+      deleteFrom('workflow_events_history', workflowID, startStep),
+      sql`DELETE FROM ${events} WHERE workflow_uuid = ${workflowID}`,
+      insertLatestEvents([workflowID]),
+      sql`
+        DELETE FROM ${table('notifications')}
+        WHERE destination_uuid = ${workflowID} AND (consumed = FALSE OR consumed_by_function_id >= ${startStep})`,
+      sql`DELETE FROM ${table('workflow_output')} WHERE workflow_uuid = ${workflowID}`,
+    ];
+    for (const statement of statements) await tx.run(statement);
+    return { queueName: rewind.queueName, partitionKey: rewound['queue_partition_key'] as string | null };
+  });
+}
+
+function requeueIfEnded({ workflowID, creator, queueName, partitionKey, applicationVersion }: Rewind): Sql {
+  return sql`
+    UPDATE ${workflows}
+    SET status = 'ENQUEUED', queue_name = ${queueName}, queue_partition_key = COALESCE(${partitionKey}, queue_partition_key),
+      application_version = COALESCE(${applicationVersion}, application_version), recovery_attempts = 0, output = NULL,
+      error = NULL, workflow_deadline_epoch_ms = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL,
+      completed_at = NULL, delay_until_epoch_ms = NULL, owner_xid = NULL, creator_xid = ${creator}, updated_at = ${nowMs}
+    WHERE workflow_uuid = ${workflowID} AND status NOT IN ('PENDING', 'ENQUEUED', 'DELAYED')
+    RETURNING queue_partition_key`;
+}
+
+function deleteFrom(name: 'operation_outputs' | 'workflow_events_history', workflowID: string, startStep: number): Sql {
+  return sql`DELETE FROM ${table(name)} WHERE workflow_uuid = ${workflowID} AND function_id >= ${startStep}`;
+}
+
+/**
+ * Takes back the ends of streams that were written from the step on, and what stands behind such an end, which nobody
+ * reads. All other values stay: they may have been read.
+ */
+function reopenStreams(workflowID: string, startStep: number): Sql {
+  return sql`
+    DELETE FROM ${streams} AS s
+    WHERE s.workflow_uuid = ${workflowID} AND s.function_id >= ${startStep} AND EXISTS (
+      SELECT 1
+      FROM ${streams} AS e
+      WHERE e.workflow_uuid = s.workflow_uuid AND e.key = s.key AND e."offset" <= s."offset"
+        AND e.function_id >= ${startStep} AND e.value IN (${STREAM_CLOSED}, ${CLOSED_TEXT}))`;
+}

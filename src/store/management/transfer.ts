@@ -1,0 +1,274 @@
+// Whole workflows, as they are taken out of one database and put into another: the rows of all tables that speak of them,
+// without the tokens of owners.
+import { oneOf, rows, type Sql, sql, table, type Token } from '../../sql/sql.js';
+import type { StepRecord, WorkflowRecord } from '../../model/records.js';
+import { stepColumns, TableColumns, workflowColumns } from '../columns.js';
+import type { Database, Executor, Row } from '../database.js';
+
+export type TransferredRow = Omit<WorkflowRecord, 'owner' | 'creator'>;
+
+export interface TransferredEvent {
+  readonly workflowID: string;
+  readonly key: string;
+  readonly text: string;
+  readonly serialization: string | null;
+}
+
+export interface TransferredEventOfStep extends TransferredEvent {
+  readonly stepID: number;
+}
+
+export interface TransferredStreamValue extends TransferredEventOfStep {
+  readonly offset: number;
+}
+
+export interface TransferredMessage extends Omit<TransferredEvent, 'key'> {
+  readonly messageID: string;
+  readonly topic: string | null;
+  readonly createdAt: number;
+  readonly isConsumed: boolean;
+  readonly consumedBy: number | null;
+}
+
+/** The parts of a workflow, by the names of their tables. */
+export interface Transferred {
+  readonly workflow_status: TransferredRow;
+  readonly operation_outputs: readonly StepRecord[];
+  readonly workflow_events: readonly TransferredEvent[];
+  readonly workflow_events_history: readonly TransferredEventOfStep[];
+  readonly streams: readonly TransferredStreamValue[];
+  readonly notifications: readonly TransferredMessage[];
+}
+
+const OWNERS = ['owner_xid', 'creator_xid'];
+
+const eventSpec = [
+  ['workflowID', 'workflow_uuid', 'text'],
+  ['key', 'key', 'text'],
+  ['text', 'value', 'text'],
+  ['serialization', 'serialization', 'text'],
+] as const;
+
+/** What is carried over of each table. */
+export const TRANSFERRED = {
+  workflow_status: new TableColumns<TransferredRow>(
+    workflowColumns.columns
+      .filter(({ name }) => !OWNERS.includes(name))
+      .map(({ field, name, type }) => [field as keyof TransferredRow, name, type] as const),
+  ),
+  operation_outputs: stepColumns,
+  workflow_events: new TableColumns<TransferredEvent>(eventSpec),
+  workflow_events_history: new TableColumns<TransferredEventOfStep>([...eventSpec, ['stepID', 'function_id', 'int']]),
+  streams: new TableColumns<TransferredStreamValue>([
+    ...eventSpec,
+    ['stepID', 'function_id', 'int'],
+    ['offset', 'offset', 'int'],
+  ]),
+  notifications: new TableColumns<TransferredMessage>([
+    ['messageID', 'message_uuid', 'text'],
+    ['workflowID', 'destination_uuid', 'text'],
+    ['topic', 'topic', 'text'],
+    ['text', 'message', 'text'],
+    ['serialization', 'serialization', 'text'],
+    ['createdAt', 'created_at_epoch_ms', 'bigint'],
+    ['isConsumed', 'consumed', 'bool'],
+    ['consumedBy', 'consumed_by_function_id', 'int'],
+  ]),
+} as const;
+
+export type TransferredTable = keyof typeof TRANSFERRED;
+
+const workflows = table('workflow_status');
+
+/** The IDs of the workflows and of all that they have started, and so on; each comes after its parent. */
+export async function findTrees(database: Database, workflowIDs: readonly string[]): Promise<string[]> {
+  // Rides idx_workflow_status_parent_workflow_id from level to level.
+  const found = await database.read(sql`
+    WITH RECURSIVE tree(id, level) AS (
+      SELECT w.workflow_uuid, 0 FROM ${workflows} AS w WHERE w.workflow_uuid ${oneOf(workflowIDs)}
+      UNION
+      SELECT c.workflow_uuid, tree.level + 1
+      FROM tree
+      JOIN ${workflows} AS c ON c.parent_workflow_id = tree.id
+      WHERE tree.level < ${LEVELS_MAX}
+    )
+    SELECT tree.id, MAX(tree.level) AS level FROM tree GROUP BY tree.id ORDER BY level, tree.id`);
+  return found.map((row) => row['id'] as string);
+}
+
+/** Rows that other programs have written may go in circles. */
+const LEVELS_MAX = 1000;
+
+/** Reads the workflows as they are at one moment, in the order of the IDs. One that is gone is left out. */
+export async function readTransferred(database: Database, workflowIDs: readonly string[]): Promise<Transferred[]> {
+  return database.transaction(async (tx) => {
+    if (tx.dialect.name === 'postgres') await tx.run(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`);
+    const parts = {
+      statuses: await readStatuses(tx, workflowIDs),
+      steps: await readPart(tx, 'operation_outputs', workflowIDs),
+      events: await readPart(tx, 'workflow_events', workflowIDs),
+      history: await readPart(tx, 'workflow_events_history', workflowIDs),
+      streams: await readPart(tx, 'streams', workflowIDs),
+      messages: await readPart(tx, 'notifications', workflowIDs),
+    };
+    return workflowIDs.flatMap((workflowID) => {
+      const status = parts.statuses.get(workflowID);
+      if (!status) return [];
+      return {
+        workflow_status: status,
+        operation_outputs: parts.steps.get(workflowID) ?? [],
+        workflow_events: parts.events.get(workflowID) ?? [],
+        workflow_events_history: parts.history.get(workflowID) ?? [],
+        streams: parts.streams.get(workflowID) ?? [],
+        notifications: parts.messages.get(workflowID) ?? [],
+      };
+    });
+  });
+}
+
+/** Inputs and outcomes that another library has stored apart come with the row. */
+async function readStatuses(tx: Executor, workflowIDs: readonly string[]): Promise<Map<string, TransferredRow>> {
+  const columns = TRANSFERRED.workflow_status;
+  const found = await tx.run(sql`
+    SELECT ${columns.select('w')}, i.inputs AS other_inputs, o.output AS other_output, o.error AS other_error
+    FROM ${workflows} AS w
+    LEFT JOIN ${table('workflow_input')} AS i ON i.workflow_uuid = w.workflow_uuid
+    LEFT JOIN ${table('workflow_output')} AS o ON o.workflow_uuid = w.workflow_uuid
+    WHERE w.workflow_uuid ${oneOf(workflowIDs)}`);
+  const toRecord = (row: Row): TransferredRow => ({
+    ...columns.toRecord(row),
+    inputs: (row['inputs'] ?? row['other_inputs']) as string | null,
+    output: (row['output'] ?? row['other_output']) as string | null,
+    error: (row['error'] ?? row['other_error']) as string | null,
+  });
+  return new Map(found.map((row) => [row['workflow_uuid'] as string, toRecord(row)]));
+}
+
+type PartTable = Exclude<TransferredTable, 'workflow_status'>;
+type PartOf<Name extends PartTable> = Transferred[Name][number];
+
+const PART_ORDERS: Readonly<Record<PartTable, Sql>> = {
+  operation_outputs: sql`r.function_id`,
+  workflow_events: sql`r.key`,
+  workflow_events_history: sql`r.function_id, r.key`,
+  streams: sql`r.key, r."offset"`,
+  notifications: sql`r.created_at_epoch_ms, r.message_uuid`,
+};
+
+async function readPart<Name extends PartTable>(
+  tx: Executor,
+  name: Name,
+  workflowIDs: readonly string[],
+): Promise<Map<string, PartOf<Name>[]>> {
+  const columns = TRANSFERRED[name];
+  const key: Sql = name === 'notifications' ? sql`r.destination_uuid` : sql`r.workflow_uuid`;
+  const found = await tx.run(sql`
+    SELECT ${columns.select('r')}
+    FROM ${table(name)} AS r
+    WHERE ${key} ${oneOf(workflowIDs)}
+    ORDER BY ${key}, ${PART_ORDERS[name]}`);
+  const byWorkflow = new Map<string, PartOf<Name>[]>();
+  for (const row of found) {
+    const record = columns.toRecord(row) as PartOf<Name>;
+    const records = byWorkflow.get(record.workflowID);
+    if (records) records.push(record);
+    else byWorkflow.set(record.workflowID, [record]);
+  }
+  return byWorkflow;
+}
+
+/** What became of the workflows that were to be put in. */
+export interface TransferVerdict {
+  readonly written: readonly string[];
+  /** Another workflow has the ID. */
+  readonly existing: readonly string[];
+  /** Another workflow of the queue holds the deduplication ID. */
+  readonly duplicated: readonly string[];
+}
+
+export interface TransferOptions {
+  /** Nothing is written if one of the workflows cannot be. */
+  readonly isAllOrNone: boolean;
+  /** Kept with each row: tells a repetition, after an answer that was lost, what it has written before. */
+  readonly creator: string;
+}
+
+/** Puts the workflows in, each whole or not at all. */
+export async function writeTransferred(
+  database: Database,
+  transferred: readonly Transferred[],
+  options: TransferOptions,
+): Promise<TransferVerdict> {
+  const refused = new Error('Not all workflows could be written.');
+  let verdict: TransferVerdict = { written: [], existing: [], duplicated: [] };
+  try {
+    await database.transaction(async (tx) => {
+      const fresh = new Set(await insertStatuses(tx, transferred, options));
+      verdict = await judge(tx, transferred, { fresh, creator: options.creator });
+      if (options.isAllOrNone && verdict.written.length < transferred.length) throw refused;
+      const wanted = transferred.filter(({ workflow_status }) => fresh.has(workflow_status.workflowID));
+      for (const name of Object.keys(PART_ORDERS) as PartTable[]) {
+        const records = wanted.flatMap((one): readonly PartOf<PartTable>[] => one[name]);
+        await insertPart(tx, name, records);
+      }
+    });
+    return verdict;
+  } catch (error) {
+    if (error !== refused) throw error;
+    return { ...verdict, written: [] };
+  }
+}
+
+async function insertStatuses(
+  tx: Executor,
+  transferred: readonly Transferred[],
+  { creator }: TransferOptions,
+): Promise<string[]> {
+  const columns = TRANSFERRED.workflow_status;
+  const data = transferred.map(({ workflow_status }) => columns.toValues(workflow_status));
+  const inserted = await tx.run(sql`
+    INSERT INTO ${workflows} (${columns.names}, creator_xid)
+    SELECT ${columns.pass('r')}, CAST(${creator} AS TEXT)
+    FROM ${rows('r', columns.columns, data)}
+    WHERE TRUE
+    ON CONFLICT DO NOTHING
+    RETURNING workflow_uuid`);
+  return inserted.map((row) => row['workflow_uuid'] as string);
+}
+
+async function judge(
+  tx: Executor,
+  transferred: readonly Transferred[],
+  { fresh, creator }: { readonly fresh: ReadonlySet<string>; readonly creator: string },
+): Promise<TransferVerdict> {
+  const missing = transferred.map((one) => one.workflow_status.workflowID).filter((id) => !fresh.has(id));
+  if (missing.length === 0) return { written: [...fresh], existing: [], duplicated: [] };
+  const found = await tx.run(sql`
+    SELECT w.workflow_uuid, w.creator_xid FROM ${workflows} AS w WHERE w.workflow_uuid ${oneOf(missing)}`);
+  const creators = new Map(found.map((row) => [row['workflow_uuid'] as string, row['creator_xid'] as string | null]));
+  return {
+    written: [...fresh, ...missing.filter((id) => creators.get(id) === creator)],
+    existing: missing.filter((id) => creators.has(id) && creators.get(id) !== creator),
+    duplicated: missing.filter((id) => !creators.has(id)),
+  };
+}
+
+/** Rows in one statement at most. */
+const ROWS_MAX = 1000;
+
+async function insertPart<Name extends PartTable>(
+  tx: Executor,
+  name: Name,
+  records: readonly PartOf<PartTable>[],
+): Promise<void> {
+  // The records are those of the table.
+  const columns = TRANSFERRED[name] as unknown as TableColumns<PartOf<PartTable>>;
+  const passed: Token = columns.pass('r');
+  for (let first = 0; first < records.length; first += ROWS_MAX) {
+    const data = records.slice(first, first + ROWS_MAX).map((record) => columns.toValues(record));
+    await tx.run(sql`
+      INSERT INTO ${table(name)} (${columns.names})
+      SELECT ${passed}
+      FROM ${rows('r', columns.columns, data)}`);
+  }
+}

@@ -1,0 +1,73 @@
+// The versions of an application that have been launched. The latest is the one last set as such.
+import { newID } from '../../base/ids.js';
+import { DBOSError } from '../../model/errors/errors.js';
+import { nowMs, sql, table } from '../../sql/sql.js';
+import { TableColumns } from '../columns.js';
+import type { Database } from '../database.js';
+
+export interface VersionRecord {
+  readonly versionID: string;
+  readonly versionName: string;
+  readonly versionTimestamp: number;
+  readonly createdAt: number;
+  readonly applicationName: string | null;
+}
+
+const versions = table('application_versions');
+const columns = new TableColumns<VersionRecord>([
+  ['versionID', 'version_id', 'text'],
+  ['versionName', 'version_name', 'text'],
+  ['versionTimestamp', 'version_timestamp', 'bigint'],
+  ['createdAt', 'created_at', 'bigint'],
+  ['applicationName', 'application_name', 'text'],
+]);
+const selected = columns.select('v');
+
+/** Makes the version known, taking over a row of that name that nobody owns. Known ones stay as they are. */
+export async function registerVersion(database: Database, versionName: string, applicationName: string): Promise<void> {
+  await database.run(sql`
+    INSERT INTO ${versions} (version_id, version_name, version_timestamp, created_at, application_name)
+    VALUES (${newID()}, ${versionName}, ${nowMs}, ${nowMs}, ${applicationName})
+    ON CONFLICT DO NOTHING`);
+  await database.run(sql`
+    UPDATE ${versions} SET application_name = ${applicationName}
+    WHERE version_name = ${versionName} AND application_name IS NULL`);
+  const [row] = await database.read(sql`
+    SELECT v.application_name FROM ${versions} AS v WHERE v.version_name = ${versionName}`);
+  const owner = row?.['application_name'] as string | undefined;
+  if (owner === undefined || owner === applicationName) return;
+  throw new DBOSError(
+    `Application version "${versionName}" belongs to application "${owner}". Set applicationVersion to a name that only "${applicationName}" uses.`,
+  );
+}
+
+/** Makes a version the latest one of the application. Tells whether it is known. */
+export async function setLatestVersion(
+  database: Database,
+  versionName: string,
+  applicationName: string | null,
+): Promise<boolean> {
+  const owned =
+    applicationName === null ? sql`` : sql`AND (application_name = ${applicationName} OR application_name IS NULL)`;
+  // Later than all others, also when their clocks were ahead.
+  const changed = await database.run(sql`
+    UPDATE ${versions}
+    SET application_name = COALESCE(application_name, ${applicationName}), version_timestamp = (
+      SELECT CASE WHEN MAX(o.version_timestamp) >= ${nowMs} THEN MAX(o.version_timestamp) + 1 ELSE ${nowMs} END
+      FROM ${versions} AS o)
+    WHERE version_name = ${versionName} ${owned}
+    RETURNING version_id`);
+  return changed.length > 0;
+}
+
+/** The versions of the application and those that nobody owns, the latest first; null means all applications. */
+export async function listVersions(database: Database, applicationName: string | null): Promise<VersionRecord[]> {
+  const owned =
+    applicationName === null ? sql`` : sql`WHERE v.application_name = ${applicationName} OR v.application_name IS NULL`;
+  const found = await database.read(sql`
+    SELECT ${selected}
+    FROM ${versions} AS v
+    ${owned}
+    ORDER BY v.version_timestamp DESC, v.version_id DESC`);
+  return found.map((row) => columns.toRecord(row));
+}

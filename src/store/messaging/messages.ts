@@ -1,0 +1,263 @@
+// The rows of `notifications`: messages to workflows. A message is written once, whoever repeats it, and is consumed
+// together with the checkpoint of the step that received it. It is kept afterwards.
+import { DatabaseStatementError } from '../../model/errors/database-errors.js';
+import { nowMs, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
+import { TableColumns } from '../columns.js';
+import type { Database, Executor, Row } from '../database.js';
+import type { Owned } from '../runs/lifecycle.js';
+import type { Checkpoint } from '../runs/steps.js';
+import { isOwned } from '../runs/workflows.js';
+
+export interface NewMessage {
+  /** Chosen before the write: whoever writes the same ID again adds nothing. */
+  readonly messageID: string;
+  readonly destinationID: string;
+  readonly topic: string;
+  readonly text: string;
+  readonly serialization: string;
+}
+
+/** A message on its way, from a run if it has a sender. */
+export interface Sending {
+  readonly message: NewMessage;
+  readonly sender?: Owned;
+}
+
+/** What became of a message. */
+export type SendVerdict =
+  /** It is there; perhaps it was before. */
+  | 'sent'
+  /** There is no workflow with the ID of its destination. */
+  | 'missing'
+  /** The sender's workflow is not its run's any more. */
+  | 'lost';
+
+const newMessageColumns = new TableColumns<NewMessage>([
+  ['messageID', 'message_uuid', 'text'],
+  ['destinationID', 'destination_uuid', 'text'],
+  ['topic', 'topic', 'text'],
+  ['text', 'message', 'text'],
+  ['serialization', 'serialization', 'text'],
+]);
+
+const sendingColumns = [
+  ...newMessageColumns.columns,
+  { name: 'shift_ms', type: 'bigint' },
+  { name: 'workflow_uuid', type: 'text' },
+  { name: 'owner_xid', type: 'text' },
+] as const;
+
+const messages = table('notifications');
+const workflows = table('workflow_status');
+const passedColumns = newMessageColumns.pass('r');
+
+/**
+ * Writes the messages whose destination exists and whose sender may send, and returns their IDs. A message gets a later
+ * time than those that wait before it, even within a millisecond.
+ */
+export function insertMessages(sendings: readonly Sending[]): Sql {
+  const shiftsMs = shiftsOf(sendings);
+  const data = sendings.map(({ message, sender }, index) => [
+    ...newMessageColumns.toValues(message),
+    shiftsMs[index] ?? 0,
+    sender?.workflowID ?? null,
+    sender?.owner ?? null,
+  ]);
+  return sql`
+    INSERT INTO ${messages} (${newMessageColumns.names}, created_at_epoch_ms)
+    SELECT ${passedColumns}, r.shift_ms + COALESCE((
+      SELECT m.created_at_epoch_ms + 1
+      FROM ${messages} AS m
+      WHERE m.destination_uuid = r.destination_uuid AND m.topic = r.topic AND m.consumed = FALSE
+        AND m.created_at_epoch_ms >= t.now
+      ORDER BY m.created_at_epoch_ms DESC, m.message_uuid DESC
+      LIMIT 1), t.now)
+    FROM ${rows('r', sendingColumns, data)}
+    CROSS JOIN (SELECT ${nowMs} AS now) AS t
+    WHERE r.destination_uuid = (
+      SELECT d.workflow_uuid
+      FROM ${workflows} AS d
+      WHERE d.workflow_uuid = r.destination_uuid)
+      AND (r.workflow_uuid IS NULL OR ${isOwned})
+    ON CONFLICT DO NOTHING
+    RETURNING message_uuid`;
+}
+
+/**
+ * Messages of one commit have one time, and are then in the order of their IDs. That is the order in which they were
+ * sent, unless the sender has chosen the IDs: such messages are set a millisecond apart.
+ */
+function shiftsOf(sendings: readonly Sending[]): number[] {
+  const lasts = new Map<string, { isChosen: boolean; shiftMs: number }>();
+  return sendings.map(({ message }) => {
+    const key = messageKey({ workflowID: message.destinationID, topic: message.topic });
+    const isChosen = message.messageID.includes('::');
+    const last = lasts.get(key);
+    const shiftMs = last ? last.shiftMs + (isChosen || last.isChosen ? 1 : 0) : 0;
+    lasts.set(key, { isChosen, shiftMs });
+    return shiftMs;
+  });
+}
+
+/** What became of each message, in their order. */
+export async function judgeMessages(
+  look: (statement: Sql) => Promise<Row[]>,
+  sendings: readonly Sending[],
+  written: readonly Row[],
+): Promise<SendVerdict[]> {
+  if (written.length === sendings.length) return sendings.map(() => 'sent');
+  const sent = new Set(written.map((row) => row['message_uuid'] as string));
+  const missing = sendings.filter(({ message }) => !sent.has(message.messageID));
+  const there = await look(sql`
+    SELECT m.message_uuid
+    FROM ${messages} AS m
+    WHERE m.message_uuid ${oneOf(missing.map(({ message }) => message.messageID))}`);
+  for (const row of there) sent.add(row['message_uuid'] as string);
+  const workflowIDs = missing.flatMap(({ message, sender }) => [message.destinationID, sender?.workflowID ?? '']);
+  const owners = await look(sql`
+    SELECT w.workflow_uuid, w.owner_xid, w.status
+    FROM ${workflows} AS w
+    WHERE w.workflow_uuid ${oneOf([...new Set(workflowIDs)])}`);
+  const found = new Map(owners.map((row) => [row['workflow_uuid'], row]));
+  const isOwner = ({ workflowID, owner }: Owned): boolean =>
+    found.get(workflowID)?.['owner_xid'] === owner && found.get(workflowID)?.['status'] === 'PENDING';
+  return sendings.map(({ message, sender }): SendVerdict => {
+    if (sent.has(message.messageID)) return 'sent';
+    if (sender && !isOwner(sender)) return 'lost';
+    if (!found.has(message.destinationID)) return 'missing';
+    // The destination has just been created. Reported as a serialization failure, which is tried again.
+    throw new DatabaseStatementError(`Workflow "${message.destinationID}" has just been created.`, {
+      sqlState: '40001',
+    });
+  });
+}
+
+/** Messages in one statement at most, where a commit has many of them. */
+const TOGETHER_MAX = 1000;
+
+/**
+ * Writes all of the messages in one transaction, or none: then the verdicts tell what was in the way. `extra` is run in
+ * the same transaction.
+ */
+export async function insertTogether(
+  database: Database,
+  sendings: readonly Sending[],
+  extra?: Sql,
+): Promise<{ readonly verdicts: readonly SendVerdict[]; readonly extra: readonly Row[] }> {
+  const refused = new Error('Not all messages could be written.');
+  let verdicts: SendVerdict[] = [];
+  try {
+    return await database.transaction(async (tx) => {
+      verdicts = await insertAll(tx, sendings);
+      if (verdicts.some((verdict) => verdict !== 'sent')) throw refused;
+      return { verdicts, extra: extra ? await tx.run(extra) : [] };
+    });
+  } catch (error) {
+    if (error !== refused) throw error;
+    return { verdicts, extra: [] };
+  }
+}
+
+async function insertAll(tx: Executor, sendings: readonly Sending[]): Promise<SendVerdict[]> {
+  const verdicts: SendVerdict[] = [];
+  for (let start = 0; start < sendings.length; start += TOGETHER_MAX) {
+    const chunk = sendings.slice(start, start + TOGETHER_MAX);
+    const written = await tx.run(insertMessages(chunk));
+    verdicts.push(...(await judgeMessages((statement) => tx.run(statement), chunk, written)));
+  }
+  return verdicts;
+}
+
+/** Where a workflow looks for messages. */
+export interface MessageKey {
+  readonly workflowID: string;
+  readonly topic: string;
+}
+
+/** The key as notifications carry it. */
+export function messageKey({ workflowID, topic }: MessageKey): string {
+  return `${workflowID}::${topic}`;
+}
+
+export interface StoredMessage {
+  readonly messageID: string;
+  readonly text: string;
+  readonly serialization: string | null;
+}
+
+const storedMessageColumns = new TableColumns<StoredMessage>([
+  ['messageID', 'message_uuid', 'text'],
+  ['text', 'message', 'text'],
+  ['serialization', 'serialization', 'text'],
+]);
+
+const keyColumns = [
+  { name: 'place', type: 'int' },
+  { name: 'workflow_id', type: 'text' },
+  { name: 'topic', type: 'text' },
+] as const;
+
+const selectedMessage = storedMessageColumns.select('n');
+
+/** The oldest message under each key that was not consumed, in the order of the keys. Rides idx_notifications_unconsumed. */
+export async function findOldestMessages(
+  database: Database,
+  keys: readonly MessageKey[],
+): Promise<(StoredMessage | undefined)[]> {
+  const data = keys.map(({ workflowID, topic }, place) => [place, workflowID, topic]);
+  const found = await database.read(sql`
+    SELECT r.place, ${selectedMessage}
+    FROM ${rows('r', keyColumns, data)}
+    JOIN ${messages} AS n ON n.message_uuid = (
+      SELECT m.message_uuid
+      FROM ${messages} AS m
+      WHERE m.destination_uuid = r.workflow_id AND m.topic = r.topic AND m.consumed = FALSE
+      ORDER BY m.created_at_epoch_ms, m.message_uuid
+      LIMIT 1)`);
+  const byPlace = new Map(found.map((row) => [row['place'], storedMessageColumns.toRecord(row)]));
+  return keys.map((_, place) => byPlace.get(place));
+}
+
+const receiptColumns = [
+  { name: 'workflow_uuid', type: 'text' },
+  { name: 'owner_xid', type: 'text' },
+  { name: 'message_id', type: 'text' },
+  { name: 'step_id', type: 'int' },
+] as const;
+
+/** Consumes the messages that the checkpoints hold, if nobody else has. The checkpoints are written after it. */
+export function consumeMessages(receipts: readonly Checkpoint[]): Sql {
+  const data = receipts.map(({ owner, step, receivedID = '' }) => [step.workflowID, owner, receivedID, step.stepID]);
+  return sql`
+    UPDATE ${messages} AS m
+    SET consumed = TRUE, consumed_by_function_id = r.step_id
+    FROM ${rows('r', receiptColumns, data)}
+    WHERE m.message_uuid = r.message_id AND m.destination_uuid = r.workflow_uuid AND m.consumed = FALSE AND ${isOwned}`;
+}
+
+/** A message as it can be inspected. */
+export interface MessageRecord extends Omit<StoredMessage, 'messageID'> {
+  readonly topic: string | null;
+  readonly createdAt: number;
+  readonly isConsumed: boolean;
+}
+
+const recordColumns = new TableColumns<MessageRecord>([
+  ['topic', 'topic', 'text'],
+  ['text', 'message', 'text'],
+  ['serialization', 'serialization', 'text'],
+  ['createdAt', 'created_at_epoch_ms', 'bigint'],
+  ['isConsumed', 'consumed', 'bool'],
+]);
+
+const selectedRecord = recordColumns.select('m');
+
+/** All messages to the workflow, the oldest first. */
+export async function listMessages(database: Database, workflowID: string): Promise<MessageRecord[]> {
+  const found = await database.read(sql`
+    SELECT ${selectedRecord}
+    FROM ${messages} AS m
+    WHERE m.destination_uuid = ${workflowID}
+    ORDER BY m.created_at_epoch_ms, m.message_uuid`);
+  return found.map((row) => recordColumns.toRecord(row));
+}

@@ -1,0 +1,168 @@
+// What the limits of a queue leave free, as parts of the statements that claim from it.
+import { type Limits, UNLIMITED } from '../../model/queues.js';
+import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
+import type { Row } from '../database.js';
+import { isEnqueued } from './waiting.js';
+
+const workflows = table('workflow_status');
+/** Running workflows that are counted to find out a share; beyond it nobody lacks work. */
+const SHARED_MAX = 10_000;
+
+/** A queue or one of its partitions, with the limits that hold there across processes. */
+export interface Scope {
+  readonly queueName: string;
+  readonly whole: Limits;
+  readonly partition?: { readonly key: string; readonly limits: Limits };
+}
+
+export function isUnlimited({ whole, partition }: Scope): boolean {
+  return whole.concurrency === null && whole.rate === null && !partition;
+}
+
+/** How many engines serve the queue, and how many of its workflows run in this one. */
+export interface Share {
+  readonly engines: number;
+  readonly running: number;
+}
+
+/** What a claim leaves behind. */
+export interface Left {
+  /** Whether workflows are waiting, for whomever. */
+  readonly isWaiting: boolean;
+  /** Whether the limits of the queue would let one more begin. */
+  readonly hasRoom: boolean;
+  /** How long until the queue's rate limit lets one more begin; null if it is not in the way. */
+  readonly waitMs: number | null;
+  /** The same two for the limits of the partition. */
+  readonly hasPartitionRoom: boolean;
+  readonly partitionWaitMs: number | null;
+}
+
+export function inPartition(alias: 'w' | 'p', { partition }: Scope): Sql {
+  if (!partition) return sql``;
+  return alias === 'w'
+    ? sql`AND w.queue_partition_key = ${partition.key} AND w.queue_partition_key IS NOT NULL`
+    : sql`AND p.queue_partition_key = ${partition.key} AND p.queue_partition_key IS NOT NULL`;
+}
+
+/** The smallest of all that limits this claim, and never less than nothing. */
+export function atMost(limit: number, scope: Scope, share: Share | undefined): Sql {
+  const rooms = roomsOf(scope);
+  if (share) rooms.push(shareOf(limit, scope, share));
+  if (rooms.length === 0) return sql`${limit}`;
+  return sql`(
+    SELECT CASE WHEN MIN(r.n) > 0 THEN MIN(r.n) ELSE 0 END
+    FROM (SELECT CAST(${limit} AS BIGINT) AS n ${unionOf(rooms)}) AS r)`;
+}
+
+function unionOf(rooms: readonly Sql[]): Sql {
+  return rooms.reduce((all, room) => sql`${all} UNION ALL SELECT ${room}`, sql``);
+}
+
+function roomsOf(scope: Scope): Sql[] {
+  return [...wholeRooms(scope), ...partitionRooms(scope)];
+}
+
+/** What each limit of the queue leaves free. */
+function wholeRooms({ queueName, whole }: Scope): Sql[] {
+  return roomsWithin({ queueName, whole }, whole);
+}
+
+function partitionRooms(scope: Scope): Sql[] {
+  return roomsWithin(scope, scope.partition?.limits ?? UNLIMITED);
+}
+
+function roomsWithin(scope: Scope, { concurrency, rate }: Limits): Sql[] {
+  const rooms: Sql[] = [];
+  if (concurrency !== null) rooms.push(sql`${concurrency} - ${countOf('PENDING', scope, concurrency)}`);
+  if (rate !== null) rooms.push(sql`${rate.max} - ${startsOf(scope, rate)}`);
+  return rooms;
+}
+
+/** How many rows are in a state, counted up to `max`. */
+function countOf(status: 'PENDING' | 'ENQUEUED', scope: Scope, max: number): Sql {
+  return sql`(
+    SELECT COUNT(*)
+    FROM (
+      SELECT 1
+      FROM ${workflows} AS p
+      WHERE p.queue_name = ${scope.queueName} AND ${status === 'ENQUEUED' ? isEnqueued('p') : isRunning}
+        ${inPartition('p', scope)}
+      LIMIT ${max}) AS counted)`;
+}
+
+/**
+ * True for a running row. Said so that Postgres does not see in it the condition of the index of all running workflows,
+ * which knows nothing of queues.
+ */
+const isRunning = sql`p.status = (SELECT 'PENDING') AND p.status IN ('ENQUEUED', 'PENDING')`;
+
+type Rate = NonNullable<Limits['rate']>;
+
+/** The latest starts within the period. Rides idx_workflow_status_rate_limited. */
+function latestStarts(scope: Scope, rate: Rate): Sql {
+  return sql`
+    SELECT p.started_at_epoch_ms AS at
+    FROM ${workflows} AS p
+    WHERE p.queue_name = ${scope.queueName} AND p.rate_limited = TRUE
+      AND p.started_at_epoch_ms > ${nowMs} - CAST(${rate.periodMs} AS BIGINT) ${inPartition('p', scope)}
+    ORDER BY p.started_at_epoch_ms DESC
+    LIMIT ${rate.max}`;
+}
+
+function startsOf(scope: Scope, rate: Rate): Sql {
+  return sql`(SELECT COUNT(*) FROM (${latestStarts(scope, rate)}) AS started)`;
+}
+
+/** An even part of what waits and runs, less what runs here already. With work for all, nobody need hold back. */
+function shareOf(limit: number, scope: Scope, { engines, running }: Share): Sql {
+  const enough = limit * engines;
+  const waiting = countOf('ENQUEUED', scope, enough);
+  const all = sql`${waiting} + ${countOf('PENDING', scope, SHARED_MAX)}`;
+  const max = scope.whole.concurrency ?? SHARED_MAX;
+  // SQLite gets numbers as floating-point ones; this division is of whole numbers.
+  const whole = (value: number): Sql => sql`CAST(${value} AS BIGINT)`;
+  return sql`CASE WHEN ${waiting} >= ${enough} THEN ${whole(limit)} ELSE (
+    SELECT (MIN(s.n) + ${whole(engines - 1)}) / ${whole(engines)} - ${whole(running)}
+    FROM (SELECT ${all} AS n UNION ALL SELECT ${whole(max)}) AS s) END`;
+}
+
+export function leftStatement(scope: Scope): Sql {
+  const { queueName, whole, partition } = scope;
+  return sql`
+    SELECT
+      CASE WHEN EXISTS (
+        SELECT 1 FROM ${workflows} AS p WHERE p.queue_name = ${queueName} AND ${isEnqueued('p')} ${inPartition('p', scope)}
+      ) THEN 1 ELSE 0 END AS is_waiting,
+      ${hasRoom(wholeRooms(scope))} AS has_room,
+      ${hasRoom(partitionRooms(scope))} AS has_partition_room,
+      ${waitOf({ queueName, whole }, whole.rate)} AS wait_ms,
+      ${waitOf(scope, partition?.limits.rate ?? null)} AS partition_wait_ms`;
+}
+
+function hasRoom(rooms: readonly Sql[]): Sql {
+  if (rooms.length === 0) return sql`1`;
+  return sql`(SELECT CASE WHEN MIN(r.n) > 0 THEN 1 ELSE 0 END FROM (SELECT 1 AS n ${unionOf(rooms)}) AS r)`;
+}
+
+/** How long until the oldest of the starts that fill the period has left it. */
+function waitOf(scope: Scope, rate: Rate | null): Sql {
+  if (rate === null) return sql`NULL`;
+  return sql`(
+    SELECT CASE WHEN COUNT(*) >= ${rate.max} THEN MIN(started.at) + ${rate.periodMs} - ${nowMs} END
+    FROM (${latestStarts(scope, rate)}) AS started)`;
+}
+
+export function toLeft(row: Row | undefined): Left {
+  return {
+    isWaiting: row?.['is_waiting'] === 1,
+    hasRoom: row?.['has_room'] === 1,
+    waitMs: toWait(row?.['wait_ms']),
+    hasPartitionRoom: row?.['has_partition_room'] === 1,
+    partitionWaitMs: toWait(row?.['partition_wait_ms']),
+  };
+}
+
+function toWait(value: unknown): number | null {
+  return value == null ? null : Math.max(0, Number(value));
+}

@@ -1,0 +1,99 @@
+// The queues that are kept in the database, and those that are paused.
+import { newID } from '../../base/ids.js';
+import type { QueueRecord } from '../../model/queues.js';
+import { lock, nowMs, oneOf, type Sql, sql, table, type Value } from '../../sql/sql.js';
+import { takeTurn } from './claims.js';
+import { TableColumns } from '../columns.js';
+import type { Database, Executor, Reader } from '../database.js';
+
+const queues = table('queues');
+const paused = table('paused_queues');
+
+const columns = new TableColumns<QueueRecord>([
+  ['name', 'name', 'text'],
+  ['concurrency', 'concurrency', 'int'],
+  ['workerConcurrency', 'worker_concurrency', 'int'],
+  ['rateLimitMax', 'rate_limit_max', 'int'],
+  ['rateLimitPeriodSec', 'rate_limit_period_sec', 'float'],
+  ['isPriorityEnabled', 'priority_enabled', 'bool'],
+  ['isPartitionQueue', 'partition_queue', 'bool'],
+  ['pollingIntervalSec', 'polling_interval_sec', 'float'],
+  ['partitionConcurrency', 'partition_concurrency', 'int'],
+  ['partitionWorkerConcurrency', 'partition_worker_concurrency', 'int'],
+  ['partitionRateLimitMax', 'partition_rate_limit_max', 'int'],
+  ['partitionRateLimitPeriodSec', 'partition_rate_limit_period_sec', 'float'],
+  ['applicationName', 'application_name', 'text'],
+]);
+const selected = columns.select('q');
+
+function assignments(record: QueueRecord): Sql {
+  const [, ...settings] = columns.toValues(record) as [Value, ...Value[]];
+  const [concurrency, worker, rateMax, ratePeriod, priority, partition, polling, ...rest] = settings;
+  const [partitionConcurrency, partitionWorker, partitionRateMax, partitionRatePeriod, applicationName] = rest;
+  return sql`
+    concurrency = ${concurrency}, worker_concurrency = ${worker}, rate_limit_max = ${rateMax},
+    rate_limit_period_sec = ${ratePeriod}, priority_enabled = ${priority}, partition_queue = ${partition},
+    polling_interval_sec = ${polling}, partition_concurrency = ${partitionConcurrency},
+    partition_worker_concurrency = ${partitionWorker}, partition_rate_limit_max = ${partitionRateMax},
+    partition_rate_limit_period_sec = ${partitionRatePeriod}, application_name = ${applicationName}, updated_at = ${nowMs}`;
+}
+
+/** Adds the queue if none of its name is there. Tells whether it was added. */
+export async function insertQueue(executor: Executor, record: QueueRecord): Promise<boolean> {
+  const values = columns.toValues(record).reduce<Sql>((all, value) => sql`${all}, ${value}`, sql`${newID()}`);
+  const added = await executor.run(sql`
+    INSERT INTO ${queues} (queue_id, ${columns.names}, created_at, updated_at)
+    VALUES (${values}, ${nowMs}, ${nowMs})
+    ON CONFLICT DO NOTHING
+    RETURNING name`);
+  return added.length > 0;
+}
+
+/** Replaces the settings of a queue that is there. */
+export async function updateQueue(executor: Executor, record: QueueRecord): Promise<void> {
+  await executor.run(sql`UPDATE ${queues} SET ${assignments(record)} WHERE name = ${record.name}`);
+}
+
+/** The queue, locked against changes by others until the commit. */
+export async function lockQueue(tx: Executor, name: string): Promise<QueueRecord | null> {
+  const [row] = await tx.run(sql`SELECT ${selected} FROM ${queues} AS q WHERE q.name = ${name} ${lock('update', 'q')}`);
+  return row ? columns.toRecord(row) : null;
+}
+
+export async function findQueue(database: Reader, name: string): Promise<QueueRecord | null> {
+  const [row] = await database.read(sql`SELECT ${selected} FROM ${queues} AS q WHERE q.name = ${name}`);
+  return row ? columns.toRecord(row) : null;
+}
+
+/** The queues of these applications and those that nobody owns; all queues if no application is given. */
+export async function listQueues(database: Database, applicationNames?: readonly string[]): Promise<QueueRecord[]> {
+  const condition = applicationNames
+    ? sql`WHERE q.application_name ${oneOf(applicationNames)} OR q.application_name IS NULL`
+    : sql``;
+  const found = await database.read(sql`SELECT ${selected} FROM ${queues} AS q ${condition} ORDER BY q.name`);
+  return found.map((row) => columns.toRecord(row));
+}
+
+/** Removes the queue. Workflows in it stay, and wait until a queue of this name is there again. */
+export async function deleteQueue(database: Database, name: string): Promise<boolean> {
+  const deleted = await database.run(sql`DELETE FROM ${queues} WHERE name = ${name} RETURNING name`);
+  return deleted.length > 0;
+}
+
+/** Takes a turn like a claim does: one that has begun before the pause is through when this resolves. */
+export async function pauseQueue(database: Database, name: string): Promise<void> {
+  await database.commit([
+    takeTurn(name),
+    sql`INSERT INTO ${paused} (name, paused_at) VALUES (${name}, ${nowMs}) ON CONFLICT DO NOTHING`,
+  ]);
+}
+
+export async function resumeQueue(database: Database, name: string): Promise<void> {
+  await database.run(sql`DELETE FROM ${paused} WHERE name = ${name}`);
+}
+
+/** The paused queues and since when they are. */
+export async function findPausedQueues(database: Database): Promise<Map<string, number>> {
+  const found = await database.read(sql`SELECT p.name, p.paused_at FROM ${paused} AS p`);
+  return new Map(found.map((row) => [row['name'] as string, row['paused_at'] as number]));
+}

@@ -1,0 +1,89 @@
+// How far an event receiver or a decorated schedule has come: a value with a time or a sequence number, which an earlier
+// one does not replace.
+import { sql, type Sql, table } from '../../sql/sql.js';
+import type { Database, Row } from '../database.js';
+
+export interface EventDispatchState {
+  readonly service: string;
+  readonly workflowFnName: string;
+  readonly key: string;
+  readonly value?: string;
+  readonly updateTime?: number;
+  readonly updateSeq?: bigint;
+}
+
+const states = table('event_dispatch_kv');
+
+/** The new state is of an earlier time, or has a smaller number, than the one that is stored. */
+const isStale: Sql = sql`(COALESCE(EXCLUDED.update_time < event_dispatch_kv.update_time, FALSE)
+  OR COALESCE(EXCLUDED.update_seq < event_dispatch_kv.update_seq, FALSE))`;
+
+const unconditionally = sql`TRUE`;
+
+/** Stores the state unless a later one is there. Returns what is stored then; nothing if the condition does not hold. */
+export function upsertEventDispatchState(state: EventDispatchState, condition: Sql = unconditionally): Sql {
+  const { service, workflowFnName, key, value, updateTime, updateSeq } = state;
+  return sql`
+    INSERT INTO ${states} (service_name, workflow_fn_name, key, value, update_time, update_seq)
+    SELECT ${service}, ${workflowFnName}, ${key}, ${value},
+      CAST(${updateTime?.toString()} AS NUMERIC), CAST(${updateSeq?.toString()} AS NUMERIC)
+    WHERE ${condition}
+    ON CONFLICT (service_name, workflow_fn_name, key) DO UPDATE
+    SET value = CASE WHEN ${isStale} THEN event_dispatch_kv.value ELSE EXCLUDED.value END,
+      update_time = CASE
+        WHEN ${isStale} THEN event_dispatch_kv.update_time
+        ELSE COALESCE(EXCLUDED.update_time, event_dispatch_kv.update_time) END,
+      update_seq = CASE
+        WHEN ${isStale} THEN event_dispatch_kv.update_seq
+        ELSE COALESCE(EXCLUDED.update_seq, event_dispatch_kv.update_seq) END
+    RETURNING service_name, workflow_fn_name, key, value, CAST(update_time AS TEXT) AS update_time,
+      CAST(update_seq AS TEXT) AS update_seq`;
+}
+
+export async function findEventDispatchState(
+  database: Database,
+  { service, workflowFnName, key }: Pick<EventDispatchState, 'service' | 'workflowFnName' | 'key'>,
+): Promise<EventDispatchState | undefined> {
+  const [row] = await database.read(sql`
+    SELECT e.service_name, e.workflow_fn_name, e.key, e.value, CAST(e.update_time AS TEXT) AS update_time,
+      CAST(e.update_seq AS TEXT) AS update_seq
+    FROM ${states} AS e
+    WHERE e.service_name = ${service} AND e.workflow_fn_name = ${workflowFnName} AND e.key = ${key}`);
+  return row && toEventDispatchState(row);
+}
+
+/** All states of a service for a function, by their keys. */
+export async function listEventDispatchStates(
+  database: Database,
+  { service, workflowFnName }: Pick<EventDispatchState, 'service' | 'workflowFnName'>,
+): Promise<EventDispatchState[]> {
+  const found = await database.read(sql`
+    SELECT e.service_name, e.workflow_fn_name, e.key, e.value, CAST(e.update_time AS TEXT) AS update_time,
+      CAST(e.update_seq AS TEXT) AS update_seq
+    FROM ${states} AS e
+    WHERE e.service_name = ${service} AND e.workflow_fn_name = ${workflowFnName}
+    ORDER BY e.key`);
+  return found.map(toEventDispatchState);
+}
+
+export async function deleteEventDispatchState(
+  database: Database,
+  { service, workflowFnName, key }: Pick<EventDispatchState, 'service' | 'workflowFnName' | 'key'>,
+): Promise<void> {
+  await database.run(sql`
+    DELETE FROM ${states}
+    WHERE service_name = ${service} AND workflow_fn_name = ${workflowFnName} AND key = ${key}`);
+}
+
+export function toEventDispatchState(row: Row): EventDispatchState {
+  const time = row['update_time'] as string | null;
+  const seq = row['update_seq'] as string | null;
+  return {
+    service: row['service_name'] as string,
+    workflowFnName: row['workflow_fn_name'] as string,
+    key: row['key'] as string,
+    value: (row['value'] as string | null) ?? undefined,
+    updateTime: time === null ? undefined : Number(time),
+    updateSeq: seq === null ? undefined : BigInt(seq.replace(/\..*$/, '')),
+  };
+}

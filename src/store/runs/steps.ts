@@ -1,0 +1,91 @@
+// The rows of `operation_outputs`: a step's checkpoint, written once by the run that owns the workflow.
+import type { StepRecord } from '../../model/records.js';
+import { lock, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
+import { stepColumns } from '../columns.js';
+import type { Database } from '../database.js';
+import { isOwned } from './workflows.js';
+
+/** A checkpoint together with the token under which its run owns the workflow. */
+export interface Checkpoint {
+  readonly owner: string;
+  readonly step: StepRecord;
+  /** The child that the checkpoint speaks of. It is only written if this very start has created it. */
+  readonly child?: { readonly workflowID: string; readonly creator: string };
+  /** The message that the checkpoint says was sent. It is only written if the message is there. */
+  readonly sentID?: string;
+  /** The message that the checkpoint holds. It is only written if this very step has consumed it. */
+  readonly receivedID?: string;
+}
+
+const checkpointColumns = [
+  ...stepColumns.columns,
+  { name: 'owner_xid', type: 'text' },
+  { name: 'child_id', type: 'text' },
+  { name: 'child_creator', type: 'text' },
+  { name: 'sent_id', type: 'text' },
+  { name: 'received_id', type: 'text' },
+] as const;
+const passedColumns = stepColumns.pass('r');
+const selectedColumns = stepColumns.select('o');
+/** With a lock the planner looks up each row; without one it may read the whole table into a hash first. */
+const lockedAgainstHashing = lock('share', 'c');
+const steps = table('operation_outputs');
+const workflows = table('workflow_status');
+const messages = table('notifications');
+
+/** Records the checkpoints of runs that own their workflows and returns their keys. */
+export function insertCheckpoints(checkpoints: readonly Checkpoint[]): Sql {
+  const data = checkpoints.map(({ owner, step, child, sentID, receivedID }) => [
+    ...stepColumns.toValues(step),
+    owner,
+    child?.workflowID ?? null,
+    child?.creator ?? null,
+    sentID ?? null,
+    receivedID ?? null,
+  ]);
+  return sql`
+    INSERT INTO ${steps} (${stepColumns.names})
+    SELECT ${passedColumns}
+    FROM ${rows('r', checkpointColumns, data)}
+    WHERE ${isOwned}
+      AND (r.child_id IS NULL OR EXISTS (
+        SELECT 1
+        FROM ${workflows} AS c
+        WHERE c.workflow_uuid = r.child_id AND c.creator_xid = r.child_creator
+        ${lockedAgainstHashing}))
+      AND (r.sent_id IS NULL OR r.sent_id = (
+        SELECT m.message_uuid
+        FROM ${messages} AS m
+        WHERE m.message_uuid = r.sent_id))
+      AND (r.received_id IS NULL OR r.function_id = (
+        SELECT m.consumed_by_function_id
+        FROM ${messages} AS m
+        WHERE m.message_uuid = r.received_id))
+    ON CONFLICT DO NOTHING
+    RETURNING workflow_uuid, function_id`;
+}
+
+/** All checkpoints of the workflows, by workflow and step. */
+export async function loadSteps(database: Database, workflowIDs: readonly string[]): Promise<StepRecord[]> {
+  const found = await database.read(sql`
+    SELECT ${selectedColumns}
+    FROM ${steps} AS o
+    WHERE o.workflow_uuid ${oneOf(workflowIDs)}
+    ORDER BY o.workflow_uuid, o.function_id`);
+  return found.map((row) => stepColumns.toRecord(row));
+}
+
+/** The checkpoints of a workflow from an offset on, in the order of their numbers. */
+export async function listSteps(
+  database: Database,
+  workflowID: string,
+  { limit = Number.MAX_SAFE_INTEGER, offset = 0 }: { readonly limit?: number; readonly offset?: number },
+): Promise<StepRecord[]> {
+  const found = await database.read(sql`
+    SELECT ${selectedColumns}
+    FROM ${steps} AS o
+    WHERE o.workflow_uuid = ${workflowID}
+    ORDER BY o.function_id
+    LIMIT ${limit} OFFSET ${offset}`);
+  return found.map((row) => stepColumns.toRecord(row));
+}

@@ -1,0 +1,92 @@
+// Where the application's database is the system database: how that is found out, and how a checkpoint is written in a
+// transaction of the application's, on a connection that is not ours.
+import { statSync } from 'node:fs';
+import { refusal } from '../../sql/refusal.js';
+import { idents, render, type Rendered, rows, sql, type Sql, table } from '../../sql/sql.js';
+import { stepColumns } from '../columns.js';
+import type { Database, Row } from '../database.js';
+import { PostgresDatabase } from '../postgres/postgres-database.js';
+import { SqliteDatabase } from '../sqlite/sqlite-database.js';
+import type { Checkpoint } from '../runs/steps.js';
+import { isOwned, isPending, lockedAgainstTakeOver } from '../runs/workflows.js';
+
+/** Runs one statement, with placeholders of the database's dialect, on a connection of the application's. */
+export type Query = (text: string, values: Rendered['values']) => Promise<readonly Row[]>;
+
+const joinedColumns = [...stepColumns.columns, { name: 'owner_xid', type: 'text' }] as const;
+const passedColumns = stepColumns.pass('r');
+
+/** Records a checkpoint of a run that owns its workflow. It rests on nothing else, so it is simpler than the writer's. */
+function insertOnSqlite({ owner, step }: Checkpoint): Sql {
+  return sql`
+    INSERT INTO ${table('operation_outputs')} (${stepColumns.names})
+    SELECT ${passedColumns}
+    FROM ${rows('r', joinedColumns, [[...stepColumns.toValues(step), owner]])}
+    WHERE ${isOwned}
+    ON CONFLICT DO NOTHING
+    RETURNING workflow_uuid, function_id`;
+}
+
+/** The same, as simple as can be: it is planned anew each time. */
+function insertOnPostgres({ owner, step }: Checkpoint): Sql {
+  const others = stepColumns.columns.filter(({ field }) => field !== 'stepID');
+  const values = others.map(({ field }) => sql`, ${step[field]}`).reduce((all, value) => sql`${all}${value}`);
+  return sql`
+    INSERT INTO ${table('operation_outputs')} (function_id, ${idents(others.map(({ name }) => name))})
+    VALUES (
+      CASE WHEN EXISTS (
+        SELECT 1
+        FROM ${table('workflow_status')} AS w
+        WHERE w.workflow_uuid = ${step.workflowID} AND w.owner_xid = ${owner} AND ${isPending}
+        ${lockedAgainstTakeOver})
+      THEN CAST(${step.stepID} AS INTEGER) ELSE ${refusal} END${values})`;
+}
+
+export type { Rendered };
+
+/**
+ * The statement that writes the checkpoint. If its guard refuses it, or the step has one: it gives no row on SQLite, and
+ * fails on Postgres.
+ */
+export function joinedCheckpoint({ dialect }: Database, checkpoint: Checkpoint): Rendered {
+  const statement = dialect.name === 'postgres' ? insertOnPostgres(checkpoint) : insertOnSqlite(checkpoint);
+  return render(statement, dialect);
+}
+
+/** Whether `query` leads to the system database, with a role that may write checkpoints there. */
+export async function isSameDatabase(database: Database, query: Query): Promise<boolean> {
+  if (database instanceof SqliteDatabase) return isSameFile(database, query);
+  const here = await database.read(IDENTITY);
+  const { text, values } = render(IDENTITY, database.dialect);
+  const there = await query(text, values);
+  if (here[0] === undefined || here[0]['identity'] !== there[0]?.['identity']) return false;
+  const schema = (database instanceof PostgresDatabase ? database.options.schema : undefined) ?? 'dbos';
+  const rights = render(rightsIn(database, schema), database.dialect);
+  return (await query(rights.text, rights.values))[0]?.['allowed'] === true;
+}
+
+/** A server that was started at this very moment, and a database of it. */
+const IDENTITY = sql`
+  SELECT CONCAT(EXTRACT(EPOCH FROM pg_postmaster_start_time()), '/', d.oid, '/', d.datname) AS identity
+  FROM pg_catalog.pg_database AS d
+  WHERE d.datname = current_database()`;
+
+/** Whether the role may do what a checkpoint takes. The lock of its guard needs the right to update. */
+function rightsIn({ dialect }: Database, schema: string): Sql {
+  const steps = dialect.table('operation_outputs');
+  const workflows = dialect.table('workflow_status');
+  return sql`
+    SELECT CASE WHEN has_schema_privilege(${schema}::text, 'USAGE')
+      THEN has_table_privilege(${steps}::text, 'INSERT') AND has_table_privilege(${workflows}::text, 'SELECT')
+        AND has_table_privilege(${workflows}::text, 'UPDATE')
+      ELSE FALSE END AS allowed`;
+}
+
+async function isSameFile(database: SqliteDatabase, query: Query): Promise<boolean> {
+  const files = await query('PRAGMA database_list', []);
+  const path = files.find((file) => file['name'] === 'main')?.['file'];
+  if (typeof path !== 'string' || path === '' || database.path === ':memory:') return false;
+  const here = statSync(database.path, { throwIfNoEntry: false });
+  const there = statSync(path, { throwIfNoEntry: false });
+  return here !== undefined && there?.ino === here.ino && there.dev === here.dev;
+}

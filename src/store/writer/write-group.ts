@@ -1,0 +1,236 @@
+// The items of one commit: the statements that write them, and how each item is settled afterwards.
+import type { Entry } from '../../base/batcher.js';
+import type { Sql } from '../../sql/sql.js';
+import type { Database, Row } from '../database.js';
+import { hintsOf } from '../notify/hints.js';
+import {
+  consumeMessages,
+  insertMessages,
+  judgeMessages,
+  type Sending,
+  type SendVerdict,
+} from '../messaging/messages.js';
+import { type NewEvent, upsertEventHistory, upsertEvents } from '../messaging/events.js';
+import type { Owned } from '../runs/lifecycle.js';
+import { type Checkpoint, insertCheckpoints } from '../runs/steps.js';
+import { insertStreamValues, judgeStreamValues, type NewStreamValue } from '../messaging/streams.js';
+import { finishIfOwned, insertWorkflows, type NewWorkflow, type Outcome } from '../runs/workflows.js';
+import type { Hint, Listener } from '../notify/wakeups.js';
+import { WritePart } from './write-part.js';
+import {
+  type CheckpointVerdict,
+  judgeCheckpoints,
+  judgeOutcomes,
+  judgeStarts,
+  type OutcomeVerdict,
+  type StartVerdict,
+} from './writer-verdicts.js';
+
+/** A child workflow together with the parent's record of having started it. */
+export interface ChildStart {
+  readonly start: NewWorkflow;
+  readonly checkpoint: Checkpoint;
+}
+
+/** What became of both. The record is only written if the child was created by this start. */
+export interface ChildVerdict {
+  readonly start: StartVerdict;
+  readonly checkpoint: CheckpointVerdict;
+}
+
+/** A message, with the sender's record of it if it was sent by workflow code. */
+export interface Send {
+  readonly sending: Sending;
+  readonly checkpoint?: Checkpoint;
+  /** Whether other processes are told of it. */
+  readonly isTold?: boolean;
+}
+
+/** What became of both. The record is only written if the message is there. */
+export interface SendVerdicts {
+  readonly sent: SendVerdict;
+  readonly checkpoint: CheckpointVerdict | undefined;
+}
+
+/** An event, with the record of the step that sets it. */
+export interface SetEvent {
+  readonly event: NewEvent;
+  readonly checkpoint: Checkpoint;
+}
+
+/** A stream value, with the writer's record of it if it was written by workflow code. */
+export interface Append {
+  readonly value: NewStreamValue;
+  readonly checkpoint?: Checkpoint;
+}
+
+export type Item =
+  | { readonly kind: 'start'; readonly start: NewWorkflow }
+  | { readonly kind: 'child'; readonly child: ChildStart }
+  /** Nothing rests on one that may be lost: it need not be durable before the next commit is. */
+  | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint; readonly mayBeLost?: boolean }
+  | { readonly kind: 'send'; readonly send: Send }
+  /** The checkpoint of a step that has received a message. */
+  | { readonly kind: 'receipt'; readonly checkpoint: Checkpoint }
+  | { readonly kind: 'event'; readonly set: SetEvent }
+  | { readonly kind: 'stream'; readonly append: Append }
+  | { readonly kind: 'outcome'; readonly outcome: Outcome };
+
+export type Verdict = StartVerdict | ChildVerdict | CheckpointVerdict | SendVerdicts | OutcomeVerdict;
+
+export class WriteGroup {
+  readonly #starts = new WritePart({ write: insertWorkflows, judge: judgeStarts });
+  readonly #messages = new WritePart<Sending, SendVerdict>({
+    write: (sendings) => insertMessages(sendings),
+    judge: (database, sendings, written) => judgeMessages((statement) => database.read(statement), sendings, written),
+  });
+  readonly #receipts = new WritePart<Checkpoint>({ write: consumeMessages });
+  readonly #events = new WritePart<NewEvent>({ write: upsertEvents });
+  readonly #eventHistory = new WritePart<NewEvent>({ write: upsertEventHistory });
+  readonly #streams = new WritePart({ write: insertStreamValues, judge: judgeStreamValues });
+  readonly #checkpoints = new WritePart({ write: insertCheckpoints, judge: judgeCheckpoints });
+  readonly #outcomes = new WritePart({ write: finishIfOwned, judge: judgeOutcomes });
+  /** The starts that bring their outcome along, by the outcome. */
+  readonly #joined = new Map<Outcome, () => StartVerdict>();
+  /**
+   * In the order of the statements. Starts come first, so that all else in the commit finds its workflow; checkpoints
+   * come after what they speak of; outcomes come last, because they end the ownership.
+   */
+  readonly #parts: readonly (readonly [Pick<WritePart<never>, 'judge'>, Sql])[];
+  readonly #settle: (() => void)[];
+  readonly #hints: readonly Hint[];
+  readonly #mayBeLost: boolean;
+
+  constructor(entries: readonly Entry<Item, Verdict>[]) {
+    const ended = outcomesWithTheirStart(entries);
+    this.#mayBeLost = entries.every(({ item }) => item.kind === 'checkpoint' && item.mayBeLost === true);
+    this.#hints = hintsOf(entries.map(({ item }) => item));
+    this.#settle = entries.map(({ item, resolve }) => {
+      const verdict = this.#take(item, ended);
+      return () => resolve(verdict());
+    });
+    const parts = [
+      this.#starts,
+      this.#messages,
+      this.#receipts,
+      this.#events,
+      this.#eventHistory,
+      this.#streams,
+      this.#checkpoints,
+      this.#outcomes,
+    ];
+    this.#parts = parts.flatMap((part) => {
+      const { statement } = part;
+      return statement ? [[part, statement] as const] : [];
+    });
+  }
+
+  /** Commits the statements and settles the entries. May be repeated as a whole. */
+  async write(database: Database, listener?: Pick<Listener, 'telling'>): Promise<void> {
+    const statements = this.#parts.map(([, statement]) => statement);
+    const commit = (behind?: Sql): Promise<Row[][]> =>
+      database.commit(statements, { behind, mayBeLost: this.#mayBeLost });
+    const results = await (listener ? listener.telling(this.#hints, commit) : commit());
+    for (const [index, [part]] of this.#parts.entries()) await part.judge(database, results[index] ?? []);
+    for (const settle of this.#settle) settle();
+  }
+
+  /** Puts the item into its parts. The returned function puts its verdict together. */
+  #take(item: Item, ended: ReadonlyMap<string, Outcome>): () => Verdict {
+    switch (item.kind) {
+      case 'start': {
+        const outcome = ended.get(item.start.workflowID);
+        const verdict = this.#starts.add(outcome ? { ...item.start, outcome } : item.start);
+        if (outcome) this.#joined.set(outcome, verdict);
+        return verdict;
+      }
+      case 'child': {
+        const start = this.#starts.add(item.child.start);
+        const checkpoint = this.#checkpoints.add(item.child.checkpoint);
+        return () => ({ start: start(), checkpoint: checkpoint() });
+      }
+      case 'checkpoint':
+        return this.#checkpoints.add(item.checkpoint);
+      case 'send': {
+        const sent = this.#messages.add(item.send.sending);
+        const checkpoint = item.send.checkpoint && this.#checkpoints.add(item.send.checkpoint);
+        return () => ({ sent: sent(), checkpoint: checkpoint?.() });
+      }
+      case 'receipt':
+        this.#receipts.add(item.checkpoint);
+        return this.#checkpoints.add(item.checkpoint);
+      case 'event':
+        this.#events.add(item.set.event);
+        this.#eventHistory.add(item.set.event);
+        return this.#checkpoints.add(item.set.checkpoint);
+      case 'stream': {
+        const value = this.#streams.add(item.append.value);
+        const checkpoint = item.append.checkpoint && this.#checkpoints.add(item.append.checkpoint);
+        return () => (value() === 'recorded' ? (checkpoint?.() ?? 'recorded') : value());
+      }
+      case 'outcome': {
+        const start = this.#joined.get(item.outcome);
+        return start ? () => (start().kind === 'created' ? 'recorded' : 'lost') : this.#outcomes.add(item.outcome);
+      }
+    }
+  }
+}
+
+/** Workflows that begin and end in one commit, without a checkpoint: one row instead of a row and its change. */
+function outcomesWithTheirStart(entries: readonly Entry<Item, Verdict>[]): Map<string, Outcome> {
+  const started = new Map<string, string | null>();
+  const ended = new Map<string, Outcome>();
+  for (const { item } of entries) {
+    if (item.kind === 'start' && !started.has(item.start.workflowID))
+      started.set(item.start.workflowID, item.start.owner);
+    else if (item.kind === 'start') started.set(item.start.workflowID, null);
+    else if (item.kind === 'outcome' && started.get(item.outcome.workflowID) === item.outcome.owner) {
+      ended.set(item.outcome.workflowID, item.outcome);
+    } else if (item.kind !== 'outcome') started.delete(writerOf(item)?.workflowID ?? '');
+  }
+  return ended;
+}
+
+/** The run that an item comes from and on whose ownership it rests. */
+export function writerOf(item: Exclude<Item, { kind: 'start' }>): Owned | undefined {
+  switch (item.kind) {
+    case 'child':
+      return ownerOf(item.child.checkpoint);
+    case 'checkpoint':
+    case 'receipt':
+      return ownerOf(item.checkpoint);
+    case 'send':
+      return item.send.sending.sender;
+    case 'event':
+      return item.set.event;
+    case 'stream':
+      return item.append.value;
+    case 'outcome':
+      return item.outcome;
+  }
+}
+
+function ownerOf({ owner, step }: Checkpoint): Owned {
+  return { workflowID: step.workflowID, owner };
+}
+
+/** The payload of an item in characters, to bound what goes into one commit. */
+export function weigh(item: Item): number {
+  switch (item.kind) {
+    case 'start':
+      return item.start.inputs?.length ?? 0;
+    case 'child':
+      return item.child.start.inputs?.length ?? 0;
+    case 'checkpoint':
+    case 'receipt':
+      return (item.checkpoint.step.output?.length ?? 0) + (item.checkpoint.step.error?.length ?? 0);
+    case 'send':
+      return item.send.sending.message.text.length;
+    case 'event':
+      return item.set.event.text.length;
+    case 'stream':
+      return item.append.value.text.length;
+    case 'outcome':
+      return (item.outcome.output?.length ?? 0) + (item.outcome.error?.length ?? 0);
+  }
+}

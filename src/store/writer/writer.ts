@@ -1,0 +1,195 @@
+// The group writer. Starts, checkpoints, messages, events, stream values and outcomes of all runs in the process share
+// commits: what is submitted while one commit is on its way to disk forms the next. A batch is at most one statement a
+// kind of row, in one transaction, and each item's promise settles after that commit.
+//
+// Every statement inserts or updates what its guard allows and returns the keys it has written. An item that is
+// missing there lost against its guard, and a look at the tables tells why. That look also settles a batch that
+// is sent again after a commit of unknown outcome: what the first attempt has written is found to be ours.
+//
+// Items are written in the order of their submission, and nothing of a run is written after an item of it that failed. So
+// an effect that goes through the writer is never visible before all that its run recorded earlier is durable.
+import { Batcher, type Entry } from '../../base/batcher.js';
+import type { Clock } from '../../base/clock.js';
+import type { DLogger } from '../../base/log.js';
+import { DatabaseClosedError } from '../../model/errors/database-errors.js';
+import type { Database } from '../database.js';
+import { classifyFailure, type RetryOptions, withRetry } from '../retry.js';
+import type { Checkpoint } from '../runs/steps.js';
+import type { Listener } from '../notify/wakeups.js';
+import type { NewWorkflow, Outcome } from '../runs/workflows.js';
+import {
+  type Append,
+  type ChildStart,
+  type ChildVerdict,
+  type Item,
+  type Send,
+  type SendVerdicts,
+  type SetEvent,
+  type Verdict,
+  weigh,
+  WriteGroup,
+  writerOf,
+} from './write-group.js';
+import type { CheckpointVerdict, OutcomeVerdict, StartVerdict } from './writer-verdicts.js';
+
+export interface WriterOptions {
+  readonly clock: Clock;
+  readonly logger: DLogger;
+  /** Tells other processes of messages and events. */
+  readonly listener?: Pick<Listener, 'telling'>;
+  /** Items in one commit at most. */
+  readonly itemsMax?: number;
+  /** Characters of payload in one commit at most; a single larger item goes alone. */
+  readonly charactersMax?: number;
+  /** Waiting items beyond which new starts are held back. */
+  readonly backlogMax?: number;
+}
+
+const ITEMS_MAX = 500;
+const CHARACTERS_MAX = 4_000_000;
+const BACKLOG_MAX = 10_000;
+/** Runs that broke and never ended; they are few, and only what is still in the backlog matters. */
+const BROKEN_MAX = 1000;
+
+export class Writer {
+  readonly #database: Database;
+  readonly #batcher: Batcher<Item, Verdict>;
+  readonly #stopped = new AbortController();
+  readonly #retry: RetryOptions;
+  readonly #listener: WriterOptions['listener'];
+  /** The runs of which an item could not be written, and why, by their owner token. */
+  readonly #broken = new Map<string, unknown>();
+
+  constructor(database: Database, options: WriterOptions) {
+    this.#database = database;
+    this.#listener = options.listener;
+    this.#retry = {
+      clock: options.clock,
+      logger: options.logger,
+      signal: this.#stopped.signal,
+      isIdempotent: true,
+    };
+    this.#batcher = new Batcher<Item, Verdict>({
+      flush: (batch) => this.#flush(batch),
+      weigh,
+      itemsMax: options.itemsMax ?? ITEMS_MAX,
+      weightMax: options.charactersMax ?? CHARACTERS_MAX,
+      backlogMax: options.backlogMax ?? BACKLOG_MAX,
+    });
+  }
+
+  /** Resolves when the backlog has room for new work; undefined when it has. Work under way never waits. */
+  room(): Promise<void> | undefined {
+    return this.#batcher.room();
+  }
+
+  /** Creates a workflow. */
+  start(start: NewWorkflow): Promise<StartVerdict> {
+    return this.#submit<StartVerdict>({ kind: 'start', start });
+  }
+
+  /** Creates a child workflow and its parent's record of it, both or neither. */
+  startChild(child: ChildStart): Promise<ChildVerdict> {
+    return this.#submit<ChildVerdict>({ kind: 'child', child });
+  }
+
+  checkpoint(checkpoint: Checkpoint, { mayBeLost = false } = {}): Promise<CheckpointVerdict> {
+    return this.#submit<CheckpointVerdict>({ kind: 'checkpoint', checkpoint, mayBeLost });
+  }
+
+  /** Sends a message, together with the sender's checkpoint if there is one. */
+  send(send: Send): Promise<SendVerdicts> {
+    return this.#submit<SendVerdicts>({ kind: 'send', send });
+  }
+
+  /** Consumes the message that the checkpoint holds, and records the checkpoint. */
+  receive(checkpoint: Checkpoint): Promise<CheckpointVerdict> {
+    return this.#submit<CheckpointVerdict>({ kind: 'receipt', checkpoint });
+  }
+
+  /** Sets an event, together with its checkpoint. */
+  setEvent(set: SetEvent): Promise<CheckpointVerdict> {
+    return this.#submit<CheckpointVerdict>({ kind: 'event', set });
+  }
+
+  /** Appends a value to a stream, together with the writer's checkpoint if there is one. */
+  append(append: Append): Promise<CheckpointVerdict> {
+    return this.#submit<CheckpointVerdict>({ kind: 'stream', append });
+  }
+
+  finish(outcome: Outcome): Promise<OutcomeVerdict> {
+    return this.#submit<OutcomeVerdict>({ kind: 'outcome', outcome });
+  }
+
+  /** Resolves when all that was submitted is written. */
+  idle(): Promise<void> {
+    return this.#batcher.idle();
+  }
+
+  /** Writes what was accepted and refuses anything further. While the database is away it waits for it. */
+  close(): Promise<void> {
+    return this.#batcher.close(closedError());
+  }
+
+  /** Like `close`, but gives up on what a database that is away keeps from being written. */
+  async abandon(): Promise<void> {
+    this.#stopped.abort(closedError());
+    await this.close();
+  }
+
+  /** The verdict has the kind of its item. */
+  #submit<V extends Verdict>(item: Item): Promise<V> {
+    return this.#batcher.submit(item) as Promise<V>;
+  }
+
+  async #flush(batch: readonly Entry<Item, Verdict>[]): Promise<void> {
+    const accepted = this.#broken.size === 0 ? batch : batch.filter((entry) => !this.#refuse(entry));
+    if (accepted.length === 0) return;
+    try {
+      await this.#write(accepted);
+    } catch (error) {
+      if (classifyFailure(error) !== 'final' || this.#stopped.signal.aborted) throw error;
+      const [only] = accepted;
+      if (only && accepted.length === 1) this.#reject(only, error);
+      // One bad item fails the whole statement. Alone, only the guilty fails.
+      else for (const entry of accepted) await this.#writeAlone(entry);
+    }
+  }
+
+  async #writeAlone(entry: Entry<Item, Verdict>): Promise<void> {
+    if (this.#refuse(entry)) return;
+    try {
+      await this.#write([entry]);
+    } catch (error) {
+      this.#reject(entry, error);
+    }
+  }
+
+  #reject({ item, reject }: Entry<Item, Verdict>, error: unknown): void {
+    const owner = item.kind === 'start' ? undefined : writerOf(item)?.owner;
+    if (owner !== undefined && item.kind !== 'outcome') this.#broken.set(owner, error);
+    const [oldest] = this.#broken.keys();
+    if (oldest !== undefined && this.#broken.size > BROKEN_MAX) this.#broken.delete(oldest);
+    reject(error);
+  }
+
+  /** Refuses what comes after an item of the same run that could not be written. Only its outcome may still come. */
+  #refuse({ item, reject }: Entry<Item, Verdict>): boolean {
+    const owner = item.kind === 'start' ? undefined : writerOf(item)?.owner;
+    if (owner === undefined || !this.#broken.has(owner)) return false;
+    const error = this.#broken.get(owner);
+    if (item.kind === 'outcome') return !this.#broken.delete(owner);
+    reject(error);
+    return true;
+  }
+
+  /** Every statement is guarded, so the whole may be repeated. */
+  #write(batch: readonly Entry<Item, Verdict>[]): Promise<void> {
+    const group = new WriteGroup(batch);
+    return withRetry(() => group.write(this.#database, this.#listener), this.#retry);
+  }
+}
+
+function closedError(): DatabaseClosedError {
+  return new DatabaseClosedError('Everstep is shutting down in this process; the change was not recorded.');
+}

@@ -1,0 +1,164 @@
+import { describe, expect, test } from 'vitest';
+import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../../src/control/management/lifecycle.js';
+import type { Place } from '../../../src/control/operator.js';
+import { registerQueue } from '../../../src/control/queues/queues.js';
+import { sql, table } from '../../../src/sql/sql.js';
+import type { Database } from '../../../src/store/database.js';
+import { findWorkflows, insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
+import { forEachDialect, onlyOn } from '../../rig/dialects.js';
+import { operatorOn } from '../../rig/operators.js';
+import { newWorkflow } from '../../rig/records.js';
+import { addWithHistory, countRows } from './histories.js';
+
+const MANY = 10_000;
+
+async function idsIn(database: Database): Promise<unknown[]> {
+  const rows = await database.read(sql`SELECT w.workflow_uuid FROM ${table('workflow_status')} AS w`);
+  return rows.map((row) => row['workflow_uuid']).sort();
+}
+
+/** Ten thousand workflows in a tree: each has ten children. */
+function newTree(): NewWorkflow[] {
+  return Array.from({ length: MANY }, (_, index) => {
+    const parentWorkflowID = index === 0 ? null : `w${Math.floor((index - 1) / 10)}`;
+    return newWorkflow({ workflowID: `w${index}`, parentWorkflowID, status: 'ENQUEUED', owner: null, queueName: 'q' });
+  });
+}
+
+describe('deleteWorkflows', () => {
+  forEachDialect((dialect) => {
+    test('leaves nothing of a workflow in any table, and all of others', async () => {
+      const database = await dialect.create();
+      const [gone, running, kept] = [
+        await addWithHistory(database),
+        await addWithHistory(database, { status: 'PENDING', queueName: 'q', queuePartitionKey: 'k' }),
+        await addWithHistory(database),
+      ];
+      const before = await countRows(database, kept);
+      const told: { changed: string[]; queued: Place[] } = { changed: [], queued: [] };
+      const { news } = operatorOn(database);
+      const operator = operatorOn(database, {
+        news: {
+          ...news,
+          changed: async (workflowIDs) => void told.changed.push(...workflowIDs),
+          queued: (places) => void told.queued.push(...places),
+        },
+      });
+
+      await deleteWorkflows(operator, [gone, running, 'nobody']);
+
+      expect(await countRows(database, gone)).toEqual({});
+      expect(await countRows(database, running)).toEqual({});
+      expect(await countRows(database, kept)).toEqual(before);
+      expect(told.changed.sort()).toEqual([gone, running].sort());
+      expect(told.queued).toMatchObject([{ queueName: 'q', partitionKey: 'k' }]);
+    });
+
+    test('takes descendants along if it is told to', async () => {
+      const database = await dialect.create();
+      const child = (workflowID: string, parentWorkflowID: string) => newWorkflow({ workflowID, parentWorkflowID });
+      const [root, other] = [newWorkflow({ workflowID: 'root' }), newWorkflow({ workflowID: 'other' })];
+      await database.run(insertWorkflows([root, other]));
+      await database.run(
+        insertWorkflows([child('a', 'root'), child('b', 'other'), child('c', 'a'), child('d', 'gone')]),
+      );
+
+      await deleteWorkflows(operatorOn(database), ['other']);
+      await deleteWorkflows(operatorOn(database), ['root', 'nobody'], { deleteChildren: true });
+
+      expect(await idsIn(database)).toEqual(['b', 'd']);
+    });
+
+    test('takes ten thousand IDs, and so do cancelling and resuming', async () => {
+      const database = await dialect.create();
+      const operator = operatorOn(database);
+      const tree = newTree();
+      const workflowIDs = tree.map(({ workflowID }) => workflowID);
+      await database.run(insertWorkflows(tree));
+      const statuses = async () => {
+        const rows = await database.read(sql`
+          SELECT w.status, COUNT(*) AS n FROM ${table('workflow_status')} AS w GROUP BY w.status`);
+        return Object.fromEntries(rows.map((row) => [row['status'], row['n']])) as Record<string, number>;
+      };
+
+      await cancelWorkflows(operator, ['w0'], { cancelChildren: true });
+      expect(await statuses()).toEqual({ CANCELLED: MANY });
+      await resumeWorkflows(operator, workflowIDs);
+      expect(await statuses()).toEqual({ ENQUEUED: MANY });
+      await cancelWorkflows(operator, workflowIDs.slice(0, MANY / 2));
+      expect(await statuses()).toEqual({ CANCELLED: MANY / 2, ENQUEUED: MANY / 2 });
+      await deleteWorkflows(operator, workflowIDs.slice(0, MANY / 2));
+      expect(await statuses()).toEqual({ ENQUEUED: MANY / 2 });
+    });
+
+    test('resuming into a partitioned queue needs a key', async () => {
+      const database = await dialect.create();
+      const operator = operatorOn(database);
+      const names = { onConflict: 'always_update', applicationName: null, applicationVersion: null } as const;
+      await registerQueue(operator, { name: 'tenants', parameters: { partitionQueue: true }, ...names });
+      const [keyed, keyless, done] = [
+        newWorkflow({ status: 'CANCELLED', queuePartitionKey: 'a' }),
+        newWorkflow({ status: 'CANCELLED' }),
+        newWorkflow({ status: 'SUCCESS' }),
+      ];
+      await database.run(insertWorkflows([keyed, keyless, done]));
+      const workflowIDs = [keyed, keyless, done].map(({ workflowID }) => workflowID);
+      const find = async ({ workflowID }: NewWorkflow) => (await findWorkflows(database, [workflowID]))[0];
+
+      const refused = resumeWorkflows(operator, workflowIDs, { queueName: 'tenants' });
+      await expect(refused).rejects.toMatchObject({ code: 'INVALID_QUEUE' });
+      expect(await find(keyed)).toMatchObject({ status: 'CANCELLED' });
+
+      await resumeWorkflows(operator, [keyed.workflowID, done.workflowID], { queueName: 'tenants' });
+      expect(await find(keyed)).toMatchObject({ queueName: 'tenants', queuePartitionKey: 'a' });
+      await resumeWorkflows(operator, workflowIDs, { queueName: 'tenants', queuePartitionKey: 'b' });
+      expect(await find(keyless)).toMatchObject({ status: 'ENQUEUED', queuePartitionKey: 'b' });
+      expect(await find(done)).toMatchObject({ status: 'SUCCESS', queueName: null });
+    });
+  });
+
+  onlyOn('postgres', (dialect) => {
+    test('leaves no checkpoints where another library has dropped their foreign key', async () => {
+      const database = await dialect.create();
+      const workflowID = await addWithHistory(database);
+      await database.exclusive((connection) =>
+        connection.script('ALTER TABLE dbos.operation_outputs DROP CONSTRAINT operation_outputs_workflow_uuid_fkey'),
+      );
+
+      await deleteWorkflows(operatorOn(database), [workflowID]);
+
+      expect(await countRows(database, workflowID)).toEqual({});
+    });
+
+    test('finds children that a parent starts between the look and its own end', async () => {
+      const database = await dialect.create();
+      const [parent, doomed] = [newWorkflow({ owner: 'o.1' }), newWorkflow({ owner: 'o.2' })];
+      await database.run(insertWorkflows([parent, doomed]));
+      const childOf = ({ workflowID, owner }: NewWorkflow) =>
+        newWorkflow({ parentWorkflowID: workflowID, parentOwner: owner });
+      const children = [childOf(parent), childOf(doomed)];
+      let changed: Promise<unknown> = Promise.resolve();
+
+      await database.transaction(async (tx) => {
+        await tx.run(insertWorkflows(children));
+        const operator = operatorOn(database);
+        changed = Promise.all([
+          cancelWorkflows(operator, [parent.workflowID], { cancelChildren: true }),
+          deleteWorkflows(operator, [doomed.workflowID], { deleteChildren: true }),
+        ]);
+        await expect
+          .poll(async () => {
+            const [row] = await database.read(
+              sql`SELECT COUNT(*) AS n FROM pg_locks AS l WHERE NOT l.granted AND l.locktype = 'transactionid'`,
+            );
+            return row?.['n'];
+          })
+          .toBe(2);
+      });
+      await changed;
+
+      const left = await findWorkflows(database, [doomed.workflowID, ...children.map(({ workflowID }) => workflowID)]);
+      expect(left).toMatchObject([{ workflowID: children[0]?.workflowID, status: 'CANCELLED' }]);
+    });
+  });
+});

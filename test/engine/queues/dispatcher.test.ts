@@ -1,0 +1,301 @@
+import { describe, expect, test } from 'vitest';
+import { deferred } from '../../../src/base/deferred.js';
+import { silentLogger } from '../../../src/base/log.js';
+import { Dispatcher, type DispatcherOptions } from '../../../src/engine/queues/dispatcher.js';
+import type { ClaimResult } from '../../../src/engine/queues/claim.js';
+import type { Queue } from '../../../src/engine/queues/queues.js';
+import { UNLIMITED } from '../../../src/model/queues.js';
+import type { DBOSInstance } from '../../../src/index.js';
+import type { Sql } from '../../../src/sql/sql.js';
+import { forEachDialect } from '../../rig/dialects.js';
+import { createEngine } from '../../rig/engines.js';
+import { ManualClock, until } from '../../rig/manual-clock.js';
+import { newHalt } from '../runs/succession.js';
+
+const NOTHING_LEFT = {
+  isWaiting: false,
+  hasRoom: true,
+  waitMs: null,
+  hasPartitionRoom: true,
+  partitionWaitMs: null,
+} as const;
+
+function queueOf(name: string): Queue {
+  return { name, limits: { whole: UNLIMITED, partition: null }, pollMs: 1000 };
+}
+
+const partitioned: Queue = {
+  name: 'parts',
+  limits: { whole: { ...UNLIMITED, concurrency: 7 }, partition: UNLIMITED },
+  pollMs: 1000,
+};
+
+describe('a dispatcher', () => {
+  /** A dispatcher of these queues. Its claims are noted and end when the test says how. */
+  async function setup(names: readonly string[], fields: Partial<DispatcherOptions> = {}) {
+    const clock = new ManualClock();
+    const claims: { queue: string; limit: number; end(result: Partial<ClaimResult>): void; fail(): void }[] = [];
+    const underWay = new Set<string>();
+    let looks = 0;
+    const dispatcher = new Dispatcher({
+      clock,
+      logger: silentLogger,
+      look: async () => {
+        looks += 1;
+        return { queues: names.map(queueOf), waiting: [] };
+      },
+      capacity: () => 1000,
+      running: () => 0,
+      engines: () => 1,
+      claim: async ({ name }, limit) => {
+        expect(underWay.has(name)).toBe(false);
+        underWay.add(name);
+        const ended = deferred<ClaimResult>();
+        claims.push({
+          queue: name,
+          limit,
+          end: (result) => ended.resolve({ taken: 0, left: NOTHING_LEFT, ...result }),
+          fail: () => ended.reject(new Error('The database is away.')),
+        });
+        return ended.promise.finally(() => underWay.delete(name));
+      },
+      claimPartitions: async () => [],
+      findPartitions: async () => [],
+      tellOthers: () => {},
+      pollMs: () => 15_000,
+      claimsMax: 2,
+      ...fields,
+    });
+    dispatcher.start();
+    await until(() => looks === 1 || 'look' in fields);
+    await turns();
+    return { clock, dispatcher, claims, looks: () => looks, queuesOf: () => claims.map(({ queue }) => queue) };
+  }
+
+  /** Lets everything happen that needs no time. */
+  async function turns(): Promise<void> {
+    for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  test('has a limited number of claims under way, and one of each queue', async () => {
+    const { dispatcher, claims, queuesOf } = await setup(['a', 'b', 'c']);
+
+    for (const name of ['a', 'b', 'c', 'a', 'b']) dispatcher.wake(name);
+    expect(queuesOf()).toEqual(['a', 'b']);
+    claims[0]?.end({});
+    await turns();
+    expect(queuesOf()).toEqual(['a', 'b', 'c']);
+
+    // What was announced meanwhile is looked at once more.
+    claims[1]?.end({});
+    await turns();
+    claims.slice(2).forEach((claim) => claim.end({}));
+    await turns();
+    claims.forEach((claim) => claim.end({}));
+    await dispatcher.stop();
+  });
+
+  test('claims again at once as long as it gets all it may take', async () => {
+    const { dispatcher, claims } = await setup(['a'], { capacity: () => 10 });
+
+    dispatcher.wake('a');
+    claims[0]?.end({ taken: 10, left: { ...NOTHING_LEFT, isWaiting: true } });
+    await turns();
+
+    expect(claims.map(({ limit }) => limit)).toEqual([10, 10]);
+    claims[1]?.end({});
+    await dispatcher.stop();
+  });
+
+  test('never claims more at a time than is well for one statement', async () => {
+    const { dispatcher, claims } = await setup(['a'], { capacity: () => 100_000 });
+
+    dispatcher.wake('a');
+
+    expect(claims[0]?.limit).toBeLessThanOrEqual(1000);
+    claims[0]?.end({});
+    await dispatcher.stop();
+  });
+
+  test('claims nothing while the process is full, and goes on when a run has ended', async () => {
+    let capacity = 0;
+    const { dispatcher, claims } = await setup(['a'], { capacity: () => capacity });
+
+    dispatcher.wake('a');
+    expect(claims).toEqual([]);
+    capacity = 1;
+    dispatcher.freed('a', null);
+
+    expect(claims.map(({ limit }) => limit)).toEqual([1]);
+    claims[0]?.end({});
+    await dispatcher.stop();
+  });
+
+  test('takes its part of a partitioned queue that others serve too, and the rest when nobody wants it', async () => {
+    const limits: number[] = [];
+    const told: string[] = [];
+    let running = 0;
+    const { clock, dispatcher } = await setup([], {
+      look: async () => ({ queues: [partitioned], waiting: [] }),
+      engines: () => 3,
+      running: () => running,
+      claimPartitions: async (_, partitions) => {
+        limits.push(...partitions.map(({ limit }) => limit));
+        return partitions.map(() => ({ taken: 1, left: { ...NOTHING_LEFT, isWaiting: limits.length === 1 } }));
+      },
+      tellOthers: (name) => told.push(name),
+    });
+
+    dispatcher.wake('parts', 'key');
+    await turns();
+    expect(limits).toEqual([3]);
+
+    // One more than its part runs; the place of one that ends is left to others for a moment.
+    running = 3;
+    dispatcher.freed('parts', 'key');
+    await turns();
+    expect([limits, told]).toEqual([[3], ['parts']]);
+
+    clock.advance(100);
+    await turns();
+    expect(limits[1]).toBeGreaterThan(3);
+    await dispatcher.stop();
+  });
+
+  test('tries again exactly when a rate limit lets go', async () => {
+    const { clock, dispatcher, claims } = await setup(['a']);
+    dispatcher.wake('a');
+    claims[0]?.end({ taken: 1, left: { ...NOTHING_LEFT, isWaiting: true, hasRoom: false, waitMs: 700 } });
+    await turns();
+
+    clock.advance(699);
+    expect(claims).toHaveLength(1);
+    clock.advance(1);
+
+    expect(claims).toHaveLength(2);
+    claims[1]?.end({});
+    await dispatcher.stop();
+  });
+
+  test('tries again after a moment when a claim has failed', async () => {
+    const { clock, dispatcher, claims } = await setup(['a']);
+    dispatcher.wake('a');
+    claims[0]?.fail();
+    await turns();
+
+    expect(claims).toHaveLength(1);
+    clock.advance(500);
+
+    expect(claims).toHaveLength(2);
+    claims[1]?.end({});
+    await dispatcher.stop();
+  });
+
+  test('looks once for a queue that it does not know', async () => {
+    const { dispatcher, looks } = await setup(['a']);
+
+    dispatcher.wake('new');
+    await until(() => looks() === 2);
+    dispatcher.wake('new');
+    await turns();
+
+    expect(looks()).toBe(2);
+    await dispatcher.stop();
+  });
+
+  test('that is stopped claims nothing more, waits for its claims, and can be stopped twice', async () => {
+    const { dispatcher, claims } = await setup(['a']);
+    dispatcher.wake('a');
+    let isStopped = false;
+
+    const stopped = dispatcher.stop().then(() => (isStopped = true));
+    dispatcher.wake('a');
+    await turns();
+    expect([isStopped, claims.length]).toEqual([false, 1]);
+    claims[0]?.end({ taken: 5, left: { ...NOTHING_LEFT, isWaiting: true } });
+    await stopped;
+    await dispatcher.stop();
+
+    expect(claims).toHaveLength(1);
+  });
+});
+
+forEachDialect((dialect) => {
+  describe('an engine', () => {
+    test('runs no more from all queues together than maxConcurrentWorkflows', async () => {
+      const { DBOS } = await createEngine(dialect, { maxConcurrentWorkflows: 3 });
+      const halts = Array.from({ length: 6 }, () => newHalt());
+      const started: number[] = [];
+      const workflow = DBOS.registerWorkflow(
+        async (n: number) => {
+          started.push(n);
+          await halts[n]?.here();
+        },
+        { name: 'workflow' },
+      );
+      await DBOS.launch();
+      await DBOS.registerQueue('a');
+      await DBOS.registerQueue('b');
+      const starts = halts.map((_, n) => ({ args: [n] as [number], queueName: n % 2 === 0 ? 'a' : 'b' }));
+      const handles = await DBOS.startWorkflows(workflow, starts);
+      await until(() => started.length === 3);
+      // What was started directly does not count.
+      const direct = await DBOS.startWorkflow(workflow)(5);
+      await until(() => started.length === 4);
+      const stats = await DBOS.getQueueStats();
+      expect(stats.reduce((sum, { running }) => sum + running, 0)).toBe(3);
+
+      halts[started[0] ?? 0]?.release();
+      await until(() => started.length === 5);
+      halts.forEach((halt) => halt.release());
+
+      await DBOS.waitAll([direct, ...handles]);
+      expect(started.toSorted()).toEqual([0, 1, 2, 3, 4, 5, 5]);
+    });
+
+    test('with 5 queues and nothing to do sends at most 40 statements a minute', async () => {
+      const clock = new ManualClock();
+      const { DBOS } = await createEngine(dialect, {}, clock.settings);
+      await DBOS.launch();
+      for (let n = 0; n < 5; n += 1) await DBOS.registerQueue(`q${n}`, { globalConcurrency: 5 });
+      const statements = countStatements(DBOS);
+      const pass = async (ms: number) => {
+        for (let passed = 0; passed < ms; passed += 20) {
+          clock.advance(20);
+          for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+          await until(() => statements.underWay() === 0);
+        }
+      };
+      await pass(30_000);
+      const before = statements.count();
+
+      await pass(60_000);
+
+      expect(statements.count() - before).toBeGreaterThan(0);
+      expect(statements.count() - before).toBeLessThanOrEqual(40);
+    });
+  });
+});
+
+/** Counts what an engine sends to its database. */
+function countStatements(DBOS: DBOSInstance) {
+  const { database } = DBOS.engineFor('counting').store;
+  let [count, underWay] = [0, 0];
+  const run = database.run.bind(database);
+  const read = database.read.bind(database);
+  const commit = database.commit.bind(database);
+  const exclusive = database.exclusive.bind(database);
+  const counted = async <R>(size: number, answer: Promise<R>): Promise<R> => {
+    count += size;
+    underWay += 1;
+    return answer.finally(() => (underWay -= 1));
+  };
+  Object.assign(database, {
+    run: (statement: Sql) => counted(1, run(statement)),
+    read: (statement: Sql) => counted(1, read(statement)),
+    commit: (statements: readonly Sql[]) => counted(statements.length, commit(statements)),
+    // Not one of these is expected of an engine that does nothing.
+    exclusive: (body: Parameters<typeof exclusive>[0]) => counted(100, exclusive(body)),
+  });
+  return { count: () => count, underWay: () => underWay };
+}

@@ -1,0 +1,158 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { hostname } from 'node:os';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../../src/base/clock.js';
+import { silentLogger } from '../../../src/base/log.js';
+import {
+  enterIncarnation,
+  type Incarnation,
+  listPeers,
+  type Peer,
+  prolongLease,
+  removeIncarnation,
+} from '../../../src/store/liveness/executors.js';
+import { recoverIncarnation } from '../../../src/store/runs/lifecycle.js';
+import { describePresence, presenceKey, presenceOn } from '../../../src/store/liveness/presence.js';
+import { Store } from '../../../src/store/store.js';
+import { insertWorkflows } from '../../../src/store/runs/workflows.js';
+import { forEachDialect, onlyOn } from '../../rig/dialects.js';
+import { newWorkflow } from '../../rig/records.js';
+
+function incarnation(fields: Partial<Incarnation> = {}): Incarnation {
+  return {
+    incarnationID: 'b',
+    executorID: 'vm-1',
+    applicationName: 'test',
+    applicationVersion: 'v1',
+    host: hostname(),
+    pid: process.pid,
+    metadata: describePresence(true),
+    ...fields,
+  };
+}
+
+function peer(fields: Partial<Incarnation> = {}): Peer {
+  return { ...incarnation(fields), isLeaseOver: false };
+}
+
+/** A process that does nothing; it is ended with the test. */
+async function startProcess() {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await once(child, 'spawn');
+  return child;
+}
+
+describe('executors', () => {
+  forEachDialect((dialect) => {
+    test('an engine sees the others and whether their lease is over, until they leave', async () => {
+      const database = await dialect.create();
+      await enterIncarnation(database, incarnation({ incarnationID: 'a' }), 60_000);
+      await enterIncarnation(database, incarnation({ incarnationID: 'b' }), 60_000);
+      await enterIncarnation(database, incarnation({ incarnationID: 'c' }), -1000);
+
+      const peers = await listPeers(database, 'a');
+      await removeIncarnation(database, 'b');
+
+      expect(peers).toEqual([
+        { ...incarnation({ incarnationID: 'b' }), isLeaseOver: false },
+        { ...incarnation({ incarnationID: 'c' }), isLeaseOver: true },
+      ]);
+      expect((await listPeers(database, 'a')).map((one) => one.incarnationID)).toEqual(['c']);
+    });
+
+    test('a lease is prolonged, unless the engine was taken for dead', async () => {
+      const database = await dialect.create();
+      await enterIncarnation(database, incarnation(), -1000);
+
+      expect(await prolongLease(database, 'b', 60_000)).toBe(true);
+      expect((await listPeers(database, 'a'))[0]?.isLeaseOver).toBe(false);
+      await removeIncarnation(database, 'b');
+      expect(await prolongLease(database, 'b', 60_000)).toBe(false);
+    });
+
+    test('an engine that has prolonged its lease in time keeps its place and its workflows', async () => {
+      const database = await dialect.create();
+      const [living, late] = [newWorkflow({ owner: 'living.1' }), newWorkflow({ owner: 'late.1' })];
+      await database.run(insertWorkflows([living, late]));
+      await enterIncarnation(database, incarnation({ incarnationID: 'living' }), 60_000);
+      await enterIncarnation(database, incarnation({ incarnationID: 'late' }), -1000);
+
+      const recovered = [
+        ...(await recoverIncarnation(database, 'living', { ifLeaseOver: true })),
+        ...(await recoverIncarnation(database, 'late', { ifLeaseOver: true })),
+      ];
+      for (const id of ['living', 'late']) await removeIncarnation(database, id, { ifLeaseOver: true });
+
+      expect(recovered.map((changed) => changed.workflowID)).toEqual([late.workflowID]);
+      expect((await listPeers(database, 'me')).map((one) => one.incarnationID)).toEqual(['living']);
+    });
+
+    test('a process of this machine is gone when it is gone, or when another has its number', async () => {
+      const database = await dialect.create();
+      const presence = presenceOn(database, systemClock);
+      const child = await startProcess();
+      const pid = child.pid ?? 0;
+      const living = peer({ pid, metadata: describePresence(true).replace(/"birth":[^,]*/, '"birth":null') });
+
+      expect(await presence.isGone(peer())).toBe(false);
+      expect(await presence.isGone(living)).toBe(false);
+      const suspected = presence.untilSuspected(living, new AbortController().signal);
+      child.kill('SIGKILL');
+      await suspected;
+
+      expect(await presence.isGone(living)).toBe(true);
+      if (process.platform === 'linux') {
+        expect(
+          await presence.isGone(peer({ metadata: describePresence(true).replace(/"birth":"\d+"/, '"birth":"1"') })),
+        ).toBe(true);
+      }
+    });
+
+    test('a process in another container of the same name is not looked for here', async () => {
+      const presence = presenceOn(await dialect.create(), systemClock);
+      const metadata = JSON.stringify({ place: 'another boot', birth: '1', hasLock: false });
+
+      expect(await presence.isGone(peer({ pid: 999_999, metadata }))).toBe(false);
+    });
+
+    test('of a process on another machine without a lock nobody can tell', async () => {
+      const presence = presenceOn(await dialect.create(), systemClock);
+
+      expect(await presence.isGone(peer({ host: 'elsewhere', metadata: describePresence(false) }))).toBe(false);
+    });
+  });
+
+  onlyOn('postgres', (dialect) => {
+    test('a process on another machine is gone when its session lock is free for a while', async () => {
+      const url = await dialect.createURL();
+      const watcher = await dialect.open(url);
+      const presence = presenceOn(watcher, systemClock);
+      const remote = peer({ host: 'elsewhere' });
+      const store = await Store.open({ url, logger: silentLogger, sessionLock: presenceKey(remote.incarnationID) });
+
+      expect(await presence.isGone(remote)).toBe(false);
+      const suspected = presence.untilSuspected(remote, new AbortController().signal);
+      await store.close();
+      await suspected;
+
+      expect(await presence.isGone(remote)).toBe(true);
+    });
+
+    test('waiting for a peer ends when it is no longer wanted', async () => {
+      const url = await dialect.createURL();
+      const presence = presenceOn(await dialect.open(url), systemClock);
+      const remote = peer({ host: 'elsewhere' });
+      const store = await Store.open({ url, logger: silentLogger, sessionLock: presenceKey(remote.incarnationID) });
+      const controller = new AbortController();
+
+      const waiting = presence.untilSuspected(remote, controller.signal);
+      const refused = expect(waiting).rejects.toThrow();
+      setTimeout(() => controller.abort(), 50);
+
+      await refused;
+      await store.close();
+    });
+  });
+});

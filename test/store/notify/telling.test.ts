@@ -1,0 +1,136 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../../src/base/clock.js';
+import { silentLogger } from '../../../src/base/log.js';
+import { CommitUnknownError } from '../../../src/model/errors/database-errors.js';
+import { type Sql, sql, table } from '../../../src/sql/sql.js';
+import type { PostgresDatabase } from '../../../src/store/postgres/postgres-database.js';
+import { PostgresListener } from '../../../src/store/postgres/postgres-listener.js';
+import { CHANNELS, type Hint } from '../../../src/store/notify/wakeups.js';
+import { findWorkflows, insertWorkflows } from '../../../src/store/runs/workflows.js';
+import { onlyOn, type TestDialect } from '../../rig/dialects.js';
+import { until } from '../../rig/manual-clock.js';
+import { startProxy } from '../../rig/proxy.js';
+import { newWorkflow } from '../../rig/records.js';
+
+const failing = sql`SELECT 1 / 0 AS never`;
+const one = sql`SELECT 1 AS one`;
+const hints = (...payloads: string[]): Hint[] => payloads.map((payload) => ({ channel: CHANNELS.events, payload }));
+
+async function setup(dialect: TestDialect) {
+  const database = (await dialect.create()) as PostgresDatabase;
+  const channels = [CHANNELS.events];
+  const listener = new PostgresListener(database, { clock: systemClock, logger: silentLogger, channels });
+  onTestFinished(() => listener.stop());
+  await listener.start();
+  const heard: string[] = [];
+  listener.subscribe((wakeup) => wakeup.kind === 'message' && heard.push(wakeup.payload));
+  const rides: boolean[] = [];
+  /** A commit with hints; notes whether they went along. */
+  const tell = (...payloads: string[]) =>
+    listener.telling(hints(...payloads), (behind?: Sql) => {
+      rides.push(behind !== undefined);
+      return database.commit([one], { behind });
+    });
+  return { database, listener, heard, rides, tell };
+}
+
+describe('telling of a commit', () => {
+  onlyOn('postgres', (dialect) => {
+    test('a statement behind a commit is run after it, and the connection goes on', async () => {
+      const database = await dialect.create({ poolSize: 1 });
+      const [workflow, later] = [newWorkflow(), newWorkflow()];
+
+      const results = await database.commit([insertWorkflows([workflow]), one], { behind: insertWorkflows([later]) });
+
+      expect(results[1]).toEqual([{ one: 1 }]);
+      // The only connection is given back when both are done.
+      expect(await findWorkflows(database, [workflow.workflowID, later.workflowID])).toHaveLength(2);
+    });
+
+    test('a relaxed commit gives the rows of its own statements, and leaves the session as it was', async () => {
+      const database = await dialect.create({ poolSize: 1 });
+      const setting = sql`SELECT current_setting('synchronous_commit') AS setting`;
+
+      expect(await database.commit([setting, one], { mayBeLost: true })).toEqual([[{ setting: 'off' }], [{ one: 1 }]]);
+      expect(await database.commit([setting])).not.toEqual([[{ setting: 'off' }]]);
+    });
+
+    test('a commit that fails does not fail what is behind it, nor the other way round', async () => {
+      const database = await dialect.create({ poolSize: 1 });
+      const [undone, behind, kept] = [newWorkflow(), newWorkflow(), newWorkflow()];
+
+      await expect(
+        database.commit([insertWorkflows([undone]), failing], { behind: insertWorkflows([behind]) }),
+      ).rejects.toThrow('division by zero');
+      expect(await database.commit([insertWorkflows([kept]), one], { behind: failing })).toHaveLength(2);
+
+      const found = await findWorkflows(
+        database,
+        [undone, behind, kept].map(({ workflowID }) => workflowID),
+      );
+      expect(found.map(({ workflowID }) => workflowID).sort()).toEqual([behind.workflowID, kept.workflowID].sort());
+    });
+
+    test('a lost connection leaves a doubt about the commit, and is replaced', async () => {
+      const proxy = await startProxy(await dialect.createURL());
+      const database = await dialect.open(proxy.url, { poolSize: 1 });
+      await database.read(one);
+
+      proxy.loseNextAnswer();
+
+      await expect(database.commit([insertWorkflows([newWorkflow()])], { behind: one })).rejects.toBeInstanceOf(
+        CommitUnknownError,
+      );
+      expect(await database.read(one)).toEqual([{ one: 1 }]);
+    });
+
+    test('a few hints go along with their commit, and those right after it are told soon', async () => {
+      const { heard, rides, tell } = await setup(dialect);
+
+      await tell('a', 'b');
+      await tell('c');
+      await until(async () => heard.includes('c'));
+
+      expect(rides).toEqual([true, false]);
+      expect(heard).toEqual(['a', 'b', 'c']);
+    });
+
+    test('many hints, and none, leave the commit alone', async () => {
+      const { heard, rides, tell } = await setup(dialect);
+      const many = Array.from({ length: 50 }, (_, number) => `hint ${number}`);
+
+      await tell();
+      await tell(...many);
+      await until(async () => heard.length === many.length);
+
+      expect(rides).toEqual([false, false]);
+    });
+
+    test('what nobody hears or no notification can hold is left out', async () => {
+      const { database, listener, heard, tell } = await setup(dialect);
+
+      await tell('x'.repeat(9000), 'short');
+      await listener.telling([{ channel: 'elsewhere', payload: 'unheard' }], (behind) =>
+        database.commit([one], { behind }),
+      );
+      await tell('last');
+      await until(async () => heard.includes('last'));
+
+      expect(heard).toEqual(['short', 'last']);
+    });
+
+    test('a commit that fails is reported, and the next one is told of', async () => {
+      const { database, listener, heard, tell } = await setup(dialect);
+      const fail = () =>
+        listener.telling(hints('failed'), (behind) =>
+          database.commit([sql`DELETE FROM ${table('no such')}`], { behind }),
+        );
+
+      await expect(fail()).rejects.toThrow('no such');
+      await expect(fail()).rejects.toThrow('no such');
+      await tell('well');
+
+      await until(async () => heard.includes('well'));
+    });
+  });
+});

@@ -1,0 +1,101 @@
+// How the databases carry out claims, whatever the table holds: by an index that leads to the rows of the queue.
+import { describe, expect, test } from 'vitest';
+import type { Limits } from '../../../src/model/queues.js';
+import { type Sql, sql, table } from '../../../src/sql/sql.js';
+import { type ClaimOptions, claimPartitions, claimWorkflows } from '../../../src/store/queues/claims.js';
+import type { Database } from '../../../src/store/database.js';
+import { findWaitingPartitions, findWaitingQueues } from '../../../src/store/queues/waiting.js';
+import { forEachDialect } from '../../rig/dialects.js';
+
+const CLAIM: ClaimOptions = {
+  queueName: 'q',
+  limit: 10,
+  owner: 'me.1',
+  executorID: 'vm-1',
+  applicationVersion: 'v1',
+  applicationName: 'test',
+  functions: ['.workflow'],
+};
+const LIMITS: Limits = { concurrency: 20, workerConcurrency: null, rate: { max: 100, periodMs: 60_000 } };
+const COMPLETED = 20_000;
+const WAITING = 100_000;
+
+/** Runs nothing, but keeps the plan of each statement. */
+function explain(database: Database, plans: string[]): Database {
+  const isPostgres = database.dialect.name === 'postgres';
+  const run = async (statement: Sql) => {
+    const lines = await database.run(isPostgres ? sql`EXPLAIN ${statement}` : sql`EXPLAIN QUERY PLAN ${statement}`);
+    plans.push(lines.map((line) => String(line[isPostgres ? 'QUERY PLAN' : 'detail'])).join('\n'));
+    return [];
+  };
+  return Object.create(database, {
+    run: { value: run },
+    read: { value: run },
+    commit: { value: (statements: readonly Sql[]) => Promise.all(statements.map(run)) },
+  }) as Database;
+}
+
+async function plansOf(database: Database): Promise<string[]> {
+  const plans: string[] = [];
+  const explaining = explain(database, plans);
+  await claimWorkflows(explaining, CLAIM);
+  await claimWorkflows(explaining, { ...CLAIM, limits: LIMITS, share: { engines: 3, running: 1 } });
+  const partitions = [{ key: 'p1', limit: 2 }];
+  await claimPartitions(explaining, { ...CLAIM, limits: LIMITS, partitionLimits: LIMITS, partitions });
+  await findWaitingPartitions(explaining, { queueName: 'q', after: '', limit: 10 });
+  await findWaitingQueues(explaining, ['q', 'other']);
+  return plans;
+}
+
+/** Many workflows that have ended, many that wait, and some that run in other queues. */
+async function fill(database: Database): Promise<void> {
+  const isPostgres = database.dialect.name === 'postgres';
+  const total = COMPLETED + WAITING;
+  const numbers = isPostgres
+    ? sql`generate_series(1, CAST(${total} AS INTEGER)) AS g(n)`
+    : sql`(WITH RECURSIVE g(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g WHERE n < ${total}) SELECT n FROM g) AS g`;
+  await database.run(sql`
+    INSERT INTO ${table('workflow_status')}
+      (workflow_uuid, status, name, queue_name, queue_partition_key, application_version, application_name, priority,
+       created_at, updated_at)
+    SELECT 'w' || g.n,
+      CASE WHEN g.n <= ${COMPLETED} THEN 'SUCCESS' WHEN g.n % 100 = 0 THEN 'PENDING' ELSE 'ENQUEUED' END,
+      'workflow', CASE WHEN g.n % 100 = 0 THEN 'other' ELSE 'q' END, 'p' || (g.n % 1000), 'v1', 'test', 0, g.n, g.n
+    FROM ${numbers}`);
+}
+
+/** The lines of a plan that read workflows otherwise than by an index for queues, or by their key. */
+function strays(plan: string): string[] {
+  const allowed =
+    /idx_workflow_status_(in_flight_v2|partition_dequeue_v3|rate_limited)|workflow_status_pkey|sqlite_autoindex_workflow_status/;
+  return plan
+    .split('\n')
+    .filter((line) => / on workflow_status|(SCAN|SEARCH) (w|p|workflow_status)\b/.test(line) && !allowed.test(line))
+    .filter((line) => !/^\s*(->)?\s*Update on workflow_status/.test(line));
+}
+
+describe('plans of claims', () => {
+  forEachDialect((dialect) => {
+    test('lead by an index to the rows of the queue, on an empty and on a large table, analysed or not', async () => {
+      const database = await dialect.create();
+      const plans = await plansOf(database);
+      await fill(database);
+      plans.push(...(await plansOf(database)));
+      await database.run(sql`ANALYZE ${table('workflow_status')}`);
+      plans.push(...(await plansOf(database)));
+
+      expect(plans.length).toBe(3 * 9);
+      expect(plans.flatMap(strays)).toEqual([]);
+    });
+
+    test('a claim from a large backlog takes the first in line', async () => {
+      const database = await dialect.create();
+      await fill(database);
+
+      const { claimed } = await claimWorkflows(database, { ...CLAIM, limit: 3, limits: LIMITS });
+
+      const ids = claimed.map(({ workflow }) => workflow.workflowID);
+      expect(ids.sort()).toEqual([1, 2, 3].map((n) => `w${COMPLETED + n}`));
+    });
+  });
+});

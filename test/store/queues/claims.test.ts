@@ -1,0 +1,298 @@
+import { describe, expect, test } from 'vitest';
+import { sql, table } from '../../../src/sql/sql.js';
+import type { Limits } from '../../../src/model/queues.js';
+import {
+  type ClaimOptions,
+  claimPartitions,
+  claimWorkflows,
+  findSeparateInputs,
+  takeTurn,
+} from '../../../src/store/queues/claims.js';
+import type { Database } from '../../../src/store/database.js';
+import { recoverIncarnation } from '../../../src/store/runs/lifecycle.js';
+import { pauseQueue, resumeQueue } from '../../../src/store/queues/queues.js';
+import { findWaitingPartitions } from '../../../src/store/queues/waiting.js';
+import { listVersions, registerVersion } from '../../../src/store/management/versions.js';
+import { insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
+import { forEachDialect } from '../../rig/dialects.js';
+import { newWorkflow } from '../../rig/records.js';
+
+const CLAIM: ClaimOptions = {
+  queueName: 'q',
+  limit: 10,
+  owner: 'me.1',
+  executorID: 'vm-1',
+  applicationVersion: 'v1',
+  applicationName: 'test',
+  functions: ['.workflow', 'Class.method'],
+};
+
+function queued(fields: Partial<NewWorkflow> = {}): NewWorkflow {
+  return newWorkflow({ status: 'ENQUEUED', queueName: 'q', owner: null, recoveryAttempts: 0, ...fields });
+}
+
+async function add(database: Database, ...workflows: NewWorkflow[]): Promise<void> {
+  await database.run(insertWorkflows(workflows));
+}
+
+async function claimedIDs(database: Database, options: Partial<ClaimOptions> = {}): Promise<string[]> {
+  const { claimed } = await claimWorkflows(database, { ...CLAIM, ...options });
+  return claimed.map(({ workflow }) => workflow.workflowID);
+}
+
+describe('claims', () => {
+  forEachDialect((dialect) => {
+    test('a claim makes the workflow this engine’s and gives all that is needed to run it', async () => {
+      const database = await dialect.create();
+      const workflow = queued({ timeoutMs: 60_000, attributes: '{"a":1}' });
+      await add(database, workflow);
+
+      const {
+        claimed: [claimed],
+      } = await claimWorkflows(database, CLAIM);
+
+      expect(claimed?.workflow).toMatchObject({
+        workflowID: workflow.workflowID,
+        status: 'PENDING',
+        owner: 'me.1',
+        executorID: 'vm-1',
+        recoveryAttempts: 1,
+        inputs: workflow.inputs,
+        isDebounced: false,
+      });
+      expect(claimed?.remainingMs).toBeGreaterThan(59_000);
+      expect(await claimedIDs(database)).toEqual([]);
+    });
+
+    test('it takes at most the limit, by priority and then in the order of creation, on a table never analysed', async () => {
+      const database = await dialect.create();
+      const low = Array.from({ length: 50 }, () => queued({ priority: 5 }));
+      for (const workflow of low) await add(database, workflow);
+      const urgent = queued({ priority: 1 });
+      await add(database, urgent);
+
+      const first = await claimedIDs(database, { limit: 3 });
+      const second = await claimedIDs(database, { limit: 2, owner: 'me.2' });
+
+      expect(first.sort()).toEqual([urgent, low[0], low[1]].map((workflow) => workflow?.workflowID).sort());
+      expect(second.sort()).toEqual([low[2], low[3]].map((workflow) => workflow?.workflowID).sort());
+    });
+
+    test('it leaves other queues, versions, applications, functions and states alone', async () => {
+      const database = await dialect.create();
+      const mine = queued({ className: 'Class', name: 'method' });
+      await add(
+        database,
+        mine,
+        queued({ queueName: 'other' }),
+        queued({ applicationVersion: 'v2' }),
+        queued({ applicationName: 'other' }),
+        queued({ name: 'unknown' }),
+        queued({ className: 'Class' }),
+        queued({ status: 'DELAYED', delayMs: 1000 }),
+      );
+
+      expect(await claimedIDs(database)).toEqual([mine.workflowID]);
+    });
+
+    test('a workflow without a version goes to the latest version only', async () => {
+      const database = await dialect.create();
+      const workflow = queued({ applicationVersion: null, applicationName: null });
+      await add(database, workflow);
+      await registerVersion(database, 'v1', 'test');
+      await database.run(sql`SELECT 1`);
+      await registerVersion(database, 'v2', 'test');
+      const [latest] = await listVersions(database, 'test');
+
+      const other = latest?.versionName === 'v2' ? 'v1' : 'v2';
+      expect(await claimedIDs(database, { applicationVersion: other })).toEqual([]);
+      expect(await claimedIDs(database, { applicationVersion: latest?.versionName })).toEqual([workflow.workflowID]);
+    });
+
+    test('several engines that claim at once never get the same workflow', async () => {
+      const url = await dialect.createURL();
+      const databases = await Promise.all(Array.from({ length: 4 }, () => dialect.open(url)));
+      const [first] = databases;
+      await add(first!, ...Array.from({ length: 100 }, () => queued()));
+
+      const claims = await Promise.all(
+        databases.flatMap((database, engine) =>
+          Array.from({ length: 4 }, (_, round) => claimedIDs(database, { limit: 10, owner: `e${engine}.${round}` })),
+        ),
+      );
+
+      const all = claims.flat();
+      expect(new Set(all).size).toBe(all.length);
+      const rest = await claimedIDs(first!, { limit: 200, owner: 'rest.1' });
+      expect(all.length + rest.length).toBe(100);
+    });
+
+    test('a claim leaves others an even part of what waits and runs', async () => {
+      const database = await dialect.create();
+      await add(database, ...Array.from({ length: 10 }, () => queued()));
+      const claim = (owner: string, engines: number, running: number) =>
+        claimedIDs(database, { limit: 100, owner, share: { engines, running } });
+
+      // 10 / 3, rounded up; then what runs elsewhere counts as well.
+      expect((await claim('a.1', 3, 0)).length).toBe(4);
+      expect((await claim('b.1', 3, 0)).length).toBe(4);
+      expect((await claim('a.2', 3, 4)).length).toBe(0);
+      expect((await claim('c.1', 3, 0)).length).toBe(2);
+    });
+
+    test('a claim takes all that it may when there is work for all', async () => {
+      const database = await dialect.create();
+      await add(database, ...Array.from({ length: 30 }, () => queued()));
+
+      const taken = await claimedIDs(database, { limit: 10, share: { engines: 3, running: 10 } });
+
+      expect(taken.length).toBe(10);
+    });
+
+    test('a claim of a limited queue takes what the limit leaves free and tells what is in the way', async () => {
+      const database = await dialect.create();
+      await add(database, ...Array.from({ length: 5 }, () => queued()));
+      const limits: Limits = { concurrency: 2, workerConcurrency: null, rate: null };
+
+      const first = await claimWorkflows(database, { ...CLAIM, limits });
+      const second = await claimWorkflows(database, { ...CLAIM, owner: 'me.2', limits });
+
+      expect(first.claimed.length).toBe(2);
+      expect(second.claimed.length).toBe(0);
+      expect(second.left).toMatchObject({ isWaiting: true, hasRoom: false, waitMs: null });
+    });
+
+    test('a rate limit counts by the clock of the database and tells how long to wait', async () => {
+      let now = 1_000_000;
+      const database = await dialect.create({ now: () => now });
+      await add(database, ...Array.from({ length: 5 }, () => queued()));
+      const limits: Limits = { concurrency: null, workerConcurrency: null, rate: { max: 2, periodMs: 1000 } };
+      const claim = (owner: string) => claimWorkflows(database, { ...CLAIM, owner, limit: 1, limits });
+
+      expect((await claim('me.1')).claimed.length).toBe(1);
+      now += 400;
+      expect((await claim('me.2')).claimed.length).toBe(1);
+      now += 100;
+      const refused = await claim('me.3');
+      expect(refused.claimed.length).toBe(0);
+      expect(refused.left).toMatchObject({ isWaiting: true, hasRoom: false, waitMs: 500 });
+
+      now += 500;
+      expect((await claim('me.4')).claimed.length).toBe(1);
+      expect((await claim('me.5')).left.waitMs).toBe(400);
+    });
+
+    test('a start that a rate limit has counted is counted after a recovery', async () => {
+      let now = 1_000_000;
+      const database = await dialect.create({ now: () => now });
+      await add(database, queued(), queued());
+      const limits: Limits = { concurrency: null, workerConcurrency: null, rate: { max: 1, periodMs: 1000 } };
+      await claimWorkflows(database, { ...CLAIM, owner: 'dead.1', limits });
+      now += 10;
+      expect((await recoverIncarnation(database, 'dead')).length).toBe(1);
+
+      expect((await claimWorkflows(database, { ...CLAIM, limits })).left).toMatchObject({
+        hasRoom: false,
+        waitMs: 990,
+      });
+    });
+
+    test('the limits of a partition and of the whole queue hold together', async () => {
+      const database = await dialect.create();
+      const of = (key: string, count: number) =>
+        Array.from({ length: count }, () => queued({ queuePartitionKey: key }));
+      await add(database, ...of('a', 3), ...of('b', 3), ...of('c', 3));
+      const whole: Limits = { concurrency: 3, workerConcurrency: null, rate: null };
+      const partitionLimits: Limits = { concurrency: 2, workerConcurrency: null, rate: null };
+      const partitions = ['a', 'b', 'c'].map((key) => ({ key, limit: 5 }));
+
+      const claims = await claimPartitions(database, { ...CLAIM, limits: whole, partitionLimits, partitions });
+
+      expect(claims.map(({ claimed }) => claimed.length)).toEqual([2, 1, 0]);
+      expect(claims[0]?.left).toMatchObject({ isWaiting: true, hasRoom: true, hasPartitionRoom: false });
+      expect(claims[2]?.left).toMatchObject({ isWaiting: true, hasRoom: false, hasPartitionRoom: true });
+    });
+
+    test('the partitions in which workflows wait are found from key to key', async () => {
+      const database = await dialect.create();
+      for (const key of ['b', 'a', 'c', 'a', 'ä', '']) await add(database, queued({ queuePartitionKey: key }));
+      await add(database, queued(), queued({ queueName: 'other', queuePartitionKey: 'x' }));
+      const find = (after: string, limit: number) => findWaitingPartitions(database, { queueName: 'q', after, limit });
+
+      const all = await find('', 10);
+      expect([...all].sort()).toEqual(['a', 'b', 'c', 'ä']);
+      expect(await find('', 2)).toEqual(all.slice(0, 2));
+      expect(await find(all[1] ?? '', 10)).toEqual(all.slice(2));
+    });
+
+    test('limits hold for processes that claim at the same time', async () => {
+      const url = await dialect.createURL();
+      const databases = await Promise.all(Array.from({ length: 4 }, () => dialect.open(url)));
+      await add(databases[0]!, ...Array.from({ length: 50 }, () => queued()));
+      const limits: Limits = { concurrency: 7, workerConcurrency: null, rate: null };
+
+      const claims = await Promise.all(
+        databases.flatMap((database, engine) =>
+          Array.from({ length: 5 }, (_, round) =>
+            claimedIDs(database, { limit: 2, owner: `e${engine}.${round}`, limits }),
+          ),
+        ),
+      );
+
+      expect(claims.flat().length).toBe(7);
+    });
+
+    test('a pause waits for a claim that has begun', async () => {
+      const url = await dialect.createURL();
+      const [first, second] = [await dialect.open(url), await dialect.open(url)];
+      await add(first, queued());
+      const order: string[] = [];
+      let pausing: Promise<unknown> = Promise.resolve();
+
+      await first.transaction(async (tx) => {
+        await tx.run(takeTurn('q'));
+        pausing = pauseQueue(second, 'q').then(() => order.push('paused'));
+        // Long enough for a pause that does not wait.
+        for (let turn = 0; turn < 20; turn += 1) await first.read(sql`SELECT 1 AS one`);
+        order.push('claimed');
+      });
+      await pausing;
+
+      expect(order).toEqual(['claimed', 'paused']);
+      expect(await claimedIDs(first)).toEqual([]);
+    });
+
+    test('nothing is claimed from a paused queue', async () => {
+      const database = await dialect.create();
+      await add(database, queued());
+      await pauseQueue(database, 'q');
+
+      expect(await claimedIDs(database)).toEqual([]);
+      await resumeQueue(database, 'q');
+      expect((await claimedIDs(database)).length).toBe(1);
+    });
+
+    test('inputs that another library stored apart are found', async () => {
+      const database = await dialect.create();
+      const workflow = queued({ inputs: null });
+      await add(database, workflow);
+      await database.run(
+        sql`INSERT INTO ${table('workflow_input')} (workflow_uuid, inputs) VALUES (${workflow.workflowID}, ${'[1]'})`,
+      );
+
+      expect(await findSeparateInputs(database, [workflow.workflowID, 'x'])).toEqual(
+        new Map([[workflow.workflowID, '[1]']]),
+      );
+    });
+
+    test('registering a version twice keeps it as it was', async () => {
+      const database = await dialect.create();
+
+      await registerVersion(database, 'v1', 'test');
+      const [before] = await listVersions(database, 'test');
+      await registerVersion(database, 'v1', 'test');
+
+      expect(await listVersions(database, 'test')).toEqual([before]);
+    });
+  });
+});

@@ -7,9 +7,8 @@ import { listWorkflowSteps } from '../../../src/control/steps.js';
 import { exportWorkflows, type ExportInput, importWorkflows } from '../../../src/control/transfer.js';
 import type { DBOSInstance } from '../../../src/facade/dbos.js';
 import { sql, table } from '../../../src/sql/sql.js';
-import { forEachDialect, postgres, sqlite, type TestDialect } from '../../rig/dialects.js';
+import { forEachDialect, postgres, sqlite, type TestDialect, wantsDialect } from '../../rig/dialects.js';
 import { createEngine } from '../../rig/engines.js';
-import { wantsDialect } from '../../rig/global-setup.js';
 import { operatorOn } from '../../rig/operators.js';
 import { insert, workflow } from '../listing/rows.js';
 

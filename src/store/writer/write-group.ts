@@ -67,8 +67,8 @@ export interface Append {
 export type Item =
   | { readonly kind: 'start'; readonly start: NewWorkflow }
   | { readonly kind: 'child'; readonly child: ChildStart }
-  /** Nothing rests on one that may be lost: it need not be durable before the next commit is. */
-  | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint; readonly mayBeLost?: boolean }
+  /** Nothing depends on a relaxed one: it need not be durable before the next commit is. */
+  | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint; readonly relaxed?: boolean }
   | { readonly kind: 'send'; readonly send: Send }
   /** The checkpoint of a step that has received a message. */
   | { readonly kind: 'receipt'; readonly checkpoint: Checkpoint }
@@ -99,11 +99,11 @@ export class WriteGroup {
   readonly #parts: readonly (readonly [Pick<WritePart<never>, 'judge'>, Sql])[];
   readonly #settle: (() => void)[];
   readonly #hints: readonly Hint[];
-  readonly #mayBeLost: boolean;
+  readonly #isRelaxed: boolean;
 
   constructor(entries: readonly Entry<Item, Verdict>[]) {
     const ended = outcomesWithTheirStart(entries);
-    this.#mayBeLost = entries.every(({ item }) => item.kind === 'checkpoint' && item.mayBeLost === true);
+    this.#isRelaxed = entries.every(({ item }) => item.kind === 'checkpoint' && item.relaxed === true);
     this.#hints = hintsOf(entries.map(({ item }) => item));
     this.#settle = entries.map(({ item, resolve }) => {
       const verdict = this.#take(item, ended);
@@ -129,7 +129,7 @@ export class WriteGroup {
   async write(database: Database, listener?: Pick<Listener, 'telling'>): Promise<void> {
     const statements = this.#parts.map(([, statement]) => statement);
     const commit = (behind?: Sql): Promise<Row[][]> =>
-      database.commit(statements, { behind, mayBeLost: this.#mayBeLost });
+      database.commit(statements, { behind, mayBeLost: this.#isRelaxed });
     const results = await (listener ? listener.telling(this.#hints, commit) : commit());
     for (const [index, [part]] of this.#parts.entries()) await part.judge(database, results[index] ?? []);
     for (const settle of this.#settle) settle();

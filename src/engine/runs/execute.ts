@@ -1,4 +1,4 @@
-// From the first line of a workflow's function to its durable outcome.
+// Runs a workflow's function and makes its outcome durable.
 import {
   DBOSNonExistentWorkflowError,
   DBOSWorkflowCancelledError,
@@ -10,18 +10,18 @@ import { validateInputs } from '../registration/input-schema.js';
 import { intercept } from '../registration/registry.js';
 import type { Run } from './run.js';
 
-/** How a run has ended, as its own process knows it. */
+/** How a run has ended, as far as its own process knows. */
 export type RunOutcome =
   | { readonly kind: 'success'; readonly value: unknown }
   | { readonly kind: 'error'; readonly error: unknown }
-  /** Somebody else decides: the workflow was cancelled or taken over. The tables tell the outcome. */
+  /** Decided elsewhere: the workflow was cancelled or taken over. Its outcome is in the database. */
   | { readonly kind: 'elsewhere' };
 
 export interface Invocation {
   readonly run: Run;
   /** The instance for an instance method. */
   readonly target: unknown;
-  /** Or the error that they cannot be read with: it becomes the workflow's outcome. */
+  /** Or the error of decoding them: it becomes the workflow's outcome. */
   readonly args: unknown[] | Error;
   readonly context: Context;
 }
@@ -66,7 +66,7 @@ async function endOfStopped(run: Run, result: CallResult): Promise<RunOutcome> {
   return recordOutcome(run, { ok: false, error });
 }
 
-/** How a run ends that has no outcome of its own. Nobody will write one for a workflow that was deleted. */
+/** How a run ends without an outcome of its own. A deleted workflow will never have one. */
 export function endWithout(reason: Error | undefined): RunOutcome {
   return reason instanceof DBOSNonExistentWorkflowError ? { kind: 'error', error: reason } : { kind: 'elsewhere' };
 }

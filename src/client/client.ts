@@ -123,7 +123,7 @@ import {
   type SetLatestVersionOptions,
   type VersionInfo,
 } from '../control/management/versions.js';
-import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../control/queues/waiting.js';
+import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../control/queues/reschedule.js';
 import { queueOf, type WorkflowQueue } from '../facade/workflow-queue.js';
 import { DBOSError, type JSONValue } from '../model/errors/errors.js';
 import type { RegisterQueueOptions } from '../model/queues.js';

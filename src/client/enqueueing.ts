@@ -9,7 +9,7 @@ import {
   missingDestinations,
 } from '../control/messaging/messages.js';
 import { type Operator, placeText, tellOfQueued } from '../control/operator.js';
-import { refuseMissingKey } from '../control/queues/places.js';
+import { refuseMissingKey } from '../control/queues/queue-target.js';
 import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 import { limitsOf } from '../model/queues.js';
 import { sql } from '../sql/sql.js';

@@ -108,7 +108,7 @@ import {
   type SetLatestVersionOptions,
   type VersionInfo,
 } from '../control/management/versions.js';
-import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../control/queues/waiting.js';
+import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../control/queues/reschedule.js';
 import type { QueueRecord, RegisterQueueOptions } from '../model/queues.js';
 import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
 import { Codec } from '../codec/codec.js';

@@ -2,7 +2,7 @@
 import { deleteWorkflows as remove } from '../../store/management/deletion.js';
 import { cancelWorkflows as cancel, resumeWorkflows as resume } from '../../store/runs/lifecycle.js';
 import type { Operator } from '../operator.js';
-import { checkPlace, type PlaceOptions } from '../queues/places.js';
+import { type QueueTargetOptions, resolveQueueTarget } from '../queues/queue-target.js';
 
 export interface CancelOptions {
   /** Cancels the workflows that they have started as well, and so on. */
@@ -10,7 +10,7 @@ export interface CancelOptions {
 }
 
 /** Without a partition key each workflow keeps its own. */
-export type ResumeOptions = PlaceOptions;
+export type ResumeOptions = QueueTargetOptions;
 
 export interface DeleteOptions {
   /** Deletes the workflows that they have started as well, and so on. */
@@ -33,8 +33,8 @@ export async function resumeWorkflows(
   workflowIDs: readonly string[],
   options: ResumeOptions = {},
 ): Promise<void> {
-  const place = await checkPlace(operator, options);
-  const resumed = await operator.retrying(() => resume(operator.database, workflowIDs, place));
+  const target = await resolveQueueTarget(operator, options);
+  const resumed = await operator.retrying(() => resume(operator.database, workflowIDs, target));
   await operator.news.changed(resumed.map(({ workflowID }) => workflowID));
   operator.news.queued(resumed);
 }

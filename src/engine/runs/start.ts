@@ -3,7 +3,7 @@ import { invariant } from '../../base/assert.js';
 import { newID } from '../../base/ids.js';
 import type { Inputs } from '../../codec/serializer.js';
 import { existingOf, type Refusable } from '../../control/queues/existing.js';
-import { refuseMissingKey } from '../../control/queues/places.js';
+import { refuseMissingKey } from '../../control/queues/queue-target.js';
 import { DBOSInvalidWorkflowTransitionError, DBOSWorkflowIDInUseError } from '../../model/errors/errors.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { StartVerdict } from '../../store/writer/writer-verdicts.js';

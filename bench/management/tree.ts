@@ -1,4 +1,5 @@
 // A tree of ten thousand workflows that is cancelled, resumed and deleted as a whole.
+import { internals } from '../../src/base/internals.js';
 import { silentLogger } from '../../src/base/log.js';
 import { deleteWorkflows, cancelWorkflows, resumeWorkflows } from '../../src/control/management/lifecycle.js';
 import { createDBOS } from '../../src/facade/dbos.js';
@@ -23,7 +24,7 @@ async function measure(url: string): Promise<void> {
   const DBOS = createDBOS();
   DBOS.setConfig({ name: 'bench', systemDatabaseUrl: url, logger: silentLogger });
   await DBOS.launch();
-  const engine = DBOS.engineFor('the benchmark');
+  const engine = DBOS[internals].operator;
   const { database, times } = timeStatements(engine.database);
   const operator = {
     database,

@@ -1,5 +1,6 @@
 // Whom the interface acts for: an instance of DBOS that is launched, or a client. Each request gets an operator of its own,
 // which gives up on a database that is away instead of waiting for it for ever.
+import { internals } from '../base/internals.js';
 import type { StoreOperator } from '../client/enqueueing.js';
 import { DatabaseUnavailableError } from '../model/errors/errors.js';
 import type { QueueRecord } from '../model/queues.js';
@@ -21,15 +22,17 @@ export interface LocalEngine {
 
 /** `DBOS`, another instance, or a `DBOSClient`. */
 export interface AdminSource {
-  /** Throws while nothing is launched. */
-  readonly operator: StoreOperator & Partial<LocalEngine>;
+  readonly [internals]: {
+    /** Throws before launch. */
+    readonly operator: StoreOperator & Partial<LocalEngine>;
+  };
   /** Stops what brings workflows in from outside. */
   deactivateEventReceivers?(): Promise<void>;
 }
 
 /** The engine behind the source; undefined for a client. */
 export function localEngine(source: AdminSource): LocalEngine | undefined {
-  const { operator } = source;
+  const { operator } = source[internals];
   return operator.recoverExecutor === undefined ? undefined : (operator as StoreOperator & LocalEngine);
 }
 
@@ -43,7 +46,7 @@ export interface RequestScope {
 
 /** The operator of a request. `onChanged` hears of the workflows that it has changed. */
 export function beginRequest(source: AdminSource, onChanged: (workflowIDs: readonly string[]) => void): RequestScope {
-  const { operator } = source;
+  const { operator } = source[internals];
   const { clock, logger, news } = operator;
   const late = new AbortController();
   const timer = clock.after(REQUEST_MAX_MS, () =>

@@ -1,9 +1,10 @@
-// The operator behind a client: a connection to the system database that runs nothing by itself. It begins to listen
-// when somebody waits for the first time, so that waiting is pushed; whoever must know of a change is notified.
+// The operator behind a client: a connection to the system database that runs no workflows. It starts to listen on the
+// first wait, so that waits are pushed, and notifies the engines concerned of every change.
 import { type Clock, systemClock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 import type { Codec } from '../codec/codec.js';
-import { type News, type Operator, placeText } from '../control/operator.js';
+import { type News, placeText } from '../control/operator.js';
+import type { HandleOperator } from '../control/performer.js';
 import { Watches } from '../control/runs/watches.js';
 import { DatabaseClosedError } from '../model/errors/errors.js';
 import type { Database } from '../store/database.js';
@@ -20,10 +21,10 @@ export interface ClientOperatorOptions {
   readonly clock?: Clock;
 }
 
-/** How long closing waits for a database that is away. */
+/** How long closing waits for an unavailable database. */
 const LEAVE_MAX_MS = 5_000;
 
-export class ClientOperator implements Operator {
+export class ClientOperator implements HandleOperator {
   readonly clock: Clock;
   readonly codec: Codec;
   readonly logger: DLogger;
@@ -63,7 +64,7 @@ export class ClientOperator implements Operator {
       name: 'DBOS.WorkflowHandle',
       isApplicable: (value): value is ClientHandle<unknown> => value instanceof ClientHandle,
       serialize: (handle) => ({ wfid: handle.workflowID }),
-      deserialize: ({ wfid }) => new ClientHandle(this, wfid),
+      deserialize: ({ wfid }) => this.handleOf(wfid),
     });
   }
 
@@ -73,7 +74,7 @@ export class ClientOperator implements Operator {
     return new ClientOperator(options, store);
   }
 
-  /** Rejects whoever still waits, writes and sends what was accepted, and closes the connections. */
+  /** Rejects pending waits, writes and sends what was accepted, and closes the connections. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -88,7 +89,7 @@ export class ClientOperator implements Operator {
     await this.store.close();
   }
 
-  /** While the database is away, only for so long. */
+  /** Gives up after a while if the database is unavailable. */
   async #finishWriting(): Promise<void> {
     const { writer } = this.store;
     const timer = this.clock.after(LEAVE_MAX_MS, () => void writer.abandon());
@@ -99,6 +100,10 @@ export class ClientOperator implements Operator {
     }
   }
 
+  handleOf<R>(workflowID: string): ClientHandle<R> {
+    return new ClientHandle<R>(this, workflowID);
+  }
+
   retrying<T>(operation: () => Promise<T>): Promise<T> {
     const { clock, logger } = this;
     return withRetry(operation, { clock, logger, signal: this.#ending.signal, isIdempotent: true });
@@ -106,7 +111,7 @@ export class ClientOperator implements Operator {
 
   #whileWaiting<T>(promise: Promise<T>): Promise<T> {
     if (this.#closing) return promise;
-    // Not awaited: a first look is on its way, and everybody looks again when listening has begun.
+    // Not awaited: the first query is on its way, and every wait queries again once listening has begun.
     this.#listening ??= this.store.listener.start().catch((error: unknown) => {
       this.logger.debug(`Not listening for changes: ${String(error)}`);
     });
@@ -114,7 +119,7 @@ export class ClientOperator implements Operator {
   }
 }
 
-/** News for all engines on the database, of which none is here, and for those who wait here. */
+/** Notifies all engines on the database, and the waits of this process. */
 function newsBy(listener: Listener, watches: Watches): News {
   return {
     queued(places) {
@@ -125,7 +130,7 @@ function newsBy(listener: Listener, watches: Watches): News {
       for (const workflowID of workflowIDs) {
         listener.notify(CHANNELS.changes, workflowID);
         listener.notify(CHANNELS.outcomes, workflowID);
-        // What this process has committed itself, a listener on SQLite does not notice.
+        // A listener on SQLite does not notice the commits of its own process.
         watches.onEnded(workflowID);
       }
     },

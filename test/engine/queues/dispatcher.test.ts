@@ -8,7 +8,7 @@ import { UNLIMITED } from '../../../src/model/queues.js';
 import type { DBOSInstance } from '../../../src/index.js';
 import type { Sql } from '../../../src/sql/sql.js';
 import { forEachDialect } from '../../rig/dialects.js';
-import { createEngine } from '../../rig/engines.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
 import { newHalt } from '../runs/succession.js';
 
@@ -279,7 +279,7 @@ forEachDialect((dialect) => {
 
 /** Counts what an engine sends to its database. */
 function countStatements(DBOS: DBOSInstance) {
-  const { database } = DBOS.engineFor('counting').store;
+  const { database } = engineOf(DBOS).store;
   let [count, underWay] = [0, 0];
   const run = database.run.bind(database);
   const read = database.read.bind(database);

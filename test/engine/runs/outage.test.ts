@@ -8,6 +8,7 @@ import { ManualClock, until } from '../../rig/manual-clock.js';
 import { type Proxy, startProxy } from '../../rig/proxy.js';
 import { inTables, keepingLogger, MINUTE, setup, START } from '../schedules/schedule-scene.js';
 import { failureOf } from './succession.js';
+import { engineOf } from '../../rig/engines.js';
 
 type Method = 'run' | 'read' | 'commit' | 'transaction';
 
@@ -100,7 +101,7 @@ onlyOn('postgres', (dialect) => {
       proxy.restore();
       await DBOS.launch();
       expect((await DBOS.getWorkflowStatus('w'))?.status).toBe('PENDING');
-      const engine = DBOS.engineFor('test');
+      const engine = engineOf(DBOS);
       await engine.recoverExecutor(engine.executorID);
       await expect(DBOS.retrieveWorkflow('w').getResult()).rejects.toThrow(/JSON/);
     });

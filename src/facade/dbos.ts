@@ -174,12 +174,12 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     this.#lifecycle.logRegisteredEndpoints();
   }
 
-  /** The object in which a plugin keeps what it has to say of a class. */
+  /** The object in which a plugin keeps its data about a class. */
   associateClassWithInfo(external: PluginKey, cls: AnyConstructor | string): object {
     return this.#associations.withClass(external, cls);
   }
 
-  /** The object in which a plugin keeps what it has to say of a function. */
+  /** The object in which a plugin keeps its data about a function. */
   associateFunctionWithInfo<This, Args extends unknown[], Return>(
     external: PluginKey,
     func: (this: This, ...args: Args) => Promise<Return>,
@@ -188,7 +188,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return this.#associations.withFunction(external, func as unknown as UserFunction, target);
   }
 
-  /** The same of a parameter, by its name or number; undefined if there is none. */
+  /** The same for a parameter, by name or index; undefined if there is none. */
   associateParamWithInfo<This, Args extends unknown[], Return>(
     external: PluginKey,
     func: ((this: This, ...args: Args) => Promise<Return>) | undefined,
@@ -197,18 +197,18 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return this.#associations.withParameter(external, func as unknown as UserFunction | undefined, target);
   }
 
-  /** All that a plugin has said, a function each: of all functions, of a class, or of one. */
+  /** What a plugin has recorded, one entry per function: of all functions, of a class, or of one function. */
   getAssociatedInfo(external: PluginKey, cls?: object | string, funcName?: string): readonly ExternalRegistration[] {
     return this.#associations.find(external, cls, funcName);
   }
 
-  /** Keeps a value for a plugin, unless one of a later time or a greater number is there. Gives what is stored then. */
+  /** Stores a value for a plugin unless a later one is stored, by time or number. Resolves to the stored one. */
   upsertEventDispatchState(state: DBOSExternalState): Promise<DBOSExternalState> {
     const engine = this.#engineFor('upsertEventDispatchState');
     return engine.retrying(() => saveEventDispatchState(engine.store.database, state));
   }
 
-  /** The value that a plugin keeps under these names; undefined if there is none. */
+  /** The value a plugin has stored under these names; undefined if there is none. */
   getEventDispatchState(service: string, workflowFnName: string, key: string): Promise<DBOSExternalState | undefined> {
     const engine = this.#engineFor('getEventDispatchState');
     return engine.retrying(() => getEventDispatchState(engine.store.database, { service, workflowFnName, key }));
@@ -216,16 +216,16 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   // ── Registration ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Makes a workflow of an async function. Call the returned function instead of it. */
+  /** Turns an async function into a workflow. Call the returned function instead of the original. */
   registerWorkflow<This, Args extends unknown[], Return>(
     func: (this: This, ...args: Args) => Promise<Return>,
     config: FunctionName & WorkflowConfig = {},
   ): (this: This, ...args: Args) => Promise<Return> {
-    // The wrapper takes and gives what the function does.
+    // The wrapper has the type of the function.
     return this.#functions.registerWorkflow(func as unknown as UserFunction, config) as unknown as typeof func;
   }
 
-  /** Makes a step of an async function. Call the returned function instead of it. */
+  /** Turns an async function into a step. Call the returned function instead of the original. */
   registerStep<This, Args extends unknown[], Return>(
     func: (this: This, ...args: Args) => Promise<Return>,
     config: FunctionName & StepConfig = {},
@@ -233,23 +233,23 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return this.#functions.registerStep(func as unknown as UserFunction, config) as unknown as typeof func;
   }
 
-  /** Runs a function as a step of the workflow around it. */
+  /** Runs a function as a step of the surrounding workflow. */
   runStep<Return>(func: () => Promise<Return>, config: StepConfig = {}): Promise<Return> {
     checkStepConfig(config);
     return this.#functions.callStep(config.name ?? func.name, config, func);
   }
 
-  /** Decorator: makes a workflow of a static or instance method. */
+  /** Decorator: turns a static or instance method into a workflow. */
   workflow(config: WorkflowConfig = {}): MethodDecorator {
     return this.#functions.decorate((fn, place) => this.#functions.registerWorkflow(fn, config, place), config.name);
   }
 
-  /** Decorator: makes a step of a static or instance method. */
+  /** Decorator: turns a static or instance method into a step. */
   step(config: StepConfig = {}): MethodDecorator {
     return this.#functions.decorate((fn, place) => this.#functions.registerStep(fn, config, place), config.name);
   }
 
-  /** Class decorator: gives the class the name under which its workflows are stored. */
+  /** Class decorator: sets the class name under which workflows are stored. */
   className(name: string): (target: AnyConstructor, context?: unknown) => void {
     return (target) => this.#registry.setAlias(target, name);
   }
@@ -259,7 +259,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return this.#functions.requireRole(anyOf);
   }
 
-  /** Class decorator: the roles for all functions of the class that do not name their own. */
+  /** Class decorator: the required roles of all functions in the class without roles of their own. */
   defaultRequiredRole(anyOf: string[]): (target: AnyConstructor, context?: unknown) => void {
     return (target) => {
       this.#registry.classOf(target).defaultRoles = anyOf;
@@ -271,7 +271,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     this.#lifecycle.addMiddleware(installer);
   }
 
-  /** Teaches the serializer a type of the application's. */
+  /** Teaches the serializer a type of your application. */
   registerSerialization<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
     this.#lifecycle.addRecipe(recipe);
   }
@@ -293,8 +293,8 @@ export class DBOSInstance extends Management<WorkflowQueue> {
   }
 
   /**
-   * Enqueues many workflows of one function in one commit: all of them, or none if one is refused. What a start says of
-   * itself comes before `params`, which hold for all. Resolves to their handles, in order.
+   * Enqueues many workflows of one function in one commit: all of them, or none if one is refused. The options of a
+   * single start override `params`, which apply to all. Resolves to their handles, in order.
    */
   startWorkflows<Args extends unknown[], Return>(
     target: (...args: Args) => Promise<Return>,
@@ -317,7 +317,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return enqueueByName<T>(this.#engineFor('enqueueWorkflowWithOptions'), options, args);
   }
 
-  /** The same, with arguments in the form that every language reads. */
+  /** The same, with arguments that programs in other languages can read. */
   enqueueWorkflowWithOptionsPortable<T = unknown>(
     options: EnqueueWorkflowOptions,
     positionalArgs: unknown[],
@@ -332,7 +332,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     );
   }
 
-  /** A handle of a workflow that was started before, anywhere. */
+  /** A handle of a workflow, wherever it was started. */
   retrieveWorkflow<T = unknown>(workflowID: string): WorkflowHandle<Awaited<T>> {
     const context = currentContext();
     if (context?.step !== undefined || context?.transactionID !== undefined) {
@@ -341,7 +341,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return this.#engineFor('retrieveWorkflow').handleOf<Awaited<T>>(workflowID);
   }
 
-  /** The first workflow that is started in the callback gets this ID. */
+  /** The first workflow started in the callback gets this ID. */
   withNextWorkflowID<R>(workflowID: string, callback: () => Promise<R>): Promise<R> {
     if (workflowID.trim() === '') throw new DBOSError('A workflow ID must not be empty.');
     return this.#within({ nextWorkflowID: { workflowID } }, callback);
@@ -367,7 +367,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return this.#within({ timeoutMs: timeoutMS }, callback);
   }
 
-  /** Sets several things at once for the callback. */
+  /** Sets several of these for the callback at once. */
   runWithContext<R>(options: DBOSContextOptions, callback: () => Promise<R>): Promise<R> {
     const { idAssignedForNextWorkflow, queueAssignedForWorkflows, workflowTimeoutMS, serializationType, ...rest } =
       options;
@@ -393,7 +393,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return getWorkflowStatus(this.#engineFor('getWorkflowStatus'), workflowID);
   }
 
-  /** The result of a workflow, or null when the given time is up. A number is a timeout in seconds. */
+  /** The result of a workflow, or null on timeout. A number is a timeout in seconds. */
   getResult<T>(workflowID: string, options?: number | GetResultOptions): Promise<T | null> {
     return getResult(this.#engineFor('getResult'), workflowID, options) as Promise<T | null>;
   }
@@ -408,7 +408,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return waitAll(this.#engineFor('waitAll'), handles, options);
   }
 
-  /** Waits for promises and records which have settled, so that a recovered workflow takes the same way. */
+  /** Waits for promises and records which have settled, so that a recovered workflow takes the same branch. */
   wait<P extends Promise<unknown>>(promises: readonly P[], options?: WaitOptions): Promise<WaitResult<P>> {
     return waitPromises(this.#engineFor('wait'), promises, options);
   }
@@ -435,7 +435,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return Promise.allSettled(promises);
   }
 
-  // ── Management ─────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Forks ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Starts a copy of a workflow from one of its steps. The steps before it are not executed again. */
   forkWorkflow<T>(
@@ -446,7 +446,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return forkWorkflow(this[internals], { workflowID, startStep }, options);
   }
 
-  /** Forks many workflows in one commit: all of them, or none. Resolves to the handles of the forks, in order. */
+  /** Forks many workflows in one commit, all or none. Resolves to the handles of the forks, in order. */
   forkWorkflows<T>(
     requests: readonly ForkRequest[],
     settings: ForkSettings = {},
@@ -454,7 +454,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return forkWorkflows(this[internals], requests, settings);
   }
 
-  /** Forks workflows from the step in which each has failed, or from another one that is described. */
+  /** Forks each workflow from the step in which it failed, or from another step. */
   forkFromFailure<T>(
     workflowIDs: readonly string[],
     options: ForkFromFailureOptions,
@@ -464,7 +464,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   // ── Queues ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Keeps a queue in the database. Without `onConflict`, only the latest version changes one that is there. */
+  /** Registers a queue in the database. By default only the latest version changes an existing one; see `onConflict`. */
   async registerQueue(name: string, options: RegisterQueueOptions = {}): Promise<WorkflowQueue> {
     const { onConflict = 'update_if_latest_version', ...parameters } = options;
     const engine = this.#engineFor('registerQueue');
@@ -475,8 +475,8 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   // ── Messages, events, streams ──────────────────────────────────────────────────────────────────────────────────
 
-  /** Sends a message to a workflow. In workflow code it is a step: the message is sent once, whatever happens. */
-  // eslint-disable-next-line max-params -- The signature is the one of DBOS.
+  /** Sends a message to a workflow. In workflow code it is recorded, so that the message is sent exactly once. */
+  // eslint-disable-next-line max-params -- The signature is that of DBOS.
   send<T>(
     destinationID: string,
     message: T,
@@ -492,7 +492,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return sendBulk(this.#engineFor('sendBulk'), messages);
   }
 
-  /** Receives the oldest message of a topic, in workflow code; null when the time is up: 60 seconds unless given. */
+  /** Receives the oldest message of a topic, in workflow code; null on timeout, by default after 60 s. */
   recv<T>(topic?: string, options?: number | RecvOptions): Promise<T | null> {
     return recv(this.#engineFor('recv'), topic, options) as Promise<T | null>;
   }
@@ -502,12 +502,12 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return setEvent(key, value, options);
   }
 
-  /** The value of an event of a workflow, waiting for it; null when the time is up: 60 seconds unless given. */
+  /** Waits for an event of a workflow and returns its value; null on timeout, by default after 60 s. */
   getEvent<T>(workflowID: string, key: string, options?: number | GetEventOptions): Promise<T | null> {
     return getEvent(this.#engineFor('getEvent'), { workflowID, key }, options) as Promise<T | null>;
   }
 
-  /** Appends a value to a stream of the workflow around, from its code or from a step. */
+  /** Appends a value to a stream of the surrounding workflow, from its code or from a step. */
   writeStream<T>(key: string, value: T, options?: SerializationOptions): Promise<void> {
     return writeStream(key, value, options);
   }
@@ -517,22 +517,19 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return closeStream(key);
   }
 
-  /** Reads a stream while it is written, to its end: until it is closed or its workflow has ended. */
+  /** Reads a stream as it is written, until it is closed or its workflow ends. */
   readStream<T>(workflowID: string, key: string, options?: ReadStreamOptions): AsyncGenerator<T, void, unknown> {
     const engine = this.#engineFor('readStream');
     return readStream(engine, { workflowID, key }, options) as AsyncGenerator<T, void, unknown>;
   }
 
-  /** The value at an offset of a stream, waiting for it. */
+  /** Waits for the value at an offset of a stream. */
   readStreamOffset<T>(workflowID: string, key: string, offset: number, options?: ReadStreamOffsetOptions): Promise<T> {
     const engine = this.#engineFor('readStreamOffset');
     return readStreamOffset(engine, { workflowID, key }, { ...options, offset }) as Promise<T>;
   }
 
-  /**
-   * Answers requests in workflow code, one after the other: until a handler says `stop`, or none has come for the time
-   * given.
-   */
+  /** Answers requests in workflow code, one by one, until a handler says `stop` or none comes for the given time. */
   handleRequests<Requests extends Record<string, RequestFunction>>(
     handlers: RequestHandlers<Requests>,
     options?: TimeLimit,
@@ -540,7 +537,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return handleRequests(handlers, options);
   }
 
-  /** Asks a running workflow and gives its one answer, or throws its error. */
+  /** Sends a request to a running workflow. Resolves to its answer, or throws its error. */
   request<F extends RequestFunction = (payload: unknown) => unknown>(
     workflowID: string,
     name: string,
@@ -553,12 +550,12 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   // ── Schedules ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Keeps a schedule in the database: the workflow is run whenever the cron expression is due. */
+  /** Creates a schedule in the database: the workflow runs whenever the cron expression is due. */
   createSchedule(options: CreateScheduleOptions): Promise<void> {
     return createSchedule(this[internals], options);
   }
 
-  /** Creates or redefines several schedules, all or none. Their state stays. */
+  /** Creates or redefines several schedules, all or none. Existing ones keep their state. */
   applySchedules(schedules: ApplySchedule[]): Promise<void> {
     return applySchedules(this[internals], schedules);
   }
@@ -582,11 +579,9 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     this.#registry.codeSchedules.add({ fn: fn as UserFunction, crontab, queueName, isMakingUp });
   }
 
-  // ── Application versions ───────────────────────────────────────────────────────────────────────────────────────
-
   // ── Durable utilities ──────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Sleeps; in a workflow the end of the sleep is recorded and kept after a recovery. */
+  /** Sleeps; in a workflow the wake-up time is recorded, so that a recovery does not prolong the sleep. */
   sleepms(durationMS: number): Promise<void> {
     return durableSleep(this.#engineFor('sleep'), durationMS);
   }
@@ -611,12 +606,12 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return operation({ name: 'DBOS.randomUUID', isEffect: false }, async () => crypto.randomUUID());
   }
 
-  /** True for workflows that take the way of a change in their code; see the guide on changing workflows. */
+  /** Whether the workflow takes the changed branch of its code; see the guide on changing workflows. */
   patch(patchName: string): Promise<boolean> {
     return patch(patchName);
   }
 
-  /** True always: the old way has been removed. */
+  /** Always true: the old branch has been removed. */
   deprecatePatch(patchName: string): Promise<boolean> {
     return deprecatePatch(patchName);
   }
@@ -681,7 +676,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
   }
 }
 
-/** A further instance, isolated from `DBOS` and all others: its own functions, configuration and engine. */
+/** Another instance, isolated from `DBOS` and all others: with its own functions, configuration and engine. */
 export function createDBOS(testSettings?: TestSettings): DBOSInstance {
   return new DBOSInstance(testSettings);
 }

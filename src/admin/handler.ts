@@ -4,6 +4,7 @@
 //   /metrics               for Prometheus
 //   /api/v1/…              the JSON API
 //   anything else          the endpoints of older versions
+import { internals } from '../base/internals.js';
 import type { DLogger } from '../base/log.js';
 import { silentLogger } from '../base/log.js';
 import { readNow } from '../store/schedules/schedules.js';
@@ -93,8 +94,8 @@ export class Handler {
     return this.#withOperator(async (operator) => {
       const environment = this.#environment;
       const result = await route.handle({ operator, environment, request, path: match.path, query, body });
-      // Whoever watches need not wait for what was done here.
-      if (route.method !== 'GET') environment.feed.hear([]);
+      // Watchers see at once what was done here.
+      if (route.method !== 'GET') environment.feed.refresh();
       if (result instanceof Response) return result;
       return route.status === 204 ? emptyAnswer() : jsonAnswer(result, route.status);
     });
@@ -121,8 +122,7 @@ export class Handler {
   }
 
   async #withOperator<T>(act: (operator: StoreOperator) => Promise<T>): Promise<T> {
-    const { source, feed } = this.#environment;
-    const scope = beginRequest(source, (workflowIDs) => feed.hear(workflowIDs));
+    const scope = beginRequest(this.#environment.source);
     try {
       return await act(scope.operator);
     } finally {
@@ -142,7 +142,7 @@ export class Handler {
 
   async #isReady(): Promise<boolean> {
     try {
-      const { clock, database } = this.#options.source.operator;
+      const { clock, database } = this.#options.source[internals].operator;
       return await new Promise<boolean>((resolve) => {
         const timer = clock.after(READY_MS, () => resolve(false));
         const answered = (isReady: boolean): void => {
@@ -162,7 +162,7 @@ export class Handler {
 
   get #logger(): DLogger {
     try {
-      return this.#options.source.operator.logger;
+      return this.#options.source[internals].operator.logger;
     } catch {
       // Nothing is launched, so there is nobody to tell.
       return silentLogger;

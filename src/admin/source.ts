@@ -1,5 +1,6 @@
-// Whom the interface acts for: an instance of DBOS that is launched, or a client. Each request gets an operator of its own,
-// which gives up on a database that is away instead of waiting for it for ever.
+// What the interface acts for: a launched instance of DBOS, or a client. Each request gets an operator of its own, which
+// gives up on an unreachable database after a time limit.
+import { internals } from '../base/internals.js';
 import type { StoreOperator } from '../client/enqueueing.js';
 import { DatabaseUnavailableError } from '../model/errors/errors.js';
 import type { QueueRecord } from '../model/queues.js';
@@ -21,16 +22,19 @@ export interface LocalEngine {
 
 /** `DBOS`, another instance, or a `DBOSClient`. */
 export interface AdminSource {
-  /** Throws while nothing is launched. */
-  readonly operator: StoreOperator & Partial<LocalEngine>;
+  readonly [internals]: {
+    /** Throws before launch. */
+    readonly operator: StoreOperator;
+    /** Undefined for a client. Throws before launch. */
+    readonly localEngine?: LocalEngine;
+  };
   /** Stops what brings workflows in from outside. */
   deactivateEventReceivers?(): Promise<void>;
 }
 
 /** The engine behind the source; undefined for a client. */
 export function localEngine(source: AdminSource): LocalEngine | undefined {
-  const { operator } = source;
-  return operator.recoverExecutor === undefined ? undefined : (operator as StoreOperator & LocalEngine);
+  return source[internals].localEngine;
 }
 
 const REQUEST_MAX_MS = 30_000;
@@ -41,10 +45,10 @@ export interface RequestScope {
   end(): void;
 }
 
-/** The operator of a request. `onChanged` hears of the workflows that it has changed. */
-export function beginRequest(source: AdminSource, onChanged: (workflowIDs: readonly string[]) => void): RequestScope {
-  const { operator } = source;
-  const { clock, logger, news } = operator;
+/** The operator of a request. */
+export function beginRequest(source: AdminSource): RequestScope {
+  const { operator } = source[internals];
+  const { clock, logger } = operator;
   const late = new AbortController();
   const timer = clock.after(REQUEST_MAX_MS, () =>
     late.abort(new DatabaseUnavailableError('The system database has not answered in time.')),
@@ -52,16 +56,6 @@ export function beginRequest(source: AdminSource, onChanged: (workflowIDs: reado
   return {
     operator: {
       ...pickOperator(operator),
-      news: {
-        queued: (places) => news.queued(places),
-        delayed: () => news.delayed(),
-        queuesChanged: () => news.queuesChanged(),
-        schedulesChanged: (name) => news.schedulesChanged(name),
-        async changed(workflowIDs) {
-          await news.changed(workflowIDs);
-          onChanged(workflowIDs);
-        },
-      },
       retrying: (operation) => withRetry(operation, { clock, logger, signal: late.signal, isIdempotent: true }),
     },
     end: () => timer.cancel(),
@@ -69,8 +63,8 @@ export function beginRequest(source: AdminSource, onChanged: (workflowIDs: reado
 }
 
 /** The fields by name: an engine and a client have more, and keep some of them to themselves. */
-function pickOperator(operator: StoreOperator): Omit<StoreOperator, 'news' | 'retrying'> {
-  const { database, codec, clock, logger, applicationName, queryTimeoutMs, watches, store } = operator;
+function pickOperator(operator: StoreOperator): Omit<StoreOperator, 'retrying'> {
+  const { database, codec, clock, logger, applicationName, queryTimeoutMs, watchers, bus, store } = operator;
   const memoryLimits = (queueName: string) => operator.memoryLimits?.(queueName);
-  return { database, codec, clock, logger, applicationName, queryTimeoutMs, watches, store, memoryLimits };
+  return { database, codec, clock, logger, applicationName, queryTimeoutMs, watchers, bus, store, memoryLimits };
 }

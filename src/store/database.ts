@@ -40,12 +40,12 @@ export interface CommitOptions {
    * The commit does not wait for the disk. A crash of the server may undo it, but then also everything that was committed
    * after it: whatever rests on it is durable no sooner than it is.
    */
-  readonly mayBeLost?: boolean;
+  readonly relaxed?: boolean;
   /**
-   * Is run after the commit, whatever becomes of it, on the same way there. Nobody waits for it or learns that it failed.
-   * Only a listener gives one.
+   * Runs after the commit in the same round trip, whether or not the commit succeeds. Its own failure is ignored. Only
+   * listeners pass one.
    */
-  readonly behind?: Sql;
+  readonly afterCommit?: Sql;
 }
 
 export interface Database extends Executor, Reader {

@@ -2,13 +2,14 @@
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { deferred } from '../../src/base/deferred.js';
 import { PGIsolationLevel } from '../../src/datasource/driver.js';
-import { TransactionStep } from '../../src/engine/transactions/transaction-step.js';
+import { OpenTransaction } from '../../src/datasource/open-transaction.js';
 import { until } from '../crash/processes.js';
-import { wantsDialect } from '../rig/global-setup.js';
+import { wantsDialect } from '../rig/dialects.js';
 import { type AdapterName, ADAPTERS } from './adapters.js';
 import { killTests } from './kill-tests.js';
 import { networkTests } from './network-tests.js';
 import { dropDatabase, effectsIn, type EngineUnderTest, recordsIn, setScene } from './scene.js';
+import { internals } from '../../src/base/internals.js';
 
 const note = (text: string): string => `INSERT INTO effects (workflow_id, note) VALUES ('w', '${text}')`;
 
@@ -75,7 +76,7 @@ function formTests(name: AdapterName): void {
     const values = `('a', 0, ${old}), ('a', 1, ${old}), ('b', 0, ${old}), ('c', 0, ${now}), ('d', 0, ${old})`;
     const table = scene.adapter.dialect === 'postgres' ? 'dbos.transaction_completion' : 'transaction_completion';
     await scene.query(`INSERT INTO ${table} (workflow_id, function_num, created_at) VALUES ${values}`);
-    const handler = DBOS.registry.dataSources.get('app');
+    const handler = DBOS[internals].registry.dataSources.get('app');
 
     expect(await handler?.listRecorded?.('', 2)).toEqual(['a', 'b']);
     expect(await handler?.listRecorded?.('b', 2)).toEqual(['d']);
@@ -261,7 +262,7 @@ function held(engine: EngineUnderTest): { started: Promise<void>; letGo(): void;
 
 /** Lets all transactions seem to have begun so long ago. Returns how to end that. */
 function ageTransactions(ageMs: number): () => void {
-  const spy = vi.spyOn(TransactionStep.prototype, 'transactionAgeMs', 'get').mockReturnValue(ageMs);
+  const spy = vi.spyOn(OpenTransaction.prototype, 'ageMs', 'get').mockReturnValue(ageMs);
   return () => spy.mockRestore();
 }
 

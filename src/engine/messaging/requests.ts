@@ -1,19 +1,20 @@
 // Requests to running workflows, with one answer each. A request is a message, its answer an event of the workflow: both
-// are durable and recorded, so that either side may crash and go on.
+// are durable and recorded, so that either side may crash and recover.
 import { newID } from '../../base/ids.js';
 import { DBOSError, DBOSRequestRefusedError, DBOSRequestTimeoutError } from '../../model/errors/errors.js';
 import type { StoredEvent } from '../../store/messaging/events.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
-import type { Engine } from '../engine.js';
+import type { Runtime } from '../runtime.js';
 import { setEvent } from './events.js';
 import { validate } from '../registration/input-schema.js';
 import { receive, send, sendFrom } from './messages.js';
-import { limitsOf, recorded, refuseInTransaction, workflowCode } from '../runs/operation.js';
+import { limitsOf, refuseInTransaction, workflowCode } from '../runs/operation.js';
+import { own, perform } from '../runs/perform.js';
 import type { InputSchema } from '../registration/registry.js';
 import type { Run } from '../runs/run.js';
 import { checkName, isStorableName, type SerializationOptions } from '../../control/runs/storable.js';
 import { deadlineOf, type TimeLimit } from '../../control/runs/time-limit.js';
-import type { WaitLimits } from '../../control/runs/watch.js';
+import type { WaitLimits } from '../../control/runs/row-watcher.js';
 
 /** A request as both sides know it: what it takes and what it gives. */
 export type RequestFunction = (payload: never) => unknown;
@@ -39,7 +40,7 @@ export type RequestHandlers<Requests extends Record<string, RequestFunction>> = 
 type AnyRequestHandlers = RequestHandlers<Record<string, RequestFunction>>;
 
 export interface RequestOptions extends SerializationOptions {
-  /** How long to wait for the answer; 60 000 unless given. */
+  /** How long to wait for the answer. Default: 60 000. */
   readonly timeoutMs?: number;
   /** A repeated request with the same key is the same request, and gets the same answer. */
   readonly idempotencyKey?: string;
@@ -58,7 +59,7 @@ interface RequestMessage {
   readonly payload: unknown;
 }
 
-/** What an answer's event holds: the value or the error as a text, so that it is there whatever its form. */
+/** What an answer's event holds: the value or the error as a text, whatever its format. */
 interface Answer {
   readonly ok: boolean;
   readonly text: string;
@@ -72,17 +73,14 @@ function answerKey(requestID: string): string {
   return `__everstep_answer__:${requestID}`;
 }
 
-/**
- * Answers requests one after the other, in workflow code: until a handler says `stop`, or none has come for the time
- * given.
- */
+/** Answers requests one after the other, in workflow code, until a handler calls `stop` or none arrives in time. */
 export async function handleRequests(handlers: AnyRequestHandlers, limit?: TimeLimit): Promise<'stopped' | 'timeout'> {
   const run = workflowCode('DBOS.handleRequests');
   let isStopped = false;
   while (!isStopped) {
-    const message = await receive(run, TOPIC, deadlineOf(run.engine.clock, limit));
+    const message = await receive(run, TOPIC, deadlineOf(run.runtime.clock, limit));
     if (message === null) return 'timeout';
-    // Anybody can send anything to the topic.
+    // Anyone can send anything to the topic.
     if (!isRequest(message)) continue;
     const { requestID } = message;
     const incoming = { requestID, stop: () => (isStopped = true) };
@@ -102,7 +100,7 @@ async function answerTo(
   handlers: AnyRequestHandlers,
   { name, payload, incoming }: RequestMessage & { readonly incoming: IncomingRequest },
 ): Promise<Answer> {
-  const { codec } = run.engine;
+  const { codec } = run.runtime;
   const format = run.isPortable ? 'portable' : undefined;
   try {
     const handler = Object.hasOwn(handlers, name) ? handlers[name] : undefined;
@@ -112,25 +110,25 @@ async function answerTo(
     const value: unknown = await handle(accepted as never, incoming);
     return { ok: true, ...(await codec.encodeValue(value, format)) };
   } catch (error) {
-    // The end of the run is no answer.
+    // The end of the run is not an answer.
     run.check();
     return { ok: false, ...(await codec.encodeError(error, format)) };
   }
 }
 
 /** Asks a running workflow and gives its answer. In workflow code it takes three numbers: asking, answer, timer. */
-export async function request(engine: Engine, asked: Request): Promise<unknown> {
+export async function request(runtime: Runtime, asked: Request): Promise<unknown> {
   const { name, timeoutMs = TIMEOUT_MS } = asked;
   const context = currentContext();
   refuseInTransaction(context, 'DBOS.request');
   checkName('name of a request', name);
   if (!(timeoutMs >= 0)) throw new DBOSError(`timeoutMs must be a number and not negative, but is ${timeoutMs}.`);
-  const deadlineAt = deadlineOf(engine.clock, timeoutMs / 1000);
+  const deadlineAt = deadlineOf(runtime.clock, timeoutMs / 1000);
   const requestID = asked.idempotencyKey ?? newID();
   checkName('idempotency key of a request', answerKey(requestID));
   if (isWorkflowCode(context)) return requestFrom(context.run, asked, { requestID, deadlineAt });
-  await send(engine, messageOf(asked, requestID));
-  return awaitAnswer(engine, asked, requestID, { deadlineAt, signal: context?.run?.signal });
+  await send(runtime, messageOf(asked, requestID));
+  return awaitAnswer(runtime, asked, requestID, { deadlineAt, signal: context?.run?.signal });
 }
 
 async function requestFrom(
@@ -145,11 +143,10 @@ async function requestFrom(
   );
   const stepID = run.nextStepID();
   const timerID = run.nextStepID();
-  // The record of having asked also holds under which ID.
+  // The record of the request also holds its ID.
   const recordedID = String(await askedBefore);
-  return recorded(run, stepID, { name: 'DBOS.answer', isEffect: false }, async () =>
-    awaitAnswer(run.engine, asked, recordedID, await limitsOf(run, timerID, deadlineAt)),
-  );
+  const answer = own(async () => awaitAnswer(run.runtime, asked, recordedID, await limitsOf(run, timerID, deadlineAt)));
+  return perform(run, { name: 'DBOS.answer', stepID, isEffect: false }, answer);
 }
 
 function messageOf({ workflowID, name, payload, serializationType }: Request, requestID: string) {
@@ -157,14 +154,14 @@ function messageOf({ workflowID, name, payload, serializationType }: Request, re
   return { destinationID: workflowID, message, topic: TOPIC, idempotencyKey: requestID, serializationType };
 }
 
-/** Waits until there is an answer, or there cannot be one. */
+/** Waits until there is an answer, or there can be none. */
 async function awaitAnswer(
-  engine: Engine,
+  runtime: Runtime,
   { workflowID, name, timeoutMs = TIMEOUT_MS }: Request,
   requestID: string,
   limits: WaitLimits,
 ): Promise<unknown> {
-  const { outcomes, events } = engine.watches;
+  const { outcomes, events } = runtime.watchers;
   const event = { workflowID, key: answerKey(requestID) };
   const over = new AbortController();
   const signal = limits.signal ? AbortSignal.any([limits.signal, over.signal]) : over.signal;
@@ -174,16 +171,16 @@ async function awaitAnswer(
   try {
     const first = await Promise.race([answered, ended]);
     if (!first) throw new DBOSRequestTimeoutError(workflowID, name, timeoutMs);
-    if ('text' in first) return await readAnswer(engine, first);
+    if ('text' in first) return await readAnswer(runtime, first);
     const last = await events.waitUntil(event, { deadlineAt: 0 });
-    if (last) return await readAnswer(engine, last);
+    if (last) return await readAnswer(runtime, last);
     throw new DBOSRequestRefusedError(workflowID, name, `it has ended with status ${first.status}.`);
   } finally {
     over.abort();
   }
 }
 
-async function readAnswer({ codec }: Engine, { text, serialization }: StoredEvent): Promise<unknown> {
+async function readAnswer({ codec }: Runtime, { text, serialization }: StoredEvent): Promise<unknown> {
   const answer = (await codec.decodeValue(text, serialization)) as Answer;
   if (answer.ok) return codec.decodeValue(answer.text, answer.serialization);
   throw await codec.decodeError(answer.text, answer.serialization);

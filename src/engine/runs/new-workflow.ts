@@ -1,4 +1,4 @@
-// What a caller may say of a workflow that is to be started or enqueued, and the row that follows from it.
+// What a caller may specify for a workflow to be started or enqueued, and the row made from it.
 import { newID } from '../../base/ids.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import {
@@ -12,13 +12,13 @@ import {
 import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { Context } from './ambient.js';
-import type { Engine } from '../engine.js';
+import type { Runtime } from '../runtime.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
 import type { Run } from './run.js';
 
 export type { StartWorkflowParams };
 
-/** The function that a workflow runs. Without a registration it is known by name only, and can only be enqueued. */
+/** The function that a workflow runs. Without a registration only its name is known, and it can only be enqueued. */
 export interface Callee {
   readonly registration?: WorkflowRegistration;
   readonly name: string;
@@ -34,11 +34,11 @@ export interface StartRequest {
   readonly args: unknown[];
   readonly namedArgs?: Record<string, unknown>;
   readonly params: StartWorkflowParams;
-  /** For a debounced workflow: how long calls may put it off, null for ever. */
+  /** For a debounced workflow: how long calls may put it off; null: without limit. */
   readonly debounce?: { readonly timeoutMs: number | null };
 }
 
-/** A parent's place for the child: the number must have been reserved before the first await. */
+/** The parent's operation that starts the child. Its number must have been reserved before the first await. */
 export interface Parent {
   readonly run: Run;
   readonly stepID: number;
@@ -53,13 +53,13 @@ export interface NewWorkflowParts {
   readonly inputs: { readonly text: string; readonly serialization: string };
 }
 
-export function newWorkflow(engine: Engine, parts: NewWorkflowParts): NewWorkflow {
+export function newWorkflow(runtime: Runtime, parts: NewWorkflowParts): NewWorkflow {
   const { request, context, parent, inputs } = parts;
   const { callee, params, debounce } = request;
   const queueName = params.queueName ?? context?.queueName ?? null;
   const options = params.enqueueOptions ?? {};
   const isQueued = queueName !== null;
-  const owner = isQueued ? null : engine.newOwner();
+  const owner = isQueued ? null : runtime.newOwner();
   const timeoutMs = timeoutOf(params, context);
   const delayMs = delayOf(options);
   return {
@@ -73,11 +73,11 @@ export function newWorkflow(engine: Engine, parts: NewWorkflowParts): NewWorkflo
     authenticatedUser: params.authenticatedUser ?? context?.authenticatedUser ?? '',
     assumedRole: parts.assumedRole,
     authenticatedRoles: JSON.stringify(params.authenticatedRoles ?? context?.authenticatedRoles ?? []),
-    executorID: isQueued ? '' : engine.config.executorID,
+    executorID: isQueued ? '' : runtime.config.executorID,
     // A function that is known by name only may be of any version: the latest takes it.
-    applicationVersion: options.applicationVersion ?? (callee.registration ? engine.applicationVersion : null),
-    applicationID: engine.config.applicationID,
-    applicationName: options.applicationName ?? engine.config.name,
+    applicationVersion: options.applicationVersion ?? (callee.registration ? runtime.applicationVersion : null),
+    applicationID: runtime.config.applicationID,
+    applicationName: options.applicationName ?? runtime.config.name,
     timeoutMs: timeoutMs == null ? null : Math.ceil(timeoutMs),
     // Without a timeout of its own a child has the parent's deadline; null detaches it.
     deadlineAt: timeoutMs === undefined ? (parent?.run.deadlineAt ?? null) : null,
@@ -93,18 +93,18 @@ export function newWorkflow(engine: Engine, parts: NewWorkflowParts): NewWorkflo
     scheduleName: null,
     attributes: params.workflowAttributes === undefined ? null : encodeAttributes(params.workflowAttributes),
     owner,
-    // In the order of the calls: workflows of one millisecond are taken from their queue in it.
+    // Ordered by call: workflows of the same millisecond leave their queue in this order.
     creator: owner ?? newID(),
     delayMs,
   };
 }
 
-/** Undefined leaves the workflow with the deadline of its parent, null without any. */
+/** Undefined: the parent's deadline; null: none. */
 function timeoutOf(params: StartWorkflowParams, context: Context | undefined): number | null | undefined {
   return params.timeoutMS !== undefined ? params.timeoutMS : context?.timeoutMs;
 }
 
-/** Throws if what the caller says contradicts itself or is nonsense. */
+/** Throws if the parameters are invalid or contradict each other. */
 export function checkParams(params: StartWorkflowParams, context: Context | undefined): void {
   const { queueName = context?.queueName, enqueueOptions = {}, duplicationPolicy } = params;
   const workflowID = params.workflowID ?? context?.nextWorkflowID?.workflowID;

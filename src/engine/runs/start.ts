@@ -1,20 +1,21 @@
-// Starting workflows: from a call to a row that is durable, and to a run or a handle of the one that exists already.
+// Starting workflows: from a call to a durable row, and to a run or a handle of the workflow that exists already.
 import { invariant } from '../../base/assert.js';
 import { newID } from '../../base/ids.js';
-import type { Inputs } from '../../codec/serializer.js';
 import { existingOf, type Refusable } from '../../control/queues/existing.js';
-import { refuseMissingKey } from '../../control/queues/places.js';
+import { refuseMissingKey } from '../../control/queues/queue-target.js';
 import { DBOSInvalidWorkflowTransitionError, DBOSWorkflowIDInUseError } from '../../model/errors/errors.js';
+import type { StepRecord } from '../../model/records.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
-import type { StartVerdict } from '../../store/writer/writer-verdicts.js';
+import type { ChildVerdict } from '../../store/writer/write-group.js';
+import type { CheckpointVerdict, StartVerdict } from '../../store/writer/writer-verdicts.js';
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
 import { authorize } from '../registration/authorization.js';
 import type { Engine } from '../engine.js';
-import type { Invocation } from './execute.js';
-import type { Handle } from './handles.js';
+import { argumentsOf } from './arguments.js';
+import { Handle } from './handles.js';
 import { checkParams, newWorkflow, type Parent, type StartRequest, type StartWorkflowParams } from './new-workflow.js';
+import { joined, perform } from './perform.js';
 import { Run } from './run.js';
-import { replayOutcome } from './step.js';
 
 /** Starts or enqueues a workflow and resolves when its row is durable. */
 export function startWorkflow<R>(engine: Engine, request: StartRequest): Promise<Handle<R>> {
@@ -52,23 +53,35 @@ async function start<R>(
   checkParams(request.params, context);
   // Before the first await: the next workflow that is started must not get the same assigned ID.
   const assignedID = takeAssignedID(request.params.workflowID, context);
-  const workflowID = assignedID ?? (parent ? `${parent.run.workflowID}-${parent.stepID}` : newID());
-  const recorded = parent?.run.replay(parent.stepID, request.callee.name);
-  parent?.run.check();
-  if (parent && recorded) {
-    if (recorded.error !== null) await replayOutcome(parent.run, recorded);
-    return engine.handleOf(recorded.childWorkflowID ?? workflowID);
+  if (parent) {
+    const workflowID = assignedID ?? `${parent.run.workflowID}-${parent.stepID}`;
+    return startChild({ engine, request, context, workflowID }, parent);
   }
+  const begun = await begin({ engine, request, context, workflowID: assignedID ?? newID() });
+  // A fresh random ID cannot be taken, so its run need not wait for the verdict.
+  if (assignedID === undefined && begun.workflow.status === 'PENDING') return startFresh(begun);
+  return attach(begun, await engine.runtime.store.writer.start(begun.workflow));
+}
+
+interface Starting {
+  readonly engine: Engine;
+  readonly request: StartRequest;
+  readonly context: Context | undefined;
+  readonly workflowID: string;
+}
+
+interface Begun extends Starting {
+  readonly workflow: NewWorkflow;
+  readonly args: unknown[];
+}
+
+/** Makes the row. Waits while the writer has no room for new work. */
+async function begin(starting: Starting, parent?: Parent): Promise<Begun> {
+  const { engine, request, context } = starting;
   const { assumedRole, inputs } = await prepare(engine, request, context);
-  await engine.store.writer.room();
-  // Only then is the parent's deadline known, which the child may inherit.
-  if (parent) await parent.run.barrier();
-  const workflow = newWorkflow(engine, { request, context, parent, workflowID, assumedRole, inputs });
-  const begun = { engine, request, context, workflow, args: argumentsOf(inputs) };
-  if (parent) return startChild(begun, parent);
-  // Nobody else can have a fresh random ID, so its run need not wait for the verdict to begin.
-  if (assignedID === undefined && workflow.status === 'PENDING') return startFresh(begun);
-  return attach(begun, await engine.store.writer.start(workflow));
+  await engine.runtime.store.writer.room();
+  const workflow = newWorkflow(engine.runtime, { ...starting, parent, assumedRole, inputs });
+  return { ...starting, workflow, args: argumentsOf(inputs) };
 }
 
 /** Checks that the caller may start the workflow, and encodes its arguments. */
@@ -77,8 +90,10 @@ export async function prepare(engine: Engine, request: StartRequest, context: Co
   const { registration } = callee;
   const queueName = params.queueName ?? context?.queueName;
   if (queueName !== undefined) refuseMissingPartition(engine, queueName, params);
-  const assumedRole = registration ? authorize(engine, registration, context, params) : (context?.assumedRole ?? '');
-  const inputs = await engine.codec.roundTripInputs(args, {
+  const assumedRole = registration
+    ? authorize(engine.runtime, registration, context, params)
+    : (context?.assumedRole ?? '');
+  const inputs = await engine.runtime.codec.roundTripInputs(args, {
     format: callee.format ?? context?.serialization,
     namedArgs,
     path: [callee.name, '<arguments>'],
@@ -86,85 +101,85 @@ export async function prepare(engine: Engine, request: StartRequest, context: Co
   return { assumedRole, inputs };
 }
 
-/** A workflow without a key would wait in a partitioned queue for ever. */
+/** A workflow without a key would never leave a partitioned queue. */
 function refuseMissingPartition(engine: Engine, queueName: string, { enqueueOptions }: StartWorkflowParams): void {
-  const { queues } = engine.queueing;
-  queues.warnIfUnknown(queueName);
-  const isPartitioned = queues.find(queueName)?.limits.partition != null;
+  const { known } = engine.queues;
+  known.warnIfUnknown(queueName);
+  const isPartitioned = known.find(queueName)?.limits.partition != null;
   refuseMissingKey({ queueName, partitionKey: enqueueOptions?.queuePartitionKey ?? null, isPartitioned });
-}
-
-interface Begun {
-  readonly engine: Engine;
-  readonly request: StartRequest;
-  readonly context: Context | undefined;
-  readonly workflow: NewWorkflow;
-  readonly args: unknown[];
 }
 
 async function startFresh<R>(begun: Begun): Promise<Handle<R>> {
   const { engine, workflow } = begun;
   const run = newRun(begun, null);
-  const created = engine.store.writer.start(workflow).then((verdict) => {
+  const created = engine.runtime.store.writer.start(workflow).then((verdict) => {
     if (verdict.kind !== 'created') throw new DBOSWorkflowIDInUseError(workflow.workflowID, 'PENDING', workflow.name);
     run.deadlineAt = verdict.deadlineAt;
     engine.deadlines.watch(run, workflow.timeoutMs ?? remaining(engine, verdict.deadlineAt));
   });
   run.holdBack(created);
-  const handle = engine.launchRun<R>(invocationOf(begun, run));
+  const handle = launch<R>(begun, run);
   await created;
   return handle;
 }
 
-async function startChild<R>(begun: Begun, parent: Parent): Promise<Handle<R>> {
-  const { engine, workflow } = begun;
-  const { run, stepID } = parent;
-  const now = engine.clock.now();
-  const step = {
-    stepID,
-    name: workflow.name,
-    output: null,
-    error: null,
-    childWorkflowID: workflow.workflowID,
-    startedAt: now,
-    completedAt: now,
-    serialization: null,
-  };
-  const verdict = await run.recordChild({
-    start: workflow,
-    checkpoint: {
-      owner: run.owner,
-      child: workflow,
-      step: { ...step, workflowID: run.workflowID, applicationName: engine.config.name },
-    },
-  });
-  // What was not created leaves nothing but the parent's record: of the workflow that is there, or of the refusal.
-  const isRecorded = verdict.kind === 'created';
-  try {
-    const handle = await attach<R>(begun, verdict);
-    if (!isRecorded) run.record({ ...step, childWorkflowID: handle.workflowID });
-    return handle;
-  } catch (error) {
-    if (!isRecorded) {
-      const { text, serialization } = await engine.codec.encodeError(error);
-      run.record({ ...step, childWorkflowID: null, error: text, serialization });
-    }
-    throw error;
+/** The child and the parent's checkpoint are one write. */
+function startChild<R>(starting: Starting, parent: Parent): Promise<Handle<R>> {
+  const { engine, request, workflowID } = starting;
+  const operation = {
+    name: request.callee.name,
+    stepID: parent.stepID,
+    // The barrier also brings the parent's deadline, which the child may inherit.
+    isEffect: true,
+    format: 'named',
+    read: ({ childWorkflowID }: StepRecord) => engine.handleOf<R>(childWorkflowID ?? workflowID),
+  } as const;
+  return perform(
+    parent.run,
+    operation,
+    joined(async (step) => {
+      const begun = await begin(starting, parent);
+      const checkpoint = { ...step.checkpoint({ childWorkflowID: workflowID }), child: begun.workflow };
+      const written = engine.runtime.store.writer.startChild({ start: begun.workflow, checkpoint });
+      const { start: verdict } = await step.commit(written, parentVerdict);
+      if (verdict.kind === 'created') return attach<R>(begun, verdict);
+      // Only the parent's record is left to write: of the workflow that exists, or of the refusal.
+      try {
+        const handle = await attach<R>(begun, verdict);
+        step.record({ childWorkflowID: handle.workflowID });
+        return handle;
+      } catch (error) {
+        return step.fail(error);
+      }
+    }),
+  );
+}
+
+/** What happened to the parent's checkpoint: it is only written if the child was created by this start. */
+function parentVerdict({ start, checkpoint }: ChildVerdict): CheckpointVerdict | undefined {
+  switch (start.kind) {
+    case 'created':
+      return checkpoint;
+    case 'orphaned':
+      return 'lost';
+    case 'exists':
+    case 'duplicated':
+      return undefined;
   }
 }
 
-/** Runs what was created; gives a handle of what exists. */
+/** Runs a workflow that was created; gives a handle of one that exists. */
 async function attach<R>(begun: Begun, verdict: StartVerdict): Promise<Handle<R>> {
   const { engine, workflow } = begun;
   switch (verdict.kind) {
     case 'created': {
       if (workflow.status !== 'PENDING') {
-        engine.announceQueued([workflow]);
+        engine.queues.announce([workflow]);
         return engine.handleOf(workflow.workflowID);
       }
       const run = newRun(begun, verdict.deadlineAt);
       engine.deadlines.watch(run, workflow.timeoutMs ?? remaining(engine, verdict.deadlineAt));
-      return engine.launchRun<R>(invocationOf(begun, run));
+      return launch<R>(begun, run);
     }
     default:
       return engine.handleOf(existingOf(refusableOf(begun), verdict));
@@ -174,14 +189,14 @@ async function attach<R>(begun: Begun, verdict: StartVerdict): Promise<Handle<R>
 /** The workflow with what the caller wants to happen if it cannot be created. */
 export function refusableOf({ engine, request, workflow }: Pick<Begun, 'engine' | 'request' | 'workflow'>): Refusable {
   const { duplicationPolicy, workflowIDReusePolicy } = request.params;
-  return { logger: engine.logger, workflow, duplicationPolicy, workflowIDReusePolicy };
+  return { logger: engine.runtime.logger, workflow, duplicationPolicy, workflowIDReusePolicy };
 }
 
 function newRun({ engine, request, workflow }: Begun, deadlineAt: number | null): Run {
   const { registration } = request.callee;
   invariant(registration, 'A workflow that is known by name only is always enqueued.');
   return new Run({
-    engine,
+    runtime: engine.runtime,
     registration,
     workflowID: workflow.workflowID,
     owner: workflow.owner ?? '',
@@ -192,15 +207,18 @@ function newRun({ engine, request, workflow }: Begun, deadlineAt: number | null)
   });
 }
 
-function invocationOf(begun: Begun, run: Run): Invocation {
-  return { run, target: begun.request.target, args: begun.args, context: runContext(begun, run) };
+/** Begins to execute the run and gives its handle. */
+function launch<R>(begun: Begun, run: Run): Handle<R> {
+  const { engine, request, args } = begun;
+  const end = engine.runs.launch({ run, target: request.target, args, context: runContext(begun, run) });
+  return new Handle<R>(engine.runtime, run.workflowID, end);
 }
 
 /** What the workflow's code sees around it: the caller's settings, but neither its run nor its step. */
 function runContext({ engine, context, workflow }: Begun, run: Run): Context {
   return {
     ...context,
-    engine,
+    runtime: engine.runtime,
     run,
     step: undefined,
     transactionID: undefined,
@@ -212,7 +230,7 @@ function runContext({ engine, context, workflow }: Begun, run: Run): Context {
   };
 }
 
-/** The ID that was given to a workflow, or to the next one. To be called before any await. */
+/** The ID that was given to a workflow, or to the next one. Call it before any await. */
 export function takeAssignedID(givenID: string | undefined, context: Context | undefined): string | undefined {
   const next = context?.nextWorkflowID;
   const ambientID = next?.workflowID;
@@ -220,12 +238,6 @@ export function takeAssignedID(givenID: string | undefined, context: Context | u
   return givenID ?? ambientID;
 }
 
-/** Named arguments come last, in one object. */
-export function argumentsOf({ args, namedArgs }: Inputs): unknown[] {
-  const hasNamed = namedArgs !== undefined && Object.keys(namedArgs).length > 0;
-  return hasNamed ? [...args, namedArgs] : [...args];
-}
-
 function remaining(engine: Engine, deadlineAt: number | null): number | null {
-  return deadlineAt === null ? null : deadlineAt - engine.clock.now();
+  return deadlineAt === null ? null : deadlineAt - engine.runtime.clock.now();
 }

@@ -1,261 +1,75 @@
-// Transactions of data sources: called from workflow code they are steps; anywhere else but in a step they just run. The
-// engine knows a data source by its handler only, be it of the kit or of a plugin that brings its own protocol.
-import { Batcher, type Entry } from '../../base/batcher.js';
+// What an engine does for all its transactions together: opens and closes the data sources, and deletes completion records
+// that are no longer needed.
 import type { Clock } from '../../base/clock.js';
-import {
-  DBOSConflictingRegistrationError,
-  DBOSInvalidWorkflowTransitionError,
-  DBOSNotRegisteredError,
-  DBOSWorkflowConflictError,
-} from '../../model/errors/errors.js';
 import { isSameDatabase, type Query } from '../../store/transactions/shared-database.js';
-import { findLost } from '../../store/runs/workflows.js';
-import { type Context, currentContext, inContext, isWorkflowCode } from '../runs/ambient.js';
-import type { Engine } from '../engine.js';
-import { RecordDeletions } from './record-deletions.js';
-import type { Registry } from '../registration/registry.js';
 import type { Run } from '../runs/run.js';
-import { replayOutcome } from '../runs/step.js';
-import { TransactionStep } from './transaction-step.js';
+import type { Runs } from '../runs/runs.js';
+import type { Runtime } from '../runtime.js';
+import type { DataSourceTransactionHandler } from './data-source-handler.js';
+import { RecordDeletions } from './record-deletions.js';
 
-/** What a data source hands to the engine, so that the engine can run functions in its transactions. */
-export interface DataSourceTransactionHandler {
-  readonly name: string;
-  /** The kind of data source, for people. */
-  readonly dsType?: string;
-  /** It waits for the barrier of its step before it commits. Others are called after the barrier. */
-  readonly waitsForBarrier?: boolean;
-  /** Called at launch: connects, and throws a clear error if the database or its tables are not there. */
-  initialize(): Promise<void>;
-  /** Called at shutdown. */
-  destroy(): Promise<void>;
-  /**
-   * Deletes the records of a workflow from a step on. `beforeCommit` is awaited between the deletion and its commit; if
-   * it throws, all is rolled back.
-   */
-  deleteCheckpoints?(workflowID: string, startStep: number, beforeCommit?: () => Promise<void>): Promise<void>;
-  /** The same for all steps of several workflows, in one transaction. */
-  deleteCheckpointsOfAll?(workflowIDs: readonly string[], beforeCommit: () => Promise<void>): Promise<void>;
-  /** Workflows that have had records for longer than any run may come upon them late: those after an ID, in order. */
-  listRecorded?(afterID: string, max: number): Promise<string[]>;
-  /** Runs the function in a transaction. */
-  invokeTransactionFunction<This, Args extends unknown[], Return>(
-    config: unknown,
-    target: This,
-    func: (this: This, ...args: Args) => Promise<Return>,
-    ...args: Args
-  ): Promise<Return>;
-}
-
-/** A call of a function in a transaction. */
-export interface TransactionCall {
-  readonly dsName: string;
-  /** The name of the step. */
-  readonly name: string;
-  /** Runs the function in a transaction of the handler. */
-  invoke(handler: DataSourceTransactionHandler): Promise<unknown>;
-  /** Completes the context of a step, or refuses the caller. */
-  readonly authorize?: (context: Context & { readonly run: Run }) => Context;
-}
-
-/** Runs a function in a transaction: as a step if called in workflow code. */
-export async function callTransaction(registry: Registry, call: TransactionCall): Promise<unknown> {
-  const { name } = call;
-  const context = currentContext();
-  const engine = context?.run?.engine ?? registry.engine;
-  if (!engine) throw new TypeError('`DBOS.launch()` must be called before running transactions.');
-  const handler = handlerFor(engine, registry, call.dsName);
-  if (context?.transactionID !== undefined || context?.step !== undefined) {
-    throw new DBOSInvalidWorkflowTransitionError(
-      `Invalid call to \`${name}\` inside a \`step\` or \`transaction\`. Call transactions from the workflow itself.`,
-    );
-  }
-  if (isWorkflowCode(context)) return runAsStep(context, call, handler);
-  if (context?.nextWorkflowID?.workflowID !== undefined) {
-    throw new DBOSInvalidWorkflowTransitionError(
-      `Transaction "${name}" was called where a workflow ID is assigned. Only a workflow can have an ID.`,
-    );
-  }
-  return inContext({ ...context, engine, transactionID: 0 }, () => call.invoke(handler));
-}
-
-function handlerFor(engine: Engine, registry: Registry, dsName: string): DataSourceTransactionHandler {
-  if (engine.registry !== registry) {
-    throw new DBOSNotRegisteredError(
-      dsName,
-      `Data source "${dsName}" is registered with another engine than the one that runs the calling workflow. ` +
-        'Give it the owner that runs the workflow.',
-    );
-  }
-  const handler = registry.dataSources.get(dsName);
-  if (handler) return handler;
-  throw new DBOSNotRegisteredError(
-    dsName,
-    `Data source "${dsName}" is not registered. Create it, or call registerDataSource, before DBOS.launch().`,
-  );
-}
-
-async function runAsStep(
-  context: Context & { readonly run: Run },
-  call: TransactionCall,
-  handler: DataSourceTransactionHandler,
-): Promise<unknown> {
-  const { run } = context;
-  const { name } = call;
-  const stepID = run.nextStepID();
-  const authorized = call.authorize?.(context) ?? context;
-  const recorded = run.replay(stepID, name);
-  run.check();
-  if (recorded) {
-    // An earlier run may have left its record with the data source.
-    run.noteDataSource(handler);
-    return replayOutcome(run, recorded);
-  }
-  if (!handler.waitsForBarrier) await run.barrier();
-  const step = new TransactionStep(run, { stepID, name });
-  try {
-    const value = await inContext({ ...authorized, transactionID: stepID, transaction: step }, () =>
-      invokeOwned(run, () => call.invoke(handler)),
-    );
-    run.check();
-    const { text, serialization, value: copy } = await step.encode(value);
-    const record = step.record({ output: text, error: null, serialization });
-    if (!step.isRecorded) run.record(record, { isKeptElsewhere: step.isKept });
-    return copy;
-  } catch (error) {
-    run.check();
-    if (step.isRecorded) throw error;
-    const { text, serialization } = await run.engine.codec.encodeError(error);
-    run.record(step.record({ output: null, error: text, serialization }), { isKeptElsewhere: step.isKept });
-    throw error;
-  } finally {
-    if (step.leavesRecord) run.noteDataSource(handler);
-  }
-}
-
-/**
- * A plugin with a protocol of its own may say that another run was faster. If the workflow is still this run's, that one
- * was a former owner's, and what it did is found when the plugin looks again.
- */
-async function invokeOwned(run: Run, invoke: () => Promise<unknown>): Promise<unknown> {
-  try {
-    return await invoke();
-  } catch (error) {
-    if (!(error instanceof DBOSWorkflowConflictError)) throw error;
-    run.check();
-    if ((await run.tryToOwn()) === 'owned') return invoke();
-    run.stop(await run.whyLost());
-    throw error;
-  }
-}
-
-/** Throws if the calling run no longer owns the workflow. For data sources, inside their transaction. */
-export async function assertStillOwnsWorkflow(workflowID: string): Promise<void> {
-  const run = currentContext()?.run;
-  if (run?.workflowID !== workflowID) return;
-  if (!(await run.engine.transactions.owns(run))) throw new DBOSWorkflowConflictError(workflowID);
-}
-
-export function addDataSource(registry: Registry, handler: DataSourceTransactionHandler): void {
-  registry.refuseAfterLaunch();
-  if (registry.dataSources.has(handler.name)) {
-    throw new DBOSConflictingRegistrationError(
-      `Data source "${handler.name}" is registered twice. Give one of them another name.`,
-    );
-  }
-  registry.dataSources.set(handler.name, handler);
-}
-
-/** Waits for a promise that does not reject, but not for ever. */
-async function atMost(clock: Clock, promise: Promise<unknown>): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = clock.after(CLOSE_MAX_MS, resolve);
-    void promise.then(() => {
-      timer.cancel();
-      resolve();
-    });
-  });
-}
-
-const CHECKS_MAX = 500;
 /** How long a shutdown waits for each. */
 const CLOSE_MAX_MS = 5_000;
 
-/** What an engine does for all its transactions together. */
 export class Transactions {
-  readonly #engine: Engine;
-  readonly #ownership: Batcher<Run, boolean>;
+  readonly #runtime: Runtime;
   readonly #deletions: RecordDeletions;
   readonly #shared = new Map<object, boolean>();
   readonly #opened: DataSourceTransactionHandler[] = [];
 
-  constructor(engine: Engine) {
-    this.#engine = engine;
-    this.#deletions = new RecordDeletions({
-      clock: engine.clock,
-      logger: engine.logger,
-      database: engine.store.database,
-    });
-    this.#ownership = new Batcher<Run, boolean>({
-      flush: (batch) => this.#lookForOwners(batch),
-      itemsMax: CHECKS_MAX,
-      backlogMax: Infinity,
+  constructor(runtime: Runtime, runs: Runs) {
+    this.#runtime = runtime;
+    const { clock, database, logger } = runtime;
+    this.#deletions = new RecordDeletions({ clock, logger, database });
+    runs.observe({
+      onEnded: (run, isRecorded) => {
+        if (isRecorded) this.#forget(run);
+      },
     });
   }
 
-  /** Whether the workflow is still the run's. One look at the system database for all who ask at the same time. */
-  owns(run: Run): Promise<boolean> {
-    return this.#ownership.submit(run);
-  }
-
-  async #lookForOwners(batch: readonly Entry<Run, boolean>[]): Promise<void> {
-    const runs = [...new Set(batch.map(({ item }) => item))];
-    const lost = await findLost(this.#engine.store.database, runs);
-    for (const { item, resolve } of batch) resolve(!lost.has(item));
-  }
-
-  /** Whether a data source works on the system database. Asked once; a failed question is asked again. */
+  /** Whether a data source works on the system database. The answer is cached; a failure is not. */
   async isShared(source: object, query: Query): Promise<boolean> {
     const known = this.#shared.get(source);
     if (known !== undefined) return known;
-    const isShared = await isSameDatabase(this.#engine.store.database, query);
+    const isShared = await isSameDatabase(this.#runtime.database, query);
     this.#shared.set(source, isShared);
     return isShared;
   }
 
-  /** Deletes what all data sources keep of a workflow from a step on: these steps are to run again. */
+  /** Deletes what all data sources keep of a workflow from a step on: these steps will run again. */
   async deleteFrom(workflowID: string, startStep: number, assertEnded: () => Promise<void>): Promise<void> {
-    for (const handler of this.#engine.registry.dataSources.values()) {
+    for (const handler of this.#runtime.registry.dataSources.values()) {
       await handler.deleteCheckpoints?.(workflowID, startStep, assertEnded);
     }
   }
 
-  /** The workflows are gone: others may get their IDs. What ran in them may still leave a record. */
+  /** The workflows were deleted: their IDs may be used again. A run of theirs may still leave a record. */
   async forgetDeleted(workflowIDs: readonly string[]): Promise<void> {
-    for (const handler of this.#engine.registry.dataSources.values()) {
+    for (const handler of this.#runtime.registry.dataSources.values()) {
       await this.#deletions.now(handler, workflowIDs);
       for (const workflowID of workflowIDs) this.#deletions.add(handler, workflowID, true);
     }
   }
 
-  /** The outcome of the run is durable: what data sources keep of its steps is of no use any more. */
-  forget({ workflowID, dataSources, hasRivals }: Run): void {
-    for (const handler of dataSources ?? []) this.#deletions.add(handler, workflowID, hasRivals);
+  /** The outcome of the run is durable: the records of its steps in data sources are no longer needed. */
+  #forget({ workflowID, dataSources, mayHaveConcurrentOwner }: Run): void {
+    for (const handler of dataSources ?? []) this.#deletions.add(handler, workflowID, mayHaveConcurrentOwner);
   }
 
-  /** Lets all data sources connect, and looks for what processes that are gone have left there. */
-  async open(): Promise<void> {
-    for (const handler of this.#engine.registry.dataSources.values()) {
-      // Also the one that fails: it may have connected before.
+  /** Lets all data sources connect, and starts to look for records that dead processes have left there. */
+  async start(): Promise<void> {
+    for (const handler of this.#runtime.registry.dataSources.values()) {
+      // Before it can fail: it may have connected by then.
       this.#opened.push(handler);
       await handler.initialize();
     }
     this.#deletions.start(this.#opened);
   }
 
-  /** Deletes what is left to be deleted and lets all data sources close, as far as that does not take too long. */
-  async close(): Promise<void> {
-    const { clock, logger } = this.#engine;
+  /** Flushes pending deletions and lets all data sources close, within a time limit each. */
+  async stop(): Promise<void> {
+    const { clock, logger } = this.#runtime;
     await atMost(clock, this.#deletions.stop());
     for (const handler of this.#opened.splice(0)) {
       const closed = handler.destroy().catch((error: unknown) => {
@@ -265,4 +79,15 @@ export class Transactions {
       await atMost(clock, closed);
     }
   }
+}
+
+/** Waits for a promise that does not reject, with a time limit. */
+async function atMost(clock: Clock, promise: Promise<unknown>): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = clock.after(CLOSE_MAX_MS, resolve);
+    void promise.then(() => {
+      timer.cancel();
+      resolve();
+    });
+  });
 }

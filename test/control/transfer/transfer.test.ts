@@ -7,10 +7,10 @@ import { listWorkflowSteps } from '../../../src/control/listing/steps.js';
 import { exportWorkflows, type ExportInput, importWorkflows } from '../../../src/control/management/transfer.js';
 import type { DBOSInstance } from '../../../src/facade/dbos.js';
 import { sql, table } from '../../../src/sql/sql.js';
-import { forEachDialect, postgres, sqlite, type TestDialect } from '../../rig/dialects.js';
-import { createEngine } from '../../rig/engines.js';
-import { wantsDialect } from '../../rig/global-setup.js';
-import { operatorOn } from '../../rig/operators.js';
+import { forEachDialect, postgres, sqlite, type TestDialect, wantsDialect } from '../../rig/dialects.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
+import { operatorOn, published } from '../../rig/operators.js';
+import { topics } from '../../../src/store/notify/topics.js';
 import { insert, workflow } from '../listing/rows.js';
 
 async function collect<T>(source: AsyncIterable<T>): Promise<T[]> {
@@ -95,7 +95,7 @@ describe('export and import', () => {
       const to = await createEngine(other(dialect), { applicationVersion: 'v1' });
       const there = register(to.DBOS);
       await to.DBOS.launch();
-      const [source, target] = [from.DBOS.engineFor('test'), to.DBOS.engineFor('test')];
+      const [source, target] = [engineOf(from.DBOS).runtime, engineOf(to.DBOS).runtime];
 
       const lines = await collect(toLines(exportWorkflows(source, { workflow_id_prefix: ['rich', 'failing'] })));
       const result = await importWorkflows(target, lines);
@@ -177,15 +177,10 @@ describe('export and import', () => {
         workflow('d', { createdAt: 3, status: 'DELAYED', queueName: 'q', delayUntil: 9_000_000_000_000 }),
         workflow('s', { createdAt: 4, queueName: 'q', completedAt: 9 }),
       ]);
-      const told: unknown[] = [];
       const source = operatorOn(from);
-      const goOn = operatorOn(running, {
-        news: {
-          ...source.news,
-          queued: (places) => told.push(...places),
-          delayed: () => told.push('delayed'),
-        },
-      });
+      const goOn = operatorOn(running);
+      const queued = published(goOn.bus, topics.work);
+      const delayed = published(goOn.bus, topics.delays);
 
       await importWorkflows(operatorOn(held), exportWorkflows(source));
       await importWorkflows(goOn, exportWorkflows(source), { activeWorkflows: 'enqueue' });
@@ -204,7 +199,7 @@ describe('export and import', () => {
         ['d', 'DELAYED', 'q', undefined],
         ['s', 'SUCCESS', 'q', undefined],
       ]);
-      expect(told).toEqual([
+      expect([...delayed.map(() => 'delayed'), ...queued]).toEqual([
         'delayed',
         { queueName: 'q', partitionKey: null },
         { queueName: '_dbos_internal_queue', partitionKey: null },

@@ -9,7 +9,7 @@ export interface DeadlinesOptions {
   readonly clock: Clock;
   readonly logger: DLogger;
   /** Cancels one workflow whose time is up. */
-  cancel(workflowID: string): Promise<void>;
+  cancel(workflowID: string): Promise<unknown>;
   /** Cancels what is overdue in the database and tells how long until the next one is. */
   sweep(signal: AbortSignal): Promise<number | undefined>;
 }

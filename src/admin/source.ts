@@ -1,5 +1,5 @@
-// Whom the interface acts for: an instance of DBOS that is launched, or a client. Each request gets an operator of its own,
-// which gives up on a database that is away instead of waiting for it for ever.
+// What the interface acts for: a launched instance of DBOS, or a client. Each request has its own operator, which gives up
+// on an unavailable database instead of retrying indefinitely.
 import { internals } from '../base/internals.js';
 import type { StoreOperator } from '../client/enqueueing.js';
 import { DatabaseUnavailableError } from '../model/errors/errors.js';
@@ -8,15 +8,15 @@ import { withRetry } from '../store/retry.js';
 
 export type { StoreOperator };
 
-/** What only a process that runs workflows can tell and do. */
+/** What only a process that runs workflows knows and can do. */
 export interface LocalEngine {
   readonly executorID: string;
   readonly applicationVersion: string;
-  /** Workflows that run in this process. */
+  /** How many workflows run in this process. */
   readonly runCount: number;
-  /** The queues that are defined in memory, and not in the database. */
+  /** The queues that are defined in memory only. */
   memoryQueues(): readonly QueueRecord[];
-  /** Puts the running workflows of an executor that is gone back into their queues. Gives their IDs. */
+  /** Requeues the running workflows of a dead executor. Returns their IDs. */
   recoverExecutor(executorID: string): Promise<string[]>;
 }
 
@@ -26,7 +26,7 @@ export interface AdminSource {
     /** Throws before launch. */
     readonly operator: StoreOperator & Partial<LocalEngine>;
   };
-  /** Stops what brings workflows in from outside. */
+  /** Stops event receivers. */
   deactivateEventReceivers?(): Promise<void>;
 }
 
@@ -40,11 +40,11 @@ const REQUEST_MAX_MS = 30_000;
 
 export interface RequestScope {
   readonly operator: StoreOperator;
-  /** Gives back the timer. */
+  /** Cancels the timer. */
   end(): void;
 }
 
-/** The operator of a request. `onChanged` hears of the workflows that it has changed. */
+/** The operator of a request. `onChanged` gets the IDs of the workflows it changes. */
 export function beginRequest(source: AdminSource, onChanged: (workflowIDs: readonly string[]) => void): RequestScope {
   const { operator } = source[internals];
   const { clock, logger, news } = operator;
@@ -71,7 +71,7 @@ export function beginRequest(source: AdminSource, onChanged: (workflowIDs: reado
   };
 }
 
-/** The fields by name: an engine and a client have more, and keep some of them to themselves. */
+/** Only what a request needs: spreading an engine or a client would miss its accessors and methods. */
 function pickOperator(operator: StoreOperator): Omit<StoreOperator, 'news' | 'retrying'> {
   const { database, codec, clock, logger, applicationName, queryTimeoutMs, watches, store } = operator;
   const memoryLimits = (queueName: string) => operator.memoryLimits?.(queueName);

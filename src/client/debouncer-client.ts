@@ -11,9 +11,9 @@ import { enqueue } from './enqueueing.js';
 export interface DebouncerClientConfig {
   readonly workflowName: string;
   readonly workflowClassName?: string;
-  /** How the workflow is started. Without a queue it goes through the internal one, which every process serves. */
+  /** How the workflow is started. Default queue: the internal one, which every process serves. */
   readonly startWorkflowParams?: StartWorkflowParams;
-  /** The longest time that a workflow can be put off, from the first call on. */
+  /** How long calls can put a workflow off, from the first call on. */
   readonly debounceTimeoutMs?: number;
   readonly serializationType?: WorkflowSerializationFormat;
   readonly applicationName?: string;
@@ -28,7 +28,7 @@ export class DebouncerClient {
     this.#config = config;
   }
 
-  /** Runs the workflow when no call with this key has come for so long, with the arguments of the last call. */
+  /** Runs the workflow once no call with this key has come for the period, with the arguments of the last call. */
   async debounce(debounceKey: string, debouncePeriodMs: number, ...args: unknown[]): Promise<WorkflowHandle<unknown>> {
     const { startWorkflowParams = {}, debounceTimeoutMs: timeoutMs } = this.#config;
     const times = { periodMs: debouncePeriodMs, timeoutMs };

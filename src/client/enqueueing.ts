@@ -1,4 +1,4 @@
-// Enqueueing and sending without an engine's context: in commits of its own, or in a transaction of the caller's.
+// Enqueueing and sending without the context of an engine: in a commit of its own, or in the caller's transaction.
 import { type Arguments, type EnqueueWorkflowOptions, toEnqueued } from '../control/queues/enqueue.js';
 import { existingOf } from '../control/queues/existing.js';
 import {
@@ -23,19 +23,19 @@ import { insertWorkflows, type NewWorkflow } from '../store/runs/workflows.js';
 import { judgeStarts } from '../store/writer/writer-verdicts.js';
 import type { ClientOperator } from './client-operator.js';
 
-/** An operator that can write: a client, or an engine. */
+/** An operator that can write: a client or an engine. */
 export interface StoreOperator extends Operator {
   readonly store: Store;
 }
 
 export interface Debouncing {
-  /** How long calls may put the workflow off; null for ever. */
+  /** How long calls can put the workflow off; null for no limit. */
   readonly timeoutMs: number | null;
 }
 
 const PAYLOAD_MAX_BYTES = 7999;
 
-/** Enqueues a workflow and gives the ID of the one that stands for it. */
+/** Enqueues a workflow and returns its ID, or that of the existing one that takes its place. */
 export async function enqueue(
   operator: StoreOperator,
   options: EnqueueWorkflowOptions,
@@ -65,7 +65,7 @@ function refuseLoneDuplicationPolicy({ duplicationPolicy, deduplicationID }: Enq
   throw new DBOSInvalidWorkflowTransitionError("duplicationPolicy 'return-existing' needs a deduplicationID.");
 }
 
-/** A workflow without a key would wait in a partitioned queue for ever. */
+/** A workflow without a key would never be claimed from a partitioned queue. */
 async function refuseMissingPartition(reader: Reader, { queueName, queuePartitionKey }: NewWorkflow): Promise<void> {
   if (queuePartitionKey !== null || queueName === null) return;
   const record = await findQueue(reader, queueName);
@@ -73,7 +73,7 @@ async function refuseMissingPartition(reader: Reader, { queueName, queuePartitio
   refuseMissingKey({ queueName, partitionKey: queuePartitionKey, isPartitioned });
 }
 
-/** Enqueues in the caller's transaction: the workflow is there when that commits, and not if it does not. */
+/** Enqueues in the caller's transaction: the workflow exists if and when that commits. */
 export async function enqueueIn(
   operator: ClientOperator,
   connection: BorrowedConnection,
@@ -84,7 +84,7 @@ export async function enqueueIn(
   }
   const workflow = await toEnqueued(operator, options, given);
   const tx = borrow(operator.database.dialect, connection);
-  // On the same connection: with all others in the hands of callers like this one, nobody would get a second one.
+  // On the same connection: if callers like this one held all others, waiting for a second one would deadlock.
   const reader: Reader = { read: (statement) => tx.run(statement) };
   await refuseMissingPartition(reader, workflow);
   const written = await tx.run(insertWorkflows([workflow]));
@@ -94,19 +94,19 @@ export async function enqueueIn(
   return workflow.workflowID;
 }
 
-/** On Postgres notifications are delivered with the commit; on SQLite a commit is all that engines look for. */
+/** Postgres delivers notifications at the commit; on SQLite engines watch for commits themselves. */
 async function tellAtCommit(tx: Executor, workflow: NewWorkflow): Promise<void> {
   if (tx.dialect.name !== 'postgres') return;
   const { status, queueName, queuePartitionKey } = workflow;
   const place = placeText({ queueName, partitionKey: queuePartitionKey });
-  // The server refuses longer ones, and with them the transaction. Engines look for themselves now and then.
+  // A longer payload would fail the transaction. Without the notification, engines find the work when they poll.
   if (Buffer.byteLength(place) > PAYLOAD_MAX_BYTES) return;
   await (status === 'DELAYED'
     ? tx.run(sql`SELECT pg_notify(${CHANNELS.delays}, '')`)
     : tx.run(sql`SELECT pg_notify(${CHANNELS.queues}, ${place})`));
 }
 
-/** Sends a message in a commit that it shares with what else the client writes at the time. */
+/** Sends a message, in one commit with whatever else the client is writing. */
 export async function send(operator: StoreOperator, outgoing: BulkMessage): Promise<void> {
   checkMessage(outgoing);
   const message = await encodeMessage(operator.codec, outgoing, outgoing.serializationType);
@@ -116,7 +116,7 @@ export async function send(operator: StoreOperator, outgoing: BulkMessage): Prom
   operator.watches.onSent(keyOfMessage(message), { isTold: true });
 }
 
-/** Sends in the caller's transaction. On Postgres the table's own trigger wakes the receiver at the commit. */
+/** Sends in the caller's transaction. On Postgres a trigger wakes the receiver at the commit. */
 export async function sendIn(
   operator: StoreOperator,
   connection: BorrowedConnection,

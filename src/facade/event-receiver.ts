@@ -1,4 +1,4 @@
-// What event receivers use to turn messages into workflows, many at a time.
+// What event receivers use to turn messages into workflows in bulk.
 import { internals } from '../base/internals.js';
 import { findQueueRecord } from '../control/queues/queues.js';
 import { currentContext } from '../engine/runs/ambient.js';
@@ -15,7 +15,7 @@ import { queueOf, WorkflowQueue } from './workflow-queue.js';
 
 export type { PreparedWorkflow, PrepareEnqueuedWorkflowOptions };
 
-/** Prepares a workflow for `enqueueWorkflows`. Nothing of the caller's context is used. */
+/** Prepares a workflow for `enqueueWorkflows`. The caller's context is ignored. */
 export function prepareEnqueuedWorkflow<Args extends unknown[], Return>(
   workflow: (...args: Args) => Promise<Return>,
   args: Args,
@@ -30,7 +30,7 @@ export function enqueueWorkflows(workflows: readonly PreparedWorkflow[]): Promis
   return enqueuePrepared(engineHere(), workflows);
 }
 
-/** The queue of this name: one that is defined in memory, or one of the database. */
+/** The queue of this name: one defined in memory, or one of the database. */
 export async function getQueue(name: string): Promise<WorkflowQueue | null> {
   const inMemory = DBOS[internals].registry.queues.get(name);
   if (inMemory) return new WorkflowQueue(inMemory);
@@ -39,7 +39,7 @@ export async function getQueue(name: string): Promise<WorkflowQueue | null> {
   return stored && queueOf(engine, stored);
 }
 
-/** Defines a queue in memory, unless it is there, that is served here whatever `listenQueues` says. */
+/** Defines a queue in memory, if there is none, which this process serves regardless of `listenQueues`. */
 export function registerInternalQueue(name: string, parameters: QueueParameters = {}): WorkflowQueue {
   const known = DBOS[internals].registry.queues.get(name);
   if (known) return new WorkflowQueue(known);
@@ -50,12 +50,12 @@ export function registerInternalQueue(name: string, parameters: QueueParameters 
   return new WorkflowQueue(record);
 }
 
-/** Lets this process serve a queue of the database whatever `listenQueues` says. */
+/** Lets this process serve a queue of the database regardless of `listenQueues`. */
 export function registerPollerQueue(name: string): void {
   DBOS[internals].registry.alwaysServed.add(name);
 }
 
-/** The queue of this name that is defined in memory; defines it if there is none. */
+/** The queue of this name in memory; defines it if there is none. */
 export function getOrCreateQueue(name: string, parameters: QueueParameters = {}): WorkflowQueue {
   const record = DBOS[internals].registry.queues.get(name);
   return record ? new WorkflowQueue(record) : new WorkflowQueue(name, parameters);

@@ -1,5 +1,5 @@
 // Registering functions: the wrappers that the application calls instead of its own functions, and the decorators that
-// make them. Both kinds of decorators are understood: TypeScript's legacy ones and the standard ones.
+// make them, both TypeScript's legacy ones and the standard ones.
 import type { WorkflowHandle } from '../control/runs/outcome.js';
 import {
   DBOSConflictingRegistrationError,
@@ -32,7 +32,7 @@ import { checkStepConfig, runStep, type StepConfig } from '../engine/runs/step.j
 
 export { isStandardContext, type MethodDecorator };
 
-/** What the wrappers need of the instance they belong to. */
+/** What the wrappers need of their instance. */
 export interface Host {
   readonly registry: Registry;
   /** The launched engine that runs this registry's functions. */
@@ -92,7 +92,7 @@ export class Functions {
     });
   }
 
-  /** A function that plugins speak of: the registration it has, or one that makes it neither workflow nor step. */
+  /** A function that a plugin refers to: its registration, or a new one that makes it neither workflow nor step. */
   registerPlain(fn: UserFunction, target: FunctionName): Registration {
     const { registry } = this.#host;
     const known = registry.findByFunction(fn);
@@ -114,7 +114,7 @@ export class Functions {
     return wrapper;
   }
 
-  /** Runs a function as a step of the workflow around it; a plain call anywhere else. */
+  /** Runs a function as a step of the surrounding workflow; elsewhere it is a plain call. */
   callStep<R>(name: string, config: StepConfig, body: () => Promise<R>, registration?: Registration): Promise<R> {
     const context = currentContext();
     if (context?.transactionID !== undefined) {
@@ -134,7 +134,7 @@ export class Functions {
     return runStep({ ...context, assumedRole }, { stepID, name, config }, body);
   }
 
-  /** What to start, from a registration and the object that it is called on. */
+  /** The start request for a call of a registered function on an object. */
   requestFor(
     registration: WorkflowRegistration,
     target: unknown,
@@ -143,7 +143,7 @@ export class Functions {
   ): StartRequest {
     this.#refuseStranger(registration, target);
     const configName = registration.isInstance ? (this.#instanceName(target) ?? null) : null;
-    // A static method has its class, as after a recovery, however it was called.
+    // A static method always gets its class, as it does after a recovery.
     const receiver = registration.isInstance ? target : (registration.ownerClass ?? target);
     const className = this.#host.registry.classNameFor(registration) || null;
     const { name, config } = registration;

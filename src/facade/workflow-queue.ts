@@ -1,4 +1,4 @@
-// A queue as the application holds it: defined in memory for this process, or kept in the database, where its settings
+// A queue as the application sees it: defined in the memory of this process, or stored in the database, where its settings
 // can be read and changed while workers run.
 import { internals } from '../base/internals.js';
 import type { Operator } from '../control/operator.js';
@@ -19,7 +19,7 @@ export interface QueueOwner {
   readonly [internals]: { registerMemoryQueue(record: QueueRecord): void };
 }
 
-/** A queue that is kept in the database, and how its row is read and changed. */
+/** A queue in the database, and how its row is read and changed. */
 export class StoredQueue {
   constructor(
     readonly record: QueueRecord,
@@ -28,14 +28,14 @@ export class StoredQueue {
   ) {}
 }
 
-/** A queue of the database, read and changed by the operator. */
+/** A queue in the database, read and changed by the operator. */
 export function queueOf(operator: Operator, record: QueueRecord): WorkflowQueue {
   const read: StoredQueue['read'] = (name) => getQueueRecord(operator, name);
   const change: StoredQueue['change'] = (name, parameters) => changeQueue(operator, name, parameters);
   return new WorkflowQueue(new StoredQueue(record, read, change));
 }
 
-/** The owner of queues for which none is given; `DBOS` itself. */
+/** The default owner: `DBOS` itself. */
 let defaultOwner: QueueOwner | undefined;
 
 export function setDefaultQueueOwner(owner: QueueOwner): void {
@@ -47,11 +47,11 @@ export class WorkflowQueue {
   #record: QueueRecord;
   readonly #stored: StoredQueue | undefined;
 
-  /** Defines a queue in the memory of this process. `owner` is the instance that serves it, `DBOS` if not given. */
+  /** Defines a queue in the memory of this process. `owner` is the instance that serves it, by default `DBOS`. */
   constructor(name: string, parameters?: QueueParameters, owner?: QueueOwner);
   /** The older form. */
   constructor(name: string, concurrency?: number, rateLimit?: QueueRateLimit);
-  /** A queue that is there already. */
+  /** An existing queue. */
   constructor(known: StoredQueue | QueueRecord);
   constructor(
     nameOrKnown: string | StoredQueue | QueueRecord,
@@ -88,7 +88,7 @@ export class WorkflowQueue {
     return toQueueRecord(name, parameters, null);
   }
 
-  /** Whether the queue is kept in the database. */
+  /** Whether the queue is stored in the database. */
   get databaseBacked(): boolean {
     return this.#stored !== undefined;
   }
@@ -161,7 +161,7 @@ export class WorkflowQueue {
     return (await this.#read()).partitionQueue;
   }
 
-  /** Undefined takes a limit away. Running workers follow at once. */
+  /** Undefined removes a limit. Running workers follow at once. */
   setGlobalConcurrency(value: number | undefined): Promise<void> {
     return this.#change({ globalConcurrency: value });
   }

@@ -73,10 +73,10 @@ export const BULK_ROUTES: readonly Route[] = [
     path: '/bulk/fork-from-failure',
     tag,
     summary:
-      'Forks workflows from where each has failed, or from another step of each. Exactly one field tells the step.',
+      'Forks each workflow from the step where it failed, or from another step. Exactly one field chooses the step.',
     body: object({
       workflowIDs,
-      fromLastFailure: optional(flag('The last step that has failed; if none has, the last one.')),
+      fromLastFailure: optional(flag('The last step that failed; if none did, the last one.')),
       fromLastStep: optional(flag()),
       fromStep: optional(integer({ max: INT_MAX })),
       fromStepName: optional(nonEmpty('The last step of this name.')),
@@ -100,7 +100,7 @@ export const MAINTENANCE_ROUTES: readonly Route[] = [
     summary: 'Deletes old workflows that have ended, in small commits. Give an age, a number to keep, or both.',
     body: object({
       cutoffEpochTimestampMs: optional(integer({ about: 'Older ones are deleted.' })),
-      rowsThreshold: optional(integer({ min: 1, about: 'So many of the newest are kept.' })),
+      rowsThreshold: optional(integer({ min: 1, about: 'How many of the newest are kept.' })),
       batchSize: optional(integer({ min: 1, max: 10_000 })),
     }),
     result: object({ workflows: integer(), orphans: integer() }),
@@ -110,7 +110,7 @@ export const MAINTENANCE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/maintenance/global-timeout',
     tag: MAINTENANCE,
-    summary: 'Cancels all active workflows that were created at a time or before.',
+    summary: 'Cancels all active workflows created at a time or before.',
     body: object({ cutoffEpochTimestampMs: integer() }),
     result: object({ cancelled: integer() }),
     async handle({ operator, body }) {

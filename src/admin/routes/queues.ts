@@ -49,7 +49,7 @@ const parameters = {
   partitionQueue: optional(flag()),
 };
 
-/** In a change, null takes a limit away. */
+/** In a change, null removes a limit. */
 function removable<T>(shape: Shape<T>): Shape<T | null | undefined> {
   return optional(nullable(shape));
 }
@@ -70,7 +70,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/queues',
     tag,
-    summary: 'The queues of the database, and those in the memory of the process that answers.',
+    summary: 'The queues of the database, and those in the memory of the answering process.',
     query: { applicationName: optional(listOf(nonEmpty())) },
     result: object({ queues: listOf(queueView) }),
     async handle(call) {
@@ -99,7 +99,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'PUT',
     path: ONE,
     tag,
-    summary: 'Registers a queue. Settings of one that is there are replaced unless onConflict says otherwise.',
+    summary: 'Registers a queue. By default the settings of an existing one are replaced; see onConflict.',
     body: object({
       ...parameters,
       onConflict: optional(oneOfTexts(['always_update', 'never_update', 'update_if_latest_version'])),
@@ -122,13 +122,13 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'PATCH',
     path: ONE,
     tag,
-    summary: 'Changes the settings that are given; null takes a limit away.',
+    summary: 'Changes the given settings; null removes a limit.',
     body: change,
     result: queueView,
     async handle(call) {
       await requireQueue(call);
       const entries = Object.entries(call.body).map(([key, value]) => [key, value ?? undefined] as const);
-      // Each field has the type of the setting, or takes it away.
+      // Each field has the type of its setting, or removes it.
       const settings = Object.fromEntries(entries) as QueueParameters;
       return view(call, await changeQueue(call.operator, nameIn(call), settings));
     },
@@ -163,7 +163,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/queue-stats',
     tag,
-    summary: 'How many workflows wait, are delayed and run, by queue or by partition.',
+    summary: 'How many workflows are enqueued, delayed and running, by queue or by partition.',
     query: { queueName: optional(listOf(nonEmpty())), byPartition: optional(flag()) },
     result: object({ queues: listOf(queueStats) }),
     async handle({ operator, query }) {

@@ -39,9 +39,9 @@ const ONE = '/schedules/{name}';
 
 const settings = {
   context: optional(anything('Passed to the workflow.')),
-  automaticBackfill: optional(flag('Fires at launch what was missed while no process was there.')),
+  automaticBackfill: optional(flag('Fires at launch what was missed while no process was running.')),
   overlap: optional(oneOfTexts(['allow', 'skip', 'cancelPrevious'])),
-  jitterMs: optional(number({ max: INT_MAX, about: 'Fires up to so much later than due.' })),
+  jitterMs: optional(number({ max: INT_MAX, about: 'Fires up to this much later than due.' })),
 };
 
 const definition = named(
@@ -51,7 +51,7 @@ const definition = named(
     workflowName: nonEmpty(),
     workflowClassName: optional(text()),
     schedule: nonEmpty('A cron expression.'),
-    cronTimezone: optional(nonEmpty('An IANA name; UTC unless given.')),
+    cronTimezone: optional(nonEmpty('An IANA name. Default: UTC.')),
     queueName: optional(nonEmpty()),
     applicationName: optional(nonEmpty()),
     ...settings,
@@ -92,7 +92,7 @@ const COLLECTION: readonly Route[] = [
     method: 'PUT',
     path: '/schedules',
     tag,
-    summary: 'Creates or redefines schedules, all or none. State and last firing of those that are there stay.',
+    summary: 'Creates or redefines schedules, all or none. Existing ones keep their state and last firing.',
     body: object({ schedules: listOf(definition, { max: 1000 }) }),
     handle: ({ operator, body: { schedules } }) =>
       applySchedules(
@@ -115,7 +115,7 @@ const SINGLE: readonly Route[] = [
     method: 'PATCH',
     path: ONE,
     tag,
-    summary: 'Changes what is given; null takes the time zone or the queue away.',
+    summary: 'Changes the given fields; null removes the time zone or the queue.',
     body: object({
       schedule: optional(nonEmpty()),
       cronTimezone: optional(nullable(nonEmpty())),
@@ -133,7 +133,7 @@ const SINGLE: readonly Route[] = [
     method: 'DELETE',
     path: ONE,
     tag,
-    summary: 'Removes a schedule. What it has enqueued stays.',
+    summary: 'Removes a schedule. Workflows it has enqueued stay.',
     async handle(call) {
       await requireSchedule(call);
       await deleteSchedule(call.operator, nameIn(call));
@@ -165,7 +165,7 @@ const SINGLE: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/trigger`,
     tag,
-    summary: 'Enqueues its workflow for now, whether or not it is paused.',
+    summary: 'Enqueues its workflow now, even if it is paused.',
     status: 201,
     result: workflowID,
     async handle(call) {
@@ -177,7 +177,7 @@ const SINGLE: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/backfill`,
     tag,
-    summary: 'Enqueues the workflows of all times after a start and before an end.',
+    summary: 'Enqueues the workflows of all occurrences after a start and before an end.',
     body: object({ start: moment(), end: moment() }),
     status: 201,
     result: object({ workflowIDs: listOf(text(), { max: Number.MAX_SAFE_INTEGER }) }),
@@ -192,7 +192,7 @@ const SINGLE: readonly Route[] = [
     path: `${ONE}/next-runs`,
     tag,
     summary: 'The next times at which it is due.',
-    query: { count: optional(integer({ min: 1, max: 1000, about: '10 unless given.' })) },
+    query: { count: optional(integer({ min: 1, max: 1000, about: 'Default: 10.' })) },
     result: object({ nextRuns: listOf(text()) }),
     async handle(call) {
       await requireSchedule(call);

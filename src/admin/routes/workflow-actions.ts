@@ -40,31 +40,29 @@ export const changeResult = named('Change', object({ changed: flag('False if the
 
 /** The queue to enqueue a workflow in. */
 export const queueTarget = {
-  queueName: optional(nonEmpty('The internal queue unless given.')),
+  queueName: optional(nonEmpty('Default: the internal queue.')),
   queuePartitionKey: optional(nonEmpty()),
 };
 
 export const forkFields = {
   ...queueTarget,
-  applicationVersion: optional(nonEmpty('That of the original unless given.')),
+  applicationVersion: optional(nonEmpty('Default: that of the original.')),
   timeoutMS: optional(number({ min: 1, max: INT_MAX })),
 };
 
-export const replacementChildren = optional(
-  mapOf(nonEmpty(), 'IDs of children, and of those that take their place in the copied steps.'),
-);
+export const replacementChildren = optional(mapOf(nonEmpty(), 'Replaces child IDs in the copied steps.'));
 
 const enqueueBody = object({
   queueName: nonEmpty(),
   workflowName: nonEmpty(),
   workflowClassName: optional(text()),
   workflowConfigName: optional(text()),
-  workflowID: optional(nonEmpty('A fresh one unless given.')),
+  workflowID: optional(nonEmpty('Default: a new one.')),
   workflowIDReusePolicy: optional(oneOfTexts(['return-existing', 'reject'])),
   args: optional(listOf(anything(), { about: 'The arguments of the workflow.' })),
   namedArgs: optional(anyObject('With serializationType portable only.')),
   serializationType: optional(oneOfTexts(['native', 'portable'])),
-  appVersion: optional(nonEmpty('The latest one unless given.')),
+  appVersion: optional(nonEmpty('Default: the latest.')),
   workflowTimeoutMS: optional(number({ max: INT_MAX })),
   deduplicationID: optional(nonEmpty()),
   duplicationPolicy: optional(oneOfTexts(['reject', 'return-existing'])),
@@ -121,9 +119,9 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/fork`,
     tag,
-    summary: 'Makes a copy of it that goes on from one of its steps.',
+    summary: 'Makes a copy of it that continues from one of its steps.',
     body: object({
-      startStep: integer({ max: INT_MAX, about: 'The first step that the fork executes by itself.' }),
+      startStep: integer({ max: INT_MAX, about: 'The first step that the fork executes.' }),
       newWorkflowID: optional(nonEmpty()),
       ...forkFields,
       replacementChildren,
@@ -140,7 +138,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/rewind`,
     tag,
-    summary: 'Runs it again, itself, from one of its steps. It must have ended.',
+    summary: 'Runs it again under its own ID, from one of its steps. It must have ended.',
     body: object({
       startStep: optional(integer({ max: INT_MAX })),
       applicationVersion: optional(nonEmpty()),
@@ -192,7 +190,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'PATCH',
     path: `${ONE}/attributes`,
     tag,
-    summary: 'Changes the attributes that are named; null takes one out. The others stay.',
+    summary: 'Changes the named attributes; null removes one. The others stay.',
     body: object({ attributes: anyObject() }),
     handle: ({ operator, path, body }) => updateWorkflowAttributes(operator, idIn(path), body.attributes),
   }),

@@ -85,8 +85,8 @@ export class DBOSExecutorNotInitializedError extends DBOSError {
   override readonly name = 'DBOSExecutorNotInitializedError';
   override readonly code = 'EXECUTOR_NOT_INITIALIZED';
 
-  constructor(options?: ErrorOptions) {
-    super('DBOS not initialized. Call and await DBOS.launch() first.', 20, options);
+  constructor(message = 'DBOS not initialized. Call and await DBOS.launch() first.', options?: ErrorOptions) {
+    super(message, 20, options);
   }
 }
 

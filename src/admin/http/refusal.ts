@@ -2,6 +2,7 @@
 // wrong inside is logged and not told.
 import type { DLogger } from '../../base/log.js';
 import { DBOSError } from '../../model/errors/errors.js';
+import { type Check, messageOf } from '../../model/validation/validation.js';
 
 /** A request that is not served. The message is for the client. */
 export class Refusal extends Error {
@@ -17,6 +18,14 @@ export class Refusal extends Error {
 
 export function invalid(message: string): Refusal {
   return new Refusal(400, 'INVALID_REQUEST', message);
+}
+
+/** The value, if the check accepts it. `subject` is what the message calls the value as a whole. */
+export function readRequest<T>(check: Check<T>, value: unknown, subject: string): T {
+  const problem = check.find(value);
+  if (problem !== undefined) throw invalid(messageOf(problem, problem.at === '' ? subject : ''));
+  // The check has accepted it.
+  return value as T;
 }
 
 export function notFound(message: string): Refusal {

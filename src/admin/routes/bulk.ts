@@ -4,12 +4,13 @@ import { forkFromFailure, forkWorkflows } from '../../control/management/forks.j
 import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/management/lifecycle.js';
 import { garbageCollect, globalTimeout } from '../../control/management/retention.js';
 import { type Route, route } from '../http/route.js';
-import { flag, INT_MAX, integer, listOf, named, nonEmpty, object, optional, text } from '../shape.js';
+import { boolean, integer, INT_MAX, optional, record } from '../../model/validation/validation.js';
+import { text, nonEmpty, listOf } from '../shape.js';
 import { forkFields, place, replacementChildren } from './workflow-actions.js';
 
 const tag = 'Many workflows';
-export const workflowIDs = listOf(nonEmpty(), { min: 1 });
-const created = named('WorkflowIDs', object({ workflowIDs: listOf(text()) }));
+export const workflowIDs = listOf(nonEmpty, { min: 1 });
+const created = record({ workflowIDs: listOf(text) }).named('WorkflowIDs');
 
 export const BULK_ROUTES: readonly Route[] = [
   route({
@@ -17,7 +18,7 @@ export const BULK_ROUTES: readonly Route[] = [
     path: '/bulk/cancel',
     tag,
     summary: 'Cancels workflows. Those that are not there or have ended are left alone.',
-    body: object({ workflowIDs, cancelChildren: optional(flag()) }),
+    body: record({ workflowIDs, cancelChildren: optional(boolean) }),
     handle: ({ operator, body: { workflowIDs: ids, ...options } }) => cancelWorkflows(operator, ids, options),
   }),
   route({
@@ -25,7 +26,7 @@ export const BULK_ROUTES: readonly Route[] = [
     path: '/bulk/resume',
     tag,
     summary: 'Lets workflows go on. All must exist, or none is resumed.',
-    body: object({ workflowIDs, ...place }),
+    body: record({ workflowIDs, ...place }),
     handle: ({ operator, body: { workflowIDs: ids, ...options } }) => resumeWorkflows(operator, ids, options),
   }),
   route({
@@ -33,7 +34,7 @@ export const BULK_ROUTES: readonly Route[] = [
     path: '/bulk/delete',
     tag,
     summary: 'Deletes workflows, with all that belongs to them.',
-    body: object({ workflowIDs, deleteChildren: optional(flag()) }),
+    body: record({ workflowIDs, deleteChildren: optional(boolean) }),
     handle: ({ operator, body: { workflowIDs: ids, ...options } }) => deleteWorkflows(operator, ids, options),
   }),
   route({
@@ -41,12 +42,12 @@ export const BULK_ROUTES: readonly Route[] = [
     path: '/bulk/fork',
     tag,
     summary: 'Forks workflows: all, or none if one does not exist or an ID is in use.',
-    body: object({
+    body: record({
       forks: listOf(
-        object({
-          workflowID: nonEmpty(),
+        record({
+          workflowID: nonEmpty,
           startStep: integer({ max: INT_MAX }),
-          newWorkflowID: optional(nonEmpty()),
+          newWorkflowID: optional(nonEmpty),
         }),
         { min: 1 },
       ),
@@ -65,12 +66,12 @@ export const BULK_ROUTES: readonly Route[] = [
     tag,
     summary:
       'Forks workflows from where each has failed, or from another step of each. Exactly one field tells the step.',
-    body: object({
+    body: record({
       workflowIDs,
-      fromLastFailure: optional(flag('The last step that has failed; if none has, the last one.')),
-      fromLastStep: optional(flag()),
+      fromLastFailure: optional(boolean.about('The last step that has failed; if none has, the last one.')),
+      fromLastStep: optional(boolean),
       fromStep: optional(integer({ max: INT_MAX })),
-      fromStepName: optional(nonEmpty('The last step of this name.')),
+      fromStepName: optional(nonEmpty.about('The last step of this name.')),
       ...forkFields,
     }),
     status: 201,
@@ -89,12 +90,12 @@ export const MAINTENANCE_ROUTES: readonly Route[] = [
     path: '/maintenance/garbage-collect',
     tag: MAINTENANCE,
     summary: 'Deletes old workflows that have ended, in small commits. Give an age, a number to keep, or both.',
-    body: object({
-      cutoffEpochTimestampMs: optional(integer({ about: 'Older ones are deleted.' })),
-      rowsThreshold: optional(integer({ min: 1, about: 'So many of the newest are kept.' })),
+    body: record({
+      cutoffEpochTimestampMs: optional(integer().about('Older ones are deleted.')),
+      rowsThreshold: optional(integer({ min: 1 }).about('So many of the newest are kept.')),
       batchSize: optional(integer({ min: 1, max: 10_000 })),
     }),
-    result: object({ workflows: integer(), orphans: integer() }),
+    result: record({ workflows: integer(), orphans: integer() }),
     handle: ({ operator, body }) => garbageCollect(operator, body),
   }),
   route({
@@ -102,8 +103,8 @@ export const MAINTENANCE_ROUTES: readonly Route[] = [
     path: '/maintenance/global-timeout',
     tag: MAINTENANCE,
     summary: 'Cancels all active workflows that were created at a time or before.',
-    body: object({ cutoffEpochTimestampMs: integer() }),
-    result: object({ cancelled: integer() }),
+    body: record({ cutoffEpochTimestampMs: integer() }),
+    result: record({ cancelled: integer() }),
     async handle({ operator, body }) {
       return { cancelled: await globalTimeout(operator, body.cutoffEpochTimestampMs) };
     },

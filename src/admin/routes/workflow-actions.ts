@@ -8,65 +8,62 @@ import { setWorkflowDelay, setWorkflowPriority } from '../../control/queues/wait
 import { invalid } from '../http/refusal.js';
 import { type Route, route } from '../http/route.js';
 import {
-  anyObject,
   anything,
-  flag,
-  INT_MAX,
+  boolean,
   integer,
-  listOf,
+  INT_MAX,
+  jsonObject,
   mapOf,
-  named,
-  nonEmpty,
   number,
-  object,
-  oneOfTexts,
+  oneOf,
   optional,
-  text,
-} from '../shape.js';
+  record,
+} from '../../model/validation/validation.js';
+import { text, nonEmpty, listOf } from '../shape.js';
 import { idIn, requireWorkflow } from './workflows.js';
 
 const tag = 'Workflows';
 const ONE = '/workflows/{workflowID}';
 
-export const workflowID = named('WorkflowID', object({ workflowID: text() }));
+export const workflowID = record({ workflowID: text }).named('WorkflowID');
 
 /** Where a workflow is to wait. */
 export const place = {
-  queueName: optional(nonEmpty('The internal queue unless given.')),
-  queuePartitionKey: optional(nonEmpty()),
+  queueName: optional(nonEmpty.about('The internal queue unless given.')),
+  queuePartitionKey: optional(nonEmpty),
 };
 
 export const forkFields = {
   ...place,
-  applicationVersion: optional(nonEmpty('That of the original unless given.')),
+  applicationVersion: optional(nonEmpty.about('That of the original unless given.')),
   timeoutMS: optional(number({ min: 1, max: INT_MAX })),
 };
 
 export const replacementChildren = optional(
-  mapOf(nonEmpty(), 'IDs of children, and of those that take their place in the copied steps.'),
+  mapOf(nonEmpty).about('IDs of children, and of those that take their place in the copied steps.'),
 );
 
-const enqueueBody = object({
-  queueName: nonEmpty(),
-  workflowName: nonEmpty(),
-  workflowClassName: optional(text()),
-  workflowConfigName: optional(text()),
-  workflowID: optional(nonEmpty('A fresh one unless given.')),
-  workflowIDReusePolicy: optional(oneOfTexts(['return-existing', 'reject'])),
-  args: optional(listOf(anything(), { about: 'The arguments of the workflow.' })),
-  namedArgs: optional(anyObject('With serializationType portable only.')),
-  serializationType: optional(oneOfTexts(['native', 'portable'])),
-  appVersion: optional(nonEmpty('The latest one unless given.')),
+const enqueueBody = record({
+  queueName: nonEmpty,
+  workflowName: nonEmpty,
+  workflowClassName: optional(text),
+  workflowConfigName: optional(text),
+  workflowID: optional(nonEmpty.about('A fresh one unless given.')),
+  workflowIDReusePolicy: optional(oneOf(['return-existing', 'reject'])),
+  args: optional(listOf(anything).about('The arguments of the workflow.')),
+  namedArgs: optional(jsonObject.about('With serializationType portable only.')),
+  serializationType: optional(oneOf(['native', 'portable'])),
+  appVersion: optional(nonEmpty.about('The latest one unless given.')),
   workflowTimeoutMS: optional(number({ max: INT_MAX })),
-  deduplicationID: optional(nonEmpty()),
-  duplicationPolicy: optional(oneOfTexts(['reject', 'return-existing'])),
+  deduplicationID: optional(nonEmpty),
+  duplicationPolicy: optional(oneOf(['reject', 'return-existing'])),
   priority: optional(integer({ max: INT_MAX })),
-  queuePartitionKey: optional(nonEmpty()),
+  queuePartitionKey: optional(nonEmpty),
   delaySeconds: optional(number({ max: INT_MAX })),
-  attributes: optional(anyObject()),
-  authenticatedUser: optional(text()),
-  authenticatedRoles: optional(listOf(text())),
-  applicationName: optional(nonEmpty()),
+  attributes: optional(jsonObject),
+  authenticatedUser: optional(text),
+  authenticatedRoles: optional(listOf(text)),
+  applicationName: optional(nonEmpty),
 });
 
 export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
@@ -90,7 +87,9 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/cancel`,
     tag,
     summary: 'Cancels it, unless it has ended.',
-    body: object({ cancelChildren: optional(flag('Cancels the workflows that it has started as well, and so on.')) }),
+    body: record({
+      cancelChildren: optional(boolean.about('Cancels the workflows that it has started as well, and so on.')),
+    }),
     async handle({ operator, path, body }) {
       await requireWorkflow(operator, idIn(path));
       await cancelWorkflows(operator, [idIn(path)], body);
@@ -101,7 +100,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/resume`,
     tag,
     summary: 'Lets it go on from its last checkpoint, unless it has ended with a result or an error.',
-    body: object(place),
+    body: record(place),
     handle: ({ operator, path, body }) => resumeWorkflows(operator, [idIn(path)], body),
   }),
   route({
@@ -109,9 +108,9 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/fork`,
     tag,
     summary: 'Makes a copy of it that goes on from one of its steps.',
-    body: object({
-      startStep: integer({ max: INT_MAX, about: 'The first step that the fork executes by itself.' }),
-      newWorkflowID: optional(nonEmpty()),
+    body: record({
+      startStep: integer({ max: INT_MAX }).about('The first step that the fork executes by itself.'),
+      newWorkflowID: optional(nonEmpty),
       ...forkFields,
       replacementChildren,
     }),
@@ -128,9 +127,9 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/rewind`,
     tag,
     summary: 'Runs it again, itself, from one of its steps. It must have ended.',
-    body: object({
+    body: record({
       startStep: optional(integer({ max: INT_MAX })),
-      applicationVersion: optional(nonEmpty()),
+      applicationVersion: optional(nonEmpty),
       ...place,
     }),
     handle: ({ operator, path, body }) => rewindWorkflow(operator, idIn(path), body),
@@ -140,11 +139,11 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/messages`,
     tag,
     summary: 'Sends it a message.',
-    body: object({
-      message: anything(),
-      topic: optional(nonEmpty()),
-      idempotencyKey: optional(nonEmpty('With one, the message is sent once, however often this is called.')),
-      serializationType: optional(oneOfTexts(['native', 'portable'])),
+    body: record({
+      message: anything,
+      topic: optional(nonEmpty),
+      idempotencyKey: optional(nonEmpty.about('With one, the message is sent once, however often this is called.')),
+      serializationType: optional(oneOf(['native', 'portable'])),
     }),
     handle: ({ operator, path, body }) => send(operator, { destinationID: idIn(path), ...body, message: body.message }),
   }),
@@ -153,7 +152,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/delay`,
     tag,
     summary: 'Delays it, if it waits in a queue or for its time.',
-    body: object({
+    body: record({
       delaySeconds: optional(number({ max: INT_MAX })),
       delayUntilEpochMS: optional(integer()),
     }),
@@ -167,7 +166,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/priority`,
     tag,
     summary: 'Gives it another priority; lower numbers come first.',
-    body: object({ priority: integer({ max: INT_MAX }) }),
+    body: record({ priority: integer({ max: INT_MAX }) }),
     async handle({ operator, path, body }) {
       await requireWorkflow(operator, idIn(path));
       await setWorkflowPriority(operator, idIn(path), body.priority);
@@ -178,7 +177,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/attributes`,
     tag,
     summary: 'Changes the attributes that are named; null takes one out. The others stay.',
-    body: object({ attributes: anyObject() }),
+    body: record({ attributes: jsonObject }),
     handle: ({ operator, path, body }) => updateWorkflowAttributes(operator, idIn(path), body.attributes),
   }),
   route({
@@ -186,7 +185,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: ONE,
     tag,
     summary: 'Deletes it in whatever state it is, with all that belongs to it.',
-    query: { deleteChildren: optional(flag('Deletes the workflows that it has started as well, and so on.')) },
+    query: { deleteChildren: optional(boolean.about('Deletes the workflows that it has started as well, and so on.')) },
     async handle({ operator, path, query }) {
       await requireWorkflow(operator, idIn(path));
       await deleteWorkflows(operator, [idIn(path)], query);

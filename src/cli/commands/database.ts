@@ -46,7 +46,7 @@ export function readTableVersions(database: Database, { schema = DEFAULT_SCHEMA 
 
 async function migrateAt(scene: Scene, place: Place, appRole: string | undefined): Promise<Output> {
   if (appRole !== undefined && locateDatabase(place.url)?.kind === 'sqlite') {
-    throw wrongUsage('SQLite has no roles: leave out --app-role.');
+    throw wrongUsage('SQLite has no roles. Leave out --app-role.');
   }
   const { from, to } = await withDatabase(scene, { ...place, isCreating: true }, async (database) => {
     const before = await readTableVersions(database, place);

@@ -124,9 +124,9 @@ const setCommand = command({
         // Null takes the limit away, which the settings of a queue express by leaving it undefined.
         return value === undefined ? [] : [[key, value ?? undefined] as const];
       });
-      if (change.length === 0) throw wrongUsage('Give at least one setting. See: everstep queue set --help');
+      if (change.length === 0) throw wrongUsage('Pass at least one setting. See: everstep queue set --help');
       if (!(await findQueueRecord(operator, name))) {
-        throw notFound(`There is no queue "${name}" in the database. See: everstep queue list`);
+        throw notFound(`Queue "${name}" not found in the database. See: everstep queue list`);
       }
       await changeQueue(operator, name, Object.fromEntries(change));
       return viewOutput(await requireQueue(operator, name));

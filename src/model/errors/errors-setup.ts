@@ -141,16 +141,6 @@ export class InvalidQueueError extends DBOSError {
   }
 }
 
-/** A query names an unknown field, or a value that cannot be meant. */
-export class InvalidQueryError extends DBOSError {
-  override readonly name = 'InvalidQueryError';
-  override readonly code = 'INVALID_QUERY';
-
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, 1, options);
-  }
-}
-
 /** A query of workflows or steps took too long and was stopped by the database. */
 export class DBOSQueryTimeoutError extends DBOSError {
   override readonly name = 'DBOSQueryTimeoutError';

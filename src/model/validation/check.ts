@@ -24,7 +24,7 @@ interface Definition {
   readonly name?: string;
   readonly isOptional?: boolean;
   readonly parts?: readonly Check<unknown>[];
-  find(value: unknown): Problem | undefined;
+  readonly find: (value: unknown) => Problem | undefined;
 }
 
 export class Check<T> {
@@ -98,7 +98,7 @@ export function inside(key: string, problem: Problem): Problem {
   return { ...problem, at: `${key}${problem.at}` };
 }
 
-/** `limit must be a whole number from 1 to 10, but is 11.` */
+/** `limit must be an integer from 1 to 10, but is 11.` */
 export function messageOf(
   problem: Problem,
   argument: string,

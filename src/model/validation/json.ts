@@ -46,7 +46,7 @@ function copyAsJSON(value: unknown, argument: string): unknown {
   try {
     return JSON.parse(JSON.stringify(value)) as unknown;
   } catch (cause) {
-    throw new DBOSInvalidArgumentError(`${argument} can't be written as JSON.`, argument, { cause });
+    throw new DBOSInvalidArgumentError(`${argument} cannot be written as JSON.`, argument, { cause });
   }
 }
 

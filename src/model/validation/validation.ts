@@ -4,7 +4,7 @@
 //   const OPTIONS = record({ limit: optional(integer({ min: 1 })), status: oneOrMany(oneOf(STATUSES)) });
 //   const { limit = 10, status } = OPTIONS.read(options, 'options');
 //
-//   options.limit must be a whole number of at least 1, but is 0.
+//   options.limit must be an integer of at least 1, but is 0.
 //   options has an unknown field "limt". Did you mean "limit"?
 export * from './check.js';
 export * from './containers.js';

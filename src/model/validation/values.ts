@@ -55,7 +55,10 @@ export const storableName: Check<string> = new Check({
 export const filledName: Check<string> = new Check({
   wants: 'a non-empty string',
   schema: { type: 'string', minLength: 1 },
-  find: (value) => filledString.find(value) ?? nameProblem(value),
+  find(value) {
+    if (typeof value !== 'string') return wrong('a non-empty string', value);
+    return value.trim() === '' ? says('must not be empty') : nameProblem(value);
+  },
 });
 
 function nameProblem(value: unknown): Problem | undefined {
@@ -85,10 +88,10 @@ export interface NumberOptions {
   readonly max?: number;
 }
 
-/** A whole number; from 0 unless told otherwise. */
+/** An integer; from 0 unless told otherwise. */
 export function integer({ min = 0, max = Number.MAX_SAFE_INTEGER }: NumberOptions = {}): Check<number> {
   return checkThat(
-    bounded('whole number', min, max),
+    bounded('an integer', min, max),
     (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
     { type: 'integer', minimum: min, maximum: max },
   );
@@ -97,20 +100,20 @@ export function integer({ min = 0, max = Number.MAX_SAFE_INTEGER }: NumberOption
 /** A finite number; from 0 unless told otherwise. */
 export function number({ min = 0, max = Number.MAX_SAFE_INTEGER }: NumberOptions = {}): Check<number> {
   return checkThat(
-    bounded('number', min, max),
+    bounded('a number', min, max),
     (value) => typeof value === 'number' && value >= min && value <= max && Number.isFinite(value),
     { type: 'number', minimum: min, maximum: max },
   );
 }
 
 export const positiveInteger: Check<number> = checkThat(
-  'a positive whole number',
+  'a positive integer',
   (value) => Number.isSafeInteger(value) && (value as number) > 0,
   { type: 'integer', minimum: 1 },
 );
 
 export const positiveNumber: Check<number> = checkThat(
-  'a positive number',
+  'a positive finite number',
   (value) => typeof value === 'number' && value > 0 && Number.isFinite(value),
   { type: 'number', exclusiveMinimum: 0 },
 );
@@ -119,8 +122,8 @@ export const positiveNumber: Check<number> = checkThat(
 export const finiteNumber: Check<number> = checkThat('a finite number', Number.isFinite, { type: 'number' });
 
 function bounded(kind: string, min: number, max: number): string {
-  if (max < Number.MAX_SAFE_INTEGER) return `a ${kind} from ${min} to ${max}`;
-  return `a ${kind} of at least ${min}`;
+  if (min === -Infinity) return `${kind} of at most ${max}`;
+  return max < Number.MAX_SAFE_INTEGER ? `${kind} from ${min} to ${max}` : `${kind} of at least ${min}`;
 }
 
 export const boolean: Check<boolean> = checkThat('true or false', (value) => typeof value === 'boolean', {
@@ -170,10 +173,14 @@ export const func: Check<(...args: never[]) => unknown> = checkThat(
 /** An object that has these methods, whatever its class. */
 export function objectWith<T extends object>(...methods: string[]): Check<T> {
   const wants = methods.length === 0 ? 'an object' : `an object with the methods ${methods.join(', ')}`;
-  return checkThat(wants, (value) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-    return methods.every((method) => typeof (value as Record<string, unknown>)[method] === 'function');
-  });
+  return checkThat(
+    wants,
+    (value) => {
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+      return methods.every((method) => typeof (value as Record<string, unknown>)[method] === 'function');
+    },
+    { type: 'object' },
+  );
 }
 
 /** Any value. */

@@ -82,14 +82,14 @@ describe('a check of a single value', () => {
     [storableName, '€'.repeat(342), '… must not be longer than 1024 bytes. Put long texts into the value.'],
     [storableName, ['a'], '… must be a string, but is an array.'],
     [filledName, ' ', '… must not be empty.'],
-    [integer(), 1.5, '… must be a whole number of at least 0, but is 1.5.'],
-    [integer(), NaN, '… must be a whole number of at least 0, but is NaN.'],
-    [integer(), '5', '… must be a whole number of at least 0, but is "5".'],
-    [integer({ min: 1, max: 9 }), 10, '… must be a whole number from 1 to 9, but is 10.'],
+    [integer(), 1.5, '… must be an integer of at least 0, but is 1.5.'],
+    [integer(), NaN, '… must be an integer of at least 0, but is NaN.'],
+    [integer(), '5', '… must be an integer of at least 0, but is "5".'],
+    [integer({ min: 1, max: 9 }), 10, '… must be an integer from 1 to 9, but is 10.'],
     [number({ min: 1, max: 9 }), Infinity, '… must be a number from 1 to 9, but is Infinity.'],
     [number(), 5n, '… must be a number of at least 0, but is 5n.'],
-    [positiveNumber, 0, '… must be a positive number, but is 0.'],
-    [positiveInteger, 0.5, '… must be a positive whole number, but is 0.5.'],
+    [positiveNumber, 0, '… must be a positive finite number, but is 0.'],
+    [positiveInteger, 0.5, '… must be a positive integer, but is 0.5.'],
     [boolean, 'true', '… must be true or false, but is "true".'],
     [oneOf(['a', 'b']), 'c', '… must be one of a, b, but is "c".'],
     [
@@ -128,8 +128,8 @@ describe('a check that is made of others', () => {
     [5, 'options must be an object, but is 5.', 'options'],
     [[], 'options must be an object, but is an array.', 'options'],
     [{}, 'options.name is missing; it must be a string.', 'options.name'],
-    [{ name: 'n', limit: 0 }, 'options.limit must be a whole number of at least 1, but is 0.', 'options.limit'],
-    [{ name: 'n', limit: null }, 'options.limit must be a whole number of at least 1, but is null.', 'options.limit'],
+    [{ name: 'n', limit: 0 }, 'options.limit must be an integer of at least 1, but is 0.', 'options.limit'],
+    [{ name: 'n', limit: null }, 'options.limit must be an integer of at least 1, but is null.', 'options.limit'],
     [
       { name: 'n', status: ['OPEN', 'GONE'] },
       'options.status[1] must be one of OPEN, DONE, but is "GONE".',
@@ -137,7 +137,7 @@ describe('a check that is made of others', () => {
     ],
     [
       { name: 'n', retry: {} },
-      'options.retry.max is missing; it must be a whole number of at least 0.',
+      'options.retry.max is missing; it must be an integer of at least 0.',
       'options.retry.max',
     ],
     [{ name: 'n', limt: 1 }, 'options has an unknown field "limt". Did you mean "limit"?', 'options'],
@@ -191,7 +191,7 @@ describe('a check that is made of others', () => {
   test('a path at the root has no leading dot, and a value can be kept out of the message', () => {
     const problem = record({ password: integer() }).find({ password: 'secret' });
 
-    expect(problem && messageOf(problem, '', () => undefined)).toBe('password must be a whole number of at least 0.');
+    expect(problem && messageOf(problem, '', () => undefined)).toBe('password must be an integer of at least 0.');
   });
 });
 
@@ -205,10 +205,10 @@ describe('JSON', () => {
 
   test.each<[unknown, string]>([
     [[1], 'a must be an object, but is an array.'],
-    [circle, "a can't be written as JSON."],
-    [{ n: 1n }, "a can't be written as JSON."],
+    [circle, 'a cannot be written as JSON.'],
+    [{ n: 1n }, 'a cannot be written as JSON.'],
     [{ toJSON: () => [1] }, 'a must be an object, but is an array.'],
-    [{ toJSON: () => undefined }, "a can't be written as JSON."],
+    [{ toJSON: () => undefined }, 'a cannot be written as JSON.'],
     [{ b: ['\0'] }, 'a.b[0] must not contain a NUL character, but is "\\u0000".'],
     [{ '\0': 1 }, 'a["\\u0000"] must not contain a NUL character, but is "\\u0000".'],
   ])('refuses what cannot be stored, case %#', (value, message) => {

@@ -25,7 +25,7 @@ export function runInShell({ folder, environment, signal, terminal }: Scene, lin
     const finish = (): void => signal.removeEventListener('abort', onAbort);
     child.once('error', (error) => {
       finish();
-      reject(new CommandFailure(`Can't run "${line}": ${error.message}`));
+      reject(new CommandFailure(`Cannot run "${line}": ${error.message}`));
     });
     child.once('exit', (code, exitSignal) => {
       finish();

@@ -125,7 +125,7 @@ import {
 } from '../control/management/versions.js';
 import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../control/queues/waiting.js';
 import { queueOf, type WorkflowQueue } from '../facade/workflow-queue.js';
-import { DBOSError, type JSONValue } from '../model/errors/errors.js';
+import { DBOSInvalidArgumentError, type JSONValue } from '../model/errors/errors.js';
 import type { RegisterQueueOptions } from '../model/queues.js';
 import type { BorrowedConnection } from '../store/transactions/borrowed.js';
 import type { Bounce } from '../store/queues/debounce.js';
@@ -300,8 +300,8 @@ export class DBOSClient {
   /** The value of an event; null when the time is up, after 60 s unless said otherwise. */
   async getEvent<T>(workflowID: string, key: string, limit?: number | TimeLimit): Promise<T | null> {
     const { clock, codec, watches } = this.#operator;
-    checkName('ID of the workflow', workflowID);
-    checkName('key of an event', key);
+    checkName('workflowID', workflowID);
+    checkName('key', key);
     const found = await watches.events.waitUntil({ workflowID, key }, { deadlineAt: deadlineOf(clock, limit, 60) });
     return found ? ((await codec.decodeValue(found.text, found.serialization)) as T) : null;
   }
@@ -502,7 +502,10 @@ export class DBOSClient {
   ): Promise<WorkflowQueue> {
     const { onConflict = 'always_update', applicationName = this.applicationName ?? null, ...parameters } = options;
     if (onConflict === 'update_if_latest_version') {
-      throw new DBOSError("A client has no version of its own, so onConflict cannot be 'update_if_latest_version'.");
+      throw new DBOSInvalidArgumentError(
+        "onConflict cannot be 'update_if_latest_version' here: a client has no application version.",
+        'options.onConflict',
+      );
     }
     const registration = { name, parameters, onConflict, applicationName, applicationVersion: null };
     return queueOf(this.#operator, await registerQueue(this.#operator, registration));
@@ -621,7 +624,7 @@ function idsOf(handles: readonly WorkflowHandle<unknown>[]): string[] {
 
 function toDefinition({ workflowClassName, ...rest }: ClientSchedule): ScheduleDefinition {
   if (typeof rest.workflowName !== 'string' || rest.workflowName.trim() === '') {
-    throw new DBOSError('A schedule needs a workflowName.');
+    throw new DBOSInvalidArgumentError('A schedule needs a workflowName.', 'workflowName');
   }
   return { ...rest, workflowClassName: workflowClassName ?? null };
 }

@@ -99,7 +99,7 @@ describe('a command line', () => {
     ['a missing value', ['wf', 'list', '--limit'], /--limit needs a value: --limit N/],
     ['an option in place of a value', ['wf', 'list', '--limit', '--yes'], /--limit needs a value/],
     ['a value for a flag', ['wf', 'list', '--yes=no'], /--yes takes no value/],
-    ['no number', ['wf', 'list', '-l', 'ten'], /--limit must be a whole number of at least 1, but is "ten"/],
+    ['no number', ['wf', 'list', '-l', 'ten'], /--limit must be an integer of at least 1, but is "ten"/],
     ['a number that is too small', ['wf', 'list', '-l', '0'], /at least 1, but is 0/],
     ['no time', ['wf', 'list', '--since', 'yesterday'], /--since must be a time/],
     ['a month that does not exist', ['wf', 'list', '--since', '2026-13-01'], /--since must be a time/],

@@ -241,7 +241,7 @@ describe('the command line', () => {
       const missing = await everstep('workflow import nothing.jsonl');
 
       expect(broken).toMatchObject({ exitCode: 1, out: '' });
-      expect(missing.err).toContain('Can\'t read "nothing.jsonl"');
+      expect(missing.err).toContain('Cannot read "nothing.jsonl"');
     });
 
     test('collects garbage and ends what is too old', async () => {

@@ -35,6 +35,10 @@ export function notFound(message: string): Refusal {
 /** Errors of the library that are not the client's fault, or not in the way of a wrong argument. */
 const STATUSES: Readonly<Record<string, number>> = {
   NON_EXISTENT_WORKFLOW: 404,
+  SCHEDULE_NOT_FOUND: 404,
+  VERSION_NOT_FOUND: 404,
+  SCHEDULE_EXISTS: 409,
+  OWNED_BY_ANOTHER_APPLICATION: 409,
   QUEUE_DUPLICATED: 409,
   WORKFLOW_ID_IN_USE: 409,
   CONFLICTING_WORKFLOW: 409,
@@ -51,6 +55,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   DATABASE_STATEMENT: 500,
   COMMIT_UNKNOWN: 500,
   UNREADABLE_VALUE: 500,
+  SERIALIZATION_FAILED: 500,
 };
 
 /** Messages of the database may hold addresses and statements. */

@@ -49,7 +49,7 @@ async function writeAll(lines: AsyncIterable<string>, write: (line: string) => P
 async function writeFile(path: string, lines: AsyncIterable<string>): Promise<number> {
   const part = `${path}.part`;
   const file = await open(part, 'w').catch((error: Error) => {
-    throw new CommandFailure(`Can't write "${path}": ${error.message}`);
+    throw new CommandFailure(`Cannot write "${path}": ${error.message}`);
   });
   try {
     const count = await writeAll(lines, (line) => file.write(line));
@@ -123,7 +123,7 @@ async function* readPieces({ terminal, folder, signal }: Scene, path: string): A
   try {
     for await (const piece of createReadStream(resolve(folder, path), 'utf8')) yield piece as string;
   } catch (error) {
-    throw new CommandFailure(`Can't read "${path}": ${(error as Error).message}`);
+    throw new CommandFailure(`Cannot read "${path}": ${(error as Error).message}`);
   }
 }
 

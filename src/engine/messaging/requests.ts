@@ -1,7 +1,8 @@
 // Requests to running workflows, with one answer each. A request is a message, its answer an event of the workflow: both
 // are durable and recorded, so that either side may crash and go on.
 import { newID } from '../../base/ids.js';
-import { DBOSError, DBOSRequestRefusedError, DBOSRequestTimeoutError } from '../../model/errors/errors.js';
+import { DBOSRequestRefusedError, DBOSRequestTimeoutError } from '../../model/errors/errors.js';
+import { storableName } from '../../model/validation/validation.js';
 import type { StoredEvent } from '../../store/messaging/events.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
 import type { Engine } from '../engine.js';
@@ -11,8 +12,8 @@ import { receive, send, sendFrom } from './messages.js';
 import { limitsOf, recorded, refuseInTransaction, workflowCode } from '../runs/operation.js';
 import type { InputSchema } from '../registration/registry.js';
 import type { Run } from '../runs/run.js';
-import { checkName, isStorableName, type SerializationOptions } from '../../control/runs/storable.js';
-import { deadlineOf, type TimeLimit } from '../../control/runs/time-limit.js';
+import { checkName, type SerializationOptions } from '../../control/runs/storable.js';
+import { deadlineOf, timeoutCheck, type TimeLimit } from '../../control/runs/time-limit.js';
 import type { WaitLimits } from '../../control/runs/watch.js';
 
 /** A request as both sides know it: what it takes and what it gives. */
@@ -94,7 +95,7 @@ export async function handleRequests(handlers: AnyRequestHandlers, limit?: TimeL
 
 function isRequest(message: unknown): message is RequestMessage {
   const { requestID, name } = message as Partial<RequestMessage>;
-  return typeof requestID === 'string' && isStorableName(answerKey(requestID)) && typeof name === 'string';
+  return typeof requestID === 'string' && storableName.accepts(answerKey(requestID)) && typeof name === 'string';
 }
 
 async function answerTo(
@@ -123,11 +124,11 @@ export async function request(engine: Engine, asked: Request): Promise<unknown> 
   const { name, timeoutMs = TIMEOUT_MS } = asked;
   const context = currentContext();
   refuseInTransaction(context, 'DBOS.request');
-  checkName('name of a request', name);
-  if (!(timeoutMs >= 0)) throw new DBOSError(`timeoutMs must be a number and not negative, but is ${timeoutMs}.`);
+  checkName('name', name);
+  timeoutCheck.read(timeoutMs, 'timeoutMs');
   const deadlineAt = deadlineOf(engine.clock, timeoutMs / 1000);
   const requestID = asked.idempotencyKey ?? newID();
-  checkName('idempotency key of a request', answerKey(requestID));
+  checkName('idempotencyKey', answerKey(requestID));
   if (isWorkflowCode(context)) return requestFrom(context.run, asked, { requestID, deadlineAt });
   await send(engine, messageOf(asked, requestID));
   return awaitAnswer(engine, asked, requestID, { deadlineAt, signal: context?.run?.signal });

@@ -38,7 +38,7 @@ async function append(
   if (!run || context?.transactionID !== undefined) {
     throw new DBOSInvalidWorkflowTransitionError(`Invalid call to \`${name}\` outside of a workflow or step`);
   }
-  checkName('key of a stream', key);
+  checkName('key', key);
   const isCode = isWorkflowCode(context);
   const stepID = context?.step?.stepID ?? run.nextStepID();
   if (isCode && (await wasDone(run, stepID, name))) return;

@@ -10,7 +10,7 @@ import {
 } from '../control/messaging/messages.js';
 import { type Operator, placeText, tellOfQueued } from '../control/operator.js';
 import { refuseMissingKey } from '../control/queues/places.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
+import { DBOSInvalidArgumentError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 import { limitsOf } from '../model/queues.js';
 import { sql } from '../sql/sql.js';
 import { borrow, type BorrowedConnection } from '../store/transactions/borrowed.js';
@@ -80,7 +80,10 @@ export async function enqueueIn(
   { options, ...given }: Arguments & { readonly options: EnqueueWorkflowOptions },
 ): Promise<string> {
   if (options.duplicationPolicy === 'return-existing') {
-    throw new DBOSError("duplicationPolicy 'return-existing' is not possible in a transaction of your own.");
+    throw new DBOSInvalidArgumentError(
+      "duplicationPolicy 'return-existing' is not supported in a caller's transaction.",
+      'options.duplicationPolicy',
+    );
   }
   const workflow = await toEnqueued(operator, options, given);
   const tx = borrow(operator.database.dialect, connection);

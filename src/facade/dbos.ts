@@ -114,13 +114,16 @@ import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
 import { Codec } from '../codec/codec.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
 import {
+  DBOSAlreadyLaunchedError,
   DBOSConflictingRegistrationError,
-  DBOSError,
   DBOSExecutorNotInitializedError,
+  DBOSInvalidArgumentError,
   DBOSInvalidWorkflowTransitionError,
   DBOSNotRegisteredError,
   type JSONValue,
 } from '../model/errors/errors.js';
+import { stackHere } from '../base/stack.js';
+import { filledName } from '../model/validation/validation.js';
 import {
   type Context,
   currentContext,
@@ -222,7 +225,8 @@ export class DBOSInstance implements Host {
 
   /** Sets the configuration; before `launch`. */
   setConfig(config: DBOSConfig): void {
-    if (this.#engine || this.#launching) throw new DBOSError('Cannot call DBOS.setConfig after DBOS.launch()');
+    if (this.#engine || this.#launching)
+      throw new DBOSAlreadyLaunchedError('Cannot call DBOS.setConfig after DBOS.launch()');
     this.#config = config;
   }
 
@@ -232,9 +236,10 @@ export class DBOSInstance implements Host {
 
   /** Opens the system database, recovers what earlier processes left, and begins to run workflows. */
   async launch(): Promise<void> {
-    if (this.#shuttingDown) throw new DBOSError('DBOS is shutting down. Await DBOS.shutdown() before launching again.');
+    if (this.#shuttingDown)
+      throw new DBOSAlreadyLaunchedError('DBOS is shutting down. Await DBOS.shutdown() before launching again.');
     if (this.#engine) return;
-    this.#launching ??= this.#launch(new Error('launch').stack ?? '').finally(() => (this.#launching = undefined));
+    this.#launching ??= this.#launch(stackHere('launch')).finally(() => (this.#launching = undefined));
     await this.#launching;
   }
 
@@ -293,8 +298,9 @@ export class DBOSInstance implements Host {
   async shutdown(options: ShutdownOptions = {}): Promise<void> {
     const timeoutMs = options.workflowCompletionTimeoutMS ?? 0;
     if (!(Number.isFinite(timeoutMs) && timeoutMs >= 0 && timeoutMs <= TIMEOUT_MAX_MS)) {
-      throw new DBOSError(
+      throw new DBOSInvalidArgumentError(
         `Invalid workflowCompletionTimeoutMS ${timeoutMs}: it must be between 0 and ${TIMEOUT_MAX_MS}.`,
+        'options.workflowCompletionTimeoutMS',
       );
     }
     this.#shuttingDown ??= this.#shutdown(timeoutMs, options).finally(() => (this.#shuttingDown = undefined));
@@ -427,7 +433,7 @@ export class DBOSInstance implements Host {
   engineFor(reason: string): Engine {
     const engine = currentContext()?.run?.engine ?? this.#engine;
     if (engine) return engine;
-    throw new TypeError(`\`DBOS.launch()\` must be called before running ${reason}.`);
+    throw new DBOSExecutorNotInitializedError(`\`DBOS.launch()\` must be called before running ${reason}.`);
   }
 
   // ── Registration ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -498,7 +504,8 @@ export class DBOSInstance implements Host {
 
   /** Teaches the serializer a type of the application's. */
   registerSerialization<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
-    if (this.#engine) throw new TypeError('DBOS.registerSerialization must be called before DBOS.launch()');
+    if (this.#engine)
+      throw new DBOSAlreadyLaunchedError('DBOS.registerSerialization must be called before DBOS.launch()');
     this.#recipes.push(recipe);
   }
 
@@ -618,7 +625,7 @@ export class DBOSInstance implements Host {
 
   /** The first workflow that is started in the callback gets this ID. */
   withNextWorkflowID<R>(workflowID: string, callback: () => Promise<R>): Promise<R> {
-    if (workflowID.trim() === '') throw new DBOSError('A workflow ID must not be empty.');
+    filledName.read(workflowID, 'workflowID');
     return this.#within({ nextWorkflowID: { workflowID } }, callback);
   }
 

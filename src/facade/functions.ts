@@ -1,6 +1,7 @@
 // Registering functions: the wrappers that the application calls instead of its own functions, and the decorators that
 // make them. Both kinds of decorators are understood: TypeScript's legacy ones and the standard ones.
 import { DBOSInvalidWorkflowTransitionError, DBOSNotRegisteredError } from '../model/errors/errors.js';
+import { stackHere } from '../base/stack.js';
 import { currentContext, isWorkflowCode } from '../engine/runs/ambient.js';
 import { authorize } from '../engine/registration/authorization.js';
 import type { Engine } from '../engine/engine.js';
@@ -50,7 +51,7 @@ function newRegistration(fn: UserFunction, kind: Registration['kind'], place: Pl
     external: new Map(),
     parameters: parameterNames(fn).map((name, index) => ({ name, index, external: new Map() })),
     interceptors: [],
-    registeredAt: new Error('registered').stack ?? '',
+    registeredAt: stackHere('registered'),
   };
 }
 

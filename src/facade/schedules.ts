@@ -13,7 +13,7 @@ import type { Engine } from '../engine/engine.js';
 import type { WorkflowHandle } from '../control/runs/outcome.js';
 import { operation } from '../engine/runs/operation.js';
 import type { Registry } from '../engine/registration/registry.js';
-import { DBOSError } from '../model/errors/errors.js';
+import { DBOSInvalidArgumentError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 
 /** What a schedule runs: it gets the time at which it was due, and the schedule's context. */
 // The context has the type that the function wants.
@@ -74,7 +74,7 @@ export async function applySchedules(engine: Engine, schedules: readonly ApplySc
 function targetOf(registry: Registry, fn: ScheduledWorkflowFn) {
   const registration = registry.workflowOf(fn, fn.name);
   if (registration.isInstance) {
-    throw new DBOSError(
+    throw new DBOSInvalidArgumentError(
       `Cannot schedule instance method ${registration.name}: which instance should run it? Schedule a function or a static method.`,
     );
   }
@@ -97,6 +97,8 @@ export async function backfillSchedule(
 
 function refuseInWorkflow(verb: string): void {
   if (currentContext()?.run) {
-    throw new DBOSError(`DBOS.${verb} cannot be called from a workflow. Call it from outside.`);
+    throw new DBOSInvalidWorkflowTransitionError(
+      `DBOS.${verb} cannot be called from a workflow. Call it from outside.`,
+    );
   }
 }

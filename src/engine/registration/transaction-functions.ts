@@ -1,4 +1,5 @@
 // Functions that always run in a transaction: the wrappers that the application calls instead of its own.
+import { stackHere } from '../../base/stack.js';
 import { authorize } from './authorization.js';
 import { decorateMethod, type MethodDecorator, placeOf } from './place.js';
 import { type FunctionName, intercept, type Registration, type Registry, type UserFunction } from './registry.js';
@@ -39,7 +40,7 @@ export function registerTransactionFunction(
     external: new Map(),
     parameters: [],
     interceptors: [],
-    registeredAt: new Error('registered').stack ?? '',
+    registeredAt: stackHere('registered'),
   };
   registry.add(registration);
   return wrapper;

@@ -3,7 +3,8 @@
 import { sleep } from '../../base/clock.js';
 import { PORTABLE_FORMAT, type WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { SerializationOptions } from '../../control/runs/storable.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
+import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
+import { finiteNumber } from '../../model/validation/validation.js';
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from '../engine.js';
 import type { Run, RunStep } from './run.js';
@@ -138,8 +139,7 @@ export async function limitsOf(run: Run, timerID: number, givenDeadline: number 
 
 /** A sleep that goes on where it was after a recovery, and ends at once when the workflow is cancelled. */
 export async function durableSleep(engine: Engine, durationMs: number): Promise<void> {
-  if (!Number.isFinite(durationMs))
-    throw new DBOSError(`The duration of a sleep must be a finite number, not ${durationMs}.`);
+  finiteNumber.read(durationMs, 'durationMs');
   const context = currentContext();
   refuseInTransaction(context, SLEEP);
   if (!isWorkflowCode(context)) return sleep(engine.clock, Math.max(durationMs, 0));

@@ -4,6 +4,7 @@ import { Batcher, type Entry } from '../../base/batcher.js';
 import type { Clock } from '../../base/clock.js';
 import {
   DBOSConflictingRegistrationError,
+  DBOSExecutorNotInitializedError,
   DBOSInvalidWorkflowTransitionError,
   DBOSNotRegisteredError,
   DBOSWorkflowConflictError,
@@ -63,7 +64,7 @@ export async function callTransaction(registry: Registry, call: TransactionCall)
   const { name } = call;
   const context = currentContext();
   const engine = context?.run?.engine ?? registry.engine;
-  if (!engine) throw new TypeError('`DBOS.launch()` must be called before running transactions.');
+  if (!engine) throw new DBOSExecutorNotInitializedError('`DBOS.launch()` must be called before running transactions.');
   const handler = handlerFor(engine, registry, call.dsName);
   if (context?.transactionID !== undefined || context?.step !== undefined) {
     throw new DBOSInvalidWorkflowTransitionError(

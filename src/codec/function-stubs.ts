@@ -1,6 +1,7 @@
 // Functions do not survive being stored. The copy that goes on after a round trip gets a stand-in for each one it
 // has lost, so that a call says what happened instead of "is not a function". Stand-ins are not enumerable: they are
 // neither stored nor compared.
+import { SerializationError } from '../model/errors/errors.js';
 import { isPlainObject } from './plain-json.js';
 
 /** These would be called by `await` and by JSON.stringify, which no user wrote. */
@@ -58,7 +59,7 @@ function lostFunctions(before: object, after: object): Set<string> {
 
 function stub(name: string, path: readonly string[]): PropertyDescriptor {
   const value = (): never => {
-    throw new TypeError(
+    throw new SerializationError(
       `Attempted to call '${name}' at path ${path.join('.')}. ` +
         `Functions are not preserved through serialization; see 'DBOS.registerSerialization'.`,
     );

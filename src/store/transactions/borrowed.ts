@@ -1,6 +1,6 @@
 // Statements on a connection that is the caller's own, in the caller's own transaction. Nothing is committed, rolled
 // back or tried again here: that is the caller's business.
-import { DBOSError } from '../../model/errors/errors.js';
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { type Dialect, render, type Sql } from '../../sql/sql.js';
 import type { Executor, Row } from '../database.js';
 import { toBindValue } from '../sqlite/sqlite-handle.js';
@@ -32,15 +32,19 @@ async function runOn(dialect: Dialect, connection: BorrowedConnection, statement
     // The libraries want their own types of values; these are of all of them.
     return connection.prepare(text).all(...(values.map(toBindValue) as never[])) as Row[];
   }
-  throw new DBOSError(
+  throw new DBOSInvalidArgumentError(
     dialect.name === 'postgres'
       ? 'The system database is on Postgres, so the transaction must be one of a `pg` client.'
       : 'The system database is on SQLite, so the transaction must be one of a `better-sqlite3` or `node:sqlite` handle.',
+    'connection',
   );
 }
 
 /** A pool has the same method, but gives each statement to any of its connections. */
 function refusePool(connection: BorrowedPostgresClient): void {
   if (!('totalCount' in connection)) return;
-  throw new DBOSError('Give the `pg` client on which the transaction was begun, not the pool.');
+  throw new DBOSInvalidArgumentError(
+    'Pass the `pg` client on which the transaction was begun, not the pool.',
+    'connection',
+  );
 }

@@ -152,7 +152,7 @@ export class Watch<Question, Finding> {
         waiters.forEach((waiter, index) => this.#tell(waiter, findings[index]));
       }
     } catch (error) {
-      this.#options.logger.debug(`Nothing could be looked up, trying again soon: ${(error as Error).message}`);
+      this.#options.logger.debug(`Lookup failed, retrying soon: ${(error as Error).message}`);
     } finally {
       this.#isLooking = false;
     }

@@ -195,7 +195,7 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
         if (!isConflict(error) && !(step && (isConnectionFailure(error) || isPassing(error)))) throw error;
         step?.onRepeated();
         if (failures === SILENT_ATTEMPTS) {
-          step?.logger.warn(`Data source "${this.name}" tries "${step.name}" again until it works: ${String(error)}`);
+          step?.logger.warn(`Data source "${this.name}" keeps retrying "${step.name}": ${String(error)}`);
         }
         await sleep(step?.clock ?? systemClock, backoffMs(POLICY, failures), step?.signal);
       }

@@ -14,7 +14,7 @@ export type ClientOrConfig = pg.Pool | pg.ClientBase | pg.ClientConfig;
 export function guardDataSourcePoolPG(pool: pg.Pool, dataSourceType: string): void {
   const warn = (error: Error): void => {
     const logger = defaultRegistry.engine?.logger ?? consoleLogger();
-    logger.warn(`A connection of ${dataSourceType} broke: ${error.message}`);
+    logger.warn(`Lost a connection of ${dataSourceType}: ${error.message}`);
   };
   guard(pool, warn);
 }

@@ -98,7 +98,7 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
       } catch (error) {
         if (signal.aborted) break;
         failures += 1;
-        logger.warn(`${this.description}: ${reasonOf(error)} Trying again until it works.`);
+        logger.warn(`${this.description}: ${reasonOf(error)} Retrying.`);
         await this.#disconnect();
         await sleep(clock, backoffMs(RECONNECT, failures), signal).catch(() => {
           // Stopped; the loop's condition sees it.
@@ -113,7 +113,7 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
       await source.close();
       signal.throwIfAborted();
     }
-    if (failures > 0) this.#receiving.logger.info(`${this.description}: connected again.`);
+    if (failures > 0) this.#receiving.logger.info(`${this.description}: reconnected.`);
     return source;
   }
 
@@ -138,12 +138,12 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
       this.#sinceCount = 0;
       if (this.#room > 0) break;
       if (!this.#isFull) {
-        logger.warn(`${this.description}: queue "${queueName}" holds ${maxQueueDepth} workflows. Fetching pauses.`);
+        logger.warn(`${this.description}: queue "${queueName}" holds ${maxQueueDepth} workflows. Pausing fetches.`);
       }
       this.#isFull = true;
       await sleep(clock, FULL_PAUSE_MS, signal);
     }
-    if (this.#isFull) logger.info(`${this.description}: fetching goes on.`);
+    if (this.#isFull) logger.info(`${this.description}: fetching resumes.`);
     this.#isFull = false;
     return this.#room;
   }
@@ -197,7 +197,7 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
   /** Waits for the broker, but not for ever, and not longer than a stop may take. */
   async #within<T>(limitMs: number, promise: Promise<T>): Promise<T> {
     const limit = new AbortController();
-    const late = new ReceiverUnavailableError(`The broker has not answered for ${limitMs / 1000} seconds.`);
+    const late = new ReceiverUnavailableError(`The broker did not answer within ${limitMs / 1000} s.`);
     const timer = this.#receiving.clock.after(limitMs, () => limit.abort(late));
     const signal = AbortSignal.any([limit.signal, this.#patience.signal]);
     const ended = deferred<never>();

@@ -62,12 +62,14 @@ const MODULE_STATE_ALLOWED = [/^engine\/runs\/ambient\.ts$/, /^facade\//];
 export function findViolations(sourceFolder) {
   const files = listFiles(sourceFolder);
   const imported = new Map(files.map((file) => [file, readImports(sourceFolder, file, { types: false })]));
+  const withTypes = new Map(files.map((file) => [file, readImports(sourceFolder, file)]));
   return [
-    ...files.flatMap((file) => roomViolations(file, readImports(sourceFolder, file))),
+    ...files.flatMap((file) => roomViolations(file, withTypes.get(file))),
     ...files.flatMap((file) => subroomViolations(file)),
     ...files.flatMap((file) => contentViolations(sourceFolder, file)),
     ...crowdedFolders(files),
     ...cycles(imported),
+    ...knots(withTypes),
   ];
 }
 
@@ -77,7 +79,7 @@ function listFiles(folder) {
     .filter((name) => name.endsWith('.ts'));
 }
 
-/** The files that a file imports. Types alone are no dependency at run time, and may go in circles. */
+/** The files that a file imports. Types alone are no dependency at run time. */
 function readImports(sourceFolder, file, { types = true } = {}) {
   const whole = readFileSync(join(sourceFolder, file), 'utf8');
   const text = types ? whole : whole.replace(/^(?:import|export) type [^;]*;/gm, '');
@@ -151,6 +153,39 @@ function cycles(imports) {
     done.add(file);
   };
   for (const file of imports.keys()) visit(file, []);
+  return found;
+}
+
+/** Two files may name each other's types. More than that is a knot: none of them can be understood without the rest. */
+const KNOT_MAX = 2;
+
+function knots(imports) {
+  return components(imports)
+    .filter((component) => component.length > KNOT_MAX)
+    .map((component) => `${component.length} files import each other in circles: ${component.toSorted().join(', ')}`);
+}
+
+/** The strongly connected components of the imports (Tarjan). */
+export function components(imports) {
+  const found = [];
+  const stack = [];
+  const state = new Map();
+  const visit = (file) => {
+    const own = { index: state.size, low: state.size, isOnStack: true };
+    state.set(file, own);
+    stack.push(file);
+    for (const target of imports.get(file) ?? []) {
+      const other = state.get(target);
+      if (!other) own.low = Math.min(own.low, visit(target).low);
+      else if (other.isOnStack) own.low = Math.min(own.low, other.index);
+    }
+    if (own.low !== own.index) return own;
+    const component = stack.splice(stack.indexOf(file));
+    for (const member of component) state.get(member).isOnStack = false;
+    found.push(component);
+    return own;
+  };
+  for (const file of imports.keys()) if (!state.has(file)) visit(file);
   return found;
 }
 

@@ -93,8 +93,8 @@ export class Handler {
     return this.#withOperator(async (operator) => {
       const environment = this.#environment;
       const result = await route.handle({ operator, environment, request, path: match.path, query, body });
-      // Whoever watches need not wait for what was done here.
-      if (route.method !== 'GET') environment.feed.hear([]);
+      // Watchers see at once what was done here.
+      if (route.method !== 'GET') environment.feed.refresh();
       if (result instanceof Response) return result;
       return route.status === 204 ? emptyAnswer() : jsonAnswer(result, route.status);
     });
@@ -121,8 +121,7 @@ export class Handler {
   }
 
   async #withOperator<T>(act: (operator: StoreOperator) => Promise<T>): Promise<T> {
-    const { source, feed } = this.#environment;
-    const scope = beginRequest(source, (workflowIDs) => feed.hear(workflowIDs));
+    const scope = beginRequest(this.#environment.source);
     try {
       return await act(scope.operator);
     } finally {

@@ -41,10 +41,10 @@ export interface RequestScope {
   end(): void;
 }
 
-/** The operator of a request. `onChanged` hears of the workflows that it has changed. */
-export function beginRequest(source: AdminSource, onChanged: (workflowIDs: readonly string[]) => void): RequestScope {
+/** The operator of a request. */
+export function beginRequest(source: AdminSource): RequestScope {
   const { operator } = source;
-  const { clock, logger, news } = operator;
+  const { clock, logger } = operator;
   const late = new AbortController();
   const timer = clock.after(REQUEST_MAX_MS, () =>
     late.abort(new DatabaseUnavailableError('The system database has not answered in time.')),
@@ -52,16 +52,6 @@ export function beginRequest(source: AdminSource, onChanged: (workflowIDs: reado
   return {
     operator: {
       ...pickOperator(operator),
-      news: {
-        queued: (places) => news.queued(places),
-        delayed: () => news.delayed(),
-        queuesChanged: () => news.queuesChanged(),
-        schedulesChanged: (name) => news.schedulesChanged(name),
-        async changed(workflowIDs) {
-          await news.changed(workflowIDs);
-          onChanged(workflowIDs);
-        },
-      },
       retrying: (operation) => withRetry(operation, { clock, logger, signal: late.signal, isIdempotent: true }),
     },
     end: () => timer.cancel(),
@@ -69,8 +59,8 @@ export function beginRequest(source: AdminSource, onChanged: (workflowIDs: reado
 }
 
 /** The fields by name: an engine and a client have more, and keep some of them to themselves. */
-function pickOperator(operator: StoreOperator): Omit<StoreOperator, 'news' | 'retrying'> {
-  const { database, codec, clock, logger, applicationName, queryTimeoutMs, watches, store } = operator;
+function pickOperator(operator: StoreOperator): Omit<StoreOperator, 'retrying'> {
+  const { database, codec, clock, logger, applicationName, queryTimeoutMs, watchers, bus, store } = operator;
   const memoryLimits = (queueName: string) => operator.memoryLimits?.(queueName);
-  return { database, codec, clock, logger, applicationName, queryTimeoutMs, watches, store, memoryLimits };
+  return { database, codec, clock, logger, applicationName, queryTimeoutMs, watchers, bus, store, memoryLimits };
 }

@@ -21,8 +21,8 @@ export class ClientHandle<R> implements WorkflowHandle<R> {
 
   async getResult(options: PollingOptions = {}): Promise<R> {
     checkPolling(options);
-    const { watches, codec } = this.#operator;
-    return readOutcome(codec, await watches.outcomes.wait(this.workflowID)) as Promise<R>;
+    const { watchers, codec } = this.#operator;
+    return readOutcome(codec, await watchers.outcomes.wait(this.workflowID)) as Promise<R>;
   }
 
   async getWorkflowInputs<T extends unknown[]>(): Promise<T> {

@@ -299,10 +299,10 @@ export class DBOSClient {
 
   /** The value of an event; null when the time is up, after 60 s unless said otherwise. */
   async getEvent<T>(workflowID: string, key: string, limit?: number | TimeLimit): Promise<T | null> {
-    const { clock, codec, watches } = this.#operator;
+    const { clock, codec, watchers } = this.#operator;
     checkName('ID of the workflow', workflowID);
     checkName('key of an event', key);
-    const found = await watches.events.waitUntil({ workflowID, key }, { deadlineAt: deadlineOf(clock, limit, 60) });
+    const found = await watchers.events.waitUntil({ workflowID, key }, { deadlineAt: deadlineOf(clock, limit, 60) });
     return found ? ((await codec.decodeValue(found.text, found.serialization)) as T) : null;
   }
 

@@ -8,17 +8,17 @@ import {
   keyOfMessage,
   missingDestinations,
 } from '../control/messaging/messages.js';
-import { type Operator, placeText, tellOfQueued } from '../control/operator.js';
+import { announceQueued } from '../control/notify/announcements.js';
+import type { Operator } from '../control/operator.js';
 import { refuseMissingKey } from '../control/queues/places.js';
 import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 import { limitsOf } from '../model/queues.js';
-import { sql } from '../sql/sql.js';
 import { borrow, type BorrowedConnection } from '../store/transactions/borrowed.js';
-import type { Executor, Reader } from '../store/database.js';
+import type { Reader } from '../store/database.js';
 import { insertMessages, judgeMessages } from '../store/messaging/messages.js';
 import { findQueue } from '../store/queues/queues.js';
 import type { Store } from '../store/store.js';
-import { CHANNELS } from '../store/notify/wakeups.js';
+import { topics } from '../store/notify/topics.js';
 import { insertWorkflows, type NewWorkflow } from '../store/runs/workflows.js';
 import { judgeStarts } from '../store/writer/writer-verdicts.js';
 import type { ClientOperator } from './client-operator.js';
@@ -32,8 +32,6 @@ export interface Debouncing {
   /** How long calls may put the workflow off; null for ever. */
   readonly timeoutMs: number | null;
 }
-
-const PAYLOAD_MAX_BYTES = 7999;
 
 /** Enqueues a workflow and gives the ID of the one that stands for it. */
 export async function enqueue(
@@ -49,7 +47,7 @@ export async function enqueue(
   await operator.store.writer.room();
   const verdict = await operator.store.writer.start(workflow);
   if (verdict.kind === 'created') {
-    tellOfQueued(operator.news, [workflow]);
+    announceQueued(operator.bus, [workflow]);
     return workflow.workflowID;
   }
   return existingOf(refusableOf(operator, options, workflow), verdict);
@@ -90,20 +88,10 @@ export async function enqueueIn(
   const written = await tx.run(insertWorkflows([workflow]));
   const [verdict] = await judgeStarts(reader, [workflow], written);
   if (verdict && verdict.kind !== 'created') return existingOf(refusableOf(operator, options, workflow), verdict);
-  if (operator.isNotifying) await tellAtCommit(tx, workflow);
-  return workflow.workflowID;
-}
-
-/** On Postgres notifications are delivered with the commit; on SQLite a commit is all that engines look for. */
-async function tellAtCommit(tx: Executor, workflow: NewWorkflow): Promise<void> {
-  if (tx.dialect.name !== 'postgres') return;
   const { status, queueName, queuePartitionKey } = workflow;
-  const place = placeText({ queueName, partitionKey: queuePartitionKey });
-  // The server refuses longer ones, and with them the transaction. Engines look for themselves now and then.
-  if (Buffer.byteLength(place) > PAYLOAD_MAX_BYTES) return;
-  await (status === 'DELAYED'
-    ? tx.run(sql`SELECT pg_notify(${CHANNELS.delays}, '')`)
-    : tx.run(sql`SELECT pg_notify(${CHANNELS.queues}, ${place})`));
+  if (status === 'DELAYED') await operator.bus.publishIn(tx, topics.delays, '');
+  else await operator.bus.publishIn(tx, topics.work, { queueName, partitionKey: queuePartitionKey });
+  return workflow.workflowID;
 }
 
 /** Sends a message in a commit that it shares with what else the client writes at the time. */
@@ -111,9 +99,9 @@ export async function send(operator: StoreOperator, outgoing: BulkMessage): Prom
   checkMessage(outgoing);
   const message = await encodeMessage(operator.codec, outgoing, outgoing.serializationType);
   await operator.store.writer.room();
-  const { sent } = await operator.store.writer.send({ sending: { message }, isTold: true });
+  const { sent } = await operator.store.writer.send({ sending: { message }, isAnnounced: true });
   if (sent === 'missing') throw missingDestinations([message]);
-  operator.watches.onSent(keyOfMessage(message), { isTold: true });
+  operator.watchers.onSent(keyOfMessage(message), { isAnnounced: true });
 }
 
 /** Sends in the caller's transaction. On Postgres the table's own trigger wakes the receiver at the commit. */

@@ -42,10 +42,10 @@ export interface CommitOptions {
    */
   readonly mayBeLost?: boolean;
   /**
-   * Is run after the commit, whatever becomes of it, on the same way there. Nobody waits for it or learns that it failed.
-   * Only a listener gives one.
+   * Runs after the commit in the same round trip, whether or not the commit succeeds. Its own failure is ignored. Only
+   * listeners pass one.
    */
-  readonly behind?: Sql;
+  readonly afterCommit?: Sql;
 }
 
 export interface Database extends Executor, Reader {

@@ -1,4 +1,4 @@
-// The system database, ready for use: opened, at the right version, with its writer and its listener.
+// The system database, ready for use: opened, at the right version, with its writer, its listener and its bus.
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
@@ -12,7 +12,9 @@ import { PostgresDatabase, type PostgresOptions } from './postgres/postgres-data
 import { PostgresListener } from './postgres/postgres-listener.js';
 import { SqliteDatabase } from './sqlite/sqlite-database.js';
 import { SqliteListener } from './sqlite/sqlite-listener.js';
-import { CHANNELS, type Listener } from './notify/wakeups.js';
+import { Bus } from './notify/bus.js';
+import type { Listener } from './notify/listener.js';
+import { CHANNELS } from './notify/topics.js';
 import { Writer } from './writer/writer.js';
 
 export interface StoreOptions extends Omit<PostgresOptions, 'clock' | 'logger'> {
@@ -35,6 +37,7 @@ export class Store {
     readonly database: Database,
     readonly writer: Writer,
     readonly listener: Listener,
+    readonly bus: Bus,
   ) {}
 
   /** Opens the database behind the URL, creates or migrates it as wanted, and starts listening. */
@@ -49,12 +52,15 @@ export class Store {
       await database.close();
       throw error;
     }
-    return new Store(database, new Writer(database, { clock, logger: options.logger, listener }), listener);
+    const { logger } = options;
+    const bus = new Bus({ clock, logger, listener });
+    return new Store(database, new Writer(database, { clock, logger, bus }), listener, bus);
   }
 
   /** Writes what was submitted, stops listening, and closes the connections. */
   async close(): Promise<void> {
     await this.writer.close();
+    this.bus.close();
     await this.listener.stop();
     await this.database.close();
   }
@@ -84,7 +90,7 @@ export async function openDatabase(
   const listener = new PostgresListener(database, {
     clock: options.clock,
     logger: options.logger,
-    channels: (options.useListenNotify ?? true) ? Object.values(CHANNELS) : [],
+    channels: (options.useListenNotify ?? true) ? CHANNELS : [],
     sessionLock: options.sessionLock,
     coalesceMs: options.notificationCoalesceMs,
   });

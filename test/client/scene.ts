@@ -8,7 +8,7 @@ import { DBOSClient, type DBOSClientConfig } from '../../src/client/client.js';
 import type { ClientTestSettings } from '../../src/client/config.js';
 import type { DBOSConfig } from '../../src/engine/config/config.js';
 import type { BorrowedConnection } from '../../src/store/transactions/borrowed.js';
-import { CHANNELS } from '../../src/store/notify/wakeups.js';
+import { topics } from '../../src/store/notify/topics.js';
 import type { DBOSInstance } from '../../src/index.js';
 import type { TestDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
@@ -119,11 +119,11 @@ function openHandle(path: string): SqliteHandle {
 
 /** Resolves when the engine knows that somebody elsewhere waits for the workflow. On SQLite it need not know. */
 export function interestIn(DBOS: DBOSInstance, workflowID: string): Promise<void> {
-  const { listener, database } = DBOS.engineFor('test').store;
+  const { listener, database } = DBOS.engineFor('test').runtime.store;
   if (database.dialect.name === 'sqlite') return Promise.resolve();
   return new Promise((resolve) => {
     listener.subscribe((wakeup) => {
-      if (wakeup.kind !== 'message' || wakeup.channel !== CHANNELS.interest) return;
+      if (wakeup.kind !== 'message' || wakeup.channel !== topics.interest.channel) return;
       if (wakeup.payload === workflowID) resolve();
     });
   });

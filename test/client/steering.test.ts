@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { DBOSInstance } from '../../src/index.js';
 import type { Database } from '../../src/store/database.js';
-import { CHANNELS } from '../../src/store/notify/wakeups.js';
+import { topics } from '../../src/store/notify/topics.js';
 import { forEachDialect, onlyOn } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { ManualClock, until } from '../rig/manual-clock.js';
@@ -128,10 +128,10 @@ describe('a running engine', { timeout: 14_000 }, () => {
         await client.enqueue({ queueName: 'q', workflowName: 'sleep' }),
       ];
       for (const { workflowID } of [first, second]) await client.getEvent(workflowID, 'waiting');
-      const { database, listener } = DBOS.engineFor('test').store;
+      const { database, listener } = DBOS.engineFor('test').runtime.store;
       const announced = new Promise<void>((resolve) => {
         listener.subscribe((wakeup) => {
-          if (wakeup.kind === 'message' && wakeup.channel === CHANNELS.changes && wakeup.payload === second.workflowID)
+          if (wakeup.kind === 'message' && wakeup.channel === topics.changes.channel && wakeup.payload === second.workflowID)
             resolve();
         });
       });

@@ -2,9 +2,9 @@
 // nothing else happens in between.
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../src/base/log.js';
-import type { ClaimResult } from '../../src/engine/queues/claim.js';
+import type { ClaimResult } from '../../src/engine/queues/claims.js';
 import { Dispatcher } from '../../src/engine/queues/dispatcher.js';
-import type { Queue } from '../../src/engine/queues/queues.js';
+import type { Queue } from '../../src/engine/queues/known-queues.js';
 import { type Limits, UNLIMITED } from '../../src/model/queues.js';
 import { ManualClock } from '../rig/manual-clock.js';
 
@@ -71,20 +71,24 @@ async function setup(...served: Queue[]) {
   const dispatcher = new Dispatcher({
     clock,
     logger: silentLogger,
-    look: async () => ({ queues: state.queues, waiting: state.waiting }),
-    capacity: () => state.capacity,
-    running: () => state.running,
-    engines: () => state.engines,
-    claim: async (queue) => (await pend(queue, []))[0] as ClaimResult,
-    claimPartitions: (queue, partitions) =>
-      pend(
-        queue,
-        partitions.map(({ key }) => key),
-      ),
-    findPartitions: async () => state.partitions,
-    tellOthers: (queueName, partitionKey) => told.push([queueName, partitionKey].join(' ').trim()),
-    pollMs: () => POLL_MS,
-    claimsMax: 3,
+    load: {
+      capacity: () => state.capacity,
+      running: () => state.running,
+      engines: () => state.engines,
+      claimsMax: 3,
+    },
+    source: {
+      look: async () => ({ queues: state.queues, waiting: state.waiting }),
+      pollMs: () => POLL_MS,
+      claim: async (queue) => (await pend(queue, []))[0] as ClaimResult,
+      claimPartitions: (queue, partitions) =>
+        pend(
+          queue,
+          partitions.map(({ key }) => key),
+        ),
+      findPartitions: async () => state.partitions,
+    },
+    notifyPeers: (queueName, partitionKey) => told.push([queueName, partitionKey].join(' ').trim()),
   });
   dispatcher.start();
   await settled();
@@ -255,7 +259,7 @@ test.each([
   const claim = await nextClaim();
 
   state.queues = [];
-  dispatcher.lookAround();
+  dispatcher.refresh();
   await settled();
   await claim.answer(result);
   clock.advance(waitMs);
@@ -270,12 +274,12 @@ test('a queue that is deleted and registered again is served by its new limits o
   dispatcher.wake('q');
   const claim = await nextClaim();
   state.queues = [];
-  dispatcher.lookAround();
+  dispatcher.refresh();
   await settled();
 
   state.queues = [queueOf('q', { concurrency: 1 })];
   state.waiting = ['q'];
-  dispatcher.lookAround();
+  dispatcher.refresh();
   await settled();
   await claim.answer({ taken: 300, left: WAITING });
   clock.advance(100);

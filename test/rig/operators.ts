@@ -4,8 +4,10 @@ import { silentLogger } from '../../src/base/log.js';
 import { Codec } from '../../src/codec/codec.js';
 import type { Operator } from '../../src/control/operator.js';
 import type { Database } from '../../src/store/database.js';
+import { Bus } from '../../src/store/notify/bus.js';
+import type { Topic } from '../../src/store/notify/topics.js';
 
-/** Tells nobody of what it does, and cannot wait for anything. */
+/** Notifies no process of what it does, and cannot wait for anything. */
 export function operatorOn(database: Database, fields: Partial<Operator> = {}): Operator {
   return {
     database,
@@ -13,17 +15,31 @@ export function operatorOn(database: Database, fields: Partial<Operator> = {}): 
     clock: systemClock,
     logger: silentLogger,
     applicationName: 'test',
-    get watches(): never {
+    get watchers(): never {
       throw new Error('This operator cannot wait.');
     },
-    news: {
-      queued: () => {},
-      delayed: () => {},
-      changed: async () => {},
-      queuesChanged: async () => {},
-      schedulesChanged: async () => {},
-    },
+    bus: localBus(),
     retrying: (operation) => operation(),
     ...fields,
   };
+}
+
+/** A bus without other processes. */
+export function localBus(): Bus {
+  const listener = {
+    channels: [],
+    start: async () => {},
+    stop: async () => {},
+    subscribe: () => () => {},
+    notify: () => {},
+    afterCommit: <T>(_: unknown, commit: () => Promise<T>) => commit(),
+  };
+  return new Bus({ clock: systemClock, logger: silentLogger, listener });
+}
+
+/** Fills with what is published on a topic. */
+export function published<Payload>(bus: Bus, topic: Topic<Payload>): Payload[] {
+  const payloads: Payload[] = [];
+  bus.subscribe(topic, (given) => void payloads.push(...given));
+  return payloads;
 }

@@ -3,7 +3,7 @@ import { silentLogger } from '../../src/base/log.js';
 import { InvalidDatabaseURLError } from '../../src/model/errors/database-errors.js';
 import { DBOSInitializationError } from '../../src/model/errors/errors.js';
 import { Store } from '../../src/store/store.js';
-import { CHANNELS } from '../../src/store/notify/wakeups.js';
+import { topics } from '../../src/store/notify/topics.js';
 import { findWorkflows } from '../../src/store/runs/workflows.js';
 import { forEachDialect, onlyOn } from '../rig/dialects.js';
 import { newWorkflow } from '../rig/records.js';
@@ -37,7 +37,7 @@ describe('Store', () => {
     test('without LISTEN and NOTIFY it works as well', async () => {
       const store = await Store.open({ url: await dialect.createURL(), logger: silentLogger, useListenNotify: false });
 
-      store.listener.notify(CHANNELS.events, 'nobody listens');
+      store.listener.notify(topics.events.channel, 'nobody listens');
       await store.writer.start(newWorkflow());
 
       await store.close();

@@ -10,7 +10,7 @@ import { DatabaseClosedError } from '../../model/errors/errors.js';
 import { type ChangedWorkflow, findChangedWorkflows } from '../../store/listing/changes.js';
 import { findPausedQueues, listQueues } from '../../store/queues/queues.js';
 import { readNow } from '../../store/schedules/schedules.js';
-import { CHANNELS, type Wakeup } from '../../store/notify/wakeups.js';
+import { topics } from '../../store/notify/topics.js';
 import type { AdminSource, StoreOperator } from '../source.js';
 import { type QueueView, viewQueue } from '../views/queue-view.js';
 
@@ -83,9 +83,9 @@ export class ChangeFeed {
     return { at, changes: found.length > max ? [{ kind: 'refresh' }] : ownOf(operator, found).map(toChange) };
   }
 
-  /** These workflows were changed here. */
-  hear(workflowIDs: readonly string[]): void {
-    this.#session?.hear(workflowIDs);
+  /** Looks for changes at once, if there is a watcher. */
+  refresh(): void {
+    this.#session?.hear([]);
   }
 
   /** Ends all watching. */
@@ -111,7 +111,7 @@ class Session {
   readonly #max: number;
   readonly #pollMs: number;
   readonly #throttle: Throttle;
-  readonly #unsubscribe: () => void;
+  readonly #unsubscribes: readonly (() => void)[];
   readonly #heard = new Set<string>();
   /** What was told of the workflows that the next look will find again. */
   #told = new Map<string, string>();
@@ -130,18 +130,25 @@ class Session {
     this.#max = max;
     this.#pollMs = pollMs;
     this.#throttle = new Throttle(operator.clock, lookMs, () => void this.#look());
-    const { listener } = operator.store;
-    this.#unsubscribe = listener.subscribe((wakeup) => this.#onWakeup(wakeup));
-    // A client listens from now on. Without it there are still the looks by the clock.
-    void listener
-      .start()
-      .catch((error: unknown) => operator.logger.debug(`Not listening for changes: ${String(error)}`));
+    const { bus } = operator;
+    const refresh = (): void => this.hear([]);
+    this.#unsubscribes = [
+      bus.subscribe(topics.changes, (workflowIDs) => this.hear(workflowIDs)),
+      // Those of this process are many, and found by the time of their end.
+      bus.subscribe(topics.outcomes, (workflowIDs, origin) => this.hear(origin === 'here' ? [] : workflowIDs)),
+      bus.subscribe(topics.work, refresh),
+      bus.subscribe(topics.delays, refresh),
+      bus.subscribe(topics.queueChanges, refresh),
+      bus.onAnything(refresh),
+    ];
+    // A client begins to listen only now. Without notifications the feed polls.
+    void bus.listen().catch((error: unknown) => operator.logger.debug(`Not listening for changes: ${String(error)}`));
     this.#throttle.call();
   }
 
   stop(): void {
     this.#isStopped = true;
-    this.#unsubscribe();
+    for (const unsubscribe of this.#unsubscribes) unsubscribe();
     this.#throttle.stop();
     this.#poll?.cancel();
   }
@@ -149,12 +156,6 @@ class Session {
   hear(workflowIDs: readonly string[]): void {
     for (const workflowID of workflowIDs) if (this.#heard.size < HEARD_MAX) this.#heard.add(workflowID);
     this.#throttle.call();
-  }
-
-  #onWakeup(wakeup: Wakeup): void {
-    const isOfWorkflow =
-      wakeup.kind === 'message' && (wakeup.channel === CHANNELS.changes || wakeup.channel === CHANNELS.outcomes);
-    this.hear(isOfWorkflow ? [wakeup.payload] : []);
   }
 
   async #look(): Promise<void> {

@@ -1,6 +1,7 @@
 // Giving an application another name, together with all that belongs to it.
 import { DBOSError } from '../../model/errors/errors.js';
 import { moveActive, moveAll, type MovedTable, moveRange, type Renaming } from '../../store/management/rename.js';
+import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
 
 export interface ApplicationNames {
@@ -43,8 +44,8 @@ export async function renameApplication(
   const renaming = { oldName: oldName ?? null, newName, withUnclaimed: adoptUnclaimedRows };
   const counts =
     batchSize === null ? await moveAtOnce(operator, renaming) : await moveInRanges(operator, renaming, batchSize);
-  await operator.news.queuesChanged();
-  await operator.news.schedulesChanged();
+  await operator.bus.publishAndWait(topics.queueChanges, ['']);
+  await operator.bus.publishAndWait(topics.schedules, ['']);
   return counts;
 }
 

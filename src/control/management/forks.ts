@@ -2,6 +2,7 @@
 import { newID } from '../../base/ids.js';
 import { DBOSError } from '../../model/errors/errors.js';
 import { findStartSteps, type Fork, insertForks, type StartChoice } from '../../store/management/forks.js';
+import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
 import { checkPlace, type PlaceOptions, refuseMissingKey } from '../queues/places.js';
 import { checkName } from '../runs/storable.js';
@@ -77,7 +78,7 @@ export async function forkWorkflows(
     replacementChildren: new Map(Object.entries(settings.replacementChildren ?? {})),
   };
   await operator.retrying(() => insertForks(operator.database, forks, shared));
-  operator.news.queued([place]);
+  operator.bus.publish(topics.work, place);
   return forks.map(({ workflowID }) => workflowID);
 }
 

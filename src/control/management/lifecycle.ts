@@ -1,6 +1,8 @@
 // Stopping workflows, letting them go on, and removing them.
 import { deleteWorkflows as remove } from '../../store/management/deletion.js';
 import { cancelWorkflows as cancel, resumeWorkflows as resume } from '../../store/runs/lifecycle.js';
+import { topics } from '../../store/notify/topics.js';
+import { announceChanged } from '../notify/announcements.js';
 import type { Operator } from '../operator.js';
 import { checkPlace, type PlaceOptions } from '../queues/places.js';
 
@@ -24,7 +26,7 @@ export async function cancelWorkflows(
   { cancelChildren }: CancelOptions = {},
 ): Promise<void> {
   const cancelled = await operator.retrying(() => cancel(operator.database, workflowIDs, { children: cancelChildren }));
-  await operator.news.changed(cancelled);
+  await announceChanged(operator.bus, cancelled);
 }
 
 /** Lets workflows go on from their last checkpoint. All must exist, or none is resumed. */
@@ -35,8 +37,11 @@ export async function resumeWorkflows(
 ): Promise<void> {
   const place = await checkPlace(operator, options);
   const resumed = await operator.retrying(() => resume(operator.database, workflowIDs, place));
-  await operator.news.changed(resumed.map(({ workflowID }) => workflowID));
-  operator.news.queued(resumed);
+  await announceChanged(
+    operator.bus,
+    resumed.map(({ workflowID }) => workflowID),
+  );
+  operator.bus.publishAll(topics.work, resumed);
 }
 
 /** Deletes workflows in whatever state they are, with all that belongs to them. Those that are not there are left out. */
@@ -54,7 +59,10 @@ export async function deleteWorkflows(
   const deleted = await operator.retrying(() => remove(operator.database, workflowIDs, { children: deleteChildren }));
   const deletedIDs = deleted.map(({ workflowID }) => workflowID);
   await deleteCheckpoints?.(deletedIDs);
-  await operator.news.changed(deletedIDs);
+  await announceChanged(operator.bus, deletedIDs);
   // Their places are free, also those of processes that cannot tell.
-  operator.news.queued(deleted.filter(({ wasRunning, queueName }) => wasRunning && queueName !== null));
+  operator.bus.publishAll(
+    topics.work,
+    deleted.filter(({ wasRunning, queueName }) => wasRunning && queueName !== null),
+  );
 }

@@ -16,6 +16,7 @@ import {
   OLDEST,
 } from '../../store/management/retention.js';
 import { readNow } from '../../store/schedules/schedules.js';
+import { announceChanged } from '../notify/announcements.js';
 import type { Operator } from '../operator.js';
 
 /** One of both limits, or both: then the later time counts. */
@@ -149,7 +150,7 @@ async function walk(
 /** Cancels all active workflows that were created at this time or before. Returns how many. */
 export async function globalTimeout(operator: Operator, cutoffEpochTimestampMs: number): Promise<number> {
   checkTime('cutoffEpochTimestampMs', cutoffEpochTimestampMs);
-  const { database, applicationName, news } = operator;
+  const { database, applicationName, bus } = operator;
   const before = await notAfterNow(operator, Math.floor(cutoffEpochTimestampMs) + 1);
   let count = 0;
   await walk(operator, { before, batchSize: BATCH_SIZE, restFactor: 0 }, async (range) => {
@@ -158,7 +159,7 @@ export async function globalTimeout(operator: Operator, cutoffEpochTimestampMs: 
     if (active.length > 0) {
       const cancelled = await cancelIfActive(database, active);
       count += cancelled.length;
-      await news.changed(cancelled);
+      await announceChanged(bus, cancelled);
     }
     return oldest;
   });

@@ -6,6 +6,8 @@ import { isActive } from '../../model/status.js';
 import { rewindIfEnded } from '../../store/management/rewind.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import { checkStartStep } from './forks.js';
+import { topics } from '../../store/notify/topics.js';
+import { announceChanged } from '../notify/announcements.js';
 import type { Operator } from '../operator.js';
 import { checkPlace, type CheckedPlace, type PlaceOptions, refuseMissingKey } from '../queues/places.js';
 
@@ -37,7 +39,7 @@ export interface RewindCall extends RewindOptions {
 export async function rewindWorkflow(operator: Operator, workflowID: string, call: RewindCall = {}): Promise<void> {
   const { startStep = 0, applicationVersion = null, token: creator = newID(), deleteCheckpoints } = call;
   checkStartStep(startStep);
-  const { database, news } = operator;
+  const { database, bus } = operator;
   const place = await checkPlace(operator, call);
   const { queueName, partitionKey } = place;
   const rewind = { workflowID, startStep, creator, queueName, partitionKey, applicationVersion };
@@ -55,8 +57,8 @@ export async function rewindWorkflow(operator: Operator, workflowID: string, cal
     }
     return { queueName };
   });
-  await news.changed([workflowID]);
-  news.queued([rewound]);
+  await announceChanged(bus, [workflowID]);
+  bus.publish(topics.work, rewound);
 }
 
 /** Whether an earlier attempt of this very call has rewound the workflow. Throws if it is not to be rewound. */

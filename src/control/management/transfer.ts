@@ -13,7 +13,8 @@ import {
 } from '../../store/management/transfer.js';
 import { type ExportedWorkflow, type ExportSource, fromExported, readSource, toExported } from './export-format.js';
 import { findWorkflowPage, type GetWorkflowsInput } from '../listing/listing.js';
-import { type Operator, tellOfQueued } from '../operator.js';
+import { announceQueued } from '../notify/announcements.js';
+import type { Operator } from '../operator.js';
 
 export interface ExportInput extends Omit<GetWorkflowsInput, 'offset' | 'loadInput' | 'loadOutput'> {
   /** Takes all workflows along that they have started, and so on. */
@@ -176,7 +177,7 @@ class Importer {
     const rows = batch
       .map(({ workflow_status }) => workflow_status)
       .filter(({ workflowID }) => written.has(workflowID));
-    tellOfQueued(this.#operator.news, rows);
+    announceQueued(this.#operator.bus, rows);
   }
 }
 

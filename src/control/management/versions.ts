@@ -1,6 +1,7 @@
 // The versions of an application, as its users see them.
 import { DBOSError, DBOSInitializationError } from '../../model/errors/errors.js';
 import { listVersions, setLatestVersion, type VersionRecord } from '../../store/management/versions.js';
+import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
 
 export interface VersionInfo {
@@ -41,7 +42,7 @@ export async function setLatestApplicationVersion(
     throw new DBOSError(`There is no version "${versionName}"${whose}. Launch it once to make it known.`);
   }
   // What waits without a version may be taken by others now.
-  await operator.news.queuesChanged();
+  await operator.bus.publishAndWait(topics.queueChanges, ['']);
 }
 
 function toInfo({ versionID, applicationName, ...rest }: VersionRecord): VersionInfo {

@@ -75,10 +75,10 @@ export class StreamReader {
 
   async #fetch(offset: number): Promise<StoredStreamValue | undefined> {
     const { workflowID, key } = this.stream;
-    const { clock, watches } = this.#operator;
+    const { clock, watchers } = this.#operator;
     const limitMs = this.#timeoutMs;
     const deadlineAt = limitMs === undefined || limitMs === Infinity ? undefined : clock.now() + limitMs;
-    const part = await watches.streams.waitUntil({ workflowID, key, offset }, { deadlineAt, signal: this.#signal });
+    const part = await watchers.streams.waitUntil({ workflowID, key, offset }, { deadlineAt, signal: this.#signal });
     switch (part?.kind) {
       case undefined:
         throw new DBOSStreamTimeoutError(workflowID, key, limitMs);

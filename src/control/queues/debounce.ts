@@ -3,6 +3,7 @@ import { DBOSError, DBOSQueueDuplicatedError } from '../../model/errors/errors.j
 import { type Bounce, bounceIfDelayed } from '../../store/queues/debounce.js';
 import { findDeduplicationHolders } from '../../store/runs/workflows.js';
 import type { StartWorkflowParams } from './enqueue.js';
+import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
 
 /** The function that a debounced workflow runs. */
@@ -28,11 +29,11 @@ export function firstDelayMs({ periodMs, timeoutMs = Infinity }: DebounceTimes):
 
 /** Puts off the workflow that stands for the key and gives it the new input. Null if the key is free. */
 export async function putOff(operator: Operator, bounce: Bounce): Promise<string | null> {
-  const { database, news } = operator;
+  const { database, bus } = operator;
   for (;;) {
     const bouncedID = await operator.retrying(() => bounceIfDelayed(database, bounce));
     if (bouncedID !== undefined) {
-      news.delayed();
+      bus.publish(topics.delays, '');
       return bouncedID;
     }
     const [holder] = await operator.retrying(() => findDeduplicationHolders(database, [bounce]));

@@ -22,6 +22,7 @@ import {
 } from '../../store/queues/queues.js';
 import { countQueues, type QueueStats } from '../../store/queues/queue-stats.js';
 import { listVersions } from '../../store/management/versions.js';
+import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
 
 export interface QueueRegistration {
@@ -51,7 +52,7 @@ export async function registerQueue(operator: Operator, registration: QueueRegis
     }
   });
   if (isNew) operator.logger.info(`Registered new queue: ${name}`);
-  await operator.news.queuesChanged();
+  await operator.bus.publishAndWait(topics.queueChanges, ['']);
   return record;
 }
 
@@ -96,7 +97,7 @@ const PARTITION_LIMITS = ['partitionConcurrency', 'partitionWorkerConcurrency', 
 /** Changes some settings of a queue; what they give together with the others must hold. */
 export async function changeQueue(operator: Operator, name: string, change: QueueParameters): Promise<QueueRecord> {
   const changed = await operator.retrying(() => operator.database.transaction((tx) => changeIn(tx, name, change)));
-  await operator.news.queuesChanged();
+  await operator.bus.publishAndWait(topics.queueChanges, ['']);
   return changed;
 }
 
@@ -139,7 +140,7 @@ export function listQueueRecords(
 /** Removes a queue. Workflows in it wait until it is registered again. */
 export async function deleteQueue(operator: Operator, name: string): Promise<void> {
   await operator.retrying(() => deleteRow(operator.database, name));
-  await operator.news.queuesChanged();
+  await operator.bus.publishAndWait(topics.queueChanges, ['']);
 }
 
 /** No process takes workflows from the queue until it is resumed. */
@@ -151,7 +152,7 @@ export async function pauseQueue(operator: Operator, name: string): Promise<void
 export async function resumeQueue(operator: Operator, name: string): Promise<void> {
   checkQueueName(name);
   await operator.retrying(() => resume(operator.database, name));
-  operator.news.queued([{ queueName: name }]);
+  operator.bus.publish(topics.work, { queueName: name });
 }
 
 export type { QueueStats };

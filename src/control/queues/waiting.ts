@@ -2,6 +2,7 @@
 import { DBOSError } from '../../model/errors/errors.js';
 import { checkPriority } from '../../model/queues.js';
 import { type Delay, delayIfWaiting, setPriorityIfActive } from '../../store/queues/delays.js';
+import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
 
 /** Exactly one of both. */
@@ -18,7 +19,7 @@ export async function setWorkflowDelay(
 ): Promise<void> {
   const delay = toDelay(options);
   await operator.retrying(() => delayIfWaiting(operator.database, workflowID, delay));
-  operator.news.delayed();
+  operator.bus.publish(topics.delays, '');
 }
 
 function toDelay(options: number | SetWorkflowDelayOptions): Delay {
@@ -41,5 +42,5 @@ export async function setWorkflowPriority(operator: Operator, workflowID: string
   checkPriority(priority);
   const place = await operator.retrying(() => setPriorityIfActive(operator.database, workflowID, priority));
   // A claim that came in between has passed it over.
-  if (place) operator.news.queued([place]);
+  if (place) operator.bus.publish(topics.work, place);
 }

@@ -8,7 +8,7 @@ import type { FinishedWorkflow } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
 import type { WorkflowStatus } from '../listing/status.js';
 import type { PollingOptions } from './time-limit.js';
-import type { WaitLimits } from './watch.js';
+import type { WaitLimits } from './row-watcher.js';
 
 /** A workflow that was started, wherever it runs. */
 export interface WorkflowHandle<R> {
@@ -32,24 +32,24 @@ export async function readOutcome(codec: Codec, finished: FinishedWorkflow): Pro
 
 /** Waits for the outcome until the deadline, then gives null. */
 export async function outcomeBy(
-  { watches, codec }: Operator,
+  { watchers, codec }: Operator,
   workflowID: string,
   limits: WaitLimits,
 ): Promise<unknown> {
-  const finished = await watches.outcomes.waitUntil(workflowID, limits);
+  const finished = await watchers.outcomes.waitUntil(workflowID, limits);
   return finished ? readOutcome(codec, finished) : null;
 }
 
 /** The ID of the first of the workflows to have ended. */
 export async function firstToEnd(
-  { watches }: Operator,
+  { watchers }: Operator,
   workflowIDs: readonly string[],
   signal?: AbortSignal,
 ): Promise<string> {
   const rest = new AbortController();
   const both = signal ? AbortSignal.any([signal, rest.signal]) : rest.signal;
   try {
-    const ends = workflowIDs.map((workflowID) => watches.outcomes.wait(workflowID, { signal: both }));
+    const ends = workflowIDs.map((workflowID) => watchers.outcomes.wait(workflowID, { signal: both }));
     return (await Promise.race(ends)).workflowID;
   } finally {
     rest.abort();
@@ -58,11 +58,11 @@ export async function firstToEnd(
 
 /** Resolves when all workflows have ended, however they have. */
 export async function allEnded(
-  { watches }: Operator,
+  { watchers }: Operator,
   workflowIDs: readonly string[],
   signal?: AbortSignal,
 ): Promise<void> {
-  await Promise.all(workflowIDs.map((workflowID) => watches.outcomes.wait(workflowID, { signal })));
+  await Promise.all(workflowIDs.map((workflowID) => watchers.outcomes.wait(workflowID, { signal })));
 }
 
 /** Refuses handles that `waitFirst` could not tell apart. */

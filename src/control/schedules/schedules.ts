@@ -16,7 +16,9 @@ import {
 } from '../../store/schedules/schedules.js';
 import { insertIfFree, insertWorkflows, type NewWorkflow } from '../../store/runs/workflows.js';
 import { enqueuedWorkflow } from '../queues/enqueue.js';
-import { type Operator, tellOfQueued } from '../operator.js';
+import { announceQueued } from '../notify/announcements.js';
+import type { Operator } from '../operator.js';
+import { topics } from '../../store/notify/topics.js';
 
 /** What may be said of a schedule besides what it runs and when. */
 export interface ScheduleOptions {
@@ -69,7 +71,7 @@ async function change(
   body: (tx: Executor) => Promise<unknown>,
 ): Promise<void> {
   await operator.retrying(() => operator.database.transaction(body));
-  await operator.news.schedulesChanged(name);
+  await operator.bus.publishAndWait(topics.schedules, [name ?? '']);
 }
 
 export async function createSchedule(
@@ -236,14 +238,14 @@ export async function workflowOf(
 
 /** Enqueues the workflow of the schedule for now, whether or not it is paused. Gives its ID. */
 export async function triggerSchedule(operator: Operator, name: string): Promise<string> {
-  const { database, news } = operator;
+  const { database, bus } = operator;
   const record = await findKnown(operator, name);
   const { now } = await operator.retrying(() => readNow(database));
   // Its ID holds the time. A millisecond in which the schedule was triggered before is taken: the next one is tried.
   for (let at = now; ; at += 1) {
     const workflow = await workflowOf(operator, record, at, `sched-${name}-trigger-${new Date(at).toISOString()}`);
     if (!(await operator.retrying(() => insertIfFree(database, workflow)))) continue;
-    tellOfQueued(news, [workflow]);
+    announceQueued(bus, [workflow]);
     return workflow.workflowID;
   }
 }
@@ -266,7 +268,7 @@ export async function backfillSchedule(
   for (let first = 0; first < workflows.length; first += ROWS_MAX) {
     const chunk = workflows.slice(first, first + ROWS_MAX);
     await operator.retrying(() => operator.database.run(insertWorkflows(chunk)));
-    tellOfQueued(operator.news, chunk);
+    announceQueued(operator.bus, chunk);
   }
   return workflows.map(({ workflowID }) => workflowID);
 }

@@ -1,6 +1,9 @@
 // The version of an application, computed from its code: two processes that run the same workflows get the same
-// version, and any change to a workflow gives another. What to do when it cannot be computed is the caller's choice.
+// version, and any change to a workflow gives another.
 import { createHash } from 'node:crypto';
+import { LIBRARY_VERSION } from '../../base/version.js';
+import type { Registry } from '../registration/registry.js';
+import type { EngineConfig } from './config.js';
 
 /** How the text of a function ends that is not written in JavaScript, or was made with `bind`. */
 const NATIVE_CODE = /\{\s*\[native code\]\s*\}\s*$/;
@@ -18,4 +21,17 @@ export function computeApplicationVersion(
   const hash = createHash('md5');
   for (const source of sources.toSorted()) hash.update(source);
   return hash.update(libraryVersion).update(applicationName).digest('hex');
+}
+
+/** The version of the registered workflows. */
+export function applicationVersionOf(registry: Registry, { name, logger }: EngineConfig): string {
+  const sources = [...registry.registrations]
+    .filter((registration) => registration.kind === 'workflow')
+    .map((registration) => registration.origFunction.toString());
+  const version = computeApplicationVersion(sources, name, LIBRARY_VERSION);
+  if (version !== undefined) return version;
+  logger.warn(
+    'The application version cannot be computed from the source of the workflows. Set applicationVersion in the configuration.',
+  );
+  return 'DEFAULT_VERSION';
 }

@@ -1,9 +1,9 @@
-// High availability without a control plane: each engine keeps a lease in the database and watches one neighbour. Whoever
-// finds an engine dead puts its workflows back into their queues, where any engine of the right version takes them.
-import { type Clock, sleep } from '../../base/clock.js';
-import type { DLogger } from '../../base/log.js';
+// High availability without a control plane: each engine holds a lease in the database and watches one peer. An engine
+// that finds another one dead puts its workflows back into their queues, where any engine of the right version claims
+// them.
+import { hostname } from 'node:os';
+import { sleep } from '../../base/clock.js';
 import { Service } from '../../base/service.js';
-import type { Database } from '../../store/database.js';
 import {
   doesServe,
   enterIncarnation,
@@ -13,66 +13,98 @@ import {
   prolongLease,
   removeIncarnation,
 } from '../../store/liveness/executors.js';
-import { type Changed, recoverIncarnation, recoverUnlisted } from '../../store/runs/lifecycle.js';
-import type { Presence } from '../../store/liveness/presence.js';
+import { describePresence, type Presence, presenceOn } from '../../store/liveness/presence.js';
+import { topics } from '../../store/notify/topics.js';
+import { type Changed, recoverExecutor, recoverIncarnation, recoverUnlisted } from '../../store/runs/lifecycle.js';
+import type { Ownership } from '../runs/ownership.js';
+import type { Runtime } from '../runtime.js';
 
-export interface LivenessOptions {
-  readonly database: Database;
-  readonly presence: Presence;
-  readonly clock: Clock;
-  readonly logger: DLogger;
-  readonly incarnation: Incarnation;
-  readonly leaseMs: number;
-  /** Workflows of a dead engine were put back into their queues. */
-  onRecovered(changed: readonly Changed[]): void;
-  /** This engine was taken for dead: what it runs may belong to others by now. */
-  onLeaseLost(): void;
-}
-
-const BEATS_A_LOOK = 3;
+const BEATS_PER_REFRESH = 3;
+/** On SQLite a busy neighbour wakes us many times a second; its commits are also the only sign of a new engine. */
+const REFRESH_INTERVAL_MS = 250;
+/** At most so many workflows without a function here are named in the log. */
+const UNKNOWN_MAX = 10;
 /** How long to wait after a suspicion that came to nothing. */
 const SUSPICION_PAUSE_MS = 1000;
+
+/** This engine's row in the list of executors. */
+function incarnationOf({ applicationName, applicationVersion, config, hasPush, incarnationID, registry }: Runtime) {
+  return {
+    incarnationID,
+    executorID: config.executorID,
+    applicationName,
+    applicationVersion,
+    host: hostname(),
+    pid: process.pid,
+    metadata: describePresence(hasPush, {
+      listenQueues: config.listenQueues ? [...config.listenQueues, ...registry.alwaysServed] : null,
+      memoryQueues: [...registry.queues.keys()],
+      functions: registry.workflowKeys,
+      instances: registry.instanceKeys,
+    }),
+  };
+}
 
 function idsOf(peers: readonly Peer[]): string {
   return peers.map((peer) => peer.incarnationID).join();
 }
 
 export class Liveness {
-  readonly #options: LivenessOptions;
+  readonly #runtime: Runtime;
+  readonly #ownership: Ownership;
+  readonly #incarnation: Incarnation;
+  readonly #leaseMs: number;
+  readonly #presence: Presence;
   readonly #heartbeat: Service;
   readonly #watch: Service;
   #peers: readonly Peer[] = [];
   #peersChanged = new AbortController();
-  /** Until then no lease is taken for over: the database was away, and nobody could prolong any. */
+  /** Until then no lease counts as expired: the database was away, and no engine could prolong its own. */
   #judgesFrom = 0;
+  #isRefreshing = false;
+  #unsubscribes: readonly (() => void)[] = [];
 
-  constructor(options: LivenessOptions) {
-    this.#options = options;
-    const onFailure = (error: unknown): void => options.logger.error(error);
+  constructor(runtime: Runtime, ownership: Ownership) {
+    this.#runtime = runtime;
+    this.#ownership = ownership;
+    this.#incarnation = incarnationOf(runtime);
+    this.#leaseMs = runtime.config.leaseSeconds * 1000;
+    this.#presence = presenceOn(runtime.database, runtime.clock);
+    const onFailure = (error: unknown): void => runtime.logger.error(error);
     this.#heartbeat = new Service((signal) => this.#beat(signal), onFailure);
     this.#watch = new Service((signal) => this.#watchNeighbour(signal), onFailure);
   }
 
-  /** Enters the list and takes over from those that are gone already. */
+  /** Registers this engine and takes over from peers that are already dead. */
   async start(): Promise<void> {
-    const { database, incarnation, leaseMs } = this.#options;
-    await enterIncarnation(database, incarnation, leaseMs);
-    this.#peers = await listPeers(database, incarnation.incarnationID);
+    const { bus, config, database } = this.#runtime;
+    const { incarnationID } = this.#incarnation;
+    this.#unsubscribes = [
+      bus.subscribe(topics.executors, ([launchedID]) => {
+        if (launchedID !== incarnationID) void this.#refreshPeers();
+      }),
+      bus.onAnything(() => void this.#refreshPeers(), REFRESH_INTERVAL_MS),
+    ];
+    await enterIncarnation(database, this.#incarnation, this.#leaseMs);
+    this.#peers = await listPeers(database, incarnationID);
     for (const peer of this.#peers) await this.#takeOverIfDead(peer);
     await this.#takeOverUnlisted();
     this.#heartbeat.start();
     this.#watch.start();
+    if (config.isExecutorIDExplicit) await this.recoverExecutor(config.executorID);
+    bus.publishElsewhere(topics.executors, incarnationID);
   }
 
-  /** Leaves the list. */
+  /** Removes this engine from the list. */
   async stop(): Promise<void> {
+    for (const unsubscribe of this.#unsubscribes) unsubscribe();
     await Promise.all([this.#heartbeat.stop(), this.#watch.stop()]);
-    await removeIncarnation(this.#options.database, this.#options.incarnation.incarnationID);
+    await removeIncarnation(this.#runtime.database, this.#incarnation.incarnationID);
   }
 
-  /** How many other engines take workflows of this version of the application from the queue. */
-  countTwins(queueName: string): number {
-    const { applicationName, applicationVersion } = this.#options.incarnation;
+  /** How many other engines claim workflows of this application version from the queue. */
+  countPeersServing(queueName: string): number {
+    const { applicationName, applicationVersion } = this.#incarnation;
     return this.#peers.filter(
       (peer) =>
         peer.applicationName === applicationName &&
@@ -82,20 +114,38 @@ export class Liveness {
     ).length;
   }
 
-  /** Reads the list of engines again and takes over from those whose lease has ended. */
-  async lookAround(): Promise<void> {
-    const { clock, database, incarnation } = this.#options;
+  /** Puts the running workflows of an executor ID back into their queues: the processes that ran them are gone. */
+  async recoverExecutor(executorID: string): Promise<string[]> {
+    const { applicationVersion, bus, database, incarnationID } = this.#runtime;
+    const changed = await recoverExecutor(database, { executorID, applicationVersion, keptPrefix: incarnationID });
+    this.#warnOfUnknown(changed);
+    bus.publishAll(topics.work, changed);
+    return changed.map(({ workflowID }) => workflowID);
+  }
+
+  async #refreshPeers(): Promise<void> {
+    if (this.#isRefreshing) return;
+    this.#isRefreshing = true;
+    await this.#takeOverExpired().catch((error: unknown) => {
+      this.#runtime.logger.debug(`The list of executors could not be read: ${String(error)}`);
+    });
+    this.#isRefreshing = false;
+  }
+
+  /** Reads the list of engines again and takes over from those whose lease has expired. */
+  async #takeOverExpired(): Promise<void> {
+    const { clock, database } = this.#runtime;
     const known = idsOf(this.#peers);
-    this.#peers = await listPeers(database, incarnation.incarnationID);
+    this.#peers = await listPeers(database, this.#incarnation.incarnationID);
     if (idsOf(this.#peers) !== known) this.#peersChanged.abort();
-    // After an outage of the database all leases have ended; those who live get the time to prolong theirs.
+    // After an outage of the database all leases have expired; live engines get the time to prolong theirs.
     if (clock.now() < this.#judgesFrom) return;
     for (const peer of this.#peers) if (peer.isLeaseOver) await this.#takeOver(peer, { ifLeaseOver: true });
   }
 
-  /** Takes over from a peer; one whose lease was over when the list was read may have prolonged it since. */
+  /** Takes over from a peer. One whose lease had expired when the list was read may have prolonged it since. */
   async #takeOver(peer: Peer, guard: { readonly ifLeaseOver: boolean }): Promise<void> {
-    const { database, logger } = this.#options;
+    const { database, logger } = this.#runtime;
     const changed = await recoverIncarnation(database, peer.incarnationID, guard);
     await removeIncarnation(database, peer.incarnationID, guard);
     this.#peers = this.#peers.filter((other) => other !== peer);
@@ -104,36 +154,59 @@ export class Liveness {
         `Recovering ${changed.length} workflow(s) of executor "${peer.executorID}" (process ${peer.pid} on ${peer.host}), which is gone.`,
       );
     }
-    this.#options.onRecovered(changed);
+    this.#announceRecovered(changed);
   }
 
   async #takeOverUnlisted(): Promise<void> {
-    const changed = await recoverUnlisted(this.#options.database);
+    const changed = await recoverUnlisted(this.#runtime.database);
     if (changed.length === 0) return;
-    this.#options.logger.info(`Recovering ${changed.length} workflow(s) of executors that are not on the list.`);
-    this.#options.onRecovered(changed);
+    this.#runtime.logger.info(`Recovering ${changed.length} workflow(s) of executors that are not on the list.`);
+    this.#announceRecovered(changed);
+  }
+
+  #announceRecovered(changed: readonly Changed[]): void {
+    const { bus } = this.#runtime;
+    this.#warnOfUnknown(changed);
+    bus.publishAll(topics.work, changed);
+    // After a recovery whose answer was lost, the second one finds nothing left to announce. And an engine that died
+    // right after it ended a workflow has not announced the free slot.
+    bus.publish(topics.queueChanges, '');
+    bus.publish(topics.delays, '');
+  }
+
+  /** Log workflows we can't run, or they would wait silently. */
+  #warnOfUnknown(changed: readonly Changed[]): void {
+    const { logger, registry } = this.#runtime;
+    const unknown = changed.filter(({ className, name }) => !registry.findWorkflow(className, name));
+    for (const { workflowID, className, name } of unknown.slice(0, UNKNOWN_MAX)) {
+      const fullName = className === null ? name : `${className}.${name}`;
+      logger.warn(
+        `Workflow "${workflowID}" is to be recovered, but "${fullName}" is not registered here. It waits for an executor that has it.`,
+      );
+    }
   }
 
   async #takeOverIfDead(peer: Peer): Promise<void> {
-    if (await this.#options.presence.isGone(peer)) await this.#takeOver(peer, { ifLeaseOver: false });
+    if (await this.#presence.isGone(peer)) await this.#takeOver(peer, { ifLeaseOver: false });
     else if (peer.isLeaseOver) await this.#takeOver(peer, { ifLeaseOver: true });
   }
 
   async #beat(signal: AbortSignal): Promise<void> {
-    const { clock, database, incarnation, leaseMs, logger } = this.#options;
+    const { clock, database, logger } = this.#runtime;
+    const leaseMs = this.#leaseMs;
     for (let beats = 1; !signal.aborted; beats += 1) {
       await sleep(clock, (leaseMs / 3) * (0.9 + Math.random() / 5), signal);
       try {
-        if (!(await prolongLease(database, incarnation.incarnationID, leaseMs))) {
+        if (!(await prolongLease(database, this.#incarnation.incarnationID, leaseMs))) {
           logger.warn(
-            'This process was taken for dead and its workflows were given to others. It goes on with new ones.',
+            'This process was declared dead and its workflows were given to peers. It continues with new ones.',
           );
-          await enterIncarnation(database, incarnation, leaseMs);
-          this.#options.onLeaseLost();
+          await enterIncarnation(database, this.#incarnation, leaseMs);
+          void this.#ownership.verify();
         }
-        // Launches are announced; looking without being asked only covers a lost announcement and ended leases.
-        if (beats % BEATS_A_LOOK === 0) {
-          await this.lookAround();
+        // Launches are announced; this covers lost notifications and expired leases.
+        if (beats % BEATS_PER_REFRESH === 0) {
+          await this.#takeOverExpired();
           await this.#takeOverUnlisted();
         }
       } catch (error) {
@@ -143,30 +216,30 @@ export class Liveness {
     }
   }
 
-  /** Each engine watches the next one in the order of their IDs, so that every death has one witness at least. */
+  /** Each engine watches the next one in the order of their IDs, so that every death has at least one witness. */
   async #watchNeighbour(signal: AbortSignal): Promise<void> {
-    const { clock, leaseMs, presence } = this.#options;
+    const { clock } = this.#runtime;
     while (!signal.aborted) {
       this.#peersChanged = new AbortController();
       const neighbour = this.#neighbour();
       const until = AbortSignal.any([signal, this.#peersChanged.signal]);
       try {
-        if (!neighbour) await sleep(clock, leaseMs, until);
+        if (!neighbour) await sleep(clock, this.#leaseMs, until);
         else {
-          await presence.untilSuspected(neighbour, until);
+          await this.#presence.untilSuspected(neighbour, until);
           await this.#takeOverIfDead(neighbour);
-          await this.lookAround();
+          await this.#takeOverExpired();
           if (idsOf(this.#peers).includes(neighbour.incarnationID)) await sleep(clock, SUSPICION_PAUSE_MS, until);
         }
       } catch {
-        // Woken because the list has changed, or the connection broke; look again in a moment.
+        // The list has changed, or the connection broke: look again in a moment.
         if (!signal.aborted && !this.#peersChanged.signal.aborted) await sleep(clock, SUSPICION_PAUSE_MS, signal);
       }
     }
   }
 
   #neighbour(): Peer | undefined {
-    const { incarnationID } = this.#options.incarnation;
+    const { incarnationID } = this.#incarnation;
     return this.#peers.find((peer) => peer.incarnationID > incarnationID) ?? this.#peers[0];
   }
 }

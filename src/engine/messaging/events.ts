@@ -27,7 +27,7 @@ export async function setEvent(key: string, value: unknown, options: Serializati
     checkpoint: run.checkpoint(portableStep(run, { stepID, name })),
   });
   if ((await run.commit(written, stepID, (verdict) => verdict)) === 'recorded')
-    engine.watches.onEventSet({ workflowID, key });
+    engine.watchers.onEventSet({ workflowID, key });
 }
 
 /** The value of an event; null when the time is up. In workflow code it takes two numbers: its own and its timer's. */
@@ -40,7 +40,7 @@ export async function getEvent(engine: Engine, event: EventKey, limit?: number |
   checkName('key of an event', event.key);
   const deadlineAt = deadlineOf(engine.clock, limit, GET_EVENT_TIMEOUT_SECONDS);
   if (isWorkflowCode(context)) return getEventIn(context.run, event, deadlineAt);
-  const found = await engine.watches.events.waitUntil(event, { deadlineAt });
+  const found = await engine.watchers.events.waitUntil(event, { deadlineAt });
   return found ? engine.codec.decodeValue(found.text, found.serialization) : null;
 }
 
@@ -51,10 +51,10 @@ async function getEventIn(run: Run, event: EventKey, givenDeadline: number | und
   const record = run.replay(stepID, name);
   run.check();
   if (record) return replayOutcome(run, record);
-  const { clock, codec, watches } = run.engine;
+  const { clock, codec, watchers } = run.engine;
   const startedAt = clock.now();
   const found: Pick<StoredEvent, 'text' | 'serialization'> =
-    (await watches.events.waitUntil(event, await limitsOf(run, timerID, givenDeadline))) ??
+    (await watchers.events.waitUntil(event, await limitsOf(run, timerID, givenDeadline))) ??
     (await codec.encodeValue(null));
   run.check();
   const { text: output, serialization } = found;

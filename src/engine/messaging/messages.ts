@@ -31,7 +31,7 @@ import {
 import type { Run, RunStep } from '../runs/run.js';
 import { replayOutcome } from '../runs/step.js';
 import { checkName } from '../../control/runs/storable.js';
-import type { WaitLimits } from '../../control/runs/watch.js';
+import type { WaitLimits } from '../../control/runs/row-watcher.js';
 import { deadlineOf, type TimeLimit } from '../../control/runs/time-limit.js';
 
 export type RecvOptions = TimeLimit;
@@ -81,12 +81,12 @@ interface Delivery {
 async function deliver(engine: Engine, run: Run | undefined, { message, step }: Delivery) {
   const checkpoint = step && run && { ...run.checkpoint(step), sentID: message.messageID };
   const key = keyOfMessage(message);
-  const isTold = engine.watches.isForOthers(key);
-  const written = engine.store.writer.send({ sending: { message, sender: run }, checkpoint, isTold });
+  const isAnnounced = engine.watchers.isForOthers(key);
+  const written = engine.store.writer.send({ sending: { message, sender: run }, checkpoint, isAnnounced });
   const verdict = await (run
     ? run.commit(written, step?.stepID ?? -1, ({ sent, checkpoint }) => (sent === 'sent' ? checkpoint : lostOnly(sent)))
     : written);
-  if (verdict.sent === 'sent') engine.watches.onSent(key, { isTold });
+  if (verdict.sent === 'sent') engine.watchers.onSent(key, { isAnnounced });
   return verdict;
 }
 
@@ -111,7 +111,7 @@ export async function sendBulk(engine: Engine, outgoing: readonly BulkMessage[])
   if (failure && run && step) await recordFailure(run, step, failure);
   if (failure) throw failure;
   const keys = new Map(messages.map((message) => [messageKey(keyOfMessage(message)), keyOfMessage(message)]));
-  for (const key of keys.values()) engine.watches.onSent(key);
+  for (const key of keys.values()) engine.watchers.onSent(key);
 }
 
 /** Writes all or nothing; gives the error if there were workflows missing. */
@@ -169,11 +169,11 @@ interface Receive {
 }
 
 async function receiveNew({ run, topic, stepID, receiving }: Receive, limits: WaitLimits): Promise<unknown> {
-  const { clock, codec, watches } = run.engine;
+  const { clock, codec, watchers } = run.engine;
   const base = { stepID, name: RECV, childWorkflowID: null, error: null, startedAt: clock.now() };
   for (;;) {
     await run.inbox.settled();
-    const found = await watches.messages.waitUntil({ workflowID: run.workflowID, topic }, limits);
+    const found = await watchers.messages.waitUntil({ workflowID: run.workflowID, topic }, limits);
     run.check();
     if (!found) {
       const { text, serialization } = await codec.encodeValue(null);

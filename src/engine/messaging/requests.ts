@@ -13,7 +13,7 @@ import type { InputSchema } from '../registration/registry.js';
 import type { Run } from '../runs/run.js';
 import { checkName, isStorableName, type SerializationOptions } from '../../control/runs/storable.js';
 import { deadlineOf, type TimeLimit } from '../../control/runs/time-limit.js';
-import type { WaitLimits } from '../../control/runs/watch.js';
+import type { WaitLimits } from '../../control/runs/row-watcher.js';
 
 /** A request as both sides know it: what it takes and what it gives. */
 export type RequestFunction = (payload: never) => unknown;
@@ -164,7 +164,7 @@ async function awaitAnswer(
   requestID: string,
   limits: WaitLimits,
 ): Promise<unknown> {
-  const { outcomes, events } = engine.watches;
+  const { outcomes, events } = engine.watchers;
   const event = { workflowID, key: answerKey(requestID) };
   const over = new AbortController();
   const signal = limits.signal ? AbortSignal.any([limits.signal, over.signal]) : over.signal;

@@ -53,7 +53,7 @@ async function append(
       checkpoint: isCode ? run.checkpoint(portableStep(run, { stepID, name })) : undefined,
     });
     const told = written.then((verdict) => {
-      if (verdict === 'recorded') engine.watches.onAppended({ workflowID, key });
+      if (verdict === 'recorded') engine.watchers.onAppended({ workflowID, key });
       return verdict;
     });
     run.follow(told, stepID, (verdict) => verdict);

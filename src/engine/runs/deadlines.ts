@@ -1,39 +1,46 @@
-// Deadlines. A run here has a timer that is exact to the millisecond. Workflows that nobody runs (enqueued, delayed, or
-// left by a process that is gone) are swept: the next deadline is slept to, and looked up again now and then.
-import type { Clock, Timer } from '../../base/clock.js';
+// Deadlines. A run here has a timer that is exact to the millisecond. Workflows that no process runs (enqueued, delayed, or
+// left by a dead process) are swept: the loop sleeps until the next deadline, and looks again now and then.
+import { abortable } from '../../base/abortable.js';
+import type { Timer } from '../../base/clock.js';
 import { DueLoop } from '../../base/due-loop.js';
-import type { DLogger } from '../../base/log.js';
+import { cancelWorkflows } from '../../control/management/lifecycle.js';
+import { announceChanged } from '../../control/notify/announcements.js';
+import { cancelOverdue, msToNextDeadline } from '../../store/runs/lifecycle.js';
+import type { Runtime } from '../runtime.js';
+import type { Ownership } from './ownership.js';
 import type { Run } from './run.js';
+import type { Runs } from './runs.js';
 
 export interface DeadlinesOptions {
-  readonly clock: Clock;
-  readonly logger: DLogger;
-  /** Cancels one workflow whose time is up. */
-  cancel(workflowID: string): Promise<void>;
-  /** Cancels what is overdue in the database and tells how long until the next one is. */
-  sweep(signal: AbortSignal): Promise<number | undefined>;
+  readonly runtime: Runtime;
+  readonly runs: Runs;
+  readonly ownership: Ownership;
 }
 
+const OVERDUE_BATCH = 1000;
 const SWEEP_MAX_MS = 30_000;
-/** A sweep leaves those who run a workflow the time to end it themselves. */
+/** A sweep leaves the processes that run a workflow the time to end it themselves. */
 const SWEEP_GRACE_MS = 50;
 
 export class Deadlines {
-  readonly #options: DeadlinesOptions;
+  readonly #runtime: Runtime;
+  readonly #ownership: Ownership;
   readonly #timers = new Map<Run, Timer>();
   readonly #loop: DueLoop;
 
-  constructor(options: DeadlinesOptions) {
-    this.#options = options;
-    const { clock, logger } = options;
+  constructor({ runtime, runs, ownership }: DeadlinesOptions) {
+    this.#runtime = runtime;
+    this.#ownership = ownership;
+    const { clock, logger } = runtime;
     this.#loop = new DueLoop({
       clock,
       logger,
       subject: 'Deadlines',
-      sweep: (signal) => options.sweep(signal),
+      sweep: (signal) => this.#sweep(signal),
       maxMs: SWEEP_MAX_MS,
       graceMs: SWEEP_GRACE_MS,
     });
+    runs.observe({ onEnded: (run) => this.#forget(run) });
   }
 
   start(): void {
@@ -49,10 +56,10 @@ export class Deadlines {
   /** Cancels the workflow when its time is up, unless the run has ended by then. */
   watch(run: Run, remainingMs: number | null): void {
     if (remainingMs === null) return;
-    const timer = this.#options.clock.after(Math.max(remainingMs, 0), () => {
+    const timer = this.#runtime.clock.after(Math.max(remainingMs, 0), () => {
       this.#timers.delete(run);
-      this.#options.cancel(run.workflowID).catch((error: unknown) => {
-        this.#options.logger.warn(
+      cancelWorkflows(this.#runtime, [run.workflowID]).catch((error: unknown) => {
+        this.#runtime.logger.warn(
           `Workflow "${run.workflowID}" is overdue and could not be cancelled yet: ${String(error)}`,
         );
       });
@@ -60,13 +67,23 @@ export class Deadlines {
     this.#timers.set(run, timer);
   }
 
-  forget(run: Run): void {
+  /** A workflow with a deadline was enqueued: it may be the next one. */
+  lookAgain(): void {
+    this.#loop.lookAgain();
+  }
+
+  #forget(run: Run): void {
     this.#timers.get(run)?.cancel();
     this.#timers.delete(run);
   }
 
-  /** A workflow with a deadline was enqueued: it may be the next one. */
-  lookAgain(): void {
-    this.#loop.lookAgain();
+  async #sweep(signal: AbortSignal): Promise<number | undefined> {
+    const { bus, database } = this.#runtime;
+    await this.#ownership.verify(signal);
+    await this.#ownership.giveBackOrphans();
+    const nextMs = await msToNextDeadline(database);
+    if (nextMs === undefined || nextMs > 0) return nextMs;
+    await abortable(announceChanged(bus, await cancelOverdue(database, OVERDUE_BATCH)), signal);
+    return 0;
   }
 }

@@ -56,7 +56,7 @@ export class Handle<R> implements WorkflowHandle<R> {
       if (ended.kind === 'success') return ended.value;
       if (ended.kind === 'error') throw ended.error;
     }
-    return readOutcome(this.#engine.codec, await this.#engine.watches.outcomes.wait(this.workflowID, { signal }));
+    return readOutcome(this.#engine.codec, await this.#engine.watchers.outcomes.wait(this.workflowID, { signal }));
   }
 }
 

@@ -8,7 +8,7 @@ import { type Context, currentContext, isWorkflowCode } from './ambient.js';
 import type { Engine } from '../engine.js';
 import type { Run, RunStep } from './run.js';
 import { replayOutcome } from './step.js';
-import type { WaitLimits } from '../../control/runs/watch.js';
+import type { WaitLimits } from '../../control/runs/row-watcher.js';
 
 const SLEEP = 'DBOS.sleep';
 

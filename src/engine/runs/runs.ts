@@ -1,24 +1,34 @@
-// The runs of this process: who runs which workflow here, how each will end, and how many take up room in a queue.
+// The runs of this process: which workflows run here, how each run will end, and how many take up slots of a queue.
+import type { Clock } from '../../base/clock.js';
 import { type Deferred, deferred } from '../../base/deferred.js';
-import { DBOSWorkflowCancelledError } from '../../model/errors/errors.js';
+import { DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../../model/errors/errors.js';
 import { endWithout, execute, type Invocation, type RunOutcome } from './execute.js';
 import type { Run } from './run.js';
+
+export interface RunObserver {
+  /** A run has ended. Its handles learn of it afterwards. `isRecorded` says that its outcome is durable. */
+  onEnded?(run: Run, isRecorded: boolean): void;
+  /** The run's slot in its queue is free: it has ended, or has lost its workflow. */
+  onFreed?(run: Run): void;
+  /** The run waits for others, and takes up no room in this process until it goes on. */
+  onWaiting?(run: Run): void;
+}
 
 export class Runs {
   /** The runs here, each with its end as its handles learn of it. */
   readonly #ends = new Map<Run, Deferred<RunOutcome>>();
   /** The latest run of each workflow here; an earlier one may still be ending. */
   readonly #latest = new Map<string, Run>();
-  readonly #onEnd: (run: Run) => void;
+  readonly #observers: RunObserver[] = [];
   #queued = 0;
-  /** Those of them that wait for others. */
+  /** Those from queues that wait for others. */
   readonly #waiting = new Set<Run>();
   /** How many runs came from each queue, and from each of its partitions. */
   readonly #counts = new Map<string, number>();
+  #isStopping = false;
 
-  /** `onEnd` is called when a run has ended, before its handles learn of it. */
-  constructor(onEnd: (run: Run) => void) {
-    this.#onEnd = onEnd;
+  observe(observer: RunObserver): void {
+    this.#observers.push(observer);
   }
 
   /** Begins to execute a run. Resolves to its end. */
@@ -28,53 +38,93 @@ export class Runs {
     this.#ends.set(run, ended);
     this.#latest.set(run.workflowID, run);
     this.#count(run, 1);
-    void execute(invocation).then((outcome) => {
+    run.onWaiting = (isWaiting) => this.#setWaiting(run, isWaiting);
+    void execute(invocation).then(({ outcome, isRecorded }) => {
       this.#ends.delete(run);
       if (this.#latest.get(run.workflowID) === run) this.#latest.delete(run.workflowID);
       this.#count(run, -1);
       this.#waiting.delete(run);
-      this.#onEnd(run);
+      for (const observer of this.#observers) observer.onEnded?.(run, isRecorded);
+      this.#free(run);
       ended.resolve(outcome);
     });
+    // A child that was being created when its parent was stopped.
+    if (this.#isStopping) this.stop(run, new DBOSWorkflowConflictError(run.workflowID));
     return ended.promise;
   }
 
   #count({ queueName, partitionKey }: Run, change: 1 | -1): void {
     if (queueName === null) return;
     this.#queued += change;
-    const places = [placeOf(queueName), ...(partitionKey === null ? [] : [placeOf(queueName, partitionKey)])];
-    for (const place of places) {
-      const count = (this.#counts.get(place) ?? 0) + change;
-      if (count === 0) this.#counts.delete(place);
-      else this.#counts.set(place, count);
+    const keys = [keyOf(queueName), ...(partitionKey === null ? [] : [keyOf(queueName, partitionKey)])];
+    for (const key of keys) {
+      const count = (this.#counts.get(key) ?? 0) + change;
+      if (count === 0) this.#counts.delete(key);
+      else this.#counts.set(key, count);
     }
+  }
+
+  #free(run: Run): void {
+    for (const observer of this.#observers) observer.onFreed?.(run);
+  }
+
+  #setWaiting(run: Run, isWaiting: boolean): void {
+    if (isWaiting && run.queueName !== null && this.#ends.has(run)) this.#waiting.add(run);
+    else this.#waiting.delete(run);
+    if (isWaiting) for (const observer of this.#observers) observer.onWaiting?.(run);
   }
 
   /** Stops a run at its next operation. */
   stop(run: Run, reason: Error): void {
     run.stop(reason);
-    // Its code may run for ever. Whoever waits for it here waits for the one who has the workflow now instead, and for
-    // nobody if it was deleted.
+    // Its code may never end. Local handles then wait for the new owner's outcome, or fail if the workflow was deleted.
     if (!(reason instanceof DBOSWorkflowCancelledError)) this.#ends.get(run)?.resolve(endWithout(reason));
+  }
+
+  /** Stops a run that no longer owns its workflow: its slot is free. */
+  lose(run: Run, reason: Error): void {
+    this.stop(run, reason);
+    this.#free(run);
+  }
+
+  /** Stops all runs, and those that are still to come. */
+  stopAll(): void {
+    this.#isStopping = true;
+    for (const run of this.all) this.stop(run, new DBOSWorkflowConflictError(run.workflowID));
+  }
+
+  /** Waits for the present runs to end, at most for so long. */
+  async drain(clock: Clock, timeoutMs: number): Promise<void> {
+    if (timeoutMs <= 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = clock.after(timeoutMs, resolve);
+      void this.#idle().then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+
+  async #idle(): Promise<void> {
+    await Promise.all([...this.#ends.values()].map((ended) => ended.promise));
   }
 
   get all(): Run[] {
     return [...this.#ends.keys()];
   }
 
-  /** How many runs came from a queue, without those that wait for something. */
+  /** How many runs from queues take up room: those that wait for others do not. */
   get queuedCount(): number {
     return this.#queued - this.#waiting.size;
   }
 
-  setWaiting(run: Run, isWaiting: boolean): void {
-    if (isWaiting && run.queueName !== null && this.#ends.has(run)) this.#waiting.add(run);
-    else this.#waiting.delete(run);
-  }
-
   /** How many runs came from a queue, or from one of its partitions. */
   countIn(queueName: string, partitionKey?: string): number {
-    return this.#counts.get(placeOf(queueName, partitionKey)) ?? 0;
+    return this.#counts.get(keyOf(queueName, partitionKey)) ?? 0;
+  }
+
+  has(workflowID: string): boolean {
+    return this.#latest.has(workflowID);
   }
 
   /** The runs of those of the workflows that run here. */
@@ -87,13 +137,8 @@ export class Runs {
     const run = this.#latest.get(workflowID);
     return run && !run.stopReason ? this.#ends.get(run)?.promise : undefined;
   }
-
-  /** Resolves when all runs of this moment have ended. */
-  async idle(): Promise<void> {
-    await Promise.all([...this.#ends.values()].map((ended) => ended.promise));
-  }
 }
 
-function placeOf(queueName: string, partitionKey?: string): string {
+function keyOf(queueName: string, partitionKey?: string): string {
   return JSON.stringify(partitionKey === undefined ? [queueName] : [queueName, partitionKey]);
 }

@@ -6,17 +6,19 @@ import { occurrenceID, type ScheduleRecord } from '../../model/schedules.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import { fireCodeOccurrence, type Fired, type Firing, fireOccurrences } from '../../store/schedules/schedule-firing.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
-import type { Engine } from '../engine.js';
+import { abortable } from '../../base/abortable.js';
+import { announceChanged } from '../../control/notify/announcements.js';
+import type { Runtime } from '../runtime.js';
 import type { FoundCodeSchedule, ScheduleEntry } from './schedule-entry.js';
 
 export interface OccurrencesOptions {
-  readonly engine: Engine;
+  readonly runtime: Runtime;
   /** The database's clock, as far as it is known. */
   now(): number;
   /** Learns the database's clock from an answer. */
   readonly askTime: <T extends { readonly now: number }>(ask: () => Promise<T>) => Promise<T>;
-  /** Workflows of schedules were cancelled because their next run has begun. */
-  onCancelled(workflowIDs: readonly string[], signal: AbortSignal): Promise<void>;
+  /** Workflows were put into queues. */
+  announceQueued(workflows: readonly NewWorkflow[]): void;
 }
 
 /** Occurrences fired in one commit. */
@@ -57,7 +59,7 @@ export class Occurrences {
         }
       }
       if ((round + 1) % 100 === 0) {
-        this.#options.engine.logger.info(`Making up for missed runs of schedules: ${round + 1} of ${rounds} done.`);
+        this.#options.runtime.logger.info(`Making up for missed runs of schedules: ${round + 1} of ${rounds} done.`);
       }
     }
     for (const { entry, times } of missed) if (times.length === 0) entry.settle(now);
@@ -66,7 +68,7 @@ export class Occurrences {
 
   #timesOf(entry: ScheduleEntry, now: number): number[] {
     const { times, dropped } = entry.due(now);
-    const { logger } = this.#options.engine;
+    const { logger } = this.#options.runtime;
     if (dropped) {
       logger.warn(`Schedule "${entry.name}" has missed too many runs; only the last ${times.length} are made up for.`);
     } else if (times.length > 1) {
@@ -96,9 +98,9 @@ export class Occurrences {
 
   /** Undefined if the schedule's context cannot be read, which must not keep the others from being fired. */
   async #firingOf({ entry, dueAt }: Occurrence, record: ScheduleRecord): Promise<Firing | undefined> {
-    const { codec, config, logger } = this.#options.engine;
+    const { codec, applicationName, logger } = this.#options.runtime;
     try {
-      const workflow = await workflowOf({ codec, applicationName: config.name }, record, dueAt);
+      const workflow = await workflowOf({ codec, applicationName }, record, dueAt);
       const isCancellingPrevious = record.overlap === 'cancelPrevious';
       return { scheduleName: entry.name, dueAt, isCancellingPrevious, workflow };
     } catch (error) {
@@ -108,21 +110,23 @@ export class Occurrences {
   }
 
   async #fireStored(firings: readonly Firing[], signal: AbortSignal): Promise<number> {
-    const { engine, askTime } = this.#options;
+    const { runtime, askTime, announceQueued } = this.#options;
+    const { bus, database } = runtime;
     let attempts = 0;
-    const fired = await engine.retrying((): Promise<Fired> => {
+    const fired = await runtime.retrying((): Promise<Fired> => {
       attempts += 1;
-      return askTime(() => fireOccurrences(engine.store.database, firings));
+      return askTime(() => fireOccurrences(database, firings));
     }, signal);
-    // After a commit whose answer was lost, nobody can tell whose rows they are.
+    // After a commit whose answer was lost, the rows may be ours or a peer's.
     const isMine = ({ workflow }: Firing): boolean => attempts > 1 || fired.creators.has(workflow.creator);
-    engine.announceQueued(firings.filter(isMine).map(({ workflow }) => workflow));
-    if (fired.cancelledIDs.length > 0) await this.#options.onCancelled(fired.cancelledIDs, signal);
+    announceQueued(firings.filter(isMine).map(({ workflow }) => workflow));
+    // The runs that the next one replaces.
+    if (fired.cancelledIDs.length > 0) await abortable(announceChanged(bus, fired.cancelledIDs), signal);
     return fired.now;
   }
 
   async #workflowOfCode({ entry, dueAt }: Occurrence, schedule: FoundCodeSchedule): Promise<NewWorkflow> {
-    const { codec, config, registry } = this.#options.engine;
+    const { applicationName, codec, registry } = this.#options.runtime;
     const { registration, queueName } = schedule;
     const args = [new Date(dueAt), new Date(this.#options.now())];
     const { text, serialization } = await codec.encodeInputs(args, registration.config.serialization);
@@ -133,18 +137,18 @@ export class Occurrences {
       inputs: text,
       serialization,
       queueName: queueName ?? INTERNAL_QUEUE,
-      applicationName: config.name,
+      applicationName,
     });
   }
 
   async #fireOfCode({ entry, dueAt }: Occurrence, workflow: NewWorkflow, signal: AbortSignal): Promise<number> {
-    const { engine, askTime } = this.#options;
+    const { runtime, askTime, announceQueued } = this.#options;
     const state = { ...stateOf(entry.name), value: String(dueAt), updateTime: dueAt };
-    const { now } = await engine.retrying(
-      () => askTime(() => fireCodeOccurrence(engine.store.database, { workflow, dueAt }, state)),
+    const { now } = await runtime.retrying(
+      () => askTime(() => fireCodeOccurrence(runtime.database, { workflow, dueAt }, state)),
       signal,
     );
-    if (dueAt <= now) engine.announceQueued([workflow]);
+    if (dueAt <= now) announceQueued([workflow]);
     return now;
   }
 }

@@ -1,9 +1,9 @@
-// Knows the schedules and has them fired when they are due. Every engine does so for itself; that an occurrence has one
-// workflow ID makes sure that it is fired once. What is due is judged by the database's clock, so that processes whose
-// clocks differ agree: here by an estimate of it, and by the database itself when it fires. What it says is too early is
-// tried again when it is due.
+// Knows the schedules and fires them when they are due. Every engine does; the workflow ID of an occurrence makes sure that
+// it fires once. What is due is judged by the database's clock, so that processes whose clocks differ agree: first by an
+// estimate of it, then by the database itself. An occurrence that is too early by the latter is tried again.
 import { sleep } from '../../base/clock.js';
 import { DueLoop } from '../../base/due-loop.js';
+import { Mutex } from '../../base/mutex.js';
 import { RemoteClock } from '../../base/remote-clock.js';
 import { Service } from '../../base/service.js';
 import { TimeZones } from '../../model/cron/cron-time-zone.js';
@@ -11,26 +11,27 @@ import { DatabaseClosedError, DBOSError } from '../../model/errors/errors.js';
 import type { ScheduleRecord } from '../../model/schedules.js';
 import { findEventDispatchState } from '../../store/receiving/event-dispatch.js';
 import { countScheduleChanges, findSchedules, readNow } from '../../store/schedules/schedules.js';
-import { CHANNELS } from '../../store/notify/wakeups.js';
-import type { Engine } from '../engine.js';
+import { topics } from '../../store/notify/topics.js';
+import type { NewWorkflow } from '../../store/runs/workflows.js';
+import type { Runtime } from '../runtime.js';
 import { Occurrences, stateOf } from './occurrences.js';
 import { type CodeSchedule, ScheduleEntry } from './schedule-entry.js';
 
 export interface SchedulerOptions {
-  readonly engine: Engine;
-  readonly hasPush: boolean;
-  /** Workflows of schedules were cancelled because their next run has begun. */
-  onCancelled(workflowIDs: readonly string[], signal: AbortSignal): Promise<void>;
+  readonly runtime: Runtime;
+  /** Workflows were put into queues. */
+  announceQueued(workflows: readonly NewWorkflow[]): void;
 }
 
-/** The longest sleep without asking the database what time it is. */
+/** The longest sleep without asking the database for the time. */
 const SLEEP_MAX_MS = 60_000;
-/** Where changes are pushed, looking without being asked only covers those of other libraries. */
+/** Where changes are pushed, polling only covers those of other libraries. */
 const POLLS_SAVED_BY_PUSH = 10;
+/** On SQLite a busy neighbour wakes us many times a second. */
+const REFRESH_INTERVAL_MS = 250;
 
 export class Scheduler {
-  readonly #options: SchedulerOptions;
-  readonly #engine: Engine;
+  readonly #runtime: Runtime;
   readonly #zones = new TimeZones();
   readonly #loop: DueLoop;
   readonly #poll: Service;
@@ -41,79 +42,85 @@ export class Scheduler {
   /** False after a sleep: either clock may have been set meanwhile. */
   #hasAskedTime = false;
   #changes = 0;
-  #reloading: Promise<void> = Promise.resolve();
+  readonly #reloading = new Mutex();
   readonly #stopping = new AbortController();
+  #unsubscribes: readonly (() => void)[] = [];
 
-  constructor(options: SchedulerOptions) {
-    this.#options = options;
-    const { engine } = options;
-    this.#engine = engine;
-    const { clock, logger } = engine;
+  constructor({ runtime, announceQueued }: SchedulerOptions) {
+    this.#runtime = runtime;
+    const { clock, logger } = runtime;
     this.#databaseClock = new RemoteClock(clock);
     this.#occurrences = new Occurrences({
-      engine,
+      runtime,
       now: () => this.#databaseClock.now(),
       askTime: (ask) => this.#askTime(ask),
-      onCancelled: (workflowIDs, signal) => options.onCancelled(workflowIDs, signal),
+      announceQueued,
     });
     const sweep = (signal: AbortSignal) => this.#sweep(signal);
     this.#loop = new DueLoop({ clock, logger, subject: 'Schedules', sweep, maxMs: SLEEP_MAX_MS });
     this.#poll = new Service(
-      (signal) => this.#pollForEver(signal),
+      (signal) => this.#pollUntilStopped(signal),
       (error) => logger.error(error),
     );
   }
 
-  async start(codeSchedules: Iterable<CodeSchedule>): Promise<void> {
+  async start(): Promise<void> {
+    const { bus, registry } = this.#runtime;
+    this.#unsubscribes = [
+      bus.subscribe(topics.schedules, async (names, origin) => {
+        for (const name of names) await (origin === 'here' ? this.#apply(name) : this.reload(name));
+      }),
+      bus.onAnything(() => void this.#reloadIfChanged(), REFRESH_INTERVAL_MS),
+    ];
     await this.#reload();
-    for (const schedule of codeSchedules) await this.#addCodeSchedule(schedule);
+    for (const schedule of registry.codeSchedules) await this.#addCodeSchedule(schedule);
     this.#loop.start();
     this.#poll.start();
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort(new DatabaseClosedError('Everstep was shut down in this process.'));
+    for (const unsubscribe of this.#unsubscribes) unsubscribe();
     await Promise.all([this.#loop.stop(), this.#poll.stop()]);
-    await this.#reloading;
+    await this.#reloading.run(async () => {});
   }
 
-  /** Schedules may have been changed elsewhere. Without a name, any may have been. */
-  async reload(name?: string): Promise<void> {
-    await this.#reloadInTurn(name).catch((error: unknown) => {
-      this.#engine.logger.debug(`Schedules could not be read: ${(error as Error).message}`);
+  /** A schedule may have been changed by another process; '' for any. */
+  async reload(name = ''): Promise<void> {
+    await this.#reloadSerialized(name).catch((error: unknown) => {
+      this.#runtime.logger.debug(`Schedules could not be read: ${(error as Error).message}`);
     });
   }
 
-  /** A schedule was changed here: it is in force here when this resolves, and elsewhere soon after. */
-  async announceChange(name?: string): Promise<void> {
-    this.#engine.store.listener.notify(CHANNELS.schedules, name ?? '');
-    await this.#engine.retrying(() => this.#reloadInTurn(name), this.#stopping.signal);
+  /** A schedule was changed by this process: resolves when the change is in force here. */
+  #apply(name: string): Promise<void> {
+    return this.#runtime.retrying(() => this.#reloadSerialized(name), this.#stopping.signal);
   }
 
-  /** Another process has committed something; was it a schedule? */
-  async lookAround(): Promise<void> {
-    const changes = await countScheduleChanges(this.#engine.store.database);
-    if (changes !== this.#changes) await this.reload();
+  /** Another process has committed something, perhaps a schedule. */
+  async #reloadIfChanged(): Promise<void> {
+    const { database, logger } = this.#runtime;
+    try {
+      if ((await countScheduleChanges(database)) !== this.#changes) await this.reload();
+    } catch (error) {
+      logger.debug(`Changes of schedules could not be counted: ${String(error)}`);
+    }
   }
 
-  /** Reads when all reads that were asked for before are done, so that none of them overwrites it. */
-  async #reloadInTurn(name: string | undefined): Promise<void> {
-    const read = this.#reloading.then(() => this.#reload(name));
-    this.#reloading = read.catch(() => {
-      // Whoever has asked for it is told.
-    });
-    await read;
+  /** One read at a time, so that an older one does not overwrite a newer one. */
+  async #reloadSerialized(name: string): Promise<void> {
+    await this.#reloading.run(() => this.#reload(name));
     this.#loop.lookAgain();
   }
 
-  async #reload(name?: string): Promise<void> {
-    const { database } = this.#engine.store;
+  async #reload(name = ''): Promise<void> {
+    const { applicationName, database } = this.#runtime;
     const { now } = await this.#askTime(() => readNow(database));
     this.#changes = await countScheduleChanges(database);
-    const query = { statuses: ['ACTIVE'], applicationNames: [this.#engine.config.name] };
-    const records = await findSchedules(database, name === undefined ? query : { ...query, names: [name] });
-    const entries = new Map(name === undefined ? [] : this.#entries);
-    if (name !== undefined) entries.delete(name);
+    const query = { statuses: ['ACTIVE'], applicationNames: [applicationName] };
+    const records = await findSchedules(database, name === '' ? query : { ...query, names: [name] });
+    const entries = new Map(name === '' ? [] : this.#entries);
+    entries.delete(name);
     for (const record of records) {
       const entry = this.#toEntry(record, now);
       if (entry) entries.set(record.scheduleName, entry);
@@ -139,7 +146,7 @@ export class Scheduler {
     try {
       return new ScheduleEntry(record.scheduleName, { kind: 'stored', record }, { zones: this.#zones, doneUntil });
     } catch (error) {
-      this.#engine.logger.warn(
+      this.#runtime.logger.warn(
         `Schedule "${record.scheduleName}" is left out, it cannot be read: ${(error as Error).message}`,
       );
       return undefined;
@@ -147,21 +154,21 @@ export class Scheduler {
   }
 
   async #addCodeSchedule(given: CodeSchedule): Promise<void> {
-    const { registry, store } = this.#engine;
+    const { registry, database } = this.#runtime;
     const registration = registry.workflowOf(given.fn, given.fn.name);
     const name = registry.keyOf(registration);
     if (registration.isInstance) {
       throw new DBOSError(`Cannot schedule instance method ${name}: which instance should run it?`);
     }
     const schedule = { ...given, registration };
-    const state = schedule.isMakingUp ? await findEventDispatchState(store.database, stateOf(name)) : undefined;
+    const state = schedule.isMakingUp ? await findEventDispatchState(database, stateOf(name)) : undefined;
     const doneUntil = state?.value === undefined ? this.#databaseClock.now() : Number(state.value);
     this.#codeEntries.set(name, new ScheduleEntry(name, { kind: 'code', schedule }, { zones: this.#zones, doneUntil }));
   }
 
   /** Fires what is due and tells how long until the next one is. */
   async #sweep(signal: AbortSignal): Promise<number | undefined> {
-    if (!this.#hasAskedTime) await this.#askTime(() => readNow(this.#engine.store.database));
+    if (!this.#hasAskedTime) await this.#askTime(() => readNow(this.#runtime.database));
     const now = this.#databaseClock.now();
     let nextAt = Infinity;
     const due: ScheduleEntry[] = [];
@@ -187,9 +194,9 @@ export class Scheduler {
     return answer;
   }
 
-  async #pollForEver(signal: AbortSignal): Promise<void> {
-    const { clock, config } = this.#engine;
-    const pollMs = config.schedulerPollingIntervalMs * (this.#options.hasPush ? POLLS_SAVED_BY_PUSH : 1);
+  async #pollUntilStopped(signal: AbortSignal): Promise<void> {
+    const { clock, config, hasPush } = this.#runtime;
+    const pollMs = config.schedulerPollingIntervalMs * (hasPush ? POLLS_SAVED_BY_PUSH : 1);
     while (!signal.aborted) {
       await sleep(clock, pollMs * (0.75 + Math.random() / 2), signal);
       await this.reload();

@@ -80,15 +80,15 @@ export class PostgresDatabase implements Database {
   }
 
   async commit(statements: readonly Sql[], options: CommitOptions = {}): Promise<Row[][]> {
-    if (!options.mayBeLost) return this.#commit(statements, options.behind);
-    return (await this.#commit([WITHOUT_DISK, ...statements], options.behind)).slice(1);
+    if (!options.mayBeLost) return this.#commit(statements, options.afterCommit);
+    return (await this.#commit([WITHOUT_DISK, ...statements], options.afterCommit)).slice(1);
   }
 
-  #commit(statements: readonly Sql[], behind: Sql | undefined): Promise<Row[][]> {
-    if (!behind) return this.#withClient((client) => this.#send(client, statements, 'write'));
+  #commit(statements: readonly Sql[], afterCommit: Sql | undefined): Promise<Row[][]> {
+    if (!afterCommit) return this.#withClient((client) => this.#send(client, statements, 'write'));
     const committed = deferred<Row[][]>();
     const both = this.#withClient(async (client) => {
-      const following = this.#follow(client, behind);
+      const following = this.#follow(client, afterCommit);
       const sent = this.#send(client, statements, 'write', { following });
       void sent.then(
         (results) => committed.resolve(results),

@@ -1,7 +1,7 @@
-// LISTEN and NOTIFY. One connection of its own listens; it is opened anew when it breaks, and since notifications
-// may have been missed by then, everyone is told to look. Our own notifications are sent apart from the writes they
-// speak of, because NOTIFY serialises the commits that contain it: at once when there are few, and collected when
-// there are many.
+// LISTEN and NOTIFY. A dedicated connection listens; it is reopened when it breaks, and since notifications may have been
+// missed by then, all subscribers look for themselves. Our own notifications are sent apart from the writes they
+// announce, because NOTIFY serialises the commits that contain it: at once when there are few, batched when there are
+// many.
 import pg from 'pg';
 import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
 import { type Clock, sleep, type Timer } from '../../base/clock.js';
@@ -9,7 +9,8 @@ import { deferred } from '../../base/deferred.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
 import { rows, type Sql, sql } from '../../sql/sql.js';
-import { type Hint, type Listener, type WakeupHandler, WakeupHandlers } from '../notify/wakeups.js';
+import { PAYLOAD_MAX_BYTES } from '../notify/bus.js';
+import { type Listener, type Notification, type WakeupHandler, WakeupHandlers } from '../notify/listener.js';
 import { poolConfig } from './postgres-config.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { translatePostgresError } from './postgres-errors.js';
@@ -17,9 +18,9 @@ import { translatePostgresError } from './postgres-errors.js';
 export interface PostgresListenerOptions {
   readonly clock: Clock;
   readonly logger: DLogger;
-  /** What to listen to and speak on; empty for neither. */
+  /** What to listen to and send on; empty for neither. */
   readonly channels: readonly string[];
-  /** A session lock that is held while the connection stands: others see by it that this process is there. */
+  /** A session lock held for as long as the connection stands: peers see by it that this process is alive. */
   readonly sessionLock?: string;
   /** How long notifications are collected when there are many of them. */
   readonly coalesceMs?: number;
@@ -29,13 +30,12 @@ const COALESCE_MS = 10;
 /** How long they are collected when there are few, after the last ones were sent. */
 const PACE_MS = 2;
 const MANY = 16;
-/** Postgres refuses payloads of 8000 bytes and more. */
-const PAYLOAD_MAX_BYTES = 7999;
 const RECONNECT: BackoffPolicy = { firstMs: 100, maxMs: 1_000, rate: 2, jitter: 0.5 };
 const KEEPALIVE_MS = 60_000;
 const LOCK_RETRY_MS = 300;
 
 export class PostgresListener implements Listener {
+  readonly channels: readonly string[];
   readonly #database: PostgresDatabase;
   readonly #options: PostgresListenerOptions;
   readonly #handlers: WakeupHandlers;
@@ -48,6 +48,7 @@ export class PostgresListener implements Listener {
   #firstAttempt = deferred<void>();
 
   constructor(database: PostgresDatabase, options: PostgresListenerOptions) {
+    this.channels = options.channels;
     this.#database = database;
     this.#options = options;
     this.#handlers = new WakeupHandlers((error) => options.logger.error(error));
@@ -84,27 +85,30 @@ export class PostgresListener implements Listener {
     this.#schedule();
   }
 
-  async telling<T>(hints: readonly Hint[], commit: (behind?: Sql) => Promise<T>): Promise<T> {
-    if (this.#isPaused || !this.#isBrief(hints)) {
+  async afterCommit<T>(notifications: readonly Notification[], commit: (notification?: Sql) => Promise<T>): Promise<T> {
+    if (this.#isPaused || !this.#isBrief(notifications)) {
       const result = await commit();
-      for (const { channel, payload } of hints) this.notify(channel, payload);
+      for (const { channel, payload } of notifications) this.notify(channel, payload);
       return result;
     }
     this.#isPaused = true;
     try {
-      return await commit(notifications(hints.map(({ channel, payload }) => [channel, payload])));
+      return await commit(notifyAll(notifications.map(({ channel, payload }) => [channel, payload])));
     } finally {
       this.#pauseFor(this.#paceMs);
     }
   }
 
-  /** Whether the hints can be said in one breath with what they speak of. A pooler may tear both apart. */
-  #isBrief(hints: readonly Hint[]): boolean {
-    if (hints.length === 0 || hints.length > MANY || this.#database.options.isTransactionPooler) return false;
-    return hints.every(({ channel, payload }) => this.#options.channels.includes(channel) && isPayload(payload));
+  /** Whether these fit in the commit's round trip. A pooler may send the two to different servers. */
+  #isBrief(notifications: readonly Notification[]): boolean {
+    if (notifications.length === 0 || notifications.length > MANY || this.#database.options.isTransactionPooler)
+      return false;
+    return notifications.every(
+      ({ channel, payload }) => this.#options.channels.includes(channel) && isPayload(payload),
+    );
   }
 
-  /** At the end of the turn, so that what is said in it is sent together. */
+  /** At the end of the event loop's turn, so that what was published in it is sent together. */
   #schedule(): void {
     if (this.#isPaused || this.#pending.size === 0) return;
     this.#isPaused = true;
@@ -137,9 +141,9 @@ export class PostgresListener implements Listener {
     this.#pending = new Map();
     if (messages.length === 0) return;
     try {
-      await this.#database.run(notifications(messages));
+      await this.#database.run(notifyAll(messages));
     } catch (error) {
-      // A lost hint costs time, not correctness: whoever waits looks by itself.
+      // A lost notification costs time, not correctness: waiters also poll.
       this.#options.logger.debug(`Notifications could not be sent: ${(error as Error).message}`);
     }
   }
@@ -179,7 +183,7 @@ export class PostgresListener implements Listener {
       let isLocked = await this.#tryLock(client);
       this.#firstAttempt.resolve();
       this.#handlers.call({ kind: 'anything' });
-      // A connection that a firewall has dropped silently shows only when it is used.
+      // A connection that a firewall dropped silently fails only when it is used.
       while (!signal.aborted) {
         await sleep(this.#options.clock, isLocked ? KEEPALIVE_MS : LOCK_RETRY_MS, ended);
         if (isLocked) await client.query('SELECT 1');
@@ -187,7 +191,7 @@ export class PostgresListener implements Listener {
       }
     } finally {
       await client.end().catch(() => {
-        // It is broken already; there is nothing left to close.
+        // Already broken: nothing left to close.
       });
     }
   }
@@ -209,8 +213,8 @@ const NOTIFY_COLUMNS = [
   { name: 'payload', type: 'text' },
 ] as const;
 
-/** There is nothing to be made durable, so the commit need not wait for the disk. */
-function notifications(messages: readonly (readonly [channel: string, payload: string])[]): Sql {
+/** Nothing here must be durable, so the commit need not wait for the disk. */
+function notifyAll(messages: readonly (readonly [channel: string, payload: string])[]): Sql {
   return sql`
     SELECT pg_notify(r.channel, r.payload), set_config('synchronous_commit', 'off', TRUE)
     FROM ${rows('r', NOTIFY_COLUMNS, messages)}`;

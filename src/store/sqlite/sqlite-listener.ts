@@ -1,9 +1,9 @@
-// Notices commits of other processes on the same file. SQLite has no notifications, but `PRAGMA data_version` tells
-// for the price of a look into shared memory whether another connection has committed.
+// Notices commits of other processes on the same file. SQLite has no notifications, but `PRAGMA data_version` says
+// whether another connection has committed, for the price of a look into shared memory.
 import { type Clock, sleep } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
-import { type Hint, type Listener, type WakeupHandler, WakeupHandlers } from '../notify/wakeups.js';
+import { type Listener, type Notification, type WakeupHandler, WakeupHandlers } from '../notify/listener.js';
 import type { SqliteDatabase } from './sqlite-database.js';
 
 export interface SqliteListenerOptions {
@@ -15,6 +15,7 @@ export interface SqliteListenerOptions {
 const INTERVAL_MS = 20;
 
 export class SqliteListener implements Listener {
+  readonly channels: readonly string[] = [];
   readonly #database: SqliteDatabase;
   readonly #options: SqliteListenerOptions;
   readonly #handlers: WakeupHandlers;
@@ -45,10 +46,10 @@ export class SqliteListener implements Listener {
   }
 
   notify(): void {
-    // A commit is all that other processes look for.
+    // Other processes notice the commit itself.
   }
 
-  telling<T>(_hints: readonly Hint[], commit: () => Promise<T>): Promise<T> {
+  afterCommit<T>(_notifications: readonly Notification[], commit: () => Promise<T>): Promise<T> {
     return commit();
   }
 

@@ -2,7 +2,8 @@
 import type { Entry } from '../../base/batcher.js';
 import type { Sql } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
-import { hintsOf } from '../notify/hints.js';
+import type { Bus } from '../notify/bus.js';
+import { notificationsOf } from '../notify/commit-notifications.js';
 import {
   consumeMessages,
   insertMessages,
@@ -15,7 +16,7 @@ import type { Owned } from '../runs/lifecycle.js';
 import { type Checkpoint, insertCheckpoints } from '../runs/steps.js';
 import { insertStreamValues, judgeStreamValues, type NewStreamValue } from '../messaging/streams.js';
 import { finishIfOwned, insertWorkflows, type NewWorkflow, type Outcome } from '../runs/workflows.js';
-import type { Hint, Listener } from '../notify/wakeups.js';
+import type { Notification } from '../notify/listener.js';
 import { WritePart } from './write-part.js';
 import {
   type CheckpointVerdict,
@@ -43,7 +44,7 @@ export interface Send {
   readonly sending: Sending;
   readonly checkpoint?: Checkpoint;
   /** Whether other processes are told of it. */
-  readonly isTold?: boolean;
+  readonly isAnnounced?: boolean;
 }
 
 /** What became of both. The record is only written if the message is there. */
@@ -98,13 +99,13 @@ export class WriteGroup {
    */
   readonly #parts: readonly (readonly [Pick<WritePart<never>, 'judge'>, Sql])[];
   readonly #settle: (() => void)[];
-  readonly #hints: readonly Hint[];
+  readonly #notifications: readonly Notification[];
   readonly #mayBeLost: boolean;
 
   constructor(entries: readonly Entry<Item, Verdict>[]) {
     const ended = outcomesWithTheirStart(entries);
     this.#mayBeLost = entries.every(({ item }) => item.kind === 'checkpoint' && item.mayBeLost === true);
-    this.#hints = hintsOf(entries.map(({ item }) => item));
+    this.#notifications = notificationsOf(entries.map(({ item }) => item));
     this.#settle = entries.map(({ item, resolve }) => {
       const verdict = this.#take(item, ended);
       return () => resolve(verdict());
@@ -126,11 +127,11 @@ export class WriteGroup {
   }
 
   /** Commits the statements and settles the entries. May be repeated as a whole. */
-  async write(database: Database, listener?: Pick<Listener, 'telling'>): Promise<void> {
+  async write(database: Database, bus?: Pick<Bus, 'afterCommit'>): Promise<void> {
     const statements = this.#parts.map(([, statement]) => statement);
-    const commit = (behind?: Sql): Promise<Row[][]> =>
-      database.commit(statements, { behind, mayBeLost: this.#mayBeLost });
-    const results = await (listener ? listener.telling(this.#hints, commit) : commit());
+    const commit = (notification?: Sql): Promise<Row[][]> =>
+      database.commit(statements, { afterCommit: notification, mayBeLost: this.#mayBeLost });
+    const results = await (bus ? bus.afterCommit(this.#notifications, commit) : commit());
     for (const [index, [part]] of this.#parts.entries()) await part.judge(database, results[index] ?? []);
     for (const settle of this.#settle) settle();
   }

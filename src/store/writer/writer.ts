@@ -15,7 +15,7 @@ import { DatabaseClosedError } from '../../model/errors/database-errors.js';
 import type { Database } from '../database.js';
 import { classifyFailure, type RetryOptions, withRetry } from '../retry.js';
 import type { Checkpoint } from '../runs/steps.js';
-import type { Listener } from '../notify/wakeups.js';
+import type { Bus } from '../notify/bus.js';
 import type { NewWorkflow, Outcome } from '../runs/workflows.js';
 import {
   type Append,
@@ -35,8 +35,8 @@ import type { CheckpointVerdict, OutcomeVerdict, StartVerdict } from './writer-v
 export interface WriterOptions {
   readonly clock: Clock;
   readonly logger: DLogger;
-  /** Tells other processes of messages and events. */
-  readonly listener?: Pick<Listener, 'telling'>;
+  /** Notifies other processes of messages and events. */
+  readonly bus?: Pick<Bus, 'afterCommit'>;
   /** Items in one commit at most. */
   readonly itemsMax?: number;
   /** Characters of payload in one commit at most; a single larger item goes alone. */
@@ -56,13 +56,13 @@ export class Writer {
   readonly #batcher: Batcher<Item, Verdict>;
   readonly #stopped = new AbortController();
   readonly #retry: RetryOptions;
-  readonly #listener: WriterOptions['listener'];
+  readonly #bus: WriterOptions['bus'];
   /** The runs of which an item could not be written, and why, by their owner token. */
   readonly #broken = new Map<string, unknown>();
 
   constructor(database: Database, options: WriterOptions) {
     this.#database = database;
-    this.#listener = options.listener;
+    this.#bus = options.bus;
     this.#retry = {
       clock: options.clock,
       logger: options.logger,
@@ -186,7 +186,7 @@ export class Writer {
   /** Every statement is guarded, so the whole may be repeated. */
   #write(batch: readonly Entry<Item, Verdict>[]): Promise<void> {
     const group = new WriteGroup(batch);
-    return withRetry(() => group.write(this.#database, this.#listener), this.#retry);
+    return withRetry(() => group.write(this.#database, this.#bus), this.#retry);
   }
 }
 

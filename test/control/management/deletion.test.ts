@@ -6,7 +6,8 @@ import { sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
 import { findWorkflows, insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
 import { forEachDialect, onlyOn } from '../../rig/dialects.js';
-import { operatorOn } from '../../rig/operators.js';
+import { operatorOn, published } from '../../rig/operators.js';
+import { topics } from '../../../src/store/notify/topics.js';
 import { newWorkflow } from '../../rig/records.js';
 import { addWithHistory, countRows } from './histories.js';
 
@@ -35,23 +36,17 @@ describe('deleteWorkflows', () => {
         await addWithHistory(database),
       ];
       const before = await countRows(database, kept);
-      const told: { changed: string[]; queued: Place[] } = { changed: [], queued: [] };
-      const { news } = operatorOn(database);
-      const operator = operatorOn(database, {
-        news: {
-          ...news,
-          changed: async (workflowIDs) => void told.changed.push(...workflowIDs),
-          queued: (places) => void told.queued.push(...places),
-        },
-      });
+      const operator = operatorOn(database);
+      const changed = published(operator.bus, topics.changes);
+      const queued = published(operator.bus, topics.work);
 
       await deleteWorkflows(operator, [gone, running, 'nobody']);
 
       expect(await countRows(database, gone)).toEqual({});
       expect(await countRows(database, running)).toEqual({});
       expect(await countRows(database, kept)).toEqual(before);
-      expect(told.changed.sort()).toEqual([gone, running].sort());
-      expect(told.queued).toMatchObject([{ queueName: 'q', partitionKey: 'k' }]);
+      expect(changed.sort()).toEqual([gone, running].sort());
+      expect(queued).toMatchObject([{ queueName: 'q', partitionKey: 'k' }]);
     });
 
     test('takes descendants along if it is told to', async () => {

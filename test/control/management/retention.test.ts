@@ -5,7 +5,8 @@ import { sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
 import { insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../../rig/dialects.js';
-import { operatorOn } from '../../rig/operators.js';
+import { operatorOn, published } from '../../rig/operators.js';
+import { topics } from '../../../src/store/notify/topics.js';
 import { newWorkflow } from '../../rig/records.js';
 import { addWithHistory, countRows } from './histories.js';
 
@@ -154,20 +155,18 @@ describe('garbage collection', () => {
     });
 
     test('a global timeout cancels what is active and was created by then', async () => {
-      const told: string[] = [];
       const { database, operator, add } = await setup(dialect);
-      const changed = async (workflowIDs: readonly string[]) => void told.push(...workflowIDs);
-      const telling = operatorOn(database, { clock: operator.clock, news: { ...operator.news, changed } });
+      const changed = published(operator.bus, topics.changes);
       const active = Array.from({ length: 1200 }, (_, index) =>
         newWorkflow({ workflowID: `w${index}`, applicationName: index < 1000 ? 'test' : 'other' }),
       );
       await add(active, () => 7);
       await add([...ended(3), newWorkflow({ workflowID: 'later' })], (index) => 5 + index);
 
-      const count = await globalTimeout(telling, 7.9);
+      const count = await globalTimeout(operator, 7.9);
 
       expect(count).toBe(1000);
-      expect(told).toHaveLength(1000);
+      expect(changed).toHaveLength(1000);
       const rows = await database.read(sql`
         SELECT w.status, COUNT(*) AS n FROM ${table('workflow_status')} AS w GROUP BY w.status`);
       expect(Object.fromEntries(rows.map((row) => [row['status'], row['n']]))).toEqual({

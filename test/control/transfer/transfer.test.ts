@@ -10,7 +10,8 @@ import { sql, table } from '../../../src/sql/sql.js';
 import { forEachDialect, postgres, sqlite, type TestDialect } from '../../rig/dialects.js';
 import { createEngine } from '../../rig/engines.js';
 import { wantsDialect } from '../../rig/global-setup.js';
-import { operatorOn } from '../../rig/operators.js';
+import { operatorOn, published } from '../../rig/operators.js';
+import { topics } from '../../../src/store/notify/topics.js';
 import { insert, workflow } from '../listing/rows.js';
 
 async function collect<T>(source: AsyncIterable<T>): Promise<T[]> {
@@ -177,15 +178,10 @@ describe('export and import', () => {
         workflow('d', { createdAt: 3, status: 'DELAYED', queueName: 'q', delayUntil: 9_000_000_000_000 }),
         workflow('s', { createdAt: 4, queueName: 'q', completedAt: 9 }),
       ]);
-      const told: unknown[] = [];
       const source = operatorOn(from);
-      const goOn = operatorOn(running, {
-        news: {
-          ...source.news,
-          queued: (places) => told.push(...places),
-          delayed: () => told.push('delayed'),
-        },
-      });
+      const goOn = operatorOn(running);
+      const queued = published(goOn.bus, topics.work);
+      const delayed = published(goOn.bus, topics.delays);
 
       await importWorkflows(operatorOn(held), exportWorkflows(source));
       await importWorkflows(goOn, exportWorkflows(source), { activeWorkflows: 'enqueue' });
@@ -204,7 +200,7 @@ describe('export and import', () => {
         ['d', 'DELAYED', 'q', undefined],
         ['s', 'SUCCESS', 'q', undefined],
       ]);
-      expect(told).toEqual([
+      expect([...delayed.map(() => 'delayed'), ...queued]).toEqual([
         'delayed',
         { queueName: 'q', partitionKey: null },
         { queueName: '_dbos_internal_queue', partitionKey: null },

@@ -351,10 +351,10 @@ describe('messages', () => {
       const { DBOS, start } = await setup(dialect);
       await DBOS.launch();
       const handle = await start('r', 3);
-      const { watches } = DBOS.engineFor('test');
+      const { bus, watchers } = DBOS.engineFor('test').runtime;
       const wakeUp = (): void => {
-        watches.onSent({ workflowID: 'r', topic: '__null__topic__' });
-        watches.onWakeup({ kind: 'anything' });
+        watchers.onSent({ workflowID: 'r', topic: '__null__topic__' });
+        bus.publishHere(topics.messages, 'r::__null__topic__');
       };
 
       for (const message of [1, 2, 3]) {

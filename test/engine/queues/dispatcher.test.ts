@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { deferred } from '../../../src/base/deferred.js';
 import { silentLogger } from '../../../src/base/log.js';
-import { Dispatcher, type DispatcherOptions } from '../../../src/engine/queues/dispatcher.js';
-import type { ClaimResult } from '../../../src/engine/queues/claim.js';
-import type { Queue } from '../../../src/engine/queues/queues.js';
+import { Dispatcher, type DispatcherOptions, type WorkSource } from '../../../src/engine/queues/dispatcher.js';
+import type { ClaimResult } from '../../../src/engine/queues/claims.js';
+import type { Queue } from '../../../src/engine/queues/known-queues.js';
 import { UNLIMITED } from '../../../src/model/queues.js';
 import type { DBOSInstance } from '../../../src/index.js';
 import type { Sql } from '../../../src/sql/sql.js';
@@ -32,7 +32,7 @@ const partitioned: Queue = {
 
 describe('a dispatcher', () => {
   /** A dispatcher of these queues. Its claims are noted and end when the test says how. */
-  async function setup(names: readonly string[], fields: Partial<DispatcherOptions> = {}) {
+  async function setup(names: readonly string[], fields: Partial<WorkSource & DispatcherOptions['load']> = {}) {
     const clock = new ManualClock();
     const claims: { queue: string; limit: number; end(result: Partial<ClaimResult>): void; fail(): void }[] = [];
     const underWay = new Set<string>();
@@ -40,31 +40,30 @@ describe('a dispatcher', () => {
     const dispatcher = new Dispatcher({
       clock,
       logger: silentLogger,
-      look: async () => {
-        looks += 1;
-        return { queues: names.map(queueOf), waiting: [] };
+      source: {
+        look: async () => {
+          looks += 1;
+          return { queues: names.map(queueOf), waiting: [] };
+        },
+        pollMs: () => 15_000,
+        claimPartitions: async () => [],
+        findPartitions: async () => [],
+        claim: async ({ name }, limit) => {
+          expect(underWay.has(name)).toBe(false);
+          underWay.add(name);
+          const ended = deferred<ClaimResult>();
+          claims.push({
+            queue: name,
+            limit,
+            end: (result) => ended.resolve({ taken: 0, left: NOTHING_LEFT, ...result }),
+            fail: () => ended.reject(new Error('The database is away.')),
+          });
+          return ended.promise.finally(() => underWay.delete(name));
+        },
+        ...fields,
       },
-      capacity: () => 1000,
-      running: () => 0,
-      engines: () => 1,
-      claim: async ({ name }, limit) => {
-        expect(underWay.has(name)).toBe(false);
-        underWay.add(name);
-        const ended = deferred<ClaimResult>();
-        claims.push({
-          queue: name,
-          limit,
-          end: (result) => ended.resolve({ taken: 0, left: NOTHING_LEFT, ...result }),
-          fail: () => ended.reject(new Error('The database is away.')),
-        });
-        return ended.promise.finally(() => underWay.delete(name));
-      },
-      claimPartitions: async () => [],
-      findPartitions: async () => [],
-      tellOthers: () => {},
-      pollMs: () => 15_000,
-      claimsMax: 2,
-      ...fields,
+      load: { capacity: () => 1000, running: () => 0, engines: () => 1, claimsMax: 2, ...fields },
+      notifyPeers: () => {},
     });
     dispatcher.start();
     await until(() => looks === 1 || 'look' in fields);

@@ -8,7 +8,8 @@ import type { PostgresDatabase } from '../../../src/store/postgres/postgres-data
 import { PostgresListener } from '../../../src/store/postgres/postgres-listener.js';
 import { SqliteDatabase } from '../../../src/store/sqlite/sqlite-database.js';
 import { SqliteListener } from '../../../src/store/sqlite/sqlite-listener.js';
-import { CHANNELS, type Listener, type Wakeup } from '../../../src/store/notify/wakeups.js';
+import type { Listener, Wakeup } from '../../../src/store/notify/listener.js';
+import { CHANNELS, topics } from '../../../src/store/notify/topics.js';
 import { insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { forEachDialect, onlyOn } from '../../rig/dialects.js';
 import { startProxy } from '../../rig/proxy.js';
@@ -19,7 +20,7 @@ function listenerOn(database: Database): Listener {
   const listener =
     database instanceof SqliteDatabase
       ? new SqliteListener(database, { ...options, intervalMs: 2 })
-      : new PostgresListener(database as PostgresDatabase, { ...options, channels: Object.values(CHANNELS) });
+      : new PostgresListener(database as PostgresDatabase, { ...options, channels: CHANNELS });
   onTestFinished(() => listener.stop());
   return listener;
 }
@@ -53,12 +54,12 @@ describe('listener', () => {
       const { wakeups, next } = collect(receiving);
 
       await sender.run(insertWorkflows([newWorkflow()]));
-      sending.notify(CHANNELS.events, 'workflow::key');
+      sending.notify(topics.events.channel, 'workflow::key');
 
       if (dialect.name === 'postgres') {
         expect(await next((wakeup) => wakeup.kind === 'message')).toEqual({
           kind: 'message',
-          channel: CHANNELS.events,
+          channel: topics.events.channel,
           payload: 'workflow::key',
         });
       } else {
@@ -88,7 +89,7 @@ describe('listener', () => {
       const { next } = collect(receiving);
 
       await sender.run(insertWorkflows([newWorkflow()]));
-      sending.notify(CHANNELS.events, 'x');
+      sending.notify(topics.events.channel, 'x');
 
       await next(() => true);
     });
@@ -118,9 +119,9 @@ describe('listener', () => {
       await Promise.all([sending.start(), receiving.start()]);
       const { wakeups, next } = collect(receiving);
 
-      for (let n = 0; n < 50; n += 1) sending.notify(CHANNELS.streams, `stream ${n % 5}`);
-      sending.notify(CHANNELS.streams, 'x'.repeat(9000));
-      sending.notify(CHANNELS.streams, 'the end');
+      for (let n = 0; n < 50; n += 1) sending.notify(topics.streams.channel, `stream ${n % 5}`);
+      sending.notify(topics.streams.channel, 'x'.repeat(9000));
+      sending.notify(topics.streams.channel, 'the end');
       await next((wakeup) => wakeup.kind === 'message' && wakeup.payload === 'the end');
 
       expect(wakeups).toHaveLength(6);
@@ -144,7 +145,7 @@ describe('listener', () => {
       await stranger.query(`SELECT dbos.send_message($1, '"hello"'::json, 'greetings')`, [workflow.workflowID]);
 
       const wakeup = await next((one) => one.kind === 'message');
-      expect(wakeup).toMatchObject({ channel: CHANNELS.notifications, payload: `${workflow.workflowID}::greetings` });
+      expect(wakeup).toMatchObject({ channel: topics.messages.channel, payload: `${workflow.workflowID}::greetings` });
       expect(wakeups.filter(({ kind }) => kind === 'message')).toHaveLength(1);
     });
 
@@ -176,7 +177,7 @@ describe('listener', () => {
       proxy.cut();
       proxy.restore();
       await next((wakeup) => wakeup.kind === 'anything');
-      listener.notify(CHANNELS.events, 'after');
+      listener.notify(topics.events.channel, 'after');
 
       await next((wakeup) => wakeup.kind === 'message' && wakeup.payload === 'after');
       expect(wakeups.length).toBeGreaterThanOrEqual(2);
@@ -209,7 +210,7 @@ describe('listener', () => {
       await Promise.all([sending.start(), receiving.start()]);
       const { next } = collect(receiving);
 
-      sending.notify(CHANNELS.events, 'goodbye');
+      sending.notify(topics.events.channel, 'goodbye');
       await sending.stop();
 
       await next((wakeup) => wakeup.kind === 'message' && wakeup.payload === 'goodbye');

@@ -1,56 +1,56 @@
 // One queue as the dispatcher serves it: whether there may be work in it, and when to try again.
 import type { Clock, Timer } from '../../base/clock.js';
 import type { Left } from '../../store/queues/claim-limits.js';
-import { PartitionLine } from './partition-line.js';
-import type { Queue } from './queues.js';
+import { PartitionRotation } from './partition-rotation.js';
+import type { Queue } from './known-queues.js';
 
-/** How long others get to take what is theirs of a queue that is shared evenly. */
+/** How long peers get to claim their share of a queue. */
 const YIELD_MS = 75;
-/** Nobody wanted what was left to others: how long until they are asked again. Twice as long each time. */
+/** Peers did not want what was left to them: how long until they are offered a share again, doubling each time. */
 const UNWANTED_MIN_MS = 125;
 const UNWANTED_MAX_MS = 2000;
-/** How long until what could not be taken is looked at again: twice as long each time, a few times. */
+/** How long until work that could not be claimed is tried again, doubling each time. */
 const LATER_MIN_MS = 250;
 const LATER_MAX_MS = 8000;
 
-export class Line {
+export class QueueState {
   queue: Queue;
-  readonly partitions: PartitionLine;
+  readonly partitions: PartitionRotation;
   isClaiming = false;
   /** The queue is not served any more; a claim may still be under way. */
   isStopped = false;
   /** More was waiting when this engine last looked. */
   hasBacklog = true;
-  /** A slot has become free here that others may be able to use. */
+  /** A slot has become free here that a peer may be able to use. */
   hasFreed = false;
   readonly #clock: Clock;
-  readonly #announce: (line: Line) => void;
+  readonly #announce: (queue: QueueState) => void;
   #timer: { readonly at: number; readonly timer: Timer } | undefined;
-  /** While it leaves the rest to others: until when. */
+  /** While the rest is left to peers: until when. */
   #yieldsUntil: number | undefined;
-  #isDoubtful = false;
+  #gotNothing = false;
   #sharesFrom = 0;
   #unwantedMs = UNWANTED_MIN_MS;
   #laterMs = LATER_MIN_MS;
 
-  constructor(queue: Queue, clock: Clock, announce: (line: Line) => void) {
+  constructor(queue: Queue, clock: Clock, announce: (queue: QueueState) => void) {
     this.queue = queue;
     this.#clock = clock;
     this.#announce = announce;
-    this.partitions = new PartitionLine(clock, () => announce(this));
+    this.partitions = new PartitionRotation(clock, () => announce(this));
   }
 
   get isPartitioned(): boolean {
     return this.queue.limits.partition !== null;
   }
 
-  /** Whether this engine is to leave others their share at the next claim. */
+  /** Whether the next claim leaves peers their share. */
   get isSharing(): boolean {
     const now = this.#clock.now();
     return this.#yieldsUntil === undefined ? now >= this.#sharesFrom : now < this.#yieldsUntil;
   }
 
-  /** Tries again after so long, unless it is to try earlier anyway. */
+  /** Tries again after this time, unless an earlier try is scheduled. */
   tryAfter(delayMs: number): void {
     const at = this.#clock.now() + delayMs;
     if (this.#timer && this.#timer.at <= at) return;
@@ -62,35 +62,35 @@ export class Line {
     this.#timer = { at, timer };
   }
 
-  /** Leaves the rest to others for a moment; then it is for whoever is first. */
+  /** Leaves the rest to peers for a moment; after that the first to claim gets it. */
   yield(): void {
     const now = this.#clock.now();
     this.#yieldsUntil ??= now + YIELD_MS;
     this.tryAfter(this.#yieldsUntil - now);
   }
 
-  /** A claim has left something although there was room. Whether to try again: not if it was the second to get nothing. */
-  doubt(taken: number): boolean {
-    const isSure = taken === 0 && this.#isDoubtful;
-    this.#isDoubtful = taken === 0 && !isSure;
+  /** A claim left work although there were slots. True unless it was the second in a row to get nothing. */
+  shouldRetryAtOnce(taken: number): boolean {
+    const isSure = taken === 0 && this.#gotNothing;
+    this.#gotNothing = taken === 0 && !isSure;
     return !isSure;
   }
 
-  /** Something is left that could not be taken. Somebody may hold it for a moment: looks again a few times, ever later. */
+  /** Work is left that could not be claimed, perhaps because another session has it locked: retries with backoff. */
   tryLater(): void {
     if (this.#laterMs > LATER_MAX_MS) return;
     this.tryAfter(this.#laterMs);
     this.#laterMs *= 2;
   }
 
-  /** Draws conclusions from a claim. */
+  /** Updates the state after a claim. */
   settle(taken: number, wasSharing: boolean, left: Pick<Left, 'isWaiting' | 'hasRoom'>): void {
     this.hasBacklog = left.isWaiting;
     if (taken > 0 || !left.isWaiting) this.#laterMs = LATER_MIN_MS;
     if (!left.isWaiting) this.hasFreed = false;
-    // There is nothing that could be left to others.
+    // Nothing is left that peers could claim.
     const isOver = !left.isWaiting || !left.hasRoom;
-    if (isOver) this.#isDoubtful = false;
+    if (isOver) this.#gotNothing = false;
     if (this.#yieldsUntil === undefined || (wasSharing && !isOver)) return;
     this.#yieldsUntil = undefined;
     const isUnwanted = !wasSharing && taken > 0;

@@ -1,25 +1,24 @@
-// Waiting for rows that others write, here or in other processes. All who wait for one kind of row share its queries.
-// They are asked when somebody begins to wait, when a wake-up says that there is news, and now and then in case a
-// wake-up was lost.
+// Waiting for rows that others write, in this process or another. All waiters for one kind of row share its queries,
+// which run when a wait begins, after a wake-up, and now and then in case a wake-up was lost.
 import { type Clock, sleep } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
 
-export interface WatchOptions<Question, Finding> {
+export interface RowWatcherOptions<Question, Finding> {
   readonly clock: Clock;
   readonly logger: DLogger;
   readonly pollMs: number;
   /** What there is for each of the questions, in their order; undefined where there is nothing yet. */
   look(questions: readonly Question[]): Promise<readonly (Finding | undefined)[]>;
-  /** Throws if the question cannot be asked: it would keep all others from an answer. */
+  /** Throws if the question cannot be asked: in a shared query it would fail all others. */
   check?(question: Question): void;
-  /** The names under which wake-ups for the question come. */
+  /** The keys that wake the question up. */
   keysOf(question: Question): readonly string[];
-  /** Lets other processes know that somebody here waits; now and again. */
+  /** Lets other processes know that this one waits; repeated with every poll. */
   announce?(question: Question): void;
-  /** Repeats a look until the database is there or the operator ends. */
+  /** Repeats a look until the database is back or the operator ends. */
   retrying<T>(look: () => Promise<T>): Promise<T>;
-  /** Lets whoever waits know that nothing else can be done meanwhile. */
+  /** Wraps a wait: the caller cannot do anything else meanwhile. */
   whileWaiting<T>(promise: Promise<T>): Promise<T>;
 }
 
@@ -43,8 +42,8 @@ interface Waiter<Question, Finding> {
 /** Questions in one query at most. */
 const QUESTIONS_MAX = 1000;
 
-export class Watch<Question, Finding> {
-  readonly #options: WatchOptions<Question, Finding>;
+export class RowWatcher<Question, Finding> {
+  readonly #options: RowWatcherOptions<Question, Finding>;
   readonly #waiters = new Set<Waiter<Question, Finding>>();
   readonly #byKey = new Map<string, Set<Waiter<Question, Finding>>>();
   readonly #toLookUp = new Set<Waiter<Question, Finding>>();
@@ -52,7 +51,7 @@ export class Watch<Question, Finding> {
   #isLooking = false;
   #stopReason: Error | undefined;
 
-  constructor(options: WatchOptions<Question, Finding>) {
+  constructor(options: RowWatcherOptions<Question, Finding>) {
     this.#options = options;
     this.#service = new Service(
       (signal) => this.#poll(signal),
@@ -60,7 +59,7 @@ export class Watch<Question, Finding> {
     );
   }
 
-  /** Rejects whoever still waits, and whoever wants to from now on. */
+  /** Rejects all waiters, present and future. */
   async stop(reason: Error): Promise<void> {
     this.#stopReason = reason;
     for (const waiter of this.#waiters) waiter.reject(reason);
@@ -102,7 +101,7 @@ export class Watch<Question, Finding> {
     });
   }
 
-  /** The same until a deadline; undefined when the time is up. Looks at least once. */
+  /** The same until a deadline; undefined when it has passed. Looks at least once. */
   async waitUntil(question: Question, options: WaitLimits): Promise<Finding | undefined> {
     const { deadlineAt, signal, onEmpty } = options;
     if (deadlineAt === undefined) return this.wait(question, options);
@@ -117,21 +116,21 @@ export class Watch<Question, Finding> {
       return await this.wait(question, { signal: both, onEmpty });
     } catch (error) {
       if (error !== timeUp) throw error;
-      // A short time may be up before anybody has looked.
+      // A short time may have passed before the first look.
       return this.#lookOnce(question);
     } finally {
       timer.cancel();
     }
   }
 
-  /** There may be news under this name, or under any. */
+  /** Something may have changed under this key, or under any. */
   wake(key?: string): void {
     const woken = key === undefined ? this.#waiters : this.#byKey.get(key);
     for (const waiter of woken ?? []) this.#toLookUp.add(waiter);
     this.#scheduleLook();
   }
 
-  /** At the end of the turn, so that all who begin to wait in it share the query. */
+  /** At the end of the event loop's turn, so that all waits that begin in it share the query. */
   #scheduleLook(): void {
     if (this.#toLookUp.size === 0 || this.#isLooking) return;
     this.#isLooking = true;
@@ -149,16 +148,16 @@ export class Watch<Question, Finding> {
         const waiters = [...this.#toLookUp].slice(0, QUESTIONS_MAX);
         for (const waiter of waiters) this.#toLookUp.delete(waiter);
         const findings = await this.#options.look(waiters.map((waiter) => waiter.question));
-        waiters.forEach((waiter, index) => this.#tell(waiter, findings[index]));
+        waiters.forEach((waiter, index) => this.#settle(waiter, findings[index]));
       }
     } catch (error) {
-      this.#options.logger.debug(`Nothing could be looked up, trying again soon: ${(error as Error).message}`);
+      this.#options.logger.debug(`A look-up failed and will be repeated: ${(error as Error).message}`);
     } finally {
       this.#isLooking = false;
     }
   }
 
-  #tell(waiter: Waiter<Question, Finding>, finding: Finding | undefined): void {
+  #settle(waiter: Waiter<Question, Finding>, finding: Finding | undefined): void {
     if (!this.#waiters.has(waiter)) return;
     if (finding !== undefined) {
       this.#remove(waiter);
@@ -188,7 +187,7 @@ export class Watch<Question, Finding> {
     }
   }
 
-  /** Runs only while somebody waits. */
+  /** Runs only while there are waiters. */
   async #poll(signal: AbortSignal): Promise<void> {
     const { clock, pollMs } = this.#options;
     while (this.#waiters.size > 0) {

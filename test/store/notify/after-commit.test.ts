@@ -5,7 +5,8 @@ import { CommitUnknownError } from '../../../src/model/errors/database-errors.js
 import { type Sql, sql, table } from '../../../src/sql/sql.js';
 import type { PostgresDatabase } from '../../../src/store/postgres/postgres-database.js';
 import { PostgresListener } from '../../../src/store/postgres/postgres-listener.js';
-import { CHANNELS, type Hint } from '../../../src/store/notify/wakeups.js';
+import type { Notification } from '../../../src/store/notify/listener.js';
+import { topics } from '../../../src/store/notify/topics.js';
 import { findWorkflows, insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { onlyOn, type TestDialect } from '../../rig/dialects.js';
 import { until } from '../../rig/manual-clock.js';
@@ -14,33 +15,36 @@ import { newWorkflow } from '../../rig/records.js';
 
 const failing = sql`SELECT 1 / 0 AS never`;
 const one = sql`SELECT 1 AS one`;
-const hints = (...payloads: string[]): Hint[] => payloads.map((payload) => ({ channel: CHANNELS.events, payload }));
+const { channel } = topics.events;
+const notificationsOf = (...payloads: string[]): Notification[] => payloads.map((payload) => ({ channel, payload }));
 
 async function setup(dialect: TestDialect) {
   const database = (await dialect.create()) as PostgresDatabase;
-  const channels = [CHANNELS.events];
+  const channels = [channel];
   const listener = new PostgresListener(database, { clock: systemClock, logger: silentLogger, channels });
   onTestFinished(() => listener.stop());
   await listener.start();
   const heard: string[] = [];
   listener.subscribe((wakeup) => wakeup.kind === 'message' && heard.push(wakeup.payload));
   const rides: boolean[] = [];
-  /** A commit with hints; notes whether they went along. */
+  /** A commit with notifications; notes whether they went along. */
   const tell = (...payloads: string[]) =>
-    listener.telling(hints(...payloads), (behind?: Sql) => {
-      rides.push(behind !== undefined);
-      return database.commit([one], { behind });
+    listener.afterCommit(notificationsOf(...payloads), (notification?: Sql) => {
+      rides.push(notification !== undefined);
+      return database.commit([one], { afterCommit: notification });
     });
   return { database, listener, heard, rides, tell };
 }
 
-describe('telling of a commit', () => {
+describe('notifications after a commit', () => {
   onlyOn('postgres', (dialect) => {
     test('a statement behind a commit is run after it, and the connection goes on', async () => {
       const database = await dialect.create({ poolSize: 1 });
       const [workflow, later] = [newWorkflow(), newWorkflow()];
 
-      const results = await database.commit([insertWorkflows([workflow]), one], { behind: insertWorkflows([later]) });
+      const results = await database.commit([insertWorkflows([workflow]), one], {
+        afterCommit: insertWorkflows([later]),
+      });
 
       expect(results[1]).toEqual([{ one: 1 }]);
       // The only connection is given back when both are done.
@@ -60,9 +64,9 @@ describe('telling of a commit', () => {
       const [undone, behind, kept] = [newWorkflow(), newWorkflow(), newWorkflow()];
 
       await expect(
-        database.commit([insertWorkflows([undone]), failing], { behind: insertWorkflows([behind]) }),
+        database.commit([insertWorkflows([undone]), failing], { afterCommit: insertWorkflows([behind]) }),
       ).rejects.toThrow('division by zero');
-      expect(await database.commit([insertWorkflows([kept]), one], { behind: failing })).toHaveLength(2);
+      expect(await database.commit([insertWorkflows([kept]), one], { afterCommit: failing })).toHaveLength(2);
 
       const found = await findWorkflows(
         database,
@@ -78,7 +82,7 @@ describe('telling of a commit', () => {
 
       proxy.loseNextAnswer();
 
-      await expect(database.commit([insertWorkflows([newWorkflow()])], { behind: one })).rejects.toBeInstanceOf(
+      await expect(database.commit([insertWorkflows([newWorkflow()])], { afterCommit: one })).rejects.toBeInstanceOf(
         CommitUnknownError,
       );
       expect(await database.read(one)).toEqual([{ one: 1 }]);
@@ -110,8 +114,8 @@ describe('telling of a commit', () => {
       const { database, listener, heard, tell } = await setup(dialect);
 
       await tell('x'.repeat(9000), 'short');
-      await listener.telling([{ channel: 'elsewhere', payload: 'unheard' }], (behind) =>
-        database.commit([one], { behind }),
+      await listener.afterCommit([{ channel: 'elsewhere', payload: 'unheard' }], (notification) =>
+        database.commit([one], { afterCommit: notification }),
       );
       await tell('last');
       await until(async () => heard.includes('last'));
@@ -122,8 +126,8 @@ describe('telling of a commit', () => {
     test('a commit that fails is reported, and the next one is told of', async () => {
       const { database, listener, heard, tell } = await setup(dialect);
       const fail = () =>
-        listener.telling(hints('failed'), (behind) =>
-          database.commit([sql`DELETE FROM ${table('no such')}`], { behind }),
+        listener.afterCommit(notificationsOf('failed'), (notification) =>
+          database.commit([sql`DELETE FROM ${table('no such')}`], { afterCommit: notification }),
         );
 
       await expect(fail()).rejects.toThrow('no such');

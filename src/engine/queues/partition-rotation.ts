@@ -1,8 +1,7 @@
-// The partitions of a queue as they wait to be served: each in its turn, so that a busy one does not keep the others
-// from theirs.
+// The partitions of a queue that may have work, served in rotation, so that a busy one does not starve the others.
 //
-//   ready ──claimed, more waits──► ready, at the end of the line
-//   ready ──its own limit is reached──► blocked ──one of its runs has ended, or its time has come──► ready
+//   ready ──claimed, more waits──► ready, at the end
+//   ready ──its own limit is reached──► blocked ──one of its runs has ended, or its rate limit allows──► ready
 //   ready ──nothing waits, or nothing that this engine can run──► forgotten
 import type { Clock, Timer } from '../../base/clock.js';
 import type { Left } from '../../store/queues/claim-limits.js';
@@ -10,13 +9,13 @@ import type { Left } from '../../store/queues/claim-limits.js';
 /** Partitions that are looked up at a time. */
 export const SCAN_MAX = 1000;
 
-export class PartitionLine {
+export class PartitionRotation {
   readonly #ready = new Set<string>();
   readonly #blocked = new Map<string, Timer | undefined>();
   /** The partitions of the claim that is under way, and whether one of their runs has ended since it began. */
   readonly #taken = new Map<string, boolean>();
-  /** Partitions of which the last claim got nothing although they seemed to have room. */
-  readonly #doubtful = new Set<string>();
+  /** Partitions whose last claim got nothing although they seemed to have slots. */
+  readonly #gotNothing = new Set<string>();
   /** Where the next look for waiting partitions begins; undefined when none is wanted. */
   #scanAfter: string | undefined;
 
@@ -55,7 +54,7 @@ export class PartitionLine {
     for (const key of shuffled(keys)) this.add(key);
   }
 
-  /** There is work in the partition, or a place has become free in it elsewhere. Until its time has come it stays blocked. */
+  /** There is work in the partition, or a peer has freed a slot in it. Held back by a rate limit it stays blocked. */
   add(key: string): void {
     if (this.#blocked.get(key) === undefined) this.#unblock(key);
   }
@@ -72,7 +71,7 @@ export class PartitionLine {
     this.#ready.add(key);
   }
 
-  /** The next partitions in line. They leave it, and come back by `settle`. */
+  /** The next partitions. They leave the rotation, and come back by `settle`. */
   take(count: number): string[] {
     const keys = [...this.#ready].slice(0, count);
     for (const key of keys) {
@@ -82,7 +81,7 @@ export class PartitionLine {
     return keys;
   }
 
-  /** Puts back what could not be tried, as it was. */
+  /** Puts back what could not be tried, in front. */
   putBack(keys: readonly string[]): void {
     const rest = [...this.#ready];
     this.#ready.clear();
@@ -96,20 +95,20 @@ export class PartitionLine {
     if (!this.#ready.has(key)) this.#blocked.set(key, undefined);
   }
 
-  /** Where a partition goes after a claim that has taken so many of those that it was allowed to. */
+  /** Where a partition goes after a claim. */
   settle(key: string, { taken, allowed }: { readonly taken: number; readonly allowed: number }, left: Left): void {
     const { isWaiting, hasRoom, hasPartitionRoom, partitionWaitMs } = left;
     const wasFreed = this.#taken.get(key) === true;
-    const wasDoubtful = this.#doubtful.delete(key);
+    const gotNothingBefore = this.#gotNothing.delete(key);
     this.#taken.delete(key);
     if (!isWaiting || this.#ready.has(key)) return;
     // The claim may have counted the run that has ended since.
     if (wasFreed) this.#ready.add(key);
     else if (hasPartitionRoom) {
-      // What waits is not for this engine, or a place has become free elsewhere after the rows were picked.
+      // What waits is not for this engine, or a peer freed a slot after the rows were picked.
       const isLeft = taken < allowed && hasRoom;
-      if (isLeft && taken === 0 && wasDoubtful) return;
-      if (isLeft && taken === 0) this.#doubtful.add(key);
+      if (isLeft && taken === 0 && gotNothingBefore) return;
+      if (isLeft && taken === 0) this.#gotNothing.add(key);
       this.#ready.add(key);
     } else if (partitionWaitMs === null) this.block(key);
     else {
@@ -125,13 +124,13 @@ export class PartitionLine {
     for (const timer of this.#blocked.values()) timer?.cancel();
     this.#blocked.clear();
     this.#taken.clear();
-    this.#doubtful.clear();
+    this.#gotNothing.clear();
     this.#ready.clear();
     this.#scanAfter = undefined;
   }
 }
 
-/** Processes that look at the same time shall not all begin with the same partitions. */
+/** Processes that scan at the same time must not all begin with the same partitions. */
 function shuffled(keys: readonly string[]): string[] {
   return keys
     .map((key) => ({ key, order: Math.random() }))

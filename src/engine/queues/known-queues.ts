@@ -1,5 +1,5 @@
-// The queues that this engine knows and serves: those of the database and those that the application has defined in
-// memory. The database's may change while it runs.
+// The queues that this engine knows and serves: those in the database, which may change while it runs, and those that the
+// application has defined in memory.
 import type { DLogger } from '../../base/log.js';
 import { limitsOf, type QueueLimits, type QueueRecord, UNLIMITED } from '../../model/queues.js';
 import type { Database } from '../../store/database.js';
@@ -9,11 +9,11 @@ import { listQueues } from '../../store/queues/queues.js';
 export interface Queue {
   readonly name: string;
   readonly limits: QueueLimits;
-  /** How often to look for work where no wake-ups come. */
+  /** How often to poll where wake-ups are not pushed. */
   readonly pollMs: number;
 }
 
-export interface QueuesOptions {
+export interface KnownQueuesOptions {
   readonly database: Database;
   readonly applicationName: string;
   /** The only queues to serve, besides the internal one; undefined serves all. */
@@ -27,15 +27,15 @@ export interface QueuesOptions {
 
 const INTERNAL: Queue = { name: INTERNAL_QUEUE, limits: { whole: UNLIMITED, partition: null }, pollMs: 1000 };
 
-export class Queues {
-  readonly #options: QueuesOptions;
+export class KnownQueues {
+  readonly #options: KnownQueuesOptions;
   #stored = new Map<string, Queue>();
   #reads = 0;
   /** The read that #stored is from. */
   #storedRead = 0;
   readonly #warned = new Set<string>();
 
-  constructor(options: QueuesOptions) {
+  constructor(options: KnownQueuesOptions) {
     this.#options = options;
   }
 
@@ -54,7 +54,7 @@ export class Queues {
     }
   }
 
-  /** A queue that is known here, whether or not it is served. What memory says comes first. */
+  /** A queue that is known here, whether or not it is served. In-memory queues win. */
   find(name: string): Queue | undefined {
     return this.findInMemory(name) ?? (name === INTERNAL_QUEUE ? INTERNAL : this.#stored.get(name));
   }
@@ -74,7 +74,7 @@ export class Queues {
     return [INTERNAL, ...[...all.values()].filter(isWanted)];
   }
 
-  /** Says once that a queue is not known here: a wrong name would wait for ever without a word. */
+  /** Log an unknown queue once: workflows under a misspelt name would wait silently. */
   warnIfUnknown(name: string): void {
     if (this.find(name) || this.#warned.has(name)) return;
     this.#warned.add(name);

@@ -1,0 +1,22 @@
+// What the verbs publish when they are done.
+import type { NewWorkflow } from '../../store/runs/workflows.js';
+import type { Bus } from '../../store/notify/bus.js';
+import { topics } from '../../store/notify/topics.js';
+
+type Queued = Pick<NewWorkflow, 'status' | 'queueName' | 'queuePartitionKey'>;
+
+/** Workflows were put into queues, to run now or later. */
+export function announceQueued(bus: Bus, workflows: readonly Queued[]): void {
+  if (workflows.some(({ status }) => status === 'DELAYED')) bus.publish(topics.delays, '');
+  const ready = workflows.filter(({ status }) => status === 'ENQUEUED');
+  bus.publishAll(
+    topics.work,
+    ready.map(({ queueName, queuePartitionKey }) => ({ queueName, partitionKey: queuePartitionKey })),
+  );
+}
+
+/** Workflows were changed from outside their runs. Resolves when the runs of this process have been stopped. */
+export async function announceChanged(bus: Bus, workflowIDs: readonly string[]): Promise<void> {
+  await bus.publishAndWait(topics.changes, workflowIDs);
+  bus.publishAll(topics.outcomes, workflowIDs);
+}

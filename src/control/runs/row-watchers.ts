@@ -1,0 +1,121 @@
+// The rows that operators wait for in their database: one watcher a kind of row.
+import type { Clock } from '../../base/clock.js';
+import type { DLogger } from '../../base/log.js';
+import { type EventKey, eventKey, findEvents, type StoredEvent } from '../../store/messaging/events.js';
+import { findOldestMessages, type MessageKey, messageKey, type StoredMessage } from '../../store/messaging/messages.js';
+import type { Database } from '../../store/database.js';
+import { readStreams, type StreamPart, type StreamPosition } from '../../store/messaging/streams.js';
+import type { Bus } from '../../store/notify/bus.js';
+import { topics } from '../../store/notify/topics.js';
+import { findFinished, type FinishedWorkflow } from '../../store/runs/workflows.js';
+import { checkSoughtID } from './storable.js';
+import { RowWatcher } from './row-watcher.js';
+
+export interface RowWatchersOptions {
+  readonly clock: Clock;
+  readonly logger: DLogger;
+  readonly database: Database;
+  readonly bus: Bus;
+  /** Whether wake-ups come from other processes. */
+  readonly hasPush: boolean;
+  retrying<T>(look: () => Promise<T>): Promise<T>;
+  whileWaiting<T>(promise: Promise<T>): Promise<T>;
+  /** Whether the workflow has a run in this process. */
+  isRunning(workflowID: string): boolean;
+}
+
+/** Covers lost wake-ups. */
+const POLL_MS = 2_000;
+const POLL_WITHOUT_PUSH_MS = 500;
+
+export class RowWatchers {
+  /** The ends of workflows, wherever they run. */
+  readonly outcomes: RowWatcher<string, FinishedWorkflow>;
+
+  /** The oldest message of a topic that was not received yet. */
+  readonly messages: RowWatcher<MessageKey, StoredMessage>;
+
+  readonly events: RowWatcher<EventKey, StoredEvent>;
+  /** Values of streams from an offset on, and the ends of streams. */
+  readonly streams: RowWatcher<StreamPosition, StreamPart>;
+
+  readonly #options: RowWatchersOptions;
+  readonly #unsubscribes: readonly (() => void)[];
+
+  constructor(options: RowWatchersOptions) {
+    this.#options = options;
+    const { database, bus, hasPush, ...shared } = options;
+    const common = { ...shared, pollMs: hasPush ? POLL_MS : POLL_WITHOUT_PUSH_MS };
+    this.outcomes = new RowWatcher({
+      ...common,
+      look: async (workflowIDs) => {
+        const finished = new Map((await findFinished(database, workflowIDs)).map((one) => [one.workflowID, one]));
+        return workflowIDs.map((workflowID) => finished.get(workflowID));
+      },
+      check: checkSoughtID,
+      keysOf: (workflowID) => [workflowID],
+      announce: (workflowID) => bus.publishElsewhere(topics.interest, workflowID),
+    });
+    this.messages = new RowWatcher({
+      ...common,
+      look: (keys) => findOldestMessages(database, keys),
+      keysOf: (key) => [messageKey(key)],
+    });
+    this.events = new RowWatcher({
+      ...common,
+      look: (keys) => findEvents(database, keys),
+      keysOf: (key) => [eventKey(key)],
+    });
+    this.streams = new RowWatcher({
+      ...common,
+      look: (positions) => readStreams(database, positions),
+      // A stream also ends with its workflow.
+      keysOf: (position) => [eventKey(position), position.workflowID],
+      announce: ({ workflowID }) => bus.publishElsewhere(topics.interest, workflowID),
+    });
+    this.#unsubscribes = [
+      bus.subscribe(topics.outcomes, (workflowIDs) => workflowIDs.forEach((workflowID) => this.#onEnded(workflowID))),
+      bus.subscribe(topics.messages, (keys) => keys.forEach((key) => this.messages.wake(key))),
+      bus.subscribe(topics.events, (keys) => keys.forEach((key) => this.events.wake(key))),
+      bus.subscribe(topics.streams, (keys) => keys.forEach((key) => this.streams.wake(key))),
+      bus.onAnything(() => this.#all.forEach((watcher) => watcher.wake())),
+    ];
+  }
+
+  #onEnded(workflowID: string): void {
+    this.outcomes.wake(workflowID);
+    this.streams.wake(workflowID);
+  }
+
+  /** Only a workflow's own run receives its messages: if that is in this process, no other one needs to know. */
+  isForOthers({ workflowID }: MessageKey): boolean {
+    return !this.#options.isRunning(workflowID);
+  }
+
+  /** A message was written here. `isAnnounced` says that other processes know. */
+  onSent(key: MessageKey, { isAnnounced = false } = {}): void {
+    const { bus } = this.#options;
+    bus.publishHere(topics.messages, messageKey(key));
+    // The run may have moved to another process while the message was being written.
+    if (!isAnnounced && this.isForOthers(key)) bus.publishElsewhere(topics.messages, messageKey(key));
+  }
+
+  /** An event was set here; the writer has notified other processes. */
+  onEventSet(event: EventKey): void {
+    this.#options.bus.publishHere(topics.events, eventKey(event));
+  }
+
+  /** A stream has grown here. */
+  onAppended(stream: EventKey): void {
+    this.#options.bus.publish(topics.streams, eventKey(stream));
+  }
+
+  async stop(reason: Error): Promise<void> {
+    for (const unsubscribe of this.#unsubscribes) unsubscribe();
+    for (const watcher of this.#all) await watcher.stop(reason);
+  }
+
+  get #all(): readonly Pick<RowWatcher<never, never>, 'wake' | 'stop'>[] {
+    return [this.outcomes, this.messages, this.events, this.streams];
+  }
+}

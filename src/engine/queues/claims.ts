@@ -1,0 +1,219 @@
+// From a claim to runs: histories and inputs are loaded for all rows of a claim at once, dead letters are sorted out, and
+// the rest is run.
+import { DBOSMaxRecoveryAttemptsExceededError } from '../../model/errors/errors.js';
+import { UNLIMITED } from '../../model/queues.js';
+import type { StepRecord, WorkflowRecord } from '../../model/records.js';
+import type { Left, Share } from '../../store/queues/claim-limits.js';
+import {
+  type Claim,
+  type Claimed,
+  type ClaimOptions,
+  claimPartitions,
+  claimWorkflows,
+  findSeparateInputs,
+  type PartitionClaimOptions,
+} from '../../store/queues/claims.js';
+import { findOwnedWith, giveUpIfOwned, handBack, type Owned } from '../../store/runs/lifecycle.js';
+import { topics } from '../../store/notify/topics.js';
+import { findWaitingPartitions } from '../../store/queues/waiting.js';
+import { loadSteps } from '../../store/runs/steps.js';
+import type { Context } from '../runs/ambient.js';
+import type { Deadlines } from '../runs/deadlines.js';
+import type { Ownership } from '../runs/ownership.js';
+import type { Runs } from '../runs/runs.js';
+import type { Runtime } from '../runtime.js';
+import type { Queue } from './known-queues.js';
+import type { ClaimSource } from './queue-claims.js';
+import { maxRecoveryAttempts, type WorkflowRegistration } from '../registration/registry.js';
+import { Run } from '../runs/run.js';
+import { argumentsOf } from '../runs/arguments.js';
+
+interface Callee {
+  readonly registration: WorkflowRegistration;
+  /** The instance or class that the function is called on. */
+  readonly target: unknown;
+}
+
+/** What became of a claim. */
+export interface ClaimResult {
+  readonly taken: number;
+  readonly left: Left;
+}
+
+export interface ClaimsOptions {
+  readonly runtime: Runtime;
+  readonly runs: Runs;
+  readonly ownership: Ownership;
+  readonly deadlines: Deadlines;
+  /** Aborts when nothing more is to be claimed. */
+  readonly stopping: AbortSignal;
+}
+
+type Terms = Omit<ClaimOptions, 'queueName' | 'limit' | 'limits' | 'share'>;
+
+export class Claims implements ClaimSource {
+  readonly #options: ClaimsOptions;
+  readonly #runtime: Runtime;
+
+  constructor(options: ClaimsOptions) {
+    this.#options = options;
+    this.#runtime = options.runtime;
+  }
+
+  async claim(queue: Queue, limit: number, share: Share | undefined): Promise<ClaimResult> {
+    const options = { queueName: queue.name, limits: queue.limits.whole, limit, share };
+    const [result] = await this.#claimWith(async (terms) => [
+      await claimWorkflows(this.#runtime.database, { ...terms, ...options }),
+    ]);
+    return result as ClaimResult;
+  }
+
+  claimPartitions({ name, limits }: Queue, partitions: PartitionClaimOptions['partitions']): Promise<ClaimResult[]> {
+    const partitionLimits = limits.partition ?? UNLIMITED;
+    const options = { queueName: name, limits: limits.whole, partitionLimits, partitions };
+    return this.#claimWith((terms) => claimPartitions(this.#runtime.database, { ...terms, ...options }));
+  }
+
+  findPartitions(queueName: string, after: string, limit: number): Promise<string[]> {
+    return findWaitingPartitions(this.#runtime.database, { queueName, after, limit });
+  }
+
+  async #claimWith(claim: (terms: Terms) => Promise<readonly Claim[]>): Promise<ClaimResult[]> {
+    const { applicationName, applicationVersion, config, database, registry } = this.#runtime;
+    const owner = this.#runtime.newOwner();
+    const { workflowKeys: functions, instanceKeys: instances } = registry;
+    const terms = { owner, executorID: config.executorID, applicationVersion, applicationName, functions, instances };
+    try {
+      const claims = await claim(terms);
+      await this.#runAll(claims.flatMap(({ claimed }) => claimed));
+      return claims.map(({ claimed, left }) => ({ taken: claimed.length, left }));
+    } catch (error) {
+      // The claim may have happened although its answer was lost, or its rows could not be loaded. At a shutdown they are
+      // left to the peers that find this engine gone.
+      const giveBack = async () => this.#options.ownership.giveBack(await findOwnedWith(database, owner));
+      await this.#runtime.retrying(giveBack, this.#options.stopping);
+      throw error;
+    }
+  }
+
+  async #runAll(claimed: readonly Claimed[]): Promise<void> {
+    if (claimed.length === 0) return;
+    const { database } = this.#runtime;
+    const alive = await this.#deadLetterExhausted(claimed);
+    const begun = alive.filter(({ hasSteps }) => hasSteps).map(({ workflow }) => workflow.workflowID);
+    const histories = groupSteps(begun.length === 0 ? [] : await loadSteps(database, begun));
+    // DBOS keeps inputs in a table of its own, also when it postpones a debounced workflow of ours.
+    const lacking = alive
+      .filter(({ workflow }) => workflow.inputs === null || workflow.isDebounced)
+      .map(({ workflow }) => workflow.workflowID);
+    const separate = lacking.length === 0 ? new Map<string, string>() : await findSeparateInputs(database, lacking);
+    // RETURNING promises no order.
+    alive.sort((a, b) => compareClaimOrder(a.workflow, b.workflow));
+    for (const one of alive) {
+      const { workflow } = one;
+      const history = histories.get(workflow.workflowID) ?? new Map<number, StepRecord>();
+      await this.#run(one, history, separate.get(workflow.workflowID) ?? workflow.inputs);
+    }
+  }
+
+  /** Dead-letters what was recovered too often, and returns the rest. */
+  async #deadLetterExhausted(claimed: readonly Claimed[]): Promise<Claimed[]> {
+    const { bus, database, logger, registry } = this.#runtime;
+    const isExhausted = ({ workflow }: Claimed): boolean => {
+      const registration = registry.findWorkflow(workflow.className, workflow.name);
+      return registration !== undefined && workflow.recoveryAttempts > maxRecoveryAttempts(registration) + 1;
+    };
+    const exhausted = claimed.filter(isExhausted);
+    if (exhausted.length === 0) return [...claimed];
+    for (const workflowID of await giveUpIfOwned(database, exhausted.map(ownedOf))) {
+      logger.error(new DBOSMaxRecoveryAttemptsExceededError(workflowID));
+      bus.publishHere(topics.outcomes, workflowID);
+    }
+    return claimed.filter((one) => !isExhausted(one));
+  }
+
+  async #run(claimed: Claimed, history: ReadonlyMap<number, StepRecord>, inputs: string | null): Promise<void> {
+    const runtime = this.#runtime;
+    const { workflow, remainingMs } = claimed;
+    const callee = findCallee(runtime, workflow);
+    if (!callee) {
+      await handBack(runtime.database, [ownedOf(claimed)]);
+      return;
+    }
+    const run = new Run({
+      runtime,
+      registration: callee.registration,
+      workflowID: workflow.workflowID,
+      owner: workflow.owner ?? '',
+      history,
+      deadlineAt: workflow.deadlineAt,
+      isPortable: workflow.serialization === 'portable_json',
+      queueName: workflow.queueName,
+      partitionKey: workflow.queuePartitionKey,
+    });
+    const args = await readArguments(runtime, workflow, inputs);
+    this.#options.deadlines.watch(run, remainingMs);
+    void this.#options.runs.launch({ run, target: callee.target, args, context: contextOf(runtime, run, workflow) });
+  }
+}
+
+function ownedOf({ workflow }: Claimed): Owned {
+  return { workflowID: workflow.workflowID, owner: workflow.owner ?? '' };
+}
+
+/** The order in which a claim takes workflows from a queue. */
+function compareClaimOrder(a: WorkflowRecord, b: WorkflowRecord): number {
+  const byTime = a.priority - b.priority || a.createdAt - b.createdAt;
+  if (byTime !== 0) return byTime;
+  const [first, second] = [a.creator ?? a.workflowID, b.creator ?? b.workflowID];
+  return first < second ? -1 : 1;
+}
+
+function groupSteps(steps: readonly StepRecord[]): Map<string, Map<number, StepRecord>> {
+  const groups = new Map<string, Map<number, StepRecord>>();
+  for (const step of steps) {
+    const group = groups.get(step.workflowID) ?? new Map<number, StepRecord>();
+    groups.set(step.workflowID, group.set(step.stepID, step));
+  }
+  return groups;
+}
+
+function findCallee(runtime: Runtime, workflow: WorkflowRecord): Callee | undefined {
+  const registration = runtime.registry.findWorkflow(workflow.className, workflow.name);
+  const target =
+    registration?.isInstance === true
+      ? runtime.registry.findInstance(workflow.className ?? '', workflow.configName ?? '')
+      : registration?.ownerClass;
+  if (registration && (target !== undefined || !registration.isInstance)) {
+    return { registration, target };
+  }
+  runtime.logger.warn(
+    `Workflow "${workflow.workflowID}" needs ${workflow.className ?? ''}.${workflow.name} of instance ` +
+      `"${workflow.configName ?? ''}", which is not registered here. It is left to another executor.`,
+  );
+  return undefined;
+}
+
+/** The arguments, or the error that they cannot be read with. */
+async function readArguments(
+  runtime: Runtime,
+  workflow: WorkflowRecord,
+  inputs: string | null,
+): Promise<unknown[] | Error> {
+  try {
+    if (inputs === null) return [];
+    return argumentsOf(await runtime.codec.decodeInputs(inputs, workflow.serialization));
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+function contextOf(runtime: Runtime, run: Run, workflow: WorkflowRecord): Context {
+  return {
+    runtime,
+    run,
+    authenticatedUser: workflow.authenticatedUser ?? '',
+    authenticatedRoles: JSON.parse(workflow.authenticatedRoles || '[]') as string[],
+    assumedRole: workflow.assumedRole ?? '',
+  };
+}

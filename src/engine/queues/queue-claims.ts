@@ -1,0 +1,179 @@
+// One claim of a queue, whole or by partitions: how much to take, and what follows from what was left.
+import type { Share } from '../../store/queues/claim-limits.js';
+import type { ClaimResult } from './claims.js';
+import type { Queue } from './known-queues.js';
+import { SCAN_MAX } from './partition-rotation.js';
+import type { QueueState } from './queue-state.js';
+
+/** Where work is claimed from. */
+export interface ClaimSource {
+  /** Claims at most `limit` workflows of the queue and begins to run them. */
+  claim(queue: Queue, limit: number, share: Share | undefined): Promise<ClaimResult>;
+  /** Claims from several partitions of the queue and begins to run what it gets. */
+  claimPartitions(queue: Queue, partitions: readonly PartitionLimit[]): Promise<readonly ClaimResult[]>;
+  /** Partitions of the queue with waiting workflows, after a key. */
+  findPartitions(queueName: string, after: string, limit: number): Promise<string[]>;
+}
+
+/** How busy this engine is, and how many share its queues. */
+export interface Load {
+  /** How many more workflows this engine may run. */
+  capacity(): number;
+  /** How many workflows of the queue, or of one of its partitions, run here. */
+  running(queueName: string, partitionKey?: string): number;
+  /** How many engines serve the queue, this one included. */
+  engines(queueName: string): number;
+}
+
+export interface PartitionLimit {
+  readonly key: string;
+  readonly limit: number;
+}
+
+export interface QueueClaimsOptions {
+  readonly source: ClaimSource;
+  readonly load: Load;
+  /** Lets peers know that they may find work in the queue. */
+  notifyPeers(queueName: string, partitionKey?: string): void;
+}
+
+/** Partitions claimed from in one commit. */
+const PARTITIONS_MAX = 64;
+
+export class QueueClaims {
+  readonly #options: QueueClaimsOptions;
+
+  constructor(options: QueueClaimsOptions) {
+    this.#options = options;
+  }
+
+  /** Claims at most `limit` workflows. True if the queue is to be claimed from again at once. */
+  async claim(state: QueueState, limit: number): Promise<boolean> {
+    const engines = this.#options.load.engines(state.queue.name);
+    const isSharing = engines > 1 && state.isSharing;
+    if (state.isPartitioned) return this.#claimPartitions(state, limit, isSharing ? engines : 1);
+    return this.#claimWhole(state, limit, isSharing ? engines : 1);
+  }
+
+  async #claimWhole(state: QueueState, limit: number, engines: number): Promise<boolean> {
+    const { queue, hasFreed } = state;
+    const { load, source, notifyPeers } = this.#options;
+    const isSharing = engines > 1;
+    state.hasFreed = false;
+    const share = isSharing ? { engines, running: load.running(queue.name) } : undefined;
+    const { taken, left } = await source.claim(queue, limit, share);
+    state.settle(taken, isSharing, left);
+    if (!left.isWaiting) return false;
+    if (taken >= limit || state.hasFreed) return true;
+    if (left.waitMs !== null) state.tryAfter(left.waitMs);
+    else if (left.hasRoom) {
+      // What is left is the share of peers, or of versions or functions that are not here.
+      if (hasFreed) notifyPeers(queue.name);
+      // Or a peer freed a slot after the rows were picked.
+      const isWorthRetrying = state.shouldRetryAtOnce(taken);
+      if (isSharing) state.yield();
+      else if (isWorthRetrying) return true;
+      else state.tryLater();
+    }
+    return false;
+  }
+
+  async #claimPartitions(state: QueueState, given: number, engines: number): Promise<boolean> {
+    const { queue, partitions, hasFreed } = state;
+    state.hasFreed = false;
+    const limit = engines > 1 ? Math.min(given, this.#shareOf(queue, engines)) : given;
+    if (limit <= 0) {
+      if (hasFreed) this.#options.notifyPeers(queue.name);
+      state.yield();
+      return false;
+    }
+    await this.#scan(state);
+    const count = Math.min(PARTITIONS_MAX, limit, Math.ceil(partitions.readyCount / engines));
+    const chosen = this.#choose(state, partitions.take(count), { limit, hasFreed });
+    if (chosen.length === 0) return !partitions.isEmpty;
+    const results = await this.#claimChosen(state, chosen);
+    this.#settlePartitions(state, { chosen, results, hasFreed });
+    return this.#continueRotation(state, { results, engines });
+  }
+
+  async #claimChosen({ queue, partitions }: QueueState, chosen: readonly PartitionLimit[]) {
+    try {
+      return await this.#options.source.claimPartitions(queue, chosen);
+    } catch (error) {
+      partitions.putBack(chosen.map(({ key }) => key));
+      throw error;
+    }
+  }
+
+  #settlePartitions(
+    { queue, partitions }: QueueState,
+    claim: {
+      readonly chosen: readonly PartitionLimit[];
+      readonly results: readonly ClaimResult[];
+      readonly hasFreed: boolean;
+    },
+  ): void {
+    const { chosen, results, hasFreed } = claim;
+    // A partition that got nothing only because the queue is full stays ahead of those that got something.
+    const isPassedOver = ({ taken, left }: ClaimResult): boolean =>
+      taken === 0 && left.isWaiting && !left.hasRoom && left.hasPartitionRoom;
+    const passedOver = chosen.filter((_, index) => results[index] && isPassedOver(results[index]));
+    partitions.putBack(passedOver.map(({ key }) => key));
+    chosen.forEach(({ key, limit: allowed }, index) => {
+      const result = results[index];
+      if (!result || isPassedOver(result)) return;
+      partitions.settle(key, { taken: result.taken, allowed }, result.left);
+      const isLeft = result.left.isWaiting && result.left.hasRoom && result.left.hasPartitionRoom;
+      if (isLeft && hasFreed && result.taken < allowed) this.#options.notifyPeers(queue.name, key);
+    });
+  }
+
+  #continueRotation(
+    state: QueueState,
+    { results, engines }: { readonly results: readonly ClaimResult[]; readonly engines: number },
+  ): boolean {
+    const { partitions } = state;
+    const last = results.at(-1)?.left;
+    const taken = results.reduce((sum, result) => sum + result.taken, 0);
+    state.settle(taken, engines > 1, { isWaiting: !partitions.isEmpty, hasRoom: last?.hasRoom ?? true });
+    if (partitions.isEmpty) return false;
+    if (state.hasFreed) return true;
+    if (last && last.waitMs !== null) state.tryAfter(last.waitMs);
+    // Full as a whole: the queue is announced again when a run of any partition ends.
+    else if (last?.hasRoom === false) state.hasBacklog = true;
+    else if (engines > 1 && taken > 0) state.yield();
+    else return true;
+    return false;
+  }
+
+  /** How many more may begin here if each engine takes an even share of what may run at once. */
+  #shareOf({ name, limits }: Queue, engines: number): number {
+    const { concurrency } = limits.whole;
+    return concurrency === null ? Infinity : Math.ceil(concurrency / engines) - this.#options.load.running(name);
+  }
+
+  async #scan({ queue, partitions }: QueueState): Promise<void> {
+    const after = partitions.scanAfter;
+    if (after !== undefined) {
+      partitions.addScanned(await this.#options.source.findPartitions(queue.name, after, SCAN_MAX));
+    }
+  }
+
+  /** How many of each partition to claim: an even part of the slots, within the worker limit of the partition. */
+  #choose(
+    { queue, partitions }: QueueState,
+    keys: readonly string[],
+    { limit, hasFreed }: { readonly limit: number; readonly hasFreed: boolean },
+  ): PartitionLimit[] {
+    const { load, notifyPeers } = this.#options;
+    const { workerConcurrency = null } = queue.limits.partition ?? {};
+    const part = Math.max(1, Math.floor(limit / Math.max(keys.length, 1)));
+    return keys.flatMap((key) => {
+      const room = workerConcurrency === null ? part : workerConcurrency - load.running(queue.name, key);
+      if (room > 0) return [{ key, limit: Math.min(part, room) }];
+      partitions.block(key);
+      if (hasFreed) notifyPeers(queue.name, key);
+      return [];
+    });
+  }
+}

@@ -1,0 +1,166 @@
+// Everything around the queues of an engine: which it serves, what wakes it, and when delayed work is due.
+import { DueLoop } from '../../base/due-loop.js';
+import { announceQueued } from '../../control/notify/announcements.js';
+import { DatabaseClosedError } from '../../model/errors/errors.js';
+import { topics } from '../../store/notify/topics.js';
+import { enqueueDue, msToNextDue } from '../../store/queues/delays.js';
+import { findWaitingQueues } from '../../store/queues/waiting.js';
+import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
+import type { NewWorkflow } from '../../store/runs/workflows.js';
+import type { Deadlines } from '../runs/deadlines.js';
+import type { Ownership } from '../runs/ownership.js';
+import type { Runs } from '../runs/runs.js';
+import type { Runtime } from '../runtime.js';
+import { Claims } from './claims.js';
+import { Dispatcher } from './dispatcher.js';
+import { KnownQueues, type Queue } from './known-queues.js';
+
+export interface QueueServiceOptions {
+  readonly runtime: Runtime;
+  readonly runs: Runs;
+  readonly ownership: Ownership;
+  readonly deadlines: Deadlines;
+  readonly peers: { countPeersServing(queueName: string): number };
+}
+
+/** Covers lost wake-ups. */
+const POLL_MS = 15_000;
+const DUE_MAX_MS = 30_000;
+const DUE_MAX_WITHOUT_PUSH_MS = 1000;
+const DUE_BATCH = 1000;
+/** On SQLite a busy neighbour wakes us many times a second. */
+const DELAYS_INTERVAL_MS = 250;
+
+export class QueueService {
+  readonly known: KnownQueues;
+  readonly #runtime: Runtime;
+  readonly #deadlines: Deadlines;
+  readonly #dispatcher: Dispatcher;
+  readonly #delays: DueLoop;
+  readonly #stopping = new AbortController();
+  #unsubscribes: readonly (() => void)[] = [];
+
+  constructor(options: QueueServiceOptions) {
+    const { runtime, runs, deadlines } = options;
+    const { clock, logger } = runtime;
+    this.#runtime = runtime;
+    this.#deadlines = deadlines;
+    this.known = knownQueuesOf(runtime);
+    this.#dispatcher = this.#createDispatcher(options);
+    this.#delays = new DueLoop({
+      clock,
+      logger,
+      subject: 'Delayed workflows',
+      sweep: () => this.#enqueueDue(),
+      maxMs: runtime.hasPush ? DUE_MAX_MS : DUE_MAX_WITHOUT_PUSH_MS,
+    });
+    runs.observe({
+      onFreed: ({ queueName, partitionKey }) => {
+        if (queueName !== null) this.#dispatcher.freed(queueName, partitionKey);
+      },
+      onWaiting: ({ queueName }) => {
+        if (queueName !== null) this.#dispatcher.proceed();
+      },
+    });
+  }
+
+  #createDispatcher({ runtime, runs, ownership, deadlines, peers }: QueueServiceOptions): Dispatcher {
+    const { bus, clock, config, logger, hasPush } = runtime;
+    const claims = new Claims({ runtime, runs, ownership, deadlines, stopping: this.#stopping.signal });
+    return new Dispatcher({
+      clock,
+      logger,
+      source: {
+        look: () => this.#look(),
+        pollMs: () => (hasPush ? POLL_MS : Math.min(...this.known.served.map((queue) => queue.pollMs))),
+        claim: (queue, limit, share) => claims.claim(queue, limit, share),
+        claimPartitions: (queue, partitions) => claims.claimPartitions(queue, partitions),
+        findPartitions: (queueName, after, limit) => claims.findPartitions(queueName, after, limit),
+      },
+      load: {
+        claimsMax: config.maxConcurrentQueueDispatches,
+        capacity: () => config.maxConcurrentWorkflows - runs.queuedCount,
+        running: (queueName, partitionKey) => runs.countIn(queueName, partitionKey),
+        engines: (queueName) => 1 + peers.countPeersServing(queueName),
+      },
+      notifyPeers: (queueName, partitionKey) => bus.publishElsewhere(topics.work, { queueName, partitionKey }),
+    });
+  }
+
+  start(): void {
+    const { bus } = this.#runtime;
+    this.#unsubscribes = [
+      bus.subscribe(topics.work, (keys) => {
+        for (const { queueName, partitionKey } of keys)
+          this.#dispatcher.wake(queueName ?? INTERNAL_QUEUE, partitionKey);
+      }),
+      bus.subscribe(topics.delays, () => this.#delays.lookAgain()),
+      bus.subscribe(topics.queueChanges, (_, origin) => (origin === 'here' ? this.#reload() : this.refresh())),
+      bus.onAnything(() => this.refresh()),
+      bus.onAnything(() => this.#delays.lookAgain(), DELAYS_INTERVAL_MS),
+    ];
+    this.#dispatcher.start();
+    this.#delays.start();
+  }
+
+  /** Claims nothing more. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new DatabaseClosedError('Everstep was shut down in this process.'));
+    await this.#delays.stop();
+    await this.#dispatcher.stop();
+    for (const unsubscribe of this.#unsubscribes) unsubscribe();
+  }
+
+  /** Workflows were put into queues by this process. */
+  announce(workflows: readonly NewWorkflow[]): void {
+    if (workflows.some(({ deadlineAt }) => deadlineAt !== null)) this.#deadlines.lookAgain();
+    announceQueued(this.#runtime.bus, workflows);
+  }
+
+  /** There may be work anywhere, or other queues to serve. */
+  refresh(): void {
+    this.#dispatcher.refresh();
+  }
+
+  /** This process has changed queues: resolves when nothing more is claimed under the limits of before. */
+  async #reload(): Promise<void> {
+    await this.#runtime.retrying(() => this.known.refresh());
+    this.#dispatcher.serve(this.known.served);
+    await this.#dispatcher.settle();
+    this.#dispatcher.refresh();
+  }
+
+  async #look(): Promise<{ queues: readonly Queue[]; waiting: readonly string[] }> {
+    await this.known.refresh();
+    const names = this.known.served.map(({ name }) => name);
+    const waiting = await findWaitingQueues(this.#runtime.database, names);
+    // Read last: they may have changed meanwhile.
+    return { queues: this.known.served, waiting };
+  }
+
+  async #enqueueDue(): Promise<number | undefined> {
+    const { applicationName, bus, database } = this.#runtime;
+    const nextMs = await msToNextDue(database, applicationName);
+    if (nextMs === undefined || nextMs > 0) return nextMs;
+    try {
+      bus.publishAll(topics.work, await enqueueDue(database, applicationName, DUE_BATCH));
+    } catch (error) {
+      // It may have happened although its answer was lost, and then the next sweep does not find it.
+      this.refresh();
+      bus.publishElsewhere(topics.queueChanges, '');
+      throw error;
+    }
+    return 0;
+  }
+}
+
+function knownQueuesOf({ applicationName, config, database, logger, registry }: Runtime): KnownQueues {
+  return new KnownQueues({
+    database,
+    logger,
+    applicationName,
+    listenQueues: config.listenQueues,
+    inMemory: () => registry.queues.values(),
+    isAlwaysServed: (name) => registry.alwaysServed.has(name),
+  });
+}

@@ -1,0 +1,32 @@
+// Whether runs still own their workflows. All who ask at the same time share one query.
+import { Batcher, type Entry } from '../../base/batcher.js';
+import type { Database } from '../../store/database.js';
+import type { Owned } from '../../store/runs/lifecycle.js';
+import { findLost } from '../../store/runs/workflows.js';
+
+const LOOKUPS_MAX = 500;
+
+export class OwnerLookup {
+  readonly #database: Database;
+  readonly #batcher: Batcher<Owned, boolean>;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#batcher = new Batcher<Owned, boolean>({
+      flush: (batch) => this.#look(batch),
+      itemsMax: LOOKUPS_MAX,
+      backlogMax: Infinity,
+    });
+  }
+
+  /** Whether the workflow still has this owner. */
+  owns(owned: Owned): Promise<boolean> {
+    return this.#batcher.submit(owned);
+  }
+
+  async #look(batch: readonly Entry<Owned, boolean>[]): Promise<void> {
+    const distinct = [...new Set(batch.map(({ item }) => item))];
+    const lost = await findLost(this.#database, distinct);
+    for (const { item, resolve } of batch) resolve(!lost.has(item));
+  }
+}

@@ -156,9 +156,9 @@ export class Bus {
     return pending;
   }
 
-  #logFailure(topic: Topic<never>, pending: Promise<void>): void {
+  #logFailure({ channel }: { readonly channel: string }, pending: Promise<void>): void {
     pending.catch((error: unknown) => {
-      this.#options.logger.debug(`A subscriber of ${topic.channel} failed: ${String(error)}`);
+      this.#options.logger.debug(`A subscriber of ${channel} failed: ${String(error)}`);
     });
   }
 }

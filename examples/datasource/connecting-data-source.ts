@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { type DataSourceOptions, TransactionalDataSource, type TransactionDriver } from '../../src/datasource.js';
 
-/** Opens a connection for each transaction, for programs that have few. */
+/** Opens a connection per transaction, for programs that run few of them. */
 export class ConnectingDataSource extends TransactionalDataSource<pg.Client> {
   constructor(name: string, url: string, options?: DataSourceOptions) {
     super(name, driverOf(url), options);
@@ -15,7 +15,7 @@ function driverOf(url: string): TransactionDriver<pg.Client> {
     close: async () => {},
     async transact({ isolationLevel = 'READ COMMITTED', readOnly }, body) {
       const client = new pg.Client(url);
-      // Whoever uses the connection learns of its end; without a listener the process would end, too.
+      // Queries report a lost connection. Without a listener, the error would crash the process.
       client.on('error', () => {});
       await client.connect();
       try {
@@ -24,7 +24,7 @@ function driverOf(url: string): TransactionDriver<pg.Client> {
         await client.query('COMMIT');
         return result;
       } finally {
-        // Without a COMMIT, the end of the connection rolls back.
+        // Without a COMMIT, closing the connection rolls back.
         await client.end();
       }
     },

@@ -1,4 +1,4 @@
-// The proof: which steps had a durable checkpoint when process 1 was killed, and how often did each of them run?
+// Checks the demo's claim: which steps had a durable checkpoint when process 1 was killed, and how often did each run?
 import { createDBOS } from '../../src/index.js';
 import { paint } from './board.js';
 import { effectsOf, type Entry, ORDERS } from './orders.js';
@@ -8,23 +8,23 @@ export interface Audit {
   readonly steps: number;
   /** Steps whose checkpoint was in the database when process 1 died. */
   readonly durable: number;
-  /** Those of them that ran again all the same. There must be none. */
+  /** Those of them that ran again anyway. Must be empty. */
   readonly durableRunAgain: readonly string[];
-  /** Steps that had begun in process 1 without a durable checkpoint, and ran again in process 2. */
+  /** Steps that started in process 1 without reaching a durable checkpoint, and ran again in process 2. */
   readonly repeated: number;
-  /** Steps that only process 2 has run. */
+  /** Steps that only process 2 ran. */
   readonly continued: number;
-  /** Steps that do not add up in any other way: never run, or without a checkpoint at the end. */
-  readonly amiss: readonly string[];
+  /** Steps that never ran, or have no checkpoint at the end. */
+  readonly unaccounted: readonly string[];
 }
 
-/** Compares the log with the checkpoints. Opens the database by itself and trusts neither of the two processes. */
+/** Compares the log with the checkpoints. Opens the database itself instead of trusting either process. */
 export async function audit(url: string, entries: readonly Entry[], diedAt: number): Promise<Audit> {
   const DBOS = createDBOS();
   DBOS.setConfig({ name: 'demo', systemDatabaseUrl: url, logLevel: 'error' });
   await DBOS.launch();
   const durableRunAgain: string[] = [];
-  const amiss: string[] = [];
+  const unaccounted: string[] = [];
   const count = { ordersDone: 0, steps: 0, durable: 0, repeated: 0, continued: 0 };
   for (const order of ORDERS) {
     const status = await DBOS.getWorkflowStatus(order.id);
@@ -38,10 +38,10 @@ export async function audit(url: string, entries: readonly Entry[], diedAt: numb
       const checkpoint = checkpoints.find((step) => step.functionID === begun[0]?.stepID);
       count.steps += 1;
       if (!checkpoint || checkpoint.output !== name) {
-        amiss.push(name);
+        unaccounted.push(name);
         continue;
       }
-      // A recorded step is never recorded again. One recorded before the death was recorded by process 1.
+      // A checkpoint is never overwritten, so one written before the kill is from process 1.
       if ((checkpoint.completedAtEpochMs ?? Infinity) <= diedAt) {
         count.durable += 1;
         if (begun.length !== 1) durableRunAgain.push(name);
@@ -50,21 +50,21 @@ export async function audit(url: string, entries: readonly Entry[], diedAt: numb
     }
   }
   await DBOS.shutdown();
-  return { ...count, durableRunAgain, amiss };
+  return { ...count, durableRunAgain, unaccounted };
 }
 
-/** Prints the summary; true if all is as it should be. */
+/** Prints the summary. Returns true if every check passed. */
 export function printAudit(result: Audit): boolean {
-  const { ordersDone, steps, durable, durableRunAgain, repeated, continued, amiss } = result;
-  const isProven = ordersDone === ORDERS.length && durableRunAgain.length === 0 && amiss.length === 0;
+  const { ordersDone, steps, durable, durableRunAgain, repeated, continued, unaccounted } = result;
+  const isProven = ordersDone === ORDERS.length && durableRunAgain.length === 0 && unaccounted.length === 0;
   console.log('');
   console.log(`  orders done                  ${ordersDone} of ${ORDERS.length}`);
   console.log(`  steps                        ${steps}`);
   console.log(`    durable at the kill        ${durable}, run again: ${durableRunAgain.length}`);
   console.log(`    interrupted and repeated   ${repeated}`);
-  console.log(`    begun after the kill       ${continued}`);
+  console.log(`    started after the kill     ${continued}`);
   for (const name of durableRunAgain) console.log(paint('red', `  ran again: ${name}`));
-  for (const name of amiss) console.log(paint('red', `  no checkpoint, or a wrong one: ${name}`));
+  for (const name of unaccounted) console.log(paint('red', `  checkpoint missing or wrong: ${name}`));
   console.log('');
   console.log(
     isProven

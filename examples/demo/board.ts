@@ -1,5 +1,5 @@
-// Draws the orders: one line each, a cell for every step. On a terminal the board is drawn in place; anywhere else each
-// change is a line of its own.
+// Draws the orders: one line each, a cell per step. A terminal is redrawn in place; elsewhere each change is printed as a
+// line of its own.
 import { type Entry, effectsOf, type Order, ORDERS, RECEIPT, SLEEP } from './orders.js';
 
 const { stdout, env } = process;
@@ -21,9 +21,9 @@ export function paint(colour: keyof typeof COLOURS, text: string): string {
   return hasColour ? `\u001b[${COLOURS[colour]}m${text}\u001b[0m` : text;
 }
 
-/** What the log tells of one effect. */
+/** What the log says about one effect. */
 export interface Progress {
-  /** The processes that have begun it, in order. */
+  /** The processes that started it, in order. */
   readonly begunBy: readonly number[];
   readonly endedBy: number | undefined;
 }
@@ -37,7 +37,7 @@ export function progressOf(entries: readonly Entry[], order: Order, effect: stri
 }
 
 export class Board {
-  /** The process that runs now; undefined while there is none. */
+  /** The process running now; undefined if there is none. */
   running: number | undefined;
   #status = '';
   #isDrawn = false;
@@ -53,7 +53,7 @@ export class Board {
     else this.#drawChanges(entries);
   }
 
-  /** Leaves the terminal as it was found. */
+  /** Restores the terminal. */
   close(): void {
     if (isTerminal && this.#isDrawn) stdout.write('\u001b[?25h');
     this.#isDrawn = false;
@@ -117,7 +117,7 @@ function spinner(): string {
   return SPINNER[Math.floor(Date.now() / FRAME_MS) % SPINNER.length] ?? '~';
 }
 
-/** The sleep is nobody's effect: it lies between the charge and the first parcel. */
+/** The sleep writes no log entry, so it is drawn from the steps around it: the charge and the first parcel. */
 function sleepCell(charge: Progress, parcel: Progress): string {
   if (parcel.begunBy.length > 0) return paint('cyan', '[z] ');
   return charge.endedBy === undefined ? paint('dim', ' .  ') : paint('yellow', ' z  ');
@@ -127,4 +127,4 @@ const PARCELS_MAX = Math.max(...ORDERS.map((order) => order.parcels));
 const HEADER = paint('dim', `  order     reserve  charge  ${SLEEP}  parcels       receipt`);
 const LEGEND =
   `${paint('cyan', '[1]')} run by process 1   ${paint('green', '[2]')} by process 2   ` +
-  `${paint('red', 'X')} interrupted   * and run again`;
+  `${paint('red', 'X')} interrupted   * run again`;

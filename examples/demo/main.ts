@@ -1,5 +1,5 @@
-// Orders that survive a SIGKILL. This process only watches: it starts the shop, kills it in the middle of its work,
-// starts it again, and then compares the log of side effects with the checkpoints in the database.
+// Orders that survive a SIGKILL. This process only watches: it starts the shop, kills it mid-work, starts it again, and
+// then compares the log of side effects with the checkpoints in the database.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -14,8 +14,8 @@ import { effectsOf, type Entry, ORDERS, readEntries, RECEIPT } from './orders.js
 const FRAME_MS = 60;
 const LIFE_MAX_MS = 30_000;
 const PAUSE_AFTER_KILL_MS = 1200;
-/** The kill comes when the first order is done, at a moment at which so many steps are under way. */
-const UNDER_WAY_AT_KILL = 2;
+/** Kill once the first order is done and this many steps are in flight. */
+const IN_FLIGHT_AT_KILL = 2;
 
 const folder = mkdtempSync(join(tmpdir(), 'everstep-demo-'));
 const logPath = join(folder, 'effects.log');
@@ -38,16 +38,16 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 try {
   console.log(paint('bold', `Everstep: ${ORDERS.length} orders and a SIGKILL`));
-  console.log('  Each order is a workflow of five kinds of steps. Their state is in');
+  console.log('  Each order is a workflow with five kinds of steps. Its state is in');
   console.log(`  ${url}\n`);
   await openShop(1, isTimeToKill);
   const diedAt = Date.now();
-  const underWay = stepsUnderWay(readEntries(logPath)).length;
-  board.say(`SIGKILL. Process 1 is gone, with ${underWay} steps under way.`);
+  const inFlight = stepsInFlight(readEntries(logPath)).length;
+  board.say(`SIGKILL. Process 1 is gone, with ${inFlight} steps in flight.`);
   board.draw(readEntries(logPath));
   await delay(PAUSE_AFTER_KILL_MS);
   await openShop(2, () => false);
-  board.say('Process 2 has finished what process 1 began.');
+  board.say('Process 2 has finished what process 1 started.');
   board.draw(readEntries(logPath));
   board.close();
   const isProven = printAudit(await audit(url, readEntries(logPath), diedAt));
@@ -56,7 +56,7 @@ try {
   cleanUp();
 }
 
-/** Runs the shop until it ends, or until it is to be killed. */
+/** Runs the shop until it exits or is killed. */
 async function openShop(number: number, isToBeKilled: (entries: readonly Entry[]) => boolean): Promise<void> {
   const script = fileURLToPath(new URL('./shop-process.ts', import.meta.url));
   const options = ['--import', 'tsx', script, url, logPath, String(number)];
@@ -64,7 +64,7 @@ async function openShop(number: number, isToBeKilled: (entries: readonly Entry[]
   shop = child;
   const exit = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
   board.running = number;
-  board.say(`Process ${number} (${child.pid}) runs the orders.`);
+  board.say(`Process ${number} (${child.pid}) is running the orders.`);
   const startedAt = Date.now();
   let isKilled = false;
   while (child.exitCode === null && child.signalCode === null) {
@@ -77,17 +77,17 @@ async function openShop(number: number, isToBeKilled: (entries: readonly Entry[]
   const [code] = await exit;
   shop = undefined;
   board.running = undefined;
-  if (!isKilled && code !== 0) throw new Error(`Process ${number} ended with code ${code}.`);
+  if (!isKilled && code !== 0) throw new Error(`Process ${number} exited with code ${code}.`);
   board.draw(readEntries(logPath));
 }
 
 function isTimeToKill(entries: readonly Entry[]): boolean {
   const isOneDone = entries.some((entry) => entry.effect === RECEIPT && entry.event === 'end');
-  return isOneDone && stepsUnderWay(entries).length >= UNDER_WAY_AT_KILL;
+  return isOneDone && stepsInFlight(entries).length >= IN_FLIGHT_AT_KILL;
 }
 
-/** The effects that have begun and not ended. */
-function stepsUnderWay(entries: readonly Entry[]): string[] {
+/** The effects that have started and not ended. */
+function stepsInFlight(entries: readonly Entry[]): string[] {
   return ORDERS.flatMap((order) =>
     effectsOf(order)
       .map((effect) => entries.findLast((entry) => entry.order === order.id && entry.effect === effect))

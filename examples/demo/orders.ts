@@ -1,5 +1,5 @@
-// What both sides of the demo know: the orders, and the log of side effects. A step writes a line when it begins and one
-// when it ends; the lines survive the death of the process that wrote them, as a charged card does.
+// Shared by both sides of the demo: the orders, and the log of side effects. A step writes one line when it starts and one
+// when it ends. Like a charged card, the lines outlive the process that wrote them.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 
 export interface Order {
@@ -19,7 +19,7 @@ export const ORDERS: readonly Order[] = [
 export const SLEEP = 'sleep';
 export const RECEIPT = 'receipt';
 
-/** The effects of an order in the order of their columns. */
+/** The effects of an order, in column order. */
 export function effectsOf(order: Order): string[] {
   const parcels = Array.from({ length: order.parcels }, (_, index) => parcelName(index));
   return ['reserve', 'charge', ...parcels, RECEIPT];
@@ -42,7 +42,7 @@ export function writeEntry(logPath: string, entry: Entry): void {
   appendFileSync(logPath, `${JSON.stringify(entry)}\n`);
 }
 
-/** All whole lines. The last one may be half written when somebody looks. */
+/** All complete lines. The last one may be half written. */
 export function readEntries(logPath: string): Entry[] {
   if (!existsSync(logPath)) return [];
   const lines = readFileSync(logPath, 'utf8').split('\n').slice(0, -1);

@@ -1,4 +1,4 @@
-// The shop. It is started twice, and both times it is the same program: nothing here knows of a crash.
+// The shop. It is started twice as the same program; nothing here knows about the crash.
 import { setTimeout as delay } from 'node:timers/promises';
 import { DBOS } from '../../src/index.js';
 import { type Order, ORDERS, parcelName, RECEIPT, writeEntry } from './orders.js';
@@ -7,7 +7,7 @@ const [url = '', logPath = '', processNumber = ''] = process.argv.slice(2);
 const SLEEP_MS = 2000;
 const BETWEEN_ORDERS_MS = 650;
 
-/** Stands for the outside world: what is written to the log has happened and cannot be taken back. */
+/** Stands for the outside world: what is in the log has happened and cannot be undone. */
 async function happen(effect: string, durationMs: number): Promise<string> {
   const { workflowID = '', stepID = -1 } = DBOS;
   const entry = { process: Number(processNumber), order: workflowID, effect, stepID };
@@ -39,7 +39,7 @@ const fulfil = DBOS.registerWorkflow(
 DBOS.setConfig({ name: 'demo', systemDatabaseUrl: url, logLevel: 'error' });
 await DBOS.launch();
 
-// An order that exists already is not started again; the handle is then one of the order under way.
+// Starting an existing order returns a handle to it instead of starting it again.
 const results: Promise<number>[] = [];
 for (const order of ORDERS) {
   const handle = await DBOS.startWorkflow(fulfil, { workflowID: order.id })(order);

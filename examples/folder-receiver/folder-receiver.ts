@@ -16,11 +16,11 @@ interface FolderOptions extends ConsumerOptions<FolderMessage> {
 const adapter: Adapter<FolderMessage, FolderOptions> = {
   name: 'folder',
   describe: ({ folder }) => `folder "${folder}"`,
-  // The same for each delivery: a file that is found twice starts one workflow.
+  // Stable across deliveries: a file found twice starts one workflow.
   workflowIDOf: ({ folder, name }) => `folder-${folder}-${name}`,
   decode: ({ text }) => [JSON.parse(text) as unknown],
   async connect({ folder }) {
-    // Fails the launch if there is no such folder.
+    // Fails the launch if the folder does not exist.
     await access(folder);
     return {
       async fetch(max, signal) {
@@ -30,7 +30,7 @@ const adapter: Adapter<FolderMessage, FolderOptions> = {
           names.map(async (name) => ({ folder, name, text: await readFile(join(folder, name), 'utf8') })),
         );
       },
-      // The workflows are committed: the files are not needed any more.
+      // The workflows are committed, so the files are no longer needed.
       async acknowledge(messages) {
         for (const { name } of messages) await unlink(join(folder, name));
       },

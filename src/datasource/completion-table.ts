@@ -1,7 +1,7 @@
-// The completion table: which steps of which workflows are done, written in the transactions that they are done in. Its
-// key lets only one of two twins commit.
+// The completion table: the outcomes of steps, each written in the step's own transaction. Its key lets only one of two
+// concurrent owners commit a step.
 import { DBOSInitializationError, DBOSStepAlreadyRecordedError } from '../model/errors/errors.js';
-import type { TransactionOutcome, TransactionStep } from '../engine/plugin.js';
+import type { Durability, KeptOutcome, TransactionStep } from '../engine/plugin.js';
 import { postgresDialect } from '../sql/postgres-dialect.js';
 import { refusal } from '../sql/refusal.js';
 import { type Dialect, nowMs, render, type Sql, sql, table, type Token } from '../sql/sql.js';
@@ -9,6 +9,7 @@ import { sqliteDialect } from '../sql/sqlite-dialect.js';
 import type { Row, TransactionDriver } from './driver.js';
 import { isMissingTable } from './failures.js';
 import { writeLast } from './last-statement.js';
+import { OpenTransaction } from './open-transaction.js';
 import { decodeOutcome, encodeOutput, encodeThrown, type RecordedStep } from './outcomes.js';
 
 const completions = table('transaction_completion');
@@ -16,25 +17,26 @@ const completions = table('transaction_completion');
 /** Where the outcome of a step is recorded, so that it happens once. */
 export interface Ledger<Client> {
   /** What is recorded of the step. */
-  find(step: TransactionStep): Promise<TransactionOutcome | undefined>;
+  find(step: TransactionStep): Promise<KeptOutcome | undefined>;
   /**
-   * Called when a transaction has begun, and awaited before its record: the barrier, and whatever else has to be known.
-   * Throws if it may not commit. Without it, the barrier comes before the transaction.
+   * Started when a transaction has begun, and awaited before its record: the barrier, and the check of ownership. Throws
+   * if the transaction must not commit. Without it, the barrier comes before the transaction.
    */
   readonly prepare?: ((step: TransactionStep) => Promise<void>) | undefined;
-  /** Records the value of the step in its own transaction. Throws if there is a record, or the workflow is lost. */
-  record(step: TransactionStep, client: Client, value: unknown): Promise<void>;
-  /** The transaction is durable. */
-  onCommitted(step: TransactionStep): void;
+  /**
+   * Records the value of the step in its own transaction, and says how durable it is once that has committed. Throws if
+   * there is a record, or the workflow is lost.
+   */
+  record(step: TransactionStep, transaction: OpenTransaction<Client>, value: unknown): Promise<Durability>;
   /** Records that the step has failed, after its transaction was rolled back. Throws as `record` does. */
-  recordError(step: TransactionStep, error: unknown): Promise<void>;
+  recordError(step: TransactionStep, error: unknown): Promise<Durability>;
 }
 
-/** How soon after the beginning of its transaction a record is to be written. Far less than records are kept. */
+/** How soon after the beginning of its transaction a record must be written. Far less than records are kept. */
 const RECORD_WITHIN_SECONDS = 20;
-/** Records that are older were left behind, if their workflow has ended. */
-const WHILE_MS = 120_000;
-/** A transaction that has lasted so long does not count on that. */
+/** Older records were left behind, if their workflow has ended. */
+const OLD_MS = 120_000;
+/** A transaction that has lasted so long does not rely on that. */
 const LONG_MS = 10_000;
 
 export class CompletionTable<Client> implements Ledger<Client> {
@@ -51,69 +53,64 @@ export class CompletionTable<Client> implements Ledger<Client> {
     this.#driver = driver;
     this.#recordWithinSeconds = recordWithinSeconds;
     // On SQLite, an open transaction would hold the lock that the barrier waits for.
-    this.prepare = driver.dialect === 'postgres' ? (step) => this.#prove(step) : undefined;
+    this.prepare = driver.dialect === 'postgres' ? (step) => step.assertCommitAllowed() : undefined;
     this.#dialect = driver.dialect === 'postgres' ? postgresDialect({ schema: schemaName }) : sqliteDialect();
   }
 
-  async find(step: TransactionStep): Promise<TransactionOutcome | undefined> {
+  async find(step: TransactionStep): Promise<KeptOutcome | undefined> {
     const { workflowID, stepID } = step;
     const statement = sql`
       SELECT output, error
       FROM ${completions}
       WHERE workflow_id = ${workflowID} AND function_num = ${stepID}`;
     const [row] = await this.#driver.transact({ readOnly: true }, (client) => this.#run(client, statement));
-    return row && decodeOutcome(step, row);
+    return row && { outcome: await decodeOutcome(step, row), durability: 'recorded' };
   }
 
-  async #prove(step: TransactionStep): Promise<void> {
-    await step.barrierOfCommit();
-    await step.assertOwned();
+  async record(step: TransactionStep, transaction: OpenTransaction<Client>, value: unknown): Promise<Durability> {
+    return this.#insert(step, transaction, { output: await encodeOutput(step, value), error: null });
   }
 
-  async record(step: TransactionStep, client: Client, value: unknown): Promise<void> {
-    await this.#insert(step, client, { output: await encodeOutput(step, value), error: null });
-  }
-
-  onCommitted(step: TransactionStep): void {
-    step.onKept();
-  }
-
-  async recordError(step: TransactionStep, error: unknown): Promise<void> {
+  async recordError(step: TransactionStep, error: unknown): Promise<Durability> {
     const record = { output: null, error: encodeThrown(error) };
     await step.barrier();
-    await this.#driver.transact({}, async (client) => {
-      step.onBegun();
+    return this.#driver.transact({}, async (client) => {
+      const transaction = new OpenTransaction(client, step.engine.clock);
       await this.prepare?.(step);
-      await this.#insert(step, client, record);
+      return this.#insert(step, transaction, record);
     });
-    step.onKept();
   }
 
   /**
-   * Of two owners of a workflow, the key of the record lets one do the step. That must hold until no former owner can come
-   * any more, although records are removed when the workflow has ended. So a transaction takes one of two ways:
+   * Of two owners of a workflow, the key of the record lets one do the step. That must hold until no former owner can
+   * commit any more, although records are removed when the workflow has ended. So a transaction takes one of two paths:
    *
-   * - The ownership was proved after the transaction had begun, and the database, by its own clock, writes the record only
-   *   soon after that beginning. Records that somebody else may run into are kept longer than that.
-   * - The ownership is looked at after the record. From there on a new owner waits at the key.
+   * - Ownership was checked after the transaction had begun, and the database, by its own clock, accepts the record only
+   *   soon after that beginning. Records that a concurrent owner may run into are kept longer than that.
+   * - Ownership is checked after the record. From then on a new owner waits at the key.
    */
-  async #insert(step: TransactionStep, client: Client, record: Required<RecordedStep>): Promise<void> {
+  async #insert(
+    step: TransactionStep,
+    { client, ageMs }: OpenTransaction<Client>,
+    record: Required<RecordedStep>,
+  ): Promise<Durability> {
     const { workflowID, stepID } = step;
-    const isSoon = this.prepare !== undefined && step.transactionAgeMs < LONG_MS;
+    const isSoon = this.prepare !== undefined && ageMs < LONG_MS;
     const statement = isSoon ? insertWithin(this.#recordWithinSeconds, step, record) : insertion(step, record);
     const isWritten = isSoon
       ? await this.#explained(() => writeLast(this.#driver, client, render(statement, this.#dialect)))
       : (await this.#run(client, statement)).length > 0;
     if (!isWritten) throw new DBOSStepAlreadyRecordedError(workflowID, stepID);
     if (!isSoon) await step.assertOwned();
+    return 'recorded';
   }
 
-  /** The workflows after an ID that have had records for a while. */
+  /** The workflows after an ID that have old records. */
   async list(afterID: string, max: number): Promise<string[]> {
     const statement = sql`
       SELECT DISTINCT workflow_id
       FROM ${completions}
-      WHERE workflow_id > ${afterID} AND created_at < ${nowMs} - ${WHILE_MS}
+      WHERE workflow_id > ${afterID} AND created_at < ${nowMs} - ${OLD_MS}
       ORDER BY workflow_id
       LIMIT ${max}`;
     const found = await this.#driver.transact({ readOnly: true }, (client) => this.#run(client, statement));

@@ -1,4 +1,4 @@
-// What plugins use to let functions run in transactions of their databases. All of it works on `DBOS`, unless another
+// What plugins use to run functions in transactions of their databases. Everything works on `DBOS`, unless another
 // instance is given as the owner.
 import {
   addDataSource,
@@ -48,9 +48,12 @@ export async function runTransaction<T>(
   const value = await callTransaction(owner?.registry ?? defaultRegistry, {
     dsName,
     name: funcName,
-    invoke: (handler) => handler.invokeTransactionFunction(config, undefined, callback),
+    config,
+    target: undefined,
+    func: callback,
+    args: [],
   });
-  // What the callback gives, or a copy of it.
+  // What the callback returned, or a copy of it.
   return value as T;
 }
 

@@ -1,5 +1,5 @@
-// What an error of a database client says about the transaction it came from. Clients wrap the errors of their drivers,
-// so the codes are looked for along the chain of causes.
+// What an error of a database client says about its transaction. Clients wrap the errors of their drivers, so codes are
+// looked up along the chain of causes.
 import {
   DatabaseBusyError,
   DatabaseUnavailableError,
@@ -94,8 +94,16 @@ export function isClosed(error: unknown): boolean {
   return false;
 }
 
-/** The system database is away, or a twin was faster: the same may be tried again, after a look at what is there. */
-export function isPassing(error: unknown): boolean {
+/**
+ * Whether a failed transaction is worth another attempt. A step waits out lost connections, the system database and a
+ * concurrent owner that was faster: what an earlier attempt has done is looked up first. Elsewhere only conflicts are
+ * retried: a caller is waiting.
+ */
+export function shouldRetry(error: unknown, { isStep }: { readonly isStep: boolean }): boolean {
+  return isConflict(error) || (isStep && (isConnectionFailure(error) || isPassing(error)));
+}
+
+function isPassing(error: unknown): boolean {
   return (
     error instanceof DBOSStepAlreadyRecordedError ||
     error instanceof DatabaseUnavailableError ||

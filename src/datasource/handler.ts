@@ -1,23 +1,24 @@
-// The protocol of transaction steps, once for all adapters.
+// How a step runs in a transaction, once for all adapters.
 //
-//   look up what is recorded (if the step may have run before) ──found──► replay it
-//   run the body in a transaction, and look beside it whether the workflow is still this run's
+//   look up what is recorded (if the step may have run before) ──found──► hand it over
+//   run the body in a transaction, and check meanwhile that the run still owns the workflow
 //     ──► record its value in the same transaction ──► commit ──► done
-//     a twin has recorded the step, a conflict with others, the connection lost ──► again, from the look-up
+//     another owner has recorded the step, a conflict, the connection lost ──► retry, beginning with the look-up
 //     any other error of the body ──► rolled back ──► record the error ──► done
-//     the workflow is no longer this run's ──► rolled back ──► the run stops
+//     the run no longer owns the workflow ──► rolled back ──► the run stops
 //
-// A first run looks nothing up: the key of the record tells it of a twin. After any doubt, such as a COMMIT whose answer
-// was lost, it looks first.
+// A first run looks nothing up: the key of the record reveals a concurrent owner. Once it is unclear what has happened,
+// such as after a COMMIT whose answer was lost, it looks first.
 import { type BackoffPolicy, backoffMs } from '../base/backoff.js';
 import { type Clock, sleep, systemClock } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
 import { DBOSError, DBOSInitializationError } from '../model/errors/errors.js';
 import {
-  currentTransaction,
-  type DataSourceTransactionHandler,
+  type Durability,
   inClient,
-  type TransactionOutcome,
+  type KeptOutcome,
+  type StepOutcome,
+  type StepTransactionHandler,
   type TransactionStep,
 } from '../engine/plugin.js';
 import {
@@ -28,7 +29,8 @@ import {
 } from './completion-schema.js';
 import { CompletionTable, type Ledger } from './completion-table.js';
 import { type PGTransactionConfig, type TransactionDriver, transactionOptionsOf } from './driver.js';
-import { isClosed, isConflict, isConnectionFailure, isPassing } from './failures.js';
+import { isClosed, isConflict, isConnectionFailure, shouldRetry } from './failures.js';
+import { OpenTransaction } from './open-transaction.js';
 import { SharedLedger } from './shared-ledger.js';
 
 export interface HandlerOptions<Client> {
@@ -42,14 +44,14 @@ export interface HandlerOptions<Client> {
   readonly runMigrations: boolean;
 }
 
-/** Attempts that fail in a row before the log speaks up. */
+/** Failed attempts in a row before a warning is logged. */
 const SILENT_ATTEMPTS = 5;
 const POLICY: BackoffPolicy = { firstMs: 1, rate: 1.5, maxMs: 2000, jitter: 0.5 };
 
 /** How long an open transaction, which may hold locks, waits for the system database. */
 const PATIENCE_MS = 1000;
 
-/** Waits, but not for long. The transaction is rolled back then, and run again after the wait. */
+/** Waits with a time limit. A transaction that exceeds it is rolled back, and run again after the wait. */
 async function briefly(clock: Clock, ready: Promise<void>): Promise<void> {
   const settled = deferred<void>();
   const timer = clock.after(PATIENCE_MS, () =>
@@ -66,10 +68,9 @@ async function briefly(clock: Clock, ready: Promise<void>): Promise<void> {
   }
 }
 
-export class TransactionHandler<Client> implements DataSourceTransactionHandler {
+export class TransactionHandler<Client> implements StepTransactionHandler {
   readonly name: string;
   readonly dsType: string;
-  readonly waitsForBarrier = true;
   readonly #options: HandlerOptions<Client>;
   readonly #completions: CompletionTable<Client>;
   readonly #shared: SharedLedger<Client>;
@@ -82,7 +83,7 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
     this.#shared = new SharedLedger(options.driver, this.#completions);
   }
 
-  /** Connects, and sees to it that the completion table is there. */
+  /** Connects, and makes sure that the completion table exists. */
   async initialize(): Promise<void> {
     const { driver, schemaName, runMigrations } = this.#options;
     try {
@@ -99,7 +100,7 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
     }
   }
 
-  /** Looks first: to create the table takes the lock, which somebody else may hold for long. */
+  /** Looks first: creating the table takes the write lock, which another process may hold for long. */
   async #initializeSqlite(): Promise<void> {
     const { driver, runMigrations } = this.#options;
     const found = await driver.transact({ readOnly: true }, (client) => driver.query(client, FIND_TABLE_SQLITE, []));
@@ -135,6 +136,7 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
     return this.#completions.deleteAll(workflowIDs, beforeCommit);
   }
 
+  /** Outside of workflows. In a workflow the engine calls `performTransaction`. */
   async invokeTransactionFunction<This, Args extends unknown[], Return>(
     config: unknown,
     target: This,
@@ -143,23 +145,15 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
   ): Promise<Return> {
     const options = transactionOptionsOf(config);
     const body = async (): Promise<Return> => func.apply(target, args);
-    const step = currentTransaction();
-    const outcome =
-      step && !options.readOnly
-        ? await this.#runRecorded(step, options, body)
-        : await this.#runPlain(step, options, body);
+    const { outcome } = await this.#untilSettled(undefined, () => this.#attempt(options, body));
     if (outcome.kind === 'error') throw outcome.error;
     return outcome.value as Return;
   }
 
-  /** Outside of workflows, and for what changes nothing. */
-  async #runPlain(
-    step: TransactionStep | undefined,
-    options: PGTransactionConfig,
-    body: () => Promise<unknown>,
-  ): Promise<TransactionOutcome> {
-    step?.leaveNoRecord();
-    await step?.barrier();
+  async performTransaction(step: TransactionStep, config: unknown, body: () => Promise<unknown>): Promise<KeptOutcome> {
+    const options = transactionOptionsOf(config);
+    if (!options.readOnly) return this.#runRecorded(step, options, body);
+    await step.barrier();
     return this.#untilSettled(step, () => this.#attempt(options, body));
   }
 
@@ -167,7 +161,7 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
     step: TransactionStep,
     options: PGTransactionConfig,
     body: () => Promise<unknown>,
-  ): Promise<TransactionOutcome> {
+  ): Promise<KeptOutcome> {
     let isRepeated = false;
     return this.#untilSettled(step, async () => {
       const ledger: Ledger<Client> = (await this.#isShared(step)) ? this.#shared : this.#completions;
@@ -175,72 +169,77 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
       const found = isRepeated || !step.isFirstRun ? await ledger.find(step) : undefined;
       if (found) return found;
       isRepeated = true;
-      const outcome = await this.#attempt(options, body, { step, ledger });
-      if (outcome.kind === 'error') await ledger.recordError(step, outcome.error);
-      return outcome;
+      const kept = await this.#attempt(options, body, { step, ledger });
+      const { outcome } = kept;
+      return outcome.kind === 'value' ? kept : { outcome, durability: await ledger.recordError(step, outcome.error) };
     });
   }
 
-  /** Repeats until there is an outcome. Outside of workflows only conflicts are worth it: nobody waits there for long. */
-  async #untilSettled(
-    step: TransactionStep | undefined,
-    attempt: () => Promise<TransactionOutcome>,
-  ): Promise<TransactionOutcome> {
+  /** Repeats until there is an outcome. */
+  async #untilSettled(step: TransactionStep | undefined, attempt: () => Promise<KeptOutcome>): Promise<KeptOutcome> {
     for (let failures = 1; ; failures += 1) {
-      step?.check();
       try {
         return await attempt();
       } catch (error) {
-        step?.check();
-        if (!isConflict(error) && !(step && (isConnectionFailure(error) || isPassing(error)))) throw error;
-        step?.onRepeated();
+        if (!shouldRetry(error, { isStep: step !== undefined })) throw error;
         if (failures === SILENT_ATTEMPTS) {
-          step?.logger.warn(`Data source "${this.name}" tries "${step.name}" again until it works: ${String(error)}`);
+          step?.engine.logger.warn(
+            `Data source "${this.name}" tries "${step.name}" again until it works: ${String(error)}`,
+          );
         }
-        await sleep(step?.clock ?? systemClock, backoffMs(POLICY, failures), step?.signal);
+        const delayMs = backoffMs(POLICY, failures);
+        await (step ? step.waitToRetry(delayMs) : sleep(systemClock, delayMs));
       }
     }
   }
 
-  /** One transaction. Errors of the body are an outcome; whatever may be tried again is thrown. */
+  /** One transaction. Errors of the body are an outcome; an error that may be retried is thrown. */
   async #attempt(
     options: PGTransactionConfig,
     body: () => Promise<unknown>,
-    record?: { readonly step: TransactionStep; readonly ledger: Ledger<Client> },
-  ): Promise<TransactionOutcome> {
-    let failed: TransactionOutcome | undefined;
+    recording?: { readonly step: TransactionStep; readonly ledger: Ledger<Client> },
+  ): Promise<KeptOutcome> {
+    let failed: StepOutcome | undefined;
     try {
-      const value = await this.#options.driver.transact(options, async (client) => {
-        record?.step.onBegun();
-        const ready = record?.ledger.prepare?.(record.step);
-        // Heeded after the body; a body that fails first leaves nobody to hear of it.
-        ready?.catch(() => {});
-        const result = await this.#callBody(client, body);
-        if (result.kind === 'error') {
-          failed = result;
-          throw result.error;
+      return await this.#options.driver.transact(options, async (client) => {
+        const record = recording && this.#beginRecord(client, recording);
+        const outcome = await this.#callBody(client, body);
+        if (outcome.kind === 'error') {
+          failed = outcome;
+          throw outcome.error;
         }
-        if (record && ready) await briefly(record.step.clock, ready);
-        await record?.ledger.record(record.step, client, result.value);
-        return result.value;
+        return { outcome, durability: record ? await record(outcome.value) : 'none' };
       });
-      record?.ledger.onCommitted(record.step);
-      return { kind: 'value', value };
     } catch (error) {
       // Some clients throw that the rollback failed instead of what led to it.
-      if (failed) return failed;
-      record?.step.check();
+      if (failed) return { outcome: failed, durability: 'none' };
       if (error instanceof DBOSError || isConflict(error) || isConnectionFailure(error)) throw error;
-      return { kind: 'error', error };
+      return { outcome: { kind: 'error', error }, durability: 'none' };
     }
   }
 
-  async #callBody(client: Client, body: () => Promise<unknown>): Promise<TransactionOutcome> {
+  /** Begins to prepare the record, beside the body. The returned function writes it. */
+  #beginRecord(
+    client: Client,
+    { step, ledger }: { readonly step: TransactionStep; readonly ledger: Ledger<Client> },
+  ): (value: unknown) => Promise<Durability> {
+    const { clock } = step.engine;
+    const transaction = new OpenTransaction(client, clock);
+    const ready = ledger.prepare?.(step);
+    // Awaited after the body. If the body fails first, it does not matter.
+    ready?.catch(() => {});
+    return async (value) => {
+      if (ready) await briefly(clock, ready);
+      return ledger.record(step, transaction, value);
+    };
+  }
+
+  async #callBody(client: Client, body: () => Promise<unknown>): Promise<StepOutcome> {
     try {
       return { kind: 'value', value: await inClient(this.#options.owner, client, body) };
     } catch (error) {
       if (isConflict(error)) throw error;
-      // The body may have talked to others than the database, and lost the connection to them.
+      // The body may have lost a connection to something else than the database.
       if (isConnectionFailure(error) && (isClosed(error) || (await this.#isGone(client)))) throw error;
       return { kind: 'error', error };
     }
@@ -255,15 +254,15 @@ export class TransactionHandler<Client> implements DataSourceTransactionHandler 
     }
   }
 
-  /** Asked apart from the step's transaction, which a failed question would spoil. */
+  /** Asked outside of the step's transaction, which a failed query would break. */
   #isShared(step: TransactionStep): Promise<boolean> {
     const { driver } = this.#options;
-    return step.isSharedWith(this, (text, values) =>
+    return step.joined.isPossible(this, (text, values) =>
       driver
         .transact({ readOnly: true }, (client) => driver.query(client, text, values))
         .catch((error: unknown) => {
           if (isConnectionFailure(error) || isConflict(error)) throw error;
-          // Whatever refuses the question is not the system database.
+          // A database that refuses the query is not the system database.
           return [];
         }),
     );

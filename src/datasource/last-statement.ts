@@ -1,11 +1,11 @@
-// The statement that ends a transaction. Where the client can do that, it commits in the same round trip.
+// The statement that ends a transaction. Where the client is able to, it commits in the same round trip.
 import type { Rendered } from '../sql/sql.js';
 import type { TransactionDriver } from './driver.js';
 import { isPGKeyConflictError, isRefusal } from './failures.js';
 
 /**
  * Runs the statement: on Postgres one that fails unless it writes its row, on SQLite one that returns the row. False if it
- * has written none; then nothing is committed.
+ * wrote none; then nothing is committed.
  */
 export async function writeLast<Client>(
   driver: TransactionDriver<Client>,

@@ -1,10 +1,10 @@
-// Outcomes of steps as texts in the application's database. They are what superjson writes, so that programs of either
-// kind can read each other's records.
+// Outcomes of steps as texts in the application's database. They are in superjson's format, so that DBOS programs can
+// read our records and we theirs.
 import { SuperJSON } from 'superjson';
 import { SUPERJSON_FORMAT } from '../codec/serializer.js';
-import type { TransactionOutcome, TransactionStep } from '../engine/plugin.js';
+import type { StepOutcome, TransactionStep } from '../engine/plugin.js';
 
-/** A record of a step as the table has it: one of the two is set. */
+/** A row of the table: one of the two is set. */
 export interface RecordedStep {
   readonly output?: string | null;
   readonly error?: string | null;
@@ -31,12 +31,13 @@ export function encodeThrown(thrown: unknown): string {
   }
 }
 
-export async function decodeOutcome(step: TransactionStep, recorded: RecordedStep): Promise<TransactionOutcome> {
+export async function decodeOutcome(step: TransactionStep, recorded: RecordedStep): Promise<StepOutcome> {
   if (typeof recorded.error === 'string') return { kind: 'error', error: decodeThrown(recorded.error) };
   return { kind: 'value', value: await decodeOutput(step, recorded.output) };
 }
 
-async function decodeOutput({ codec }: TransactionStep, text: string | null | undefined): Promise<unknown> {
+async function decodeOutput({ engine }: TransactionStep, text: string | null | undefined): Promise<unknown> {
+  const { codec } = engine;
   if (!text) return null;
   if (text.includes(MARKER)) return codec.decodeValue(text, SUPERJSON_FORMAT);
   const value = SuperJSON.parse<Record<string, unknown> | null>(text);
@@ -49,7 +50,7 @@ function decodeThrown(text: string): unknown {
   return withFields(fieldsOf(json)).parse(text);
 }
 
-/** Gives what was recorded of a step: returns the value, throws the error. */
+/** Returns the recorded value or throws the recorded error. */
 export function replayRecordedStep<Return>({ output, error }: RecordedStep): Return {
   if (typeof error === 'string') throw decodeThrown(error) as Error;
   return (output ? SuperJSON.parse(output) : null) as Return;

@@ -1,12 +1,13 @@
-// Where the application's database is the system database, a step is recorded by its checkpoint: it joins the transaction,
-// guarded by ownership, and no further record is needed.
+// Where the application's database is the system database, the checkpoint itself joins the step's transaction, guarded by
+// ownership, and no completion record is needed.
 import { DBOSStepAlreadyRecordedError } from '../model/errors/errors.js';
-import type { TransactionOutcome, TransactionStep } from '../engine/plugin.js';
+import type { Durability, KeptOutcome, TransactionStep } from '../engine/plugin.js';
 import type { CompletionTable, Ledger } from './completion-table.js';
 import type { TransactionDriver } from './driver.js';
 import { writeLast } from './last-statement.js';
+import type { OpenTransaction } from './open-transaction.js';
 
-/** Without `prepare`: the barrier may need a connection of the pool that the transactions take theirs from. */
+/** Without `prepare`: the barrier may need a connection from the pool that the transactions take theirs from. */
 export class SharedLedger<Client> implements Ledger<Client> {
   readonly #driver: TransactionDriver<Client>;
   readonly #completions: CompletionTable<Client>;
@@ -16,22 +17,20 @@ export class SharedLedger<Client> implements Ledger<Client> {
     this.#completions = completions;
   }
 
-  /** A record in the completion table is one of an earlier run that did not know the database to be shared. */
-  async find(step: TransactionStep): Promise<TransactionOutcome | undefined> {
+  /** A completion record is one of an earlier run that did not know that the database is shared. */
+  async find(step: TransactionStep): Promise<KeptOutcome | undefined> {
     await step.assertOwned();
-    return (await step.findCheckpoint()) ?? (await this.#completions.find(step));
+    const outcome = await step.joined.find();
+    return outcome ? { outcome, durability: 'checkpointed' } : this.#completions.find(step);
   }
 
-  async record(step: TransactionStep, client: Client, value: unknown): Promise<void> {
-    if (await writeLast(this.#driver, client, await step.joined(value))) return;
+  async record(step: TransactionStep, { client }: OpenTransaction<Client>, value: unknown): Promise<Durability> {
+    if (await writeLast(this.#driver, client, await step.joined.statement(value))) return 'checkpointed';
     throw new DBOSStepAlreadyRecordedError(step.workflowID, step.stepID);
   }
 
-  onCommitted(step: TransactionStep): void {
-    step.onJoined();
-  }
-
-  async recordError(): Promise<void> {
-    // The engine writes the checkpoint of a failed step.
+  /** The engine writes the checkpoint of a failed step. */
+  async recordError(): Promise<Durability> {
+    return 'none';
   }
 }

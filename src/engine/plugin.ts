@@ -2,16 +2,18 @@
 
 // For data sources.
 export { StatementBatch, statementName } from '../store/postgres/statement-batch.js';
-export { currentClient, currentTransaction, defaultRegistry, inClient } from './runs/ambient.js';
+export { currentClient, defaultRegistry, inClient } from './runs/ambient.js';
 export type { MethodDecorator } from './registration/place.js';
 export type { FunctionName, Registry, UserFunction } from './registration/registry.js';
 export { decorateTransaction, registerTransactionFunction } from './registration/transaction-functions.js';
-export type { TransactionOutcome, TransactionStep } from './transactions/transaction-step.js';
+export type { Durability, KeptOutcome, StepOutcome } from './runs/perform.js';
+export type { TransactionStep } from './transactions/transaction-step.js';
 export {
   addDataSource,
   assertStillOwnsWorkflow,
   callTransaction,
   type DataSourceTransactionHandler,
+  type StepTransactionHandler,
 } from './transactions/transactions.js';
 
 // For receivers.

@@ -40,7 +40,7 @@ export interface CommitOptions {
    * The commit does not wait for the disk. A crash of the server may undo it, but then also everything that was committed
    * after it: whatever rests on it is durable no sooner than it is.
    */
-  readonly mayBeLost?: boolean;
+  readonly relaxed?: boolean;
   /**
    * Runs after the commit in the same round trip, whether or not the commit succeeds. Its own failure is ignored. Only
    * listeners pass one.

@@ -1,8 +1,10 @@
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/base/clock.js';
 import { createTransactionCompletionTablePG } from '../../src/datasource/completion-schema.js';
 import { CompletionTable } from '../../src/datasource/completion-table.js';
 import type { TransactionDriver } from '../../src/datasource/driver.js';
+import { OpenTransaction } from '../../src/datasource/open-transaction.js';
 import type { TransactionStep } from '../../src/engine/plugin.js';
 import { onlyOn, postgres } from '../rig/dialects.js';
 
@@ -10,8 +12,7 @@ import { onlyOn, postgres } from '../rig/dialects.js';
 const step = {
   workflowID: 'w',
   stepID: 0,
-  transactionAgeMs: 0,
-  barrierOfCommit: async () => {},
+  assertCommitAllowed: async () => {},
   assertOwned: async () => {},
   encode: async () => ({ text: '1', serialization: 'js_superjson', value: 1 }),
 } as unknown as TransactionStep;
@@ -39,7 +40,7 @@ onlyOn('postgres', () => {
         await client.query('BEGIN');
         await client.query('SELECT pg_sleep(0.05)');
 
-        const recorded = table.record(step, client, 1).then(
+        const recorded = table.record(step, new OpenTransaction(client, systemClock), 1).then(
           () => true,
           (error: { code?: string }) => error.code,
         );

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { deferred } from '../../src/base/deferred.js';
 import { PGIsolationLevel } from '../../src/datasource/driver.js';
-import { TransactionStep } from '../../src/engine/transactions/transaction-step.js';
+import { OpenTransaction } from '../../src/datasource/open-transaction.js';
 import { until } from '../crash/processes.js';
 import { wantsDialect } from '../rig/global-setup.js';
 import { type AdapterName, ADAPTERS } from './adapters.js';
@@ -261,7 +261,7 @@ function held(engine: EngineUnderTest): { started: Promise<void>; letGo(): void;
 
 /** Lets all transactions seem to have begun so long ago. Returns how to end that. */
 function ageTransactions(ageMs: number): () => void {
-  const spy = vi.spyOn(TransactionStep.prototype, 'transactionAgeMs', 'get').mockReturnValue(ageMs);
+  const spy = vi.spyOn(OpenTransaction.prototype, 'ageMs', 'get').mockReturnValue(ageMs);
   return () => spy.mockRestore();
 }
 

@@ -1,7 +1,7 @@
 // A workflow that can be killed at any point around its transaction.
 import { Transactions } from '../../src/engine/transactions/transactions.js';
-import { TransactionStep } from '../../src/engine/transactions/transaction-step.js';
-import { Writer } from '../../src/store/writer/writer.js';
+import { JoinedCheckpoint } from '../../src/engine/transactions/transaction-step.js';
+import { TransactionHandler } from '../../src/datasource/handler.js';
 import pg from 'pg';
 import { methodsOf } from '../crash/kill-points.js';
 import type { EngineUnderTest } from './scene.js';
@@ -38,8 +38,8 @@ export function registerKillable(
 /** Ends this process at points that no function of the application sees. */
 export function armKillPoint(point: KillPoint, die: () => void): void {
   const { owns } = methodsOf(Transactions.prototype, 'owns');
-  const { joined, onJoined } = methodsOf(TransactionStep.prototype, 'joined', 'onJoined');
-  const { checkpoint } = methodsOf(Writer.prototype, 'checkpoint');
+  const { statement } = methodsOf(JoinedCheckpoint.prototype, 'statement');
+  const { performTransaction } = methodsOf(TransactionHandler.prototype, 'performTransaction');
   if (point === 'recorded') {
     // On SQLite, the look at the ownership comes between the record and the COMMIT.
     Transactions.prototype.owns = function (run) {
@@ -47,22 +47,19 @@ export function armKillPoint(point: KillPoint, die: () => void): void {
       return owns.call(this, run);
     };
     // On Postgres the record goes with the COMMIT; here the process ends just before both.
-    TransactionStep.prototype.joined = async function (value) {
-      const statement = await joined.call(this, value);
+    JoinedCheckpoint.prototype.statement = async function (value) {
+      const rendered = await statement.call(this, value);
       die();
-      return statement;
+      return rendered;
     };
     dieAtCommit('before', die);
   }
   if (point === 'commit-sent') dieAtCommit('sent', die);
   if (point !== 'committed') return;
-  TransactionStep.prototype.onJoined = function () {
+  TransactionHandler.prototype.performTransaction = async function (...args) {
+    const kept = await performTransaction.apply(this, args);
     die();
-    onJoined.call(this);
-  };
-  Writer.prototype.checkpoint = function (written) {
-    if (written.step.name === 'step') die();
-    return checkpoint.call(this, written);
+    return kept;
   };
 }
 

@@ -1,11 +1,11 @@
-// Events: values that a workflow publishes under keys, for everybody to read.
+// Events: values that a workflow publishes under keys, for anyone to read.
 import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
-import type { EventKey, StoredEvent } from '../../store/messaging/events.js';
+import type { EventKey } from '../../store/messaging/events.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
 import type { Engine } from '../engine.js';
-import { formatOf, limitsOf, portableStep, wasDone, workflowCode } from '../runs/operation.js';
+import { formatOf, limitsOf, workflowCode } from '../runs/operation.js';
+import { encodedAs, joined, perform, portable } from '../runs/perform.js';
 import type { Run } from '../runs/run.js';
-import { replayOutcome } from '../runs/step.js';
 import { checkName, encodeStorable, type SerializationOptions } from '../../control/runs/storable.js';
 import { deadlineOf, type TimeLimit } from '../../control/runs/time-limit.js';
 
@@ -18,16 +18,20 @@ export async function setEvent(key: string, value: unknown, options: Serializati
   const name = 'DBOS.setEvent';
   const run = workflowCode(name);
   checkName('key of an event', key);
-  const stepID = run.nextStepID();
-  if (await wasDone(run, stepID, name)) return;
   const { engine, workflowID, owner } = run;
-  const encoded = await encodeStorable(engine.codec, value, formatOf(run, options));
-  const written = engine.store.writer.setEvent({
-    event: { workflowID, owner, stepID, key, ...encoded },
-    checkpoint: run.checkpoint(portableStep(run, { stepID, name })),
-  });
-  if ((await run.commit(written, stepID, (verdict) => verdict)) === 'recorded')
-    engine.watchers.onEventSet({ workflowID, key });
+  await perform(
+    run,
+    { name, isEffect: false },
+    joined(async (step) => {
+      const encoded = await encodeStorable(engine.codec, value, formatOf(run, options));
+      const written = engine.store.writer.setEvent({
+        event: { workflowID, owner, stepID: step.stepID, key, ...encoded },
+        checkpoint: step.checkpoint(portable()),
+      });
+      const verdict = await step.commit(written, (given) => given);
+      if (verdict === 'recorded') engine.watchers.onEventSet({ workflowID, key });
+    }),
+  );
 }
 
 /** The value of an event; null when the time is up. In workflow code it takes two numbers: its own and its timer's. */
@@ -44,21 +48,19 @@ export async function getEvent(engine: Engine, event: EventKey, limit?: number |
   return found ? engine.codec.decodeValue(found.text, found.serialization) : null;
 }
 
-async function getEventIn(run: Run, event: EventKey, givenDeadline: number | undefined): Promise<unknown> {
-  const name = 'DBOS.getEvent';
+function getEventIn(run: Run, event: EventKey, givenDeadline: number | undefined): Promise<unknown> {
   const stepID = run.nextStepID();
   const timerID = run.nextStepID();
-  const record = run.replay(stepID, name);
-  run.check();
-  if (record) return replayOutcome(run, record);
-  const { clock, codec, watchers } = run.engine;
-  const startedAt = clock.now();
-  const found: Pick<StoredEvent, 'text' | 'serialization'> =
-    (await watchers.events.waitUntil(event, await limitsOf(run, timerID, givenDeadline))) ??
-    (await codec.encodeValue(null));
-  run.check();
-  const { text: output, serialization } = found;
-  const times = { startedAt, completedAt: clock.now() };
-  run.record({ stepID, name, output, error: null, childWorkflowID: null, serialization, ...times });
-  return codec.decodeValue(output, serialization);
+  const { codec, watchers } = run.engine;
+  return perform(
+    run,
+    { name: 'DBOS.getEvent', stepID, isEffect: false },
+    // The event's own text is recorded.
+    joined(async (step) => {
+      const limits = await limitsOf(run, timerID, givenDeadline);
+      const found = (await watchers.events.waitUntil(event, limits)) ?? (await codec.encodeValue(null));
+      step.record(encodedAs(found));
+      return codec.decodeValue(found.text, found.serialization);
+    }),
+  );
 }

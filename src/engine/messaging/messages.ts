@@ -1,5 +1,5 @@
 // Messages to workflows. A send from workflow code commits together with its checkpoint; so does the receipt of a message
-// with its consumption. Sends from elsewhere share commits with all else that the process writes.
+// with its consumption. Other sends share commits with everything else that the process writes.
 import {
   type BulkMessage,
   checkMessage,
@@ -15,21 +15,13 @@ import {
   type Sending,
   type StoredMessage,
 } from '../../store/messaging/messages.js';
-import { insertCheckpoints } from '../../store/runs/steps.js';
+import { type Checkpoint, insertCheckpoints } from '../../store/runs/steps.js';
 import { type CheckpointVerdict, judgeCheckpoints } from '../../store/writer/writer-verdicts.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
 import type { Engine } from '../engine.js';
-import {
-  formatOf,
-  limitsOf,
-  portableStep,
-  recordFailure,
-  refuseInTransaction,
-  wasDone,
-  workflowCode,
-} from '../runs/operation.js';
-import type { Run, RunStep } from '../runs/run.js';
-import { replayOutcome } from '../runs/step.js';
+import { formatOf, limitsOf, refuseInTransaction, workflowCode } from '../runs/operation.js';
+import { type ActiveStep, encodedAs, joined, perform, portable } from '../runs/perform.js';
+import type { Run, VerdictOf } from '../runs/run.js';
 import { checkName } from '../../control/runs/storable.js';
 import type { WaitLimits } from '../../control/runs/row-watcher.js';
 import { deadlineOf, type TimeLimit } from '../../control/runs/time-limit.js';
@@ -39,7 +31,7 @@ export type RecvOptions = TimeLimit;
 const RECV = 'DBOS.recv';
 const RECV_TIMEOUT_SECONDS = 60;
 
-/** Sends a message. From workflow code it is a step, sent once; from a step it is not recorded. */
+/** Sends a message. From workflow code it is recorded and sent once; from a step it is not recorded. */
 export async function send(engine: Engine, outgoing: BulkMessage): Promise<void> {
   const name = 'DBOS.send';
   const context = currentContext();
@@ -50,48 +42,61 @@ export async function send(engine: Engine, outgoing: BulkMessage): Promise<void>
     return;
   }
   await engine.store.writer.room();
-  const message = await encodeIn(engine, context?.run, outgoing);
-  const { sent } = await deliver(engine, context?.run, { message });
-  if (sent === 'missing') throw missingDestinations([message]);
+  await deliver({ engine, run: context?.run }, outgoing);
 }
 
-/** Sends from workflow code, as a step that gives what `output` is the JSON of. */
-export async function sendFrom(
+/** Sends from workflow code, as an operation that gives what `output` is the JSON of. */
+export function sendFrom(
   run: Run,
   { name, output }: { readonly name: string; readonly output: string },
   outgoing: BulkMessage,
 ): Promise<unknown> {
-  const stepID = run.nextStepID();
-  const record = run.replay(stepID, name);
-  run.check();
-  if (record) return replayOutcome(run, record);
-  const message = await encodeIn(run.engine, run, outgoing);
-  const step = portableStep(run, { stepID, name, output });
-  const { sent } = await deliver(run.engine, run, { message, step });
-  if (sent === 'missing') await recordFailure(run, step, missingDestinations([message]));
-  return JSON.parse(output);
+  return perform(
+    run,
+    { name, isEffect: false, format: 'named' },
+    joined(async (step) => {
+      await deliver({ engine: run.engine, run, step, output }, outgoing);
+      return JSON.parse(output) as unknown;
+    }),
+  );
 }
 
-interface Delivery {
-  readonly message: NewMessage;
-  /** The sender's record of it. */
-  readonly step?: RunStep;
+/** Who sends: a run, its code or one of its steps, or anyone else. */
+interface Sender {
+  readonly engine: Engine;
+  readonly run: Run | undefined;
+  /** The operation that sends, if it is workflow code. */
+  readonly step?: ActiveStep;
+  readonly output?: string;
 }
 
-async function deliver(engine: Engine, run: Run | undefined, { message, step }: Delivery) {
-  const checkpoint = step && run && { ...run.checkpoint(step), sentID: message.messageID };
+/** Sends the message, and the sender's checkpoint with it. A missing destination is recorded and thrown. */
+async function deliver({ engine, run, step, output }: Sender, outgoing: BulkMessage): Promise<void> {
+  const message = await encodeIn(engine, run, outgoing);
   const key = keyOfMessage(message);
   const isAnnounced = engine.watchers.isForOthers(key);
+  const checkpoint = step && { ...step.checkpoint(portable(output)), sentID: message.messageID };
   const written = engine.store.writer.send({ sending: { message, sender: run }, checkpoint, isAnnounced });
-  const verdict = await (run
-    ? run.commit(written, step?.stepID ?? -1, ({ sent, checkpoint }) => (sent === 'sent' ? checkpoint : lostOnly(sent)))
-    : written);
-  if (verdict.sent === 'sent') engine.watchers.onSent(key, { isAnnounced });
-  return verdict;
+  const { sent } = await committed(step ?? run, written, ({ sent, checkpoint }) =>
+    sent === 'sent' ? checkpoint : lostOnly(sent),
+  );
+  if (sent === 'missing') return refuse(step, missingDestinations([message]));
+  engine.watchers.onSent(key, { isAnnounced });
+}
+
+/** Waits for a write of an operation or of a run, which may be lost with its workflow; or of anyone else. */
+function committed<V>(sender: ActiveStep | Run | undefined, written: Promise<V>, verdictOf: VerdictOf<V>): Promise<V> {
+  return sender ? sender.commit(written, verdictOf) : written;
 }
 
 function lostOnly(sent: 'missing' | 'lost'): CheckpointVerdict | undefined {
   return sent === 'lost' ? 'lost' : undefined;
+}
+
+/** Throws the error; as the outcome of the operation, if it is one. */
+async function refuse(step: ActiveStep | undefined, error: Error): Promise<never> {
+  if (step) return step.fail(error);
+  throw error;
 }
 
 /** Sends many messages in one commit: all of them, or none if one of the destinations is missing. */
@@ -100,39 +105,41 @@ export async function sendBulk(engine: Engine, outgoing: readonly BulkMessage[])
   const context = currentContext();
   refuseInTransaction(context, name);
   outgoing.forEach(checkMessage);
-  const run = context?.run;
-  const stepID = isWorkflowCode(context) ? context.run.nextStepID() : undefined;
-  if (run && stepID !== undefined && (await wasDone(run, stepID, name))) return;
+  if (isWorkflowCode(context)) {
+    const { run } = context;
+    const body = joined((step) => deliverTogether({ engine, run, step }, outgoing));
+    return perform(run, { name, isEffect: true, format: 'named' }, body);
+  }
+  await context?.run?.barrier();
+  await deliverTogether({ engine, run: context?.run }, outgoing);
+}
+
+async function deliverTogether({ engine, run, step }: Sender, outgoing: readonly BulkMessage[]): Promise<void> {
   const messages: NewMessage[] = [];
   for (const one of outgoing) messages.push(await encodeIn(engine, run, one));
-  await run?.barrier();
-  const step = run && stepID !== undefined ? portableStep(run, { stepID, name }) : undefined;
-  const failure = await deliverTogether(engine, run, { messages, step });
-  if (failure && run && step) await recordFailure(run, step, failure);
-  if (failure) throw failure;
+  const checkpoint = step?.checkpoint(portable());
+  const written = engine.retrying(() => insertAll(engine, run, { messages, checkpoint }));
+  const { verdicts } = await committed(step ?? run, written, (given) => given.checkpoint);
+  const absent = messages.filter((_, index) => verdicts[index] === 'missing');
+  if (absent.length > 0) return refuse(step, missingDestinations(absent));
   const keys = new Map(messages.map((message) => [messageKey(keyOfMessage(message)), keyOfMessage(message)]));
   for (const key of keys.values()) engine.watchers.onSent(key);
 }
 
-/** Writes all or nothing; gives the error if there were workflows missing. */
-async function deliverTogether(
+/** Writes all or nothing, with the sender's checkpoint. */
+async function insertAll(
   engine: Engine,
   run: Run | undefined,
-  { messages, step }: { readonly messages: readonly NewMessage[]; readonly step?: RunStep },
-): Promise<Error | undefined> {
+  { messages, checkpoint }: { readonly messages: readonly NewMessage[]; readonly checkpoint: Checkpoint | undefined },
+) {
   const { database } = engine.store;
   const sendings: Sending[] = messages.map((message) => ({ message, sender: run }));
-  const checkpoints = run && step ? [run.checkpoint(step)] : [];
-  const extra = checkpoints.length === 0 ? undefined : insertCheckpoints(checkpoints);
-  const written = engine.retrying(async () => {
-    const { verdicts, extra: recorded } = await insertTogether(database, sendings, extra);
-    const isSent = verdicts.every((verdict) => verdict === 'sent');
-    const [checkpoint] = isSent ? await judgeCheckpoints(database, checkpoints, recorded) : [];
-    return { verdicts, checkpoint: verdicts.includes('lost') ? ('lost' as const) : checkpoint };
-  });
-  const { verdicts } = await (run ? run.commit(written, step?.stepID ?? -1, ({ checkpoint }) => checkpoint) : written);
-  const absent = messages.filter((_, index) => verdicts[index] === 'missing');
-  return absent.length === 0 ? undefined : missingDestinations(absent);
+  const checkpoints = checkpoint ? [checkpoint] : [];
+  const extra = checkpoint && insertCheckpoints(checkpoints);
+  const { verdicts, extra: recorded } = await insertTogether(database, sendings, extra);
+  const isSent = verdicts.every((verdict) => verdict === 'sent');
+  const [judged] = isSent ? await judgeCheckpoints(database, checkpoints, recorded) : [];
+  return { verdicts, checkpoint: verdicts.includes('lost') ? ('lost' as const) : judged };
 }
 
 function encodeIn(engine: Engine, run: Run | undefined, outgoing: BulkMessage): Promise<NewMessage> {
@@ -147,60 +154,63 @@ export async function recv(engine: Engine, topic: string | undefined, limit?: nu
 }
 
 /** Receives until a deadline, or for as long as it takes. */
-export async function receive(run: Run, topic: string, givenDeadline: number | undefined): Promise<unknown> {
+export function receive(run: Run, topic: string, givenDeadline: number | undefined): Promise<unknown> {
   const stepID = run.nextStepID();
   const timerID = run.nextStepID();
-  const record = run.replay(stepID, RECV);
-  run.check();
-  if (record) return replayOutcome(run, record);
-  const receiving = run.inbox.begin(topic);
-  try {
-    return await receiveNew({ run, topic, stepID, receiving }, await limitsOf(run, timerID, givenDeadline));
-  } finally {
-    run.inbox.end(topic);
-  }
+  return perform(
+    run,
+    { name: RECV, stepID, isEffect: false },
+    joined(async (step) => {
+      // Before the first await.
+      const receiving = run.inbox.begin(topic);
+      try {
+        const limits = await limitsOf(run, timerID, givenDeadline);
+        return await receiveNext(step, { topic, limits, receiving });
+      } finally {
+        run.inbox.end(topic);
+      }
+    }),
+  );
 }
 
 interface Receive {
-  readonly run: Run;
   readonly topic: string;
-  readonly stepID: number;
+  readonly limits: WaitLimits;
   readonly receiving: { readonly isShared: boolean };
 }
 
-async function receiveNew({ run, topic, stepID, receiving }: Receive, limits: WaitLimits): Promise<unknown> {
-  const { clock, codec, watchers } = run.engine;
-  const base = { stepID, name: RECV, childWorkflowID: null, error: null, startedAt: clock.now() };
+/** The message's own text is recorded, together with its consumption. */
+async function receiveNext(step: ActiveStep, { topic, limits, receiving }: Receive): Promise<unknown> {
+  const { run } = step;
+  const { codec, watchers } = run.engine;
   for (;;) {
     await run.inbox.settled();
     const found = await watchers.messages.waitUntil({ workflowID: run.workflowID, topic }, limits);
-    run.check();
     if (!found) {
-      const { text, serialization } = await codec.encodeValue(null);
-      run.record({ ...base, completedAt: clock.now(), output: text, serialization });
+      step.record(encodedAs(await codec.encodeValue(null)));
       return null;
     }
-    const { text: output, serialization } = found;
-    const step = { ...base, completedAt: clock.now(), output, serialization };
-    if (!receiving.isShared) takeAtOnce(run, found, step);
-    else if (!(await takeIfFirst(run, found, step))) continue;
-    return codec.decodeValue(output, serialization);
+    if (!receiving.isShared) takeAtOnce(step, found);
+    else if (!(await takeIfFirst(step, found))) continue;
+    return codec.decodeValue(found.text, found.serialization);
   }
 }
 
-/** Nobody else can take the message. Its receipt is durable before anything that follows from it. */
-function takeAtOnce(run: Run, message: StoredMessage, step: RunStep): void {
-  run.follow(writeReceipt(run, message, step), step.stepID, (verdict) => verdict);
+/** No other receive can take the message. Its receipt is durable before anything that follows from it. */
+function takeAtOnce(step: ActiveStep, message: StoredMessage): void {
+  const { run } = step;
+  step.follow(writeReceipt(step, message), (verdict) => verdict);
   run.inbox.expect(run.lastWrite);
 }
 
 /** False if another receive of the same run was faster. */
-async function takeIfFirst(run: Run, message: StoredMessage, step: RunStep): Promise<boolean> {
-  const written = writeReceipt(run, message, step);
-  const verdict = await run.commit(written, step.stepID, (given) => (given === 'refused' ? undefined : given));
+async function takeIfFirst(step: ActiveStep, message: StoredMessage): Promise<boolean> {
+  const written = writeReceipt(step, message);
+  const verdict = await step.commit(written, (given) => (given === 'refused' ? undefined : given));
   return verdict === 'recorded';
 }
 
-function writeReceipt(run: Run, { messageID }: StoredMessage, step: RunStep): Promise<CheckpointVerdict> {
-  return run.engine.store.writer.receive({ ...run.checkpoint(step), receivedID: messageID });
+function writeReceipt(step: ActiveStep, message: StoredMessage): Promise<CheckpointVerdict> {
+  const checkpoint = step.checkpoint(encodedAs(message));
+  return step.run.engine.store.writer.receive({ ...checkpoint, receivedID: message.messageID });
 }

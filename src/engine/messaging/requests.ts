@@ -8,7 +8,8 @@ import type { Engine } from '../engine.js';
 import { setEvent } from './events.js';
 import { validate } from '../registration/input-schema.js';
 import { receive, send, sendFrom } from './messages.js';
-import { limitsOf, recorded, refuseInTransaction, workflowCode } from '../runs/operation.js';
+import { limitsOf, refuseInTransaction, workflowCode } from '../runs/operation.js';
+import { own, perform } from '../runs/perform.js';
 import type { InputSchema } from '../registration/registry.js';
 import type { Run } from '../runs/run.js';
 import { checkName, isStorableName, type SerializationOptions } from '../../control/runs/storable.js';
@@ -147,9 +148,8 @@ async function requestFrom(
   const timerID = run.nextStepID();
   // The record of having asked also holds under which ID.
   const recordedID = String(await askedBefore);
-  return recorded(run, stepID, { name: 'DBOS.answer', isEffect: false }, async () =>
-    awaitAnswer(run.engine, asked, recordedID, await limitsOf(run, timerID, deadlineAt)),
-  );
+  const answer = own(async () => awaitAnswer(run.engine, asked, recordedID, await limitsOf(run, timerID, deadlineAt)));
+  return perform(run, { name: 'DBOS.answer', stepID, isEffect: false }, answer);
 }
 
 function messageOf({ workflowID, name, payload, serializationType }: Request, requestID: string) {

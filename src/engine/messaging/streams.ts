@@ -1,5 +1,5 @@
-// Streams: values that a workflow writes one after the other, for readers that follow along. A write is sent on its way
-// in its order and not waited for: no later effect of the run is visible before it, and no checkpoint.
+// Streams: values that a workflow appends for readers to follow. Writes are submitted in order and not awaited: no later
+// effect of the run is visible before them, and no later checkpoint.
 import { PORTABLE_FORMAT } from '../../codec/serializer.js';
 import {
   readAll,
@@ -13,7 +13,8 @@ import type { EventKey } from '../../store/messaging/events.js';
 import { STREAM_CLOSED } from '../../store/messaging/streams.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
 import type { Engine } from '../engine.js';
-import { formatOf, operation, portableStep, recorded, refuseInTransaction, wasDone } from '../runs/operation.js';
+import { formatOf, operation, refuseInTransaction } from '../runs/operation.js';
+import { type ActiveStep, joined, own, perform, portable } from '../runs/perform.js';
 import type { Run } from '../runs/run.js';
 import { checkName, encodeStorable, type SerializationOptions } from '../../control/runs/storable.js';
 
@@ -28,20 +29,30 @@ export function closeStream(key: string): Promise<void> {
   return append('DBOS.closeStream', key, async () => closing);
 }
 
-async function append(
-  name: string,
-  key: string,
-  encode: (run: Run) => Promise<{ readonly text: string; readonly serialization: string }>,
-): Promise<void> {
+type Encode = (run: Run) => Promise<{ readonly text: string; readonly serialization: string }>;
+
+async function append(name: string, key: string, encode: Encode): Promise<void> {
   const context = currentContext();
-  const { run } = context ?? {};
+  const { run, step } = context ?? {};
   if (!run || context?.transactionID !== undefined) {
     throw new DBOSInvalidWorkflowTransitionError(`Invalid call to \`${name}\` outside of a workflow or step`);
   }
   checkName('key of a stream', key);
-  const isCode = isWorkflowCode(context);
-  const stepID = context?.step?.stepID ?? run.nextStepID();
-  if (isCode && (await wasDone(run, stepID, name))) return;
+  // A step has a checkpoint of its own.
+  if (step) return submit(run, { key, encode, stepID: step.stepID });
+  const body = joined((active) => submit(run, { key, encode, stepID: active.stepID, active }));
+  return perform(run, { name, isEffect: false }, body);
+}
+
+interface Append {
+  readonly key: string;
+  readonly encode: Encode;
+  readonly stepID: number;
+  /** The operation whose checkpoint joins the value. */
+  readonly active?: ActiveStep;
+}
+
+async function submit(run: Run, { key, encode, stepID, active }: Append): Promise<void> {
   const { engine, workflowID, owner } = run;
   await engine.store.writer.room();
   await run.streams.inTurn(async () => {
@@ -50,17 +61,17 @@ async function append(
     const offset = await run.streams.takeOffset(key);
     const written = engine.store.writer.append({
       value: { workflowID, owner, key, offset, stepID, ...encoded },
-      checkpoint: isCode ? run.checkpoint(portableStep(run, { stepID, name })) : undefined,
+      checkpoint: active?.checkpoint(portable()),
     });
     const told = written.then((verdict) => {
       if (verdict === 'recorded') engine.watchers.onAppended({ workflowID, key });
       return verdict;
     });
-    run.follow(told, stepID, (verdict) => verdict);
+    run.follow(told, (verdict) => verdict, stepID);
   });
 }
 
-/** Reads a stream from its beginning, or from an offset, to its end. In workflow code each value is a step. */
+/** Reads a stream from its beginning, or from an offset, to its end. In workflow code each value is recorded. */
 export function readStream(
   engine: Engine,
   stream: EventKey,
@@ -90,7 +101,11 @@ async function* readRecorded(run: Run, reader: StreamReader): AsyncGenerator<unk
   for (let { offset } = reader; ; offset += 1) {
     // The end of the stream is recorded as well.
     const value = await run.streams.asOnlyReader(reader, reader.stream.key, () =>
-      recorded(run, run.nextStepID(), named, () => reader.at(offset)),
+      perform(
+        run,
+        named,
+        own(() => reader.at(offset)),
+      ),
     );
     if (value === STREAM_CLOSED) return;
     yield value;

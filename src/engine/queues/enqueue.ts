@@ -15,7 +15,7 @@ import {
   type StartRequest,
   type StartWorkflowParams,
 } from '../runs/new-workflow.js';
-import { recorded } from '../runs/operation.js';
+import { own, perform } from '../runs/perform.js';
 import { prepare, refusableOf, refuseInStep, startWorkflow } from '../runs/start.js';
 
 /** Enqueues a workflow by the name of its function, which need not be here. */
@@ -79,11 +79,10 @@ export async function startWorkflows<R>(engine: Engine, requests: readonly Start
   }
   const enqueue = async (): Promise<string[]> => {
     if (requests.length === 0) return [];
-    await parent?.run.barrier();
     return insertAll(engine, requests, await toRows(engine, requests, parent));
   };
-  const named = { name: 'DBOS.startWorkflows', isEffect: true };
-  const workflowIDs = parent ? await recorded(parent.run, parent.stepID, named, enqueue) : await enqueue();
+  const operation = { name: 'DBOS.startWorkflows', stepID: parent?.stepID, isEffect: true };
+  const workflowIDs = await (parent ? perform(parent.run, operation, own(enqueue)) : enqueue());
   return workflowIDs.map((workflowID) => engine.handleOf<R>(workflowID));
 }
 

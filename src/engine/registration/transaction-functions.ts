@@ -26,7 +26,10 @@ export function registerTransactionFunction(
     return callTransaction(registry, {
       dsName,
       name,
-      invoke: (handler) => handler.invokeTransactionFunction(config, this, intercepted, ...args),
+      config,
+      target: this,
+      func: intercepted,
+      args,
       authorize: (context) => ({ ...context, assumedRole: authorize(context.engine, registration, context) }),
     });
   };

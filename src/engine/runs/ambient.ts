@@ -7,7 +7,6 @@ import type { DLogger } from '../../base/log.js';
 import type { Engine } from '../engine.js';
 import { Registry } from '../registration/registry.js';
 import type { Run } from './run.js';
-import type { TransactionStep } from '../transactions/transaction-step.js';
 
 /** The step that is running, as user code may see it. */
 export interface StepStatus {
@@ -32,8 +31,6 @@ export interface Context {
   readonly step?: StepStatus;
   /** The function ID of the datasource transaction that is running. */
   readonly transactionID?: number;
-  /** The transaction as its data source sees it; only if it is a step. */
-  readonly transaction?: TransactionStep;
   /** The client of the transaction, and the data source that has opened it. */
   readonly client?: TransactionClient;
   readonly nextWorkflowID?: NextWorkflowID;
@@ -99,9 +96,4 @@ export function inClient<T>(owner: object, client: unknown, body: () => T): T {
 /** The client of the transaction around. */
 export function currentClient(): TransactionClient | undefined {
   return currentContext()?.client;
-}
-
-/** The transaction around, if it is a step. */
-export function currentTransaction(): TransactionStep | undefined {
-  return currentContext()?.transaction;
 }

@@ -1,10 +1,11 @@
 // Handles: what callers hold of a workflow. A handle of a run in this process waits for it directly; any other waits for
-// the outcome in the database. Both survive that the workflow is cancelled and resumed.
+// the outcome in the database. Both stay valid when the workflow is cancelled and resumed.
 import { outcomeBy, readOutcome, type WorkflowHandle } from '../../control/runs/outcome.js';
 import { currentContext, isWorkflowCode, whileWaiting } from './ambient.js';
 import type { Engine } from '../engine.js';
 import type { RunOutcome } from './execute.js';
-import { operation, recorded, recordTime, refuseInTransaction } from './operation.js';
+import { operation, recordTime, refuseInTransaction } from './operation.js';
+import { own, perform } from './perform.js';
 import type { Run } from './run.js';
 import { toStatus, type WorkflowStatus } from '../../control/listing/status.js';
 import { checkPolling, deadlineOf, type PollingOptions, type TimeLimit } from '../../control/runs/time-limit.js';
@@ -39,10 +40,9 @@ export class Handle<R> implements WorkflowHandle<R> {
     return this.resultAs(context.run, context.run.nextStepID());
   }
 
-  /** The result as a step of a run, under a number that was reserved before. */
+  /** The result as an operation of a run, under a number reserved earlier. */
   resultAs(run: Run, stepID: number): Promise<R> {
-    const named = { ...GET_RESULT, childWorkflowID: this.workflowID };
-    return recorded(run, stepID, named, () => this.#outcome(run.signal)) as Promise<R>;
+    return resultIn(run, { stepID, childWorkflowID: this.workflowID }, () => this.#outcome(run.signal)) as Promise<R>;
   }
 
   async getWorkflowInputs<T extends unknown[]>(): Promise<T> {
@@ -60,7 +60,7 @@ export class Handle<R> implements WorkflowHandle<R> {
   }
 }
 
-/** What is recorded is the row with its values as they are stored: any value has that form. */
+/** Records the row with its values as they are stored: every value has that form. */
 export async function getWorkflowStatus(engine: Engine, workflowID: string): Promise<WorkflowStatus | null> {
   const named = { name: 'getStatus', isEffect: false, format: 'portable' } as const;
   const record = await operation(named, () => engine.findWorkflow(workflowID));
@@ -84,10 +84,17 @@ export async function getResult(
     givenDeadline === undefined || timerID === undefined
       ? undefined
       : await recordTime(run, timerID, givenDeadline, engine.clock.now());
-  const named = { ...GET_RESULT, childWorkflowID: workflowID };
-  return recorded(run, stepID, named, () =>
+  return resultIn(run, { stepID, childWorkflowID: workflowID }, () =>
     outcomeBy(engine, workflowID, { deadlineAt: deadline, signal: run.signal }),
   );
+}
+
+function resultIn(
+  run: Run,
+  child: { readonly stepID: number; readonly childWorkflowID: string },
+  body: () => Promise<unknown>,
+): Promise<unknown> {
+  return perform(run, { ...GET_RESULT, ...child }, own(body));
 }
 
 /** The promise, or the signal's reason if that aborts first. */

@@ -1,7 +1,8 @@
-// Patching: changing the code of workflows while some are under way. A marker in the history tells which way a workflow
-// has taken at a changed place.
+// Patching: changing the code of workflows while some are in flight. A marker in the history says which path a workflow
+// took at a changed spot.
 import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
+import { joined, perform } from './perform.js';
 import type { Run } from './run.js';
 
 function runForPatch(): Run {
@@ -19,24 +20,25 @@ function runForPatch(): Run {
   return context.run;
 }
 
-/** True if the workflow takes the new way: it did so before, or comes to this place for the first time. */
+/** True if the workflow takes the new path: it did so before, or reaches this spot for the first time. */
 export async function patch(patchName: string): Promise<boolean> {
   const run = runForPatch();
   const name = `DBOS.patch-${patchName}`;
-  const stepID = run.upcomingStepID;
-  const record = run.recordAt(stepID);
+  // A look before the number is taken: it belongs to the next operation if the workflow took the old path.
+  const record = run.recordAt(run.upcomingStepID);
   run.check();
   if (record && record.name !== name) return false;
-  run.nextStepID();
-  if (!record) {
-    const now = run.engine.clock.now();
-    const times = { startedAt: now, completedAt: now };
-    run.record({ stepID, name, output: null, error: null, childWorkflowID: null, serialization: null, ...times });
-  }
-  return true;
+  return perform(
+    run,
+    { name, isEffect: false, read: () => true },
+    joined(async (step) => {
+      step.record({});
+      return true;
+    }),
+  );
 }
 
-/** Steps over the marker of a patch whose old way has been removed. Writes nothing. */
+/** Steps over the marker of a patch whose old path has been removed. Writes nothing, so it is no operation. */
 export async function deprecatePatch(patchName: string): Promise<boolean> {
   const run = runForPatch();
   if (run.recordAt(run.upcomingStepID)?.name === `DBOS.patch-${patchName}`) run.nextStepID();

@@ -1,5 +1,5 @@
-// One execution of a workflow in this process. A run numbers its steps, replays what history holds, sends checkpoints,
-// and holds every effect back until all that it rests on is durable.
+// One execution of a workflow in this process. A run numbers its operations, looks them up in its history, sends
+// checkpoints, and holds back every effect until all that it depends on is durable. perform.ts is the protocol on top.
 //
 //   running ──outcome recorded──► done
 //   running ──token gone, cancelled, or not storable──► stopped: every further operation throws the reason
@@ -14,7 +14,6 @@ import {
 } from '../../model/errors/errors.js';
 import type { Checkpoint } from '../../store/runs/steps.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
-import type { ChildStart, ChildVerdict } from '../../store/writer/write-group.js';
 import type { CheckpointVerdict } from '../../store/writer/writer-verdicts.js';
 import type { Engine } from '../engine.js';
 import { Inbox } from '../messaging/inbox.js';
@@ -26,11 +25,17 @@ import type { DataSourceTransactionHandler } from '../transactions/transactions.
 export type RunStep = Omit<StepRecord, 'workflowID' | 'applicationName'>;
 
 export interface RecordOptions {
-  /** A data source keeps the outcome as well. */
+  /** A data source keeps the outcome as well, so that transactions need not wait for the checkpoint. */
   readonly isKeptElsewhere?: boolean;
-  /** Nothing rests on it: a crash of the server may take it away. */
-  readonly mayBeLost?: boolean;
+  /** Nothing depends on it, so its commit need not wait for the disk. A crash of the server may undo it. */
+  readonly relaxed?: boolean;
 }
+
+/** What happened to the checkpoint in a write; undefined if it was not part of it after all. */
+export type VerdictOf<V> = (verdict: V) => CheckpointVerdict | undefined;
+
+/** For writes that belong to no operation, such as a message sent by a step. */
+const NO_STEP = -1;
 
 export interface RunOptions {
   readonly engine: Engine;
@@ -61,16 +66,16 @@ export class Run {
   #dataSources: Set<DataSourceTransactionHandler> | undefined;
   readonly #history: ReadonlyMap<number, StepRecord> | undefined;
   #stopReason: Error | undefined;
-  /** Made when somebody asks for the signal; most runs are never asked. */
+  /** Created on first use: most runs never need a signal. */
   #controller: AbortController | undefined;
   #nextStepID = 0;
-  /** How many waits for others are under way. */
+  /** How many waits for others are in progress. */
   #waits = 0;
   #isStored = true;
   #lastWrite: Promise<void> | undefined;
-  /** The last one of those that nobody else keeps. */
+  /** The last write whose outcome no data source keeps. */
   #lastOwnWrite: Promise<void> | undefined;
-  #hasRivals: boolean;
+  #mayHaveConcurrentOwner: boolean;
 
   constructor(options: RunOptions) {
     this.engine = options.engine;
@@ -82,7 +87,7 @@ export class Run {
     this.queueName = options.queueName;
     this.partitionKey = options.partitionKey;
     this.#history = options.history;
-    this.#hasRivals = options.history !== undefined;
+    this.#mayHaveConcurrentOwner = options.history !== undefined;
   }
 
   /** Aborts when the run is stopped: cancelled, taken over, or not storable. */
@@ -118,16 +123,16 @@ export class Run {
     return this.#history === undefined;
   }
 
-  /** A former owner, or a lost connection, may still do what a transaction of this workflow does. */
-  get hasRivals(): boolean {
-    return this.#hasRivals;
+  /** A former owner, or a transaction on a lost connection, may still commit a transaction of this workflow. */
+  get mayHaveConcurrentOwner(): boolean {
+    return this.#mayHaveConcurrentOwner;
   }
 
-  noteRival(): void {
-    this.#hasRivals = true;
+  suspectConcurrentOwner(): void {
+    this.#mayHaveConcurrentOwner = true;
   }
 
-  /** Reserves the number of an operation. To be called before any await, so that numbers follow the program's order. */
+  /** Reserves the number of an operation. Call it before any await, so that numbers follow the program's order. */
   nextStepID(): number {
     const stepID = this.#nextStepID;
     this.#nextStepID += 1;
@@ -139,12 +144,12 @@ export class Run {
     return this.#nextStepID;
   }
 
-  /** What history holds for a number, whatever its name. */
+  /** The record under a number, whatever its name. */
   recordAt(stepID: number): StepRecord | undefined {
     return this.#history?.get(stepID);
   }
 
-  /** What history holds for an operation. Another name there means that the workflow is not deterministic. */
+  /** The record of an operation. A record of another name means that the workflow is not deterministic. */
   replay(stepID: number, name: string): StepRecord | undefined {
     const record = this.#history?.get(stepID);
     if (record && record.name !== name) {
@@ -164,7 +169,7 @@ export class Run {
     this.#controller?.abort(reason);
   }
 
-  /** Waits for something that others do. */
+  /** Waits for something that does not run in this run. Meanwhile it takes no slot in this process. */
   async waitFor<T>(promise: Promise<T>): Promise<T> {
     this.#waits += 1;
     if (this.#waits === 1) this.engine.onWaiting(this, true);
@@ -176,17 +181,17 @@ export class Run {
     }
   }
 
-  /** Resolves when everything recorded so far is durable. Nothing may leave the run before. */
+  /** Resolves when everything recorded so far is durable. No effect may leave the run before. */
   async barrier(): Promise<void> {
     if (this.#lastWrite) await this.#lastWrite;
     this.check();
   }
 
   /**
-   * Resolves when everything is durable that no data source keeps. A transaction may commit then: whatever else it rests
-   * on was committed with a record of its own.
+   * The barrier of a transaction that is about to commit: resolves when everything is durable that no data source keeps.
+   * What else the transaction depends on was committed with a completion record.
    */
-  async barrierOfCommit(): Promise<void> {
+  async commitBarrier(): Promise<void> {
     if (this.#lastOwnWrite) await this.#lastOwnWrite;
     this.check();
   }
@@ -196,7 +201,7 @@ export class Run {
     return this.#lastWrite;
   }
 
-  /** False while the workflow's own row is on its way: until then, not to be found does not mean to be lost. */
+  /** False while the workflow's own row is in flight: until then, a missing row does not mean that it is lost. */
   get isStored(): boolean {
     return this.#isStored;
   }
@@ -211,50 +216,34 @@ export class Run {
     );
   }
 
-  /** Sends a checkpoint on its way. It is durable at the latest when the next barrier is passed. */
-  record(step: RunStep, { isKeptElsewhere = false, mayBeLost = false }: RecordOptions = {}): void {
-    const written = this.engine.store.writer.checkpoint(this.checkpoint(step), { mayBeLost });
+  /** Sends a checkpoint. It is durable when the next barrier has been passed. */
+  record(step: RunStep, { isKeptElsewhere = false, relaxed = false }: RecordOptions = {}): void {
+    const written = this.engine.store.writer.checkpoint(this.checkpoint(step), { relaxed });
     const ownBefore = this.#lastOwnWrite;
     this.#track(written.then((verdict) => this.#heed(verdict, step.stepID)));
     if (isKeptElsewhere) this.#lastOwnWrite = ownBefore;
   }
 
-  /** A checkpoint of this run, to be written together with what it speaks of. */
+  /** A checkpoint of this run, to be written together with what it is about. */
   checkpoint(step: RunStep): Checkpoint {
     const record = { ...step, workflowID: this.workflowID, applicationName: this.engine.config.name };
     return { owner: this.owner, step: record };
   }
 
-  /** Follows an effect that is on its way through the writer. The barrier waits for it. */
-  follow<V>(written: Promise<V>, stepID: number, verdictOf: (verdict: V) => CheckpointVerdict | undefined): void {
+  /**
+   * Makes the barrier wait for a write that was just submitted, and stops the run if it is refused. Must be called in the
+   * same turn as the submission, so that the last write that is followed is the last one in the writer.
+   */
+  follow<V>(written: Promise<V>, verdictOf: VerdictOf<V>, stepID = NO_STEP): void {
     this.#track(written.then((verdict) => this.#heed(verdictOf(verdict), stepID)));
   }
 
-  /** The same, and waits for it. Throws if it could not be written, or the workflow is lost. */
-  async commit<V>(
-    written: Promise<V>,
-    stepID: number,
-    verdictOf: (verdict: V) => CheckpointVerdict | undefined,
-  ): Promise<V> {
-    this.follow(written, stepID, verdictOf);
+  /** Follows the write and awaits it. Throws if it failed, or the workflow is lost. */
+  async commit<V>(written: Promise<V>, verdictOf: VerdictOf<V>, stepID = NO_STEP): Promise<V> {
+    this.follow(written, verdictOf, stepID);
     const verdict = await written;
     if (verdictOf(verdict) === 'lost') await this.barrier();
     return verdict;
-  }
-
-  /** Creates a child workflow together with this run's record of it. */
-  async recordChild(child: ChildStart): Promise<ChildVerdict['start']> {
-    const written = this.engine.store.writer.startChild(child);
-    this.#track(
-      written.then(({ start, checkpoint }) =>
-        start.kind === 'exists' || start.kind === 'duplicated'
-          ? undefined
-          : this.#heed(checkpoint, child.checkpoint.step.stepID),
-      ),
-    );
-    const { start } = await written;
-    if (start.kind === 'orphaned') await this.barrier();
-    return start;
   }
 
   #track(write: Promise<void>): void {
@@ -269,18 +258,18 @@ export class Run {
     else if (verdict === 'refused') this.stop(goneError(this.workflowID, stepID));
   }
 
-  /** Whether the workflow is still this run's, although it was stopped. */
+  /** Whether this run still owns the workflow, although it was stopped. */
   async tryToOwn(): Promise<'owned' | 'lost'> {
     return this.#isOwnerOf(await this.#look()) ? 'owned' : 'lost';
   }
 
-  /** Why the workflow is not this run's any more. */
+  /** Why this run no longer owns the workflow. */
   async whyLost(): Promise<Error> {
     const workflow = await this.#look();
     return this.lossIn(workflow) ?? new DBOSWorkflowConflictError(this.workflowID);
   }
 
-  /** Why the workflow, as it is now, is not this run's; undefined if it is. */
+  /** Why this run does not own the workflow in its current state; undefined if it does. */
   lossIn(workflow: WorkflowRecord | undefined): Error | undefined {
     if (!workflow) return new DBOSNonExistentWorkflowError(`Workflow ${this.workflowID} does not exist`);
     if (this.#isOwnerOf(workflow)) return undefined;

@@ -1,20 +1,22 @@
-// Starting workflows: from a call to a row that is durable, and to a run or a handle of the one that exists already.
+// Starting workflows: from a call to a durable row, and to a run or a handle of the workflow that exists already.
 import { invariant } from '../../base/assert.js';
 import { newID } from '../../base/ids.js';
 import type { Inputs } from '../../codec/serializer.js';
 import { existingOf, type Refusable } from '../../control/queues/existing.js';
 import { refuseMissingKey } from '../../control/queues/places.js';
 import { DBOSInvalidWorkflowTransitionError, DBOSWorkflowIDInUseError } from '../../model/errors/errors.js';
+import type { StepRecord } from '../../model/records.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
-import type { StartVerdict } from '../../store/writer/writer-verdicts.js';
+import type { ChildVerdict } from '../../store/writer/write-group.js';
+import type { CheckpointVerdict, StartVerdict } from '../../store/writer/writer-verdicts.js';
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
 import { authorize } from '../registration/authorization.js';
 import type { Engine } from '../engine.js';
 import type { Invocation } from './execute.js';
 import type { Handle } from './handles.js';
 import { checkParams, newWorkflow, type Parent, type StartRequest, type StartWorkflowParams } from './new-workflow.js';
+import { joined, perform } from './perform.js';
 import { Run } from './run.js';
-import { replayOutcome } from './step.js';
 
 /** Starts or enqueues a workflow and resolves when its row is durable. */
 export function startWorkflow<R>(engine: Engine, request: StartRequest): Promise<Handle<R>> {
@@ -52,23 +54,35 @@ async function start<R>(
   checkParams(request.params, context);
   // Before the first await: the next workflow that is started must not get the same assigned ID.
   const assignedID = takeAssignedID(request.params.workflowID, context);
-  const workflowID = assignedID ?? (parent ? `${parent.run.workflowID}-${parent.stepID}` : newID());
-  const recorded = parent?.run.replay(parent.stepID, request.callee.name);
-  parent?.run.check();
-  if (parent && recorded) {
-    if (recorded.error !== null) await replayOutcome(parent.run, recorded);
-    return engine.handleOf(recorded.childWorkflowID ?? workflowID);
+  if (parent) {
+    const workflowID = assignedID ?? `${parent.run.workflowID}-${parent.stepID}`;
+    return startChild({ engine, request, context, workflowID }, parent);
   }
+  const begun = await begin({ engine, request, context, workflowID: assignedID ?? newID() });
+  // A fresh random ID cannot be taken, so its run need not wait for the verdict.
+  if (assignedID === undefined && begun.workflow.status === 'PENDING') return startFresh(begun);
+  return attach(begun, await engine.store.writer.start(begun.workflow));
+}
+
+interface Starting {
+  readonly engine: Engine;
+  readonly request: StartRequest;
+  readonly context: Context | undefined;
+  readonly workflowID: string;
+}
+
+interface Begun extends Starting {
+  readonly workflow: NewWorkflow;
+  readonly args: unknown[];
+}
+
+/** Makes the row. Waits while the writer has no room for new work. */
+async function begin(starting: Starting, parent?: Parent): Promise<Begun> {
+  const { engine, request, context } = starting;
   const { assumedRole, inputs } = await prepare(engine, request, context);
   await engine.store.writer.room();
-  // Only then is the parent's deadline known, which the child may inherit.
-  if (parent) await parent.run.barrier();
-  const workflow = newWorkflow(engine, { request, context, parent, workflowID, assumedRole, inputs });
-  const begun = { engine, request, context, workflow, args: argumentsOf(inputs) };
-  if (parent) return startChild(begun, parent);
-  // Nobody else can have a fresh random ID, so its run need not wait for the verdict to begin.
-  if (assignedID === undefined && workflow.status === 'PENDING') return startFresh(begun);
-  return attach(begun, await engine.store.writer.start(workflow));
+  const workflow = newWorkflow(engine, { ...starting, parent, assumedRole, inputs });
+  return { ...starting, workflow, args: argumentsOf(inputs) };
 }
 
 /** Checks that the caller may start the workflow, and encodes its arguments. */
@@ -86,20 +100,12 @@ export async function prepare(engine: Engine, request: StartRequest, context: Co
   return { assumedRole, inputs };
 }
 
-/** A workflow without a key would wait in a partitioned queue for ever. */
+/** A workflow without a key would never leave a partitioned queue. */
 function refuseMissingPartition(engine: Engine, queueName: string, { enqueueOptions }: StartWorkflowParams): void {
   const { queues } = engine.queueing;
   queues.warnIfUnknown(queueName);
   const isPartitioned = queues.find(queueName)?.limits.partition != null;
   refuseMissingKey({ queueName, partitionKey: enqueueOptions?.queuePartitionKey ?? null, isPartitioned });
-}
-
-interface Begun {
-  readonly engine: Engine;
-  readonly request: StartRequest;
-  readonly context: Context | undefined;
-  readonly workflow: NewWorkflow;
-  readonly args: unknown[];
 }
 
 async function startFresh<R>(begun: Begun): Promise<Handle<R>> {
@@ -116,44 +122,52 @@ async function startFresh<R>(begun: Begun): Promise<Handle<R>> {
   return handle;
 }
 
-async function startChild<R>(begun: Begun, parent: Parent): Promise<Handle<R>> {
-  const { engine, workflow } = begun;
-  const { run, stepID } = parent;
-  const now = engine.clock.now();
-  const step = {
-    stepID,
-    name: workflow.name,
-    output: null,
-    error: null,
-    childWorkflowID: workflow.workflowID,
-    startedAt: now,
-    completedAt: now,
-    serialization: null,
-  };
-  const verdict = await run.recordChild({
-    start: workflow,
-    checkpoint: {
-      owner: run.owner,
-      child: workflow,
-      step: { ...step, workflowID: run.workflowID, applicationName: engine.config.name },
-    },
-  });
-  // What was not created leaves nothing but the parent's record: of the workflow that is there, or of the refusal.
-  const isRecorded = verdict.kind === 'created';
-  try {
-    const handle = await attach<R>(begun, verdict);
-    if (!isRecorded) run.record({ ...step, childWorkflowID: handle.workflowID });
-    return handle;
-  } catch (error) {
-    if (!isRecorded) {
-      const { text, serialization } = await engine.codec.encodeError(error);
-      run.record({ ...step, childWorkflowID: null, error: text, serialization });
-    }
-    throw error;
+/** The child and the parent's checkpoint are one write. */
+function startChild<R>(starting: Starting, parent: Parent): Promise<Handle<R>> {
+  const { engine, request, workflowID } = starting;
+  const operation = {
+    name: request.callee.name,
+    stepID: parent.stepID,
+    // The barrier also brings the parent's deadline, which the child may inherit.
+    isEffect: true,
+    format: 'named',
+    read: ({ childWorkflowID }: StepRecord) => engine.handleOf<R>(childWorkflowID ?? workflowID),
+  } as const;
+  return perform(
+    parent.run,
+    operation,
+    joined(async (step) => {
+      const begun = await begin(starting, parent);
+      const checkpoint = { ...step.checkpoint({ childWorkflowID: workflowID }), child: begun.workflow };
+      const written = engine.store.writer.startChild({ start: begun.workflow, checkpoint });
+      const { start: verdict } = await step.commit(written, parentVerdict);
+      if (verdict.kind === 'created') return attach<R>(begun, verdict);
+      // Only the parent's record is left to write: of the workflow that exists, or of the refusal.
+      try {
+        const handle = await attach<R>(begun, verdict);
+        step.record({ childWorkflowID: handle.workflowID });
+        return handle;
+      } catch (error) {
+        return step.fail(error);
+      }
+    }),
+  );
+}
+
+/** What happened to the parent's checkpoint: it is only written if the child was created by this start. */
+function parentVerdict({ start, checkpoint }: ChildVerdict): CheckpointVerdict | undefined {
+  switch (start.kind) {
+    case 'created':
+      return checkpoint;
+    case 'orphaned':
+      return 'lost';
+    case 'exists':
+    case 'duplicated':
+      return undefined;
   }
 }
 
-/** Runs what was created; gives a handle of what exists. */
+/** Runs a workflow that was created; gives a handle of one that exists. */
 async function attach<R>(begun: Begun, verdict: StartVerdict): Promise<Handle<R>> {
   const { engine, workflow } = begun;
   switch (verdict.kind) {
@@ -212,7 +226,7 @@ function runContext({ engine, context, workflow }: Begun, run: Run): Context {
   };
 }
 
-/** The ID that was given to a workflow, or to the next one. To be called before any await. */
+/** The ID that was given to a workflow, or to the next one. Call it before any await. */
 export function takeAssignedID(givenID: string | undefined, context: Context | undefined): string | undefined {
   const next = context?.nextWorkflowID;
   const ambientID = next?.workflowID;

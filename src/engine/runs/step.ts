@@ -1,24 +1,23 @@
-// Steps: user code that runs once. A recorded step is replayed from history; any other is attempted under its retry
-// policy, held back until everything before it is durable, and its outcome is sent as a checkpoint.
+// Steps: user code that runs once, attempted under a retry policy. perform.ts replays and records them.
 import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
 import { sleep } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import { DBOSError, DBOSMaxStepRetriesError, DBOSStepTimeoutError } from '../../model/errors/errors.js';
-import type { StepRecord } from '../../model/records.js';
 import { type Context, inContext, type StepStatus } from './ambient.js';
-import type { Run, RunStep } from './run.js';
+import { own, perform } from './perform.js';
+import type { Run } from './run.js';
 
 export interface StepConfig {
   readonly name?: string;
   /** Whether a failed attempt is repeated. */
   readonly retriesAllowed?: boolean;
-  /** Seconds before the second attempt; 1 unless given. */
+  /** Seconds before the second attempt. Default: 1. */
   readonly intervalSeconds?: number;
-  /** Attempts in all; 3 unless given. */
+  /** Attempts in all. Default: 3. */
   readonly maxAttempts?: number;
-  /** What the interval is multiplied with after each attempt; 2 unless given. */
+  /** What the interval is multiplied by after each attempt. Default: 2. */
   readonly backoffRate?: number;
-  /** Spreads the interval by up to this share of it in both directions; 0 unless given. */
+  /** Spreads the interval by up to this share of it in both directions. Default: 0. */
   readonly jitter?: number;
   /** Decides whether an error is worth another attempt. */
   readonly shouldRetry?: (error: unknown) => boolean | Promise<boolean>;
@@ -30,7 +29,7 @@ export interface StepConfig {
 
 const RETRY_INTERVAL_MAX_MS = 3_600_000;
 
-/** Refuses a configuration that cannot be meant. */
+/** Refuses an invalid configuration. */
 export function checkStepConfig(config: StepConfig): void {
   const refuse = (what: string): never => {
     throw new DBOSError(`Invalid step configuration: ${what}.`);
@@ -49,53 +48,30 @@ export function checkStepConfig(config: StepConfig): void {
   if (jitter !== undefined && !(jitter >= 0 && jitter <= 1)) refuse(`jitter must be between 0 and 1, but is ${jitter}`);
 }
 
-/** Runs a step in workflow code. The number must have been reserved before the first await. */
-export async function runStep<R>(
+/** A step whose number was reserved before the first await. */
+export interface StepCall {
+  readonly stepID: number;
+  readonly name: string;
+  readonly config: StepConfig;
+}
+
+/** Runs a step in workflow code. */
+export function runStep<R>(
   context: Context & { readonly run: Run },
-  step: { readonly stepID: number; readonly name: string; readonly config: StepConfig },
+  step: StepCall,
   body: () => Promise<R>,
 ): Promise<R> {
-  const { run } = context;
-  const recorded = run.replay(step.stepID, step.name);
-  run.check();
-  if (recorded) return replayOutcome(run, recorded) as Promise<R>;
-  await run.barrier();
-  const startedAt = run.engine.clock.now();
-  try {
-    const value = await attemptUntilDone(context, step, body);
-    run.check();
-    const { text, serialization, value: copy } = await run.engine.codec.roundTripValue(value, { path: [step.name] });
-    run.record(outcome(run, step, startedAt, { output: text, error: null, serialization }));
-    return copy as R;
-  } catch (error) {
-    // The end of the run is no outcome of the step.
-    run.check();
-    const { text, serialization } = await run.engine.codec.encodeError(error);
-    run.record(outcome(run, step, startedAt, { output: null, error: text, serialization }));
-    throw error;
-  }
-}
-
-/** Gives what was recorded: the value is returned, the error thrown. */
-export async function replayOutcome(run: Run, record: StepRecord): Promise<unknown> {
-  const { codec } = run.engine;
-  if (record.error !== null) throw await codec.decodeError(record.error, record.serialization);
-  return codec.decodeValue(record.output, record.serialization);
-}
-
-function outcome(
-  run: Run,
-  step: { readonly stepID: number; readonly name: string },
-  startedAt: number,
-  result: Pick<StepRecord, 'output' | 'error' | 'serialization'>,
-): RunStep {
-  const completedAt = run.engine.clock.now();
-  return { stepID: step.stepID, name: step.name, childWorkflowID: null, startedAt, completedAt, ...result };
+  const { stepID, name } = step;
+  return perform(
+    context.run,
+    { name, stepID, isEffect: true, format: 'named' },
+    own(() => attemptUntilDone(context, step, body)),
+  );
 }
 
 async function attemptUntilDone<R>(
   context: Context & { readonly run: Run },
-  step: { readonly stepID: number; readonly name: string; readonly config: StepConfig },
+  step: StepCall,
   body: () => Promise<R>,
 ): Promise<R> {
   const { config, name } = step;
@@ -128,7 +104,7 @@ async function attemptUntilDone<R>(
 
 function attempt<R>(
   context: Context & { readonly run: Run },
-  step: { readonly stepID: number; readonly name: string; readonly config: StepConfig },
+  step: StepCall,
   body: () => Promise<R>,
   count: { readonly currentAttempt: number; readonly maxAttempts: number } | undefined,
 ): Promise<R> {
@@ -163,7 +139,7 @@ function attempt<R>(
   });
 }
 
-/** Waits for the promise, unless interrupted first. The code behind it runs on, but nobody heeds its outcome. */
+/** Waits for the promise, unless interrupted first. The code behind it runs on, and its outcome is ignored. */
 async function interruptible<R>(
   started: Promise<R>,
   context: Context,

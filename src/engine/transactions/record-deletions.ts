@@ -1,4 +1,4 @@
-// Deletes what data sources keep of workflows that have ended: off the path of any workflow, and many at a time.
+// Deletes the records of ended workflows in data sources: in the background, and in batches.
 import { type Clock, sleep, type Timer } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
@@ -17,8 +17,8 @@ export interface RecordDeletionsOptions {
 /** How long workflows are collected. */
 const COLLECT_MS = 500;
 /**
- * How long records are kept at least that a rival of the run may still come upon. Data sources let nobody record a step
- * later than that after a proof of ownership.
+ * How long records are kept at least if a concurrent owner may still run into them. Data sources refuse to record a step
+ * later than that after ownership was checked.
  */
 const KEPT_MS = 60_000;
 /** Workflows in one transaction at most. */
@@ -26,7 +26,7 @@ const BATCH_MAX = 1000;
 /** Records that stay do no harm, so those beyond the bound are left. */
 const BACKLOG_MAX = 50_000;
 
-/** How long after the launch old records are looked for: what matters then is that workflows go on. */
+/** When the search for old records begins after the launch. Workflows come first. */
 const SWEEP_AFTER_MS = 10_000;
 /** Workflows that are looked up at a time among those with records. */
 const SWEEP_MAX = 200;
@@ -37,7 +37,7 @@ function hasEnded({ status }: Pick<WorkflowRecord, 'status'>): boolean {
   return status === 'SUCCESS' || status === 'ERROR';
 }
 
-/** Some of the workflows whose records were to be deleted are running again. */
+/** Some of the workflows whose records were about to be deleted are running again. */
 class StillRunning extends Error {
   constructor(readonly workflowIDs: ReadonlySet<string>) {
     super('a workflow runs again');
@@ -50,10 +50,10 @@ export class RecordDeletions {
   readonly #options: RecordDeletionsOptions;
   #waiting: Waiting = new Map();
   #timer: Timer | undefined;
-  /** What is to be kept for a while yet: added since the last turn, and before it. */
+  /** What is kept for a while yet: added since the last rotation, and before it. */
   #young: Waiting = new Map();
   #old: Waiting = new Map();
-  #turn: Timer | undefined;
+  #rotation: Timer | undefined;
   #handlers: readonly DataSourceTransactionHandler[] = [];
   readonly #sweeper: Service;
   #last: Promise<void> = Promise.resolve();
@@ -66,40 +66,40 @@ export class RecordDeletions {
     );
   }
 
-  /** The workflow has ended. With rivals, its records are kept until none of them can come any more. */
-  add(handler: DataSourceTransactionHandler, workflowID: string, hasRivals: boolean): void {
+  /** The workflow has ended. If it may have a concurrent owner, its records are kept until that one cannot commit any more. */
+  add(handler: DataSourceTransactionHandler, workflowID: string, mayHaveConcurrentOwner: boolean): void {
     if (!handler.deleteCheckpoints && !handler.deleteCheckpointsOfAll) return;
-    const waiting = hasRivals ? this.#young : this.#waiting;
+    const waiting = mayHaveConcurrentOwner ? this.#young : this.#waiting;
     const workflowIDs = waiting.get(handler) ?? new Set();
     if (workflowIDs.size < BACKLOG_MAX) workflowIDs.add(workflowID);
     waiting.set(handler, workflowIDs);
-    if (hasRivals) this.#turn ??= this.#options.clock.after(KEPT_MS, () => this.#passTurn());
+    if (mayHaveConcurrentOwner) this.#rotation ??= this.#options.clock.after(KEPT_MS, () => this.#rotate());
     else this.#timer ??= this.#options.clock.after(COLLECT_MS, () => void this.flush());
   }
 
-  /** What was old already has been kept for at least one turn. */
-  #passTurn(): void {
-    this.#turn = undefined;
+  /** What was old already has been kept for at least one whole period. */
+  #rotate(): void {
+    this.#rotation = undefined;
     const ripe = this.#old;
     this.#old = this.#young;
     this.#young = new Map();
-    if (this.#old.size > 0) this.#turn = this.#options.clock.after(KEPT_MS, () => this.#passTurn());
+    if (this.#old.size > 0) this.#rotation = this.#options.clock.after(KEPT_MS, () => this.#rotate());
     for (const [handler, workflowIDs] of ripe) {
       for (const workflowID of workflowIDs) this.add(handler, workflowID, false);
     }
   }
 
-  /** Looks for records of workflows that ended in processes that are gone. */
+  /** Starts to look for records of workflows that ended in dead processes. */
   start(handlers: readonly DataSourceTransactionHandler[]): void {
     this.#handlers = handlers;
     this.#sweeper.start();
   }
 
-  /** Lets what is to be kept yet go: it is found when an engine is launched later. */
+  /** Drops what has to be kept yet: the search after a later launch finds it. */
   async stop(): Promise<void> {
     await this.#sweeper.stop();
-    this.#turn?.cancel();
-    this.#turn = undefined;
+    this.#rotation?.cancel();
+    this.#rotation = undefined;
     await this.flush();
   }
 
@@ -116,13 +116,13 @@ export class RecordDeletions {
     }
   }
 
-  /** Deletes at once what is kept of these workflows, if they do not run. Never rejects. */
+  /** Deletes the records of these workflows now, except of those that are running. Never rejects. */
   async now(handler: DataSourceTransactionHandler, workflowIDs: Iterable<string>): Promise<void> {
     const all = [...workflowIDs];
     while (all.length > 0) await this.#delete(handler, all.splice(0, BATCH_MAX));
   }
 
-  /** Deletes what waits and need not be kept. Never rejects. */
+  /** Deletes what was collected. Never rejects. */
   flush(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -144,7 +144,7 @@ export class RecordDeletions {
     }
   }
 
-  /** The look comes between the deletion and its commit: what a later run records is not among what was deleted. */
+  /** The check comes between the deletion and its commit: what a later run records is not among what was deleted. */
   async #deleteIfEnded(handler: DataSourceTransactionHandler, workflowIDs: readonly string[]): Promise<void> {
     const assertEnded = async (): Promise<void> => {
       const found = await findWorkflows(this.#options.database, workflowIDs);
@@ -152,7 +152,7 @@ export class RecordDeletions {
       if (running.length > 0) throw new StillRunning(new Set(running.map(({ workflowID }) => workflowID)));
     };
     if (handler.deleteCheckpointsOfAll) return handler.deleteCheckpointsOfAll(workflowIDs, assertEnded);
-    // Not every plugin heeds the look that it is given.
+    // Not every plugin calls the check that it is given.
     await assertEnded();
     for (const workflowID of workflowIDs) await handler.deleteCheckpoints?.(workflowID, 0, assertEnded);
   }

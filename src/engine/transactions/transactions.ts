@@ -1,5 +1,5 @@
-// Transactions of data sources: called from workflow code they are steps; anywhere else but in a step they just run. The
-// engine knows a data source by its handler only, be it of the kit or of a plugin that brings its own protocol.
+// Transactions of data sources: called from workflow code they are steps; outside of workflows they just run. The engine
+// knows a data source by its handler only: one of our kit, or one of a plugin with a protocol of its own.
 import { Batcher, type Entry } from '../../base/batcher.js';
 import type { Clock } from '../../base/clock.js';
 import {
@@ -14,8 +14,8 @@ import { type Context, currentContext, inContext, isWorkflowCode } from '../runs
 import type { Engine } from '../engine.js';
 import { RecordDeletions } from './record-deletions.js';
 import type { Registry } from '../registration/registry.js';
+import { type ActiveStep, elsewhere, type KeptOutcome, perform } from '../runs/perform.js';
 import type { Run } from '../runs/run.js';
-import { replayOutcome } from '../runs/step.js';
 import { TransactionStep } from './transaction-step.js';
 
 /** What a data source hands to the engine, so that the engine can run functions in its transactions. */
@@ -23,8 +23,6 @@ export interface DataSourceTransactionHandler {
   readonly name: string;
   /** The kind of data source, for people. */
   readonly dsType?: string;
-  /** It waits for the barrier of its step before it commits. Others are called after the barrier. */
-  readonly waitsForBarrier?: boolean;
   /** Called at launch: connects, and throws a clear error if the database or its tables are not there. */
   initialize(): Promise<void>;
   /** Called at shutdown. */
@@ -36,7 +34,7 @@ export interface DataSourceTransactionHandler {
   deleteCheckpoints?(workflowID: string, startStep: number, beforeCommit?: () => Promise<void>): Promise<void>;
   /** The same for all steps of several workflows, in one transaction. */
   deleteCheckpointsOfAll?(workflowIDs: readonly string[], beforeCommit: () => Promise<void>): Promise<void>;
-  /** Workflows that have had records for longer than any run may come upon them late: those after an ID, in order. */
+  /** Workflows whose records are too old for any run to still need them: those after an ID, in order. */
   listRecorded?(afterID: string, max: number): Promise<string[]>;
   /** Runs the function in a transaction. */
   invokeTransactionFunction<This, Args extends unknown[], Return>(
@@ -47,15 +45,36 @@ export interface DataSourceTransactionHandler {
   ): Promise<Return>;
 }
 
+/** A handler of our kit. Beside what plugins do, it runs steps and says what it has kept of them. */
+export interface StepTransactionHandler extends DataSourceTransactionHandler {
+  /** Runs the body in a transaction, as a step. It waits for the barrier itself, at the latest before it commits. */
+  performTransaction(step: TransactionStep, config: unknown, body: () => Promise<unknown>): Promise<KeptOutcome>;
+}
+
+function runsSteps(handler: DataSourceTransactionHandler): handler is StepTransactionHandler {
+  return 'performTransaction' in handler;
+}
+
 /** A call of a function in a transaction. */
 export interface TransactionCall {
   readonly dsName: string;
   /** The name of the step. */
   readonly name: string;
-  /** Runs the function in a transaction of the handler. */
-  invoke(handler: DataSourceTransactionHandler): Promise<unknown>;
+  /** For the handler. */
+  readonly config: unknown;
+  readonly target: unknown;
+  readonly func: (this: unknown, ...args: never[]) => Promise<unknown>;
+  readonly args: readonly unknown[];
   /** Completes the context of a step, or refuses the caller. */
   readonly authorize?: (context: Context & { readonly run: Run }) => Context;
+}
+
+/** Runs the function in a transaction, as every handler can. */
+function invoke(
+  handler: DataSourceTransactionHandler,
+  { config, target, func, args }: TransactionCall,
+): Promise<unknown> {
+  return handler.invokeTransactionFunction(config, target, func, ...(args as never[]));
 }
 
 /** Runs a function in a transaction: as a step if called in workflow code. */
@@ -76,7 +95,7 @@ export async function callTransaction(registry: Registry, call: TransactionCall)
       `Transaction "${name}" was called where a workflow ID is assigned. Only a workflow can have an ID.`,
     );
   }
-  return inContext({ ...context, engine, transactionID: 0 }, () => call.invoke(handler));
+  return inContext({ ...context, engine, transactionID: 0 }, () => invoke(handler, call));
 }
 
 function handlerFor(engine: Engine, registry: Registry, dsName: string): DataSourceTransactionHandler {
@@ -104,46 +123,45 @@ async function runAsStep(
   const { name } = call;
   const stepID = run.nextStepID();
   const authorized = call.authorize?.(context) ?? context;
-  const recorded = run.replay(stepID, name);
-  run.check();
-  if (recorded) {
-    // An earlier run may have left its record with the data source.
-    run.noteDataSource(handler);
-    return replayOutcome(run, recorded);
-  }
-  if (!handler.waitsForBarrier) await run.barrier();
-  const step = new TransactionStep(run, { stepID, name });
+  // As long as the handler does not say otherwise: an earlier run, or a plugin, may have left a record there.
+  let mayLeaveRecord = true;
+  const body = elsewhere(async (step) => {
+    const kept = await inContext({ ...authorized, transactionID: stepID }, () => invokeAsStep(handler, call, step));
+    mayLeaveRecord = kept.durability === 'recorded' || kept.durability === 'unknown';
+    return kept;
+  });
   try {
-    const value = await inContext({ ...authorized, transactionID: stepID, transaction: step }, () =>
-      invokeOwned(run, () => call.invoke(handler)),
-    );
-    run.check();
-    const { text, serialization, value: copy } = await step.encode(value);
-    const record = step.record({ output: text, error: null, serialization });
-    if (!step.isRecorded) run.record(record, { isKeptElsewhere: step.isKept });
-    return copy;
-  } catch (error) {
-    run.check();
-    if (step.isRecorded) throw error;
-    const { text, serialization } = await run.engine.codec.encodeError(error);
-    run.record(step.record({ output: null, error: text, serialization }), { isKeptElsewhere: step.isKept });
-    throw error;
+    return await perform(run, { name, stepID, isEffect: !runsSteps(handler), format: 'named' }, body);
   } finally {
-    if (step.leavesRecord) run.noteDataSource(handler);
+    if (mayLeaveRecord) run.noteDataSource(handler);
   }
 }
 
+async function invokeAsStep(
+  handler: DataSourceTransactionHandler,
+  call: TransactionCall,
+  step: ActiveStep,
+): Promise<KeptOutcome> {
+  const { config, target, func, args } = call;
+  if (runsSteps(handler)) {
+    const body = async (): Promise<unknown> => func.apply(target, args as never[]);
+    return handler.performTransaction(new TransactionStep(step), config, body);
+  }
+  const value = await invokeOwned(step.run, () => invoke(handler, call));
+  return { outcome: { kind: 'value', value }, durability: 'unknown' };
+}
+
 /**
- * A plugin with a protocol of its own may say that another run was faster. If the workflow is still this run's, that one
- * was a former owner's, and what it did is found when the plugin looks again.
+ * A plugin with a protocol of its own may report that another run was faster. If this run still owns the workflow, that
+ * one was a former owner, and the plugin finds what it did on the next try.
  */
-async function invokeOwned(run: Run, invoke: () => Promise<unknown>): Promise<unknown> {
+async function invokeOwned(run: Run, invokePlugin: () => Promise<unknown>): Promise<unknown> {
   try {
-    return await invoke();
+    return await invokePlugin();
   } catch (error) {
     if (!(error instanceof DBOSWorkflowConflictError)) throw error;
     run.check();
-    if ((await run.tryToOwn()) === 'owned') return invoke();
+    if ((await run.tryToOwn()) === 'owned') return invokePlugin();
     run.stop(await run.whyLost());
     throw error;
   }
@@ -166,7 +184,7 @@ export function addDataSource(registry: Registry, handler: DataSourceTransaction
   registry.dataSources.set(handler.name, handler);
 }
 
-/** Waits for a promise that does not reject, but not for ever. */
+/** Waits for a promise that does not reject, with a time limit. */
 async function atMost(clock: Clock, promise: Promise<unknown>): Promise<void> {
   await new Promise<void>((resolve) => {
     const timer = clock.after(CLOSE_MAX_MS, resolve);
@@ -203,7 +221,7 @@ export class Transactions {
     });
   }
 
-  /** Whether the workflow is still the run's. One look at the system database for all who ask at the same time. */
+  /** Whether the run still owns its workflow. Concurrent calls share one query. */
   owns(run: Run): Promise<boolean> {
     return this.#ownership.submit(run);
   }
@@ -214,7 +232,7 @@ export class Transactions {
     for (const { item, resolve } of batch) resolve(!lost.has(item));
   }
 
-  /** Whether a data source works on the system database. Asked once; a failed question is asked again. */
+  /** Whether a data source works on the system database. The answer is cached; a failure is not. */
   async isShared(source: object, query: Query): Promise<boolean> {
     const known = this.#shared.get(source);
     if (known !== undefined) return known;
@@ -223,14 +241,14 @@ export class Transactions {
     return isShared;
   }
 
-  /** Deletes what all data sources keep of a workflow from a step on: these steps are to run again. */
+  /** Deletes what all data sources keep of a workflow from a step on: these steps will run again. */
   async deleteFrom(workflowID: string, startStep: number, assertEnded: () => Promise<void>): Promise<void> {
     for (const handler of this.#engine.registry.dataSources.values()) {
       await handler.deleteCheckpoints?.(workflowID, startStep, assertEnded);
     }
   }
 
-  /** The workflows are gone: others may get their IDs. What ran in them may still leave a record. */
+  /** The workflows were deleted: their IDs may be used again. A run of theirs may still leave a record. */
   async forgetDeleted(workflowIDs: readonly string[]): Promise<void> {
     for (const handler of this.#engine.registry.dataSources.values()) {
       await this.#deletions.now(handler, workflowIDs);
@@ -238,22 +256,22 @@ export class Transactions {
     }
   }
 
-  /** The outcome of the run is durable: what data sources keep of its steps is of no use any more. */
-  forget({ workflowID, dataSources, hasRivals }: Run): void {
-    for (const handler of dataSources ?? []) this.#deletions.add(handler, workflowID, hasRivals);
+  /** The outcome of the run is durable: the records of its steps in data sources are no longer needed. */
+  forget({ workflowID, dataSources, mayHaveConcurrentOwner }: Run): void {
+    for (const handler of dataSources ?? []) this.#deletions.add(handler, workflowID, mayHaveConcurrentOwner);
   }
 
-  /** Lets all data sources connect, and looks for what processes that are gone have left there. */
+  /** Lets all data sources connect, and starts to look for records that dead processes have left there. */
   async open(): Promise<void> {
     for (const handler of this.#engine.registry.dataSources.values()) {
-      // Also the one that fails: it may have connected before.
+      // Before it can fail: it may have connected by then.
       this.#opened.push(handler);
       await handler.initialize();
     }
     this.#deletions.start(this.#opened);
   }
 
-  /** Deletes what is left to be deleted and lets all data sources close, as far as that does not take too long. */
+  /** Flushes pending deletions and lets all data sources close, within a time limit each. */
   async close(): Promise<void> {
     const { clock, logger } = this.#engine;
     await atMost(clock, this.#deletions.stop());

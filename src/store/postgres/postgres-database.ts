@@ -80,7 +80,7 @@ export class PostgresDatabase implements Database {
   }
 
   async commit(statements: readonly Sql[], options: CommitOptions = {}): Promise<Row[][]> {
-    if (!options.mayBeLost) return this.#commit(statements, options.afterCommit);
+    if (!options.relaxed) return this.#commit(statements, options.afterCommit);
     return (await this.#commit([WITHOUT_DISK, ...statements], options.afterCommit)).slice(1);
   }
 

@@ -112,9 +112,9 @@ export class SqliteDatabase implements Database {
     return this.read(statement);
   }
 
-  commit(statements: readonly Sql[], { mayBeLost = false }: CommitOptions = {}): Promise<Row[][]> {
+  commit(statements: readonly Sql[], { relaxed = false }: CommitOptions = {}): Promise<Row[][]> {
     return this.#write(() => {
-      if (!mayBeLost) return this.#commit(statements);
+      if (!relaxed) return this.#commit(statements);
       this.#writer.execute('PRAGMA synchronous = NORMAL');
       try {
         return this.#commit(statements);

@@ -68,8 +68,8 @@ export interface Append {
 export type Item =
   | { readonly kind: 'start'; readonly start: NewWorkflow }
   | { readonly kind: 'child'; readonly child: ChildStart }
-  /** Nothing rests on one that may be lost: it need not be durable before the next commit is. */
-  | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint; readonly mayBeLost?: boolean }
+  /** Nothing depends on a relaxed one: it need not be durable before the next commit is. */
+  | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint; readonly relaxed?: boolean }
   | { readonly kind: 'send'; readonly send: Send }
   /** The checkpoint of a step that has received a message. */
   | { readonly kind: 'receipt'; readonly checkpoint: Checkpoint }
@@ -100,11 +100,11 @@ export class WriteGroup {
   readonly #parts: readonly (readonly [Pick<WritePart<never>, 'judge'>, Sql])[];
   readonly #settle: (() => void)[];
   readonly #notifications: readonly Notification[];
-  readonly #mayBeLost: boolean;
+  readonly #isRelaxed: boolean;
 
   constructor(entries: readonly Entry<Item, Verdict>[]) {
     const ended = outcomesWithTheirStart(entries);
-    this.#mayBeLost = entries.every(({ item }) => item.kind === 'checkpoint' && item.mayBeLost === true);
+    this.#isRelaxed = entries.every(({ item }) => item.kind === 'checkpoint' && item.relaxed === true);
     this.#notifications = notificationsOf(entries.map(({ item }) => item));
     this.#settle = entries.map(({ item, resolve }) => {
       const verdict = this.#take(item, ended);
@@ -130,7 +130,7 @@ export class WriteGroup {
   async write(database: Database, bus?: Pick<Bus, 'afterCommit'>): Promise<void> {
     const statements = this.#parts.map(([, statement]) => statement);
     const commit = (notification?: Sql): Promise<Row[][]> =>
-      database.commit(statements, { afterCommit: notification, mayBeLost: this.#mayBeLost });
+      database.commit(statements, { afterCommit: notification, relaxed: this.#isRelaxed });
     const results = await (bus ? bus.afterCommit(this.#notifications, commit) : commit());
     for (const [index, [part]] of this.#parts.entries()) await part.judge(database, results[index] ?? []);
     for (const settle of this.#settle) settle();

@@ -93,8 +93,8 @@ export class Writer {
     return this.#submit<ChildVerdict>({ kind: 'child', child });
   }
 
-  checkpoint(checkpoint: Checkpoint, { mayBeLost = false } = {}): Promise<CheckpointVerdict> {
-    return this.#submit<CheckpointVerdict>({ kind: 'checkpoint', checkpoint, mayBeLost });
+  checkpoint(checkpoint: Checkpoint, { relaxed = false } = {}): Promise<CheckpointVerdict> {
+    return this.#submit<CheckpointVerdict>({ kind: 'checkpoint', checkpoint, relaxed });
   }
 
   /** Sends a message, together with the sender's checkpoint if there is one. */

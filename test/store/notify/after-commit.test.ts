@@ -55,7 +55,7 @@ describe('notifications after a commit', () => {
       const database = await dialect.create({ poolSize: 1 });
       const setting = sql`SELECT current_setting('synchronous_commit') AS setting`;
 
-      expect(await database.commit([setting, one], { mayBeLost: true })).toEqual([[{ setting: 'off' }], [{ one: 1 }]]);
+      expect(await database.commit([setting, one], { relaxed: true })).toEqual([[{ setting: 'off' }], [{ one: 1 }]]);
       expect(await database.commit([setting])).not.toEqual([[{ setting: 'off' }]]);
     });
 

@@ -50,10 +50,10 @@ describe('effects', () => {
       const { database, writer, checkpoint } = await setup(dialect);
       const commit = vi.spyOn(database, 'commit');
 
-      await writer.checkpoint(checkpoint(0), { mayBeLost: true });
-      await Promise.all([writer.checkpoint(checkpoint(1), { mayBeLost: true }), writer.checkpoint(checkpoint(2))]);
+      await writer.checkpoint(checkpoint(0), { relaxed: true });
+      await Promise.all([writer.checkpoint(checkpoint(1), { relaxed: true }), writer.checkpoint(checkpoint(2))]);
 
-      expect(commit.mock.calls.map(([, options]) => options?.mayBeLost)).toEqual([true, false]);
+      expect(commit.mock.calls.map(([, options]) => options?.relaxed)).toEqual([true, false]);
       expect(await loadSteps(database, ['w'])).toHaveLength(3);
     });
 

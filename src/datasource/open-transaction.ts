@@ -1,0 +1,19 @@
+// A transaction that is open: its client, and how long ago it began.
+import type { Clock } from '../base/clock.js';
+
+export class OpenTransaction<Client> {
+  readonly #clock: Clock;
+  readonly #begunAt: number;
+
+  constructor(
+    readonly client: Client,
+    clock: Clock,
+  ) {
+    this.#clock = clock;
+    this.#begunAt = clock.now();
+  }
+
+  get ageMs(): number {
+    return this.#clock.now() - this.#begunAt;
+  }
+}

@@ -75,7 +75,7 @@ export class CompletionTable<Client> implements Ledger<Client> {
     const record = { output: null, error: encodeThrown(error) };
     await step.barrier();
     return this.#driver.transact({}, async (client) => {
-      const transaction = new OpenTransaction(client, step.engine.clock);
+      const transaction = new OpenTransaction(client, step.runtime.clock);
       await this.prepare?.(step);
       return this.#insert(step, transaction, record);
     });

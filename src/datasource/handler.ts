@@ -183,7 +183,7 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
       } catch (error) {
         if (!shouldRetry(error, { isStep: step !== undefined })) throw error;
         if (failures === SILENT_ATTEMPTS) {
-          step?.engine.logger.warn(
+          step?.runtime.logger.warn(
             `Data source "${this.name}" tries "${step.name}" again until it works: ${String(error)}`,
           );
         }
@@ -223,7 +223,7 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     client: Client,
     { step, ledger }: { readonly step: TransactionStep; readonly ledger: Ledger<Client> },
   ): (value: unknown) => Promise<Durability> {
-    const { clock } = step.engine;
+    const { clock } = step.runtime;
     const transaction = new OpenTransaction(client, clock);
     const ready = ledger.prepare?.(step);
     // Awaited after the body. If the body fails first, it does not matter.

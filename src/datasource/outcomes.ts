@@ -36,8 +36,8 @@ export async function decodeOutcome(step: TransactionStep, recorded: RecordedSte
   return { kind: 'value', value: await decodeOutput(step, recorded.output) };
 }
 
-async function decodeOutput({ engine }: TransactionStep, text: string | null | undefined): Promise<unknown> {
-  const { codec } = engine;
+async function decodeOutput({ runtime }: TransactionStep, text: string | null | undefined): Promise<unknown> {
+  const { codec } = runtime;
   if (!text) return null;
   if (text.includes(MARKER)) return codec.decodeValue(text, SUPERJSON_FORMAT);
   const value = SuperJSON.parse<Record<string, unknown> | null>(text);

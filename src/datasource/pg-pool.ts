@@ -12,7 +12,7 @@ export type ClientOrConfig = pg.Pool | pg.ClientBase | pg.ClientConfig;
 /** Keeps a connection that breaks from ending the process: whoever uses it has the error anyway. */
 export function guardDataSourcePoolPG(pool: pg.Pool, dataSourceType: string): void {
   const warn = (error: Error): void => {
-    const logger = defaultRegistry.engine?.logger ?? consoleLogger();
+    const logger = defaultRegistry.engine?.runtime.logger ?? consoleLogger();
     logger.warn(`A connection of ${dataSourceType} broke: ${error.message}`);
   };
   guard(pool, warn);

@@ -5,16 +5,16 @@ export { StatementBatch, statementName } from '../store/postgres/statement-batch
 export { currentClient, defaultRegistry, inClient } from './runs/ambient.js';
 export type { MethodDecorator } from './registration/place.js';
 export type { FunctionName, Registry, UserFunction } from './registration/registry.js';
-export { decorateTransaction, registerTransactionFunction } from './registration/transaction-functions.js';
+export { decorateTransaction, registerTransactionFunction } from './transactions/transaction-functions.js';
 export type { Durability, KeptOutcome, StepOutcome } from './runs/perform.js';
 export type { TransactionStep } from './transactions/transaction-step.js';
 export {
   addDataSource,
   assertStillOwnsWorkflow,
   callTransaction,
-  type DataSourceTransactionHandler,
   type StepTransactionHandler,
-} from './transactions/transactions.js';
+} from './transactions/call-transaction.js';
+export type { DataSourceTransactionHandler } from './transactions/data-source-handler.js';
 
 // For receivers.
 export {

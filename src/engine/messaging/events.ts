@@ -2,7 +2,7 @@
 import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
 import type { EventKey } from '../../store/messaging/events.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
-import type { Engine } from '../engine.js';
+import type { Runtime } from '../runtime.js';
 import { formatOf, limitsOf, workflowCode } from '../runs/operation.js';
 import { encodedAs, joined, perform, portable } from '../runs/perform.js';
 import type { Run } from '../runs/run.js';
@@ -18,40 +18,40 @@ export async function setEvent(key: string, value: unknown, options: Serializati
   const name = 'DBOS.setEvent';
   const run = workflowCode(name);
   checkName('key of an event', key);
-  const { engine, workflowID, owner } = run;
+  const { runtime, workflowID, owner } = run;
   await perform(
     run,
     { name, isEffect: false },
     joined(async (step) => {
-      const encoded = await encodeStorable(engine.codec, value, formatOf(run, options));
-      const written = engine.store.writer.setEvent({
+      const encoded = await encodeStorable(runtime.codec, value, formatOf(run, options));
+      const written = runtime.store.writer.setEvent({
         event: { workflowID, owner, stepID: step.stepID, key, ...encoded },
         checkpoint: step.checkpoint(portable()),
       });
       const verdict = await step.commit(written, (given) => given);
-      if (verdict === 'recorded') engine.watchers.onEventSet({ workflowID, key });
+      if (verdict === 'recorded') runtime.watchers.onEventSet({ workflowID, key });
     }),
   );
 }
 
 /** The value of an event; null when the time is up. In workflow code it takes two numbers: its own and its timer's. */
-export async function getEvent(engine: Engine, event: EventKey, limit?: number | GetEventOptions): Promise<unknown> {
+export async function getEvent(runtime: Runtime, event: EventKey, limit?: number | GetEventOptions): Promise<unknown> {
   const context = currentContext();
   if (context?.step !== undefined || context?.transactionID !== undefined) {
     throw new DBOSInvalidWorkflowTransitionError('Invalid call to `DBOS.getEvent` inside a step or transaction');
   }
   checkName('ID of the workflow', event.workflowID);
   checkName('key of an event', event.key);
-  const deadlineAt = deadlineOf(engine.clock, limit, GET_EVENT_TIMEOUT_SECONDS);
+  const deadlineAt = deadlineOf(runtime.clock, limit, GET_EVENT_TIMEOUT_SECONDS);
   if (isWorkflowCode(context)) return getEventIn(context.run, event, deadlineAt);
-  const found = await engine.watchers.events.waitUntil(event, { deadlineAt });
-  return found ? engine.codec.decodeValue(found.text, found.serialization) : null;
+  const found = await runtime.watchers.events.waitUntil(event, { deadlineAt });
+  return found ? runtime.codec.decodeValue(found.text, found.serialization) : null;
 }
 
 function getEventIn(run: Run, event: EventKey, givenDeadline: number | undefined): Promise<unknown> {
   const stepID = run.nextStepID();
   const timerID = run.nextStepID();
-  const { codec, watchers } = run.engine;
+  const { codec, watchers } = run.runtime;
   return perform(
     run,
     { name: 'DBOS.getEvent', stepID, isEffect: false },

@@ -18,7 +18,7 @@ import {
 import { type Checkpoint, insertCheckpoints } from '../../store/runs/steps.js';
 import { type CheckpointVerdict, judgeCheckpoints } from '../../store/writer/writer-verdicts.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
-import type { Engine } from '../engine.js';
+import type { Runtime } from '../runtime.js';
 import { formatOf, limitsOf, refuseInTransaction, workflowCode } from '../runs/operation.js';
 import { type ActiveStep, encodedAs, joined, perform, portable } from '../runs/perform.js';
 import type { Run, VerdictOf } from '../runs/run.js';
@@ -32,7 +32,7 @@ const RECV = 'DBOS.recv';
 const RECV_TIMEOUT_SECONDS = 60;
 
 /** Sends a message. From workflow code it is recorded and sent once; from a step it is not recorded. */
-export async function send(engine: Engine, outgoing: BulkMessage): Promise<void> {
+export async function send(runtime: Runtime, outgoing: BulkMessage): Promise<void> {
   const name = 'DBOS.send';
   const context = currentContext();
   refuseInTransaction(context, name);
@@ -41,8 +41,8 @@ export async function send(engine: Engine, outgoing: BulkMessage): Promise<void>
     await sendFrom(context.run, { name, output: 'null' }, outgoing);
     return;
   }
-  await engine.store.writer.room();
-  await deliver({ engine, run: context?.run }, outgoing);
+  await runtime.store.writer.room();
+  await deliver({ runtime, run: context?.run }, outgoing);
 }
 
 /** Sends from workflow code, as an operation that gives what `output` is the JSON of. */
@@ -55,7 +55,7 @@ export function sendFrom(
     run,
     { name, isEffect: false, format: 'named' },
     joined(async (step) => {
-      await deliver({ engine: run.engine, run, step, output }, outgoing);
+      await deliver({ runtime: run.runtime, run, step, output }, outgoing);
       return JSON.parse(output) as unknown;
     }),
   );
@@ -63,7 +63,7 @@ export function sendFrom(
 
 /** Who sends: a run, its code or one of its steps, or anyone else. */
 interface Sender {
-  readonly engine: Engine;
+  readonly runtime: Runtime;
   readonly run: Run | undefined;
   /** The operation that sends, if it is workflow code. */
   readonly step?: ActiveStep;
@@ -71,17 +71,17 @@ interface Sender {
 }
 
 /** Sends the message, and the sender's checkpoint with it. A missing destination is recorded and thrown. */
-async function deliver({ engine, run, step, output }: Sender, outgoing: BulkMessage): Promise<void> {
-  const message = await encodeIn(engine, run, outgoing);
+async function deliver({ runtime, run, step, output }: Sender, outgoing: BulkMessage): Promise<void> {
+  const message = await encodeIn(runtime, run, outgoing);
   const key = keyOfMessage(message);
-  const isAnnounced = engine.watchers.isForOthers(key);
+  const isAnnounced = runtime.watchers.isForOthers(key);
   const checkpoint = step && { ...step.checkpoint(portable(output)), sentID: message.messageID };
-  const written = engine.store.writer.send({ sending: { message, sender: run }, checkpoint, isAnnounced });
+  const written = runtime.store.writer.send({ sending: { message, sender: run }, checkpoint, isAnnounced });
   const { sent } = await committed(step ?? run, written, ({ sent, checkpoint }) =>
     sent === 'sent' ? checkpoint : lostOnly(sent),
   );
   if (sent === 'missing') return refuse(step, missingDestinations([message]));
-  engine.watchers.onSent(key, { isAnnounced });
+  runtime.watchers.onSent(key, { isAnnounced });
 }
 
 /** Waits for a write of an operation or of a run, which may be lost with its workflow; or of anyone else. */
@@ -100,39 +100,39 @@ async function refuse(step: ActiveStep | undefined, error: Error): Promise<never
 }
 
 /** Sends many messages in one commit: all of them, or none if one of the destinations is missing. */
-export async function sendBulk(engine: Engine, outgoing: readonly BulkMessage[]): Promise<void> {
+export async function sendBulk(runtime: Runtime, outgoing: readonly BulkMessage[]): Promise<void> {
   const name = 'DBOS.sendBulk';
   const context = currentContext();
   refuseInTransaction(context, name);
   outgoing.forEach(checkMessage);
   if (isWorkflowCode(context)) {
     const { run } = context;
-    const body = joined((step) => deliverTogether({ engine, run, step }, outgoing));
+    const body = joined((step) => deliverTogether({ runtime, run, step }, outgoing));
     return perform(run, { name, isEffect: true, format: 'named' }, body);
   }
   await context?.run?.barrier();
-  await deliverTogether({ engine, run: context?.run }, outgoing);
+  await deliverTogether({ runtime, run: context?.run }, outgoing);
 }
 
-async function deliverTogether({ engine, run, step }: Sender, outgoing: readonly BulkMessage[]): Promise<void> {
+async function deliverTogether({ runtime, run, step }: Sender, outgoing: readonly BulkMessage[]): Promise<void> {
   const messages: NewMessage[] = [];
-  for (const one of outgoing) messages.push(await encodeIn(engine, run, one));
+  for (const one of outgoing) messages.push(await encodeIn(runtime, run, one));
   const checkpoint = step?.checkpoint(portable());
-  const written = engine.retrying(() => insertAll(engine, run, { messages, checkpoint }));
+  const written = runtime.retrying(() => insertAll(runtime, run, { messages, checkpoint }));
   const { verdicts } = await committed(step ?? run, written, (given) => given.checkpoint);
   const absent = messages.filter((_, index) => verdicts[index] === 'missing');
   if (absent.length > 0) return refuse(step, missingDestinations(absent));
   const keys = new Map(messages.map((message) => [messageKey(keyOfMessage(message)), keyOfMessage(message)]));
-  for (const key of keys.values()) engine.watchers.onSent(key);
+  for (const key of keys.values()) runtime.watchers.onSent(key);
 }
 
 /** Writes all or nothing, with the sender's checkpoint. */
 async function insertAll(
-  engine: Engine,
+  runtime: Runtime,
   run: Run | undefined,
   { messages, checkpoint }: { readonly messages: readonly NewMessage[]; readonly checkpoint: Checkpoint | undefined },
 ) {
-  const { database } = engine.store;
+  const { database } = runtime.store;
   const sendings: Sending[] = messages.map((message) => ({ message, sender: run }));
   const checkpoints = checkpoint ? [checkpoint] : [];
   const extra = checkpoint && insertCheckpoints(checkpoints);
@@ -142,15 +142,15 @@ async function insertAll(
   return { verdicts, checkpoint: verdicts.includes('lost') ? ('lost' as const) : judged };
 }
 
-function encodeIn(engine: Engine, run: Run | undefined, outgoing: BulkMessage): Promise<NewMessage> {
-  return encodeMessage(engine.codec, outgoing, formatOf(run, outgoing));
+function encodeIn(runtime: Runtime, run: Run | undefined, outgoing: BulkMessage): Promise<NewMessage> {
+  return encodeMessage(runtime.codec, outgoing, formatOf(run, outgoing));
 }
 
 /** Receives the oldest message of the topic; null when the time is up. Takes two numbers: its own and its timer's. */
-export async function recv(engine: Engine, topic: string | undefined, limit?: number | RecvOptions): Promise<unknown> {
+export async function recv(runtime: Runtime, topic: string | undefined, limit?: number | RecvOptions): Promise<unknown> {
   const run = workflowCode(RECV);
   checkName('topic', topic);
-  return receive(run, topic ?? NO_TOPIC, deadlineOf(engine.clock, limit, RECV_TIMEOUT_SECONDS));
+  return receive(run, topic ?? NO_TOPIC, deadlineOf(runtime.clock, limit, RECV_TIMEOUT_SECONDS));
 }
 
 /** Receives until a deadline, or for as long as it takes. */
@@ -182,7 +182,7 @@ interface Receive {
 /** The message's own text is recorded, together with its consumption. */
 async function receiveNext(step: ActiveStep, { topic, limits, receiving }: Receive): Promise<unknown> {
   const { run } = step;
-  const { codec, watchers } = run.engine;
+  const { codec, watchers } = run.runtime;
   for (;;) {
     await run.inbox.settled();
     const found = await watchers.messages.waitUntil({ workflowID: run.workflowID, topic }, limits);
@@ -212,5 +212,5 @@ async function takeIfFirst(step: ActiveStep, message: StoredMessage): Promise<bo
 
 function writeReceipt(step: ActiveStep, message: StoredMessage): Promise<CheckpointVerdict> {
   const checkpoint = step.checkpoint(encodedAs(message));
-  return step.run.engine.store.writer.receive({ ...checkpoint, receivedID: message.messageID });
+  return step.run.runtime.store.writer.receive({ ...checkpoint, receivedID: message.messageID });
 }

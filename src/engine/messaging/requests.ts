@@ -4,7 +4,7 @@ import { newID } from '../../base/ids.js';
 import { DBOSError, DBOSRequestRefusedError, DBOSRequestTimeoutError } from '../../model/errors/errors.js';
 import type { StoredEvent } from '../../store/messaging/events.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
-import type { Engine } from '../engine.js';
+import type { Runtime } from '../runtime.js';
 import { setEvent } from './events.js';
 import { validate } from '../registration/input-schema.js';
 import { receive, send, sendFrom } from './messages.js';
@@ -81,7 +81,7 @@ export async function handleRequests(handlers: AnyRequestHandlers, limit?: TimeL
   const run = workflowCode('DBOS.handleRequests');
   let isStopped = false;
   while (!isStopped) {
-    const message = await receive(run, TOPIC, deadlineOf(run.engine.clock, limit));
+    const message = await receive(run, TOPIC, deadlineOf(run.runtime.clock, limit));
     if (message === null) return 'timeout';
     // Anybody can send anything to the topic.
     if (!isRequest(message)) continue;
@@ -103,7 +103,7 @@ async function answerTo(
   handlers: AnyRequestHandlers,
   { name, payload, incoming }: RequestMessage & { readonly incoming: IncomingRequest },
 ): Promise<Answer> {
-  const { codec } = run.engine;
+  const { codec } = run.runtime;
   const format = run.isPortable ? 'portable' : undefined;
   try {
     const handler = Object.hasOwn(handlers, name) ? handlers[name] : undefined;
@@ -120,18 +120,18 @@ async function answerTo(
 }
 
 /** Asks a running workflow and gives its answer. In workflow code it takes three numbers: asking, answer, timer. */
-export async function request(engine: Engine, asked: Request): Promise<unknown> {
+export async function request(runtime: Runtime, asked: Request): Promise<unknown> {
   const { name, timeoutMs = TIMEOUT_MS } = asked;
   const context = currentContext();
   refuseInTransaction(context, 'DBOS.request');
   checkName('name of a request', name);
   if (!(timeoutMs >= 0)) throw new DBOSError(`timeoutMs must be a number and not negative, but is ${timeoutMs}.`);
-  const deadlineAt = deadlineOf(engine.clock, timeoutMs / 1000);
+  const deadlineAt = deadlineOf(runtime.clock, timeoutMs / 1000);
   const requestID = asked.idempotencyKey ?? newID();
   checkName('idempotency key of a request', answerKey(requestID));
   if (isWorkflowCode(context)) return requestFrom(context.run, asked, { requestID, deadlineAt });
-  await send(engine, messageOf(asked, requestID));
-  return awaitAnswer(engine, asked, requestID, { deadlineAt, signal: context?.run?.signal });
+  await send(runtime, messageOf(asked, requestID));
+  return awaitAnswer(runtime, asked, requestID, { deadlineAt, signal: context?.run?.signal });
 }
 
 async function requestFrom(
@@ -148,7 +148,7 @@ async function requestFrom(
   const timerID = run.nextStepID();
   // The record of having asked also holds under which ID.
   const recordedID = String(await askedBefore);
-  const answer = own(async () => awaitAnswer(run.engine, asked, recordedID, await limitsOf(run, timerID, deadlineAt)));
+  const answer = own(async () => awaitAnswer(run.runtime, asked, recordedID, await limitsOf(run, timerID, deadlineAt)));
   return perform(run, { name: 'DBOS.answer', stepID, isEffect: false }, answer);
 }
 
@@ -159,12 +159,12 @@ function messageOf({ workflowID, name, payload, serializationType }: Request, re
 
 /** Waits until there is an answer, or there cannot be one. */
 async function awaitAnswer(
-  engine: Engine,
+  runtime: Runtime,
   { workflowID, name, timeoutMs = TIMEOUT_MS }: Request,
   requestID: string,
   limits: WaitLimits,
 ): Promise<unknown> {
-  const { outcomes, events } = engine.watchers;
+  const { outcomes, events } = runtime.watchers;
   const event = { workflowID, key: answerKey(requestID) };
   const over = new AbortController();
   const signal = limits.signal ? AbortSignal.any([limits.signal, over.signal]) : over.signal;
@@ -174,16 +174,16 @@ async function awaitAnswer(
   try {
     const first = await Promise.race([answered, ended]);
     if (!first) throw new DBOSRequestTimeoutError(workflowID, name, timeoutMs);
-    if ('text' in first) return await readAnswer(engine, first);
+    if ('text' in first) return await readAnswer(runtime, first);
     const last = await events.waitUntil(event, { deadlineAt: 0 });
-    if (last) return await readAnswer(engine, last);
+    if (last) return await readAnswer(runtime, last);
     throw new DBOSRequestRefusedError(workflowID, name, `it has ended with status ${first.status}.`);
   } finally {
     over.abort();
   }
 }
 
-async function readAnswer({ codec }: Engine, { text, serialization }: StoredEvent): Promise<unknown> {
+async function readAnswer({ codec }: Runtime, { text, serialization }: StoredEvent): Promise<unknown> {
   const answer = (await codec.decodeValue(text, serialization)) as Answer;
   if (answer.ok) return codec.decodeValue(answer.text, answer.serialization);
   throw await codec.decodeError(answer.text, answer.serialization);

@@ -24,10 +24,10 @@ export class RunStreams {
 
   /** Takes the next offset of a stream. Only the run that owns the workflow writes, so that it can count by itself. */
   async takeOffset(key: string): Promise<number> {
-    const { engine, workflowID, isFirst } = this.#run;
+    const { runtime, workflowID, isFirst } = this.#run;
     this.#ends ??= isFirst
       ? new Map<string, number>()
-      : await engine.retrying(() => findStreamEnds(engine.store.database, workflowID));
+      : await runtime.retrying(() => findStreamEnds(runtime.store.database, workflowID));
     const offset = this.#ends.get(key) ?? 0;
     this.#ends.set(key, offset + 1);
     return offset;

@@ -12,7 +12,7 @@ import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js
 import type { EventKey } from '../../store/messaging/events.js';
 import { STREAM_CLOSED } from '../../store/messaging/streams.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
-import type { Engine } from '../engine.js';
+import type { Runtime } from '../runtime.js';
 import { formatOf, operation, refuseInTransaction } from '../runs/operation.js';
 import { type ActiveStep, joined, own, perform, portable } from '../runs/perform.js';
 import type { Run } from '../runs/run.js';
@@ -20,7 +20,7 @@ import { checkName, encodeStorable, type SerializationOptions } from '../../cont
 
 /** Appends a value to a stream of the workflow around, from its code or one of its steps. */
 export function writeStream(key: string, value: unknown, options: SerializationOptions = {}): Promise<void> {
-  return append('DBOS.writeStream', key, (run) => encodeStorable(run.engine.codec, value, formatOf(run, options)));
+  return append('DBOS.writeStream', key, (run) => encodeStorable(run.runtime.codec, value, formatOf(run, options)));
 }
 
 /** Ends a stream: readers stop here. */
@@ -53,18 +53,18 @@ interface Append {
 }
 
 async function submit(run: Run, { key, encode, stepID, active }: Append): Promise<void> {
-  const { engine, workflowID, owner } = run;
-  await engine.store.writer.room();
+  const { runtime, workflowID, owner } = run;
+  await runtime.store.writer.room();
   await run.streams.inTurn(async () => {
     run.check();
     const encoded = await encode(run);
     const offset = await run.streams.takeOffset(key);
-    const written = engine.store.writer.append({
+    const written = runtime.store.writer.append({
       value: { workflowID, owner, key, offset, stepID, ...encoded },
       checkpoint: active?.checkpoint(portable()),
     });
     const told = written.then((verdict) => {
-      if (verdict === 'recorded') engine.watchers.onAppended({ workflowID, key });
+      if (verdict === 'recorded') runtime.watchers.onAppended({ workflowID, key });
       return verdict;
     });
     run.follow(told, (verdict) => verdict, stepID);
@@ -73,26 +73,26 @@ async function submit(run: Run, { key, encode, stepID, active }: Append): Promis
 
 /** Reads a stream from its beginning, or from an offset, to its end. In workflow code each value is recorded. */
 export function readStream(
-  engine: Engine,
+  runtime: Runtime,
   stream: EventKey,
   options: ReadStreamOptions = {},
 ): AsyncGenerator<unknown, void, unknown> {
   const context = currentContext();
   refuseInTransaction(context, 'DBOS.readStream');
   const run = isWorkflowCode(context) ? context.run : undefined;
-  const reader = new StreamReader(engine, stream, options, run?.signal);
+  const reader = new StreamReader(runtime, stream, options, run?.signal);
   return run ? readRecorded(run, reader) : readAll(reader);
 }
 
 /** One value of a stream. */
 export async function readStreamOffset(
-  engine: Engine,
+  runtime: Runtime,
   stream: EventKey,
   options: ReadStreamOffsetOptions & { readonly offset: number },
 ): Promise<unknown> {
   const context = currentContext();
   const run = isWorkflowCode(context) ? context.run : undefined;
-  const reader = new StreamReader(engine, stream, options, run?.signal);
+  const reader = new StreamReader(runtime, stream, options, run?.signal);
   return operation({ name: 'DBOS.readStreamOffset', isEffect: false }, () => readOne(reader, options.offset));
 }
 

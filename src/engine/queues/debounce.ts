@@ -40,13 +40,13 @@ export async function debounce<R>(engine: Engine, request: DebounceRequest): Pro
 /** The ID of the workflow that was put off; null if the key is free. */
 async function bounce(engine: Engine, request: DebounceRequest): Promise<string | null> {
   const { callee, args, namedArgs, params } = request;
-  const { text: inputs, serialization } = await engine.codec.encodeInputs(args, callee.format, namedArgs);
-  return putOff(engine, {
+  const { text: inputs, serialization } = await engine.runtime.codec.encodeInputs(args, callee.format, namedArgs);
+  return putOff(engine.runtime, {
     queueName: queueOf(params),
     deduplicationID: debounceID(callee, request.key),
     name: callee.name,
     className: callee.className,
-    applicationName: request.applicationName ?? engine.applicationName,
+    applicationName: request.applicationName ?? engine.runtime.applicationName,
     periodMs: Math.ceil(request.periodMs),
     inputs,
     serialization,

@@ -98,7 +98,7 @@ async function toRows(
     // The same after a recovery, so that nothing is enqueued twice.
     const ownID = parent ? `${parent.run.workflowID}-${parent.stepID}-${index}` : newID();
     const workflowID = request.params.workflowID ?? ownID;
-    workflows.push(newWorkflow(engine, { request, context, parent, workflowID, assumedRole, inputs }));
+    workflows.push(newWorkflow(engine.runtime, { request, context, parent, workflowID, assumedRole, inputs }));
   }
   return workflows;
 }
@@ -110,8 +110,8 @@ async function insertAll(
   workflows: readonly NewWorkflow[],
 ): Promise<string[]> {
   refuseRepeated(workflows);
-  const verdicts = await engine.retrying(() => insertOrRefuse(engine, requests, workflows));
-  engine.announceQueued(workflows.filter((_, index) => verdicts[index]?.kind === 'created'));
+  const verdicts = await engine.runtime.retrying(() => insertOrRefuse(engine, requests, workflows));
+  engine.queues.announce(workflows.filter((_, index) => verdicts[index]?.kind === 'created'));
   return workflows.map((workflow, index) => {
     const verdict = verdicts[index];
     return verdict?.kind === 'duplicated' ? verdict.holderID : workflow.workflowID;
@@ -123,11 +123,11 @@ async function insertOrRefuse(
   requests: readonly StartRequest[],
   workflows: readonly NewWorkflow[],
 ): Promise<StartVerdict[]> {
-  const { database } = engine.store;
+  const { database } = engine.runtime;
   return database.transaction(async (tx) => {
     const written = [];
     for (const chunk of inChunks(workflows)) written.push(...(await tx.run(insertWorkflows(chunk))));
-    // On the same connection: with all others in use by calls like this one, nobody would get a second one.
+    // On the same connection: with all others in use by calls like this one, none would be left for a second one.
     const verdicts = await judgeStarts({ read: (statement) => tx.run(statement) }, workflows, written);
     verdicts.forEach((verdict, index) => {
       const [request, workflow] = [requests[index], workflows[index]];

@@ -86,13 +86,13 @@ export interface HttpInstance {
 
 /** The time of the host's engine. */
 export function nowOf(host: HttpInstance): number {
-  return host.engineFor('HTTP handlers').clock.now();
+  return host.engineFor('HTTP handlers').runtime.clock.now();
 }
 
 /** The promise's value, or another one if that takes too long. */
 export async function orLate<T>(host: HttpInstance, promise: Promise<T>, timeoutMs: number, late: T): Promise<T> {
   const given = deferred<T>();
-  const timer = host.engineFor('HTTP handlers').clock.after(timeoutMs, () => given.resolve(late));
+  const timer = host.engineFor('HTTP handlers').runtime.clock.after(timeoutMs, () => given.resolve(late));
   promise.then(
     (value) => given.resolve(value),
     (error: unknown) => given.reject(error),
@@ -121,13 +121,13 @@ export class Receiving {
 
   constructor(host: ReceivingHost) {
     this.#engine = host.engineFor('event receivers');
-    this.clock = this.#engine.clock;
-    this.logger = this.#engine.logger;
+    this.clock = this.#engine.runtime.clock;
+    this.logger = this.#engine.runtime.logger;
   }
 
   /** The name under which a workflow's function is known in the database, with its class. */
   fullNameOf(fn: UserFunction): string {
-    const { registry } = this.#engine;
+    const { registry } = this.#engine.runtime;
     return registry.fullNameOf(registry.workflowOf(fn, fn.name));
   }
 
@@ -136,7 +136,7 @@ export class Receiving {
     args: readonly unknown[],
     options: PrepareEnqueuedWorkflowOptions,
   ): Promise<PreparedWorkflow> {
-    return prepareEnqueuedWorkflow(this.#engine, this.#engine.registry.workflowOf(fn, fn.name), args, options);
+    return prepareEnqueuedWorkflow(this.#engine, this.#engine.runtime.registry.workflowOf(fn, fn.name), args, options);
   }
 
   /** Enqueues the workflows and keeps the states in one commit. Gives the IDs that were not there before. */
@@ -147,26 +147,26 @@ export class Receiving {
   /** How many workflows wait in the queue, counted up to `max`. While the database is away, it is waited for. */
   countWaiting(queueName: string, max: number, signal: AbortSignal): Promise<number> {
     const { clock, logger } = this;
-    const count = () => countWaiting(this.#engine.store.database, queueName, max);
+    const count = () => countWaiting(this.#engine.runtime.store.database, queueName, max);
     return withRetry(count, { clock, logger, signal, isIdempotent: true });
   }
 
   /** Whether the queue has limits for its partitions; undefined if it is not known. */
   async isPartitioned(queueName: string): Promise<boolean | undefined> {
-    const { registry, store } = this.#engine;
+    const { registry, store } = this.#engine.runtime;
     const record = registry.queues.get(queueName) ?? (await findQueue(store.database, queueName));
     return record ? limitsOf(record).partition !== null : undefined;
   }
 
   findState(name: Pick<EventDispatchState, 'service' | 'workflowFnName' | 'key'>) {
-    return findEventDispatchState(this.#engine.store.database, name);
+    return findEventDispatchState(this.#engine.runtime.store.database, name);
   }
 
   listStates(name: Pick<EventDispatchState, 'service' | 'workflowFnName'>): Promise<EventDispatchState[]> {
-    return listEventDispatchStates(this.#engine.store.database, name);
+    return listEventDispatchStates(this.#engine.runtime.store.database, name);
   }
 
   deleteState(name: Pick<EventDispatchState, 'service' | 'workflowFnName' | 'key'>): Promise<void> {
-    return deleteEventDispatchState(this.#engine.store.database, name);
+    return deleteEventDispatchState(this.#engine.runtime.store.database, name);
   }
 }

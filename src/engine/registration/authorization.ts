@@ -1,19 +1,19 @@
 // Roles: who may call a function, and in which role.
 import { DBOSNotAuthorizedError } from '../../model/errors/errors.js';
 import type { Context } from '../runs/ambient.js';
-import type { Engine } from '../engine.js';
+import type { Runtime } from '../runtime.js';
 import type { Registration } from './registry.js';
 
 /** The role in which the caller runs the function: the first of the required ones that it has. */
 export function authorize(
-  engine: Engine,
+  runtime: Runtime,
   registration: Registration,
   context: Context | undefined,
   given: { readonly authenticatedRoles?: readonly string[] } = {},
 ): string {
   const required =
     registration.requiredRoles ??
-    (registration.ownerClass ? engine.registry.classOf(registration.ownerClass).defaultRoles : undefined);
+    (registration.ownerClass ? runtime.registry.classOf(registration.ownerClass).defaultRoles : undefined);
   if (required === undefined || required.length === 0) return context?.assumedRole ?? '';
   const roles = given.authenticatedRoles ?? context?.authenticatedRoles ?? [];
   const role = required.find((one) => roles.includes(one));

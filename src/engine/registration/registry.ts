@@ -1,9 +1,9 @@
 // What the application has registered: workflows, steps, classes and configured instances. One registry an engine.
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { QueueRecord } from '../../model/queues.js';
-import type { Engine } from '../engine.js';
+import type { DLogger } from '../../base/log.js';
 import type { CodeSchedule } from '../schedules/schedule-entry.js';
-import type { DataSourceTransactionHandler } from '../transactions/transactions.js';
+import type { DataSourceTransactionHandler } from '../transactions/data-source-handler.js';
 import { DBOSConflictingRegistrationError, DBOSNotRegisteredError } from '../../model/errors/errors.js';
 
 /** Any async function of the application. Arguments and results are checked where it is registered. */
@@ -74,6 +74,11 @@ export interface WorkflowRegistration extends Registration {
   readonly config: WorkflowConfig;
 }
 
+/** An engine as the registry knows it. Its type stands in `engine.ts`: an engine is built of what uses a registry. */
+export interface LaunchedEngine {
+  readonly runtime: { readonly logger: DLogger };
+}
+
 const MAX_RECOVERY_ATTEMPTS = 100;
 
 export function maxRecoveryAttempts(registration: WorkflowRegistration): number {
@@ -99,7 +104,7 @@ export class Registry {
   /** The data sources in whose transactions functions may run, by name. */
   readonly dataSources = new Map<string, DataSourceTransactionHandler>();
   /** The engine that runs these functions, while it is launched. */
-  engine: Engine | undefined;
+  engine: LaunchedEngine | undefined;
   /** Schedules that stand in the code. */
   readonly codeSchedules = new Set<CodeSchedule>();
   /** Queues that are served whatever the configuration says. */

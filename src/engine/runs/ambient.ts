@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { invariant } from '../../base/assert.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { DLogger } from '../../base/log.js';
-import type { Engine } from '../engine.js';
+import type { Runtime } from '../runtime.js';
 import { Registry } from '../registration/registry.js';
 import type { Run } from './run.js';
 
@@ -26,7 +26,7 @@ export interface NextWorkflowID {
 }
 
 export interface Context {
-  readonly engine: Engine;
+  readonly runtime: Runtime;
   readonly run?: Run;
   readonly step?: StepStatus;
   /** The function ID of the datasource transaction that is running. */

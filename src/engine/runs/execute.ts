@@ -14,7 +14,7 @@ import type { Run } from './run.js';
 export type RunOutcome =
   | { readonly kind: 'success'; readonly value: unknown }
   | { readonly kind: 'error'; readonly error: unknown }
-  /** Somebody else decides: the workflow was cancelled or taken over. The tables tell the outcome. */
+  /** The workflow was cancelled or taken over. The outcome is in the database, now or later. */
   | { readonly kind: 'elsewhere' };
 
 export interface Invocation {
@@ -26,15 +26,21 @@ export interface Invocation {
   readonly context: Context;
 }
 
+/** The end of a run, and whether its outcome is durable as its own. */
+export interface RunEnd {
+  readonly outcome: RunOutcome;
+  readonly isRecorded: boolean;
+}
+
 /** Runs the workflow's function and records its outcome. Never rejects. */
-export async function execute(invocation: Invocation): Promise<RunOutcome> {
+export async function execute(invocation: Invocation): Promise<RunEnd> {
   const { run } = invocation;
   const result = await call(invocation);
   try {
     return run.stopReason ? await endOfStopped(run, result) : await recordOutcome(run, result);
   } catch (error) {
     // Neither value nor error could be stored, or the process is shutting down.
-    return { kind: 'error', error };
+    return { outcome: { kind: 'error', error }, isRecorded: false };
   }
 }
 
@@ -57,22 +63,22 @@ async function call({ run, target, args, context }: Invocation): Promise<CallRes
 }
 
 /** A run that was stopped has no outcome of its own, except that it could not be stored. */
-async function endOfStopped(run: Run, result: CallResult): Promise<RunOutcome> {
+async function endOfStopped(run: Run, result: CallResult): Promise<RunEnd> {
   const reason = run.stopReason;
-  // Even if the workflow is still this run's: at a shutdown it is about to be handed back.
+  // Even if this run still owns the workflow: at a shutdown it is about to be given back.
   const isGivenAway = reason instanceof DBOSWorkflowCancelledError || reason instanceof DBOSWorkflowConflictError;
-  if (isGivenAway || (await run.tryToOwn()) === 'lost') return endWithout(reason);
+  if (isGivenAway || (await run.tryToOwn()) === 'lost') return { outcome: endWithout(reason), isRecorded: false };
   const error = result.ok ? reason : result.error;
   return recordOutcome(run, { ok: false, error });
 }
 
-/** How a run ends that has no outcome of its own. Nobody will write one for a workflow that was deleted. */
+/** How a run ends that has no outcome of its own. A workflow that was deleted will never have one. */
 export function endWithout(reason: Error | undefined): RunOutcome {
   return reason instanceof DBOSNonExistentWorkflowError ? { kind: 'error', error: reason } : { kind: 'elsewhere' };
 }
 
-async function recordOutcome(run: Run, result: CallResult): Promise<RunOutcome> {
-  const { codec, store } = run.engine;
+async function recordOutcome(run: Run, result: CallResult): Promise<RunEnd> {
+  const { codec, store } = run.runtime;
   const format = run.isPortable ? 'portable' : undefined;
   const base = { workflowID: run.workflowID, owner: run.owner };
   let outcome: Outcome;
@@ -93,8 +99,7 @@ async function recordOutcome(run: Run, result: CallResult): Promise<RunOutcome> 
   if (verdict === 'lost') {
     const reason = await run.whyLost();
     run.stop(reason);
-    return endWithout(reason);
+    return { outcome: endWithout(reason), isRecorded: false };
   }
-  run.engine.transactions.forget(run);
-  return ended;
+  return { outcome: ended, isRecorded: true };
 }

@@ -1,8 +1,10 @@
 // Handles: what callers hold of a workflow. A handle of a run in this process waits for it directly; any other waits for
 // the outcome in the database. Both stay valid when the workflow is cancelled and resumed.
+import { abortable } from '../../base/abortable.js';
+import type { Codec } from '../../codec/codec.js';
 import { outcomeBy, readOutcome, type WorkflowHandle } from '../../control/runs/outcome.js';
 import { currentContext, isWorkflowCode, whileWaiting } from './ambient.js';
-import type { Engine } from '../engine.js';
+import type { Runtime } from '../runtime.js';
 import type { RunOutcome } from './execute.js';
 import { operation, recordTime, refuseInTransaction } from './operation.js';
 import { own, perform } from './perform.js';
@@ -15,21 +17,21 @@ export type GetResultOptions = TimeLimit;
 const GET_RESULT = { name: 'DBOS.getResult', isEffect: false } as const;
 
 export class Handle<R> implements WorkflowHandle<R> {
-  readonly #engine: Engine;
+  readonly #runtime: Runtime;
   readonly #local: Promise<RunOutcome> | undefined;
 
   /** `local` is the end of the run, if it runs in this process. */
   constructor(
-    engine: Engine,
+    runtime: Runtime,
     readonly workflowID: string,
     local?: Promise<RunOutcome>,
   ) {
-    this.#engine = engine;
+    this.#runtime = runtime;
     this.#local = local;
   }
 
   getStatus(): Promise<WorkflowStatus | null> {
-    return getWorkflowStatus(this.#engine, this.workflowID);
+    return getWorkflowStatus(this.#runtime, this.workflowID);
   }
 
   async getResult(options: PollingOptions = {}): Promise<R> {
@@ -46,7 +48,7 @@ export class Handle<R> implements WorkflowHandle<R> {
   }
 
   async getWorkflowInputs<T extends unknown[]>(): Promise<T> {
-    const status = await getWorkflowStatus(this.#engine, this.workflowID);
+    const status = await getWorkflowStatus(this.#runtime, this.workflowID);
     return (status?.input ?? []) as T;
   }
 
@@ -56,36 +58,36 @@ export class Handle<R> implements WorkflowHandle<R> {
       if (ended.kind === 'success') return ended.value;
       if (ended.kind === 'error') throw ended.error;
     }
-    return readOutcome(this.#engine.codec, await this.#engine.watchers.outcomes.wait(this.workflowID, { signal }));
+    return readOutcome(this.#runtime.codec, await this.#runtime.watchers.outcomes.wait(this.workflowID, { signal }));
   }
 }
 
 /** Records the row with its values as they are stored: every value has that form. */
-export async function getWorkflowStatus(engine: Engine, workflowID: string): Promise<WorkflowStatus | null> {
+export async function getWorkflowStatus(runtime: Runtime, workflowID: string): Promise<WorkflowStatus | null> {
   const named = { name: 'getStatus', isEffect: false, format: 'portable' } as const;
-  const record = await operation(named, () => engine.findWorkflow(workflowID));
-  return record ? toStatus(engine.codec, record) : null;
+  const record = await operation(named, () => runtime.findWorkflow(workflowID));
+  return record ? toStatus(runtime.codec, record) : null;
 }
 
 /** `DBOS.getResult`: null when the time is up. */
 export async function getResult(
-  engine: Engine,
+  runtime: Runtime,
   workflowID: string,
   options: number | GetResultOptions = {},
 ): Promise<unknown> {
-  const givenDeadline = deadlineOf(engine.clock, options);
+  const givenDeadline = deadlineOf(runtime.clock, options);
   const context = currentContext();
   refuseInTransaction(context, GET_RESULT.name);
   const run = isWorkflowCode(context) ? context.run : undefined;
-  if (!run) return outcomeBy(engine, workflowID, { deadlineAt: givenDeadline });
+  if (!run) return outcomeBy(runtime, workflowID, { deadlineAt: givenDeadline });
   const timerID = givenDeadline === undefined ? undefined : run.nextStepID();
   const stepID = run.nextStepID();
   const deadline =
     givenDeadline === undefined || timerID === undefined
       ? undefined
-      : await recordTime(run, timerID, givenDeadline, engine.clock.now());
+      : await recordTime(run, timerID, givenDeadline, runtime.clock.now());
   return resultIn(run, { stepID, childWorkflowID: workflowID }, () =>
-    outcomeBy(engine, workflowID, { deadlineAt: deadline, signal: run.signal }),
+    outcomeBy(runtime, workflowID, { deadlineAt: deadline, signal: run.signal }),
   );
 }
 
@@ -97,13 +99,12 @@ function resultIn(
   return perform(run, { ...GET_RESULT, ...child }, own(body));
 }
 
-/** The promise, or the signal's reason if that aborts first. */
-export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return promise;
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason as Error);
-    if (signal.aborted) return onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+/** Lets the codec store handles as the ID of their workflow. */
+export function registerHandles(codec: Codec, handleOf: (workflowID: string) => Handle<unknown>): void {
+  codec.registerRecipe<Handle<unknown>, { wfid: string }>({
+    name: 'DBOS.WorkflowHandle',
+    isApplicable: (value): value is Handle<unknown> => value instanceof Handle,
+    serialize: ({ workflowID }) => ({ wfid: workflowID }),
+    deserialize: ({ wfid }) => handleOf(wfid),
   });
 }

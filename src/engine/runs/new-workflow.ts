@@ -12,7 +12,7 @@ import {
 import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { Context } from './ambient.js';
-import type { Engine } from '../engine.js';
+import type { Runtime } from '../runtime.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
 import type { Run } from './run.js';
 
@@ -53,13 +53,13 @@ export interface NewWorkflowParts {
   readonly inputs: { readonly text: string; readonly serialization: string };
 }
 
-export function newWorkflow(engine: Engine, parts: NewWorkflowParts): NewWorkflow {
+export function newWorkflow(runtime: Runtime, parts: NewWorkflowParts): NewWorkflow {
   const { request, context, parent, inputs } = parts;
   const { callee, params, debounce } = request;
   const queueName = params.queueName ?? context?.queueName ?? null;
   const options = params.enqueueOptions ?? {};
   const isQueued = queueName !== null;
-  const owner = isQueued ? null : engine.newOwner();
+  const owner = isQueued ? null : runtime.newOwner();
   const timeoutMs = timeoutOf(params, context);
   const delayMs = delayOf(options);
   return {
@@ -73,11 +73,11 @@ export function newWorkflow(engine: Engine, parts: NewWorkflowParts): NewWorkflo
     authenticatedUser: params.authenticatedUser ?? context?.authenticatedUser ?? '',
     assumedRole: parts.assumedRole,
     authenticatedRoles: JSON.stringify(params.authenticatedRoles ?? context?.authenticatedRoles ?? []),
-    executorID: isQueued ? '' : engine.config.executorID,
+    executorID: isQueued ? '' : runtime.config.executorID,
     // A function that is known by name only may be of any version: the latest takes it.
-    applicationVersion: options.applicationVersion ?? (callee.registration ? engine.applicationVersion : null),
-    applicationID: engine.config.applicationID,
-    applicationName: options.applicationName ?? engine.config.name,
+    applicationVersion: options.applicationVersion ?? (callee.registration ? runtime.applicationVersion : null),
+    applicationID: runtime.config.applicationID,
+    applicationName: options.applicationName ?? runtime.config.name,
     timeoutMs: timeoutMs == null ? null : Math.ceil(timeoutMs),
     // Without a timeout of its own a child has the parent's deadline; null detaches it.
     deadlineAt: timeoutMs === undefined ? (parent?.run.deadlineAt ?? null) : null,

@@ -5,7 +5,7 @@ import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { SerializationOptions } from '../../control/runs/storable.js';
 import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
-import type { Engine } from '../engine.js';
+import type { Runtime } from '../runtime.js';
 import { type Operation, own, perform, portable, replayOutcome } from './perform.js';
 import type { Run } from './run.js';
 import type { WaitLimits } from '../../control/runs/row-watcher.js';
@@ -57,7 +57,7 @@ export async function recordTime(run: Run, stepID: number, at: number, completed
 export async function limitsOf(run: Run, timerID: number, givenDeadline: number | undefined): Promise<WaitLimits> {
   const { signal } = run;
   if (givenDeadline === undefined) return { signal };
-  const { clock } = run.engine;
+  const { clock } = run.runtime;
   // Not `perform`: a wait that finds something at once leaves its timer unrecorded.
   const record = run.replay(timerID, SLEEP);
   const deadlineAt = record ? Number(await replayOutcome(run, record)) : givenDeadline;
@@ -74,17 +74,17 @@ export async function limitsOf(run: Run, timerID: number, givenDeadline: number 
 }
 
 /** A sleep that survives a recovery with its end, and stops at once when the workflow is cancelled. */
-export async function durableSleep(engine: Engine, durationMs: number): Promise<void> {
+export async function durableSleep(runtime: Runtime, durationMs: number): Promise<void> {
   if (!Number.isFinite(durationMs))
     throw new DBOSError(`The duration of a sleep must be a finite number, not ${durationMs}.`);
   const context = currentContext();
   refuseInTransaction(context, SLEEP);
-  if (!isWorkflowCode(context)) return sleep(engine.clock, Math.max(durationMs, 0));
+  if (!isWorkflowCode(context)) return sleep(runtime.clock, Math.max(durationMs, 0));
   const { run } = context;
   const stepID = run.nextStepID();
   run.check();
   if (durationMs <= 0) return;
-  const { clock } = run.engine;
+  const { clock } = run.runtime;
   // Times are stored in whole milliseconds.
   const wakeAt = clock.now() + Math.ceil(durationMs);
   await sleepUntil(run, await recordTime(run, stepID, wakeAt, wakeAt));
@@ -92,7 +92,7 @@ export async function durableSleep(engine: Engine, durationMs: number): Promise<
 }
 
 export async function sleepUntil(run: Run, at: number): Promise<void> {
-  const { clock } = run.engine;
+  const { clock } = run.runtime;
   // A timer may fire a fraction of a millisecond before its time by the clock.
   for (let remainingMs = at - clock.now(); remainingMs > 0; remainingMs = at - clock.now()) {
     await run.waitFor(sleep(clock, remainingMs, run.signal));

@@ -12,7 +12,7 @@ function runForPatch(): Run {
       'DBOS.patch and DBOS.deprecatePatch can only be called in workflow code.',
     );
   }
-  if (!context.engine.config.enablePatching) {
+  if (!context.runtime.config.enablePatching) {
     throw new DBOSInvalidWorkflowTransitionError(
       'Patching is off. Set enablePatching in the configuration to use DBOS.patch.',
     );

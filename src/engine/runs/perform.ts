@@ -54,7 +54,7 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
 
 /** Returns the recorded value or throws the recorded error. */
 export async function replayOutcome(
-  { engine: { codec } }: Run,
+  { runtime: { codec } }: Run,
   record: StepRecord,
   read?: (record: StepRecord) => unknown,
 ): Promise<unknown> {
@@ -153,7 +153,7 @@ export class ActiveStep {
     operation: Described,
   ) {
     this.#operation = operation;
-    this.#startedAt = run.engine.clock.now();
+    this.#startedAt = run.runtime.clock.now();
   }
 
   get name(): string {
@@ -196,7 +196,7 @@ export class ActiveStep {
   /** Records the error as the outcome and throws it. The end of the run is not an outcome. */
   async fail(error: unknown, options?: RecordOptions): Promise<never> {
     this.run.check();
-    const { text, serialization } = await this.run.engine.codec.encodeError(error);
+    const { text, serialization } = await this.run.runtime.codec.encodeError(error);
     const isNamed = this.#operation.format === 'named';
     this.record({ error: text, serialization: isNamed ? serialization : null }, options);
     throw error;
@@ -208,7 +208,7 @@ export class ActiveStep {
     const { format, name } = this.#operation;
     // The path is named in the message about a function that got lost in a value of the user's.
     const options = format === 'portable' ? { format } : { path: format ? [name] : [] };
-    return andThen(this.run.engine.codec.roundTripValue(value, options), (roundTrip) => {
+    return andThen(this.run.runtime.codec.roundTripValue(value, options), (roundTrip) => {
       this.#encoded = { of: value, roundTrip };
       return roundTrip;
     });
@@ -227,7 +227,7 @@ export class ActiveStep {
       childWorkflowID: this.#operation.childWorkflowID ?? null,
       serialization: null,
       startedAt: this.#startedAt,
-      completedAt: this.#operation.completedAt ?? run.engine.clock.now(),
+      completedAt: this.#operation.completedAt ?? run.runtime.clock.now(),
       ...stored,
     };
   }

@@ -7,6 +7,7 @@ import { withRetry } from '../../store/retry.js';
 import { insertWorkflows, type NewWorkflow } from '../../store/runs/workflows.js';
 import { judgeStarts } from '../../store/writer/writer-verdicts.js';
 import type { Engine } from '../engine.js';
+import type { Runtime } from '../runtime.js';
 import { inChunks } from '../queues/enqueue.js';
 import { validateInputs } from '../registration/input-schema.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
@@ -48,7 +49,7 @@ export async function prepareEnqueuedWorkflow(
   args: readonly unknown[],
   { queueName, workflowID, queuePartitionKey }: PrepareEnqueuedWorkflowOptions,
 ): Promise<PreparedWorkflow> {
-  const { config, registry } = engine;
+  const { applicationVersion, config, registry } = engine.runtime;
   const { name } = registration;
   if (registration.isInstance) {
     throw new DBOSError(`"${name}" is a method of an instance. Only functions and static methods can be prepared.`);
@@ -56,7 +57,7 @@ export async function prepareEnqueuedWorkflow(
   for (const [field, value] of Object.entries({ queueName, workflowID })) {
     if (typeof value !== 'string' || value.trim() === '') throw new DBOSError(`A prepared workflow needs a ${field}.`);
   }
-  const { text, serialization } = await encode(engine, registration, args);
+  const { text, serialization } = await encode(engine.runtime, registration, args);
   return {
     workflowUUID: workflowID,
     status: 'ENQUEUED',
@@ -75,12 +76,12 @@ export async function prepareEnqueuedWorkflow(
     authenticatedRoles: [],
     executorId: '',
     applicationID: config.applicationID,
-    applicationVersion: engine.applicationVersion,
+    applicationVersion,
     applicationName: config.name,
   };
 }
 
-async function encode({ codec }: Engine, { name, config }: WorkflowRegistration, args: readonly unknown[]) {
+async function encode({ codec }: Runtime, { name, config }: WorkflowRegistration, args: readonly unknown[]) {
   try {
     if (config.inputSchema) await validateInputs(config.inputSchema, [...args]);
     return await codec.encodeInputs(args, config.serialization);
@@ -104,8 +105,7 @@ export async function enqueuePrepared(
 ): Promise<Set<string>> {
   if (prepared.length === 0 && states.length === 0) return new Set();
   const workflows = prepared.map(toRow);
-  const { database } = engine.store;
-  const { clock, logger } = engine;
+  const { clock, database, logger } = engine.runtime;
   const inserts = inChunks(workflows).map((chunk) => insertWorkflows(chunk));
   const enqueue = async () => {
     const written = await database.commit([...inserts, ...states.map((state) => upsertEventDispatchState(state))]);
@@ -113,9 +113,9 @@ export async function enqueuePrepared(
   };
   const verdicts = await (signal
     ? withRetry(enqueue, { clock, logger, signal, isIdempotent: true })
-    : engine.retrying(enqueue));
+    : engine.runtime.retrying(enqueue));
   const created = workflows.filter((_, index) => verdicts[index]?.kind === 'created');
-  engine.announceQueued(created);
+  engine.queues.announce(created);
   return new Set(created.map(({ workflowID }) => workflowID));
 }
 

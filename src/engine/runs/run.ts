@@ -15,11 +15,11 @@ import {
 import type { Checkpoint } from '../../store/runs/steps.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { CheckpointVerdict } from '../../store/writer/writer-verdicts.js';
-import type { Engine } from '../engine.js';
+import type { Runtime } from '../runtime.js';
 import { Inbox } from '../messaging/inbox.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
 import { RunStreams } from '../messaging/run-streams.js';
-import type { DataSourceTransactionHandler } from '../transactions/transactions.js';
+import type { DataSourceTransactionHandler } from '../transactions/data-source-handler.js';
 
 /** A checkpoint as the run's operations write it. */
 export type RunStep = Omit<StepRecord, 'workflowID' | 'applicationName'>;
@@ -38,7 +38,7 @@ export type VerdictOf<V> = (verdict: V) => CheckpointVerdict | undefined;
 const NO_STEP = -1;
 
 export interface RunOptions {
-  readonly engine: Engine;
+  readonly runtime: Runtime;
   readonly registration: WorkflowRegistration;
   readonly workflowID: string;
   /** The fencing token under which this run owns the workflow. */
@@ -52,7 +52,7 @@ export interface RunOptions {
 }
 
 export class Run {
-  readonly engine: Engine;
+  readonly runtime: Runtime;
   readonly registration: WorkflowRegistration;
   readonly workflowID: string;
   readonly owner: string;
@@ -61,6 +61,8 @@ export class Run {
   readonly partitionKey: string | null;
   /** By the database's clock; set late for a run that begins before its row is durable. */
   deadlineAt: number | null;
+  /** Called when the run begins to wait for others, and when it goes on. */
+  onWaiting: ((isWaiting: boolean) => void) | undefined;
   readonly streams = new RunStreams(this);
   #inbox: Inbox | undefined;
   #dataSources: Set<DataSourceTransactionHandler> | undefined;
@@ -78,7 +80,7 @@ export class Run {
   #mayHaveConcurrentOwner: boolean;
 
   constructor(options: RunOptions) {
-    this.engine = options.engine;
+    this.runtime = options.runtime;
     this.registration = options.registration;
     this.workflowID = options.workflowID;
     this.owner = options.owner;
@@ -172,12 +174,12 @@ export class Run {
   /** Waits for something that does not run in this run. Meanwhile it takes no slot in this process. */
   async waitFor<T>(promise: Promise<T>): Promise<T> {
     this.#waits += 1;
-    if (this.#waits === 1) this.engine.onWaiting(this, true);
+    if (this.#waits === 1) this.onWaiting?.(true);
     try {
       return await promise;
     } finally {
       this.#waits -= 1;
-      if (this.#waits === 0) this.engine.onWaiting(this, false);
+      if (this.#waits === 0) this.onWaiting?.(false);
     }
   }
 
@@ -218,7 +220,7 @@ export class Run {
 
   /** Sends a checkpoint. It is durable when the next barrier has been passed. */
   record(step: RunStep, { isKeptElsewhere = false, relaxed = false }: RecordOptions = {}): void {
-    const written = this.engine.store.writer.checkpoint(this.checkpoint(step), { relaxed });
+    const written = this.runtime.store.writer.checkpoint(this.checkpoint(step), { relaxed });
     const ownBefore = this.#lastOwnWrite;
     this.#track(written.then((verdict) => this.#heed(verdict, step.stepID)));
     if (isKeptElsewhere) this.#lastOwnWrite = ownBefore;
@@ -226,7 +228,7 @@ export class Run {
 
   /** A checkpoint of this run, to be written together with what it is about. */
   checkpoint(step: RunStep): Checkpoint {
-    const record = { ...step, workflowID: this.workflowID, applicationName: this.engine.config.name };
+    const record = { ...step, workflowID: this.workflowID, applicationName: this.runtime.applicationName };
     return { owner: this.owner, step: record };
   }
 
@@ -282,8 +284,8 @@ export class Run {
   }
 
   async #look(): Promise<WorkflowRecord | undefined> {
-    const { engine, workflowID } = this;
-    return (await engine.retrying(() => findWorkflows(engine.store.database, [workflowID])))[0];
+    const { runtime, workflowID } = this;
+    return (await runtime.retrying(() => findWorkflows(runtime.store.database, [workflowID])))[0];
   }
 }
 

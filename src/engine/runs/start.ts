@@ -1,7 +1,6 @@
 // Starting workflows: from a call to a durable row, and to a run or a handle of the workflow that exists already.
 import { invariant } from '../../base/assert.js';
 import { newID } from '../../base/ids.js';
-import type { Inputs } from '../../codec/serializer.js';
 import { existingOf, type Refusable } from '../../control/queues/existing.js';
 import { refuseMissingKey } from '../../control/queues/places.js';
 import { DBOSInvalidWorkflowTransitionError, DBOSWorkflowIDInUseError } from '../../model/errors/errors.js';
@@ -12,8 +11,8 @@ import type { CheckpointVerdict, StartVerdict } from '../../store/writer/writer-
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
 import { authorize } from '../registration/authorization.js';
 import type { Engine } from '../engine.js';
-import type { Invocation } from './execute.js';
-import type { Handle } from './handles.js';
+import { argumentsOf } from './arguments.js';
+import { Handle } from './handles.js';
 import { checkParams, newWorkflow, type Parent, type StartRequest, type StartWorkflowParams } from './new-workflow.js';
 import { joined, perform } from './perform.js';
 import { Run } from './run.js';
@@ -61,7 +60,7 @@ async function start<R>(
   const begun = await begin({ engine, request, context, workflowID: assignedID ?? newID() });
   // A fresh random ID cannot be taken, so its run need not wait for the verdict.
   if (assignedID === undefined && begun.workflow.status === 'PENDING') return startFresh(begun);
-  return attach(begun, await engine.store.writer.start(begun.workflow));
+  return attach(begun, await engine.runtime.store.writer.start(begun.workflow));
 }
 
 interface Starting {
@@ -80,8 +79,8 @@ interface Begun extends Starting {
 async function begin(starting: Starting, parent?: Parent): Promise<Begun> {
   const { engine, request, context } = starting;
   const { assumedRole, inputs } = await prepare(engine, request, context);
-  await engine.store.writer.room();
-  const workflow = newWorkflow(engine, { ...starting, parent, assumedRole, inputs });
+  await engine.runtime.store.writer.room();
+  const workflow = newWorkflow(engine.runtime, { ...starting, parent, assumedRole, inputs });
   return { ...starting, workflow, args: argumentsOf(inputs) };
 }
 
@@ -91,8 +90,8 @@ export async function prepare(engine: Engine, request: StartRequest, context: Co
   const { registration } = callee;
   const queueName = params.queueName ?? context?.queueName;
   if (queueName !== undefined) refuseMissingPartition(engine, queueName, params);
-  const assumedRole = registration ? authorize(engine, registration, context, params) : (context?.assumedRole ?? '');
-  const inputs = await engine.codec.roundTripInputs(args, {
+  const assumedRole = registration ? authorize(engine.runtime, registration, context, params) : (context?.assumedRole ?? '');
+  const inputs = await engine.runtime.codec.roundTripInputs(args, {
     format: callee.format ?? context?.serialization,
     namedArgs,
     path: [callee.name, '<arguments>'],
@@ -102,22 +101,22 @@ export async function prepare(engine: Engine, request: StartRequest, context: Co
 
 /** A workflow without a key would never leave a partitioned queue. */
 function refuseMissingPartition(engine: Engine, queueName: string, { enqueueOptions }: StartWorkflowParams): void {
-  const { queues } = engine.queueing;
-  queues.warnIfUnknown(queueName);
-  const isPartitioned = queues.find(queueName)?.limits.partition != null;
+  const { known } = engine.queues;
+  known.warnIfUnknown(queueName);
+  const isPartitioned = known.find(queueName)?.limits.partition != null;
   refuseMissingKey({ queueName, partitionKey: enqueueOptions?.queuePartitionKey ?? null, isPartitioned });
 }
 
 async function startFresh<R>(begun: Begun): Promise<Handle<R>> {
   const { engine, workflow } = begun;
   const run = newRun(begun, null);
-  const created = engine.store.writer.start(workflow).then((verdict) => {
+  const created = engine.runtime.store.writer.start(workflow).then((verdict) => {
     if (verdict.kind !== 'created') throw new DBOSWorkflowIDInUseError(workflow.workflowID, 'PENDING', workflow.name);
     run.deadlineAt = verdict.deadlineAt;
     engine.deadlines.watch(run, workflow.timeoutMs ?? remaining(engine, verdict.deadlineAt));
   });
   run.holdBack(created);
-  const handle = engine.launchRun<R>(invocationOf(begun, run));
+  const handle = launch<R>(begun, run);
   await created;
   return handle;
 }
@@ -139,7 +138,7 @@ function startChild<R>(starting: Starting, parent: Parent): Promise<Handle<R>> {
     joined(async (step) => {
       const begun = await begin(starting, parent);
       const checkpoint = { ...step.checkpoint({ childWorkflowID: workflowID }), child: begun.workflow };
-      const written = engine.store.writer.startChild({ start: begun.workflow, checkpoint });
+      const written = engine.runtime.store.writer.startChild({ start: begun.workflow, checkpoint });
       const { start: verdict } = await step.commit(written, parentVerdict);
       if (verdict.kind === 'created') return attach<R>(begun, verdict);
       // Only the parent's record is left to write: of the workflow that exists, or of the refusal.
@@ -173,12 +172,12 @@ async function attach<R>(begun: Begun, verdict: StartVerdict): Promise<Handle<R>
   switch (verdict.kind) {
     case 'created': {
       if (workflow.status !== 'PENDING') {
-        engine.announceQueued([workflow]);
+        engine.queues.announce([workflow]);
         return engine.handleOf(workflow.workflowID);
       }
       const run = newRun(begun, verdict.deadlineAt);
       engine.deadlines.watch(run, workflow.timeoutMs ?? remaining(engine, verdict.deadlineAt));
-      return engine.launchRun<R>(invocationOf(begun, run));
+      return launch<R>(begun, run);
     }
     default:
       return engine.handleOf(existingOf(refusableOf(begun), verdict));
@@ -188,14 +187,14 @@ async function attach<R>(begun: Begun, verdict: StartVerdict): Promise<Handle<R>
 /** The workflow with what the caller wants to happen if it cannot be created. */
 export function refusableOf({ engine, request, workflow }: Pick<Begun, 'engine' | 'request' | 'workflow'>): Refusable {
   const { duplicationPolicy, workflowIDReusePolicy } = request.params;
-  return { logger: engine.logger, workflow, duplicationPolicy, workflowIDReusePolicy };
+  return { logger: engine.runtime.logger, workflow, duplicationPolicy, workflowIDReusePolicy };
 }
 
 function newRun({ engine, request, workflow }: Begun, deadlineAt: number | null): Run {
   const { registration } = request.callee;
   invariant(registration, 'A workflow that is known by name only is always enqueued.');
   return new Run({
-    engine,
+    runtime: engine.runtime,
     registration,
     workflowID: workflow.workflowID,
     owner: workflow.owner ?? '',
@@ -206,15 +205,18 @@ function newRun({ engine, request, workflow }: Begun, deadlineAt: number | null)
   });
 }
 
-function invocationOf(begun: Begun, run: Run): Invocation {
-  return { run, target: begun.request.target, args: begun.args, context: runContext(begun, run) };
+/** Begins to execute the run and gives its handle. */
+function launch<R>(begun: Begun, run: Run): Handle<R> {
+  const { engine, request, args } = begun;
+  const end = engine.runs.launch({ run, target: request.target, args, context: runContext(begun, run) });
+  return new Handle<R>(engine.runtime, run.workflowID, end);
 }
 
 /** What the workflow's code sees around it: the caller's settings, but neither its run nor its step. */
 function runContext({ engine, context, workflow }: Begun, run: Run): Context {
   return {
     ...context,
-    engine,
+    runtime: engine.runtime,
     run,
     step: undefined,
     transactionID: undefined,
@@ -234,12 +236,6 @@ export function takeAssignedID(givenID: string | undefined, context: Context | u
   return givenID ?? ambientID;
 }
 
-/** Named arguments come last, in one object. */
-export function argumentsOf({ args, namedArgs }: Inputs): unknown[] {
-  const hasNamed = namedArgs !== undefined && Object.keys(namedArgs).length > 0;
-  return hasNamed ? [...args, namedArgs] : [...args];
-}
-
 function remaining(engine: Engine, deadlineAt: number | null): number | null {
-  return deadlineAt === null ? null : deadlineAt - engine.clock.now();
+  return deadlineAt === null ? null : deadlineAt - engine.runtime.clock.now();
 }

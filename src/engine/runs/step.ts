@@ -92,7 +92,7 @@ async function attemptUntilDone<R>(
       if (config.shouldRetry && !(await config.shouldRetry(error))) throw error;
       errors.push(error instanceof Error ? error : new Error(String(error)));
       if (number >= maxAttempts) throw new DBOSMaxStepRetriesError(name, maxAttempts, errors);
-      const { clock, logger } = context.engine;
+      const { clock, logger } = context.runtime;
       const delayMs = backoffMs(policy, number);
       logger.warn(
         `Attempt ${number} of ${maxAttempts} of step "${name}" failed, next one in ${Math.round(delayMs)} ms: ${String(error)}`,
@@ -124,7 +124,7 @@ function attempt<R>(
   return interruptible(started, context, (interrupt) => {
     const timer =
       timeout && timeoutMS !== undefined
-        ? context.engine.clock.after(timeoutMS, () => {
+        ? context.runtime.clock.after(timeoutMS, () => {
             const error = new DBOSStepTimeoutError(step.name, timeoutMS);
             timeout.abort(error);
             interrupt(error);
@@ -148,7 +148,7 @@ async function interruptible<R>(
   const interrupted = deferred<never>();
   const disarm = arm((error) => {
     interrupted.reject(error);
-    started.catch((late: unknown) => context.engine.logger.debug(`An abandoned step failed late: ${String(late)}`));
+    started.catch((late: unknown) => context.runtime.logger.debug(`An abandoned step failed late: ${String(late)}`));
   });
   try {
     return await Promise.race([started, interrupted.promise]);

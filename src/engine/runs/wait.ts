@@ -2,14 +2,14 @@
 import { sleep } from '../../base/clock.js';
 import { allEnded, checkHandles, firstToEnd, type WorkflowHandle } from '../../control/runs/outcome.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
-import type { Engine } from '../engine.js';
-import { abortable } from './handles.js';
+import type { Runtime } from '../runtime.js';
+import { abortable } from '../../base/abortable.js';
 import { operation } from './operation.js';
 import { checkPolling, type PollingOptions } from '../../control/runs/time-limit.js';
 
 /** Resolves to the handle of the first workflow that has ended. */
 export async function waitFirst(
-  engine: Engine,
+  runtime: Runtime,
   handles: readonly WorkflowHandle<unknown>[],
   options: PollingOptions = {},
 ): Promise<WorkflowHandle<unknown>> {
@@ -17,14 +17,14 @@ export async function waitFirst(
   checkHandles(handles);
   const workflowIDs = handles.map((handle) => handle.workflowID);
   const workflowID = await operation({ name: 'DBOS.waitFirst', isEffect: false }, () =>
-    firstToEnd(engine, workflowIDs, runSignal()),
+    firstToEnd(runtime, workflowIDs, runSignal()),
   );
   return handles.find((handle) => handle.workflowID === workflowID) as WorkflowHandle<unknown>;
 }
 
 /** Resolves when all workflows have ended, however they have. */
 export async function waitAll<R>(
-  engine: Engine,
+  runtime: Runtime,
   handles: readonly WorkflowHandle<R>[],
   options: PollingOptions = {},
 ): Promise<WorkflowHandle<R>[]> {
@@ -32,7 +32,7 @@ export async function waitAll<R>(
   if (handles.length === 0) return [];
   await operation({ name: 'DBOS.waitAll', isEffect: false }, async () => {
     await allEnded(
-      engine,
+      runtime,
       handles.map((handle) => handle.workflowID),
       runSignal(),
     );
@@ -63,13 +63,13 @@ export interface WaitResult<P> {
  * that were settled in the record are awaited until they are so again.
  */
 export async function waitPromises<P extends Promise<unknown>>(
-  engine: Engine,
+  runtime: Runtime,
   promises: readonly P[],
   options: WaitOptions = {},
 ): Promise<WaitResult<P>> {
   for (const promise of promises) promise.catch(() => {});
   const indexes = await operation({ name: 'DBOS.wait', isEffect: false }, () =>
-    settledIndexes(engine, promises, options),
+    settledIndexes(runtime, promises, options),
   );
   const done = indexes.map((index) => promises[index] as P);
   await Promise.allSettled(done);
@@ -78,7 +78,7 @@ export async function waitPromises<P extends Promise<unknown>>(
 
 /** The indexes of the settled promises, in the order in which they settled. */
 async function settledIndexes(
-  engine: Engine,
+  runtime: Runtime,
   promises: readonly Promise<unknown>[],
   { timeoutMs, returnWhen = 'all' }: WaitOptions,
 ): Promise<number[]> {
@@ -97,7 +97,7 @@ async function settledIndexes(
       );
     });
     if (promises.length === 0) resolve();
-    if (timeoutMs !== undefined) sleep(engine.clock, timeoutMs, finished.signal).then(resolve, () => {});
+    if (timeoutMs !== undefined) sleep(runtime.clock, timeoutMs, finished.signal).then(resolve, () => {});
   });
   try {
     await abortable(over, runSignal());
@@ -108,14 +108,14 @@ async function settledIndexes(
 }
 
 /** `Promise.race`, with the winner recorded. */
-export async function race<T>(engine: Engine, promises: readonly (T | PromiseLike<T>)[]): Promise<Awaited<T>> {
+export async function race<T>(runtime: Runtime, promises: readonly (T | PromiseLike<T>)[]): Promise<Awaited<T>> {
   const started = promises.map((promise) => Promise.resolve(promise));
-  const { done } = await waitPromises(engine, started, { returnWhen: 'first' });
+  const { done } = await waitPromises(runtime, started, { returnWhen: 'first' });
   return await (done[0] ?? new Promise(() => {}));
 }
 
 /** `Promise.any`, with the winner recorded. */
-export async function any<T>(engine: Engine, promises: readonly (T | PromiseLike<T>)[]): Promise<Awaited<T>> {
+export async function any<T>(runtime: Runtime, promises: readonly (T | PromiseLike<T>)[]): Promise<Awaited<T>> {
   const started = promises.map((promise) => Promise.resolve(promise));
   for (const promise of started) promise.catch(() => {});
   const winner = await operation({ name: 'DBOS.any', isEffect: false }, () =>

@@ -5,7 +5,7 @@ import { Service } from '../../base/service.js';
 import type { WorkflowRecord } from '../../model/records.js';
 import type { Database } from '../../store/database.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
-import type { DataSourceTransactionHandler } from './transactions.js';
+import type { DataSourceTransactionHandler } from './data-source-handler.js';
 
 export interface RecordDeletionsOptions {
   readonly clock: Clock;

@@ -5,7 +5,8 @@ import type { RoundTrip } from '../../codec/codec.js';
 import type { MaybePromise } from '../../codec/maybe-promise.js';
 import { loadSteps } from '../../store/runs/steps.js';
 import { joinedCheckpoint, type Query, type Rendered } from '../../store/transactions/shared-database.js';
-import type { Engine } from '../engine.js';
+import type { Runtime } from '../runtime.js';
+import type { Transactions } from './transactions.js';
 import { type ActiveStep, replayOutcome, type StepOutcome } from '../runs/perform.js';
 
 export class TransactionStep {
@@ -14,19 +15,19 @@ export class TransactionStep {
   readonly name: string;
   /** True if no earlier run can have run this step. */
   readonly isFirstRun: boolean;
-  readonly engine: Pick<Engine, 'clock' | 'codec' | 'logger'>;
+  readonly runtime: Pick<Runtime, 'clock' | 'codec' | 'logger'>;
   /** For a data source that works on the system database itself. */
   readonly joined: JoinedCheckpoint;
   readonly #step: ActiveStep;
 
-  constructor(step: ActiveStep) {
+  constructor(step: ActiveStep, transactions: Transactions) {
     const { run, stepID, name } = step;
     this.workflowID = run.workflowID;
     this.stepID = stepID;
     this.name = name;
     this.isFirstRun = run.isFirst;
-    this.engine = run.engine;
-    this.joined = new JoinedCheckpoint(step);
+    this.runtime = run.runtime;
+    this.joined = new JoinedCheckpoint(step, transactions);
     this.#step = step;
   }
 
@@ -39,7 +40,7 @@ export class TransactionStep {
   async assertOwned(): Promise<void> {
     const { run } = this.#step;
     run.check();
-    if (await run.engine.transactions.owns(run)) return;
+    if (await run.runtime.owners.owns(run)) return;
     run.stop(await run.whyLost());
     run.check();
   }
@@ -62,21 +63,23 @@ export class TransactionStep {
   async waitToRetry(delayMs: number): Promise<void> {
     const { run } = this.#step;
     run.suspectConcurrentOwner();
-    await sleep(run.engine.clock, delayMs, run.signal);
+    await sleep(run.runtime.clock, delayMs, run.signal);
   }
 }
 
 /** The checkpoint of a step whose data source works on the system database: it joins the step's transaction. */
 export class JoinedCheckpoint {
   readonly #step: ActiveStep;
+  readonly #transactions: Transactions;
 
-  constructor(step: ActiveStep) {
+  constructor(step: ActiveStep, transactions: Transactions) {
     this.#step = step;
+    this.#transactions = transactions;
   }
 
   /** Whether the data source works on the system database, and may write to it. */
   isPossible(source: object, query: Query): Promise<boolean> {
-    return this.#step.run.engine.transactions.isShared(source, query);
+    return this.#transactions.isShared(source, query);
   }
 
   /**
@@ -86,14 +89,14 @@ export class JoinedCheckpoint {
   async statement(value: unknown): Promise<Rendered> {
     const { text: output, serialization } = await this.#step.encode(value);
     const checkpoint = this.#step.checkpoint({ output, serialization });
-    return joinedCheckpoint(this.#step.run.engine.store.database, checkpoint);
+    return joinedCheckpoint(this.#step.run.runtime.database, checkpoint);
   }
 
   /** The outcome that the system database holds. Waits while that is unavailable. */
   async find(): Promise<StepOutcome | undefined> {
     const { run, stepID } = this.#step;
-    const { engine, workflowID } = run;
-    const steps = await engine.retrying(() => loadSteps(engine.store.database, [workflowID]));
+    const { runtime, workflowID } = run;
+    const steps = await runtime.retrying(() => loadSteps(runtime.database, [workflowID]));
     const found = steps.find((step) => step.stepID === stepID);
     if (!found) return undefined;
     try {

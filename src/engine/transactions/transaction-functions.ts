@@ -1,8 +1,8 @@
 // Functions that always run in a transaction: the wrappers that the application calls instead of its own.
-import { authorize } from './authorization.js';
-import { decorateMethod, type MethodDecorator, placeOf } from './place.js';
-import { type FunctionName, intercept, type Registration, type Registry, type UserFunction } from './registry.js';
-import { callTransaction } from '../transactions/transactions.js';
+import { authorize } from '../registration/authorization.js';
+import { decorateMethod, type MethodDecorator, placeOf } from '../registration/place.js';
+import { type FunctionName, intercept, type Registration, type Registry, type UserFunction } from '../registration/registry.js';
+import { callTransaction } from './call-transaction.js';
 
 export interface TransactionSettings {
   readonly dsName: string;
@@ -30,7 +30,7 @@ export function registerTransactionFunction(
       target: this,
       func: intercepted,
       args,
-      authorize: (context) => ({ ...context, assumedRole: authorize(context.engine, registration, context) }),
+      authorize: (context) => ({ ...context, assumedRole: authorize(context.runtime, registration, context) }),
     });
   };
   Object.defineProperty(wrapper, 'name', { value: name });

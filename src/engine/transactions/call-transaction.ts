@@ -1,0 +1,159 @@
+// Calls of functions in transactions of data sources: from workflow code they are steps; outside of workflows they just run.
+// A handler is one of our kit, or one of a plugin with a protocol of its own.
+import {
+  DBOSConflictingRegistrationError,
+  DBOSInvalidWorkflowTransitionError,
+  DBOSNotRegisteredError,
+  DBOSWorkflowConflictError,
+} from '../../model/errors/errors.js';
+import { Engine } from '../engine.js';
+import type { Registry } from '../registration/registry.js';
+import { type Context, currentContext, inContext, isWorkflowCode } from '../runs/ambient.js';
+import { type ActiveStep, elsewhere, type KeptOutcome, perform } from '../runs/perform.js';
+import type { Run } from '../runs/run.js';
+import type { DataSourceTransactionHandler } from './data-source-handler.js';
+import { TransactionStep } from './transaction-step.js';
+
+/** A handler of our kit. Beside what plugins do, it runs steps and says what it has kept of them. */
+export interface StepTransactionHandler extends DataSourceTransactionHandler {
+  /** Runs the body in a transaction, as a step. It waits for the barrier itself, at the latest before it commits. */
+  performTransaction(step: TransactionStep, config: unknown, body: () => Promise<unknown>): Promise<KeptOutcome>;
+}
+
+function runsSteps(handler: DataSourceTransactionHandler): handler is StepTransactionHandler {
+  return 'performTransaction' in handler;
+}
+
+/** A call of a function in a transaction. */
+export interface TransactionCall {
+  readonly dsName: string;
+  /** The name of the step. */
+  readonly name: string;
+  /** For the handler. */
+  readonly config: unknown;
+  readonly target: unknown;
+  readonly func: (this: unknown, ...args: never[]) => Promise<unknown>;
+  readonly args: readonly unknown[];
+  /** Completes the context of a step, or refuses the caller. */
+  readonly authorize?: (context: Context & { readonly run: Run }) => Context;
+}
+
+/** Runs the function in a transaction, as every handler can. */
+function invoke(
+  handler: DataSourceTransactionHandler,
+  { config, target, func, args }: TransactionCall,
+): Promise<unknown> {
+  return handler.invokeTransactionFunction(config, target, func, ...(args as never[]));
+}
+
+/** Runs a function in a transaction: as a step if called in workflow code. */
+export async function callTransaction(registry: Registry, call: TransactionCall): Promise<unknown> {
+  const { name } = call;
+  const context = currentContext();
+  const engine = context?.run ? Engine.of(context.run.runtime) : Engine.launchedWith(registry);
+  if (!engine) throw new TypeError('`DBOS.launch()` must be called before running transactions.');
+  const handler = handlerFor(engine, registry, call.dsName);
+  if (context?.transactionID !== undefined || context?.step !== undefined) {
+    throw new DBOSInvalidWorkflowTransitionError(
+      `Invalid call to \`${name}\` inside a \`step\` or \`transaction\`. Call transactions from the workflow itself.`,
+    );
+  }
+  if (isWorkflowCode(context)) return runAsStep(engine, context, { call, handler });
+  if (context?.nextWorkflowID?.workflowID !== undefined) {
+    throw new DBOSInvalidWorkflowTransitionError(
+      `Transaction "${name}" was called where a workflow ID is assigned. Only a workflow can have an ID.`,
+    );
+  }
+  return inContext({ ...context, runtime: engine.runtime, transactionID: 0 }, () => invoke(handler, call));
+}
+
+function handlerFor(engine: Engine, registry: Registry, dsName: string): DataSourceTransactionHandler {
+  if (engine.runtime.registry !== registry) {
+    throw new DBOSNotRegisteredError(
+      dsName,
+      `Data source "${dsName}" is registered with another engine than the one that runs the calling workflow. ` +
+        'Give it the owner that runs the workflow.',
+    );
+  }
+  const handler = registry.dataSources.get(dsName);
+  if (handler) return handler;
+  throw new DBOSNotRegisteredError(
+    dsName,
+    `Data source "${dsName}" is not registered. Create it, or call registerDataSource, before DBOS.launch().`,
+  );
+}
+
+async function runAsStep(
+  engine: Engine,
+  context: Context & { readonly run: Run },
+  { call, handler }: { readonly call: TransactionCall; readonly handler: DataSourceTransactionHandler },
+): Promise<unknown> {
+  const { run } = context;
+  const { name } = call;
+  const stepID = run.nextStepID();
+  const authorized = call.authorize?.(context) ?? context;
+  // As long as the handler does not say otherwise: an earlier run, or a plugin, may have left a record there.
+  let mayLeaveRecord = true;
+  const body = elsewhere(async (step) => {
+    const kept = await inContext({ ...authorized, transactionID: stepID }, () =>
+      invokeAsStep(engine, { call, handler, step }),
+    );
+    mayLeaveRecord = kept.durability === 'recorded' || kept.durability === 'unknown';
+    return kept;
+  });
+  try {
+    return await perform(run, { name, stepID, isEffect: !runsSteps(handler), format: 'named' }, body);
+  } finally {
+    if (mayLeaveRecord) run.noteDataSource(handler);
+  }
+}
+
+async function invokeAsStep(
+  { transactions }: Engine,
+  {
+    call,
+    handler,
+    step,
+  }: { readonly call: TransactionCall; readonly handler: DataSourceTransactionHandler; readonly step: ActiveStep },
+): Promise<KeptOutcome> {
+  const { config, target, func, args } = call;
+  if (runsSteps(handler)) {
+    const body = async (): Promise<unknown> => func.apply(target, args as never[]);
+    return handler.performTransaction(new TransactionStep(step, transactions), config, body);
+  }
+  const value = await invokeOwned(step.run, () => invoke(handler, call));
+  return { outcome: { kind: 'value', value }, durability: 'unknown' };
+}
+
+/**
+ * A plugin with a protocol of its own may report that another run was faster. If this run still owns the workflow, that
+ * one was a former owner, and the plugin finds what it did on the next try.
+ */
+async function invokeOwned(run: Run, invokePlugin: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return await invokePlugin();
+  } catch (error) {
+    if (!(error instanceof DBOSWorkflowConflictError)) throw error;
+    run.check();
+    if ((await run.tryToOwn()) === 'owned') return invokePlugin();
+    run.stop(await run.whyLost());
+    throw error;
+  }
+}
+
+/** Throws if the calling run no longer owns the workflow. For data sources, inside their transaction. */
+export async function assertStillOwnsWorkflow(workflowID: string): Promise<void> {
+  const run = currentContext()?.run;
+  if (run?.workflowID !== workflowID) return;
+  if (!(await run.runtime.owners.owns(run))) throw new DBOSWorkflowConflictError(workflowID);
+}
+
+export function addDataSource(registry: Registry, handler: DataSourceTransactionHandler): void {
+  registry.refuseAfterLaunch();
+  if (registry.dataSources.has(handler.name)) {
+    throw new DBOSConflictingRegistrationError(
+      `Data source "${handler.name}" is registered twice. Give one of them another name.`,
+    );
+  }
+  registry.dataSources.set(handler.name, handler);
+}

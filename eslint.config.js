@@ -34,11 +34,6 @@ export default tseslint.config(
     },
   },
   {
-    // A doc comment and a line or two a member, and there are many members.
-    files: ['src/facade/dbos.ts', 'src/client/client.ts'],
-    rules: { 'max-lines': 'off' },
-  },
-  {
     files: ['test/**', 'vitest.config.ts'],
     rules: {
       'no-restricted-exports': 'off',

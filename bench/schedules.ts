@@ -1,4 +1,5 @@
 // Ten thousand schedules in one process: its launch, its rest, and how late those are fired that are due together.
+import { internals } from '../src/base/internals.js';
 import { silentLogger } from '../src/base/log.js';
 import { createDBOS, type DBOSInstance } from '../src/facade/dbos.js';
 import { render, type Sql, sql, table } from '../src/sql/sql.js';
@@ -65,7 +66,7 @@ async function benchDialect(url: string): Promise<void> {
 }
 
 function databaseOf(DBOS: DBOSInstance): Database {
-  return DBOS.engineFor('the benchmark').store.database;
+  return DBOS[internals].operator.store.database;
 }
 
 interface Idle {
@@ -111,7 +112,7 @@ function noteStatements(database: Database): string[] {
 async function measureFiring(DBOS: DBOSInstance): Promise<number[]> {
   const database = databaseOf(DBOS);
   await addSchedules(database, { prefix: 'together', count: TOGETHER, isResting: false });
-  await DBOS.engineFor('the benchmark').scheduler.reload();
+  await DBOS[internals].engineFor('the benchmark').scheduler.reload();
   // Two seconds for the paths of the code to be warm.
   await pause(FIRING_MS + 2000);
   await database.run(sql`UPDATE ${table('workflow_schedules')} SET status = 'PAUSED'`);

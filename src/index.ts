@@ -49,7 +49,7 @@ export type { CancelOptions, ResumeOptions } from './control/management/lifecycl
 export type { GarbageCollected, GarbageCollectOptions } from './control/management/retention.js';
 export type { RewindOptions } from './control/management/rewind.js';
 export type { QueueStats, QueueStatsQuery } from './control/queues/queues.js';
-export type { SetWorkflowDelayOptions } from './control/queues/waiting.js';
+export type { SetWorkflowDelayOptions } from './control/queues/reschedule.js';
 export type { EnqueueOptions, EnqueueWorkflowOptions, WorkflowIDReusePolicy } from './control/queues/enqueue.js';
 export type { BulkStart } from './engine/queues/enqueue.js';
 export type {

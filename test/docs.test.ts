@@ -27,6 +27,16 @@ function codeBlocks(file: string): string[] {
   return [...readFileSync(file, 'utf8').matchAll(/^```ts\n([\s\S]*?)^```/gm)].map((match) => match[1] ?? '');
 }
 
+/** The names of the members that an object has of its class and the classes that this extends. */
+function membersOf(object: object): string[] {
+  const names = new Set(Object.keys(object));
+  for (let at = object; at !== Object.prototype; at = Object.getPrototypeOf(at) as object) {
+    for (const name of Object.getOwnPropertyNames(at)) names.add(name);
+  }
+  names.delete('constructor');
+  return [...names];
+}
+
 /** GitHub's anchor of a heading. */
 function anchors(file: string): string[] {
   return [...readFileSync(file, 'utf8').matchAll(/^#+ (.*)$/gm)].map((match) =>
@@ -95,23 +105,17 @@ describe('docs', () => {
   test('the reference lists every member of DBOS, and no other', () => {
     const page = readFileSync(join(root, 'docs/reference/dbos.md'), 'utf8');
     const listed = [...page.matchAll(/^#### `(\w+)/gm)].map((match) => match[1]);
-    const prototype = Object.getPrototypeOf(DBOS) as object;
 
-    const members = [...Object.getOwnPropertyNames(prototype), ...Object.keys(DBOS)].filter(
-      (name) => name !== 'constructor',
-    );
-
-    expect(listed.toSorted()).toEqual(members.toSorted());
+    expect(listed.toSorted()).toEqual(membersOf(DBOS).toSorted());
   });
 
   test('the reference lists every member of the clients, and no other', () => {
     const page = readFileSync(join(root, 'docs/reference/client.md'), 'utf8');
     const listed = [...page.matchAll(/^#### `(\w+)/gm)].map((match) => match[1]);
-    const ofClasses = ['constructor', 'length', 'name', 'prototype'];
+    const ofClasses = ['length', 'name', 'prototype'];
+    const statics = Object.getOwnPropertyNames(DBOSClient).filter((name) => !ofClasses.includes(name));
 
-    const members = [DBOSClient, DBOSClient.prototype, DebouncerClient.prototype]
-      .flatMap((owner) => Object.getOwnPropertyNames(owner))
-      .filter((name) => !ofClasses.includes(name));
+    const members = [...statics, ...membersOf(DBOSClient.prototype), ...membersOf(DebouncerClient.prototype)];
 
     expect(listed.toSorted()).toEqual(members.toSorted());
   });

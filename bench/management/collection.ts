@@ -1,5 +1,6 @@
 // Garbage collection of a million workflows, beside a load in the same process.
 import type { Clock, Timer } from '../../src/base/clock.js';
+import { internals } from '../../src/base/internals.js';
 import { silentLogger } from '../../src/base/log.js';
 import { garbageCollect } from '../../src/control/management/retention.js';
 import { createDBOS } from '../../src/facade/dbos.js';
@@ -35,7 +36,7 @@ async function measure(url: string): Promise<void> {
     { name: 'work' },
   );
   await DBOS.launch();
-  const engine = DBOS.engineFor('the benchmark');
+  const engine = DBOS[internals].operator;
   await fillLargeTable(engine.database, { from: 0, completed: ROWS, waiting: 0 });
   await engine.database.run(sql`
     INSERT INTO ${table('operation_outputs')} (workflow_uuid, function_id, function_name, output, retention_timestamp)
@@ -51,8 +52,8 @@ async function measure(url: string): Promise<void> {
     clock: gate,
     logger: engine.logger,
     applicationName: null,
-    watches: engine.watches,
-    news: engine.news,
+    watchers: engine.watchers,
+    bus: engine.bus,
     retrying: <T>(operation: () => Promise<T>): Promise<T> => engine.retrying(operation),
   };
   const memory = watchMemory();

@@ -1,4 +1,5 @@
 // A tree of ten thousand workflows that is cancelled, resumed and deleted as a whole.
+import { internals } from '../../src/base/internals.js';
 import { silentLogger } from '../../src/base/log.js';
 import { deleteWorkflows, cancelWorkflows, resumeWorkflows } from '../../src/control/management/lifecycle.js';
 import { createDBOS } from '../../src/facade/dbos.js';
@@ -23,7 +24,7 @@ async function measure(url: string): Promise<void> {
   const DBOS = createDBOS();
   DBOS.setConfig({ name: 'bench', systemDatabaseUrl: url, logger: silentLogger });
   await DBOS.launch();
-  const engine = DBOS.engineFor('the benchmark');
+  const engine = DBOS[internals].operator;
   const { database, times } = timeStatements(engine.database);
   const operator = {
     database,
@@ -31,8 +32,8 @@ async function measure(url: string): Promise<void> {
     clock: engine.clock,
     logger: engine.logger,
     applicationName: engine.applicationName,
-    watches: engine.watches,
-    news: engine.news,
+    watchers: engine.watchers,
+    bus: engine.bus,
     retrying: <T>(operation: () => Promise<T>): Promise<T> => engine.retrying(operation),
   };
   await fillTable(database, { from: 0, completed: OTHERS, waiting: 0 });

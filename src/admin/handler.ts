@@ -4,6 +4,7 @@
 //   /metrics               for Prometheus
 //   /api/v1/…              the JSON API
 //   anything else          the endpoints of older versions
+import { internals } from '../base/internals.js';
 import type { DLogger } from '../base/log.js';
 import { silentLogger } from '../base/log.js';
 import { readNow } from '../store/schedules/schedules.js';
@@ -141,7 +142,7 @@ export class Handler {
 
   async #isReady(): Promise<boolean> {
     try {
-      const { clock, database } = this.#options.source.operator;
+      const { clock, database } = this.#options.source[internals].operator;
       return await new Promise<boolean>((resolve) => {
         const timer = clock.after(READY_MS, () => resolve(false));
         const answered = (isReady: boolean): void => {
@@ -161,7 +162,7 @@ export class Handler {
 
   get #logger(): DLogger {
     try {
-      return this.#options.source.operator.logger;
+      return this.#options.source[internals].operator.logger;
     } catch {
       // Nothing is launched, so there is nobody to tell.
       return silentLogger;

@@ -1,5 +1,6 @@
-// Whom the interface acts for: an instance of DBOS that is launched, or a client. Each request gets an operator of its own,
-// which gives up on a database that is away instead of waiting for it for ever.
+// What the interface acts for: a launched instance of DBOS, or a client. Each request gets an operator of its own, which
+// gives up on an unreachable database after a time limit.
+import { internals } from '../base/internals.js';
 import type { StoreOperator } from '../client/enqueueing.js';
 import { DatabaseUnavailableError } from '../model/errors/errors.js';
 import type { QueueRecord } from '../model/queues.js';
@@ -21,16 +22,19 @@ export interface LocalEngine {
 
 /** `DBOS`, another instance, or a `DBOSClient`. */
 export interface AdminSource {
-  /** Throws while nothing is launched. */
-  readonly operator: StoreOperator & Partial<LocalEngine>;
+  readonly [internals]: {
+    /** Throws before launch. */
+    readonly operator: StoreOperator;
+    /** Undefined for a client. Throws before launch. */
+    readonly localEngine?: LocalEngine;
+  };
   /** Stops what brings workflows in from outside. */
   deactivateEventReceivers?(): Promise<void>;
 }
 
 /** The engine behind the source; undefined for a client. */
 export function localEngine(source: AdminSource): LocalEngine | undefined {
-  const { operator } = source;
-  return operator.recoverExecutor === undefined ? undefined : (operator as StoreOperator & LocalEngine);
+  return source[internals].localEngine;
 }
 
 const REQUEST_MAX_MS = 30_000;
@@ -43,7 +47,7 @@ export interface RequestScope {
 
 /** The operator of a request. */
 export function beginRequest(source: AdminSource): RequestScope {
-  const { operator } = source;
+  const { operator } = source[internals];
   const { clock, logger } = operator;
   const late = new AbortController();
   const timer = clock.after(REQUEST_MAX_MS, () =>

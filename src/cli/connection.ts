@@ -1,8 +1,10 @@
 // Which database a command works on, and the connection to it.
 import { existsSync } from 'node:fs';
+import { internals } from '../base/internals.js';
 import type { DLogger } from '../base/log.js';
 import { locateDatabase, withoutPasswords } from '../base/url.js';
 import { DBOSClient } from '../client/client.js';
+import type { ClientOperator } from '../client/client-operator.js';
 import { CONFIG_FILE, readConfigDocument } from '../store/config/config-document.js';
 import { describePostgresURL } from '../store/postgres/postgres-config.js';
 import { chooseSystemURL } from '../store/config/system-url.js';
@@ -97,7 +99,7 @@ interface Given extends Values<typeof DATABASE> {
 export async function withClient<T>(
   scene: Scene,
   given: Given,
-  body: (client: DBOSClient, place: Place) => Promise<T>,
+  body: (client: { readonly operator: ClientOperator }, place: Place) => Promise<T>,
 ): Promise<T> {
   const place = findDatabase(scene, given);
   refuseMissingFile(place);
@@ -114,7 +116,7 @@ export async function withClient<T>(
   scene.signal.addEventListener('abort', onAbort, { once: true });
   try {
     scene.signal.throwIfAborted();
-    return await body(client, place);
+    return await body(client[internals], place);
   } finally {
     scene.signal.removeEventListener('abort', onAbort);
     await close();

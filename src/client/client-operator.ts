@@ -60,7 +60,7 @@ export class ClientOperator implements Operator {
       name: 'DBOS.WorkflowHandle',
       isApplicable: (value): value is ClientHandle<unknown> => value instanceof ClientHandle,
       serialize: (handle) => ({ wfid: handle.workflowID }),
-      deserialize: ({ wfid }) => new ClientHandle(this, wfid),
+      deserialize: ({ wfid }) => this.handleOf(wfid),
     });
   }
 
@@ -94,6 +94,10 @@ export class ClientOperator implements Operator {
     } finally {
       timer.cancel();
     }
+  }
+
+  handleOf<R>(workflowID: string): ClientHandle<R> {
+    return new ClientHandle<R>(this, workflowID);
   }
 
   retrying<T>(operation: () => Promise<T>): Promise<T> {

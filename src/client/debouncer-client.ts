@@ -1,10 +1,12 @@
 // A debouncer for programs that do not run the workflow: many calls with one key become one workflow.
+import { internals } from '../base/internals.js';
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
-import { checkDebounce, debounceID, firstDelayMs, refusedParams } from '../control/queues/debounce.js';
+import { checkDebounce, debounceID, firstDelayMs, putOff, refusedParams } from '../control/queues/debounce.js';
 import type { EnqueueWorkflowOptions, StartWorkflowParams } from '../control/queues/enqueue.js';
 import type { WorkflowHandle } from '../control/runs/outcome.js';
 import { INTERNAL_QUEUE } from '../store/runs/lifecycle.js';
 import type { DBOSClient } from './client.js';
+import { enqueue } from './enqueueing.js';
 
 export interface DebouncerClientConfig {
   readonly workflowName: string;
@@ -32,14 +34,15 @@ export class DebouncerClient {
     const times = { periodMs: debouncePeriodMs, timeoutMs };
     checkDebounce({ key: debounceKey, ...times }, refusedParams(startWorkflowParams));
     const options = this.#toEnqueue(debounceKey, firstDelayMs(times));
-    const deadlineMs = timeoutMs === undefined ? null : Math.ceil(timeoutMs);
+    const { operator } = this.#client[internals];
+    const debouncing = { timeoutMs: timeoutMs === undefined ? null : Math.ceil(timeoutMs) };
     for (;;) {
       const bouncedID = await this.#bounce(options, debouncePeriodMs, args);
-      if (bouncedID !== null) return this.#client.retrieveWorkflow(bouncedID);
+      if (bouncedID !== null) return operator.handleOf(bouncedID);
       try {
-        return this.#client.retrieveWorkflow(await this.#client.enqueueDebounced(options, deadlineMs, args));
+        return operator.handleOf(await enqueue(operator, options, { args, debouncing }));
       } catch (error) {
-        // Somebody else was first: put that one off instead.
+        // Another caller was first: put that workflow off instead.
         if ((error as { code?: unknown }).code !== 'QUEUE_DUPLICATED') throw error;
       }
     }
@@ -70,13 +73,14 @@ export class DebouncerClient {
     periodMs: number,
     args: unknown[],
   ): Promise<string | null> {
-    const inputs = await this.#client.operator.codec.encodeInputs(args, options.serializationType);
-    return this.#client.debounceDelayedWorkflow({
+    const { operator } = this.#client[internals];
+    const inputs = await operator.codec.encodeInputs(args, options.serializationType);
+    return putOff(operator, {
       queueName: options.queueName,
       deduplicationID: options.deduplicationID,
       name: options.workflowName,
       className: options.workflowClassName ?? null,
-      applicationName: options.applicationName ?? this.#client.applicationName ?? null,
+      applicationName: options.applicationName ?? operator.applicationName,
       periodMs: Math.ceil(periodMs),
       inputs: inputs.text,
       serialization: inputs.serialization,

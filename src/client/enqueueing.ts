@@ -10,7 +10,7 @@ import {
 } from '../control/messaging/messages.js';
 import { announceQueued } from '../control/notify/announcements.js';
 import type { Operator } from '../control/operator.js';
-import { refuseMissingKey } from '../control/queues/places.js';
+import { refuseMissingKey } from '../control/queues/queue-target.js';
 import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 import { limitsOf } from '../model/queues.js';
 import { borrow, type BorrowedConnection } from '../store/transactions/borrowed.js';

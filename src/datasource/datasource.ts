@@ -1,5 +1,6 @@
 // What plugins use to run functions in transactions of their databases. Everything works on `DBOS`, unless another
 // instance is given as the owner.
+import { internals } from '../base/internals.js';
 import {
   addDataSource,
   callTransaction,
@@ -28,14 +29,14 @@ export interface DBOSDataSource<Config extends { name?: string }> {
 
 /** Whom a data source belongs to: `DBOS`, or what `createDBOS()` gives. */
 export interface DataSourceOwner {
-  readonly registry: Registry;
+  readonly [internals]: { readonly registry: Registry };
 }
 
 const DEFAULT_NAME = '<default>';
 
 /** Makes a data source known; before the launch, once for each name. */
 export function registerDataSource(ds: DataSourceTransactionHandler, owner?: DataSourceOwner): void {
-  addDataSource(owner?.registry ?? defaultRegistry, ds);
+  addDataSource(owner?.[internals].registry ?? defaultRegistry, ds);
 }
 
 /** Runs a function in a transaction of the data source: as a step of that name in a workflow, and once elsewhere. */
@@ -45,7 +46,7 @@ export async function runTransaction<T>(
   options: { readonly dsName?: string; readonly config?: unknown; readonly owner?: DataSourceOwner } = {},
 ): Promise<T> {
   const { dsName = DEFAULT_NAME, config = {}, owner } = options;
-  const value = await callTransaction(owner?.registry ?? defaultRegistry, {
+  const value = await callTransaction(owner?.[internals].registry ?? defaultRegistry, {
     dsName,
     name: funcName,
     config,
@@ -65,7 +66,7 @@ export function registerTransaction<This, Args extends unknown[], Return, Config
   owner?: DataSourceOwner,
 ): (this: This, ...args: Args) => Promise<Return> {
   // The wrapper takes and gives what the function does.
-  return registerTransactionFunction(owner?.registry ?? defaultRegistry, func as unknown as UserFunction, {
+  return registerTransactionFunction(owner?.[internals].registry ?? defaultRegistry, func as unknown as UserFunction, {
     dsName,
     config,
   }) as unknown as typeof func;

@@ -1,4 +1,5 @@
 // The part that all adapters share: what the application calls. An adapter adds its constructor and its driver.
+import { internals } from '../base/internals.js';
 import {
   currentClient,
   decorateTransaction,
@@ -76,7 +77,7 @@ export abstract class TransactionalDataSource<
   }
 
   get #registry(): Registry {
-    return this.#owner?.registry ?? defaultRegistry;
+    return this.#owner?.[internals].registry ?? defaultRegistry;
   }
 }
 

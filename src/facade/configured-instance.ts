@@ -1,4 +1,5 @@
 // Objects whose methods are workflows and steps. An instance is found again after a recovery by its class and name.
+import { internals } from '../base/internals.js';
 import { DBOS, type DBOSInstance } from './dbos.js';
 
 /** Base class of objects with workflow methods. The name must be unique within the class. */
@@ -7,7 +8,7 @@ export abstract class ConfiguredInstance {
 
   constructor(name: string, owner: DBOSInstance = DBOS) {
     this.name = name;
-    owner.registerInstance(this, name);
+    owner[internals].registerInstance(this, name);
   }
 
   /** Called at launch, before any workflow is recovered. */

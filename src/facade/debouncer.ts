@@ -1,4 +1,5 @@
 // A debouncer: many calls with one key become one workflow, run with the input of the last one.
+import { internals } from '../base/internals.js';
 import type { UserFunction } from '../engine/registration/registry.js';
 import type { WorkflowHandle } from '../control/runs/outcome.js';
 import type { StartWorkflowParams } from '../engine/runs/new-workflow.js';
@@ -24,7 +25,7 @@ export class Debouncer<Args extends unknown[], Return> {
   /** Runs the workflow when no call with this key has come for so long, with the arguments of the last call. */
   debounce(debounceKey: string, debouncePeriodMs: number, ...args: Args): Promise<WorkflowHandle<Return>> {
     const { workflow, startWorkflowParams = {}, debounceTimeoutMs, applicationName } = this.#config;
-    return this.#owner.debounceWorkflow<Return>(workflow as unknown as UserFunction, {
+    return this.#owner[internals].debounceWorkflow<Return>(workflow as unknown as UserFunction, {
       key: debounceKey,
       periodMs: debouncePeriodMs,
       timeoutMs: debounceTimeoutMs,

@@ -1,7 +1,8 @@
 // What event receivers use to turn messages into workflows, many at a time.
+import { internals } from '../base/internals.js';
 import { findQueueRecord } from '../control/queues/queues.js';
 import { currentContext } from '../engine/runs/ambient.js';
-import type { Engine } from '../engine/engine.js';
+import { Engine } from '../engine/engine.js';
 import {
   enqueuePrepared,
   prepareEnqueuedWorkflow as prepare,
@@ -21,7 +22,7 @@ export function prepareEnqueuedWorkflow<Args extends unknown[], Return>(
   options: PrepareEnqueuedWorkflowOptions,
 ): Promise<PreparedWorkflow> {
   const engine = engineHere();
-  return prepare(engine, engine.registry.workflowOf(workflow, workflow.name), args, options);
+  return prepare(engine, engine.runtime.registry.workflowOf(workflow, workflow.name), args, options);
 }
 
 /** Enqueues prepared workflows in one commit, skips those whose ID is in use, and returns the IDs of the others. */
@@ -31,32 +32,32 @@ export function enqueueWorkflows(workflows: readonly PreparedWorkflow[]): Promis
 
 /** The queue of this name: one that is defined in memory, or one of the database. */
 export async function getQueue(name: string): Promise<WorkflowQueue | null> {
-  const inMemory = DBOS.registry.queues.get(name);
+  const inMemory = DBOS[internals].registry.queues.get(name);
   if (inMemory) return new WorkflowQueue(inMemory);
-  const engine = engineHere();
-  const stored = await findQueueRecord(engine, name);
-  return stored && queueOf(engine, stored);
+  const { runtime } = engineHere();
+  const stored = await findQueueRecord(runtime, name);
+  return stored && queueOf(runtime, stored);
 }
 
 /** Defines a queue in memory, unless it is there, that is served here whatever `listenQueues` says. */
 export function registerInternalQueue(name: string, parameters: QueueParameters = {}): WorkflowQueue {
-  const known = DBOS.registry.queues.get(name);
+  const known = DBOS[internals].registry.queues.get(name);
   if (known) return new WorkflowQueue(known);
   WorkflowQueue.validateQueueParams(parameters);
   const record = WorkflowQueue.recordFromParams(name, parameters);
   registerPollerQueue(name);
-  DBOS.registerMemoryQueue(record);
+  DBOS[internals].registerMemoryQueue(record);
   return new WorkflowQueue(record);
 }
 
 /** Lets this process serve a queue of the database whatever `listenQueues` says. */
 export function registerPollerQueue(name: string): void {
-  DBOS.registry.alwaysServed.add(name);
+  DBOS[internals].registry.alwaysServed.add(name);
 }
 
 /** The queue of this name that is defined in memory; defines it if there is none. */
 export function getOrCreateQueue(name: string, parameters: QueueParameters = {}): WorkflowQueue {
-  const record = DBOS.registry.queues.get(name);
+  const record = DBOS[internals].registry.queues.get(name);
   return record ? new WorkflowQueue(record) : new WorkflowQueue(name, parameters);
 }
 
@@ -66,5 +67,6 @@ export function isPartitionedQueue(queue: WorkflowQueue): boolean {
 }
 
 function engineHere(): Engine {
-  return currentContext()?.engine ?? DBOS.engineFor('event receivers');
+  const runtime = currentContext()?.runtime;
+  return runtime ? Engine.of(runtime) : DBOS[internals].engineFor('event receivers');
 }

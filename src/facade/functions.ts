@@ -1,9 +1,14 @@
 // Registering functions: the wrappers that the application calls instead of its own functions, and the decorators that
 // make them. Both kinds of decorators are understood: TypeScript's legacy ones and the standard ones.
-import { DBOSInvalidWorkflowTransitionError, DBOSNotRegisteredError } from '../model/errors/errors.js';
+import type { WorkflowHandle } from '../control/runs/outcome.js';
+import {
+  DBOSConflictingRegistrationError,
+  DBOSInvalidWorkflowTransitionError,
+  DBOSNotRegisteredError,
+} from '../model/errors/errors.js';
 import { currentContext, isWorkflowCode } from '../engine/runs/ambient.js';
 import { authorize } from '../engine/registration/authorization.js';
-import type { Engine } from '../engine/engine.js';
+import { Engine } from '../engine/engine.js';
 import { parameterNames } from '../engine/registration/parameter-names.js';
 import {
   type FunctionName,
@@ -22,7 +27,7 @@ import {
   placeOf,
 } from '../engine/registration/place.js';
 import type { StartRequest, StartWorkflowParams } from '../engine/runs/new-workflow.js';
-import { callWorkflow } from '../engine/runs/start.js';
+import { callWorkflow, startWorkflow } from '../engine/runs/start.js';
 import { checkStepConfig, runStep, type StepConfig } from '../engine/runs/step.js';
 
 export { isStandardContext, type MethodDecorator };
@@ -125,7 +130,7 @@ export class Functions {
     }
     const stepID = context.run.nextStepID();
     if (!registration) return runStep(context, { stepID, name, config }, body);
-    const assumedRole = authorize(context.engine, registration, context);
+    const assumedRole = authorize(context.runtime, registration, context);
     return runStep({ ...context, assumedRole }, { stepID, name, config }, body);
   }
 
@@ -159,13 +164,61 @@ export class Functions {
 
   /** The engine that a workflow is started on. */
   engineOf(registration: Registration): Engine {
-    const engine = currentContext()?.run?.engine;
-    if (!engine) return this.#host.engineFor('workflows');
-    if (engine.registry === this.#host.registry) return engine;
+    const runtime = currentContext()?.run?.runtime;
+    if (!runtime) return this.#host.engineFor('workflows');
+    if (runtime.registry === this.#host.registry) return Engine.of(runtime);
     throw new DBOSNotRegisteredError(
       registration.name,
       `Workflow "${registration.name}" is registered with another engine than the one that runs the calling workflow.`,
     );
+  }
+
+  /** What starts a workflow instead of calling it: a function for a function, a proxy for a class or an instance. */
+  starterOf(target: unknown, params: StartWorkflowParams): unknown {
+    const { registry } = this.#host;
+    if (typeof target === 'function' && registry.findByFunction(target)) {
+      return this.#start(target, target.name, undefined, params);
+    }
+    const callable = typeof target === 'function' ? target : () => {};
+    return new Proxy(callable, {
+      get: (_, property) => {
+        const fn = (target as Record<PropertyKey, unknown>)[property];
+        if (registry.findByFunction(fn)) return this.#start(fn, String(property), target, params);
+        throw new DBOSNotRegisteredError(
+          String(property),
+          `${String(property)} is not a registered DBOS workflow function`,
+        );
+      },
+      apply: (_, __, args: unknown[]) =>
+        this.#start(target, (target as { name?: string }).name ?? 'The function', undefined, params)(...args),
+    });
+  }
+
+  #start(fn: unknown, name: string, receiver: unknown, params: StartWorkflowParams) {
+    return (...args: unknown[]): Promise<WorkflowHandle<unknown>> => {
+      const { registry } = this.#host;
+      const registration = registry.findByFunction(fn);
+      if (registration?.kind === 'step' || registration?.kind === 'transaction') {
+        throw new DBOSInvalidWorkflowTransitionError(
+          `Attempt to start or enqueue ${registration.kind} "${name}". Only a workflow can be started.`,
+        );
+      }
+      const workflow = registry.workflowOf(fn, name);
+      return startWorkflow(this.engineOf(workflow), this.requestFor(workflow, receiver, args, params));
+    };
+  }
+
+  /** A method decorator that lets only users with one of the roles call the function. */
+  requireRole(anyOf: readonly string[]): MethodDecorator {
+    const decorator = (target: unknown, contextOrKey: unknown, descriptor?: PropertyDescriptor): void => {
+      const fn: unknown = isStandardContext(contextOrKey) ? target : descriptor?.value;
+      const registration = this.#host.registry.findByFunction(fn);
+      if (!registration) {
+        throw new DBOSConflictingRegistrationError('Put @DBOS.requiredRole above @DBOS.workflow or @DBOS.step.');
+      }
+      registration.requiredRoles = anyOf;
+    };
+    return decorator as unknown as MethodDecorator;
   }
 
   /** A method decorator for both kinds of decorators. */

@@ -1,21 +1,16 @@
-// The schedule members of `DBOS` that know functions and handles; the verbs stand in the control room.
-import { newID } from '../base/ids.js';
+// The schedule members of `DBOS` that take functions; the verbs are in the control room.
+import { change } from '../control/performer.js';
 import {
   applySchedules as apply,
-  backfillSchedule as backfill,
   createSchedule as create,
   type ScheduleDefinition,
   type ScheduleOptions,
-  triggerSchedule as trigger,
 } from '../control/schedules/schedules.js';
-import { currentContext, isWorkflowCode } from '../engine/runs/ambient.js';
-import type { Engine } from '../engine/engine.js';
-import type { WorkflowHandle } from '../control/runs/outcome.js';
-import { operation } from '../engine/runs/operation.js';
 import type { Registry } from '../engine/registration/registry.js';
 import { DBOSError } from '../model/errors/errors.js';
+import type { Instance } from './instance.js';
 
-/** What a schedule runs: it gets the time at which it was due, and the schedule's context. */
+/** What a schedule runs. It gets the time at which it was due, and the context of the schedule. */
 // The context has the type that the function wants.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type ScheduledWorkflowFn = (scheduledDate: Date, context: any) => Promise<void>;
@@ -23,7 +18,7 @@ export type ScheduledWorkflowFn = (scheduledDate: Date, context: any) => Promise
 export interface CreateScheduleOptions {
   readonly scheduleName: string;
   readonly workflowFn: ScheduledWorkflowFn;
-  /** A cron expression of five fields, or of six that begin with seconds. */
+  /** A cron expression of five fields, or of six with seconds first. */
   readonly schedule: string;
   readonly context?: unknown;
   readonly options?: ScheduleOptions;
@@ -36,11 +31,11 @@ export interface ApplySchedule extends ScheduleOptions {
   readonly context?: unknown;
 }
 
-/** How a schedule that stands in the code treats runs that were missed while no process was there. */
+/** How a schedule in the code treats occurrences missed while no process was running. */
 export const SchedulerMode = {
-  /** They are made up for. */
+  /** Fires them at launch. */
   ExactlyOncePerInterval: 'ExactlyOncePerInterval',
-  /** They are left out. */
+  /** Skips them. */
   ExactlyOncePerIntervalWhenActive: 'ExactlyOncePerIntervalWhenActive',
 } as const;
 export type SchedulerMode = (typeof SchedulerMode)[keyof typeof SchedulerMode];
@@ -51,24 +46,20 @@ export interface SchedulerConfig {
   readonly queueName?: string;
 }
 
-export async function createSchedule(engine: Engine, given: CreateScheduleOptions): Promise<void> {
+export async function createSchedule(instance: Instance, given: CreateScheduleOptions): Promise<void> {
   const { scheduleName, workflowFn, schedule, context, options = {} } = given;
-  const definition = { ...options, ...targetOf(engine.registry, workflowFn), scheduleName, schedule, context };
-  // The same after a recovery, so that the schedule that this very call has created is not in its way.
-  const caller = currentContext();
-  const scheduleID = isWorkflowCode(caller) ? `${caller.run.workflowID}-${caller.run.upcomingStepID}` : newID();
-  await operation({ name: 'DBOS.createSchedule', isEffect: true }, async () => {
-    await create(engine, definition, scheduleID);
-    return null;
-  });
+  const { registry } = instance.engineFor('createSchedule').runtime;
+  const definition = { ...options, ...targetOf(registry, workflowFn), scheduleName, schedule, context };
+  // The token keeps the schedule that this call created before a crash from standing in its way after it.
+  await change(instance, 'createSchedule', (operator, token) => create(operator, definition, token));
 }
 
-export async function applySchedules(engine: Engine, schedules: readonly ApplySchedule[]): Promise<void> {
-  refuseInWorkflow('applySchedules');
+export async function applySchedules(instance: Instance, schedules: readonly ApplySchedule[]): Promise<void> {
+  const runtime = instance.operatorFor('applySchedules', 'outside workflows');
   const definitions = schedules.map(({ workflowFn, ...rest }): ScheduleDefinition => {
-    return { ...rest, ...targetOf(engine.registry, workflowFn) };
+    return { ...rest, ...targetOf(runtime.registry, workflowFn) };
   });
-  await apply(engine, definitions);
+  await apply(runtime, definitions);
 }
 
 function targetOf(registry: Registry, fn: ScheduledWorkflowFn) {
@@ -79,24 +70,4 @@ function targetOf(registry: Registry, fn: ScheduledWorkflowFn) {
     );
   }
   return { workflowName: registration.name, workflowClassName: registry.classNameFor(registration) || null };
-}
-
-export async function triggerSchedule(engine: Engine, name: string): Promise<WorkflowHandle<unknown>> {
-  refuseInWorkflow('triggerSchedule');
-  return engine.handleOf(await trigger(engine, name));
-}
-
-export async function backfillSchedule(
-  engine: Engine,
-  name: string,
-  range: { readonly start: Date; readonly end: Date },
-): Promise<WorkflowHandle<unknown>[]> {
-  refuseInWorkflow('backfillSchedule');
-  return (await backfill(engine, name, range)).map((workflowID) => engine.handleOf(workflowID));
-}
-
-function refuseInWorkflow(verb: string): void {
-  if (currentContext()?.run) {
-    throw new DBOSError(`DBOS.${verb} cannot be called from a workflow. Call it from outside.`);
-  }
 }

@@ -1,5 +1,6 @@
 // A queue as the application holds it: defined in memory for this process, or kept in the database, where its settings
 // can be read and changed while workers run.
+import { internals } from '../base/internals.js';
 import type { Operator } from '../control/operator.js';
 import { changeQueue, getQueueRecord } from '../control/queues/queues.js';
 import { InvalidQueueError } from '../model/errors/errors.js';
@@ -12,9 +13,10 @@ import {
   toQueueParameters,
   toQueueRecord,
 } from '../model/queues.js';
-/** What has queues of its own that are defined in memory: an instance of `DBOS`. */
+
+/** An instance of `DBOS`: it serves queues that are defined in memory. */
 export interface QueueOwner {
-  registerMemoryQueue(record: QueueRecord): void;
+  readonly [internals]: { registerMemoryQueue(record: QueueRecord): void };
 }
 
 /** A queue that is kept in the database, and how its row is read and changed. */
@@ -67,8 +69,8 @@ export class WorkflowQueue {
           : { concurrency: parametersOrConcurrency, rateLimit };
       WorkflowQueue.validateQueueRegistration(nameOrKnown, parameters);
       this.#record = toQueueRecord(nameOrKnown, parameters, null);
-      const owner = rateLimitOrOwner && 'registerMemoryQueue' in rateLimitOrOwner ? rateLimitOrOwner : defaultOwner;
-      owner?.registerMemoryQueue(this.#record);
+      const owner = rateLimitOrOwner && internals in rateLimitOrOwner ? rateLimitOrOwner : defaultOwner;
+      owner?.[internals].registerMemoryQueue(this.#record);
     }
     this.name = this.#record.name;
   }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { internals } from '../../src/base/internals.js';
 import { createAdmin } from '../../src/admin/admin.js';
 import { ROUTES } from '../../src/admin/routes.js';
 import { LEGACY_ROUTES } from '../../src/admin/legacy.js';
@@ -50,7 +51,7 @@ describe('a token', () => {
   });
 
   test('or openness is needed to make the interface', () => {
-    const { source } = { source: { operator: undefined as never } };
+    const source = { [internals]: { operator: undefined as never } };
 
     expect(() => createAdmin({ source })).toThrow(/needs a token/);
     expect(() => createAdmin({ source, token: ' ' })).toThrow(/must not be empty/);

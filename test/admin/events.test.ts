@@ -8,6 +8,7 @@ import { DBOSClient } from '../../src/client/client.js';
 import { findChangedWorkflows } from '../../src/store/listing/changes.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { setup, TOKEN } from './scene.js';
+import { internals } from '../../src/base/internals.js';
 
 interface Event {
   readonly id: string;
@@ -163,7 +164,7 @@ describe('the stream of changes', () => {
       const response = await eventAnswer({ feed, clock: systemClock, filters: {}, since: undefined });
       const workflowID = await run('add', { args: [1, 2] });
       const query = { since: 0, workflowIDs: [workflowID], max: 1 };
-      const [workflow] = await findChangedWorkflows(DBOS.operator.database, query);
+      const [workflow] = await findChangedWorkflows(DBOS[internals].operator.database, query);
       if (!workflow) throw new Error('The workflow is gone.');
 
       for (let round = 0; round < 20; round += 1) {

@@ -2,6 +2,7 @@
 import { onTestFinished } from 'vitest';
 import { type Admin, type AdminOptions, createAdmin } from '../../src/admin/admin.js';
 import type { AdminSource } from '../../src/admin/source.js';
+import { internals } from '../../src/base/internals.js';
 import type { DBOSConfig } from '../../src/engine/config/config.js';
 import { DBOSExecutorNotInitializedError } from '../../src/model/errors/errors.js';
 import type { TestDialect } from '../rig/dialects.js';
@@ -45,8 +46,10 @@ export async function readAnswer(response: Response): Promise<Answer> {
 /** The interface of an instance that was not launched: enough for all that comes before the database. */
 export function setupWithoutEngine(options: Partial<AdminOptions> = {}): { admin: Admin; call: Call } {
   const source: AdminSource = {
-    get operator(): never {
-      throw new DBOSExecutorNotInitializedError();
+    [internals]: {
+      get operator(): never {
+        throw new DBOSExecutorNotInitializedError();
+      },
     },
   };
   const admin = createAdmin({ source, token: TOKEN, ...options });

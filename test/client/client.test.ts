@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { sql, table } from '../../src/sql/sql.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { connect, failureOf, setup } from './scene.js';
+import { engineOf } from '../rig/engines.js';
 
 class Money {
   constructor(readonly cents: number) {}
@@ -245,7 +246,7 @@ describe('a client', () => {
     test('reads and writes with its serializer, and knows handles and registered classes without one', async () => {
       const { DBOS, url, client } = await setup(dialect);
       client.registerSerialization(MONEY);
-      DBOS.engineFor('test').codec.registerRecipe(MONEY);
+      engineOf(DBOS).runtime.codec.registerRecipe(MONEY);
       const upside = {
         name: () => 'upside-down',
         stringify: (value: unknown) => [...JSON.stringify(value)].reverse().join(''),

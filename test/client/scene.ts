@@ -11,7 +11,7 @@ import type { BorrowedConnection } from '../../src/store/transactions/borrowed.j
 import { topics } from '../../src/store/notify/topics.js';
 import type { DBOSInstance } from '../../src/index.js';
 import type { TestDialect } from '../rig/dialects.js';
-import { createEngine } from '../rig/engines.js';
+import { createEngine, engineOf } from '../rig/engines.js';
 
 /** A launched engine. `stopped` holds the workflows that were stopped while they waited. */
 export async function setupEngine(dialect: TestDialect, config: Partial<DBOSConfig> = {}) {
@@ -119,7 +119,7 @@ function openHandle(path: string): SqliteHandle {
 
 /** Resolves when the engine knows that somebody elsewhere waits for the workflow. On SQLite it need not know. */
 export function interestIn(DBOS: DBOSInstance, workflowID: string): Promise<void> {
-  const { listener, database } = DBOS.engineFor('test').runtime.store;
+  const { listener, database } = engineOf(DBOS).runtime.store;
   if (database.dialect.name === 'sqlite') return Promise.resolve();
   return new Promise((resolve) => {
     listener.subscribe((wakeup) => {

@@ -4,7 +4,7 @@ import type { DBOSInstance } from '../../src/index.js';
 import type { Database } from '../../src/store/database.js';
 import { topics } from '../../src/store/notify/topics.js';
 import { forEachDialect, onlyOn } from '../rig/dialects.js';
-import { createEngine } from '../rig/engines.js';
+import { createEngine, engineOf } from '../rig/engines.js';
 import { ManualClock, until } from '../rig/manual-clock.js';
 import { connect, setup, setupEngine } from './scene.js';
 
@@ -128,10 +128,14 @@ describe('a running engine', { timeout: 14_000 }, () => {
         await client.enqueue({ queueName: 'q', workflowName: 'sleep' }),
       ];
       for (const { workflowID } of [first, second]) await client.getEvent(workflowID, 'waiting');
-      const { database, listener } = DBOS.engineFor('test').runtime.store;
+      const { database, listener } = engineOf(DBOS).runtime.store;
       const announced = new Promise<void>((resolve) => {
         listener.subscribe((wakeup) => {
-          if (wakeup.kind === 'message' && wakeup.channel === topics.changes.channel && wakeup.payload === second.workflowID)
+          if (
+            wakeup.kind === 'message' &&
+            wakeup.channel === topics.changes.channel &&
+            wakeup.payload === second.workflowID
+          )
             resolve();
         });
       });
@@ -149,7 +153,7 @@ describe('a running engine', { timeout: 14_000 }, () => {
 
 /** How often the engine has read its schedules since. */
 function countReads(DBOS: DBOSInstance): () => number {
-  const { scheduler } = DBOS.engineFor('test');
+  const { scheduler } = engineOf(DBOS);
   const reload = scheduler.reload.bind(scheduler);
   let count = 0;
   Object.assign(scheduler, {

@@ -9,6 +9,7 @@ import { type AdapterName, ADAPTERS } from './adapters.js';
 import { killTests } from './kill-tests.js';
 import { networkTests } from './network-tests.js';
 import { dropDatabase, effectsIn, type EngineUnderTest, recordsIn, setScene } from './scene.js';
+import { internals } from '../../src/base/internals.js';
 
 const note = (text: string): string => `INSERT INTO effects (workflow_id, note) VALUES ('w', '${text}')`;
 
@@ -75,7 +76,7 @@ function formTests(name: AdapterName): void {
     const values = `('a', 0, ${old}), ('a', 1, ${old}), ('b', 0, ${old}), ('c', 0, ${now}), ('d', 0, ${old})`;
     const table = scene.adapter.dialect === 'postgres' ? 'dbos.transaction_completion' : 'transaction_completion';
     await scene.query(`INSERT INTO ${table} (workflow_id, function_num, created_at) VALUES ${values}`);
-    const handler = DBOS.registry.dataSources.get('app');
+    const handler = DBOS[internals].registry.dataSources.get('app');
 
     expect(await handler?.listRecorded?.('', 2)).toEqual(['a', 'b']);
     expect(await handler?.listRecorded?.('b', 2)).toEqual(['d']);

@@ -1,5 +1,6 @@
 // A workflow that can be killed at any point around its transaction.
-import { Transactions } from '../../src/engine/transactions/transactions.js';
+import { OwnerLookup } from '../../src/engine/runs/owner-lookup.js';
+import type { Run } from '../../src/engine/runs/run.js';
 import { JoinedCheckpoint } from '../../src/engine/transactions/transaction-step.js';
 import { TransactionHandler } from '../../src/datasource/handler.js';
 import pg from 'pg';
@@ -37,13 +38,14 @@ export function registerKillable(
 
 /** Ends this process at points that no function of the application sees. */
 export function armKillPoint(point: KillPoint, die: () => void): void {
-  const { owns } = methodsOf(Transactions.prototype, 'owns');
+  const { owns } = methodsOf(OwnerLookup.prototype, 'owns');
   const { statement } = methodsOf(JoinedCheckpoint.prototype, 'statement');
   const { performTransaction } = methodsOf(TransactionHandler.prototype, 'performTransaction');
   if (point === 'recorded') {
     // On SQLite, the look at the ownership comes between the record and the COMMIT.
-    Transactions.prototype.owns = function (run) {
-      if (!run.engine.registry.dataSources.get('app')?.dsType?.includes('Postgres')) die();
+    OwnerLookup.prototype.owns = function (run) {
+      const { registry } = (run as Run).runtime;
+      if (!registry.dataSources.get('app')?.dsType?.includes('Postgres')) die();
       return owns.call(this, run);
     };
     // On Postgres the record goes with the COMMIT; here the process ends just before both.

@@ -9,8 +9,9 @@ import { NodePostgresDataSource } from '../../src/datasource/adapters/node-postg
 import { createDBOS, DBOS as defaultDBOS, type DBOSInstance, type TestSettings } from '../../src/facade/dbos.js';
 import { until } from '../crash/processes.js';
 import { onlyOn, sqlite, type TestDialect } from '../rig/dialects.js';
-import { createEngine } from '../rig/engines.js';
+import { createEngine, engineOf } from '../rig/engines.js';
 import { ManualClock } from '../rig/manual-clock.js';
+import { internals } from '../../src/base/internals.js';
 
 /** A data source that keeps a list instead of a database, with a protocol of its own. */
 class ListSource implements kit.DataSourceTransactionHandler {
@@ -67,7 +68,7 @@ describe('a handler with a protocol of its own', () => {
     const workflow = DBOS.registerWorkflow(async () => (++runs > 1 ? gate.promise : undefined), { name: 'workflow' });
     await DBOS.launch();
     await (await DBOS.startWorkflow(workflow, { workflowID: 'w' })()).getResult();
-    source.beforeDeletion = () => rewindWorkflow(DBOS.engineFor('test'), 'w');
+    source.beforeDeletion = () => rewindWorkflow(engineOf(DBOS).runtime, 'w');
 
     const failure = DBOS.rewindWorkflow('w');
 
@@ -216,10 +217,10 @@ describe('registration', () => {
   test('without an owner a data source belongs to DBOS', async () => {
     const source = new ListSource('of the default');
     kit.registerDataSource(source);
-    onTestFinished(() => void defaultDBOS.registry.dataSources.clear());
+    onTestFinished(() => void defaultDBOS[internals].registry.dataSources.clear());
 
-    expect([...defaultDBOS.registry.dataSources.keys()]).toEqual(['of the default']);
-    expect([...createDBOS().registry.dataSources.keys()]).toEqual([]);
+    expect([...defaultDBOS[internals].registry.dataSources.keys()]).toEqual(['of the default']);
+    expect([...createDBOS()[internals].registry.dataSources.keys()]).toEqual([]);
   });
 
   test('a transaction cannot be started as a workflow, nor called where a workflow ID is assigned', async () => {
@@ -391,7 +392,7 @@ onlyOn('postgres', (postgres) => {
     const { DBOS } = await createEngine(sqlite);
     const source = new NodePostgresDataSource('app', { connectionString: url }, { owner: DBOS });
     await DBOS.launch();
-    const handler = DBOS.registry.dataSources.get('app');
+    const handler = DBOS[internals].registry.dataSources.get('app');
     const rows = (): Promise<unknown[]> =>
       source.runTransaction(
         async () =>

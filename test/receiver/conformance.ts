@@ -11,7 +11,7 @@ import { Receiver } from '../../src/receiver/receiver.js';
 import { sql, table } from '../../src/sql/sql.js';
 import { failureOf } from '../engine/runs/succession.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../rig/dialects.js';
-import { createEngine } from '../rig/engines.js';
+import { createEngine, engineOf } from '../rig/engines.js';
 import { startProxy } from '../rig/proxy.js';
 import { Spy, Tally } from './spy.js';
 
@@ -337,8 +337,6 @@ export function describeReceiver<Message, Options extends ConsumerOptions<Messag
 }
 
 async function countWorkflows(DBOS: DBOSInstance): Promise<number> {
-  const [row] = await DBOS.engineFor('the test').store.database.read(
-    sql`SELECT COUNT(*) AS n FROM ${table('workflow_status')}`,
-  );
+  const [row] = await engineOf(DBOS).runtime.database.read(sql`SELECT COUNT(*) AS n FROM ${table('workflow_status')}`);
   return Number(row?.['n']);
 }

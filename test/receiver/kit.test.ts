@@ -10,6 +10,7 @@ import { forEachDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { ManualClock, until } from '../rig/manual-clock.js';
 import { Spy, Tally } from './spy.js';
+import { internals } from '../../src/base/internals.js';
 
 interface Note {
   readonly id: string;
@@ -256,7 +257,7 @@ describe('the kit', () => {
       [
         'a queue that cannot keep the order',
         (DBOS, receiver) => {
-          DBOS.registry.addQueue({ ...queueRecord, name: 'plain' });
+          DBOS[internals].registry.addQueue({ ...queueRecord, name: 'plain' });
           const work = DBOS.registerWorkflow(async () => {}, { name: 'work' });
           receiver.registerConsumer(work, { queueName: 'plain', orderingKey: ({ id }) => id });
         },
@@ -265,7 +266,12 @@ describe('the kit', () => {
       [
         'a queue with partitions but no keys',
         (DBOS, receiver) => {
-          DBOS.registry.addQueue({ ...queueRecord, name: 'parted', partitionConcurrency: 1, isPartitionQueue: true });
+          DBOS[internals].registry.addQueue({
+            ...queueRecord,
+            name: 'parted',
+            partitionConcurrency: 1,
+            isPartitionQueue: true,
+          });
           const work = DBOS.registerWorkflow(async () => {}, { name: 'work' });
           receiver.registerConsumer(work, { queueName: 'parted' });
         },

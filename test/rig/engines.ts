@@ -1,7 +1,9 @@
 // Launched engines for tests, shut down when the test ends.
 import { onTestFinished } from 'vitest';
+import { internals } from '../../src/base/internals.js';
 import { silentLogger } from '../../src/base/log.js';
 import type { DBOSConfig } from '../../src/engine/config/config.js';
+import type { Engine } from '../../src/engine/engine.js';
 import { createDBOS, type DBOSInstance, type TestSettings } from '../../src/facade/dbos.js';
 import type { TestDialect } from './dialects.js';
 
@@ -21,4 +23,9 @@ export async function createEngine(
   DBOS.setConfig({ name: 'test', systemDatabaseUrl: url, logger: silentLogger, ...config });
   onTestFinished(() => DBOS.shutdown());
   return { DBOS, url };
+}
+
+/** The engine behind a launched instance. */
+export function engineOf(DBOS: DBOSInstance): Engine {
+  return DBOS[internals].engineFor('the test');
 }

@@ -5,6 +5,7 @@
 // A row becomes visible a moment after the time that is written in it. So each look goes back a little further than the
 // last one, and what was told already is not told again.
 import type { Timer } from '../../base/clock.js';
+import { internals } from '../../base/internals.js';
 import { Throttle } from '../../base/throttle.js';
 import { DatabaseClosedError } from '../../model/errors/errors.js';
 import { type ChangedWorkflow, findChangedWorkflows } from '../../store/listing/changes.js';
@@ -64,7 +65,7 @@ export class ChangeFeed {
 
   /** Tells the watcher of changes, from a moment in the past on if one is given, until the returned function is called. */
   async watch(watcher: Watcher, since?: number): Promise<() => void> {
-    const { operator } = this.#source;
+    const { operator } = this.#source[internals];
     const { now } = await readNow(operator.database);
     this.#watchers.add(watcher);
     this.#session ??= new Session(operator, now, this.#options, {

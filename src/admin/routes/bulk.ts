@@ -5,7 +5,7 @@ import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control
 import { garbageCollect, globalTimeout } from '../../control/management/retention.js';
 import { type Route, route } from '../http/route.js';
 import { flag, INT_MAX, integer, listOf, named, nonEmpty, object, optional, text } from '../shape.js';
-import { forkFields, place, replacementChildren } from './workflow-actions.js';
+import { forkFields, queueTarget, replacementChildren } from './workflow-actions.js';
 
 const tag = 'Many workflows';
 export const workflowIDs = listOf(nonEmpty(), { min: 1 });
@@ -25,7 +25,7 @@ export const BULK_ROUTES: readonly Route[] = [
     path: '/bulk/resume',
     tag,
     summary: 'Lets workflows go on. All must exist, or none is resumed.',
-    body: object({ workflowIDs, ...place }),
+    body: object({ workflowIDs, ...queueTarget }),
     handle: ({ operator, body: { workflowIDs: ids, ...options } }) => resumeWorkflows(operator, ids, options),
   }),
   route({

@@ -4,7 +4,7 @@ import { updateWorkflowAttributes } from '../../control/management/attributes.js
 import { forkWorkflows } from '../../control/management/forks.js';
 import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/management/lifecycle.js';
 import { rewindWorkflow } from '../../control/management/rewind.js';
-import { setWorkflowDelay, setWorkflowPriority } from '../../control/queues/waiting.js';
+import { setWorkflowDelay, setWorkflowPriority } from '../../control/queues/reschedule.js';
 import { invalid } from '../http/refusal.js';
 import { type Route, route } from '../http/route.js';
 import {
@@ -30,14 +30,14 @@ const ONE = '/workflows/{workflowID}';
 
 export const workflowID = named('WorkflowID', object({ workflowID: text() }));
 
-/** Where a workflow is to wait. */
-export const place = {
+/** The queue to enqueue a workflow in. */
+export const queueTarget = {
   queueName: optional(nonEmpty('The internal queue unless given.')),
   queuePartitionKey: optional(nonEmpty()),
 };
 
 export const forkFields = {
-  ...place,
+  ...queueTarget,
   applicationVersion: optional(nonEmpty('That of the original unless given.')),
   timeoutMS: optional(number({ min: 1, max: INT_MAX })),
 };
@@ -101,7 +101,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/resume`,
     tag,
     summary: 'Lets it go on from its last checkpoint, unless it has ended with a result or an error.',
-    body: object(place),
+    body: object(queueTarget),
     handle: ({ operator, path, body }) => resumeWorkflows(operator, [idIn(path)], body),
   }),
   route({
@@ -131,7 +131,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     body: object({
       startStep: optional(integer({ max: INT_MAX })),
       applicationVersion: optional(nonEmpty()),
-      ...place,
+      ...queueTarget,
     }),
     handle: ({ operator, path, body }) => rewindWorkflow(operator, idIn(path), body),
   }),

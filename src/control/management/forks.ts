@@ -1,18 +1,18 @@
-// Copies of workflows that go on from one of their steps.
+// Forks: copies of workflows that continue from one of their steps.
 import { newID } from '../../base/ids.js';
 import { DBOSError } from '../../model/errors/errors.js';
 import { findStartSteps, type Fork, insertForks, type StartChoice } from '../../store/management/forks.js';
 import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
-import { checkPlace, type PlaceOptions, refuseMissingKey } from '../queues/places.js';
+import { type QueueTargetOptions, refuseMissingKey, resolveQueueTarget } from '../queues/queue-target.js';
 import { checkName } from '../runs/storable.js';
 
-/** What forks of one call have in common. */
-export interface ForkSettings extends PlaceOptions {
-  /** The version that is to run them; that of the original unless given. */
+/** What the forks of one call share. */
+export interface ForkSettings extends QueueTargetOptions {
+  /** The version that runs them. Default: that of the original. */
   readonly applicationVersion?: string;
   readonly timeoutMS?: number;
-  /** IDs of children, and of those that take their place in the copied steps. */
+  /** Replaces child IDs in the copied steps. */
   readonly replacementChildren?: Readonly<Record<string, string>>;
 }
 
@@ -20,18 +20,18 @@ export interface ForkOptions extends ForkSettings {
   readonly newWorkflowID?: string;
 }
 
-/** A workflow to be forked. */
+/** A workflow to fork. */
 export interface ForkRequest {
   readonly workflowID: string;
-  /** The first step that the fork executes by itself. Beyond the last one, all steps are copied. */
+  /** The first step that the fork executes; beyond the last one, all steps are copied. */
   readonly startStep: number;
-  /** A fresh ID unless given. */
+  /** Default: a new ID. */
   readonly newWorkflowID?: string;
 }
 
-/** Exactly one of the four tells the step. */
+/** Give exactly one of the four that choose the step. */
 export interface ForkFromFailureOptions extends Omit<ForkSettings, 'replacementChildren'> {
-  /** The last step that has failed; if none has, the last one. */
+  /** The last step that failed; if none did, the last one. */
   readonly fromLastFailure?: boolean;
   readonly fromLastStep?: boolean;
   readonly fromStep?: number;
@@ -39,9 +39,9 @@ export interface ForkFromFailureOptions extends Omit<ForkSettings, 'replacementC
   readonly fromStepName?: string;
 }
 
-/** What a caller knows besides. */
+/** What callers inside the package add. */
 export interface ForkToken {
-  /** Names this very call: repeated with the same one, it forks nothing more. IDs that are not given follow from it. */
+  /** Identifies the call: repeated with the same token, it forks nothing more. Missing IDs are derived from it. */
   readonly token?: string;
 }
 
@@ -57,7 +57,7 @@ export async function forkWorkflows(
   requests: readonly ForkRequest[],
   { token, ...settings }: ForkSettings & ForkToken = {},
 ): Promise<string[]> {
-  // Chosen before anything is tried: an attempt whose answer is lost must not fork twice.
+  // Chosen before the first attempt: if the answer is lost, the next attempt must not fork twice.
   const creator = token ?? newID();
   const forks = requests.map((request, index) => {
     const workflowID = request.newWorkflowID ?? (token === undefined ? newID() : `${token}-${index}`);
@@ -66,9 +66,9 @@ export async function forkWorkflows(
   refuseDoubles(forks);
   checkTimeout(settings.timeoutMS);
   if (forks.length === 0) return [];
-  const place = await checkPlace(operator, settings);
-  refuseMissingKey(place);
-  const { queueName, partitionKey } = place;
+  const target = await resolveQueueTarget(operator, settings);
+  refuseMissingKey(target);
+  const { queueName, partitionKey } = target;
   const shared = {
     queueName,
     partitionKey,
@@ -78,7 +78,7 @@ export async function forkWorkflows(
     replacementChildren: new Map(Object.entries(settings.replacementChildren ?? {})),
   };
   await operator.retrying(() => insertForks(operator.database, forks, shared));
-  operator.bus.publish(topics.work, place);
+  operator.bus.publish(topics.work, target);
   return forks.map(({ workflowID }) => workflowID);
 }
 
@@ -107,7 +107,7 @@ function refuseDoubles(forks: readonly Fork[]): void {
   }
 }
 
-/** The step from which each of the workflows is to be forked. */
+/** The step from which to fork each workflow. */
 async function chooseStartSteps(
   operator: Operator,
   workflowIDs: readonly string[],
@@ -136,7 +136,7 @@ function choiceOf({ fromLastFailure, fromLastStep, fromStep, fromStepName }: For
   throw new DBOSError('Give exactly one of fromLastFailure, fromLastStep, fromStep and fromStepName.');
 }
 
-/** Forks workflows from where each has failed, or from another step of each. Returns the IDs of the forks, in order. */
+/** Forks workflows from the step where each failed, or another step. Returns the IDs of the forks, in order. */
 export async function forkFromFailure(
   operator: Operator,
   workflowIDs: readonly string[],

@@ -4,7 +4,7 @@ import { cancelWorkflows as cancel, resumeWorkflows as resume } from '../../stor
 import { topics } from '../../store/notify/topics.js';
 import { announceChanged } from '../notify/announcements.js';
 import type { Operator } from '../operator.js';
-import { checkPlace, type PlaceOptions } from '../queues/places.js';
+import { type QueueTargetOptions, resolveQueueTarget } from '../queues/queue-target.js';
 
 export interface CancelOptions {
   /** Cancels the workflows that they have started as well, and so on. */
@@ -12,7 +12,7 @@ export interface CancelOptions {
 }
 
 /** Without a partition key each workflow keeps its own. */
-export type ResumeOptions = PlaceOptions;
+export type ResumeOptions = QueueTargetOptions;
 
 export interface DeleteOptions {
   /** Deletes the workflows that they have started as well, and so on. */
@@ -35,8 +35,8 @@ export async function resumeWorkflows(
   workflowIDs: readonly string[],
   options: ResumeOptions = {},
 ): Promise<void> {
-  const place = await checkPlace(operator, options);
-  const resumed = await operator.retrying(() => resume(operator.database, workflowIDs, place));
+  const target = await resolveQueueTarget(operator, options);
+  const resumed = await operator.retrying(() => resume(operator.database, workflowIDs, target));
   await announceChanged(
     operator.bus,
     resumed.map(({ workflowID }) => workflowID),

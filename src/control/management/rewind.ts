@@ -1,4 +1,4 @@
-// Letting workflows that have ended run again, themselves, from one of their steps.
+// Rewinding: an ended workflow runs again under its own ID, from one of its steps.
 import { newID } from '../../base/ids.js';
 import { DatabaseStatementError } from '../../model/errors/database-errors.js';
 import { DBOSError, DBOSNonExistentWorkflowError } from '../../model/errors/errors.js';
@@ -9,24 +9,28 @@ import { checkStartStep } from './forks.js';
 import { topics } from '../../store/notify/topics.js';
 import { announceChanged } from '../notify/announcements.js';
 import type { Operator } from '../operator.js';
-import { checkPlace, type CheckedPlace, type PlaceOptions, refuseMissingKey } from '../queues/places.js';
+import {
+  type QueueTarget,
+  type QueueTargetOptions,
+  refuseMissingKey,
+  resolveQueueTarget,
+} from '../queues/queue-target.js';
 
 /** Without a partition key the workflow keeps its own. */
-export interface RewindOptions extends PlaceOptions {
-  /** The first step that is executed again: the first of all unless given. */
+export interface RewindOptions extends QueueTargetOptions {
+  /** The first step to execute again. Default: 0. */
   readonly startStep?: number;
-  /** The version that is to run it; its own unless given. */
+  /** The version that runs it. Default: its own. */
   readonly applicationVersion?: string;
 }
 
-/** What a caller knows besides. */
+/** What callers inside the package add. */
 export interface RewindCall extends RewindOptions {
-  /** Names this very call: repeated with the same one, it does not rewind again. */
+  /** Identifies the call: repeated with the same token, it does not rewind again. */
   readonly token?: string;
   /**
-   * Deletes what data sources keep of the steps from `startStep` on. Called before the workflow is rewound. `assertEnded` is
-   * to be awaited between the deletion and its commit: if somebody else has rewound the workflow, what its new run has
-   * recorded must stay.
+   * Deletes data source checkpoints from `startStep` on, before the workflow is rewound. Await `assertEnded` between the
+   * deletion and its commit: if someone else has rewound the workflow, the checkpoints of its new run must stay.
    */
   readonly deleteCheckpoints?: (
     workflowID: string,
@@ -35,22 +39,22 @@ export interface RewindCall extends RewindOptions {
   ) => Promise<void>;
 }
 
-/** Puts a workflow that has ended back into a queue, as it was before a step of it. */
+/** Puts an ended workflow back into a queue, in the state it had before the given step. */
 export async function rewindWorkflow(operator: Operator, workflowID: string, call: RewindCall = {}): Promise<void> {
   const { startStep = 0, applicationVersion = null, token: creator = newID(), deleteCheckpoints } = call;
   checkStartStep(startStep);
   const { database, bus } = operator;
-  const place = await checkPlace(operator, call);
-  const { queueName, partitionKey } = place;
+  const target = await resolveQueueTarget(operator, call);
+  const { queueName, partitionKey } = target;
   const rewind = { workflowID, startStep, creator, queueName, partitionKey, applicationVersion };
   const assertEnded = async (): Promise<void> => {
-    if (!(await isRewound(operator, rewind, place))) return;
-    // An attempt in doubt was carried out late. Reported as a serialization failure, which is tried again.
+    if (!(await isRewound(operator, rewind, target))) return;
+    // An earlier attempt with an unknown outcome has committed after all. A serialization failure makes the caller retry.
     throw new DatabaseStatementError(`Workflow "${workflowID}" has just been rewound.`, { sqlState: '40001' });
   };
   const rewound = await operator.retrying(async () => {
-    // Once more if its state has changed between the two: the look then tells why it cannot be rewound.
-    while (!(await isRewound(operator, rewind, place))) {
+    // If its state changed in between, look again: isRewound throws the reason.
+    while (!(await isRewound(operator, rewind, target))) {
       await deleteCheckpoints?.(workflowID, startStep, assertEnded);
       const done = await rewindIfEnded(database, rewind);
       if (done) return done;
@@ -61,11 +65,11 @@ export async function rewindWorkflow(operator: Operator, workflowID: string, cal
   bus.publish(topics.work, rewound);
 }
 
-/** Whether an earlier attempt of this very call has rewound the workflow. Throws if it is not to be rewound. */
+/** Whether an earlier attempt of this call has rewound the workflow. Throws if it cannot be rewound. */
 async function isRewound(
   { database }: Operator,
   { workflowID, creator }: { readonly workflowID: string; readonly creator: string },
-  place: CheckedPlace,
+  target: QueueTarget,
 ): Promise<boolean> {
   const [workflow] = await findWorkflows(database, [workflowID]);
   if (!workflow) throw new DBOSNonExistentWorkflowError(`Workflow ${workflowID} does not exist`);
@@ -75,6 +79,6 @@ async function isRewound(
       `Workflow "${workflowID}" is ${workflow.status}, and only a workflow that has ended can be rewound. Cancel it first, or fork it.`,
     );
   }
-  refuseMissingKey({ ...place, partitionKey: place.partitionKey ?? workflow.queuePartitionKey });
+  refuseMissingKey({ ...target, partitionKey: target.partitionKey ?? workflow.queuePartitionKey });
   return false;
 }

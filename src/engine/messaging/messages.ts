@@ -147,7 +147,11 @@ function encodeIn(runtime: Runtime, run: Run | undefined, outgoing: BulkMessage)
 }
 
 /** Receives the oldest message of the topic; null when the time is up. Takes two numbers: its own and its timer's. */
-export async function recv(runtime: Runtime, topic: string | undefined, limit?: number | RecvOptions): Promise<unknown> {
+export async function recv(
+  runtime: Runtime,
+  topic: string | undefined,
+  limit?: number | RecvOptions,
+): Promise<unknown> {
   const run = workflowCode(RECV);
   checkName('topic', topic);
   return receive(run, topic ?? NO_TOPIC, deadlineOf(runtime.clock, limit, RECV_TIMEOUT_SECONDS));

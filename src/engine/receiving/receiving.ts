@@ -2,6 +2,7 @@
 // in one commit, and to keep something in the system database.
 import type { Clock } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
+import { internals } from '../../base/internals.js';
 import type { DLogger } from '../../base/log.js';
 import { limitsOf, type QueueParameters, type QueueRecord, toQueueRecord } from '../../model/queues.js';
 import { InvalidReceiverError } from '../../model/errors/errors.js';
@@ -39,11 +40,13 @@ export interface ServedFunction {
 
 /** What receivers need of the instance they belong to: `DBOS`, or one that `createDBOS` has made. */
 export interface ReceivingHost {
-  readonly registry: Registry;
   readonly logger: DLogger;
-  engineFor(reason: string): Engine;
+  readonly [internals]: {
+    readonly registry: Registry;
+    engineFor(reason: string): Engine;
+    registerMemoryQueue(record: QueueRecord): void;
+  };
   registerLifecycleCallback(callback: object): void;
-  registerMemoryQueue(record: QueueRecord): void;
   associateFunctionWithInfo(
     external: object,
     func: (this: unknown, ...args: never[]) => Promise<unknown>,
@@ -70,7 +73,7 @@ export interface StartedWorkflow {
 /** What HTTP handlers need of the instance. */
 export interface HttpInstance {
   readonly logger: DLogger;
-  engineFor(reason: string): Engine;
+  readonly [internals]: { engineFor(reason: string): Engine };
   startWorkflow<Args extends unknown[], Return>(
     workflow: (...args: Args) => Promise<Return>,
     params: { readonly workflowID?: string; readonly queueName?: string },
@@ -86,13 +89,13 @@ export interface HttpInstance {
 
 /** The time of the host's engine. */
 export function nowOf(host: HttpInstance): number {
-  return host.engineFor('HTTP handlers').runtime.clock.now();
+  return host[internals].engineFor('HTTP handlers').runtime.clock.now();
 }
 
 /** The promise's value, or another one if that takes too long. */
 export async function orLate<T>(host: HttpInstance, promise: Promise<T>, timeoutMs: number, late: T): Promise<T> {
   const given = deferred<T>();
-  const timer = host.engineFor('HTTP handlers').runtime.clock.after(timeoutMs, () => given.resolve(late));
+  const timer = host[internals].engineFor('HTTP handlers').runtime.clock.after(timeoutMs, () => given.resolve(late));
   promise.then(
     (value) => given.resolve(value),
     (error: unknown) => given.reject(error),
@@ -106,9 +109,10 @@ export async function orLate<T>(host: HttpInstance, promise: Promise<T>, timeout
 
 /** Lets the engine of the host serve a queue of the receiver's, defined in memory if `parameters` are given. */
 export function serveQueue(host: ReceivingHost, name: string, parameters?: QueueParameters): void {
-  const { registry } = host;
+  const { registry } = host[internals];
   registry.alwaysServed.add(name);
-  if (parameters && !registry.queues.has(name)) host.registerMemoryQueue(toQueueRecord(name, parameters, null));
+  if (parameters && !registry.queues.has(name))
+    host[internals].registerMemoryQueue(toQueueRecord(name, parameters, null));
 }
 
 export type { EventDispatchState, PreparedWorkflow };
@@ -120,7 +124,7 @@ export class Receiving {
   readonly #engine: Engine;
 
   constructor(host: ReceivingHost) {
-    this.#engine = host.engineFor('event receivers');
+    this.#engine = host[internals].engineFor('event receivers');
     this.clock = this.#engine.runtime.clock;
     this.logger = this.#engine.runtime.logger;
   }

@@ -2,7 +2,7 @@
 import { invariant } from '../../base/assert.js';
 import { newID } from '../../base/ids.js';
 import { existingOf, type Refusable } from '../../control/queues/existing.js';
-import { refuseMissingKey } from '../../control/queues/places.js';
+import { refuseMissingKey } from '../../control/queues/queue-target.js';
 import { DBOSInvalidWorkflowTransitionError, DBOSWorkflowIDInUseError } from '../../model/errors/errors.js';
 import type { StepRecord } from '../../model/records.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
@@ -90,7 +90,9 @@ export async function prepare(engine: Engine, request: StartRequest, context: Co
   const { registration } = callee;
   const queueName = params.queueName ?? context?.queueName;
   if (queueName !== undefined) refuseMissingPartition(engine, queueName, params);
-  const assumedRole = registration ? authorize(engine.runtime, registration, context, params) : (context?.assumedRole ?? '');
+  const assumedRole = registration
+    ? authorize(engine.runtime, registration, context, params)
+    : (context?.assumedRole ?? '');
   const inputs = await engine.runtime.codec.roundTripInputs(args, {
     format: callee.format ?? context?.serialization,
     namedArgs,

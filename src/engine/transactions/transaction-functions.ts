@@ -1,7 +1,13 @@
 // Functions that always run in a transaction: the wrappers that the application calls instead of its own.
 import { authorize } from '../registration/authorization.js';
 import { decorateMethod, type MethodDecorator, placeOf } from '../registration/place.js';
-import { type FunctionName, intercept, type Registration, type Registry, type UserFunction } from '../registration/registry.js';
+import {
+  type FunctionName,
+  intercept,
+  type Registration,
+  type Registry,
+  type UserFunction,
+} from '../registration/registry.js';
 import { callTransaction } from './call-transaction.js';
 
 export interface TransactionSettings {

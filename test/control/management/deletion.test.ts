@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../../src/control/management/lifecycle.js';
-import type { Place } from '../../../src/control/operator.js';
 import { registerQueue } from '../../../src/control/queues/queues.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';

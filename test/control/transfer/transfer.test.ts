@@ -8,7 +8,7 @@ import { exportWorkflows, type ExportInput, importWorkflows } from '../../../src
 import type { DBOSInstance } from '../../../src/facade/dbos.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import { forEachDialect, postgres, sqlite, type TestDialect } from '../../rig/dialects.js';
-import { createEngine } from '../../rig/engines.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
 import { wantsDialect } from '../../rig/global-setup.js';
 import { operatorOn, published } from '../../rig/operators.js';
 import { topics } from '../../../src/store/notify/topics.js';
@@ -96,7 +96,7 @@ describe('export and import', () => {
       const to = await createEngine(other(dialect), { applicationVersion: 'v1' });
       const there = register(to.DBOS);
       await to.DBOS.launch();
-      const [source, target] = [from.DBOS.engineFor('test'), to.DBOS.engineFor('test')];
+      const [source, target] = [engineOf(from.DBOS).runtime, engineOf(to.DBOS).runtime];
 
       const lines = await collect(toLines(exportWorkflows(source, { workflow_id_prefix: ['rich', 'failing'] })));
       const result = await importWorkflows(target, lines);

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { DBOSInstance } from '../../../src/index.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
-import { createEngine } from '../../rig/engines.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
 import { until } from '../../rig/manual-clock.js';
 import { createGenerations, failureOf, type Halt, newHalt } from '../runs/succession.js';
 
@@ -259,7 +259,7 @@ forEachDialect((dialect) => {
       await halts[0]?.reached;
 
       // As if the process had died before any of the records was written.
-      const { database } = DBOS.engineFor('the test');
+      const { database } = engineOf(DBOS).runtime;
       await DBOS.cancelWorkflow('m');
       halts[0]?.release();
       await database.run(sql`DELETE FROM ${table('operation_outputs')} WHERE workflow_uuid = 'm'`);

@@ -2,10 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { sql, table } from '../../../src/sql/sql.js';
 import { insertMessages } from '../../../src/store/messaging/messages.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
-import { createEngine } from '../../rig/engines.js';
+import { topics } from '../../../src/store/notify/topics.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
 import { newMessage } from '../../rig/records.js';
 import { createGenerations, createZombie, failureOf, newHalt } from '../runs/succession.js';
+import { internals } from '../../../src/base/internals.js';
 
 async function setup(dialect: TestDialect) {
   const { DBOS, url } = await createEngine(dialect);
@@ -133,7 +135,7 @@ describe('messages', () => {
       const { first, second } = await createGenerations(dialect, {}, clock.settings);
       for (const DBOS of [first, second]) DBOS.registerWorkflow(() => DBOS.recv('t', 100), { name: 'waits' });
       await first.launch();
-      await first.startWorkflow(first.registry.findWorkflow(null, 'waits')?.registeredFunction as never, {
+      await first.startWorkflow(first[internals].registry.findWorkflow(null, 'waits')?.registeredFunction as never, {
         workflowID: 'w',
       })();
       await until(async () => (await first.listWorkflowSteps('w'))!.length === 1);
@@ -351,7 +353,7 @@ describe('messages', () => {
       const { DBOS, start } = await setup(dialect);
       await DBOS.launch();
       const handle = await start('r', 3);
-      const { bus, watchers } = DBOS.engineFor('test').runtime;
+      const { bus, watchers } = engineOf(DBOS).runtime;
       const wakeUp = (): void => {
         watchers.onSent({ workflowID: 'r', topic: '__null__topic__' });
         bus.publishHere(topics.messages, 'r::__null__topic__');

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { deferred } from '../../../src/base/deferred.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
-import { createEngine } from '../../rig/engines.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
 import { until } from '../../rig/manual-clock.js';
 import { failureOf } from '../runs/succession.js';
 
@@ -12,7 +12,7 @@ async function setup(dialect: TestDialect) {
     DBOS.sendBulk(messages.map((message) => ({ destinationID: 'r', message, topic: 't' })));
   /** Calls `before` ahead of each commit of the writer from now on. */
   const onCommit = (before: () => Promise<void> | void) => {
-    const { database } = DBOS.engineFor('test').store;
+    const { database } = engineOf(DBOS).runtime.store;
     const commit = database.commit.bind(database);
     vi.spyOn(database, 'commit').mockImplementation(async (...args) => {
       await before();
@@ -98,7 +98,7 @@ describe('receipts', () => {
         { name: 'receiver' },
       );
       await DBOS.launch();
-      const { database } = DBOS.engineFor('test').store;
+      const { database } = engineOf(DBOS).runtime.store;
       const handle = await DBOS.startWorkflow(receiver, { workflowID: 'r' })();
       await until(async () => (await DBOS.listWorkflowSteps('r'))!.length === 1);
       onCommit(async () => void (await database.run(sql`DELETE FROM ${table('notifications')}`)));

@@ -8,7 +8,7 @@ import { UNLIMITED } from '../../../src/model/queues.js';
 import type { DBOSInstance } from '../../../src/index.js';
 import type { Sql } from '../../../src/sql/sql.js';
 import { forEachDialect } from '../../rig/dialects.js';
-import { createEngine } from '../../rig/engines.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
 import { newHalt } from '../runs/succession.js';
 
@@ -32,7 +32,10 @@ const partitioned: Queue = {
 
 describe('a dispatcher', () => {
   /** A dispatcher of these queues. Its claims are noted and end when the test says how. */
-  async function setup(names: readonly string[], fields: Partial<WorkSource & DispatcherOptions['load']> = {}) {
+  async function setup(
+    names: readonly string[],
+    fields: Partial<WorkSource & DispatcherOptions['load'] & Pick<DispatcherOptions, 'notifyPeers'>> = {},
+  ) {
     const clock = new ManualClock();
     const claims: { queue: string; limit: number; end(result: Partial<ClaimResult>): void; fail(): void }[] = [];
     const underWay = new Set<string>();
@@ -64,6 +67,7 @@ describe('a dispatcher', () => {
       },
       load: { capacity: () => 1000, running: () => 0, engines: () => 1, claimsMax: 2, ...fields },
       notifyPeers: () => {},
+      ...(fields.notifyPeers && { notifyPeers: fields.notifyPeers }),
     });
     dispatcher.start();
     await until(() => looks === 1 || 'look' in fields);
@@ -142,7 +146,7 @@ describe('a dispatcher', () => {
         limits.push(...partitions.map(({ limit }) => limit));
         return partitions.map(() => ({ taken: 1, left: { ...NOTHING_LEFT, isWaiting: limits.length === 1 } }));
       },
-      tellOthers: (name) => told.push(name),
+      notifyPeers: (name) => void told.push(name),
     });
 
     dispatcher.wake('parts', 'key');
@@ -278,7 +282,7 @@ forEachDialect((dialect) => {
 
 /** Counts what an engine sends to its database. */
 function countStatements(DBOS: DBOSInstance) {
-  const { database } = DBOS.engineFor('counting').store;
+  const { database } = engineOf(DBOS).runtime.store;
   let [count, underWay] = [0, 0];
   const run = database.run.bind(database);
   const read = database.read.bind(database);

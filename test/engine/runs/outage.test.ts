@@ -8,6 +8,7 @@ import { ManualClock, until } from '../../rig/manual-clock.js';
 import { type Proxy, startProxy } from '../../rig/proxy.js';
 import { inTables, keepingLogger, MINUTE, setup, START } from '../schedules/schedule-scene.js';
 import { failureOf } from './succession.js';
+import { engineOf } from '../../rig/engines.js';
 
 type Method = 'run' | 'read' | 'commit' | 'transaction';
 
@@ -100,8 +101,8 @@ onlyOn('postgres', (dialect) => {
       proxy.restore();
       await DBOS.launch();
       expect((await DBOS.getWorkflowStatus('w'))?.status).toBe('PENDING');
-      const engine = DBOS.engineFor('test');
-      await engine.recoverExecutor(engine.executorID);
+      const engine = engineOf(DBOS);
+      await engine.liveness.recoverExecutor(engine.runtime.config.executorID);
       await expect(DBOS.retrieveWorkflow('w').getResult()).rejects.toThrow(/JSON/);
     });
 

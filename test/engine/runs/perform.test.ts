@@ -49,8 +49,8 @@ forEachDialect((dialect) => {
   }
 
   /** Holds all commits of the engine back from now on, until they are let go. */
-  function holdCommits({ engine }: Run): { letGo(): void } {
-    const { database } = engine.store;
+  function holdCommits({ runtime }: Run): { letGo(): void } {
+    const { database } = runtime;
     const gate = deferred<void>();
     const commit = database.commit.bind(database);
     vi.spyOn(database, 'commit').mockImplementation(async (...args) => {
@@ -269,14 +269,14 @@ forEachDialect((dialect) => {
       joined(async (step) => {
         const { run, stepID } = step;
         const event = { workflowID: run.workflowID, owner: run.owner, stepID, key, text: '1', serialization: null };
-        const written = run.engine.store.writer.setEvent({ event, checkpoint: step.checkpoint(portable()) });
+        const written = run.runtime.store.writer.setEvent({ event, checkpoint: step.checkpoint(portable()) });
         await step.commit(written, (verdict) => verdict);
       });
 
     test('is durable with the write that it is part of', async () => {
       const { DBOS, handle } = await start(async (run) => {
         await perform(run, LOOK, setEvent('key'));
-        return (await run.engine.store.database.read(sql`SELECT key FROM ${table('workflow_events')}`)).length;
+        return (await run.runtime.store.database.read(sql`SELECT key FROM ${table('workflow_events')}`)).length;
       });
 
       expect(await handle.getResult()).toBe(1);
@@ -287,7 +287,7 @@ forEachDialect((dialect) => {
       const reasons: unknown[] = [];
       const { DBOS } = await start(async (run) => {
         await run.barrier();
-        const { database } = run.engine.store;
+        const { database } = run.runtime.store;
         await database.run(sql`UPDATE ${table('workflow_status')} SET owner_xid = 'other'`);
         reasons.push((await failureOf(perform(run, LOOK, setEvent('key'))))['code'], run.stopReason);
         return perform(

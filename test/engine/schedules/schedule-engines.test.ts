@@ -6,6 +6,7 @@ import type { Executor } from '../../../src/store/database.js';
 import { forEachDialect, onlyOn } from '../../rig/dialects.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
 import { HOUR, inTables, keepingLogger, MINUTE, setup, START, turns } from './schedule-scene.js';
+import { engineOf } from '../../rig/engines.js';
 
 describe('a change made by one engine', () => {
   /** Makes each kind of change in the first engine; `reach` waits until the second one knows of it. */
@@ -18,7 +19,7 @@ describe('a change made by one engine', () => {
       await until(() => dues().length >= count);
       await turns();
     };
-    const { scheduler } = second.DBOS.engineFor('test');
+    const { scheduler } = engineOf(second.DBOS);
     const reload = scheduler.reload.bind(scheduler);
     let begun = 0;
     // The last reload to begin among those that have ended: one that was on its way before a change may not know of it.
@@ -109,7 +110,7 @@ describe('clocks that are apart', () => {
 
   /** Calls `around` for each call of the database that the engine makes. */
   function wrapDatabase(DBOS: DBOSInstance, around: <T>(call: () => Promise<T>) => Promise<T>): void {
-    const { database } = DBOS.engineFor('test').store;
+    const { database } = engineOf(DBOS).runtime.store;
     const read = database.read.bind(database);
     const run = database.run.bind(database);
     const commit = database.commit.bind(database);

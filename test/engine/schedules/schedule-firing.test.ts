@@ -4,7 +4,7 @@ import type { DBOSInstance } from '../../../src/facade/dbos.js';
 import { jitterOf } from '../../../src/model/schedules.js';
 import { render, type Sql, sql, table } from '../../../src/sql/sql.js';
 import { forEachDialect } from '../../rig/dialects.js';
-import { createEngine } from '../../rig/engines.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
 import {
   inTables,
@@ -57,7 +57,7 @@ describe('two engines', () => {
         DBOS,
         sql`UPDATE ${table('workflow_schedules')} SET context = 'gASVBQ==' WHERE schedule_name = 'broken'`,
       );
-      await DBOS.engineFor('test').scheduler.reload();
+      await engineOf(DBOS).scheduler.reload();
 
       for (const minute of [1, 2]) {
         clock.advance(MINUTE);
@@ -100,7 +100,7 @@ describe('two engines', () => {
           context: overlap,
         })),
       );
-      await second.DBOS.engineFor('test').scheduler.reload();
+      await engineOf(second.DBOS).scheduler.reload();
       const statusOf = async (id: string) => (await first.DBOS.getWorkflowStatus(id))?.status;
 
       clock.advance(MINUTE);
@@ -165,7 +165,7 @@ describe('two engines', () => {
 
       lagging.advance(2 * MINUTE);
       await turns(200);
-      await late.DBOS.engineFor('test').scheduler.stop();
+      await engineOf(late.DBOS).scheduler.stop();
       for (const one of [clock, lagging]) one.advance(MINUTE);
       await untilIn(clock, () => started.length >= 2);
 
@@ -258,7 +258,7 @@ describe('10,000 schedules', () => {
 
 /** Adds schedules that are due at noon of some day of the year to come. */
 async function addMany(DBOS: DBOSInstance, count: number): Promise<void> {
-  const { database } = DBOS.engineFor('test').store;
+  const { database } = engineOf(DBOS).runtime.store;
   const context = '{"json":null,"__dbos_serializer":"superjson"}';
   const statements = Array.from(
     { length: count },
@@ -271,7 +271,7 @@ async function addMany(DBOS: DBOSInstance, count: number): Promise<void> {
 
 /** Counts what is sent to the database that has to do with schedules, or asks for the time alone. */
 function countScheduleStatements(DBOS: DBOSInstance) {
-  const { database } = DBOS.engineFor('counting').store;
+  const { database } = engineOf(DBOS).runtime.store;
   let [count, underWay] = [0, 0];
   const read = database.read.bind(database);
   const run = database.run.bind(database);

@@ -10,7 +10,7 @@ import type { ScheduledWorkflowFn, SchedulerConfig } from '../../../src/facade/s
 import { type Sql, sql, table } from '../../../src/sql/sql.js';
 import { findEventDispatchState } from '../../../src/store/receiving/event-dispatch.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
-import { createEngine } from '../../rig/engines.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
 import { createZombie, failureOf, newHalt } from '../runs/succession.js';
 
@@ -31,7 +31,7 @@ async function setup(dialect: TestDialect, config: Partial<DBOSConfig> = {}) {
 }
 
 function inTables(DBOS: DBOSInstance, statement: Sql) {
-  return DBOS.engineFor('test').store.database.run(statement);
+  return engineOf(DBOS).runtime.database.run(statement);
 }
 
 /** A class whose workflow is a method of its instances. */
@@ -460,7 +460,7 @@ describe('@DBOS.scheduled', () => {
           workflowName: 'renamed',
           queueName: 'q',
         });
-        const { database } = DBOS.engineFor('test').store;
+        const { database } = engineOf(DBOS).runtime.store;
         const state = { service: 'dbos.scheduler', workflowFnName: 'Clock.outside', key: 'lastState' };
         expect(await findEventDispatchState(database, state)).toEqual({
           ...state,

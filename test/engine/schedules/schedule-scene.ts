@@ -4,7 +4,7 @@ import type { DBOSConfig } from '../../../src/engine/config/config.js';
 import type { DBOSInstance, TestSettings } from '../../../src/facade/dbos.js';
 import type { Sql } from '../../../src/sql/sql.js';
 import type { TestDialect } from '../../rig/dialects.js';
-import { createEngine } from '../../rig/engines.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
 import { type ManualClock, until } from '../../rig/manual-clock.js';
 
 export const MINUTE = 60_000;
@@ -57,7 +57,7 @@ export function keepingLogger(): { readonly logger: DLogger; readonly lines: str
 }
 
 export function inTables(DBOS: DBOSInstance, statement: Sql) {
-  return DBOS.engineFor('test').store.database.run(statement);
+  return engineOf(DBOS).runtime.database.run(statement);
 }
 
 /** Waits for a condition while a little time passes: engines that share a queue leave each other moments to claim. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../../src/base/log.js';
 import { RecordDeletions } from '../../../src/engine/transactions/record-deletions.js';
-import type { DataSourceTransactionHandler } from '../../../src/engine/transactions/transactions.js';
+import type { DataSourceTransactionHandler } from '../../../src/engine/transactions/data-source-handler.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import { insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { sqlite } from '../../rig/dialects.js';

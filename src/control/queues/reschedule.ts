@@ -1,4 +1,4 @@
-// Moving workflows that wait: later, earlier, before others.
+// Changing when a waiting workflow is claimed: its delay and its priority.
 import { DBOSError } from '../../model/errors/errors.js';
 import { checkPriority } from '../../model/queues.js';
 import { type Delay, delayIfWaiting, setPriorityIfActive } from '../../store/queues/delays.js';

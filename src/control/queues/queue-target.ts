@@ -1,27 +1,26 @@
-// Where workflows are put that are to run again: the internal queue, or one of the application's.
+// The queue that a workflow is put into when it is to run again: one of the application's, or the internal one.
 import { InvalidQueueError } from '../../model/errors/errors.js';
 import { limitsOf } from '../../model/queues.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import { findQueue } from '../../store/queues/queues.js';
 import type { Operator } from '../operator.js';
 
-export interface PlaceOptions {
-  /** Where it is to wait; the internal queue unless given. */
+export interface QueueTargetOptions {
+  /** The queue to enqueue it in. Default: the internal queue. */
   readonly queueName?: string;
   /** Its partition of that queue. */
   readonly queuePartitionKey?: string;
 }
 
-/** A place that was looked at. */
-export interface CheckedPlace {
+export interface QueueTarget {
   readonly queueName: string;
   readonly partitionKey: string | null;
-  /** Whether a workflow without a partition key would wait in the queue for ever. */
+  /** Whether the queue claims by partition, so that a workflow without a key would never be claimed. */
   readonly isPartitioned: boolean;
 }
 
-/** A key means nothing without the name of its queue. */
-export async function checkPlace(operator: Operator, options: PlaceOptions): Promise<CheckedPlace> {
+/** A partition key without a queue name is ignored: the internal queue has no partitions. */
+export async function resolveQueueTarget(operator: Operator, options: QueueTargetOptions): Promise<QueueTarget> {
   const { queueName, queuePartitionKey = null } = options;
   if (queueName === undefined) return { queueName: INTERNAL_QUEUE, partitionKey: null, isPartitioned: false };
   if (queueName.trim() === '') throw new InvalidQueueError('queueName must not be empty.');
@@ -30,8 +29,8 @@ export async function checkPlace(operator: Operator, options: PlaceOptions): Pro
   return { queueName, partitionKey: queuePartitionKey, isPartitioned: limits?.partition != null };
 }
 
-/** Refuses a workflow that would wait in its queue for ever. */
-export function refuseMissingKey({ queueName, partitionKey, isPartitioned }: CheckedPlace): void {
+/** Refuses a workflow that would never be claimed. */
+export function refuseMissingKey({ queueName, partitionKey, isPartitioned }: QueueTarget): void {
   if (!isPartitioned || partitionKey !== null) return;
   throw new InvalidQueueError(`Queue "${queueName}" is partitioned, so a workflow in it needs queuePartitionKey.`);
 }

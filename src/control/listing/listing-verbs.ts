@@ -1,0 +1,128 @@
+// The verbs of `DBOS` and `DBOSClient` that look at workflows. What they do is in the files beside this one.
+import { internals } from '../../base/internals.js';
+import { explainWorkflow, type WorkflowExplanation } from '../management/explain.js';
+import type { Operator } from '../operator.js';
+import { look, lookUp, type Performer } from '../performer.js';
+import {
+  getMetrics,
+  getStepAggregates,
+  type GetStepAggregatesInput,
+  getWorkflowAggregates,
+  type GetWorkflowAggregatesInput,
+  type Metric,
+  type StepAggregate,
+  type WorkflowAggregate,
+} from './aggregates.js';
+import {
+  createOptionalIndex,
+  dropOptionalIndex,
+  listOptionalIndexes,
+  type OptionalIndex,
+  type OptionalIndexInfo,
+} from './indexes.js';
+import { getAllEvents, getAllNotifications, getAllStreamEntries, type NotificationInfo } from './inspection.js';
+import {
+  countWorkflows,
+  eachOf,
+  findQueuedRecords,
+  findWorkflowPage,
+  findWorkflowRecords,
+  type GetWorkflowsInput,
+  readPage,
+  readWorkflows,
+  type WorkflowFilters,
+  type WorkflowPage,
+  type WorkflowPageInput,
+} from './listing.js';
+import type { StepInfo, WorkflowStatus } from './status.js';
+import { findWorkflowSteps, readSteps, type StepsQuery } from './steps.js';
+
+export abstract class ListingVerbs {
+  abstract readonly [internals]: Performer;
+
+  /** The steps of a workflow in the order of their numbers; undefined if there is no such workflow. */
+  listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[] | undefined> {
+    const find = (operator: Operator) => findWorkflowSteps(operator, workflowID, options);
+    return lookUp(this[internals], 'listWorkflowSteps', find, readSteps);
+  }
+
+  /** The workflows that match, in the order of their creation. */
+  listWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+    return lookUp(this[internals], 'listWorkflows', (operator) => findWorkflowRecords(operator, input), readWorkflows);
+  }
+
+  /** The workflows that match and are in a queue: enqueued, delayed or running. Without their outcomes. */
+  listQueuedWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+    return lookUp(
+      this[internals],
+      'listQueuedWorkflows',
+      (operator) => findQueuedRecords(operator, input),
+      readWorkflows,
+    );
+  }
+
+  /** A page of the workflows that match, and the cursor of the next page. */
+  listWorkflowPage(input: WorkflowPageInput = {}): Promise<WorkflowPage> {
+    return lookUp(this[internals], 'listWorkflowPage', (operator) => findWorkflowPage(operator, input), readPage);
+  }
+
+  /** All workflows that match, one by one, read page by page. */
+  iterateWorkflows(input: WorkflowPageInput = {}): AsyncGenerator<WorkflowStatus, void, undefined> {
+    return eachOf(input, (page) => this.listWorkflowPage(page));
+  }
+
+  /** How many workflows match. */
+  countWorkflows(filters: WorkflowFilters = {}): Promise<number> {
+    return look(this[internals], 'countWorkflows', (operator) => countWorkflows(operator, filters));
+  }
+
+  /** Counts, and the longest waits and durations, of the workflows that match, by group. */
+  getWorkflowAggregates(input: GetWorkflowAggregatesInput): Promise<WorkflowAggregate[]> {
+    return look(this[internals], 'getWorkflowAggregates', (operator) => getWorkflowAggregates(operator, input));
+  }
+
+  /** Counts, and the longest durations, of the steps that match, by group. */
+  getStepAggregates(input: GetStepAggregatesInput): Promise<StepAggregate[]> {
+    return look(this[internals], 'getStepAggregates', (operator) => getStepAggregates(operator, input));
+  }
+
+  /** How many workflows were created and steps completed, by name, from `startTime` on and before `endTime`. */
+  getMetrics(startTime: string, endTime: string, applicationNames?: readonly string[]): Promise<Metric[]> {
+    const span = { startTime, endTime };
+    return look(this[internals], 'getMetrics', (operator) => getMetrics(operator, span, applicationNames));
+  }
+
+  /** All events of a workflow, by key. */
+  getAllEvents(workflowID: string): Promise<Record<string, unknown>> {
+    return look(this[internals], 'getAllEvents', (operator) => getAllEvents(operator, workflowID));
+  }
+
+  /** All values written to the streams of a workflow so far, by key. */
+  getAllStreamEntries(workflowID: string): Promise<Record<string, unknown[]>> {
+    return look(this[internals], 'getAllStreamEntries', (operator) => getAllStreamEntries(operator, workflowID));
+  }
+
+  /** All messages to a workflow, oldest first, received or not. */
+  getAllNotifications(workflowID: string): Promise<NotificationInfo[]> {
+    return look(this[internals], 'getAllNotifications', (operator) => getAllNotifications(operator, workflowID));
+  }
+
+  /** Explains the state of a workflow: above all, why it has not started. */
+  explainWorkflow(workflowID: string): Promise<WorkflowExplanation> {
+    return explainWorkflow(this[internals].operatorFor('explainWorkflow'), workflowID);
+  }
+
+  /** The optional indexes for frequent filters, and whether each exists. */
+  listOptionalIndexes(): Promise<OptionalIndexInfo[]> {
+    return listOptionalIndexes(this[internals].operatorFor('listOptionalIndexes'));
+  }
+
+  /** Builds an index for a filter. Postgres builds it concurrently; on SQLite writers wait. */
+  createOptionalIndex(index: OptionalIndex): Promise<void> {
+    return createOptionalIndex(this[internals].operatorFor('createOptionalIndex'), index);
+  }
+
+  dropOptionalIndex(index: OptionalIndex): Promise<void> {
+    return dropOptionalIndex(this[internals].operatorFor('dropOptionalIndex'), index);
+  }
+}

@@ -1,0 +1,62 @@
+// What the verbs of `Management` run on: an engine, which records them in workflow code, or a client, which just runs
+// them. The verbs are written once; the performer makes the difference.
+import type { DeleteCall } from './management/lifecycle.js';
+import type { RewindCall } from './management/rewind.js';
+import type { Operator } from './operator.js';
+import type { WorkflowHandle } from './runs/outcome.js';
+
+/** A verb that takes a number in workflow code and is replayed from its record. */
+export interface RecordedVerb {
+  /** Recorded as `DBOS.<name>`. */
+  readonly name: string;
+  /** Whether others can see what it does. Then everything before it must be durable first. */
+  readonly isEffect: boolean;
+  /** The format named in the record. Default: that of the configured serializer. */
+  readonly format?: 'portable';
+}
+
+/** From where a verb that is not recorded may be called. */
+export type Callers = 'anywhere' | 'outside workflow code' | 'outside workflows';
+
+export interface Performer {
+  /** Who performs a verb that is not recorded. Throws before launch, and where the verb may not be called. */
+  operatorFor(verb: string, callers?: Callers): Operator;
+  /** Runs a verb, recorded in workflow code. The token identifies the call there: it is the same after a recovery. */
+  perform<R>(verb: RecordedVerb, body: (operator: Operator, token: string | undefined) => Promise<R>): Promise<R>;
+  handleOf<R>(workflowID: string): WorkflowHandle<R>;
+  /** Deletes the checkpoints of data sources. A client has no data sources. */
+  readonly dataSources?: DataSourceCheckpoints;
+}
+
+export interface DataSourceCheckpoints {
+  readonly forgetDeleted: NonNullable<DeleteCall['deleteCheckpoints']>;
+  readonly deleteFrom: NonNullable<RewindCall['deleteCheckpoints']>;
+}
+
+/** Reads; the answer is recorded. */
+export function look<R>(performer: Performer, name: string, ask: (operator: Operator) => Promise<R>): Promise<R> {
+  return performer.perform({ name, isEffect: false }, ask);
+}
+
+/** Reads rows and decodes them. The rows are recorded: they are plain JSON, whatever values they hold. */
+export async function lookUp<Stored, R>(
+  performer: Performer,
+  name: string,
+  find: (operator: Operator) => Promise<Stored>,
+  decode: (operator: Operator, stored: Stored) => Promise<R>,
+): Promise<R> {
+  const operator = performer.operatorFor(name);
+  return decode(operator, await performer.perform({ name, isEffect: false, format: 'portable' }, find));
+}
+
+/** Changes something; that it was done is recorded. */
+export async function change(
+  performer: Performer,
+  name: string,
+  body: (operator: Operator, token: string | undefined) => Promise<unknown>,
+): Promise<void> {
+  await performer.perform({ name, isEffect: true }, async (operator, token) => {
+    await body(operator, token);
+    return null;
+  });
+}

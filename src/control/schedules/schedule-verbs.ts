@@ -1,0 +1,70 @@
+// The verbs of `DBOS` and `DBOSClient` that work on schedules. Creating one differs between the two: it takes a function
+// there and a name here.
+import { internals } from '../../base/internals.js';
+import { WorkflowVerbs } from '../management/workflow-verbs.js';
+import { change, look } from '../performer.js';
+import type { WorkflowHandle } from '../runs/outcome.js';
+import {
+  backfillSchedule,
+  deleteSchedule,
+  getSchedule,
+  listSchedules,
+  nextRuns,
+  pauseSchedule,
+  resumeSchedule,
+  type ScheduleFilters,
+  type ScheduleUpdate,
+  triggerSchedule,
+  updateSchedule,
+  type WorkflowSchedule,
+} from './schedules.js';
+
+export abstract class ScheduleVerbs extends WorkflowVerbs {
+  listSchedules(filters: ScheduleFilters = {}): Promise<WorkflowSchedule[]> {
+    return look(this[internals], 'listSchedules', (operator) => listSchedules(operator, filters));
+  }
+
+  getSchedule(name: string): Promise<WorkflowSchedule | null> {
+    return look(this[internals], 'getSchedule', (operator) => getSchedule(operator, name));
+  }
+
+  /** Changes the given fields; null removes the time zone or the queue. */
+  updateSchedule(name: string, updates: ScheduleUpdate): Promise<void> {
+    return change(this[internals], 'updateSchedule', (operator) => updateSchedule(operator, name, updates));
+  }
+
+  /** The schedule does not fire until it is resumed. */
+  pauseSchedule(name: string): Promise<void> {
+    return change(this[internals], 'pauseSchedule', (operator) => pauseSchedule(operator, name));
+  }
+
+  resumeSchedule(name: string): Promise<void> {
+    return change(this[internals], 'resumeSchedule', (operator) => resumeSchedule(operator, name));
+  }
+
+  /** Removes a schedule. Workflows it has enqueued stay. */
+  deleteSchedule(name: string): Promise<void> {
+    return change(this[internals], 'deleteSchedule', (operator) => deleteSchedule(operator, name));
+  }
+
+  /** Enqueues the workflow of a schedule now, even if the schedule is paused. */
+  async triggerSchedule(name: string): Promise<WorkflowHandle<unknown>> {
+    const operator = this[internals].operatorFor('triggerSchedule', 'outside workflows');
+    return this[internals].handleOf(await triggerSchedule(operator, name));
+  }
+
+  /** Enqueues the workflows of all occurrences after `start` and before `end`. */
+  async backfillSchedule(name: string, start: Date, end: Date): Promise<WorkflowHandle<unknown>[]> {
+    const operator = this[internals].operatorFor('backfillSchedule', 'outside workflows');
+    const workflowIDs = await backfillSchedule(operator, name, { start, end });
+    return workflowIDs.map((workflowID) => this[internals].handleOf(workflowID));
+  }
+
+  /** The next times at which a schedule is due: one of the database, by name, or a cron expression. */
+  nextRuns(
+    schedule: string | { readonly schedule: string; readonly cronTimezone?: string | null },
+    count: number,
+  ): Promise<Date[]> {
+    return nextRuns(this[internals].operatorFor('nextRuns'), schedule, count);
+  }
+}

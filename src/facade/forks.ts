@@ -1,0 +1,64 @@
+// The fork members of `DBOS`; the verbs are in the control room. In workflow code the IDs of the forks are derived from the
+// number of the call: repeated after a crash, because its record was lost, it finds what it has done.
+import { invariant } from '../base/assert.js';
+import {
+  forkFromFailure as forkFailed,
+  type ForkFromFailureOptions,
+  type ForkOptions,
+  type ForkRequest,
+  type ForkSettings,
+  forkWorkflows as fork,
+} from '../control/management/forks.js';
+import type { WorkflowHandle } from '../control/runs/outcome.js';
+import type { Runtime } from '../engine/runtime.js';
+import { currentContext } from '../engine/runs/ambient.js';
+import { takeAssignedID } from '../engine/runs/start.js';
+import type { Instance } from './instance.js';
+
+const FORK = 'forkWorkflow';
+
+export async function forkWorkflow<R>(
+  instance: Instance,
+  request: ForkRequest,
+  { newWorkflowID: givenID, ...settings }: ForkOptions,
+): Promise<WorkflowHandle<R>> {
+  // Also taken in a replay, or the next workflow would get the ID.
+  const assignedID = takeAssignedID(givenID, currentContext());
+  const [handle] = await forkAs<R>(instance, FORK, (runtime, token) =>
+    fork(runtime, [{ ...request, newWorkflowID: assignedID ?? token }], { ...forHere(runtime, settings), token }),
+  );
+  invariant(handle, 'One fork was asked for.');
+  return handle;
+}
+
+export function forkWorkflows<R>(
+  instance: Instance,
+  requests: readonly ForkRequest[],
+  settings: ForkSettings,
+): Promise<WorkflowHandle<R>[]> {
+  return forkAs(instance, FORK, (runtime, token) => fork(runtime, requests, { ...forHere(runtime, settings), token }));
+}
+
+export function forkFromFailure<R>(
+  instance: Instance,
+  workflowIDs: readonly string[],
+  options: ForkFromFailureOptions,
+): Promise<WorkflowHandle<R>[]> {
+  return forkAs(instance, 'forkFromFailure', (runtime, token) =>
+    forkFailed(runtime, workflowIDs, { ...forHere(runtime, options), token }),
+  );
+}
+
+/** A fork runs the code of this process unless another version is given. */
+function forHere<Settings extends ForkSettings>(runtime: Runtime, settings: Settings): Settings {
+  return { ...settings, applicationVersion: settings.applicationVersion ?? runtime.applicationVersion };
+}
+
+async function forkAs<R>(
+  instance: Instance,
+  name: string,
+  body: (runtime: Runtime, token: string | undefined) => Promise<string[]>,
+): Promise<WorkflowHandle<R>[]> {
+  const forkIDs = await instance.perform({ name, isEffect: true }, body);
+  return forkIDs.map((workflowID) => instance.handleOf<R>(workflowID));
+}

@@ -1,0 +1,130 @@
+// What is behind an instance of `DBOS`, for the other modules of the package and for plugins: its functions, its engine,
+// and how its verbs are performed.
+import type { Callers, DataSourceCheckpoints, RecordedVerb } from '../control/performer.js';
+import type { ManagementPerformer } from '../control/management/management.js';
+import type { Operator } from '../control/operator.js';
+import type { WorkflowHandle } from '../control/runs/outcome.js';
+import { Engine } from '../engine/engine.js';
+import type { Runtime } from '../engine/runtime.js';
+import { debounce, type DebounceRequest } from '../engine/queues/debounce.js';
+import type { AnyConstructor, Registry, UserFunction } from '../engine/registration/registry.js';
+import { currentContext, isWorkflowCode } from '../engine/runs/ambient.js';
+import { operation } from '../engine/runs/operation.js';
+import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
+import type { QueueRecord } from '../model/queues.js';
+import type { LocalEngine } from '../admin/source.js';
+import { Associations } from './associations.js';
+import { Functions, type Host } from './functions.js';
+import { Lifecycle, type TestSettings } from './lifecycle.js';
+import { queueOf, type WorkflowQueue } from './workflow-queue.js';
+
+/** A call of a debouncer. */
+type DebounceCall = Pick<DebounceRequest, 'key' | 'periodMs' | 'timeoutMs' | 'applicationName' | 'params' | 'args'>;
+
+export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
+  readonly registry: Registry;
+  readonly functions: Functions;
+  readonly associations: Associations;
+  readonly lifecycle: Lifecycle;
+  readonly #names = new WeakMap<object, string>();
+
+  constructor(registry: Registry, testSettings: TestSettings) {
+    this.registry = registry;
+    this.functions = new Functions(this, (object) => this.#names.get(object as object));
+    this.associations = new Associations(registry, this.functions);
+    this.lifecycle = new Lifecycle({
+      registry,
+      testSettings,
+      viewOf: (registration) => this.associations.viewOf(registration),
+    });
+  }
+
+  /** What the admin interface acts for. */
+  get operator(): Runtime {
+    return this.lifecycle.operator;
+  }
+
+  get localEngine(): LocalEngine {
+    return this.lifecycle.localEngine;
+  }
+
+  /** The launched engine: that of the surrounding workflow, if there is one. */
+  engineFor(reason: string): Engine {
+    const runtime = currentContext()?.run?.runtime;
+    const engine = runtime ? Engine.of(runtime) : this.lifecycle.engine;
+    if (engine) return engine;
+    throw new TypeError(`\`DBOS.launch()\` must be called before running ${reason}.`);
+  }
+
+  // ── Verbs ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  operatorFor(verb: string, callers: Callers = 'anywhere'): Runtime {
+    const context = currentContext();
+    if (callers === 'outside workflows' && context?.run) {
+      throw new DBOSError(`DBOS.${verb} cannot be called from a workflow. Call it from outside.`);
+    }
+    if (callers === 'outside workflow code' && isWorkflowCode(context)) {
+      throw new DBOSInvalidWorkflowTransitionError(`Invalid call to \`${verb}\` in workflow code. Call it in a step.`);
+    }
+    return this.engineFor(verb).runtime;
+  }
+
+  handleOf<R>(workflowID: string): WorkflowHandle<R> {
+    return this.engineFor('handles').handleOf<R>(workflowID);
+  }
+
+  perform<R>(
+    { name, ...options }: RecordedVerb,
+    body: (runtime: Runtime, token: string | undefined) => Promise<R>,
+  ): Promise<R> {
+    const { runtime } = this.engineFor(name);
+    // Before the operation takes its number: the token is made of it.
+    const token = nextToken();
+    return operation({ ...options, name: `DBOS.${name}` }, () => body(runtime, token));
+  }
+
+  get dataSources(): DataSourceCheckpoints {
+    const { transactions } = this.engineFor('data sources');
+    return {
+      forgetDeleted: (workflowIDs) => transactions.forgetDeleted(workflowIDs),
+      deleteFrom: (...given) => transactions.deleteFrom(...given),
+    };
+  }
+
+  queueOf(operator: Operator, record: QueueRecord): WorkflowQueue {
+    return queueOf(operator, record);
+  }
+
+  // ── For other classes of the facade ────────────────────────────────────────────────────────────────────────────
+
+  registerInstance(instance: object, name: string): void {
+    this.registry.addInstance(instance, this.registry.classNameOf(instance.constructor as AnyConstructor), name);
+    this.#names.set(instance, name);
+    if (this.lifecycle.engine) {
+      this.lifecycle.logger.warn(
+        `ConfiguredInstance "${name}" was created after DBOS.launch(); it was not there for recovery.`,
+      );
+    }
+  }
+
+  registerMemoryQueue(record: QueueRecord): void {
+    this.registry.addQueue(record);
+    this.lifecycle.engine?.queues.refresh();
+  }
+
+  debounceWorkflow<R>(
+    target: UserFunction,
+    { applicationName, params, args, ...limits }: DebounceCall,
+  ): Promise<WorkflowHandle<R>> {
+    const workflow = this.registry.workflowOf(target, target.name);
+    const engine = this.functions.engineOf(workflow);
+    const request = this.functions.requestFor(workflow, undefined, args, params);
+    return debounce<R>(engine, { ...request, ...limits, applicationName });
+  }
+}
+
+/** Identifies the next call in workflow code; the same after a recovery. */
+function nextToken(): string | undefined {
+  const context = currentContext();
+  return isWorkflowCode(context) ? `${context.run.workflowID}-${context.run.upcomingStepID}` : undefined;
+}

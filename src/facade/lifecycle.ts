@@ -1,0 +1,208 @@
+// Launching an instance and shutting it down, and what belongs to a launch: the engine, the admin server, the plugins.
+import type { Server } from 'node:http';
+import { createAdmin } from '../admin/admin.js';
+import { AdminServer } from '../admin/http/server.js';
+import type { LocalEngine } from '../admin/source.js';
+import { internals } from '../base/internals.js';
+import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
+import { Codec } from '../codec/codec.js';
+import type { SerializationRecipe } from '../codec/serializer.js';
+import { type DBOSConfig, type EngineConfig, resolveConfig } from '../engine/config/config.js';
+import { Engine } from '../engine/engine.js';
+import type { Runtime, RuntimeOptions } from '../engine/runtime.js';
+import type { Registration, Registry } from '../engine/registration/registry.js';
+import { currentContext } from '../engine/runs/ambient.js';
+import { DBOSError, DBOSExecutorNotInitializedError, type JSONValue } from '../model/errors/errors.js';
+import type { MethodRegistrationBase } from './associations.js';
+import type { DBOSLifecycleCallback, DBOSMethodMiddlewareInstaller, ShutdownOptions } from './types.js';
+
+/** For tests: clocks that are moved by hand. */
+export type TestSettings = Pick<RuntimeOptions, 'clock' | 'databaseNow'>;
+
+export interface LifecycleOptions {
+  readonly registry: Registry;
+  readonly testSettings: TestSettings;
+  /** A registered function as plugins see it. */
+  readonly viewOf: (registration: Registration) => MethodRegistrationBase;
+}
+
+const TIMEOUT_MAX_MS = 2_147_483_647;
+
+export class Lifecycle {
+  readonly #options: LifecycleOptions;
+  readonly #callbacks = new Set<DBOSLifecycleCallback>();
+  readonly #middleware: DBOSMethodMiddlewareInstaller[] = [];
+  readonly #recipes: SerializationRecipe<unknown, JSONValue>[] = [];
+  #config: DBOSConfig | undefined;
+  #engine: Engine | undefined;
+  #adminServer: AdminServer | undefined;
+  #areReceiversActive = false;
+  #launching: Promise<void> | undefined;
+  #shuttingDown: Promise<void> | undefined;
+
+  constructor(options: LifecycleOptions) {
+    this.#options = options;
+  }
+
+  /** The engine, from launch to shutdown. */
+  get engine(): Engine | undefined {
+    return this.#engine;
+  }
+
+  get adminServer(): Server | undefined {
+    return this.#adminServer?.http;
+  }
+
+  get logger(): DLogger {
+    const context = currentContext();
+    const launched = context?.logger ?? context?.runtime.logger ?? this.#engine?.runtime.logger;
+    return launched ?? this.#config?.logger ?? consoleLogger(this.#config?.logLevel as LogLevel | undefined);
+  }
+
+  setConfig(config: DBOSConfig): void {
+    if (this.#engine || this.#launching) throw new DBOSError('Cannot call DBOS.setConfig after DBOS.launch()');
+    this.#config = config;
+  }
+
+  addCallback(callback: DBOSLifecycleCallback): void {
+    this.#callbacks.add(callback);
+  }
+
+  addMiddleware(installer: DBOSMethodMiddlewareInstaller): void {
+    this.#options.registry.refuseAfterLaunch();
+    this.#middleware.push(installer);
+  }
+
+  addRecipe(recipe: SerializationRecipe<unknown, JSONValue>): void {
+    if (this.#engine) throw new TypeError('DBOS.registerSerialization must be called before DBOS.launch()');
+    this.#recipes.push(recipe);
+  }
+
+  async launch(): Promise<void> {
+    if (this.#shuttingDown) throw new DBOSError('DBOS is shutting down. Await DBOS.shutdown() before launching again.');
+    if (this.#engine) return;
+    this.#launching ??= this.#launch(new Error('launch').stack ?? '').finally(() => (this.#launching = undefined));
+    await this.#launching;
+  }
+
+  async #launch(stack: string): Promise<void> {
+    const { registry, testSettings } = this.#options;
+    const config = resolveConfig(this.#config);
+    this.#installMiddleware();
+    const initialized: DBOSLifecycleCallback[] = [];
+    try {
+      registry.freeze(stack);
+      for (const instance of registry.instances) await (instance as { initialize?(): Promise<void> }).initialize?.();
+      const codec = this.#newCodec(config.serializer);
+      this.#engine = await Engine.launch({ config, registry, codec, ...testSettings });
+      for (const callback of this.#callbacks) {
+        // One that fails is destroyed as well: it may have opened something before.
+        initialized.push(callback);
+        await callback.initialize?.();
+      }
+      this.logRegisteredEndpoints();
+      this.#areReceiversActive = true;
+      if (config.runAdminServer) await this.#startAdminServer(config, this.#engine.runtime);
+    } catch (error) {
+      await this.#destroy(initialized);
+      await this.#engine?.shutdown(0);
+      this.#engine = undefined;
+      registry.thaw();
+      throw error;
+    }
+  }
+
+  #installMiddleware(): void {
+    const { registry, viewOf } = this.#options;
+    for (const registration of registry.registrations) registration.interceptors.length = 0;
+    for (const installer of this.#middleware) {
+      for (const registration of registry.registrations) installer.installMiddleware(viewOf(registration));
+    }
+  }
+
+  #newCodec(serializer: DBOSConfig['serializer']): Codec {
+    const codec = new Codec(serializer);
+    for (const recipe of this.#recipes) codec.registerRecipe(recipe);
+    return codec;
+  }
+
+  async #startAdminServer(config: EngineConfig, { clock }: Runtime): Promise<void> {
+    const { adminHost: host, adminPort: port, adminToken: token, adminOpen: isOpen, logger } = config;
+    const source = { [internals]: this, deactivateEventReceivers: () => this.deactivateEventReceivers() };
+    this.#adminServer = await AdminServer.start(createAdmin({ source, token, isOpen }), { host, port, logger, clock });
+  }
+
+  /** What the admin interface acts for. */
+  get operator(): Runtime {
+    return this.#launched.runtime;
+  }
+
+  /** What only a process that runs workflows can tell and do. */
+  get localEngine(): LocalEngine {
+    const { runtime, runs, liveness } = this.#launched;
+    return {
+      executorID: runtime.config.executorID,
+      applicationVersion: runtime.applicationVersion,
+      runCount: runs.all.length,
+      memoryQueues: () => [...runtime.registry.queues.values()],
+      recoverExecutor: (executorID) => liveness.recoverExecutor(executorID),
+    };
+  }
+
+  get #launched(): Engine {
+    if (!this.#engine) throw new DBOSExecutorNotInitializedError();
+    return this.#engine;
+  }
+
+  async shutdown(options: ShutdownOptions): Promise<void> {
+    const timeoutMs = options.workflowCompletionTimeoutMS ?? 0;
+    if (!(Number.isFinite(timeoutMs) && timeoutMs >= 0 && timeoutMs <= TIMEOUT_MAX_MS)) {
+      throw new DBOSError(
+        `Invalid workflowCompletionTimeoutMS ${timeoutMs}: it must be between 0 and ${TIMEOUT_MAX_MS}.`,
+      );
+    }
+    this.#shuttingDown ??= this.#shutdown(timeoutMs, options).finally(() => (this.#shuttingDown = undefined));
+    await this.#shuttingDown;
+  }
+
+  async #shutdown(timeoutMs: number, { deregister = false }: ShutdownOptions): Promise<void> {
+    const { registry } = this.#options;
+    await this.#launching?.catch(() => {
+      // The caller of launch sees the error.
+    });
+    const engine = this.#engine;
+    // Before the engine is gone: while plugins end, they may still hand over work.
+    if (engine) await this.deactivateEventReceivers();
+    this.#engine = undefined;
+    await this.#adminServer?.close();
+    this.#adminServer = undefined;
+    await engine?.shutdown(timeoutMs);
+    registry.thaw();
+    if (deregister) {
+      registry.clear();
+      this.#callbacks.clear();
+      this.#middleware.length = 0;
+      this.#recipes.length = 0;
+    }
+  }
+
+  async deactivateEventReceivers(): Promise<void> {
+    if (!this.#areReceiversActive) return;
+    this.#areReceiversActive = false;
+    await this.#destroy(this.#callbacks);
+  }
+
+  async #destroy(callbacks: Iterable<DBOSLifecycleCallback>): Promise<void> {
+    for (const callback of callbacks) {
+      try {
+        await callback.destroy?.();
+      } catch (error) {
+        this.logger.error(error);
+      }
+    }
+  }
+
+  logRegisteredEndpoints(): void {
+    for (const callback of this.#callbacks) callback.logRegisteredEndpoints?.();
+  }
+}

@@ -1,4 +1,4 @@
-// What an adapter knows of its client, and the kit does not: how to open a transaction, and how to run a statement in it.
+// What an adapter knows about its client: how to open a transaction, and how to run a statement in it.
 import type { Value } from '../sql/sql.js';
 
 /** The isolation levels of Postgres. */
@@ -10,7 +10,7 @@ export const PGIsolationLevel = Object.freeze({
 } as const);
 export type PGIsolationLevel = (typeof PGIsolationLevel)[keyof typeof PGIsolationLevel];
 
-/** What a transaction on Postgres may be asked to be. */
+/** Options of a transaction on Postgres. */
 export interface PGTransactionConfig {
   /** Default: that of the database. */
   isolationLevel?: PGIsolationLevel;
@@ -23,7 +23,7 @@ export type Row = Readonly<Record<string, unknown>>;
 
 export interface TransactionDriver<Client> {
   readonly dialect: 'postgres' | 'sqlite';
-  /** Gets ready to open transactions. */
+  /** Connects. */
   open(): Promise<void>;
   /** Closes what `open` has opened. */
   close(): Promise<void>;
@@ -41,7 +41,7 @@ export interface TransactionDriver<Client> {
   finish?(client: Client, text: string, values: readonly Value[]): Promise<void>;
 }
 
-/** A transaction as its function was configured, in the words of whichever client. */
+/** The options of a transaction, in the spelling of any client. */
 export function transactionOptionsOf(config: unknown): PGTransactionConfig {
   const { isolationLevel, readOnly, accessMode } = (config ?? {}) as Record<string, unknown>;
   return {
@@ -58,7 +58,7 @@ function levelNamed(name: string): PGIsolationLevel {
   throw new TypeError(`Unknown isolation level "${name}". Use one of PGIsolationLevel.`);
 }
 
-/** The level as most clients want it. */
+/** The level as most clients spell it. */
 export function lowerLevel(level: PGIsolationLevel | undefined): Lowercase<PGIsolationLevel> | undefined {
   return level?.toLowerCase() as Lowercase<PGIsolationLevel> | undefined;
 }

@@ -9,7 +9,7 @@ export type PoolOrConfig = pg.Pool | pg.PoolConfig;
 /** A pool or client of the application's own, or how to make one. */
 export type ClientOrConfig = pg.Pool | pg.ClientBase | pg.ClientConfig;
 
-/** Keeps a connection that breaks from ending the process: whoever uses it has the error anyway. */
+/** Keeps a broken connection from ending the process: its user sees the error anyway. */
 export function guardDataSourcePoolPG(pool: pg.Pool, dataSourceType: string): void {
   const warn = (error: Error): void => {
     const logger = defaultRegistry.engine?.runtime.logger ?? consoleLogger();

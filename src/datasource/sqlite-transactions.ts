@@ -1,6 +1,6 @@
 // Transactions on a SQLite connection. The library is synchronous and the bodies are not, so one transaction at a time is
-// open on a connection, and a lock that somebody else holds is waited for without blocking the event loop: the other may
-// be this very process, on the connection of the system database.
+// open on a connection, and waiting for the file lock does not block the event loop: its holder may be this very process,
+// on the connection of the system database.
 import type { Database } from 'better-sqlite3';
 import { sleep, systemClock } from '../base/clock.js';
 import { Mutex } from '../base/mutex.js';
@@ -13,7 +13,7 @@ import { isConflict } from './failures.js';
 const BLOCKING_MS = 20;
 const BUSY_MAX_MS = 10_000;
 
-/** The few things that transactions need of a connection. */
+/** What transactions need of a connection. */
 export interface SqliteConnection {
   execute(text: string): void | Promise<void>;
 }
@@ -21,7 +21,7 @@ export interface SqliteConnection {
 export class SqliteTransactions {
   readonly #mutex = new Mutex();
 
-  /** Runs `body` in a transaction. SQLite's are serializable, whatever level is wanted. */
+  /** Runs `body` in a transaction. SQLite's are always serializable. */
   run<T>(connection: SqliteConnection, { readOnly }: PGTransactionConfig, body: () => Promise<T>): Promise<T> {
     return this.#mutex.run(async () => {
       // The lock for writing is taken at once: a transaction that finds it taken later could only fail.
@@ -61,7 +61,7 @@ async function rollBack(connection: SqliteConnection): Promise<void> {
   }
 }
 
-/** Make a connection fit: what was committed survives a power failure, and a lock does not block the process. */
+/** Commits survive a power failure, and a lock does not block the process. */
 const SQLITE_SETTINGS = [
   'PRAGMA journal_mode = WAL',
   'PRAGMA synchronous = FULL',
@@ -87,13 +87,13 @@ export async function initializeSqlite(given: Database | string): Promise<void> 
   }
 }
 
-/** Opens a file. The library is loaded when it is needed: whoever brings a connection may have built it elsewhere. */
+/** Opens a file. Loads the library only now: an application that brings a connection may have its own copy of it. */
 export async function openSqlite(path: string): Promise<Database> {
   const { default: BetterSqlite3 } = await import('better-sqlite3');
   return new BetterSqlite3(path);
 }
 
-/** A connection that is made at launch and closed at shutdown, unless it is the application's own. */
+/** A connection that is opened at launch and closed at shutdown, unless it is the application's own. */
 export class HeldSqlite {
   readonly #given: Database | string;
   #database: Database | undefined;

@@ -26,7 +26,7 @@ export interface DataSourceOptions extends DataSourceMigrationOptions {
   readonly owner?: DataSourceOwner;
 }
 
-/** How a transaction is to be run, and the name of its step. */
+/** How to run a transaction, and the name of its step. */
 export interface TransactionConfig {
   /** Default: that of the database. */
   isolationLevel?: PGIsolationLevel | Lowercase<PGIsolationLevel>;
@@ -54,7 +54,7 @@ export abstract class TransactionalDataSource<
     registerDataSource(new TransactionHandler({ name, dsType, owner: this, driver, schemaName, runMigrations }), owner);
   }
 
-  /** The client of the transaction around. Everything done with it is part of the transaction. */
+  /** The client of the current transaction. Everything done with it is part of the transaction. */
   get client(): Client {
     // The driver of this data source has opened the transaction.
     return clientOf((owner) => owner === this, this.constructor.name) as Client;
@@ -83,7 +83,7 @@ export abstract class TransactionalDataSource<
 
 type AnyDataSource = abstract new (...args: never[]) => { readonly client: unknown };
 
-/** The client of the transaction around, whichever data source of the class has opened it. */
+/** The client of the current transaction, if any data source of the class has opened it. */
 export function clientOfAny<Source extends AnyDataSource>(source: Source): InstanceType<Source>['client'] {
   return clientOf((owner) => owner instanceof source, source.name);
 }

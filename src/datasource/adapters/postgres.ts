@@ -36,7 +36,7 @@ export class PostgresDataSource extends TransactionalDataSource<Client> {
   }
 }
 
-/** A connection that is gone would keep it waiting for ever. */
+/** Without a limit, closing would hang on a lost connection. */
 const CLOSE_MAX_SECONDS = 1;
 
 function driverOf(config: Options | string): TransactionDriver<Client> {

@@ -1,11 +1,11 @@
-// The receives of a run. A message is handed to the workflow at once, as the result of a step is, while its receipt is on
-// the way to disk: the receipt shares a commit with what the workflow does next. This needs the certainty that the receipt
-// will be written. Only the run that owns a workflow consumes its messages, so what is left are other receives of the run.
+// The receives of a run. A message is handed to the workflow at once, as the result of a step is, while its receipt is in
+// flight: the receipt shares a commit with what the workflow does next. This is safe if the receipt is sure to be
+// written. Only the owner of a workflow consumes its messages, so only other receives of the same run can interfere.
 //
 //   begun ──no other receive of the topic until a message is found──► handed over at once
 //   begun ──another one meanwhile, which may find the same message──► handed over when its receipt is durable, else looks again
 
-/** The receives of one topic that are under way. */
+/** The receives of one topic in progress. */
 interface Receiving {
   count: number;
   /** Whether there was more than one at a time since the first of them began. */
@@ -16,7 +16,7 @@ export class Inbox {
   readonly #topics = new Map<string, Receiving>();
   #lastReceipt: Promise<void> | undefined;
 
-  /** To be called before any await; `end` follows. */
+  /** Call it before any await, and `end` afterwards. */
   begin(topic: string): Readonly<Receiving> {
     const receiving = this.#topics.get(topic) ?? { count: 0, isShared: false };
     receiving.count += 1;
@@ -32,7 +32,7 @@ export class Inbox {
     if (receiving.count === 0) this.#topics.delete(topic);
   }
 
-  /** A receipt is on its way, of a message that was handed over. */
+  /** The receipt of a message that was handed over is in flight. */
   expect(receipt: Promise<void> | undefined): void {
     this.#lastReceipt = receipt;
     void receipt?.then(() => {
@@ -40,9 +40,9 @@ export class Inbox {
     });
   }
 
-  /** Resolves when no message that was handed over can be found any more; undefined when that is so already. */
+  /** Resolves when no message that was handed over can be found again; undefined if that is so already. */
   settled(): Promise<void> | undefined {
-    // Receipts are written in their order.
+    // Receipts are written in order.
     return this.#lastReceipt;
   }
 }

@@ -1,5 +1,5 @@
 // Requests to running workflows, with one answer each. A request is a message, its answer an event of the workflow: both
-// are durable and recorded, so that either side may crash and go on.
+// are durable and recorded, so that either side may crash and recover.
 import { newID } from '../../base/ids.js';
 import { DBOSError, DBOSRequestRefusedError, DBOSRequestTimeoutError } from '../../model/errors/errors.js';
 import type { StoredEvent } from '../../store/messaging/events.js';
@@ -40,7 +40,7 @@ export type RequestHandlers<Requests extends Record<string, RequestFunction>> = 
 type AnyRequestHandlers = RequestHandlers<Record<string, RequestFunction>>;
 
 export interface RequestOptions extends SerializationOptions {
-  /** How long to wait for the answer; 60 000 unless given. */
+  /** How long to wait for the answer. Default: 60 000. */
   readonly timeoutMs?: number;
   /** A repeated request with the same key is the same request, and gets the same answer. */
   readonly idempotencyKey?: string;
@@ -59,7 +59,7 @@ interface RequestMessage {
   readonly payload: unknown;
 }
 
-/** What an answer's event holds: the value or the error as a text, so that it is there whatever its form. */
+/** What an answer's event holds: the value or the error as a text, whatever its format. */
 interface Answer {
   readonly ok: boolean;
   readonly text: string;
@@ -73,17 +73,14 @@ function answerKey(requestID: string): string {
   return `__everstep_answer__:${requestID}`;
 }
 
-/**
- * Answers requests one after the other, in workflow code: until a handler says `stop`, or none has come for the time
- * given.
- */
+/** Answers requests one after the other, in workflow code, until a handler calls `stop` or none arrives in time. */
 export async function handleRequests(handlers: AnyRequestHandlers, limit?: TimeLimit): Promise<'stopped' | 'timeout'> {
   const run = workflowCode('DBOS.handleRequests');
   let isStopped = false;
   while (!isStopped) {
     const message = await receive(run, TOPIC, deadlineOf(run.runtime.clock, limit));
     if (message === null) return 'timeout';
-    // Anybody can send anything to the topic.
+    // Anyone can send anything to the topic.
     if (!isRequest(message)) continue;
     const { requestID } = message;
     const incoming = { requestID, stop: () => (isStopped = true) };
@@ -113,7 +110,7 @@ async function answerTo(
     const value: unknown = await handle(accepted as never, incoming);
     return { ok: true, ...(await codec.encodeValue(value, format)) };
   } catch (error) {
-    // The end of the run is no answer.
+    // The end of the run is not an answer.
     run.check();
     return { ok: false, ...(await codec.encodeError(error, format)) };
   }
@@ -146,7 +143,7 @@ async function requestFrom(
   );
   const stepID = run.nextStepID();
   const timerID = run.nextStepID();
-  // The record of having asked also holds under which ID.
+  // The record of the request also holds its ID.
   const recordedID = String(await askedBefore);
   const answer = own(async () => awaitAnswer(run.runtime, asked, recordedID, await limitsOf(run, timerID, deadlineAt)));
   return perform(run, { name: 'DBOS.answer', stepID, isEffect: false }, answer);
@@ -157,7 +154,7 @@ function messageOf({ workflowID, name, payload, serializationType }: Request, re
   return { destinationID: workflowID, message, topic: TOPIC, idempotencyKey: requestID, serializationType };
 }
 
-/** Waits until there is an answer, or there cannot be one. */
+/** Waits until there is an answer, or there can be none. */
 async function awaitAnswer(
   runtime: Runtime,
   { workflowID, name, timeoutMs = TIMEOUT_MS }: Request,

@@ -1,4 +1,4 @@
-// The streams of one run: where each of them ends, and who of its readers is waiting.
+// The streams of one run: the end of each of them, and the reader that is waiting.
 import { DBOSStreamNondeterminismError } from '../../model/errors/errors.js';
 import { findStreamEnds } from '../../store/messaging/streams.js';
 import type { Run } from '../runs/run.js';
@@ -13,16 +13,16 @@ export class RunStreams {
     this.#run = run;
   }
 
-  /** Calls one after the other, in the order in which they came. */
+  /** Runs bodies one after the other, in the order of the calls. */
   inTurn<T>(body: () => Promise<T>): Promise<T> {
     const turn = this.#lastTurn.then(body);
     this.#lastTurn = turn.catch(() => {
-      // Whoever has the turn has the error; the next one is served all the same.
+      // The caller sees the error; keep the chain alive.
     });
     return turn;
   }
 
-  /** Takes the next offset of a stream. Only the run that owns the workflow writes, so that it can count by itself. */
+  /** Takes the next offset of a stream. Only the owner of the workflow writes, so it can count in memory. */
   async takeOffset(key: string): Promise<number> {
     const { runtime, workflowID, isFirst } = this.#run;
     this.#ends ??= isFirst
@@ -34,8 +34,8 @@ export class RunStreams {
   }
 
   /**
-   * Waits for a value on behalf of a reader. While one waits, no other may: which of them would take the next number would
-   * be a matter of chance.
+   * Waits for a value on behalf of a reader. Only one reader may wait at a time: which of two would take the next number
+   * would be a matter of timing.
    */
   async asOnlyReader<T>(reader: object, key: string, wait: () => Promise<T>): Promise<T> {
     if (this.#reader !== undefined && this.#reader !== reader) {

@@ -1,4 +1,4 @@
-// Debouncing: many calls with one key become one workflow, which runs with the input of the last call when no further
+// Debouncing: many calls with one key become one workflow, which runs with the input of the last call once no further
 // call has come for a while.
 import { checkDebounce, debounceID, firstDelayMs, putOff, refusedParams } from '../../control/queues/debounce.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
@@ -11,15 +11,15 @@ import { startWorkflow } from '../runs/start.js';
 export interface DebounceRequest extends Omit<StartRequest, 'debounce'> {
   readonly key: string;
   readonly periodMs: number;
-  /** The longest time that a workflow can be put off from its first call on. */
+  /** How long a workflow can be put off at most, from its first call on. */
   readonly timeoutMs: number | undefined;
-  /** The application that runs it; this one if not given. */
+  /** The application that runs it. Default: this one. */
   readonly applicationName?: string;
 }
 
 const BOUNCE = { name: 'DBOS.debounceDelayedWorkflow', isEffect: true } as const;
 
-/** Starts the workflow that stands for the key, or puts it off and gives it the new input. */
+/** Starts the key's workflow, or puts it off and gives it the new input. */
 export async function debounce<R>(engine: Engine, request: DebounceRequest): Promise<Handle<R>> {
   const { params } = request;
   // The debouncer itself names the application.
@@ -31,7 +31,7 @@ export async function debounce<R>(engine: Engine, request: DebounceRequest): Pro
     try {
       return await startWorkflow<R>(engine, toStart(request));
     } catch (error) {
-      // Somebody else was first: put that one off instead. After a recovery the error is of no class.
+      // Another caller was first: put that workflow off instead. A replayed error has a code but not its class.
       if ((error as { code?: unknown }).code !== 'QUEUE_DUPLICATED') throw error;
     }
   }
@@ -63,7 +63,7 @@ function toStart(request: DebounceRequest): StartRequest {
     params: {
       ...params,
       queueName: queueOf(params),
-      // Whoever calls first does not decide how long the workflow may run.
+      // The first caller's context does not decide how long the workflow may run.
       timeoutMS: params.timeoutMS ?? null,
       enqueueOptions: {
         ...params.enqueueOptions,

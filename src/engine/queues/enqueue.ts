@@ -1,4 +1,4 @@
-// Enqueueing without a local function, by its name, and enqueueing many workflows in one commit.
+// Enqueueing a workflow by the name of its function, and enqueueing many workflows in one commit.
 import { newID } from '../../base/ids.js';
 import { checkNames, type EnqueueWorkflowOptions } from '../../control/queues/enqueue.js';
 import { existingOf } from '../../control/queues/existing.js';
@@ -18,7 +18,7 @@ import {
 import { own, perform } from '../runs/perform.js';
 import { prepare, refusableOf, refuseInStep, startWorkflow } from '../runs/start.js';
 
-/** Enqueues a workflow by the name of its function, which need not be here. */
+/** Enqueues a workflow by the name of its function, which need not be registered here. */
 export async function enqueueByName<R>(
   engine: Engine,
   options: EnqueueWorkflowOptions,
@@ -59,12 +59,12 @@ function toRequest(options: EnqueueWorkflowOptions): Pick<StartRequest, 'callee'
   };
 }
 
-/** Rows of one statement. They share a time of creation, and who shares one is sorted at each claim. */
+/** Rows of one statement. They share a creation time, and rows that share one are sorted at each claim. */
 const ROWS_MAX = 200;
 
 /**
- * Enqueues many workflows in one commit: all of them, or none if one is refused. Whose ID is in use already is left as
- * it is, as when it is started alone. In workflow code it is one recorded operation.
+ * Enqueues many workflows in one commit: all of them, or none if one is refused. A workflow whose ID is in use is left
+ * alone, as with a single start. In workflow code it is one recorded operation.
  */
 export async function startWorkflows<R>(engine: Engine, requests: readonly StartRequest[]): Promise<Handle<R>[]> {
   const context = currentContext();
@@ -95,7 +95,7 @@ async function toRows(
   const workflows: NewWorkflow[] = [];
   for (const [index, request] of requests.entries()) {
     const { assumedRole, inputs } = await prepare(engine, request, context);
-    // The same after a recovery, so that nothing is enqueued twice.
+    // The same after a recovery, so that none is enqueued twice.
     const ownID = parent ? `${parent.run.workflowID}-${parent.stepID}-${index}` : newID();
     const workflowID = request.params.workflowID ?? ownID;
     workflows.push(newWorkflow(engine.runtime, { request, context, parent, workflowID, assumedRole, inputs }));
@@ -103,7 +103,7 @@ async function toRows(
   return workflows;
 }
 
-/** Gives the ID that each request has ended up with. */
+/** Returns the workflow ID that each request ended up with. */
 async function insertAll(
   engine: Engine,
   requests: readonly StartRequest[],
@@ -138,13 +138,13 @@ async function insertOrRefuse(
   });
 }
 
-/** The rows as the statements of a bulk insert take them. */
+/** The rows of each statement of a bulk insert. */
 export function inChunks(workflows: readonly NewWorkflow[]): NewWorkflow[][] {
   const count = Math.ceil(workflows.length / ROWS_MAX);
   return Array.from({ length: count }, (_, index) => workflows.slice(index * ROWS_MAX, (index + 1) * ROWS_MAX));
 }
 
-/** Two of the call itself must not stand in each other's way. */
+/** Two workflows of one call must not conflict. */
 function refuseRepeated(workflows: readonly NewWorkflow[]): void {
   const ids = new Set<string>();
   const keys = new Set<string>();
@@ -158,7 +158,7 @@ function refuseRepeated(workflows: readonly NewWorkflow[]): void {
   }
 }
 
-/** A workflow of a bulk start: its arguments, and what differs from the parameters of all. */
+/** A workflow of a bulk start: its arguments, and parameters that differ from the common ones. */
 export interface BulkStart<Args extends unknown[]> extends StartWorkflowParams {
   readonly args: Args;
 }

@@ -1,5 +1,5 @@
-// The ambient context: which engine, run and step the code is in, and what callers have set for the workflows they
-// start. It travels with the async call chain; nothing is passed through user code by hand.
+// The ambient context: the engine, run and step that code belongs to, and what callers have set for the workflows they
+// start. It follows the async call chain, so that user code passes nothing on by hand.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { invariant } from '../../base/assert.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
@@ -20,7 +20,7 @@ export interface StepStatus {
   readonly cancelSignal: AbortSignal;
 }
 
-/** An ID for the next workflow that is started, whoever of the callees starts it first. */
+/** An ID for the next workflow that is started, no matter which callee starts it. */
 export interface NextWorkflowID {
   workflowID: string | undefined;
 }
@@ -45,18 +45,18 @@ export interface Context {
   readonly serialization?: WorkflowSerializationFormat;
 }
 
-/** What the functions of a transaction reach the database with. */
+/** The client that the functions of a transaction use. */
 export interface TransactionClient {
   readonly owner: object;
   readonly client: unknown;
 }
 
-/** What is registered with `DBOS` itself. Plugins may be created before it is loaded. */
+/** The registry of `DBOS` itself. Plugins may be created before `DBOS` is loaded. */
 export const defaultRegistry = new Registry();
 
 const storage = new AsyncLocalStorage<Context>();
 
-/** The instance of plugins for which none is given: `DBOS` itself. */
+/** The instance that plugins use by default: `DBOS` itself. */
 let defaultHost: object | undefined;
 
 export function setDefaultHost(host: object): void {
@@ -75,25 +75,25 @@ export function inContext<T>(context: Context, body: () => T): T {
   return storage.run(context, body);
 }
 
-/** Waits for something that the run around has no part in. Meanwhile it takes up no place in this process. */
+/** Waits for something outside of the current run, which takes no slot in this process meanwhile. */
 export function whileWaiting<T>(promise: Promise<T>): Promise<T> {
   const run = currentContext()?.run;
   return run ? run.waitFor(promise) : promise;
 }
 
-/** True in the code of a workflow itself, not in its steps and transactions. */
+/** True in the code of the workflow itself, not in its steps and transactions. */
 export function isWorkflowCode(context: Context | undefined): context is Context & { readonly run: Run } {
   return context?.run !== undefined && context.step === undefined && context.transactionID === undefined;
 }
 
-/** Runs the body of a transaction with its client at hand. */
+/** Runs the body of a transaction, which finds its client in the context. */
 export function inClient<T>(owner: object, client: unknown, body: () => T): T {
   const context = currentContext();
   invariant(context, 'a transaction runs in a context');
   return inContext({ ...context, client: { owner, client } }, body);
 }
 
-/** The client of the transaction around. */
+/** The client of the current transaction. */
 export function currentClient(): TransactionClient | undefined {
   return currentContext()?.client;
 }

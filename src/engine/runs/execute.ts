@@ -1,4 +1,4 @@
-// From the first line of a workflow's function to its durable outcome.
+// Runs a workflow's function and makes its outcome durable.
 import {
   DBOSNonExistentWorkflowError,
   DBOSWorkflowCancelledError,
@@ -10,7 +10,7 @@ import { validateInputs } from '../registration/input-schema.js';
 import { intercept } from '../registration/registry.js';
 import type { Run } from './run.js';
 
-/** How a run has ended, as its own process knows it. */
+/** How a run has ended, as far as its own process knows. */
 export type RunOutcome =
   | { readonly kind: 'success'; readonly value: unknown }
   | { readonly kind: 'error'; readonly error: unknown }
@@ -21,7 +21,7 @@ export interface Invocation {
   readonly run: Run;
   /** The instance for an instance method. */
   readonly target: unknown;
-  /** Or the error that they cannot be read with: it becomes the workflow's outcome. */
+  /** Or the error of decoding them: it becomes the workflow's outcome. */
   readonly args: unknown[] | Error;
   readonly context: Context;
 }

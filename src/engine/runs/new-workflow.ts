@@ -1,4 +1,4 @@
-// What a caller may say of a workflow that is to be started or enqueued, and the row that follows from it.
+// What a caller may specify for a workflow to be started or enqueued, and the row made from it.
 import { newID } from '../../base/ids.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import {
@@ -18,7 +18,7 @@ import type { Run } from './run.js';
 
 export type { StartWorkflowParams };
 
-/** The function that a workflow runs. Without a registration it is known by name only, and can only be enqueued. */
+/** The function that a workflow runs. Without a registration only its name is known, and it can only be enqueued. */
 export interface Callee {
   readonly registration?: WorkflowRegistration;
   readonly name: string;
@@ -34,11 +34,11 @@ export interface StartRequest {
   readonly args: unknown[];
   readonly namedArgs?: Record<string, unknown>;
   readonly params: StartWorkflowParams;
-  /** For a debounced workflow: how long calls may put it off, null for ever. */
+  /** For a debounced workflow: how long calls may put it off; null: without limit. */
   readonly debounce?: { readonly timeoutMs: number | null };
 }
 
-/** A parent's place for the child: the number must have been reserved before the first await. */
+/** The parent's operation that starts the child. Its number must have been reserved before the first await. */
 export interface Parent {
   readonly run: Run;
   readonly stepID: number;
@@ -93,18 +93,18 @@ export function newWorkflow(runtime: Runtime, parts: NewWorkflowParts): NewWorkf
     scheduleName: null,
     attributes: params.workflowAttributes === undefined ? null : encodeAttributes(params.workflowAttributes),
     owner,
-    // In the order of the calls: workflows of one millisecond are taken from their queue in it.
+    // Ordered by call: workflows of the same millisecond leave their queue in this order.
     creator: owner ?? newID(),
     delayMs,
   };
 }
 
-/** Undefined leaves the workflow with the deadline of its parent, null without any. */
+/** Undefined: the parent's deadline; null: none. */
 function timeoutOf(params: StartWorkflowParams, context: Context | undefined): number | null | undefined {
   return params.timeoutMS !== undefined ? params.timeoutMS : context?.timeoutMs;
 }
 
-/** Throws if what the caller says contradicts itself or is nonsense. */
+/** Throws if the parameters are invalid or contradict each other. */
 export function checkParams(params: StartWorkflowParams, context: Context | undefined): void {
   const { queueName = context?.queueName, enqueueOptions = {}, duplicationPolicy } = params;
   const workflowID = params.workflowID ?? context?.nextWorkflowID?.workflowID;

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { deferred } from '../../../src/base/deferred.js';
+import { PORTABLE_FORMAT } from '../../../src/codec/serializer.js';
 import { currentContext } from '../../../src/engine/runs/ambient.js';
 import {
   type Durability,
@@ -119,7 +120,7 @@ forEachDialect((dialect) => {
     });
 
     test('can be read in a way of the operation', async () => {
-      const named = { ...LOOK, childWorkflowID: 'child', read: (record: { childWorkflowID: string | null }) => record };
+      const named: Operation<unknown> = { ...LOOK, childWorkflowID: 'child', read: (record) => record };
 
       const record = await recover(
         (run) =>
@@ -268,7 +269,14 @@ forEachDialect((dialect) => {
     const setEvent = (key: string) =>
       joined(async (step) => {
         const { run, stepID } = step;
-        const event = { workflowID: run.workflowID, owner: run.owner, stepID, key, text: '1', serialization: null };
+        const event = {
+          workflowID: run.workflowID,
+          owner: run.owner,
+          stepID,
+          key,
+          text: '1',
+          serialization: PORTABLE_FORMAT,
+        };
         const written = run.runtime.store.writer.setEvent({ event, checkpoint: step.checkpoint(portable()) });
         await step.commit(written, (verdict) => verdict);
       });

@@ -1,7 +1,6 @@
 // Launching an instance and shutting it down, and what belongs to a launch: the engine, the admin server, the plugins.
 import type { Server } from 'node:http';
-import { createAdmin } from '../admin/admin.js';
-import { AdminServer } from '../admin/http/server.js';
+import type { AdminServer } from '../admin/http/server.js';
 import type { LocalEngine } from '../admin/source.js';
 import { internals } from '../base/internals.js';
 import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
@@ -129,6 +128,11 @@ export class Lifecycle {
   async #startAdminServer(config: EngineConfig, { clock }: Runtime): Promise<void> {
     const { adminHost: host, adminPort: port, adminToken: token, adminOpen: isOpen, logger } = config;
     const source = { [internals]: this, deactivateEventReceivers: () => this.deactivateEventReceivers() };
+    // Loaded only here: most processes never serve it.
+    const [{ createAdmin }, { AdminServer }] = await Promise.all([
+      import('../admin/admin.js'),
+      import('../admin/http/server.js'),
+    ]);
     this.#adminServer = await AdminServer.start(createAdmin({ source, token, isOpen }), { host, port, logger, clock });
   }
 

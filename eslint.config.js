@@ -4,7 +4,7 @@ export default tseslint.config(
   { ignores: ['dist', 'coverage', 'src/store/migrations/embedded.ts', '**/*.mjs', 'eslint.config.js'] },
   ...tseslint.configs.recommendedTypeChecked,
   {
-    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname } },
     rules: {
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/no-misused-promises': 'error',

@@ -4,7 +4,7 @@ import { deferred } from '../../src/base/deferred.js';
 import { PGIsolationLevel } from '../../src/datasource/driver.js';
 import { OpenTransaction } from '../../src/datasource/open-transaction.js';
 import { until } from '../crash/processes.js';
-import { wantsDialect } from '../rig/global-setup.js';
+import { wantsDialect } from '../rig/dialects.js';
 import { type AdapterName, ADAPTERS } from './adapters.js';
 import { killTests } from './kill-tests.js';
 import { networkTests } from './network-tests.js';

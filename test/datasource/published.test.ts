@@ -6,8 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { postgres } from '../rig/dialects.js';
-import { wantsDialect } from '../rig/global-setup.js';
+import { postgres, wantsDialect } from '../rig/dialects.js';
 import { queryOn } from './scene.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

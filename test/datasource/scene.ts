@@ -7,6 +7,7 @@ import type { DBOSConfig } from '../../src/engine/config/config.js';
 import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
 import type { Row } from '../../src/datasource/driver.js';
 import { postgres, sqlite } from '../rig/dialects.js';
+import { postgresURL } from '../rig/postgres-url.js';
 import { createPostgresDatabase, dropPostgresDatabase } from '../rig/templates.js';
 import { type Adapter, type AdapterName, ADAPTERS, type SourceUnderTest } from './adapters.js';
 
@@ -62,7 +63,7 @@ export async function setScene(name: AdapterName, { isShared = false } = {}): Pr
 async function databaseFor(adapter: Adapter, isShared: boolean): Promise<string> {
   if (adapter.dialect === 'sqlite') return sqlite.createURL({ isMigrated: isShared });
   if (isShared) return postgres.createURL();
-  shared ??= createPostgresDatabase(inject('postgresURL'), false);
+  shared ??= postgresURL().then((serverURL) => createPostgresDatabase(serverURL, false));
   const url = await shared;
   for (const schema of ['public', 'dbos']) await queryOn(url)(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
   await queryOn(url)('CREATE SCHEMA public');
@@ -73,7 +74,7 @@ let shared: Promise<string> | undefined;
 
 /** To be called when all tests of a file are through. */
 export async function dropDatabase(): Promise<void> {
-  if (shared) dropPostgresDatabase(inject('postgresURL'), await shared);
+  if (shared) dropPostgresDatabase(await postgresURL(), await shared);
   shared = undefined;
 }
 

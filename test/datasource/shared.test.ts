@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { deferred } from '../../src/base/deferred.js';
 import { PGIsolationLevel } from '../../src/datasource/driver.js';
 import { Writer } from '../../src/store/writer/writer.js';
-import { wantsDialect } from '../rig/global-setup.js';
+import { wantsDialect } from '../rig/dialects.js';
 import { startProxy } from '../rig/proxy.js';
 import type { AdapterName } from './adapters.js';
 import { effectsIn, type EngineUnderTest, recordsIn, type Scene, setScene } from './scene.js';

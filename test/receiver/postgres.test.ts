@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newID } from '../../src/base/ids.js';
 import {
   type PostgresConsumerOptions,
@@ -7,9 +7,9 @@ import {
   type PostgresMessage,
 } from '../../src/receiver/adapters/postgres.js';
 import { Receiver } from '../../src/receiver/receiver.js';
-import { postgres } from '../rig/dialects.js';
+import { postgres, wantsDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
-import { wantsDialect } from '../rig/global-setup.js';
+import { postgresURL } from '../rig/postgres-url.js';
 import { createPostgresDatabase, dropPostgresDatabase } from '../rig/templates.js';
 import { describeReceiver, type Rig } from './conformance.js';
 import { Spy, Tally } from './spy.js';
@@ -17,9 +17,9 @@ import { Spy, Tally } from './spy.js';
 describe.skipIf(!wantsDialect('postgres'))('Postgres tables', () => {
   let url = '';
   beforeAll(async () => {
-    url = await createPostgresDatabase(inject('postgresURL'), false);
+    url = await createPostgresDatabase(await postgresURL(), false);
   });
-  afterAll(() => dropPostgresDatabase(inject('postgresURL'), url));
+  afterAll(async () => dropPostgresDatabase(await postgresURL(), url));
 
   const connected = async <T>(to: string, body: (client: pg.Client) => Promise<T>): Promise<T> => {
     const client = new pg.Client(to);
@@ -36,8 +36,8 @@ describe.skipIf(!wantsDialect('postgres'))('Postgres tables', () => {
     await connected(url, (client) => client.query(text));
     return table;
   };
-  const allowConnections = (isAllowed: boolean): Promise<unknown> =>
-    connected(inject('postgresURL'), async (client) => {
+  const allowConnections = async (isAllowed: boolean): Promise<unknown> =>
+    connected(await postgresURL(), async (client) => {
       const name = new URL(url).pathname.slice(1);
       await client.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS ${isAllowed}`);
       if (isAllowed) return;

@@ -5,7 +5,7 @@ import { describe, inject, onTestFinished } from 'vitest';
 import type { Database } from '../../src/store/database.js';
 import { type PostgresOptions, PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
 import { SqliteDatabase, type SqliteOptions } from '../../src/store/sqlite/sqlite-database.js';
-import { wantsDialect } from './global-setup.js';
+import { postgresURL } from './postgres-url.js';
 import { createPostgresDatabase, createSqliteFile, dropPostgresDatabase } from './templates.js';
 
 export interface TestDialect {
@@ -21,7 +21,7 @@ export interface TestDialect {
 export const sqlite: TestDialect = {
   name: 'sqlite',
   async createURL({ isMigrated = true } = {}) {
-    const path = createSqliteFile(inject('folder'), isMigrated);
+    const path = await createSqliteFile(inject('folder'), isMigrated);
     onTestFinished(() => {
       for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true });
     });
@@ -40,7 +40,7 @@ export const sqlite: TestDialect = {
 export const postgres: TestDialect = {
   name: 'postgres',
   async createURL({ isMigrated = true } = {}) {
-    const serverURL = inject('postgresURL');
+    const serverURL = await postgresURL();
     const url = await createPostgresDatabase(serverURL, isMigrated);
     onTestFinished(() => dropPostgresDatabase(serverURL, url));
     return url;
@@ -54,6 +54,10 @@ export const postgres: TestDialect = {
     return postgres.open(await postgres.createURL(), options);
   },
 };
+
+export function wantsDialect(name: TestDialect['name']): boolean {
+  return (process.env['DIALECTS'] ?? 'sqlite,postgres').split(',').includes(name);
+}
 
 /** Runs the tests that `body` defines once a dialect. `DIALECTS=sqlite` leaves Postgres out. */
 export function forEachDialect(body: (dialect: TestDialect) => void): void {

@@ -1,47 +1,68 @@
-// Runs once around the whole test run: starts the Postgres server (unless one is given, or none is wanted) and
-// prepares the migrated databases that each test gets a copy of.
+// Runs once around the whole test run. The Postgres server is started when a test first asks for it: this process
+// holds it, so that all workers share one, and answers them over HTTP. See `postgres-url.ts` for their side.
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startPostgres } from './postgres-server.js';
 import { scratchFolder } from './scratch.js';
-import { createPostgresTemplate, createSqliteTemplate, dropPostgresDatabases } from './templates.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** URL of the server's maintenance database; empty when Postgres is not tested. */
-    postgresURL: string;
+    /** A GET of this address starts Postgres if need be, and answers with the URL of its maintenance database. */
+    postgresRequestURL: string;
     /** Folder for files of this run, removed at its end. */
     folder: string;
   }
 }
 
+/** A server with the migrated database that tests get copies of. */
+interface PreparedPostgres {
+  readonly url: string;
+  dispose(): Promise<void>;
+}
+
 /** Nothing has to outlast the run. */
 const SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: 400, shared_buffers: '256MB' };
 
-export function wantsDialect(dialect: 'sqlite' | 'postgres'): boolean {
-  return (process.env['DIALECTS'] ?? 'sqlite,postgres').split(',').includes(dialect);
-}
-
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(scratchFolder(), 'everstep-test-'));
-  const givenURL = process.env['TEST_POSTGRES_URL'];
-  const server =
-    wantsDialect('postgres') && givenURL === undefined ? await startPostgres(SETTINGS, scratchFolder()) : undefined;
-  const postgresURL = server?.url ?? (wantsDialect('postgres') ? (givenURL ?? '') : '');
-  try {
-    if (postgresURL !== '') await createPostgresTemplate(postgresURL);
-    await createSqliteTemplate(folder);
-  } catch (error) {
-    await server?.stop();
-    throw error;
-  }
-  project.provide('postgresURL', postgresURL);
+  let postgres: Promise<PreparedPostgres> | undefined;
+  const requests = createServer((_, response) => {
+    postgres ??= preparePostgres();
+    postgres.then(
+      ({ url }) => response.end(url),
+      (error: unknown) => response.writeHead(500).end(String(error)),
+    );
+  });
+  await new Promise<void>((resolve) => requests.listen(0, '127.0.0.1', resolve));
+  project.provide('postgresRequestURL', `http://127.0.0.1:${(requests.address() as AddressInfo).port}`);
   project.provide('folder', folder);
   return async () => {
-    // A server of ours goes with all that is on it.
-    if (server) await server.stop();
-    else if (postgresURL !== '') await dropPostgresDatabases(postgresURL);
+    requests.close();
+    requests.closeAllConnections();
+    // The tests that asked for a server that did not start have failed already.
+    const prepared = await postgres?.catch(() => undefined);
+    await prepared?.dispose();
     rmSync(folder, { recursive: true, force: true });
   };
+}
+
+async function preparePostgres(): Promise<PreparedPostgres> {
+  // Loads the library, which a run without Postgres can do without.
+  const { createPostgresTemplate, dropPostgresDatabases } = await import('./templates.js');
+  const givenURL = process.env['TEST_POSTGRES_URL'];
+  if (givenURL !== undefined) {
+    await createPostgresTemplate(givenURL);
+    return { url: givenURL, dispose: () => dropPostgresDatabases(givenURL) };
+  }
+  const server = await startPostgres(SETTINGS, scratchFolder());
+  try {
+    await createPostgresTemplate(server.url);
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+  return { url: server.url, dispose: () => server.stop() };
 }

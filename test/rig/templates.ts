@@ -73,22 +73,23 @@ export async function dropPostgresDatabases(serverURL: string): Promise<void> {
   });
 }
 
-export async function createSqliteTemplate(folder: string): Promise<void> {
-  const database = await SqliteDatabase.open({ path: templatePath(folder) });
-  await migrate(database, { logger: silentLogger });
-  // Closing the last connection moves the log into the file, so that copying the file copies everything.
-  await database.close();
-}
-
 /** The path of a new file, not there yet or a copy of the migrated one. */
-export function createSqliteFile(folder: string, isMigrated: boolean): string {
+export async function createSqliteFile(folder: string, isMigrated: boolean): Promise<string> {
   const path = join(folder, `${newID()}.sqlite`);
-  if (isMigrated) copyFileSync(templatePath(folder), path);
+  if (isMigrated) copyFileSync(await (sqliteTemplate ??= createSqliteTemplate(folder)), path);
   return path;
 }
 
-function templatePath(folder: string): string {
-  return join(folder, 'template.sqlite');
+let sqliteTemplate: Promise<string> | undefined;
+
+/** Each process makes its own: that takes less time than to agree on one. */
+async function createSqliteTemplate(folder: string): Promise<string> {
+  const path = join(folder, `template-${process.pid}.sqlite`);
+  const database = await SqliteDatabase.open({ path });
+  await migrate(database, { logger: silentLogger });
+  // Closing the last connection moves the log into the file, so that copying the file copies everything.
+  await database.close();
+  return path;
 }
 
 function databaseURL(serverURL: string, name: string): string {

@@ -9,6 +9,7 @@ import { listStatement, readsOf } from '../../../src/store/listing/listing.js';
 import { addHistory, HISTORY_BEGINS_AT, SECOND } from '../../../bench/management/history.js';
 import { forEachDialect } from '../../rig/dialects.js';
 import { operatorOn } from '../../rig/operators.js';
+import { postgresVersion } from '../../rig/postgres-url.js';
 
 const COUNT = 60_000;
 const at = (n: number): string => new Date(HISTORY_BEGINS_AT + n * SECOND).toISOString();
@@ -70,7 +71,9 @@ describe('lists of a long history', () => {
           }
         };
 
-        await check(LOOKS);
+        // Without statistics, planners before Postgres 16 sort all workflows of a name.
+        const needsStatistics = dialect.name === 'postgres' && (await postgresVersion()) < 16;
+        await check(needsStatistics ? LOOKS.filter(([input]) => input.workflowName === undefined) : LOOKS);
         await database.run(sql`ANALYZE ${table('workflow_status')}`);
         await check(LOOKS);
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { newID } from '../../../src/base/ids.js';
 import {
   CommitUnknownError,
@@ -11,6 +11,7 @@ import { sql } from '../../../src/sql/sql.js';
 import { PostgresDatabase } from '../../../src/store/postgres/postgres-database.js';
 import { findWorkflows, insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { onlyOn } from '../../rig/dialects.js';
+import { postgresURL } from '../../rig/postgres-url.js';
 import { startProxy } from '../../rig/proxy.js';
 import { newWorkflow } from '../../rig/records.js';
 
@@ -211,7 +212,7 @@ describe('PostgresDatabase', () => {
 });
 
 async function dropRole(role: string): Promise<void> {
-  const client = new pg.Client(inject('postgresURL'));
+  const client = new pg.Client(await postgresURL());
   await client.connect();
   await client.query(`DROP ROLE ${role}`);
   await client.end();

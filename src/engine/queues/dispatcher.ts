@@ -24,7 +24,7 @@ export interface DispatcherOptions {
     readonly claimsMax: number;
   };
   /** Lets peers know that they may find work in the queue. */
-  notifyPeers(queueName: string, partitionKey?: string): void;
+  readonly notifyPeers: (queueName: string, partitionKey?: string) => void;
 }
 
 /** Workflows claimed by one statement at most; more are claimed right after. */

@@ -34,7 +34,7 @@ export interface QueueClaimsOptions {
   readonly source: ClaimSource;
   readonly load: Load;
   /** Lets peers know that they may find work in the queue. */
-  notifyPeers(queueName: string, partitionKey?: string): void;
+  readonly notifyPeers: (queueName: string, partitionKey?: string) => void;
 }
 
 /** Partitions claimed from in one commit. */

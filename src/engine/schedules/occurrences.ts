@@ -18,7 +18,7 @@ export interface OccurrencesOptions {
   /** Learns the database's clock from an answer. */
   readonly askTime: <T extends { readonly now: number }>(ask: () => Promise<T>) => Promise<T>;
   /** Workflows were put into queues. */
-  announceQueued(workflows: readonly NewWorkflow[]): void;
+  readonly announceQueued: (workflows: readonly NewWorkflow[]) => void;
 }
 
 /** Occurrences fired in one commit. */

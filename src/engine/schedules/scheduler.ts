@@ -20,7 +20,7 @@ import { type CodeSchedule, ScheduleEntry } from './schedule-entry.js';
 export interface SchedulerOptions {
   readonly runtime: Runtime;
   /** Workflows were put into queues. */
-  announceQueued(workflows: readonly NewWorkflow[]): void;
+  readonly announceQueued: (workflows: readonly NewWorkflow[]) => void;
 }
 
 /** The longest sleep without asking the database for the time. */

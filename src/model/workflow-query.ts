@@ -2,7 +2,7 @@
 // found here, before anything is sent.
 import { InvalidQueryError, type JSONValue } from './errors/errors.js';
 import { checkFields, flag, jsonPattern, oneOrMany, time, wholeNumber } from './query-values.js';
-import { StatusString, type WorkflowStatusString } from './status.js';
+import { ACTIVE_STATUSES, StatusString, type WorkflowStatusString } from './status.js';
 
 type OneOrMany<T> = T | readonly T[];
 
@@ -111,7 +111,6 @@ const FILTER_FIELDS = [
   'attributes',
 ];
 const QUERY_FIELDS = [...FILTER_FIELDS, 'limit', 'offset', 'sortDesc', 'loadInput', 'loadOutput'];
-const IN_QUEUE: readonly WorkflowStatusString[] = ['ENQUEUED', 'PENDING', 'DELAYED'];
 
 /** Checks what was asked. `ownApplication` is whose workflows are meant when nothing says so; null means all. */
 export function toWorkflowQuery(input: GetWorkflowsInput, ownApplication: string | null): WorkflowQuery {
@@ -173,7 +172,7 @@ function statusesOf({ status }: WorkflowFilters, isInQueue: boolean): readonly W
     throw new InvalidQueryError(`There is no status ${JSON.stringify(unknown)}. There is: ${known}.`);
   }
   if (!isInQueue) return wanted && [...new Set(wanted)];
-  return wanted ? IN_QUEUE.filter((one) => wanted.includes(one)) : IN_QUEUE;
+  return wanted ? ACTIVE_STATUSES.filter((one) => wanted.includes(one)) : ACTIVE_STATUSES;
 }
 
 type TimeField = 'startTime' | 'endTime' | 'completedAfter' | 'completedBefore' | 'dequeuedAfter' | 'dequeuedBefore';

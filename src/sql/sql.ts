@@ -139,6 +139,14 @@ function literal(text: string): Token {
   return { shape: digest(text), write: (out) => out.text(text), collect: collectNothing };
 }
 
+/**
+ * Quoted strings, separated by commas: constants of ours that must be part of the text, because the planner matches them
+ * with the condition of a partial index.
+ */
+export function textConstants(texts: readonly string[]): Token {
+  return literal(texts.map((text) => `'${text.replaceAll("'", "''")}'`).join(', '));
+}
+
 /** The qualified name of a system table. */
 export function table(name: string): Token {
   return { shape: `t:${name};`, write: (out) => out.text(out.dialect.table(name)), collect: collectNothing };

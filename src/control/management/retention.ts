@@ -2,7 +2,7 @@
 // meanwhile hardly notices. Nothing is kept in between: a run that was interrupted is simply repeated.
 import { sleep } from '../../base/clock.js';
 import { DBOSError } from '../../model/errors/errors.js';
-import { isActive } from '../../model/status.js';
+import { hasEnded, isActive } from '../../model/status.js';
 import {
   type AgePlace,
   type AgeRange,
@@ -74,7 +74,7 @@ export async function garbageCollect(operator: Operator, options: GarbageCollect
   }
   await walk(operator, way, async (range) => {
     const oldest = await listByAge(database, range, applicationName);
-    const ended = oldest.filter(({ isOwn, status }) => isOwn && !isActive(status)).map(({ workflowID }) => workflowID);
+    const ended = oldest.filter(({ isOwn, status }) => isOwn && hasEnded(status)).map(({ workflowID }) => workflowID);
     if (ended.length > 0) tell(await deleteIfEnded(database, ended, before), 0);
     return oldest;
   });

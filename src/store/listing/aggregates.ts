@@ -1,4 +1,5 @@
 // Figures about many workflows or steps: counts, and the longest of some times, by group.
+import type { OutcomeStatus } from '../../model/status.js';
 import type { TimeRange, WorkflowFilter } from '../../model/workflow-query.js';
 import { startsWith } from '../../sql/matching.js';
 import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
@@ -25,7 +26,7 @@ export interface Aggregate<Figure extends string> {
 }
 
 export interface StepFilter {
-  readonly statuses?: readonly ('SUCCESS' | 'ERROR')[];
+  readonly statuses?: readonly OutcomeStatus[];
   readonly names?: readonly string[];
   readonly idPrefixes?: readonly string[];
   readonly completedAt: TimeRange;

@@ -2,6 +2,7 @@
 // IDs have, which it cannot guess. SQLite has none and is told of everything: it would sort a million rows to find the
 // newest hundred, or read them all to find the only one.
 import { indexName, type OptionalIndex } from '../../model/indexes.js';
+import { FAILED_STATUSES, WAITING_STATUSES, type WorkflowStatusString } from '../../model/status.js';
 import type { WorkflowFilter } from '../../model/workflow-query.js';
 import { type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
@@ -61,14 +62,11 @@ function isBranching(values: readonly string[]): boolean {
 
 const BY_CREATION = 'workflow_status_created_at_index';
 const BY_QUEUE = 'idx_workflow_status_listing_queue';
-const BY_STATUS: Readonly<Partial<Record<string, string>>> = {
-  PENDING: 'idx_workflow_status_pending',
-  ENQUEUED: 'idx_workflow_status_listing_waiting',
-  DELAYED: 'idx_workflow_status_listing_waiting',
-  ERROR: 'idx_workflow_status_failed',
-  CANCELLED: 'idx_workflow_status_failed',
-  MAX_RECOVERY_ATTEMPTS_EXCEEDED: 'idx_workflow_status_failed',
-};
+const BY_STATUS: ReadonlyMap<WorkflowStatusString, string> = new Map([
+  ['PENDING', 'idx_workflow_status_pending'],
+  ...WAITING_STATUSES.map((status) => [status, 'idx_workflow_status_listing_waiting'] as const),
+  ...FAILED_STATUSES.map((status) => [status, 'idx_workflow_status_failed'] as const),
+]);
 
 /** Fields with an index of their own that is in order for each value, if the application wants it. */
 const OPTIONAL: readonly (readonly [field: keyof WorkflowFilter['values'], index: OptionalIndex])[] = [
@@ -87,7 +85,8 @@ async function indexFor(database: Database, filter: WorkflowFilter, existing: Re
   const { statuses, values } = filter;
   const optional = OPTIONAL.find(([field, index]) => values[field]?.length === 1 && existing.has(indexName(index)));
   if (optional) return indexName(optional[1]);
-  const byStatus = statuses?.length === 1 ? BY_STATUS[statuses[0] ?? ''] : undefined;
+  const [only] = statuses?.length === 1 ? statuses : [];
+  const byStatus = only && BY_STATUS.get(only);
   const isOfQueue = values.queueName?.length === 1;
   if (byStatus === undefined) return isOfQueue ? BY_QUEUE : BY_CREATION;
   const hasShortQueue = isOfQueue && (await isShort(database, { values: { queueName: values.queueName } }));

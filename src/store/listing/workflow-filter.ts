@@ -1,8 +1,9 @@
 // The condition that a filter of workflows is in SQL. Rows are spoken of as `w`.
-import type { WorkflowStatusString } from '../../model/status.js';
+import { FAILED_STATUSES, WAITING_STATUSES, type WorkflowStatusString } from '../../model/status.js';
 import type { AskedField, TimeRange, WorkflowFilter } from '../../model/workflow-query.js';
 import { containsJSON, type JSONObject, startsWith } from '../../sql/matching.js';
-import { oneOf, type Sql, sql } from '../../sql/sql.js';
+import { oneOf, type Sql, sql, textConstants } from '../../sql/sql.js';
+import { hasFailed, isListedAsWaiting } from '../runs/states.js';
 
 const VALUE_COLUMNS: Readonly<Record<AskedField, Sql>> = {
   name: sql`w.name`,
@@ -56,23 +57,18 @@ export function conditionsOf(filter: WorkflowFilter, { isPrefixHidden = false } 
   return conditions;
 }
 
-const isWaiting = sql`CASE WHEN w.status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END`;
-
-/** The conditions of the partial indexes, word for word: otherwise SQLite would not use them. */
-const STATUS_CONDITIONS: Readonly<Record<WorkflowStatusString, Sql>> = {
-  PENDING: sql`w.status = 'PENDING'`,
-  SUCCESS: sql`w.status = 'SUCCESS'`,
-  ENQUEUED: sql`w.status = 'ENQUEUED' AND ${isWaiting}`,
-  DELAYED: sql`w.status = 'DELAYED' AND ${isWaiting}`,
-  ERROR: sql`w.status = 'ERROR' AND w.status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')`,
-  CANCELLED: sql`w.status = 'CANCELLED' AND w.status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')`,
-  MAX_RECOVERY_ATTEMPTS_EXCEEDED: sql`
-    w.status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' AND w.status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')`,
-};
+/** Conditions of the partial indexes, by the states whose rows they hold. */
+const INDEX_CONDITIONS: ReadonlyMap<WorkflowStatusString, Sql> = new Map([
+  ...WAITING_STATUSES.map((status) => [status, isListedAsWaiting('w')] as const),
+  ...FAILED_STATUSES.map((status) => [status, hasFailed('w')] as const),
+]);
 
 function hasStatus(statuses: readonly WorkflowStatusString[]): Sql {
   const [only] = statuses;
-  return only && statuses.length === 1 ? STATUS_CONDITIONS[only] : sql`w.status ${oneOf(statuses)}`;
+  if (!only || statuses.length > 1) return sql`w.status ${oneOf(statuses)}`;
+  const isOnly = sql`w.status = ${textConstants([only])}`;
+  const indexed = INDEX_CONDITIONS.get(only);
+  return indexed ? sql`${isOnly} AND ${indexed}` : isOnly;
 }
 
 export function whereOf(conditions: readonly Sql[]): Sql {

@@ -2,6 +2,7 @@
 // half of it. What has ended, and checkpoints, may be many: they are moved in ranges of their keys.
 import { sql, type Sql, table } from '../../sql/sql.js';
 import type { Database, Executor } from '../database.js';
+import { isActive } from '../runs/states.js';
 
 /** Whose rows are moved, and to whom. */
 export interface Renaming {
@@ -40,7 +41,7 @@ export async function moveActive(tx: Executor, renaming: Renaming): Promise<Acti
     queues: await count('queues'),
     schedules: await count('workflow_schedules'),
     versions: await count('application_versions'),
-    workflows: await count('workflow_status', sql`AND status IN ('PENDING', 'ENQUEUED', 'DELAYED')`),
+    workflows: await count('workflow_status', sql`AND ${isActive()}`),
   };
 }
 

@@ -5,6 +5,7 @@ import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { deletePayloads } from './deletion.js';
 import { cancellation } from '../runs/lifecycle.js';
+import { hasEnded, isActive, unindexed } from '../runs/states.js';
 
 /** A place in a walk: behind this row. */
 export interface AgePlace {
@@ -65,7 +66,7 @@ export async function deleteIfEnded(
   const [deleted = []] = await database.commit([
     sql`
       DELETE FROM ${workflows}
-      WHERE workflow_uuid ${oneOf(workflowIDs)} AND status NOT IN ('PENDING', 'ENQUEUED', 'DELAYED')
+      WHERE workflow_uuid ${oneOf(workflowIDs)} AND ${hasEnded()}
         AND created_at < ${before}
       RETURNING workflow_uuid`,
     ...deletePayloads(workflowIDs),
@@ -79,7 +80,7 @@ export async function cancelIfActive(database: Database, workflowIDs: readonly s
     UPDATE ${workflows}
     SET ${cancellation}
     WHERE workflow_uuid ${oneOf(workflowIDs)}
-      AND CASE WHEN status IN ('ENQUEUED', 'PENDING', 'DELAYED') THEN TRUE ELSE FALSE END
+      AND ${unindexed(isActive())}
     RETURNING workflow_uuid`);
   return cancelled.map((row) => row['workflow_uuid'] as string);
 }

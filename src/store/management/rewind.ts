@@ -3,6 +3,7 @@ import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { insertLatestEvents } from './forks.js';
 import { STREAM_CLOSED } from '../messaging/streams.js';
+import { hasEnded } from '../runs/states.js';
 
 /** What becomes of the workflow. */
 export interface Rewind {
@@ -58,7 +59,7 @@ function requeueIfEnded({ workflowID, creator, queueName, partitionKey, applicat
       application_version = COALESCE(${applicationVersion}, application_version), recovery_attempts = 0, output = NULL,
       error = NULL, workflow_deadline_epoch_ms = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL,
       completed_at = NULL, delay_until_epoch_ms = NULL, owner_xid = NULL, creator_xid = ${creator}, updated_at = ${nowMs}
-    WHERE workflow_uuid = ${workflowID} AND status NOT IN ('PENDING', 'ENQUEUED', 'DELAYED')
+    WHERE workflow_uuid = ${workflowID} AND ${hasEnded()}
     RETURNING queue_partition_key`;
 }
 

@@ -1,5 +1,6 @@
 // The rows of `streams`: values that a workflow writes one after the other under a key. Only the run that owns the
 // workflow writes, so it counts the offsets itself, and a value that is written again finds its own row.
+import { hasEnded, type WorkflowStatusString } from '../../model/status.js';
 import { oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
@@ -149,7 +150,7 @@ function partOf(offset: number, found: readonly Row[]): StreamPart | undefined {
   // Offsets without a gap, should somebody have removed a row.
   const values = found.filter((row, index) => row['offset'] === offset + index).map(toValue);
   if (values.length > 0) return { kind: 'values', values };
-  const isOver = !['PENDING', 'ENQUEUED', 'DELAYED'].includes(first['status'] as string);
+  const isOver = hasEnded(first['status'] as WorkflowStatusString);
   return isOver || Boolean(first['is_closed']) ? { kind: 'ended' } : undefined;
 }
 

@@ -2,7 +2,7 @@
 import { type Limits, UNLIMITED } from '../../model/queues.js';
 import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Row } from '../database.js';
-import { isEnqueued } from './waiting.js';
+import { isEnqueued, isInFlight } from '../runs/states.js';
 
 const workflows = table('workflow_status');
 /** Running workflows that are counted to find out a share; beyond it nobody lacks work. */
@@ -95,7 +95,7 @@ function countOf(status: 'PENDING' | 'ENQUEUED', scope: Scope, max: number): Sql
  * True for a running row. Said so that Postgres does not see in it the condition of the index of all running workflows,
  * which knows nothing of queues.
  */
-const isRunning = sql`p.status = (SELECT 'PENDING') AND p.status IN ('ENQUEUED', 'PENDING')`;
+const isRunning = sql`p.status = (SELECT 'PENDING') AND ${isInFlight('p')}`;
 
 type Rate = NonNullable<Limits['rate']>;
 

@@ -17,9 +17,9 @@ import {
   type Share,
   toLeft,
 } from './claim-limits.js';
-import { isEnqueued } from './waiting.js';
 import { workflowColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
+import { isEnqueued, unindexed } from '../runs/states.js';
 
 export interface ClaimOptions {
   readonly queueName: string;
@@ -54,6 +54,7 @@ export interface Claim {
 
 const workflows = table('workflow_status');
 const returned = workflowColumns.returning;
+const isStillEnqueued = unindexed(sql`status = 'ENQUEUED'`);
 const NOTHING_IN_THE_WAY = { hasRoom: true, waitMs: null, hasPartitionRoom: true, partitionWaitMs: null } as const;
 
 /** Claims at most `limit` workflows of the queue: by priority, then in the order of their creation. */
@@ -129,7 +130,7 @@ function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limi
       rate_limited = ${isRateLimited},
       workflow_deadline_epoch_ms = COALESCE(workflow_deadline_epoch_ms, ${nowMs} + workflow_timeout_ms)
     FROM picked
-    WHERE workflow_uuid = picked.id AND CASE WHEN status = 'ENQUEUED' THEN TRUE ELSE FALSE END
+    WHERE workflow_uuid = picked.id AND ${isStillEnqueued}
     RETURNING ${returned}, workflow_deadline_epoch_ms - ${nowMs} AS remaining_ms,
       CASE WHEN EXISTS (
         SELECT 1 FROM ${table('operation_outputs')} AS s WHERE s.workflow_uuid = workflow_status.workflow_uuid

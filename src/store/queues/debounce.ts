@@ -1,6 +1,7 @@
 // Debouncing: putting off a delayed workflow that stands for all calls with its key, and giving it the latest input.
 import { nowMs, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
+import { unindexed } from '../runs/states.js';
 
 export interface Bounce {
   readonly queueName: string;
@@ -17,6 +18,7 @@ export interface Bounce {
 }
 
 const workflows = table('workflow_status');
+const isDelayed = unindexed(sql`status = 'DELAYED'`);
 
 /** Puts off the workflow that holds the key, if it still waits, and gives its ID. */
 export async function bounceIfDelayed(database: Database, bounce: Bounce): Promise<string | undefined> {
@@ -24,7 +26,7 @@ export async function bounceIfDelayed(database: Database, bounce: Bounce): Promi
   // Rides uq_workflow_status_dedup_id.
   const condition = sql`
     queue_name = ${queueName} AND deduplication_id = ${deduplicationID} AND deduplication_id IS NOT NULL
-      AND CASE WHEN status = 'DELAYED' THEN TRUE ELSE FALSE END AND is_debounced = TRUE
+      AND ${isDelayed} AND is_debounced = TRUE
       AND name = ${name} AND COALESCE(class_name, '') = ${className ?? ''}
       AND ${applicationName === null ? sql`TRUE` : sql`(application_name = ${applicationName} OR application_name IS NULL)`}`;
   const [bounced = []] = await database.commit([

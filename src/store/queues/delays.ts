@@ -1,8 +1,10 @@
 // Workflows that wait for their time or their turn: making the due ones ready, and moving them forth and back.
 import { lock, nowMs, sql, table } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
+import { isActive, isWaiting, unindexed } from '../runs/states.js';
 
 const workflows = table('workflow_status');
+const isStillDelayed = unindexed(sql`status = 'DELAYED'`);
 
 /** A queue in which workflows have become ready; with the partition, if they have one. */
 export interface Ready {
@@ -31,7 +33,7 @@ export async function enqueueDue(database: Database, applicationName: string, li
       deduplication_id = CASE WHEN is_debounced = TRUE THEN NULL ELSE deduplication_id END
     FROM picked
     WHERE workflow_uuid = picked.id AND delay_until_epoch_ms <= ${nowMs}
-      AND CASE WHEN status = 'DELAYED' THEN TRUE ELSE FALSE END
+      AND ${isStillDelayed}
     RETURNING queue_name, queue_partition_key`);
   return ready.map(toReady);
 }
@@ -64,7 +66,7 @@ export async function delayIfWaiting(database: Database, workflowID: string, del
   const delayed = await database.run(sql`
     UPDATE ${workflows}
     SET status = 'DELAYED', delay_until_epoch_ms = ${until}, updated_at = ${nowMs}
-    WHERE workflow_uuid = ${workflowID} AND CASE WHEN status IN ('DELAYED', 'ENQUEUED') THEN TRUE ELSE FALSE END
+    WHERE workflow_uuid = ${workflowID} AND ${isWaiting()}
     RETURNING workflow_uuid`);
   return delayed.length > 0;
 }
@@ -79,7 +81,7 @@ export async function setPriorityIfActive(
     UPDATE ${workflows}
     SET priority = ${priority}, updated_at = ${nowMs}
     WHERE workflow_uuid = ${workflowID}
-      AND CASE WHEN status IN ('DELAYED', 'ENQUEUED', 'PENDING') THEN TRUE ELSE FALSE END
+      AND ${unindexed(isActive())}
     RETURNING status, queue_name, queue_partition_key`);
   return row?.['status'] === 'ENQUEUED' ? toReady(row) : undefined;
 }

@@ -1,7 +1,7 @@
 // How full the queues are.
 import { nowMs, oneOf, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
-import { isEnqueued } from './waiting.js';
+import { isEnqueued, isInFlight } from '../runs/states.js';
 
 export interface QueueStats {
   readonly queueName: string;
@@ -44,7 +44,7 @@ export async function countQueues(database: Database, options: QueueStatsOptions
       SELECT w.queue_name, ${partition} AS partition_key, w.status,
         CASE WHEN w.delay_until_epoch_ms > w.created_at THEN w.delay_until_epoch_ms ELSE w.created_at END AS since
       FROM ${workflows} AS w
-      WHERE w.status IN ('ENQUEUED', 'PENDING') AND ${scope}
+      WHERE ${isInFlight('w')} AND ${scope}
       UNION ALL
       SELECT w.queue_name, ${partition} AS partition_key, w.status, w.created_at AS since
       FROM ${workflows} AS w
@@ -69,7 +69,7 @@ export async function countUnqueued(database: Database, applicationName: string 
   const [row] = await database.read(sql`
     SELECT COUNT(*) AS running
     FROM ${workflows} AS w
-    WHERE w.status IN ('ENQUEUED', 'PENDING') AND w.queue_name IS NULL ${inApplication}`);
+    WHERE ${isInFlight('w')} AND w.queue_name IS NULL ${inApplication}`);
   return Number(row?.['running'] ?? 0);
 }
 

@@ -1,18 +1,9 @@
 // Where work is waiting: queues, and partitions of queues.
 import { rows, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
+import { isEnqueued } from '../runs/states.js';
 
 const workflows = table('workflow_status');
-
-/**
- * True for a row that waits in a queue. It says the condition of the partial indexes as well: SQLite uses one only where
- * it stands word for word.
- */
-export function isEnqueued(alias: 'w' | 'p'): Sql {
-  return alias === 'w'
-    ? sql`w.status = 'ENQUEUED' AND w.status IN ('ENQUEUED', 'PENDING')`
-    : sql`p.status = 'ENQUEUED' AND p.status IN ('ENQUEUED', 'PENDING')`;
-}
 
 /** Partitions with waiting workflows after a key, at most `limit` of them, in the order of their keys. */
 export async function findWaitingPartitions(

@@ -1,13 +1,16 @@
 // State changes of existing workflows that come from outside their run: cancel, resume, recover, give up. Each is one
 // guarded statement that returns what it has changed.
 import { DBOSNonExistentWorkflowError, InvalidQueueError } from '../../model/errors/errors.js';
+import { hasOutcome, type WorkflowStatusString } from '../../model/status.js';
 import { lock, nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
+import { isActive, isCancellable, isPending, isUnfinished, unindexed } from './states.js';
 
 /** The queue of workflows that go on after a recovery, a resume or a fork without a queue of their own. */
 export const INTERNAL_QUEUE = '_dbos_internal_queue';
 
 const workflows = table('workflow_status');
+const isStillActive = unindexed(isActive());
 
 /** A workflow whose state has changed. */
 export interface Changed {
@@ -56,7 +59,7 @@ function cancelEach(workflowIDs: readonly string[]): Sql {
   return sql`
     UPDATE ${workflows}
     SET ${cancellation}
-    WHERE workflow_uuid ${oneOf(workflowIDs)} AND status NOT IN ('SUCCESS', 'ERROR', 'CANCELLED')
+    WHERE workflow_uuid ${oneOf(workflowIDs)} AND ${isCancellable()}
     RETURNING workflow_uuid`;
 }
 
@@ -70,7 +73,7 @@ function cancelTrees(workflowIDs: readonly string[]): Sql {
     )
     UPDATE ${workflows}
     SET ${cancellation}
-    WHERE workflow_uuid IN (SELECT id FROM tree) AND status NOT IN ('SUCCESS', 'ERROR', 'CANCELLED')
+    WHERE workflow_uuid IN (SELECT id FROM tree) AND ${isCancellable()}
     RETURNING workflow_uuid`;
 }
 
@@ -84,7 +87,7 @@ export function cancelOthersOfSchedule(
     UPDATE ${workflows}
     SET ${cancellation}
     WHERE schedule_name = ${scheduleName} AND schedule_name IS NOT NULL AND workflow_uuid <> ${workflowID}
-      AND CASE WHEN status IN ('ENQUEUED', 'PENDING', 'DELAYED') THEN TRUE ELSE FALSE END
+      AND ${isStillActive}
       AND EXISTS (SELECT 1 FROM ${workflows} AS n WHERE n.workflow_uuid = ${workflowID} AND n.creator_xid = ${creator})
     RETURNING workflow_uuid`;
 }
@@ -96,7 +99,7 @@ export async function cancelOverdue(database: Database, limit: number): Promise<
     WITH picked AS MATERIALIZED (
       SELECT w.workflow_uuid AS id
       FROM ${workflows} AS w
-      WHERE w.status IN ('ENQUEUED', 'PENDING', 'DELAYED') AND w.workflow_deadline_epoch_ms IS NOT NULL
+      WHERE ${isActive('w')} AND w.workflow_deadline_epoch_ms IS NOT NULL
         AND w.workflow_deadline_epoch_ms <= ${nowMs}
       ORDER BY w.workflow_deadline_epoch_ms
       LIMIT ${limit}
@@ -104,7 +107,7 @@ export async function cancelOverdue(database: Database, limit: number): Promise<
     UPDATE ${workflows}
     SET ${cancellation}
     FROM picked
-    WHERE workflow_uuid = picked.id AND CASE WHEN status IN ('ENQUEUED', 'PENDING', 'DELAYED') THEN TRUE ELSE FALSE END
+    WHERE workflow_uuid = picked.id AND ${isStillActive}
     RETURNING workflow_uuid`);
   return idsOf(cancelled);
 }
@@ -114,7 +117,7 @@ export async function msToNextDeadline(database: Database): Promise<number | und
   const [row] = await database.read(sql`
     SELECT w.workflow_deadline_epoch_ms - ${nowMs} AS remaining
     FROM ${workflows} AS w
-    WHERE w.status IN ('ENQUEUED', 'PENDING', 'DELAYED') AND w.workflow_deadline_epoch_ms IS NOT NULL
+    WHERE ${isActive('w')} AND w.workflow_deadline_epoch_ms IS NOT NULL
     ORDER BY w.workflow_deadline_epoch_ms
     LIMIT 1`);
   return row?.['remaining'] as number | undefined;
@@ -143,7 +146,9 @@ export async function resumeWorkflows(
     const existing = new Set(idsOf(found));
     const missing = workflowIDs.find((workflowID) => !existing.has(workflowID));
     if (missing !== undefined) throw new DBOSNonExistentWorkflowError(`Workflow ${missing} does not exist`);
-    const [keyless] = found.filter((row) => row['queue_partition_key'] === null && !isFinal(row));
+    const [keyless] = found.filter(
+      (row) => row['queue_partition_key'] === null && !hasOutcome(row['status'] as WorkflowStatusString),
+    );
     if (isPartitioned && partitionKey === null && keyless) {
       throw new InvalidQueueError(
         `Queue "${queueName}" is partitioned and workflow "${String(keyless['workflow_uuid'])}" has no partition key. Give it one with queuePartitionKey.`,
@@ -154,14 +159,10 @@ export async function resumeWorkflows(
       SET status = 'ENQUEUED', queue_name = ${queueName}, recovery_attempts = 0, workflow_deadline_epoch_ms = NULL,
         deduplication_id = NULL, started_at_epoch_ms = NULL, completed_at = NULL, owner_xid = NULL, delay_until_epoch_ms = NULL,
         queue_partition_key = COALESCE(${partitionKey}, queue_partition_key), updated_at = ${nowMs}
-      WHERE workflow_uuid ${oneOf(workflowIDs)} AND status NOT IN ('SUCCESS', 'ERROR')
+      WHERE workflow_uuid ${oneOf(workflowIDs)} AND ${isUnfinished()}
       RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`);
     return resumed.map(toChanged);
   });
-}
-
-function isFinal(row: Row): boolean {
-  return row['status'] === 'SUCCESS' || row['status'] === 'ERROR';
 }
 
 // A start that a rate limit has counted is counted until its period is over, although the workflow is to start again.
@@ -273,5 +274,5 @@ export async function giveUpIfOwned(database: Database, owned: readonly Owned[])
 function isOwned(owned: readonly Owned[]): Sql {
   const workflowIDs = owned.map(({ workflowID }) => workflowID);
   const owners = [...new Set(owned.map(({ owner }) => owner))];
-  return sql`workflow_uuid ${oneOf(workflowIDs)} AND owner_xid ${oneOf(owners)} AND CASE WHEN status = 'PENDING' THEN TRUE ELSE FALSE END`;
+  return sql`workflow_uuid ${oneOf(workflowIDs)} AND owner_xid ${oneOf(owners)} AND ${isPending()}`;
 }

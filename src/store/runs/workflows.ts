@@ -1,9 +1,11 @@
 // The rows of `workflow_status`: creating them, finishing them, reading them. A statement here is guarded by the state
 // that it expects and judged by what it returns.
 import type { WorkflowRecord } from '../../model/records.js';
+import type { OutcomeStatus } from '../../model/status.js';
 import { lock, nowMs, oneOf, rows, type Sql, sql, table, type Value } from '../../sql/sql.js';
 import { TableColumns, workflowColumns } from '../columns.js';
 import type { Database, Reader } from '../database.js';
+import { hasEnded, isPending } from './states.js';
 
 /** What a caller says of a new workflow; the database adds the times. */
 export interface NewWorkflow extends Pick<
@@ -101,12 +103,6 @@ function helperValues({ status, owner, deadlineAt, delayMs, debounceMs, parentOw
   ];
 }
 
-/**
- * True for a PENDING row `w` that is looked up by its key. Written so that the planner neither sees the condition of a
- * partial index in it, nor thinks that few rows fulfil it: in both cases it would walk the table instead of using the key.
- */
-export const isPending: Sql = sql`CASE WHEN w.status = 'PENDING' THEN TRUE ELSE FALSE END`;
-
 const unconditionally = sql`TRUE`;
 export const lockedAgainstTakeOver = lock('share', 'w');
 const workflowTable = table('workflow_status');
@@ -118,7 +114,7 @@ const workflowTable = table('workflow_status');
 export const isOwned: Sql = sql`EXISTS (
       SELECT 1
       FROM ${workflowTable} AS w
-      WHERE w.workflow_uuid = r.workflow_uuid AND w.owner_xid = r.owner_xid AND ${isPending}
+      WHERE w.workflow_uuid = r.workflow_uuid AND w.owner_xid = r.owner_xid AND ${isPending('w')}
       ${lockedAgainstTakeOver})`;
 
 const insertColumns = [...newWorkflowColumns.columns, ...helperColumns];
@@ -146,7 +142,7 @@ export function insertWorkflows(workflows: readonly NewWorkflow[], condition: Sq
     WHERE (r.parent_owner IS NULL OR EXISTS (
       SELECT 1
       FROM ${workflowTable} AS w
-      WHERE w.workflow_uuid = r.parent_workflow_id AND w.owner_xid = r.parent_owner AND ${isPending}
+      WHERE w.workflow_uuid = r.parent_workflow_id AND w.owner_xid = r.parent_owner AND ${isPending('w')}
       ${lockedAgainstTakeOver})) AND ${condition}
     ON CONFLICT DO NOTHING
     RETURNING creator_xid, workflow_deadline_epoch_ms`;
@@ -166,7 +162,7 @@ export interface Outcome {
   readonly workflowID: string;
   /** The token under which the run owns the workflow. */
   readonly owner: string;
-  readonly status: 'SUCCESS' | 'ERROR';
+  readonly status: OutcomeStatus;
   readonly output: string | null;
   readonly error: string | null;
 }
@@ -191,7 +187,7 @@ export function finishIfOwned(outcomes: readonly Outcome[]): Sql {
       outcomeColumns.columns,
       outcomes.map((outcome) => outcomeColumns.toValues(outcome)),
     )}
-    WHERE w.workflow_uuid = r.target_id AND w.owner_xid = r.owner AND ${isPending}
+    WHERE w.workflow_uuid = r.target_id AND w.owner_xid = r.owner AND ${isPending('w')}
     RETURNING workflow_uuid`;
 }
 
@@ -249,7 +245,7 @@ export async function findFinished(database: Database, workflowIDs: readonly str
       w.serialization
     FROM ${workflowTable} AS w
     LEFT JOIN ${table('workflow_output')} AS o ON o.workflow_uuid = w.workflow_uuid
-    WHERE w.workflow_uuid ${oneOf(workflowIDs)} AND w.status NOT IN ('PENDING', 'ENQUEUED', 'DELAYED')`);
+    WHERE w.workflow_uuid ${oneOf(workflowIDs)} AND ${hasEnded('w')}`);
   return found.map((row) => finishedColumns.toRecord(row));
 }
 
@@ -268,7 +264,7 @@ export async function findLost<T extends { readonly workflowID: string; readonly
     WHERE NOT EXISTS (
       SELECT 1
       FROM ${workflowTable} AS w
-      WHERE w.workflow_uuid = r.id AND w.owner_xid = r.owner AND ${isPending})`);
+      WHERE w.workflow_uuid = r.id AND w.owner_xid = r.owner AND ${isPending('w')})`);
   const places = new Set(lost.map((row) => row['place']));
   return new Set(owned.filter((_, place) => places.has(place)));
 }

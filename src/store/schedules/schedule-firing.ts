@@ -6,6 +6,7 @@ import { nowMs, rows, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { type EventDispatchState, upsertEventDispatchState } from '../receiving/event-dispatch.js';
 import { cancelOthersOfSchedule } from '../runs/lifecycle.js';
+import { isActive, unindexed } from '../runs/states.js';
 import { insertWorkflows, type NewWorkflow } from '../runs/workflows.js';
 
 const schedules = table('workflow_schedules');
@@ -96,7 +97,7 @@ const mayFire = sql`
         SELECT 1
         FROM ${workflows} AS o
         WHERE o.schedule_name = g.schedule_name AND o.schedule_name IS NOT NULL
-          AND CASE WHEN o.status IN ('PENDING', 'ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END)))`;
+          AND ${unindexed(isActive('o'))})))`;
 
 /** Notes what was fired, and what was left out because the run before had not ended when it was due. */
 function noteFired(firings: readonly Firing[]): Sql {
@@ -126,4 +127,4 @@ const isLeftOut = sql`EXISTS (
   FROM ${settings} AS p
   JOIN ${workflows} AS o ON o.schedule_name = r.name AND o.schedule_name IS NOT NULL
   WHERE p.schedule_id = s.schedule_id AND p.overlap = 'skip'
-    AND CASE WHEN o.status IN ('PENDING', 'ENQUEUED', 'DELAYED') OR o.completed_at >= r.due_at THEN TRUE ELSE FALSE END)`;
+    AND ${unindexed(sql`${isActive('o')} OR o.completed_at >= r.due_at`)})`;

@@ -8,7 +8,8 @@ import type { Database, Row } from '../database.js';
 import { PostgresDatabase } from '../postgres/postgres-database.js';
 import { SqliteDatabase } from '../sqlite/sqlite-database.js';
 import type { Checkpoint } from '../runs/steps.js';
-import { isOwned, isPending, lockedAgainstTakeOver } from '../runs/workflows.js';
+import { isPending } from '../runs/states.js';
+import { isOwned, lockedAgainstTakeOver } from '../runs/workflows.js';
 
 /** Runs one statement, with placeholders of the database's dialect, on a connection of the application's. */
 export type Query = (text: string, values: Rendered['values']) => Promise<readonly Row[]>;
@@ -37,7 +38,7 @@ function insertOnPostgres({ owner, step }: Checkpoint): Sql {
       CASE WHEN EXISTS (
         SELECT 1
         FROM ${table('workflow_status')} AS w
-        WHERE w.workflow_uuid = ${step.workflowID} AND w.owner_xid = ${owner} AND ${isPending}
+        WHERE w.workflow_uuid = ${step.workflowID} AND w.owner_xid = ${owner} AND ${isPending('w')}
         ${lockedAgainstTakeOver})
       THEN CAST(${step.stepID} AS INTEGER) ELSE ${refusal} END${values})`;
 }

@@ -60,7 +60,7 @@ export const TRANSITIONS = {
   comeDue: { from: ['DELAYED'], to: 'ENQUEUED' },
   delay: { from: WAITING_STATUSES, to: 'DELAYED' },
   recover: { from: ['PENDING'], to: 'ENQUEUED' },
-  giveUp: { from: ['PENDING'], to: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' },
+  deadLetter: { from: ['PENDING'], to: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' },
   cancel: { from: UNFINISHED, to: 'CANCELLED' },
   resume: { from: UNFINISHED, to: 'ENQUEUED' },
   timeOut: { from: ACTIVE_STATUSES, to: 'CANCELLED' },

@@ -80,12 +80,12 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
           ),
         );
     },
-    writeTurn(out) {
+    writeAdvisoryLock(out) {
       out.text('pg_advisory_xact_lock(hashtextextended(');
       out.placeholder();
       out.text('::text, 0))');
     },
-    collectTurn(values, name) {
+    collectAdvisoryLock(values, name) {
       values.push(`everstep.${options.schema}.${name}`);
     },
     writeStartsWith(out, column) {
@@ -123,7 +123,7 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
         ),
       );
     },
-    isToldIndexes: false,
+    needsIndexHints: false,
     indexHint: () => '',
     lock(mode, alias) {
       const of = `OF ${quoteIdentifier(alias)}`;

@@ -49,8 +49,8 @@ export interface Dialect {
   writeRows(out: TextWriter, alias: string, columns: readonly RowColumn[], isSingle: boolean): void;
   collectRows(values: Value[], columns: readonly RowColumn[], data: Rows): void;
   /** Waits for the turn of the name that is collected; held until the commit. */
-  writeTurn(out: TextWriter): void;
-  collectTurn(values: Value[], name: string): void;
+  writeAdvisoryLock(out: TextWriter): void;
+  collectAdvisoryLock(values: Value[], name: string): void;
   /** True where a column begins with the prefix that is collected. */
   writeStartsWith(out: TextWriter, column: string): void;
   collectStartsWith(values: Value[], prefix: string): void;
@@ -61,7 +61,7 @@ export interface Dialect {
   writeMerge(out: TextWriter, column: string, change: JSONObject): void;
   collectMerge(values: Value[], change: JSONObject): void;
   /** Whether the database has no statistics to choose an index by, and is told which one to use. */
-  readonly isToldIndexes: boolean;
+  readonly needsIndexHints: boolean;
   /** Says by which index a table of a FROM is read, after its alias. */
   indexHint(name: string): string;
   /** A row lock at the end of a SELECT; nothing where the writer holds the whole database. */
@@ -216,14 +216,14 @@ export function lock(mode: LockMode, alias: string): Token {
 }
 
 /**
- * `SELECT ${turn(name)}`: whoever commits with the same name waits here until this commit is through. The statements
+ * `SELECT ${advisoryLock(name)}`: whoever commits with the same name waits here until this commit is through. The statements
  * after it see all that those before have done. Nothing where the writer holds the whole database.
  */
-export function turn(name: string): Token {
+export function advisoryLock(name: string): Token {
   return {
-    shape: 'turn;',
-    write: (out) => out.dialect.writeTurn(out),
-    collect: (values, dialect) => dialect.collectTurn(values, name),
+    shape: 'advisory-lock;',
+    write: (out) => out.dialect.writeAdvisoryLock(out),
+    collect: (values, dialect) => dialect.collectAdvisoryLock(values, name),
   };
 }
 

@@ -48,8 +48,8 @@ export function sqliteDialect(options: SqliteDialectOptions = {}): Dialect {
       if (data.length === 1) values.push(...(data[0] ?? []));
       else values.push(jsonList(data));
     },
-    writeTurn: (out) => out.text('NULL'),
-    collectTurn: () => {},
+    writeAdvisoryLock: (out) => out.text('NULL'),
+    collectAdvisoryLock: () => {},
     writeStartsWith(out, column) {
       out.text(`(${column} >= `);
       out.placeholder();
@@ -65,7 +65,7 @@ export function sqliteDialect(options: SqliteDialectOptions = {}): Dialect {
     collectContains,
     writeMerge,
     collectMerge,
-    isToldIndexes: true,
+    needsIndexHints: true,
     indexHint: (name) => `INDEXED BY ${quoteIdentifier(name)}`,
     lock: () => '',
   };

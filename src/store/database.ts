@@ -24,15 +24,15 @@ export interface ConnectionUse {
   readonly waiting: number;
 }
 
-/** How a query of people's may be carried out. */
+/** Options for ad-hoc queries. */
 export interface ObserveOptions {
-  /** How long it may take; 0 for any time. SQLite stops nothing. */
+  /** 0 for no limit. SQLite ignores it. */
   readonly timeoutMs: number;
   /**
-   * Whether it reads much, or little in the order of an index. For the latter, reading a whole table and making a bitmap of
-   * an index are ruled out: without statistics, the planner would sort all workflows to find the first hundred.
+   * Which scans the planner may use: all, plain index scans, or index and bitmap scans. A list with a limit reads an index
+   * in order; without statistics the planner would sort all workflows to find the first hundred.
    */
-  readonly reads: 'much' | 'little' | 'little-by-bitmap';
+  readonly scans: 'all' | 'index' | 'bitmap';
 }
 
 export interface CommitOptions {

@@ -4,7 +4,7 @@ import { sleep } from '../../base/clock.js';
 import { DBOSError } from '../../model/errors/errors.js';
 import { hasEnded, isActive } from '../../model/status.js';
 import {
-  type AgePlace,
+  type AgeCursor,
   type AgeRange,
   cancelIfActive,
   deleteIfEnded,
@@ -131,10 +131,10 @@ interface Way {
 async function walk(
   operator: Operator,
   { before, batchSize, restFactor }: Way,
-  part: (range: AgeRange) => Promise<readonly AgePlace[]>,
+  part: (range: AgeRange) => Promise<readonly AgeCursor[]>,
 ): Promise<void> {
   let limit = batchSize;
-  for (let after: AgePlace | undefined = OLDEST; after;) {
+  for (let after: AgeCursor | undefined = OLDEST; after;) {
     const range: AgeRange = { after, before, limit };
     const startedAt = performance.now();
     const found = await operator.retrying(() => part(range));

@@ -6,12 +6,12 @@ import { Service } from '../../base/service.js';
 import type { Database } from '../../store/database.js';
 import {
   doesServe,
-  enterIncarnation,
   type Incarnation,
+  insertIncarnation,
   listPeers,
   type Peer,
-  prolongLease,
   removeIncarnation,
+  renewLease,
 } from '../../store/liveness/executors.js';
 import { type Changed, recoverIncarnation, recoverUnlisted } from '../../store/runs/lifecycle.js';
 import type { Presence } from '../../store/liveness/presence.js';
@@ -56,7 +56,7 @@ export class Liveness {
   /** Enters the list and takes over from those that are gone already. */
   async start(): Promise<void> {
     const { database, incarnation, leaseMs } = this.#options;
-    await enterIncarnation(database, incarnation, leaseMs);
+    await insertIncarnation(database, incarnation, leaseMs);
     this.#peers = await listPeers(database, incarnation.incarnationID);
     for (const peer of this.#peers) await this.#takeOverIfDead(peer);
     await this.#takeOverUnlisted();
@@ -124,11 +124,11 @@ export class Liveness {
     for (let beats = 1; !signal.aborted; beats += 1) {
       await sleep(clock, (leaseMs / 3) * (0.9 + Math.random() / 5), signal);
       try {
-        if (!(await prolongLease(database, incarnation.incarnationID, leaseMs))) {
+        if (!(await renewLease(database, incarnation.incarnationID, leaseMs))) {
           logger.warn(
             'This process was taken for dead and its workflows were given to others. It goes on with new ones.',
           );
-          await enterIncarnation(database, incarnation, leaseMs);
+          await insertIncarnation(database, incarnation, leaseMs);
           this.#options.onLeaseLost();
         }
         // Launches are announced; looking without being asked only covers a lost announcement and ended leases.

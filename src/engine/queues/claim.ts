@@ -3,7 +3,7 @@
 import { DBOSMaxRecoveryAttemptsExceededError } from '../../model/errors/errors.js';
 import { UNLIMITED } from '../../model/queues.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
-import type { Left, Share } from '../../store/queues/claim-limits.js';
+import type { ClaimRemainder, Share } from '../../store/queues/claim-limits.js';
 import {
   type Claim,
   type Claimed,
@@ -13,7 +13,7 @@ import {
   findSeparateInputs,
   type PartitionClaimOptions,
 } from '../../store/queues/claims.js';
-import { findOwnedWith, giveUpIfOwned, handBack } from '../../store/runs/lifecycle.js';
+import { deadLetterIfOwned, findOwnedWith, handBack } from '../../store/runs/lifecycle.js';
 import { loadSteps } from '../../store/runs/steps.js';
 import type { Context } from '../runs/ambient.js';
 import type { Engine } from '../engine.js';
@@ -31,7 +31,7 @@ interface Callee {
 /** What became of a claim. */
 export interface ClaimResult {
   readonly taken: number;
-  readonly left: Left;
+  readonly left: ClaimRemainder;
 }
 
 /** Claims at most `limit` workflows of a queue and begins to run them. */
@@ -76,7 +76,7 @@ async function claimWith(engine: Engine, claim: (terms: Terms) => Promise<readon
       engine,
       claims.flatMap(({ claimed }) => claimed),
     );
-    return claims.map(({ claimed, left }) => ({ taken: claimed.length, left }));
+    return claims.map(({ claimed, remainder }) => ({ taken: claimed.length, left: remainder }));
   } catch (error) {
     // The claim may have happened although its answer was lost, or its rows could not be loaded. At a shutdown they are
     // left to those who find out that this engine is gone.
@@ -89,7 +89,7 @@ async function claimWith(engine: Engine, claim: (terms: Terms) => Promise<readon
 async function runAll(engine: Engine, claimed: readonly Claimed[]): Promise<void> {
   if (claimed.length === 0) return;
   const { database } = engine.store;
-  const alive = await setAside(engine, claimed);
+  const alive = await deadLetterExhausted(engine, claimed);
   const begun = alive.filter(({ hasSteps }) => hasSteps).map(({ workflow }) => workflow.workflowID);
   const histories = groupSteps(begun.length === 0 ? [] : await loadSteps(database, begun));
   // Another library puts the input into a table of its own, also when it puts off a debounced workflow of ours.
@@ -116,7 +116,7 @@ function compareTurns(a: WorkflowRecord, b: WorkflowRecord): number {
 }
 
 /** Moves what has been tried too often to the dead letters and returns the rest. */
-async function setAside(engine: Engine, claimed: readonly Claimed[]): Promise<Claimed[]> {
+async function deadLetterExhausted(engine: Engine, claimed: readonly Claimed[]): Promise<Claimed[]> {
   const isDead = ({ workflow }: Claimed): boolean => {
     const registration = engine.registry.findWorkflow(workflow.className, workflow.name);
     return registration !== undefined && workflow.recoveryAttempts > maxRecoveryAttempts(registration) + 1;
@@ -124,7 +124,7 @@ async function setAside(engine: Engine, claimed: readonly Claimed[]): Promise<Cl
   const dead = claimed.filter(isDead);
   if (dead.length === 0) return [...claimed];
   const owned = dead.map(({ workflow }) => ({ workflowID: workflow.workflowID, owner: workflow.owner ?? '' }));
-  for (const workflowID of await giveUpIfOwned(engine.store.database, owned)) {
+  for (const workflowID of await deadLetterIfOwned(engine.store.database, owned)) {
     engine.logger.error(new DBOSMaxRecoveryAttemptsExceededError(workflowID));
     engine.watches.onEnded(workflowID);
   }

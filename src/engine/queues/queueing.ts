@@ -2,7 +2,7 @@
 import { DueLoop } from '../../base/due-loop.js';
 import { type Place, placeText } from '../../control/operator.js';
 import { DatabaseClosedError } from '../../model/errors/errors.js';
-import { findWaitingPartitions, findWaitingQueues } from '../../store/queues/waiting.js';
+import { findWaitingPartitions, findWaitingQueues } from '../../store/queues/waiting-work.js';
 import { enqueueDue, msToNextDue } from '../../store/queues/delays.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import { CHANNELS } from '../../store/notify/wakeups.js';

@@ -69,7 +69,7 @@ export async function aggregateWorkflows(
   const source = sql`FROM ${workflows} AS w ${whereOf(conditionsOf(filter))}`;
   const terms = { groups: WORKFLOW_GROUPS, figures: WORKFLOW_FIGURES, time: sql`w.created_at` };
   return read(
-    await database.observe(statement(aggregation, terms, source), { timeoutMs, reads: 'much' }),
+    await database.observe(statement(aggregation, terms, source), { timeoutMs, scans: 'all' }),
     aggregation,
     terms,
   );
@@ -83,7 +83,7 @@ export async function aggregateSteps(
   const source = sql`FROM ${steps} AS o ${whereOf(stepConditions(filter))}`;
   const terms = { groups: STEP_GROUPS, figures: STEP_FIGURES, time: sql`o.completed_at_epoch_ms` };
   return read(
-    await database.observe(statement(aggregation, terms, source), { timeoutMs, reads: 'much' }),
+    await database.observe(statement(aggregation, terms, source), { timeoutMs, scans: 'all' }),
     aggregation,
     terms,
   );
@@ -123,12 +123,12 @@ function statement<Group extends string, Figure extends string>(
     ...grouped.map((term, index) => sql`${term} AS ${GROUP_NAMES[index]}`),
     ...figures.map((figure, index) => sql`${terms.figures[figure]} AS ${FIGURE_NAMES[index]}`),
   ];
-  const places = grouped.map((_, index) => GROUP_PLACES[index] ?? sql``);
-  return sql`SELECT ${list(columns)} ${source} GROUP BY ${list(places)} ORDER BY ${list(places)}`;
+  const ordinals = grouped.map((_, index) => GROUP_ORDINALS[index] ?? sql``);
+  return sql`SELECT ${list(columns)} ${source} GROUP BY ${list(ordinals)} ORDER BY ${list(ordinals)}`;
 }
 
 const GROUP_NAMES = [sql`g1`, sql`g2`, sql`g3`, sql`g4`, sql`g5`, sql`g6`, sql`g7`];
-const GROUP_PLACES = [sql`1`, sql`2`, sql`3`, sql`4`, sql`5`, sql`6`, sql`7`];
+const GROUP_ORDINALS = [sql`1`, sql`2`, sql`3`, sql`4`, sql`5`, sql`6`, sql`7`];
 const FIGURE_NAMES = [sql`f1`, sql`f2`, sql`f3`, sql`f4`];
 
 function list(terms: readonly Sql[]): Sql {
@@ -145,8 +145,8 @@ function read<Group extends string, Figure extends string>(
     group: Object.fromEntries(names.map((name, index) => [name, textOf(row[`g${index + 1}`])])),
     figures: Object.fromEntries(
       (Object.keys(terms.figures) as Figure[]).map((figure) => {
-        const place = figures.indexOf(figure);
-        return [figure, place < 0 ? null : numberOf(row[`f${place + 1}`])];
+        const position = figures.indexOf(figure);
+        return [figure, position < 0 ? null : numberOf(row[`f${position + 1}`])];
       }),
     ) as Record<Figure, number | null>,
   }));
@@ -182,7 +182,7 @@ export async function countByName(
       WHERE w.created_at >= ${start} AND w.created_at < ${end} ${scope('w')}
       GROUP BY w.name
       ORDER BY w.name`,
-    { timeoutMs, reads: 'much' },
+    { timeoutMs, scans: 'all' },
   );
   const completed = await database.observe(
     sql`
@@ -191,7 +191,7 @@ export async function countByName(
       WHERE o.completed_at_epoch_ms >= ${start} AND o.completed_at_epoch_ms < ${end} ${scope('o')}
       GROUP BY o.function_name
       ORDER BY o.function_name`,
-    { timeoutMs, reads: 'much' },
+    { timeoutMs, scans: 'all' },
   );
   const toCount = (row: Row): NameCount => ({ name: row['name'] as string, count: Number(row['n']) });
   return { workflows: created.map(toCount), steps: completed.map(toCount) };

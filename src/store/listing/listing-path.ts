@@ -33,7 +33,7 @@ export async function pathsOf(
 ): Promise<ListPath[]> {
   if (limit === undefined || filter.workflowIDs) return [{ filter }];
   const filters = branchesOf(filter);
-  if (!database.dialect.isToldIndexes) {
+  if (!database.dialect.needsIndexHints) {
     const prefix = await judgePrefix(database, filter);
     return filters.map((one) => ({ filter: one, prefix }));
   }
@@ -125,7 +125,7 @@ async function isShort(database: Database, part: Partial<WorkflowFilter>): Promi
     sql`
       SELECT COUNT(*) AS n
       FROM (SELECT 1 FROM ${workflows} AS w ${condition} LIMIT ${SORTED_MAX + 1}) AS few`,
-    { timeoutMs: 0, reads: 'little' },
+    { timeoutMs: 0, scans: 'index' },
   );
   return Number(row?.['n']) <= SORTED_MAX;
 }

@@ -36,7 +36,7 @@ export async function listWorkflows(
   timeoutMs: number,
 ): Promise<WorkflowRecord[]> {
   if (query.limit === 0) return [];
-  const found = await database.observe(await listStatement(database, query), { timeoutMs, reads: readsOf(query) });
+  const found = await database.observe(await listStatement(database, query), { timeoutMs, scans: scansFor(query) });
   return found.map((row) => workflowColumns.toRecord(row));
 }
 
@@ -44,15 +44,15 @@ export async function listWorkflows(
 export async function countWorkflows(database: Database, filter: WorkflowFilter, timeoutMs: number): Promise<number> {
   const [row] = await database.observe(
     sql`SELECT COUNT(*) AS matching FROM ${workflows} AS w ${whereOf(conditionsOf(filter))}`,
-    { timeoutMs, reads: 'much' },
+    { timeoutMs, scans: 'all' },
   );
   return Number(row?.['matching'] ?? 0);
 }
 
 /** Attributes can only be found by a bitmap of their index. */
-export function readsOf({ filter, limit }: ListQuery): ObserveOptions['reads'] {
-  if (limit === undefined) return 'much';
-  return filter.attributes === undefined ? 'little' : 'little-by-bitmap';
+export function scansFor({ filter, limit }: ListQuery): ObserveOptions['scans'] {
+  if (limit === undefined) return 'all';
+  return filter.attributes === undefined ? 'index' : 'bitmap';
 }
 
 /** For those who read its plan, too. */

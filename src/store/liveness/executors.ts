@@ -59,7 +59,7 @@ const columns = new TableColumns<Incarnation>([
 ]);
 const selected = columns.select('e');
 
-export async function enterIncarnation(database: Database, incarnation: Incarnation, leaseMs: number): Promise<void> {
+export async function insertIncarnation(database: Database, incarnation: Incarnation, leaseMs: number): Promise<void> {
   const [id, executorID, applicationName, version, host, pid, metadata] = columns.toValues(incarnation);
   await database.run(sql`
     INSERT INTO ${executors} (${columns.names}, started_at, heartbeat_at, lease_until_epoch_ms)
@@ -69,7 +69,7 @@ export async function enterIncarnation(database: Database, incarnation: Incarnat
 }
 
 /** Prolongs the lease. False when the row is gone: others have taken this engine for dead. */
-export async function prolongLease(database: Database, incarnationID: string, leaseMs: number): Promise<boolean> {
+export async function renewLease(database: Database, incarnationID: string, leaseMs: number): Promise<boolean> {
   const prolonged = await database.run(sql`
     UPDATE ${executors}
     SET heartbeat_at = ${nowMs}, lease_until_epoch_ms = ${nowMs} + ${leaseMs}

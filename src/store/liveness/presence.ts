@@ -21,7 +21,7 @@ export interface Presence {
 }
 
 /** How often a process on this machine is looked for. */
-const LOOK_MS = 250;
+const PROCESS_POLL_MS = 250;
 /** A connection that was cut is opened again within this time; a lock that is free for longer means death. */
 const GRACE_MS = 1000;
 /** A waiting statement keeps the server from cleaning up, so it is begun anew now and then. */
@@ -44,7 +44,7 @@ interface Traits {
 }
 
 export function describePresence(hasLock: boolean, services?: Services): string {
-  const traits: Traits = { place: processPlace(), birth: processBirth(process.pid), hasLock };
+  const traits: Traits = { place: pidNamespace(), birth: processStartTime(process.pid), hasLock };
   return JSON.stringify({ ...traits, services });
 }
 
@@ -53,7 +53,7 @@ function traitsOf(peer: Peer): Traits {
 }
 
 /** Two containers may have one host name and count their processes from one each. */
-function processPlace(): string | null {
+function pidNamespace(): string | null {
   try {
     return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${readlinkSync('/proc/self/ns/pid')}`;
   } catch {
@@ -62,7 +62,7 @@ function processPlace(): string | null {
   }
 }
 
-function processBirth(pid: number): string | null {
+function processStartTime(pid: number): string | null {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/, '').trim().split(' ');
     return fields[19] ?? null;
@@ -83,20 +83,20 @@ function localPresence(clock: Clock): Presence {
   return {
     isGone: async (peer) => isProcessGone(peer) === true,
     async untilSuspected(peer, signal) {
-      while (isProcessGone(peer) !== true) await sleep(clock, LOOK_MS, signal);
+      while (isProcessGone(peer) !== true) await sleep(clock, PROCESS_POLL_MS, signal);
     },
   };
 }
 
 /** Undefined for a process on another machine or in another container. */
 function isProcessGone(peer: Peer): boolean | undefined {
-  if (peer.host !== hostname() || traitsOf(peer).place !== processPlace()) return undefined;
+  if (peer.host !== hostname() || traitsOf(peer).place !== pidNamespace()) return undefined;
   try {
     process.kill(peer.pid, 0);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ESRCH';
   }
-  const birth = processBirth(peer.pid);
+  const birth = processStartTime(peer.pid);
   const expected = traitsOf(peer).birth;
   return birth !== null && expected !== null && birth !== expected;
 }

@@ -45,9 +45,6 @@ export async function moveActive(tx: Executor, renaming: Renaming): Promise<Acti
   };
 }
 
-/** A place among the rows of a table: behind this workflow. */
-export type KeyPlace = string;
-
 /** Moves all that is left in a table. */
 export async function moveAll(tx: Executor, name: MovedTable, renaming: Renaming): Promise<number> {
   return (await tx.run(move(name, renaming))).length;
@@ -62,8 +59,8 @@ export type MovedTable = 'workflow_status' | 'operation_outputs';
 export async function moveRange(
   database: Database,
   name: MovedTable,
-  { renaming, after, size }: { readonly renaming: Renaming; readonly after: KeyPlace; readonly size: number },
-): Promise<{ readonly moved: number; readonly next: KeyPlace | undefined }> {
+  { renaming, after, size }: { readonly renaming: Renaming; readonly after: string; readonly size: number },
+): Promise<{ readonly moved: number; readonly next: string | undefined }> {
   const [row] = await database.read(sql`
     SELECT k.workflow_uuid
     FROM ${table(name)} AS k

@@ -8,22 +8,22 @@ import { cancellation } from '../runs/lifecycle.js';
 import { hasEnded, isActive, unindexed } from '../runs/states.js';
 
 /** A place in a walk: behind this row. */
-export interface AgePlace {
+export interface AgeCursor {
   readonly at: number;
   readonly workflowID: string;
 }
 
 /** Before all rows. */
-export const OLDEST: AgePlace = { at: Number.MIN_SAFE_INTEGER, workflowID: '' };
+export const OLDEST: AgeCursor = { at: Number.MIN_SAFE_INTEGER, workflowID: '' };
 
-export interface AgedWorkflow extends AgePlace {
+export interface AgedWorkflow extends AgeCursor {
   readonly status: WorkflowStatusString;
   /** Whether it belongs to the application, or to nobody. */
   readonly isOwn: boolean;
 }
 
 export interface AgeRange {
-  readonly after: AgePlace;
+  readonly after: AgeCursor;
   /** Not included. */
   readonly before: number;
   readonly limit: number;
@@ -134,7 +134,7 @@ async function countBetween(database: Database, { from, before, applicationName 
 /** A table whose rows may be left behind when their workflow is gone. */
 type PayloadTable = 'workflow_input' | 'workflow_output' | 'operation_outputs';
 
-export interface AgedPayload extends AgePlace {
+export interface AgedPayload extends AgeCursor {
   readonly isOrphan: boolean;
 }
 

@@ -77,7 +77,7 @@ const storedEventColumns = new TableColumns<StoredEvent>([
 ]);
 
 const keyColumns = [
-  { name: 'place', type: 'int' },
+  { name: 'ordinal', type: 'int' },
   { name: 'workflow_id', type: 'text' },
   { name: 'wanted_key', type: 'text' },
 ] as const;
@@ -86,13 +86,13 @@ const selectedEvent = storedEventColumns.select('e');
 
 /** The events under the keys, in the order of the keys. */
 export async function findEvents(database: Database, keys: readonly EventKey[]): Promise<(StoredEvent | undefined)[]> {
-  const data = keys.map(({ workflowID, key }, place) => [place, workflowID, key]);
+  const data = keys.map(({ workflowID, key }, ordinal) => [ordinal, workflowID, key]);
   const found = await database.read(sql`
-    SELECT r.place, ${selectedEvent}
+    SELECT r.ordinal, ${selectedEvent}
     FROM ${rows('r', keyColumns, data)}
     JOIN ${events} AS e ON e.workflow_uuid = r.workflow_id AND e.key = r.wanted_key`);
-  const byPlace = new Map(found.map((row) => [row['place'], storedEventColumns.toRecord(row)]));
-  return keys.map((_, place) => byPlace.get(place));
+  const byOrdinal = new Map(found.map((row) => [row['ordinal'], storedEventColumns.toRecord(row)]));
+  return keys.map((_, ordinal) => byOrdinal.get(ordinal));
 }
 
 /** All events of the workflow, by key. */

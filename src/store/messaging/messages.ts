@@ -192,7 +192,7 @@ const storedMessageColumns = new TableColumns<StoredMessage>([
 ]);
 
 const keyColumns = [
-  { name: 'place', type: 'int' },
+  { name: 'ordinal', type: 'int' },
   { name: 'workflow_id', type: 'text' },
   { name: 'topic', type: 'text' },
 ] as const;
@@ -204,9 +204,9 @@ export async function findOldestMessages(
   database: Database,
   keys: readonly MessageKey[],
 ): Promise<(StoredMessage | undefined)[]> {
-  const data = keys.map(({ workflowID, topic }, place) => [place, workflowID, topic]);
+  const data = keys.map(({ workflowID, topic }, ordinal) => [ordinal, workflowID, topic]);
   const found = await database.read(sql`
-    SELECT r.place, ${selectedMessage}
+    SELECT r.ordinal, ${selectedMessage}
     FROM ${rows('r', keyColumns, data)}
     JOIN ${messages} AS n ON n.message_uuid = (
       SELECT m.message_uuid
@@ -214,8 +214,8 @@ export async function findOldestMessages(
       WHERE m.destination_uuid = r.workflow_id AND m.topic = r.topic AND m.consumed = FALSE
       ORDER BY m.created_at_epoch_ms, m.message_uuid
       LIMIT 1)`);
-  const byPlace = new Map(found.map((row) => [row['place'], storedMessageColumns.toRecord(row)]));
-  return keys.map((_, place) => byPlace.get(place));
+  const byOrdinal = new Map(found.map((row) => [row['ordinal'], storedMessageColumns.toRecord(row)]));
+  return keys.map((_, ordinal) => byOrdinal.get(ordinal));
 }
 
 const receiptColumns = [

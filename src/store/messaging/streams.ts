@@ -56,7 +56,7 @@ export async function judgeStreamValues(
     SELECT s.workflow_uuid, s.key, s."offset", s.value, s.function_id
     FROM ${streams} AS s
     WHERE s.workflow_uuid ${oneOf(workflowIDs)} AND s."offset" ${oneOf([...new Set(values.map(({ offset }) => offset))], 'int')}`);
-  const stored = new Map(there.map((row) => [placeOf(row), row]));
+  const stored = new Map(there.map((row) => [valueKey(row), row]));
   const lost = await findLost(database, values);
   return values.map((value) => {
     const row = stored.get(JSON.stringify([value.workflowID, value.key, value.offset]));
@@ -66,7 +66,7 @@ export async function judgeStreamValues(
   });
 }
 
-function placeOf(row: Row): string {
+function valueKey(row: Row): string {
   return JSON.stringify([row['workflow_uuid'], row['key'], row['offset']]);
 }
 
@@ -107,7 +107,7 @@ const VALUES_MAX = 5000;
 const VALUES_MIN = 10;
 
 const positionColumns = [
-  { name: 'place', type: 'int' },
+  { name: 'ordinal', type: 'int' },
   { name: 'workflow_id', type: 'text' },
   { name: 'stream_key', type: 'text' },
   { name: 'from_offset', type: 'int' },
@@ -120,10 +120,16 @@ export async function readStreams(
   positions: readonly StreamPosition[],
 ): Promise<(StreamPart | undefined)[]> {
   const count = Math.max(VALUES_MIN, Math.floor(VALUES_MAX / positions.length));
-  const data = positions.map(({ workflowID, key, offset }, place) => [place, workflowID, key, offset, offset + count]);
+  const data = positions.map(({ workflowID, key, offset }, ordinal) => [
+    ordinal,
+    workflowID,
+    key,
+    offset,
+    offset + count,
+  ]);
   // Values and state come from one statement: a workflow that is seen to have ended has no later values.
   const found = await database.read(sql`
-    SELECT r.place, w.status, s."offset", s.value, s.serialization, (
+    SELECT r.ordinal, w.status, s."offset", s.value, s.serialization, (
       SELECT p.value
       FROM ${streams} AS p
       WHERE p.workflow_uuid = r.workflow_id AND p.key = r.stream_key AND p."offset" < r.from_offset
@@ -134,14 +140,14 @@ export async function readStreams(
     LEFT JOIN ${streams} AS s
       ON s.workflow_uuid = r.workflow_id AND s.key = r.stream_key
         AND s."offset" >= r.from_offset AND s."offset" < r.to_offset
-    ORDER BY r.place, s."offset"`);
-  const byPlace = new Map<unknown, Row[]>();
+    ORDER BY r.ordinal, s."offset"`);
+  const byOrdinal = new Map<unknown, Row[]>();
   for (const row of found) {
-    const group = byPlace.get(row['place']);
+    const group = byOrdinal.get(row['ordinal']);
     if (group) group.push(row);
-    else byPlace.set(row['place'], [row]);
+    else byOrdinal.set(row['ordinal'], [row]);
   }
-  return positions.map(({ offset }, place) => partOf(offset, byPlace.get(place) ?? []));
+  return positions.map(({ offset }, ordinal) => partOf(offset, byOrdinal.get(ordinal) ?? []));
 }
 
 function partOf(offset: number, found: readonly Row[]): StreamPart | undefined {

@@ -8,11 +8,11 @@ import { sql, table } from '../../sql/sql.js';
 import type { Connection } from '../database.js';
 import { dropIndex, type IndexState, readIndexStates } from './index-states.js';
 import type { Migration, Track } from './migration.js';
-import { ATTEMPTS_MAX, isPassing, type MigrationRun, sleepABit } from './migration-run.js';
+import { ATTEMPTS_MAX, isRetryable, type MigrationRun, sleepWithJitter } from './migration-run.js';
 import { changedIndex, pendingMigrations, renderMigration, splitStatements } from './plan.js';
 
 /** Where the runner stands: the migration is due at this version and at no other. */
-interface Place {
+interface MigrationPosition {
   readonly versionTable: Track['versionTable'];
   readonly version: number;
 }
@@ -32,45 +32,53 @@ interface WrongIndex extends WantedIndex {
 }
 
 /** Runs the statements of a migration. False when the caller has to look again: another runner is faster or at it. */
-export async function runOnline(run: MigrationRun, migration: Migration, place: Place): Promise<boolean> {
+export async function runOnline(
+  run: MigrationRun,
+  migration: Migration,
+  position: MigrationPosition,
+): Promise<boolean> {
   const statements = splitStatements(renderMigration(migration, run));
   const names = new Set(statements.map((statement) => changedIndex(statement)?.name));
   const before = await readIndexStates(run.connection, run.schema);
-  if (before.some(({ isBeingBuilt }) => isBeingBuilt)) return lookAgain(run);
+  if (before.some(({ isBeingBuilt }) => isBeingBuilt)) return retryLater(run);
   // An index that a killed runner has left behind is INVALID: nobody uses it, and IF NOT EXISTS would keep it.
   for (const { name } of before.filter((index) => !index.isValid && names.has(index.name))) {
-    if (!(await isAt(run.connection, place))) return false;
+    if (!(await isAt(run.connection, position))) return false;
     await dropIndex(run.connection, run.schema, name);
   }
   for (const statement of statements) {
     const isInTime = changedIndex(statement)
-      ? await runConcurrently(run.connection, statement, place)
-      : await runHoldingVersion(run.connection, statement, place);
+      ? await runConcurrently(run.connection, statement, position)
+      : await runHoldingVersion(run.connection, statement, position);
     if (!isInTime) return false;
   }
   // Another runner's index may still be under way, which this one has then passed over.
   const after = await readIndexStates(run.connection, run.schema);
-  return after.some((index) => !index.isValid && names.has(index.name)) ? lookAgain(run) : true;
+  return after.some((index) => !index.isValid && names.has(index.name)) ? retryLater(run) : true;
 }
 
-async function lookAgain(run: MigrationRun): Promise<false> {
-  await sleepABit(run);
+async function retryLater(run: MigrationRun): Promise<false> {
+  await sleepWithJitter(run);
   return false;
 }
 
 /** The look at the version saves needless work; another runner may still move it before the statement has begun. */
-async function runConcurrently(connection: Connection, statement: string, place: Place): Promise<boolean> {
-  if (!(await isAt(connection, place))) return false;
+async function runConcurrently(
+  connection: Connection,
+  statement: string,
+  position: MigrationPosition,
+): Promise<boolean> {
+  if (!(await isAt(connection, position))) return false;
   await connection.script(statement);
   return true;
 }
 
-function runHoldingVersion(connection: Connection, statement: string, place: Place): Promise<boolean> {
+function runHoldingVersion(connection: Connection, statement: string, position: MigrationPosition): Promise<boolean> {
   return connection.transaction(async (tx) => {
     const held = await tx.run(sql`
       SELECT version
-      FROM ${table(place.versionTable)}
-      WHERE version = ${place.version}
+      FROM ${table(position.versionTable)}
+      WHERE version = ${position.version}
       FOR UPDATE`);
     if (held.length === 0) return false;
     await tx.script(statement);
@@ -78,7 +86,7 @@ function runHoldingVersion(connection: Connection, statement: string, place: Pla
   });
 }
 
-async function isAt(connection: Connection, { versionTable, version }: Place): Promise<boolean> {
+async function isAt(connection: Connection, { versionTable, version }: MigrationPosition): Promise<boolean> {
   const found = await connection.run(sql`SELECT version FROM ${table(versionTable)} WHERE version = ${version}`);
   return found.length > 0;
 }
@@ -98,10 +106,10 @@ export async function settleIndexes(run: MigrationRun, track: Track, from: numbe
     try {
       for (const index of wrong) await settle(run, index);
     } catch (error) {
-      if (!isPassing(error, { isOnline: true })) throw settlingFailure(wrong, error);
+      if (!isRetryable(error, { isOnline: true })) throw settlingFailure(wrong, error);
       cause = error;
       run.logger.warn(`Setting right ${quotedNames(wrong)} is tried again: ${(error as Error).message}`);
-      await sleepABit(run);
+      await sleepWithJitter(run);
     }
   }
 }
@@ -127,7 +135,7 @@ async function findWrong(run: MigrationRun, wanted: readonly WantedIndex[]): Pro
     if (!wrong.some(({ name }) => found.get(name)?.isBeingBuilt)) {
       return wrong.map((index) => ({ ...index, isThere: found.has(index.name) }));
     }
-    await sleepABit(run);
+    await sleepWithJitter(run);
   }
 }
 

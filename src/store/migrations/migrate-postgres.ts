@@ -14,11 +14,11 @@ import { type Migration, migrationFailure, type Track } from './migration.js';
 import { type Observation, withMigrationLock } from './migration-lock.js';
 import {
   ATTEMPTS_MAX,
-  isPassing,
+  ignoreLostRace,
+  isRetryable,
   type MigrationRun,
   type PostgresMigrateOptions,
-  sleepABit,
-  unlessLost,
+  sleepWithJitter,
 } from './migration-run.js';
 import { pendingMigrations, renderMigration, SHARED_BASE, tracksOf, versionAfter } from './plan.js';
 import { hasTable, isCurrent, readVersion, readVersions, type VersionSource } from './versions.js';
@@ -90,10 +90,10 @@ async function createVersionTable(run: MigrationRun, track: Track): Promise<void
   const versionTable = table(track.versionTable);
   const found = await connection.run(sql`SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = ${schema}`);
   if (found.length === 0) {
-    await unlessLost(() => connection.script(`CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(schema)}`));
+    await ignoreLostRace(() => connection.script(`CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(schema)}`));
   }
   if (!(await hasTable(source, track.versionTable))) {
-    await unlessLost(() =>
+    await ignoreLostRace(() =>
       connection.run(sql`CREATE TABLE IF NOT EXISTS ${versionTable} (version BIGINT NOT NULL PRIMARY KEY)`),
     );
   }
@@ -117,9 +117,9 @@ async function apply(run: MigrationRun, track: Track, migration: Migration, vers
       else await applyInTransaction(run, track, migration, version);
       return;
     } catch (error) {
-      if (!isPassing(error, migration) || attempt === ATTEMPTS_MAX) throw error;
+      if (!isRetryable(error, migration) || attempt === ATTEMPTS_MAX) throw error;
       run.logger.warn(`Migration ${migration.number} is tried again: ${(error as Error).message}`);
-      await sleepABit(run);
+      await sleepWithJitter(run);
       if ((await readVersion(run.source, track)) !== version) return;
     }
   }

@@ -32,13 +32,13 @@ const BLOCKED_STATES = new Set(['40001', '40P01', '55P03']);
 const ONLINE_STATES = new Set([...LOST_RACE_STATES, 'XX000']);
 
 /** True when the same may well succeed the next time. */
-export function isPassing(error: unknown, { isOnline }: { readonly isOnline: boolean }): boolean {
+export function isRetryable(error: unknown, { isOnline }: { readonly isOnline: boolean }): boolean {
   const state = stateOf(error);
   return BLOCKED_STATES.has(state) || (isOnline && ONLINE_STATES.has(state));
 }
 
 /** IF NOT EXISTS does not cover two sessions that create the same thing at the same moment. */
-export async function unlessLost(create: () => Promise<unknown>): Promise<void> {
+export async function ignoreLostRace(create: () => Promise<unknown>): Promise<void> {
   try {
     await create();
   } catch (error) {
@@ -47,7 +47,7 @@ export async function unlessLost(create: () => Promise<unknown>): Promise<void> 
 }
 
 /** The factor keeps runners that have met once from meeting again. */
-export function sleepABit(run: MigrationRun): Promise<void> {
+export function sleepWithJitter(run: MigrationRun): Promise<void> {
   return sleep(run.clock, run.lockPollMs * (0.5 + Math.random()));
 }
 

@@ -25,7 +25,7 @@ export interface ClientSource {
 }
 
 /** How long a pooled connection may rest before it is tried out at its next use. */
-const REST_MAX_MS = 10_000;
+const IDLE_MAX_MS = 10_000;
 
 /** The holder's statements report a broken connection; this only keeps the event from ending the process. */
 const ignoreError = (): void => {};
@@ -38,7 +38,7 @@ export function pooledClients(config: pg.PoolConfig, clock: Clock, onIdleError: 
 
 /** Clients of a pool that the caller owns: it is never ended by us. */
 export function sharedClients(pool: pg.Pool, clock: Clock): ClientSource {
-  const restingSince = new WeakMap<object, number>();
+  const idleSince = new WeakMap<object, number>();
 
   async function checkOut(): Promise<pg.PoolClient> {
     const client = await pool.connect();
@@ -47,7 +47,7 @@ export function sharedClients(pool: pg.Pool, clock: Clock): ClientSource {
   }
 
   function checkIn(client: pg.PoolClient, isBroken: boolean): void {
-    restingSince.set(client, clock.now());
+    idleSince.set(client, clock.now());
     client.off('error', ignoreError);
     client.release(isBroken);
   }
@@ -56,8 +56,8 @@ export function sharedClients(pool: pg.Pool, clock: Clock): ClientSource {
     async acquire() {
       for (;;) {
         const client = await checkOut();
-        const restingAt = restingSince.get(client);
-        if (restingAt === undefined || clock.now() - restingAt < REST_MAX_MS || (await answers(client))) {
+        const idleAt = idleSince.get(client);
+        if (idleAt === undefined || clock.now() - idleAt < IDLE_MAX_MS || (await isAlive(client))) {
           return asClient(client);
         }
         checkIn(client, true);
@@ -89,7 +89,7 @@ export function freshClients(config: pg.ClientConfig): ClientSource {
   };
 }
 
-async function answers(client: pg.PoolClient): Promise<boolean> {
+async function isAlive(client: pg.PoolClient): Promise<boolean> {
   try {
     await client.query('SELECT 1');
     return true;

@@ -262,13 +262,13 @@ interface SendOptions {
 const WITHOUT_DISK = sql`SELECT set_config('synchronous_commit', 'off', TRUE)`;
 
 /** Settings for the statement after it in the same commit. */
-function settingsFor({ timeoutMs, reads }: ObserveOptions): Sql {
-  const ifMuch = reads === 'much' ? 'on' : 'off';
+function settingsFor({ timeoutMs, scans }: ObserveOptions): Sql {
+  const ifAll = scans === 'all' ? 'on' : 'off';
   return sql`
     SELECT set_config('statement_timeout', ${String(timeoutMs)}, TRUE),
-      set_config('enable_seqscan', ${ifMuch}, TRUE),
-      set_config('enable_bitmapscan', ${reads === 'little' ? 'off' : 'on'}, TRUE),
-      set_config('enable_hashjoin', ${ifMuch}, TRUE),
+      set_config('enable_seqscan', ${ifAll}, TRUE),
+      set_config('enable_bitmapscan', ${scans === 'index' ? 'off' : 'on'}, TRUE),
+      set_config('enable_hashjoin', ${ifAll}, TRUE),
       set_config('jit', 'off', TRUE)`;
 }
 

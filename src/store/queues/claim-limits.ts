@@ -26,7 +26,7 @@ export interface Share {
 }
 
 /** What a claim leaves behind. */
-export interface Left {
+export interface ClaimRemainder {
   /** Whether workflows are waiting, for whomever. */
   readonly isWaiting: boolean;
   /** Whether the limits of the queue would let one more begin. */
@@ -46,37 +46,37 @@ export function inPartition(alias: 'w' | 'p', { partition }: Scope): Sql {
 }
 
 /** The smallest of all that limits this claim, and never less than nothing. */
-export function atMost(limit: number, scope: Scope, share: Share | undefined): Sql {
-  const rooms = roomsOf(scope);
-  if (share) rooms.push(shareOf(limit, scope, share));
-  if (rooms.length === 0) return sql`${limit}`;
+export function effectiveLimit(limit: number, scope: Scope, share: Share | undefined): Sql {
+  const bounds = headroom(scope);
+  if (share) bounds.push(shareOf(limit, scope, share));
+  if (bounds.length === 0) return sql`${limit}`;
   return sql`(
     SELECT CASE WHEN MIN(r.n) > 0 THEN MIN(r.n) ELSE 0 END
-    FROM (SELECT CAST(${limit} AS BIGINT) AS n ${unionOf(rooms)}) AS r)`;
+    FROM (SELECT CAST(${limit} AS BIGINT) AS n ${unionOf(bounds)}) AS r)`;
 }
 
-function unionOf(rooms: readonly Sql[]): Sql {
-  return rooms.reduce((all, room) => sql`${all} UNION ALL SELECT ${room}`, sql``);
+function unionOf(bounds: readonly Sql[]): Sql {
+  return bounds.reduce((all, bound) => sql`${all} UNION ALL SELECT ${bound}`, sql``);
 }
 
-function roomsOf(scope: Scope): Sql[] {
-  return [...wholeRooms(scope), ...partitionRooms(scope)];
+function headroom(scope: Scope): Sql[] {
+  return [...queueHeadroom(scope), ...partitionHeadroom(scope)];
 }
 
 /** What each limit of the queue leaves free. */
-function wholeRooms({ queueName, whole }: Scope): Sql[] {
-  return roomsWithin({ queueName, whole }, whole);
+function queueHeadroom({ queueName, whole }: Scope): Sql[] {
+  return headroomWithin({ queueName, whole }, whole);
 }
 
-function partitionRooms(scope: Scope): Sql[] {
-  return roomsWithin(scope, scope.partition?.limits ?? UNLIMITED);
+function partitionHeadroom(scope: Scope): Sql[] {
+  return headroomWithin(scope, scope.partition?.limits ?? UNLIMITED);
 }
 
-function roomsWithin(scope: Scope, { concurrency, rate }: Limits): Sql[] {
-  const rooms: Sql[] = [];
-  if (concurrency !== null) rooms.push(sql`${concurrency} - ${countOf('PENDING', scope, concurrency)}`);
-  if (rate !== null) rooms.push(sql`${rate.max} - ${startsOf(scope, rate)}`);
-  return rooms;
+function headroomWithin(scope: Scope, { concurrency, rate }: Limits): Sql[] {
+  const bounds: Sql[] = [];
+  if (concurrency !== null) bounds.push(sql`${concurrency} - ${countOf('PENDING', scope, concurrency)}`);
+  if (rate !== null) bounds.push(sql`${rate.max} - ${startsOf(scope, rate)}`);
+  return bounds;
 }
 
 /** How many rows are in a state, counted up to `max`. */
@@ -127,22 +127,22 @@ function shareOf(limit: number, scope: Scope, { engines, running }: Share): Sql 
     FROM (SELECT ${all} AS n UNION ALL SELECT ${whole(max)}) AS s) END`;
 }
 
-export function leftStatement(scope: Scope): Sql {
+export function remainderStatement(scope: Scope): Sql {
   const { queueName, whole, partition } = scope;
   return sql`
     SELECT
       CASE WHEN EXISTS (
         SELECT 1 FROM ${workflows} AS p WHERE p.queue_name = ${queueName} AND ${isEnqueued('p')} ${inPartition('p', scope)}
       ) THEN 1 ELSE 0 END AS is_waiting,
-      ${hasRoom(wholeRooms(scope))} AS has_room,
-      ${hasRoom(partitionRooms(scope))} AS has_partition_room,
+      ${hasRoom(queueHeadroom(scope))} AS has_room,
+      ${hasRoom(partitionHeadroom(scope))} AS has_partition_room,
       ${waitOf({ queueName, whole }, whole.rate)} AS wait_ms,
       ${waitOf(scope, partition?.limits.rate ?? null)} AS partition_wait_ms`;
 }
 
-function hasRoom(rooms: readonly Sql[]): Sql {
-  if (rooms.length === 0) return sql`1`;
-  return sql`(SELECT CASE WHEN MIN(r.n) > 0 THEN 1 ELSE 0 END FROM (SELECT 1 AS n ${unionOf(rooms)}) AS r)`;
+function hasRoom(bounds: readonly Sql[]): Sql {
+  if (bounds.length === 0) return sql`1`;
+  return sql`(SELECT CASE WHEN MIN(r.n) > 0 THEN 1 ELSE 0 END FROM (SELECT 1 AS n ${unionOf(bounds)}) AS r)`;
 }
 
 /** How long until the oldest of the starts that fill the period has left it. */
@@ -153,7 +153,7 @@ function waitOf(scope: Scope, rate: Rate | null): Sql {
     FROM (${latestStarts(scope, rate)}) AS started)`;
 }
 
-export function toLeft(row: Row | undefined): Left {
+export function toRemainder(row: Row | undefined): ClaimRemainder {
   return {
     isWaiting: row?.['is_waiting'] === 1,
     hasRoom: row?.['has_room'] === 1,

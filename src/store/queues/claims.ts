@@ -6,16 +6,16 @@
 // side by side and skip what another one has locked.
 import type { WorkflowRecord } from '../../model/records.js';
 import { type Limits, UNLIMITED } from '../../model/queues.js';
-import { lock, nowMs, oneOf, type Sql, sql, table, turn } from '../../sql/sql.js';
+import { advisoryLock, lock, nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import {
-  atMost,
+  type ClaimRemainder,
+  effectiveLimit,
   inPartition,
   isUnlimited,
-  type Left,
-  leftStatement,
+  remainderStatement,
   type Scope,
   type Share,
-  toLeft,
+  toRemainder,
 } from './claim-limits.js';
 import { workflowColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
@@ -49,7 +49,7 @@ export interface Claimed {
 
 export interface Claim {
   readonly claimed: readonly Claimed[];
-  readonly left: Left;
+  readonly remainder: ClaimRemainder;
 }
 
 const workflows = table('workflow_status');
@@ -63,12 +63,12 @@ export async function claimWorkflows(database: Database, options: ClaimOptions):
   const statement = claimStatement(options, scope, options.limit);
   if (isUnlimited(scope) && !options.share) {
     const claimed = (await database.run(statement)).map(toClaimed);
-    return { claimed, left: { ...NOTHING_IN_THE_WAY, isWaiting: claimed.length >= options.limit } };
+    return { claimed, remainder: { ...NOTHING_IN_THE_WAY, isWaiting: claimed.length >= options.limit } };
   }
-  const turns = isUnlimited(scope) ? [] : [takeTurn(options.queueName)];
-  const results = await database.commit([...turns, statement, leftStatement(scope)]);
-  const [claimed = [], left = []] = results.slice(turns.length);
-  return { claimed: claimed.map(toClaimed), left: toLeft(left[0]) };
+  const locks = isUnlimited(scope) ? [] : [lockQueueClaims(options.queueName)];
+  const results = await database.commit([...locks, statement, remainderStatement(scope)]);
+  const [claimed = [], remainder = []] = results.slice(locks.length);
+  return { claimed: claimed.map(toClaimed), remainder: toRemainder(remainder[0]) };
 }
 
 export interface PartitionClaimOptions extends Omit<ClaimOptions, 'limit' | 'share'> {
@@ -82,24 +82,24 @@ export async function claimPartitions(database: Database, options: PartitionClai
   const statements = options.partitions.flatMap(({ key, limit }) => {
     const { queueName, limits: whole = UNLIMITED, partitionLimits } = options;
     const scope: Scope = { queueName, whole, partition: { key, limits: partitionLimits } };
-    return [claimStatement(options, scope, limit), leftStatement(scope)];
+    return [claimStatement(options, scope, limit), remainderStatement(scope)];
   });
-  const results = await database.commit([takeTurn(options.queueName), ...statements]);
+  const results = await database.commit([lockQueueClaims(options.queueName), ...statements]);
   return options.partitions.map((_, index) => ({
     claimed: (results[1 + 2 * index] ?? []).map(toClaimed),
-    left: toLeft(results[2 + 2 * index]?.[0]),
+    remainder: toRemainder(results[2 + 2 * index]?.[0]),
   }));
 }
 
 /** What the limits of a queue or of a partition leave free at the moment. */
-export async function leftOf(database: Database, scope: Scope): Promise<Left> {
-  const [row] = await database.read(leftStatement(scope));
-  return toLeft(row);
+export async function findRemainder(database: Database, scope: Scope): Promise<ClaimRemainder> {
+  const [row] = await database.read(remainderStatement(scope));
+  return toRemainder(row);
 }
 
 /** Waits until the claims under way are through, of a queue with a limit; those that come later wait for this commit. */
-export function takeTurn(queueName: string): Sql {
-  return sql`SELECT ${turn(`queue.${queueName}`)} AS turn`;
+export function lockQueueClaims(queueName: string): Sql {
+  return sql`SELECT ${advisoryLock(`queue.${queueName}`)} AS locked`;
 }
 
 function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limit: number): Sql {
@@ -119,7 +119,7 @@ function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limi
           OR COALESCE(w.class_name, '') || '/' || w.config_name ${oneOf(options.instances ?? [])})
         AND (SELECT COUNT(*) FROM ${table('paused_queues')} AS z WHERE z.name = ${scope.queueName}) = 0
       ORDER BY w.priority, w.created_at, w.creator_xid, w.workflow_uuid
-      LIMIT ${atMost(limit, scope, options.share)}
+      LIMIT ${effectiveLimit(limit, scope, options.share)}
       ${lock('skip', 'w')}
     )
     UPDATE ${workflows}

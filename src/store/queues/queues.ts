@@ -2,7 +2,7 @@
 import { newID } from '../../base/ids.js';
 import type { QueueRecord } from '../../model/queues.js';
 import { lock, nowMs, oneOf, type Sql, sql, table, type Value } from '../../sql/sql.js';
-import { takeTurn } from './claims.js';
+import { lockQueueClaims } from './claims.js';
 import { TableColumns } from '../columns.js';
 import type { Database, Executor, Reader } from '../database.js';
 
@@ -83,7 +83,7 @@ export async function deleteQueue(database: Database, name: string): Promise<boo
 /** Takes a turn like a claim does: one that has begun before the pause is through when this resolves. */
 export async function pauseQueue(database: Database, name: string): Promise<void> {
   await database.commit([
-    takeTurn(name),
+    lockQueueClaims(name),
     sql`INSERT INTO ${paused} (name, paused_at) VALUES (${name}, ${nowMs}) ON CONFLICT DO NOTHING`,
   ]);
 }

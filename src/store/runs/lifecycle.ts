@@ -261,7 +261,7 @@ export async function handBack(database: Database, owned: readonly Owned[]): Pro
 }
 
 /** Moves workflows that have been tried too often to the dead letters. */
-export async function giveUpIfOwned(database: Database, owned: readonly Owned[]): Promise<string[]> {
+export async function deadLetterIfOwned(database: Database, owned: readonly Owned[]): Promise<string[]> {
   const dead = await database.run(sql`
     UPDATE ${workflows}
     SET status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED', queue_name = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL,

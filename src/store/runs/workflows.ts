@@ -257,20 +257,20 @@ export async function findLost<T extends { readonly workflowID: string; readonly
   database: Database,
   owned: readonly T[],
 ): Promise<Set<T>> {
-  const data = owned.map(({ workflowID, owner }, place) => [place, workflowID, owner]);
+  const data = owned.map(({ workflowID, owner }, ordinal) => [ordinal, workflowID, owner]);
   const lost = await database.read(sql`
-    SELECT r.place
+    SELECT r.ordinal
     FROM ${rows('r', OWNED_COLUMNS, data)}
     WHERE NOT EXISTS (
       SELECT 1
       FROM ${workflowTable} AS w
       WHERE w.workflow_uuid = r.id AND w.owner_xid = r.owner AND ${isPending('w')})`);
-  const places = new Set(lost.map((row) => row['place']));
-  return new Set(owned.filter((_, place) => places.has(place)));
+  const ordinals = new Set(lost.map((row) => row['ordinal']));
+  return new Set(owned.filter((_, ordinal) => ordinals.has(ordinal)));
 }
 
 const OWNED_COLUMNS = [
-  { name: 'place', type: 'int' },
+  { name: 'ordinal', type: 'int' },
   { name: 'id', type: 'text' },
   { name: 'owner', type: 'text' },
 ] as const;

@@ -31,7 +31,7 @@ export interface Fired {
 
 /**
  * Enqueues the workflows of occurrences, of which each schedule has one, and notes that they were fired: all in one
- * commit. Left out is an occurrence that another process has fired, one of a schedule that is not active any more, and
+ * commit. ClaimRemainder out is an occurrence that another process has fired, one of a schedule that is not active any more, and
  * one that is not due yet.
  */
 export async function fireOccurrences(database: Database, given: readonly Firing[]): Promise<Fired> {
@@ -39,14 +39,14 @@ export async function fireOccurrences(database: Database, given: readonly Firing
   const firings = given.toSorted((a, b) => (a.workflow.workflowID < b.workflow.workflowID ? -1 : 1));
   const cancelling = firings.filter(({ isCancellingPrevious }) => isCancellingPrevious);
   const [time = [], created = [], ...others] = await database.commit([
-    askNow,
+    selectNow,
     insertWorkflows(
       firings.map(({ workflow }) => workflow),
       // In a CASE, which the planner cannot turn into a join: that might change the order.
       sql`CASE WHEN ${isDue(firings)} AND ${mayFire} THEN TRUE ELSE FALSE END`,
     ),
     ...cancelling.map(({ scheduleName, workflow }) => cancelOthersOfSchedule(scheduleName, workflow)),
-    noteFired(firings),
+    recordFired(firings),
   ]);
   const cancelled = others.slice(0, cancelling.length).flat();
   return {
@@ -64,14 +64,14 @@ export async function fireCodeOccurrence(
 ): Promise<Pick<Fired, 'now'>> {
   const isFired = sql`EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = ${workflow.workflowID})`;
   const [time = []] = await database.commit([
-    askNow,
+    selectNow,
     insertWorkflows([workflow], isDue([{ workflow, dueAt }])),
     upsertEventDispatchState(state, isFired),
   ]);
   return { now: Number(time[0]?.['now']) };
 }
 
-const askNow = sql`SELECT ${nowMs} AS now`;
+const selectNow = sql`SELECT ${nowMs} AS now`;
 
 /** True for a row `r` whose time has come. */
 function isDue(firings: readonly Pick<Firing, 'workflow' | 'dueAt'>[]): Sql {
@@ -100,7 +100,7 @@ const mayFire = sql`
           AND ${unindexed(isActive('o'))})))`;
 
 /** Notes what was fired, and what was left out because the run before had not ended when it was due. */
-function noteFired(firings: readonly Firing[]): Sql {
+function recordFired(firings: readonly Firing[]): Sql {
   const data = firings.map(({ scheduleName, dueAt, workflow }) => {
     return [scheduleName, new Date(dueAt).toISOString(), workflow.workflowID, dueAt];
   });
@@ -111,7 +111,7 @@ function noteFired(firings: readonly Firing[]): Sql {
     WHERE s.schedule_name = r.name AND s.status = 'ACTIVE'
       AND (s.last_fired_at IS NULL OR s.last_fired_at < r.fired_at)
       AND r.due_at <= ${nowMs}
-      AND (EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = r.id) OR ${isLeftOut})`;
+      AND (EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = r.id) OR ${isSkipped})`;
 }
 
 const FIRED_COLUMNS = [
@@ -122,7 +122,7 @@ const FIRED_COLUMNS = [
 ] as const;
 
 // Rides idx_workflow_status_schedule_name.
-const isLeftOut = sql`EXISTS (
+const isSkipped = sql`EXISTS (
   SELECT 1
   FROM ${settings} AS p
   JOIN ${workflows} AS o ON o.schedule_name = r.name AND o.schedule_name IS NOT NULL

@@ -44,7 +44,7 @@ async function append(
   if (isCode && (await wasDone(run, stepID, name))) return;
   const { engine, workflowID, owner } = run;
   await engine.store.writer.room();
-  await run.streams.inTurn(async () => {
+  await run.streams.serialized(async () => {
     run.check();
     const encoded = await encode(run);
     const offset = await run.streams.takeOffset(key);

@@ -1,7 +1,7 @@
-// A promise with a time limit. The work behind it goes on after the limit; a rejection that comes then is ignored.
+// Time limits for promises. The work behind the promise continues after the limit; a late rejection is ignored.
 import type { Clock } from './clock.js';
 
-/** The promise's outcome. If it takes longer than `limitMs`, what `onTimeout` returns or throws. */
+/** Settles like the promise, or, after `limitMs`, with what `onTimeout` returns or throws. */
 export function withTimeLimit<T, Late>(
   clock: Clock,
   limitMs: number,

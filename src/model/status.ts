@@ -5,15 +5,15 @@
 //   (new) ──► ENQUEUED ──claim──► PENDING
 //   (new) ──► DELAYED ──due──► ENQUEUED
 //   DELAYED | ENQUEUED ──delay──► DELAYED
-//   PENDING ──recover──► ENQUEUED            its process is gone
-//   PENDING ──give up──► MAX_RECOVERY_ATTEMPTS_EXCEEDED
+//   PENDING ──recover──► ENQUEUED            its process is dead
+//   PENDING ──dead letter──► MAX_RECOVERY_ATTEMPTS_EXCEEDED
 //   any but SUCCESS, ERROR ──cancel──► CANCELLED
 //   any but SUCCESS, ERROR ──resume──► ENQUEUED
 //   PENDING | ENQUEUED | DELAYED ──time out──► CANCELLED
 //   any that has ended ──rewind──► ENQUEUED
 //   any ──delete──► (gone)
 //   any that has ended ──collect──► (gone)   garbage collection
-//   any ──fork──► as it was, and (new) ──► ENQUEUED
+//   any ──fork──► unchanged, and (new) ──► ENQUEUED
 
 export const StatusString = {
   PENDING: 'PENDING',

@@ -1,4 +1,4 @@
-// Figures about many workflows or steps: counts, and the longest of some times, by group.
+// Aggregates of workflows or steps by group: counts and maximum times.
 import type { OutcomeStatus } from '../../model/status.js';
 import type { TimeRange, WorkflowFilter } from '../../model/workflow-query.js';
 import { startsWith } from '../../sql/matching.js';
@@ -14,12 +14,12 @@ export type StepFigure = 'count' | 'maxDurationMs';
 
 export interface Aggregation<Group extends string, Figure extends string> {
   readonly groups: readonly Group[];
-  /** Groups by spans of time of this length as well. */
+  /** Also groups by time buckets of this length. */
   readonly bucketMs?: number;
   readonly figures: readonly Figure[];
 }
 
-/** A group by its columns, and its figures; null for those that were not asked for. */
+/** A group and its figures; null for those not requested. */
 export interface Aggregate<Figure extends string> {
   readonly group: Readonly<Record<string, string | null>>;
   readonly figures: Readonly<Record<Figure, number | null>>;
@@ -105,18 +105,18 @@ function stepConditions(filter: StepFilter): Sql[] {
 interface Terms<Group extends string, Figure extends string> {
   readonly groups: Readonly<Record<Group, Sql>>;
   readonly figures: Readonly<Record<Figure, Sql>>;
-  /** What the spans of time are of. */
+  /** The column of the time buckets. */
   readonly time: Sql;
 }
 
-/** Groups are g1, g2, …, in the order asked for, the span of time last; figures are f1, f2, … */
+/** Groups are g1, g2, … in the requested order, the time bucket last; figures are f1, f2, … */
 function statement<Group extends string, Figure extends string>(
   { groups, bucketMs, figures }: Aggregation<Group, Figure>,
   terms: Terms<Group, Figure>,
   source: Sql,
 ): Sql {
   const grouped = groups.map((group) => terms.groups[group]);
-  // Whole numbers are divided without remainder in both databases.
+  // An integer division in both databases.
   const size = sql`CAST(${bucketMs ?? 1} AS BIGINT)`;
   if (bucketMs !== undefined) grouped.push(sql`${terms.time} / ${size} * ${size}`);
   const columns = [
@@ -166,7 +166,7 @@ export interface NameCount {
   readonly count: number;
 }
 
-/** How many workflows of each name were created, and steps of each name completed, from a time on and before another. */
+/** Counts workflows created and steps completed in a time range, by name. */
 export async function countByName(
   database: Database,
   { from, before }: { readonly from: number; readonly before: number },

@@ -1,5 +1,5 @@
-// Conditions on the status of a workflow, made of the groups in `model/status`. They are part of the statement's text, word
-// for word as in the partial indexes: SQLite uses such an index only if its condition is repeated exactly.
+// SQL conditions on a workflow's status, made from the groups in `model/status`. Their text is exactly that of the partial
+// indexes: SQLite uses such an index only if the statement repeats its condition.
 import {
   ACTIVE_STATUSES,
   FAILED_STATUSES,
@@ -19,7 +19,7 @@ const STATUS_COLUMNS = {
 
 type Alias = keyof typeof STATUS_COLUMNS;
 
-/** A condition for each alias, made once: claims and checkpoints use them all the time. */
+/** A condition for each alias, built once because claims and checkpoints are hot. */
 function condition(of: (status: Sql) => Sql): (alias?: Alias) => Sql {
   const made = Object.fromEntries(Object.entries(STATUS_COLUMNS).map(([alias, column]) => [alias, of(column)]));
   return (alias = '') => (made as Record<Alias, Sql>)[alias];
@@ -37,7 +37,7 @@ function inFlight(status: Sql): Sql {
   return sql`${status} IN (${textConstants(IN_FLIGHT_STATUSES)})`;
 }
 
-/** Enqueued, in a form that can use those indexes. */
+/** Enqueued. Can use the same indexes. */
 export const isEnqueued = condition((status) => sql`${status} = 'ENQUEUED' AND ${inFlight(status)}`);
 
 /** Ended without a result: the rows of idx_workflow_status_failed. */
@@ -50,22 +50,22 @@ export const isCancellable = condition(
   (status) => sql`${status} NOT IN (${textConstants([...OUTCOME_STATUSES, 'CANCELLED'])})`,
 );
 
-/** Enqueued or delayed, as idx_workflow_status_listing_waiting has it. For lists only. */
+/** Enqueued or delayed: the rows of idx_workflow_status_listing_waiting. For lists only. */
 export const isListedAsWaiting = condition((status) =>
   unindexed(sql`${status} IN (${textConstants(WAITING_STATUSES)})`),
 );
 
-/** Enqueued or delayed, for a row that is looked up by its key. In reverse, or it would match the index for lists. */
+/** Enqueued or delayed, for a row found by its key. Reversed, so that it does not match the index for lists. */
 export const isWaiting = condition((status) =>
   unindexed(sql`${status} IN (${textConstants(WAITING_STATUSES.toReversed())})`),
 );
 
-/** Running, for a row that is looked up by its key. */
+/** Running, for a row found by its key. */
 export const isPending = condition((status) => unindexed(sql`${status} = 'PENDING'`));
 
 /**
- * The condition, in a form that matches no partial index and whose selectivity the planner does not guess. For rows that
- * are looked up by their key: with the plain condition the planner may walk a partial index instead
+ * The condition in a form that matches no partial index, and whose selectivity the planner cannot estimate. For rows found
+ * by their key: given the plain condition, the planner may walk a partial index instead
  * (docs/decisions/0003-planner-settings.md).
  */
 export function unindexed(plain: Sql): Sql {

@@ -1,11 +1,11 @@
-// One statement of a commit: the rows that its items bring, and what became of each.
+// One statement of a commit: its rows, and the verdict on each.
 import type { Sql } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
 
 export interface PartOptions<NewRow, V> {
-  /** Writes what the guards allow and returns the keys of what was written. */
+  /** The statement: it writes what its guard allows and returns the keys written. */
   write(rows: readonly NewRow[]): Sql;
-  /** What became of each row, in their order. Without it, another part of the item tells. */
+  /** The verdict on each row, in the same order. Omitted if another part of the item has the verdict. */
   judge?(database: Database, rows: readonly NewRow[], written: readonly Row[]): Promise<readonly V[]>;
 }
 
@@ -18,13 +18,13 @@ export class WritePart<NewRow, V = never> {
     this.#options = options;
   }
 
-  /** Takes a row in. The returned function tells its verdict, once there is one. */
+  /** Adds a row. The returned function gives its verdict after `judge`. */
   add(row: NewRow): () => V {
     const index = this.#rows.push(row) - 1;
     return () => this.#verdicts[index] as V;
   }
 
-  /** The statement, if there is anything to write. */
+  /** Undefined if there is nothing to write. */
   get statement(): Sql | undefined {
     return this.#rows.length === 0 ? undefined : this.#options.write(this.#rows);
   }

@@ -1,7 +1,13 @@
 // Commands that stop workflows, let them go on and remove them: some of them by ID, or many by filter.
 import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/management/lifecycle.js';
 import type { Operator } from '../../control/operator.js';
-import { isActive, StatusString, TRANSITIONS, type WorkflowStatusString } from '../../model/status.js';
+import {
+  ACTIVE_STATUSES,
+  STOPPED_STATUSES,
+  StatusString,
+  TRANSITIONS,
+  type WorkflowStatusString,
+} from '../../model/status.js';
 import { command, JSON_FLAG, type Output, progressOn, type Scene, YES_FLAG } from '../command.js';
 import { DATABASE, withClient } from '../connection.js';
 import { flag, text } from '../option.js';
@@ -84,7 +90,7 @@ const cancelCommand = command({
   run: (scene, { options, args }) =>
     changeSelected(
       scene,
-      { args, options, verb: 'Cancel', statuses: STATUSES.filter(isActive) },
+      { args, options, verb: 'Cancel', statuses: ACTIVE_STATUSES },
       {
         done: 'cancelled',
         from: TRANSITIONS.cancel.from,
@@ -114,7 +120,7 @@ const resumeCommand = command({
   run: (scene, { options, args }) =>
     changeSelected(
       scene,
-      { args, options, verb: 'Resume', statuses: ['CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'] },
+      { args, options, verb: 'Resume', statuses: STOPPED_STATUSES },
       {
         done: 'resumed',
         from: TRANSITIONS.resume.from,

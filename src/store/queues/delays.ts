@@ -60,7 +60,7 @@ export async function msToNextDue(database: Database, applicationName: string): 
 /** A delay from now, or a point in time. */
 export type Delay = { readonly delayMs: number } | { readonly untilMs: number };
 
-/** Delays a workflow that is enqueued or delayed. Returns whether it was. */
+/** Delays a workflow that is enqueued or delayed; false if there is none. */
 export async function delayIfWaiting(database: Database, workflowID: string, delay: Delay): Promise<boolean> {
   const until = 'delayMs' in delay ? sql`${nowMs} + CAST(${delay.delayMs} AS BIGINT)` : sql`${delay.untilMs}`;
   const delayed = await database.run(sql`
@@ -71,17 +71,23 @@ export async function delayIfWaiting(database: Database, workflowID: string, del
   return delayed.length > 0;
 }
 
-/** Changes the priority of an active workflow. Returns its queue if it is enqueued. */
+/** A workflow with a new priority. */
+export interface Prioritized {
+  /** The queue in which it waits to be claimed; undefined if it is delayed or running. */
+  readonly ready: Ready | undefined;
+}
+
+/** Changes the priority of a workflow that has not ended; undefined if there is none. */
 export async function setPriorityIfActive(
   database: Database,
   workflowID: string,
   priority: number,
-): Promise<Ready | undefined> {
+): Promise<Prioritized | undefined> {
   const [row] = await database.run(sql`
     UPDATE ${workflows}
     SET priority = ${priority}, updated_at = ${nowMs}
     WHERE workflow_uuid = ${workflowID}
       AND ${unindexed(isActive())}
     RETURNING status, queue_name, queue_partition_key`);
-  return row?.['status'] === 'ENQUEUED' ? toReady(row) : undefined;
+  return row && { ready: row['status'] === 'ENQUEUED' ? toReady(row) : undefined };
 }

@@ -80,16 +80,22 @@ export async function deleteQueue(database: Database, name: string): Promise<boo
   return deleted.length > 0;
 }
 
-/** Takes the lock of claims, so that claims in flight are done when this resolves. */
-export async function pauseQueue(database: Database, name: string): Promise<void> {
-  await database.commit([
+/**
+ * Pauses the queue; false if it was paused before. Takes the lock of claims, so that claims in flight have ended when
+ * this resolves.
+ */
+export async function pauseQueue(database: Database, name: string): Promise<boolean> {
+  const [, added = []] = await database.commit([
     lockQueueClaims(name),
-    sql`INSERT INTO ${paused} (name, paused_at) VALUES (${name}, ${nowMs}) ON CONFLICT DO NOTHING`,
+    sql`INSERT INTO ${paused} (name, paused_at) VALUES (${name}, ${nowMs}) ON CONFLICT DO NOTHING RETURNING name`,
   ]);
+  return added.length > 0;
 }
 
-export async function resumeQueue(database: Database, name: string): Promise<void> {
-  await database.run(sql`DELETE FROM ${paused} WHERE name = ${name}`);
+/** Ends the pause; false if the queue was not paused. */
+export async function resumeQueue(database: Database, name: string): Promise<boolean> {
+  const removed = await database.run(sql`DELETE FROM ${paused} WHERE name = ${name} RETURNING name`);
+  return removed.length > 0;
 }
 
 /** The paused queues, and when each was paused. */

@@ -81,17 +81,25 @@ export async function updateSchedule(tx: Executor, record: ScheduleRecord): Prom
   await countChange(tx);
 }
 
-export async function setScheduleStatus(tx: Executor, name: string, status: 'ACTIVE' | 'PAUSED'): Promise<void> {
-  await tx.run(sql`UPDATE ${schedules} SET status = ${status} WHERE schedule_name = ${name}`);
-  await countChange(tx);
+/** Returns whether the schedule exists and had another status. */
+export async function setScheduleStatus(tx: Executor, name: string, status: 'ACTIVE' | 'PAUSED'): Promise<boolean> {
+  const changed = await tx.run(sql`
+    UPDATE ${schedules}
+    SET status = ${status}
+    WHERE schedule_name = ${name} AND status <> ${status}
+    RETURNING schedule_name`);
+  if (changed.length > 0) await countChange(tx);
+  return changed.length > 0;
 }
 
-export async function deleteSchedule(tx: Executor, name: string): Promise<void> {
+/** Returns whether there was such a schedule. */
+export async function deleteSchedule(tx: Executor, name: string): Promise<boolean> {
   await tx.run(sql`
     DELETE FROM ${settings}
     WHERE schedule_id IN (SELECT s.schedule_id FROM ${schedules} AS s WHERE s.schedule_name = ${name})`);
-  await tx.run(sql`DELETE FROM ${schedules} WHERE schedule_name = ${name}`);
-  await countChange(tx);
+  const deleted = await tx.run(sql`DELETE FROM ${schedules} WHERE schedule_name = ${name} RETURNING schedule_name`);
+  if (deleted.length > 0) await countChange(tx);
+  return deleted.length > 0;
 }
 
 /** Reads the schedule and locks its row until the commit. */

@@ -1,4 +1,4 @@
-// All that a plugin may see of the engine.
+// The only part of the engine that plugins may import.
 
 // For data sources.
 export { StatementBatch, statementName } from '../store/postgres/statement-batch.js';

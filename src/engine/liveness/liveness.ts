@@ -168,7 +168,7 @@ export class Liveness {
     const { bus } = this.#runtime;
     this.#logUnregistered(changed);
     bus.publishAll(topics.work, changed);
-    // If the answer to a recovery is lost, its retry finds nothing left to announce. And an engine that died right after
+    // If the answer to a recovery is lost, its retry finds nothing left to announce. And an engine that died just after
     // it finished a workflow has not announced the free slot.
     bus.publish(topics.queueChanges, '');
     bus.publish(topics.delays, '');

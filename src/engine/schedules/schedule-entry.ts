@@ -11,7 +11,7 @@ export interface CodeSchedule {
   readonly crontab: string;
   readonly queueName?: string;
   /** Whether runs are made up for that were missed while no process was there. */
-  readonly isMakingUp: boolean;
+  readonly automaticBackfill: boolean;
 }
 
 /** The same with the function found. */

@@ -161,7 +161,7 @@ export class Scheduler {
       throw new DBOSError(`Cannot schedule instance method ${name}: which instance should run it?`);
     }
     const schedule = { ...given, registration };
-    const state = schedule.isMakingUp ? await findEventDispatchState(database, stateOf(name)) : undefined;
+    const state = schedule.automaticBackfill ? await findEventDispatchState(database, stateOf(name)) : undefined;
     const doneUntil = state?.value === undefined ? this.#databaseClock.now() : Number(state.value);
     this.#codeEntries.set(name, new ScheduleEntry(name, { kind: 'code', schedule }, { zones: this.#zones, doneUntil }));
   }

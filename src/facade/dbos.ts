@@ -246,12 +246,12 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   /** Decorator: turns a static or instance method into a workflow. */
   workflow(config: WorkflowConfig = {}): MethodDecorator {
-    return this.#functions.decorate((fn, place) => this.#functions.registerWorkflow(fn, config, place), config.name);
+    return this.#functions.decorate((fn, owner) => this.#functions.registerWorkflow(fn, config, owner), config.name);
   }
 
   /** Decorator: turns a static or instance method into a step. */
   step(config: StepConfig = {}): MethodDecorator {
-    return this.#functions.decorate((fn, place) => this.#functions.registerStep(fn, config, place), config.name);
+    return this.#functions.decorate((fn, owner) => this.#functions.registerStep(fn, config, owner), config.name);
   }
 
   /** Class decorator: sets the class name under which workflows are stored. */
@@ -580,8 +580,8 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   #addCodeSchedule(fn: unknown, { crontab, mode, queueName }: SchedulerConfig): void {
     this.#registry.refuseAfterLaunch();
-    const isMakingUp = mode === SchedulerMode.ExactlyOncePerInterval;
-    this.#registry.codeSchedules.add({ fn: fn as UserFunction, crontab, queueName, isMakingUp });
+    const automaticBackfill = mode === SchedulerMode.ExactlyOncePerInterval;
+    this.#registry.codeSchedules.add({ fn: fn as UserFunction, crontab, queueName, automaticBackfill });
   }
 
   // ── Durable utilities ──────────────────────────────────────────────────────────────────────────────────────────

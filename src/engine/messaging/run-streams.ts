@@ -1,4 +1,4 @@
-// The streams of one run: where each of them ends, and who of its readers is waiting.
+// The streams of a run: the next offset of each, and the reader that is waiting.
 import { Mutex } from '../../base/mutex.js';
 import { DBOSStreamNondeterminismError } from '../../model/errors/errors.js';
 import { findStreamEnds } from '../../store/messaging/streams.js';
@@ -19,7 +19,7 @@ export class RunStreams {
     return this.#appends.run(body);
   }
 
-  /** Takes the next offset of a stream. Only the owner of the workflow writes, so it can count in memory. */
+  /** Takes the next offset of a stream. Only the owner of the workflow appends, so it can count in memory. */
   async takeOffset(key: string): Promise<number> {
     const { runtime, workflowID, isFirst } = this.#run;
     this.#ends ??= isFirst
@@ -31,8 +31,8 @@ export class RunStreams {
   }
 
   /**
-   * Waits for a value on behalf of a reader. Only one reader may wait at a time: which of two would take the next number
-   * would be a matter of timing.
+   * Waits for a value on behalf of a reader. Only one reader may wait at a time: which of two takes the next number
+   * would depend on timing, and could differ on replay.
    */
   async asOnlyReader<T>(reader: object, key: string, wait: () => Promise<T>): Promise<T> {
     if (this.#reader !== undefined && this.#reader !== reader) {

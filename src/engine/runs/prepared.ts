@@ -1,5 +1,5 @@
-// Workflows that are prepared one by one, as messages arrive, and enqueued together. For event receivers: the ID comes
-// from the message, so that a message that is delivered twice starts one workflow.
+// For event receivers: prepares workflows one by one as messages arrive, and enqueues them together. The workflow ID
+// comes from the message, so a message that is delivered twice starts one workflow.
 import { enqueuedWorkflow } from '../../control/queues/enqueue.js';
 import { DBOSError, DBOSInvalidWorkflowInputError } from '../../model/errors/errors.js';
 import { type EventDispatchState, upsertEventDispatchState } from '../../store/receiving/event-dispatch.js';
@@ -18,7 +18,7 @@ export interface PrepareEnqueuedWorkflowOptions {
   readonly queuePartitionKey?: string;
 }
 
-/** A workflow that is ready to be enqueued, under the names that event receivers know. */
+/** A workflow that is ready to be enqueued, with the field names of DBOS. */
 export interface PreparedWorkflow {
   readonly workflowUUID: string;
   readonly status: string;
@@ -42,7 +42,7 @@ export interface PreparedWorkflow {
   readonly applicationName?: string;
 }
 
-/** Checks and encodes the arguments. Nothing of the caller's context is used. */
+/** Validates and encodes the arguments. Ignores the caller's context. */
 export async function prepareEnqueuedWorkflow(
   engine: Engine,
   registration: WorkflowRegistration,
@@ -91,13 +91,13 @@ async function encode({ codec }: Runtime, { name, config }: WorkflowRegistration
 }
 
 export interface EnqueuePreparedOptions {
-  /** What the receiver keeps in the same commit. */
+  /** Receiver state to store in the same commit. */
   readonly states?: readonly EventDispatchState[];
-  /** Ends the waiting for a database that is away. */
+  /** Ends the retries while the database is down. */
   readonly signal?: AbortSignal;
 }
 
-/** Enqueues them in one commit. Those whose ID is in use are left out. Returns the IDs of the others. */
+/** Enqueues in one commit, skipping workflows whose ID is in use. Returns the IDs of the new ones. */
 export async function enqueuePrepared(
   engine: Engine,
   prepared: readonly PreparedWorkflow[],

@@ -1,4 +1,4 @@
-// Steps: user code that runs once, attempted under a retry policy. perform.ts replays and records them.
+// Steps: runs user code under a retry policy. perform.ts replays and records the outcome.
 import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
 import { sleep } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
@@ -9,27 +9,26 @@ import type { Run } from './run.js';
 
 export interface StepConfig {
   readonly name?: string;
-  /** Whether a failed attempt is repeated. */
+  /** Whether failed attempts are retried. Default: false. */
   readonly retriesAllowed?: boolean;
-  /** Seconds before the second attempt. Default: 1. */
+  /** Delay before the second attempt. Default: 1. */
   readonly intervalSeconds?: number;
   /** Attempts in all. Default: 3. */
   readonly maxAttempts?: number;
-  /** What the interval is multiplied by after each attempt. Default: 2. */
+  /** Multiplies the interval after each attempt. Default: 2. */
   readonly backoffRate?: number;
-  /** Spreads the interval by up to this share of it in both directions. Default: 0. */
+  /** Varies the interval by up to this fraction in both directions. Default: 0. */
   readonly jitter?: number;
-  /** Decides whether an error is worth another attempt. */
+  /** Decides whether to retry after an error. Default: always. */
   readonly shouldRetry?: (error: unknown) => boolean | Promise<boolean>;
-  /** Milliseconds that one attempt may take. */
+  /** The timeout of one attempt. Default: none. */
   readonly timeoutMS?: number;
-  /** Ends the step at once when its workflow is cancelled, without waiting for its code. */
+  /** Ends the step at once when its workflow is cancelled, without waiting for its code. Default: false. */
   readonly preemptible?: boolean;
 }
 
 const RETRY_INTERVAL_MAX_MS = 3_600_000;
 
-/** Refuses an invalid configuration. */
 export function checkStepConfig(config: StepConfig): void {
   const refuse = (what: string): never => {
     throw new DBOSError(`Invalid step configuration: ${what}.`);
@@ -55,7 +54,6 @@ export interface StepCall {
   readonly config: StepConfig;
 }
 
-/** Runs a step in workflow code. */
 export function runStep<R>(
   context: Context & { readonly run: Run },
   step: StepCall,
@@ -95,7 +93,7 @@ async function attemptUntilDone<R>(
       const { clock, logger } = context.runtime;
       const delayMs = backoffMs(policy, number);
       logger.warn(
-        `Attempt ${number} of ${maxAttempts} of step "${name}" failed, next one in ${Math.round(delayMs)} ms: ${String(error)}`,
+        `Attempt ${number} of ${maxAttempts} of step "${name}" failed. Retrying in ${Math.round(delayMs)} ms: ${String(error)}`,
       );
       await sleep(clock, delayMs, context.run.signal);
     }
@@ -139,7 +137,7 @@ function attempt<R>(
   });
 }
 
-/** Waits for the promise, unless interrupted first. The code behind it runs on, and its outcome is ignored. */
+/** Awaits the promise until interrupted. The interrupted code keeps running, and its outcome is ignored. */
 async function interruptible<R>(
   started: Promise<R>,
   context: Context,
@@ -157,7 +155,7 @@ async function interruptible<R>(
   }
 }
 
-/** Calls a function so that a synchronous throw is a rejection as well. */
+/** Turns a synchronous throw into a rejection. */
 async function callAsync<R>(body: () => Promise<R>): Promise<R> {
   return body();
 }

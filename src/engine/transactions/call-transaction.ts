@@ -104,7 +104,7 @@ async function runAsStep(
   try {
     return await perform(run, { name, stepID, isEffect: !runsSteps(handler), format: 'named' }, body);
   } finally {
-    if (mayLeaveRecord) run.noteDataSource(handler);
+    if (mayLeaveRecord) run.trackDataSource(handler);
   }
 }
 
@@ -135,8 +135,8 @@ async function invokeOwned(run: Run, invokePlugin: () => Promise<unknown>): Prom
   } catch (error) {
     if (!(error instanceof DBOSWorkflowConflictError)) throw error;
     run.check();
-    if ((await run.tryToOwn()) === 'owned') return invokePlugin();
-    run.stop(await run.whyLost());
+    if ((await run.checkOwnership()) === 'owned') return invokePlugin();
+    run.stop(await run.findLossReason());
     throw error;
   }
 }

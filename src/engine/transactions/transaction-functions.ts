@@ -1,6 +1,6 @@
 // Functions that always run in a transaction: the wrappers that the application calls instead of its own.
 import { authorize } from '../registration/authorization.js';
-import { decorateMethod, type MethodDecorator, placeOf } from '../registration/place.js';
+import { decorateMethod, functionOwnerOf, type MethodDecorator } from '../registration/function-owner.js';
 import {
   type FunctionName,
   intercept,
@@ -21,9 +21,9 @@ export function registerTransactionFunction(
   registry: Registry,
   fn: UserFunction,
   { dsName, config }: TransactionSettings,
-  place = placeOf(fn, config ?? {}),
+  owner = functionOwnerOf(fn, config ?? {}),
 ): UserFunction {
-  const { name } = place;
+  const { name } = owner;
   const intercepted = async function (this: unknown, ...args: never[]): Promise<unknown> {
     const accepted = registration.interceptors.length > 0 ? await intercept(registration, args) : args;
     return fn.apply(this, accepted as never[]);
@@ -41,7 +41,7 @@ export function registerTransactionFunction(
   };
   Object.defineProperty(wrapper, 'name', { value: name });
   const registration: Registration = {
-    ...place,
+    ...owner,
     kind: 'transaction',
     origFunction: fn,
     registeredFunction: wrapper,
@@ -58,7 +58,7 @@ export function registerTransactionFunction(
 export function decorateTransaction(registry: Registry, settings: TransactionSettings): MethodDecorator {
   return decorateMethod(
     registry,
-    (fn, place) => registerTransactionFunction(registry, fn, settings, place),
+    (fn, owner) => registerTransactionFunction(registry, fn, settings, owner),
     settings.config?.name,
   );
 }

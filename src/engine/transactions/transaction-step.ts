@@ -41,7 +41,7 @@ export class TransactionStep {
     const { run } = this.#step;
     run.check();
     if (await run.runtime.owners.owns(run)) return;
-    run.stop(await run.whyLost());
+    run.stop(await run.findLossReason());
     run.check();
   }
 

@@ -310,8 +310,8 @@ describe('schedules', () => {
       await until(() => runs.length === 1);
 
       expect(runs).toEqual(['good']);
-      expect(lines.filter((line) => line.includes('Schedule "cron" is left out'))).not.toEqual([]);
-      expect(lines.filter((line) => line.includes('Schedule "zone" is left out'))).not.toEqual([]);
+      expect(lines.filter((line) => line.includes('Skipping schedule "cron"'))).not.toEqual([]);
+      expect(lines.filter((line) => line.includes('Skipping schedule "zone"'))).not.toEqual([]);
       expect(named(await DBOS.listSchedules())).toEqual(['cron', 'good', 'zone']);
     });
   });

@@ -10,10 +10,10 @@ const TODAY = new Date().toISOString().slice(0, 10);
 const CHANGELOG = '# Change log\n\n## Unreleased\n\n- New.\n\n## 0.1.0 - 2026-01-31\n\n- First.\n';
 
 interface Repository {
-  release(...args: string[]): { status: number | null; output: string };
-  git(...args: string[]): string;
-  read(file: string): string;
-  write(file: string, text: string): void;
+  readonly release: (...args: string[]) => { status: number | null; output: string };
+  readonly git: (...args: string[]) => string;
+  readonly read: (file: string) => string;
+  readonly write: (file: string, text: string) => void;
 }
 
 /** A committed repository on main at version 0.1.0. Its `npm` only records how it was called. */

@@ -7,6 +7,7 @@
 import { internals } from '../base/internals.js';
 import type { DLogger } from '../base/log.js';
 import { silentLogger } from '../base/log.js';
+import { withTimeLimit } from '../base/time-limit.js';
 import { readNow } from '../store/schedules/schedules.js';
 import { type AccessOptions, checkAccess } from './http/access.js';
 import { emptyAnswer, jsonAnswer, textAnswer, withoutBody } from './http/answer.js';
@@ -143,17 +144,11 @@ export class Handler {
   async #isReady(): Promise<boolean> {
     try {
       const { clock, database } = this.#options.source[internals].operator;
-      return await new Promise<boolean>((resolve) => {
-        const timer = clock.after(READY_MS, () => resolve(false));
-        const answered = (isReady: boolean): void => {
-          timer.cancel();
-          resolve(isReady);
-        };
-        readNow(database).then(
-          () => answered(true),
-          () => answered(false),
-        );
-      });
+      const answered = readNow(database).then(
+        () => true,
+        () => false,
+      );
+      return await withTimeLimit(clock, READY_MS, answered, () => false);
     } catch {
       // Nothing is launched; that is the answer.
       return false;

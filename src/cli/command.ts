@@ -69,6 +69,14 @@ export const HELP = flag('Show this help', { short: 'h' });
 export const JSON_FLAG = { json: flag('Write JSON for programs instead of text for people') };
 export const YES_FLAG = { yes: flag('Do it without asking', { short: 'y' }) };
 
+/** Shows the state after a change. `otherwise` says why nothing was changed. */
+export function changeOutput(output: Output & { readonly json: object }, changed: boolean, otherwise: string): Output {
+  return {
+    json: { ...output.json, changed },
+    text: (paper) => `${changed ? '' : `${otherwise}\n\n`}${output.text(paper)}`,
+  };
+}
+
 export function progressOn({ terminal, clock }: Scene): ProgressLine {
   return new ProgressLine(terminal, () => clock.now());
 }

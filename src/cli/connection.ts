@@ -28,7 +28,7 @@ export const APPLICATION = {
   }),
 };
 
-export interface Place {
+export interface DatabaseTarget {
   readonly url: string;
   /** On Postgres; the default one if undefined. */
   readonly schema: string | undefined;
@@ -37,7 +37,7 @@ export interface Place {
 }
 
 /** The database that the options, the environment or dbos-config.yaml name. */
-export function findDatabase({ environment, folder }: Scene, given: Values<typeof DATABASE>): Place {
+export function findDatabase({ environment, folder }: Scene, given: Values<typeof DATABASE>): DatabaseTarget {
   const variable = (name: string): string | undefined => environment[name]?.trim() || undefined;
   const explicit = given.sysDbUrl ?? variable('DBOS_SYSTEM_DATABASE_URL');
   const document =
@@ -73,7 +73,7 @@ export function describeURL(url: string): string {
 }
 
 /** SQLite would make a new file of a name that was mistyped. */
-export function refuseMissingFile({ url, shown }: Place): void {
+export function refuseMissingFile({ url, shown }: DatabaseTarget): void {
   const location = locateDatabase(url);
   if (location?.kind !== 'sqlite' || location.path === ':memory:' || existsSync(location.path)) return;
   throw new CommandFailure(
@@ -99,13 +99,13 @@ interface Given extends Values<typeof DATABASE> {
 export async function withClient<T>(
   scene: Scene,
   given: Given,
-  body: (client: { readonly operator: ClientOperator }, place: Place) => Promise<T>,
+  body: (client: { readonly operator: ClientOperator }, target: DatabaseTarget) => Promise<T>,
 ): Promise<T> {
-  const place = findDatabase(scene, given);
-  refuseMissingFile(place);
+  const target = findDatabase(scene, given);
+  refuseMissingFile(target);
   const client = await DBOSClient.create({
-    systemDatabaseUrl: place.url,
-    systemDatabaseSchemaName: place.schema,
+    systemDatabaseUrl: target.url,
+    systemDatabaseSchemaName: target.schema,
     applicationName: given.applicationName,
     systemDatabasePoolSize: 4,
     logger: loggerOf(scene),
@@ -116,7 +116,7 @@ export async function withClient<T>(
   scene.signal.addEventListener('abort', onAbort, { once: true });
   try {
     scene.signal.throwIfAborted();
-    return await body(client[internals], place);
+    return await body(client[internals], target);
   } finally {
     scene.signal.removeEventListener('abort', onAbort);
     await close();

@@ -1,33 +1,33 @@
-// Queues: their settings, the rules that settings obey, and the limits that follow from them.
+// Queues: settings, their validation, and the limits that follow from them.
 import { DBOSInvalidQueuePriorityError, InvalidQueueError } from './errors/errors.js';
 
-/** At most so many workflows begin in any period of this length. */
+/** The most workflows that may start in any period of this length. */
 export interface QueueRateLimit {
   readonly limitPerPeriod: number;
   readonly periodSec: number;
 }
 
 export interface QueueParameters {
-  /** Workflows of the queue that one process runs at once. */
+  /** The queue's workflows that one process may run at once. */
   readonly workerConcurrency?: number;
-  /** Workflows of the queue that all processes together run at once. */
+  /** The queue's workflows that all processes together may run at once. */
   readonly globalConcurrency?: number;
   readonly rateLimit?: QueueRateLimit;
-  /** The same three for each partition. One of them makes the queue a partitioned one. */
+  /** The same three for each partition. Setting one of them makes the queue partitioned. */
   readonly partitionConcurrency?: number;
   readonly partitionWorkerConcurrency?: number;
   readonly partitionRateLimit?: QueueRateLimit;
-  /** How often to look for work where no wake-ups come. */
+  /** How often to poll for work without wake-ups. */
   readonly minPollingIntervalMs?: number;
   /** The older name of `globalConcurrency`. */
   readonly concurrency?: number;
-  /** Kept for other libraries; priorities always count. */
+  /** For other libraries; Everstep always respects priorities. */
   readonly priorityEnabled?: boolean;
-  /** Without a limit for partitions: the queue's own limits hold for each partition. */
+  /** Without partition limits: the queue's own limits apply to each partition. */
   readonly partitionQueue?: boolean;
 }
 
-/** What to do when a queue of the name is there already. */
+/** What to do if a queue of that name exists. */
 export type QueueConflictResolution = 'update_if_latest_version' | 'always_update' | 'never_update';
 
 export interface RegisterQueueOptions extends QueueParameters {
@@ -51,7 +51,7 @@ export interface QueueRecord {
   readonly applicationName: string | null;
 }
 
-/** Limits of a whole queue or of each of its partitions; null means none. */
+/** Limits of a queue or of each of its partitions; null for none. */
 export interface Limits {
   readonly concurrency: number | null;
   readonly workerConcurrency: number | null;
@@ -66,7 +66,7 @@ export interface QueueLimits {
 
 export const UNLIMITED: Limits = { concurrency: null, workerConcurrency: null, rate: null };
 
-/** Names with this beginning belong to the library. */
+/** Names with this prefix are reserved for the library. */
 const RESERVED_PREFIX = '_dbos_';
 const DEFAULT_POLLING_MS = 1000;
 
@@ -182,7 +182,7 @@ function toRateLimit(max: number | null, periodSec: number | null): QueueRateLim
   return max === null || periodSec === null ? undefined : { limitPerPeriod: max, periodSec };
 }
 
-/** What the settings of a row mean for those who take workflows from the queue. */
+/** The limits for claims that follow from a row's settings. */
 export function limitsOf(record: QueueRecord): QueueLimits {
   const parameters = toQueueParameters(record);
   const own: Limits = {

@@ -1,12 +1,12 @@
-// Schedules: what is kept of them, and the rules that they obey.
+// Schedules: their records and validation.
 import { DBOSError } from './errors/errors.js';
 import { parseCron } from './cron/cron.js';
 import type { TimeZones } from './cron/cron-time-zone.js';
 
-/** What happens when the run before is still active: begin another one, leave this one out, or cancel that one. */
+/** What to do if the previous run is still active: start another one, skip this one, or cancel the previous one. */
 export type ScheduleOverlap = 'allow' | 'skip' | 'cancelPrevious';
 
-/** A schedule's row, with the settings that only Everstep has. */
+/** A schedule's row, with Everstep's own settings. */
 export interface ScheduleRecord {
   readonly scheduleID: string;
   readonly scheduleName: string;
@@ -14,7 +14,7 @@ export interface ScheduleRecord {
   readonly workflowClassName: string | null;
   readonly schedule: string;
   readonly status: string;
-  /** A text of the configured serializer. */
+  /** Text of the configured serializer. */
   readonly context: string;
   /** An ISO time, as the shared tables have it. */
   readonly lastFiredAt: string | null;
@@ -29,7 +29,7 @@ export interface ScheduleRecord {
 const OVERLAPS: readonly string[] = ['allow', 'skip', 'cancelPrevious'] satisfies ScheduleOverlap[];
 const JITTER_MAX_MS = 86_400_000;
 
-/** Throws if a schedule with these fields could not be kept. */
+/** Throws if the fields are invalid. */
 export function checkSchedule(
   fields: Pick<ScheduleRecord, 'scheduleName' | 'schedule' | 'cronTimezone' | 'overlap' | 'jitterMs'>,
   zones?: TimeZones,
@@ -45,15 +45,15 @@ export function checkSchedule(
   }
 }
 
-/** The ID of the workflow of an occurrence. It is the same whoever fires it, so that it is fired once. */
+/** The workflow ID of an occurrence. It is the same in every process, so that the occurrence fires once. */
 export function occurrenceID(scheduleName: string, dueAt: number): string {
   return `sched-${scheduleName}-${new Date(dueAt).toISOString()}`;
 }
 
-/** How much later than due an occurrence is fired: spread over the jitter, and the same in every process. */
+/** The delay of an occurrence: spread over the jitter, and the same in every process. */
 export function jitterOf(scheduleName: string, dueAt: number, jitterMs: number): number {
   if (jitterMs === 0) return 0;
-  // FNV-1a: even enough, and without state.
+  // FNV-1a.
   let hash = 0x811c9dc5;
   for (const character of occurrenceID(scheduleName, dueAt)) {
     hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;

@@ -1,12 +1,12 @@
-// What can be asked of workflows, as users write it and as the store takes it. Everything that a user can get wrong is
-// found here, before anything is sent.
+// Queries for workflows, as users write them and as the store takes them. Users' mistakes are caught here, before any
+// statement is sent.
 import { InvalidQueryError, type JSONValue } from './errors/errors.js';
 import { checkFields, flag, jsonPattern, oneOrMany, time, wholeNumber } from './query-values.js';
-import { StatusString, type WorkflowStatusString } from './status.js';
+import { ACTIVE_STATUSES, StatusString, type WorkflowStatusString } from './status.js';
 
 type OneOrMany<T> = T | readonly T[];
 
-/** Which workflows. All that is given must hold; of a list, one value must. An empty list holds for none. */
+/** Selects workflows. All given fields must match; of a list, one value must. An empty list matches none. */
 export interface WorkflowFilters {
   readonly workflowIDs?: readonly string[];
   readonly workflowName?: OneOrMany<string>;
@@ -19,7 +19,7 @@ export interface WorkflowFilters {
   readonly forkedFrom?: OneOrMany<string>;
   readonly parentWorkflowID?: OneOrMany<string>;
   readonly scheduleName?: OneOrMany<string>;
-  /** These applications, and workflows that belong to none. Unless given: the own one, or any where IDs are given. */
+  /** These applications, and workflows without one. By default this application, or any if IDs are given. */
   readonly applicationName?: OneOrMany<string>;
   /** Created at this time or later, in RFC 3339, such as `2026-01-31T12:00:00Z`. */
   readonly startTime?: string;
@@ -29,29 +29,29 @@ export interface WorkflowFilters {
   readonly completedBefore?: string;
   readonly dequeuedAfter?: string;
   readonly dequeuedBefore?: string;
-  /** Only those that are in a queue: enqueued, delayed or running. */
+  /** Only workflows in a queue: enqueued, delayed or running. */
   readonly queuesOnly?: boolean;
   /** Whether others were forked from it. */
   readonly wasForkedFrom?: boolean;
   /** Whether it was forked from another. */
   readonly isFork?: boolean;
   readonly hasParent?: boolean;
-  /** Workflows whose attributes contain these, as `@>` of Postgres has it. */
+  /** Workflows whose attributes contain these, as Postgres' `@>` defines it. */
   readonly attributes?: Readonly<Record<string, unknown>>;
 }
 
 export interface GetWorkflowsInput extends WorkflowFilters {
   readonly limit?: number;
   readonly offset?: number;
-  /** The newest first. */
+  /** Newest first. */
   readonly sortDesc?: boolean;
-  /** False leaves `input` out. */
+  /** False omits `input`. */
   readonly loadInput?: boolean;
-  /** False leaves `output` and `error` out. */
+  /** False omits `output` and `error`. */
   readonly loadOutput?: boolean;
 }
 
-/** Fields of a workflow that are asked for by their values. */
+/** Fields that are filtered by value. */
 export type AskedField =
   | 'name'
   | 'authenticatedUser'
@@ -62,28 +62,28 @@ export type AskedField =
   | 'parentWorkflowID'
   | 'scheduleName';
 
-/** Both ends belong to it. */
+/** Both ends are inclusive. */
 export interface TimeRange {
   readonly from?: number;
   readonly to?: number;
 }
 
-/** A checked filter. What is undefined is not asked for. */
+/** A checked filter. Undefined fields match everything. */
 export interface WorkflowFilter {
   readonly workflowIDs?: readonly string[];
   readonly idPrefixes?: readonly string[];
   readonly statuses?: readonly WorkflowStatusString[];
   readonly values: Readonly<Partial<Record<AskedField, readonly string[]>>>;
   readonly times: Readonly<Record<'createdAt' | 'completedAt' | 'startedAt', TimeRange>>;
-  /** Whether the field must be there, or must not. */
+  /** Whether the field must be present or absent. */
   readonly presence: Readonly<Partial<Record<'queueName' | 'forkedFrom' | 'parentWorkflowID', boolean>>>;
   readonly wasForkedFrom?: boolean;
   readonly attributes?: JSONValue;
-  /** Workflows of these applications, and those of nobody. */
+  /** Workflows of these applications, and those without one. */
   readonly applicationNames?: readonly string[];
 }
 
-/** Which of the workflows that match, and what of them. */
+/** Which of the matching workflows to load, and which fields. */
 export interface WorkflowQuery {
   readonly filter: WorkflowFilter;
   readonly isDescending: boolean;
@@ -111,9 +111,8 @@ const FILTER_FIELDS = [
   'attributes',
 ];
 const QUERY_FIELDS = [...FILTER_FIELDS, 'limit', 'offset', 'sortDesc', 'loadInput', 'loadOutput'];
-const IN_QUEUE: readonly WorkflowStatusString[] = ['ENQUEUED', 'PENDING', 'DELAYED'];
 
-/** Checks what was asked. `ownApplication` is whose workflows are meant when nothing says so; null means all. */
+/** Checks a query. `ownApplication` is the default for `applicationName`; null means all. */
 export function toWorkflowQuery(input: GetWorkflowsInput, ownApplication: string | null): WorkflowQuery {
   checkFields('The query', input, QUERY_FIELDS);
   const { limit, offset, sortDesc, loadInput, loadOutput, ...filters } = input;
@@ -145,7 +144,7 @@ function toFilter(input: WorkflowFilters, ownApplication: string | null): Workfl
   const ownNames = ownApplication === null || (workflowIDs?.length ?? 0) > 0 ? undefined : [ownApplication];
   return {
     workflowIDs,
-    // Every ID begins with the empty text.
+    // Every ID starts with the empty string.
     idPrefixes: prefixes?.includes('') ? undefined : prefixes,
     statuses: statusesOf(input, isInQueue),
     values,
@@ -170,10 +169,10 @@ function statusesOf({ status }: WorkflowFilters, isInQueue: boolean): readonly W
   const unknown = wanted?.find((one) => !Object.hasOwn(StatusString, one));
   if (unknown !== undefined) {
     const known = Object.keys(StatusString).join(', ');
-    throw new InvalidQueryError(`There is no status ${JSON.stringify(unknown)}. There is: ${known}.`);
+    throw new InvalidQueryError(`Unknown status ${JSON.stringify(unknown)}. Use one of: ${known}.`);
   }
   if (!isInQueue) return wanted && [...new Set(wanted)];
-  return wanted ? IN_QUEUE.filter((one) => wanted.includes(one)) : IN_QUEUE;
+  return wanted ? ACTIVE_STATUSES.filter((one) => wanted.includes(one)) : ACTIVE_STATUSES;
 }
 
 type TimeField = 'startTime' | 'endTime' | 'completedAfter' | 'completedBefore' | 'dequeuedAfter' | 'dequeuedBefore';

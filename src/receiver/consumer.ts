@@ -11,6 +11,7 @@ import { sleep } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
 import { newID } from '../base/ids.js';
 import { Service } from '../base/service.js';
+import { withTimeLimit } from '../base/time-limit.js';
 import { ReceiverUnavailableError } from '../model/errors/errors.js';
 import type { EventDispatchState, Receiving } from '../engine/plugin.js';
 import type { ConsumerOptions, Source } from './adapter.js';
@@ -196,18 +197,17 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
 
   /** Waits for the broker, but not for ever, and not longer than a stop may take. */
   async #within<T>(limitMs: number, promise: Promise<T>): Promise<T> {
-    const limit = new AbortController();
-    const late = new ReceiverUnavailableError(`The broker has not answered for ${limitMs / 1000} seconds.`);
-    const timer = this.#receiving.clock.after(limitMs, () => limit.abort(late));
-    const signal = AbortSignal.any([limit.signal, this.#patience.signal]);
-    const ended = deferred<never>();
-    const onAbort = (): void => ended.reject(signal.reason);
+    const { signal } = this.#patience;
+    const stopped = deferred<never>();
+    const onAbort = (): void => stopped.reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();
     try {
-      return await Promise.race([promise, ended.promise]);
+      const first = Promise.race([promise, stopped.promise]);
+      return await withTimeLimit(this.#receiving.clock, limitMs, first, () => {
+        throw new ReceiverUnavailableError(`The broker has not answered for ${limitMs / 1000} seconds.`);
+      });
     } finally {
-      timer.cancel();
       signal.removeEventListener('abort', onAbort);
     }
   }

@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { WorkflowStatus } from '../../src/control/listing/status.js';
 import type { DBOSInstance } from '../../src/facade/dbos.js';
+import { insertWorkflows } from '../../src/store/runs/workflows.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
-import { createEngine } from '../rig/engines.js';
+import { createEngine, engineOf } from '../rig/engines.js';
+import { newWorkflow } from '../rig/records.js';
 import { call, type Called, type CallOptions } from './terminals.js';
 
 interface Setup {
@@ -123,11 +125,43 @@ describe('the command line', () => {
       const afterResume = await statusOf('a');
       await everstep('workflow delete b');
 
-      expect(cancelled.out).toBe('2 workflows cancelled. 1 workflow left alone: it had ended.\n');
+      expect(cancelled.out).toBe('2 workflows cancelled; 1 had already ended.\n');
       expect(afterCancel).toEqual(['CANCELLED', 'CANCELLED', 'SUCCESS']);
       expect(resumed.json()).toEqual({ changed: 1, unchanged: [] });
       expect(afterResume).toBe('ENQUEUED');
       expect(await statusOf('b')).toBeUndefined();
+    });
+
+    test('counts what it has changed, and says why others stay', async () => {
+      const { fulfil, enqueue, everstep } = await setup(dialect);
+      await fulfil('good');
+      await enqueue('a', 'b');
+      await everstep('workflow cancel a');
+
+      const again = await everstep('workflow cancel a');
+      const asJSON = await everstep('workflow cancel a b --json');
+      const ended = await everstep('workflow resume good a --to-queue idle');
+      const active = await everstep('workflow resume a --to-queue idle');
+
+      expect(again).toMatchObject({ exitCode: 0, out: '0 workflows cancelled; 1 had already ended.\n' });
+      expect(asJSON.json()).toEqual({ changed: 1, unchanged: ['a'] });
+      expect(ended.out).toBe('1 workflow resumed; 1 had already ended.\n');
+      expect(active.out).toBe('1 workflow resumed.\n');
+    });
+
+    test('counts descendants, and none of them twice', async () => {
+      const { DBOS, everstep } = await setup(dialect);
+      const parents = { root: null, child: 'root', grandchild: 'child' };
+      const workflows = Object.entries(parents).map(([workflowID, parentWorkflowID]) =>
+        newWorkflow({ workflowID, parentWorkflowID, status: 'ENQUEUED', queueName: 'idle' }),
+      );
+      await engineOf(DBOS).runtime.database.run(insertWorkflows(workflows));
+
+      const cancelled = await everstep('workflow cancel root --children');
+      const deleted = await everstep('workflow delete root grandchild --children --json');
+
+      expect(cancelled.out).toBe('3 workflows cancelled.\n');
+      expect(deleted.json()).toEqual({ changed: 3, unchanged: [] });
     });
 
     test('does nothing to any workflow if one of them does not exist', async () => {

@@ -23,9 +23,9 @@ describe('the options of a client', () => {
     [
       'a URL of another kind',
       { systemDatabaseUrl: 'mysql://user:s3cret@host/db' },
-      /neither of Postgres nor of SQLite/,
+      /neither a Postgres nor a SQLite URL/,
     ],
-    ['a URL without a colon', { systemDatabaseUrl: 'postgresql//user:s3cret@host/db' }, /neither of Postgres nor/],
+    ['a URL without a colon', { systemDatabaseUrl: 'postgresql//user:s3cret@host/db' }, /neither a Postgres nor/],
     ['a password with a space', { systemDatabaseUrl: 'postgresql://user:my s3cret@host:x/db' }, /cannot be parsed/],
     [
       'no database',
@@ -37,7 +37,7 @@ describe('the options of a client', () => {
       { systemDatabaseUrl: POSTGRES, systemDatabasePoolSize: 0 },
       /systemDatabasePoolSize must be a pos/,
     ],
-    ['a long schema', { systemDatabaseUrl: POSTGRES, systemDatabaseSchemaName: 'x'.repeat(64) }, /cannot be used/],
+    ['a long schema', { systemDatabaseUrl: POSTGRES, systemDatabaseSchemaName: 'x'.repeat(64) }, /Invalid schema name/],
     [
       'half a pool',
       { systemDatabaseUrl: POSTGRES, systemDatabasePool: {} },
@@ -72,7 +72,7 @@ describe('the options of a client', () => {
 
     const error = await failureOf(creating({ systemDatabaseUrl: `sqlite:///${path}` }));
 
-    expect(error.message).toContain(`There is no SQLite file "${path}"`);
+    expect(error.message).toContain(`SQLite file "${path}" does not exist`);
     expect(existsSync(path)).toBe(false);
   });
 

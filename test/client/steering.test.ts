@@ -172,7 +172,7 @@ function holdFirstLook(database: Database, until: Promise<void>): Promise<void> 
     let isFirst = true;
     const held: Database['read'] = async (statement) => {
       const rows = await read(statement);
-      if (!isFirst || !JSON.stringify(statement).includes('SELECT r.place\\n')) return rows;
+      if (!isFirst || !JSON.stringify(statement).includes('SELECT r.ordinal\\n')) return rows;
       isFirst = false;
       resolve();
       await until;

@@ -1,40 +1,49 @@
-// Routes that act on many workflows at once. They stand apart from those of single ones, so that no workflow ID can be
-// taken for a verb.
+// Routes that act on many workflows at once. They have a path of their own, so that no workflow ID can be mistaken for a
+// verb.
 import { forkFromFailure, forkWorkflows } from '../../control/management/forks.js';
 import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/management/lifecycle.js';
 import { garbageCollect, globalTimeout } from '../../control/management/retention.js';
 import { type Route, route } from '../http/route.js';
-import { flag, INT_MAX, integer, listOf, named, nonEmpty, object, optional, text } from '../shape.js';
-import { forkFields, queueTarget, replacementChildren } from './workflow-actions.js';
+import { flag, INT_MAX, integer, listOf, nonEmpty, object, optional } from '../shape.js';
+import { forkFields, queueTarget, replacementChildren, someWorkflows } from './workflow-actions.js';
 
 const tag = 'Many workflows';
 export const workflowIDs = listOf(nonEmpty(), { min: 1 });
-const created = named('WorkflowIDs', object({ workflowIDs: listOf(text()) }));
 
 export const BULK_ROUTES: readonly Route[] = [
   route({
     method: 'POST',
     path: '/bulk/cancel',
     tag,
-    summary: 'Cancels workflows. Those that are not there or have ended are left alone.',
+    summary: 'Cancels workflows that have not ended, and answers with their IDs. Others are left alone.',
     body: object({ workflowIDs, cancelChildren: optional(flag()) }),
-    handle: ({ operator, body: { workflowIDs: ids, ...options } }) => cancelWorkflows(operator, ids, options),
+    result: someWorkflows,
+    async handle({ operator, body: { workflowIDs: ids, ...options } }) {
+      return { workflowIDs: await cancelWorkflows(operator, ids, options) };
+    },
   }),
   route({
     method: 'POST',
     path: '/bulk/resume',
     tag,
-    summary: 'Lets workflows go on. All must exist, or none is resumed.',
+    summary:
+      'Resumes workflows that have no result or error yet, and answers with their IDs. All must exist, or none is resumed.',
     body: object({ workflowIDs, ...queueTarget }),
-    handle: ({ operator, body: { workflowIDs: ids, ...options } }) => resumeWorkflows(operator, ids, options),
+    result: someWorkflows,
+    async handle({ operator, body: { workflowIDs: ids, ...options } }) {
+      return { workflowIDs: await resumeWorkflows(operator, ids, options) };
+    },
   }),
   route({
     method: 'POST',
     path: '/bulk/delete',
     tag,
-    summary: 'Deletes workflows, with all that belongs to them.',
+    summary: 'Deletes workflows with everything that belongs to them, and answers with the IDs of those that existed.',
     body: object({ workflowIDs, deleteChildren: optional(flag()) }),
-    handle: ({ operator, body: { workflowIDs: ids, ...options } }) => deleteWorkflows(operator, ids, options),
+    result: someWorkflows,
+    async handle({ operator, body: { workflowIDs: ids, ...options } }) {
+      return { workflowIDs: await deleteWorkflows(operator, ids, options) };
+    },
   }),
   route({
     method: 'POST',
@@ -54,7 +63,7 @@ export const BULK_ROUTES: readonly Route[] = [
       replacementChildren,
     }),
     status: 201,
-    result: created,
+    result: someWorkflows,
     async handle({ operator, body: { forks, ...settings } }) {
       return { workflowIDs: await forkWorkflows(operator, forks, settings) };
     },
@@ -74,7 +83,7 @@ export const BULK_ROUTES: readonly Route[] = [
       ...forkFields,
     }),
     status: 201,
-    result: created,
+    result: someWorkflows,
     async handle({ operator, body: { workflowIDs: ids, ...options } }) {
       return { workflowIDs: await forkFromFailure(operator, ids, options) };
     },

@@ -1,6 +1,7 @@
 // Routes that look at many workflows: lists, counts and figures.
 import { getMetrics, getStepAggregates, getWorkflowAggregates } from '../../control/listing/aggregates.js';
 import { countWorkflows, listWorkflowPage, type WorkflowFilters } from '../../control/listing/listing.js';
+import { OUTCOME_STATUSES } from '../../model/status.js';
 import { type Route, route } from '../http/route.js';
 import {
   anyObject,
@@ -151,7 +152,7 @@ export const LISTING_ROUTES: readonly Route[] = [
       timeBucketSizeMs: optional(integer({ min: 1, about: 'Groups by time of completion.' })),
       selectCount: optional(flag()),
       selectMaxDurationMs: optional(flag()),
-      status: optional(listOf(oneOfTexts(['SUCCESS', 'ERROR']))),
+      status: optional(listOf(oneOfTexts(OUTCOME_STATUSES))),
       functionName: names,
       workflowIdPrefix: names,
       completedAfter: time,

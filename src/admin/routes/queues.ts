@@ -28,6 +28,7 @@ import {
   type Shape,
 } from '../shape.js';
 import { localEngine } from '../source.js';
+import { changeResult } from './workflow-actions.js';
 
 const tag = 'Queues';
 const ONE = '/queues/{name}';
@@ -146,15 +147,17 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/pause`,
     tag,
-    summary: 'No process takes workflows from the queue until it is resumed.',
-    handle: (call) => pauseQueue(call.operator, nameIn(call)),
+    summary: 'Keeps processes from claiming workflows of the queue until it is resumed.',
+    result: changeResult,
+    handle: async (call) => ({ changed: await pauseQueue(call.operator, nameIn(call)) }),
   }),
   route({
     method: 'POST',
     path: `${ONE}/resume`,
     tag,
-    summary: 'Lets processes take workflows from the queue again.',
-    handle: (call) => resumeQueue(call.operator, nameIn(call)),
+    summary: 'Lets processes claim workflows of the queue again.',
+    result: changeResult,
+    handle: async (call) => ({ changed: await resumeQueue(call.operator, nameIn(call)) }),
   }),
   route({
     method: 'GET',

@@ -32,7 +32,7 @@ import {
   optional,
   text,
 } from '../shape.js';
-import { workflowID } from './workflow-actions.js';
+import { changeResult, workflowID } from './workflow-actions.js';
 
 const tag = 'Schedules';
 const ONE = '/schedules/{name}';
@@ -143,20 +143,22 @@ const SINGLE: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/pause`,
     tag,
-    summary: 'Fires no more until it is resumed.',
+    summary: 'Keeps it from firing until it is resumed.',
+    result: changeResult,
     async handle(call) {
       await requireSchedule(call);
-      await pauseSchedule(call.operator, nameIn(call));
+      return { changed: await pauseSchedule(call.operator, nameIn(call)) };
     },
   }),
   route({
     method: 'POST',
     path: `${ONE}/resume`,
     tag,
-    summary: 'Fires again.',
+    summary: 'Lets it fire again.',
+    result: changeResult,
     async handle(call) {
       await requireSchedule(call);
-      await resumeSchedule(call.operator, nameIn(call));
+      return { changed: await resumeSchedule(call.operator, nameIn(call)) };
     },
   }),
   route({

@@ -29,6 +29,14 @@ const tag = 'Workflows';
 const ONE = '/workflows/{workflowID}';
 
 export const workflowID = named('WorkflowID', object({ workflowID: text() }));
+/** The workflows that were changed or created. With children there is no limit to their number. */
+export const someWorkflows = named(
+  'WorkflowIDs',
+  object({ workflowIDs: listOf(text(), { max: Number.MAX_SAFE_INTEGER }) }),
+);
+
+/** What a change of one thing answers with. */
+export const changeResult = named('Change', object({ changed: flag('False if there was nothing to change.') }));
 
 /** The queue to enqueue a workflow in. */
 export const queueTarget = {
@@ -89,20 +97,25 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/cancel`,
     tag,
-    summary: 'Cancels it, unless it has ended.',
-    body: object({ cancelChildren: optional(flag('Cancels the workflows that it has started as well, and so on.')) }),
+    summary: 'Cancels it unless it has ended, and answers with the IDs of the workflows that were cancelled.',
+    body: object({ cancelChildren: optional(flag('Also cancels its descendants.')) }),
+    result: someWorkflows,
     async handle({ operator, path, body }) {
       await requireWorkflow(operator, idIn(path));
-      await cancelWorkflows(operator, [idIn(path)], body);
+      return { workflowIDs: await cancelWorkflows(operator, [idIn(path)], body) };
     },
   }),
   route({
     method: 'POST',
     path: `${ONE}/resume`,
     tag,
-    summary: 'Lets it go on from its last checkpoint, unless it has ended with a result or an error.',
+    summary:
+      'Lets it continue from its last checkpoint unless it has a result or an error. Answers with its ID, or with none.',
     body: object(queueTarget),
-    handle: ({ operator, path, body }) => resumeWorkflows(operator, [idIn(path)], body),
+    result: someWorkflows,
+    async handle({ operator, path, body }) {
+      return { workflowIDs: await resumeWorkflows(operator, [idIn(path)], body) };
+    },
   }),
   route({
     method: 'POST',
@@ -152,25 +165,27 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'PUT',
     path: `${ONE}/delay`,
     tag,
-    summary: 'Delays it, if it waits in a queue or for its time.',
+    summary: 'Delays it if it is enqueued or delayed.',
     body: object({
       delaySeconds: optional(number({ max: INT_MAX })),
       delayUntilEpochMS: optional(integer()),
     }),
+    result: changeResult,
     async handle({ operator, path, body }) {
       await requireWorkflow(operator, idIn(path));
-      await setWorkflowDelay(operator, idIn(path), body);
+      return { changed: await setWorkflowDelay(operator, idIn(path), body) };
     },
   }),
   route({
     method: 'PUT',
     path: `${ONE}/priority`,
     tag,
-    summary: 'Gives it another priority; lower numbers come first.',
+    summary: 'Changes its priority unless it has ended; lower numbers come first.',
     body: object({ priority: integer({ max: INT_MAX }) }),
+    result: changeResult,
     async handle({ operator, path, body }) {
       await requireWorkflow(operator, idIn(path));
-      await setWorkflowPriority(operator, idIn(path), body.priority);
+      return { changed: await setWorkflowPriority(operator, idIn(path), body.priority) };
     },
   }),
   route({
@@ -185,11 +200,13 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'DELETE',
     path: ONE,
     tag,
-    summary: 'Deletes it in whatever state it is, with all that belongs to it.',
-    query: { deleteChildren: optional(flag('Deletes the workflows that it has started as well, and so on.')) },
+    summary:
+      'Deletes it in any state with everything that belongs to it, and answers with the IDs of the workflows that were deleted.',
+    query: { deleteChildren: optional(flag('Also deletes its descendants.')) },
+    result: someWorkflows,
     async handle({ operator, path, query }) {
       await requireWorkflow(operator, idIn(path));
-      await deleteWorkflows(operator, [idIn(path)], query);
+      return { workflowIDs: await deleteWorkflows(operator, [idIn(path)], query) };
     },
   }),
 ];

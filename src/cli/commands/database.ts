@@ -8,7 +8,7 @@ import { dropSystemTables } from '../../store/migrations/reset.js';
 import { databaseSource, readVersions, type Versions } from '../../store/migrations/versions.js';
 import { openDatabase } from '../../store/store.js';
 import { command, confirm, JSON_FLAG, type Output, type Scene, YES_FLAG } from '../command.js';
-import { DATABASE, findDatabase, loggerOf, type Place, refuseMissingFile } from '../connection.js';
+import { DATABASE, type DatabaseTarget, findDatabase, loggerOf, refuseMissingFile } from '../connection.js';
 import { CommandFailure, wrongUsage } from '../failure.js';
 import { flag, text } from '../option.js';
 import { configuredCommands, runInShell } from '../shell.js';
@@ -20,7 +20,7 @@ const APP_ROLE = text('Give this role what an application needs, on Postgres', {
 /** Opens the database without a look at its version. With `isCreating` a missing one is created. */
 export async function withDatabase<T>(
   scene: Scene,
-  { url, schema, isCreating = false }: Place & { readonly isCreating?: boolean },
+  { url, schema, isCreating = false }: DatabaseTarget & { readonly isCreating?: boolean },
   body: (database: Database) => Promise<T>,
 ): Promise<T> {
   const { clock } = scene;
@@ -40,27 +40,27 @@ export async function withDatabase<T>(
   }
 }
 
-export function readTableVersions(database: Database, { schema = DEFAULT_SCHEMA }: Place): Promise<Versions> {
+export function readTableVersions(database: Database, { schema = DEFAULT_SCHEMA }: DatabaseTarget): Promise<Versions> {
   return readVersions(databaseSource(database, schema));
 }
 
-async function migrateAt(scene: Scene, place: Place, appRole: string | undefined): Promise<Output> {
-  if (appRole !== undefined && locateDatabase(place.url)?.kind === 'sqlite') {
+async function migrateAt(scene: Scene, target: DatabaseTarget, appRole: string | undefined): Promise<Output> {
+  if (appRole !== undefined && locateDatabase(target.url)?.kind === 'sqlite') {
     throw wrongUsage('SQLite has no roles: leave out --app-role.');
   }
-  const { from, to } = await withDatabase(scene, { ...place, isCreating: true }, async (database) => {
-    const before = await readTableVersions(database, place);
-    await migrate(database, { schema: place.schema, logger: loggerOf(scene), clock: scene.clock });
-    if (appRole !== undefined) await grantAccess(database, { schema: place.schema, role: appRole });
-    return { from: before, to: await readTableVersions(database, place) };
+  const { from, to } = await withDatabase(scene, { ...target, isCreating: true }, async (database) => {
+    const before = await readTableVersions(database, target);
+    await migrate(database, { schema: target.schema, logger: loggerOf(scene), clock: scene.clock });
+    if (appRole !== undefined) await grantAccess(database, { schema: target.schema, role: appRole });
+    return { from: before, to: await readTableVersions(database, target) };
   });
   const isMigrated = from.some((version, index) => version !== to[index]);
   return {
-    json: { database: place.shown, isMigrated, from: toJSON(from), to: toJSON(to) },
+    json: { database: target.shown, isMigrated, from: toJSON(from), to: toJSON(to) },
     text: () =>
       isMigrated
-        ? `The system database ${place.shown} was migrated from version ${from[0]} to ${to[0]}.`
-        : `The system database ${place.shown} is at version ${to[0]}: nothing to do.`,
+        ? `The system database ${target.shown} was migrated from version ${from[0]} to ${to[0]}.`
+        : `The system database ${target.shown} is at version ${to[0]}: nothing to do.`,
   };
 }
 
@@ -84,14 +84,14 @@ const migrateCommand = command({
     ],
   ],
   async run(scene, { options }) {
-    const place = findDatabase(scene, options);
+    const target = findDatabase(scene, options);
     for (const line of configuredCommands(scene, 'database.migrate')) {
       scene.terminal.tell(`$ ${line}\n`);
       const code = await runInShell(scene, line);
       scene.signal.throwIfAborted();
       if (code !== 0) throw new CommandFailure(`"${line}" ended with exit code ${code}. Nothing was migrated.`);
     }
-    return migrateAt(scene, place, options.appRole);
+    return migrateAt(scene, target, options.appRole);
   },
 });
 
@@ -147,15 +147,15 @@ const resetCommand = command({
     ['everstep reset --yes && everstep migrate', 'start afresh'],
   ],
   async run(scene, { options }) {
-    const place = findDatabase(scene, options);
-    refuseMissingFile(place);
-    return withDatabase(scene, place, async (database) => {
-      const [shared, everstep] = await readTableVersions(database, place);
-      if (shared === 0 && everstep === 0) return answer(place, false);
+    const target = findDatabase(scene, options);
+    refuseMissingFile(target);
+    return withDatabase(scene, target, async (database) => {
+      const [shared, everstep] = await readTableVersions(database, target);
+      if (shared === 0 && everstep === 0) return answer(target, false);
       if (everstep > 0 && !options.force) refuseUsed(await listExecutors(database));
-      await confirm(scene, `Drop all system tables and workflows in ${place.shown}?`, options.yes);
-      await dropSystemTables(database, { schema: place.schema });
-      return answer(place, true);
+      await confirm(scene, `Drop all system tables and workflows in ${target.shown}?`, options.yes);
+      await dropSystemTables(database, { schema: target.schema });
+      return answer(target, true);
     });
   },
 });
@@ -169,13 +169,13 @@ function refuseUsed(executors: readonly ExecutorRecord[]): void {
   );
 }
 
-function answer(place: Place, isReset: boolean): Output {
+function answer(target: DatabaseTarget, isReset: boolean): Output {
   return {
-    json: { database: place.shown, isReset },
+    json: { database: target.shown, isReset },
     text: () =>
       isReset
-        ? `The system tables of ${place.shown} are gone. Create them anew: everstep migrate`
-        : `There are no system tables in ${place.shown}: nothing to do.`,
+        ? `The system tables of ${target.shown} are gone. Create them anew: everstep migrate`
+        : `There are no system tables in ${target.shown}: nothing to do.`,
   };
 }
 

@@ -6,7 +6,14 @@ import type { ExecutorRecord } from '../../store/liveness/executors.js';
 import { latestVersion, tracksOf } from '../../store/migrations/plan.js';
 import { isCurrent, type Versions } from '../../store/migrations/versions.js';
 import { command, JSON_FLAG, type Output, type Scene } from '../command.js';
-import { APPLICATION, DATABASE, findDatabase, type Place, refuseMissingFile, withClient } from '../connection.js';
+import {
+  APPLICATION,
+  DATABASE,
+  type DatabaseTarget,
+  findDatabase,
+  refuseMissingFile,
+  withClient,
+} from '../connection.js';
 import { CommandFailure, EXIT } from '../failure.js';
 import type { Values } from '../option.js';
 import { harmless, paint, type Paper } from '../paper.js';
@@ -28,11 +35,11 @@ interface Report {
 }
 
 async function examine(scene: Scene, options: Values<typeof OPTIONS>): Promise<Report> {
-  const place = findDatabase(scene, options);
-  const report = { database: place.shown, isReachable: false };
+  const target = findDatabase(scene, options);
+  const report = { database: target.shown, isReachable: false };
   let tables: { readonly dialect: 'postgres' | 'sqlite'; readonly versions: Versions };
   try {
-    tables = await lookAtTables(scene, place);
+    tables = await lookAtTables(scene, target);
   } catch (error) {
     scene.signal.throwIfAborted();
     if (!(error instanceof DBOSError || error instanceof CommandFailure)) throw error;
@@ -58,11 +65,11 @@ async function examine(scene: Scene, options: Values<typeof OPTIONS>): Promise<R
   return { ...known, diagnosis, findings: diagnosis.findings };
 }
 
-async function lookAtTables(scene: Scene, place: Place) {
-  refuseMissingFile(place);
-  return withDatabase(scene, place, async (database) => ({
+async function lookAtTables(scene: Scene, target: DatabaseTarget) {
+  refuseMissingFile(target);
+  return withDatabase(scene, target, async (database) => ({
     dialect: database.dialect.name,
-    versions: await readTableVersions(database, place),
+    versions: await readTableVersions(database, target),
   }));
 }
 

@@ -107,7 +107,7 @@ function viewText(paper: Paper, view: QueueView): string {
   ]);
 }
 
-export function viewOutput(view: QueueView): Output {
+export function viewOutput(view: QueueView): Output & { readonly json: object } {
   return {
     json: view,
     text: (paper) => viewText(paper, view),

@@ -1,4 +1,4 @@
-// Commands about queues that are kept in the database.
+// Commands for queues in the database.
 import {
   changeQueue,
   deleteQueue,
@@ -8,9 +8,9 @@ import {
   type QueueStats,
   resumeQueue,
 } from '../../control/queues/queues.js';
-import { command, confirm, JSON_FLAG, type Parameter, YES_FLAG } from '../command.js';
+import { changeOutput, command, confirm, JSON_FLAG, type Parameter, YES_FLAG } from '../command.js';
 import { APPLICATION, DATABASE, withClient } from '../connection.js';
-import { notFound, wrongUsage } from '../failure.js';
+import { type CommandFailure, notFound, wrongUsage } from '../failure.js';
 import { flag } from '../option.js';
 import { harmless } from '../paper.js';
 import { type Column, formatTable } from '../table.js';
@@ -86,8 +86,12 @@ const pauseCommand = command({
   examples: [['everstep queue pause mail', 'while the mail server is down']],
   run: (scene, { options, args: [name = ''] }) =>
     withClient(scene, options, async ({ operator }) => {
-      await pauseQueue(operator, name);
-      return viewOutput(await requireQueue(operator, name));
+      const changed = await pauseQueue(operator, name);
+      return changeOutput(
+        viewOutput(await requireQueue(operator, name)),
+        changed,
+        `Queue "${harmless(name)}" was already paused.`,
+      );
     }),
 });
 
@@ -100,8 +104,11 @@ const resumeCommand = command({
   run: (scene, { options, args: [name = ''] }) =>
     withClient(scene, options, async ({ operator }) => {
       await requireQueue(operator, name);
-      await resumeQueue(operator, name);
-      return { json: { queueName: name, pausedAt: null }, text: () => `Queue "${harmless(name)}" is not paused.` };
+      const changed = await resumeQueue(operator, name);
+      return {
+        json: { queueName: name, pausedAt: null, changed },
+        text: () => `Queue "${harmless(name)}" ${changed ? 'resumed' : 'was not paused'}.`,
+      };
     }),
 });
 
@@ -126,7 +133,7 @@ const setCommand = command({
       });
       if (change.length === 0) throw wrongUsage('Give at least one setting. See: everstep queue set --help');
       if (!(await findQueueRecord(operator, name))) {
-        throw notFound(`There is no queue "${name}" in the database. See: everstep queue list`);
+        throw notRegistered(name);
       }
       await changeQueue(operator, name, Object.fromEntries(change));
       return viewOutput(await requireQueue(operator, name));
@@ -141,15 +148,20 @@ const deleteCommand = command({
   examples: [['everstep queue delete old-mail', 'asks before it does anything']],
   run: (scene, { options, args: [name = ''] }) =>
     withClient(scene, options, async ({ operator }) => {
-      const { enqueued, delayed } = await requireQueue(operator, name);
+      const { enqueued, delayed, isRegistered } = await requireQueue(operator, name);
+      if (!isRegistered) throw notRegistered(name);
       await confirm(scene, `Remove queue "${harmless(name)}" with ${enqueued + delayed} waiting?`, options.yes);
-      await deleteQueue(operator, name);
+      const changed = await deleteQueue(operator, name);
       return {
-        json: { deleted: name },
-        text: () => `Queue "${harmless(name)}" is removed.`,
+        json: { deleted: name, changed },
+        text: () => `Queue "${harmless(name)}" ${changed ? '' : 'was already '}removed.`,
       };
     }),
 });
+
+function notRegistered(name: string): CommandFailure {
+  return notFound(`There is no queue "${name}" in the database. See: everstep queue list`);
+}
 
 export const QUEUE_COMMANDS = [
   listCommand,

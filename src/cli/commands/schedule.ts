@@ -1,4 +1,4 @@
-// Commands about schedules.
+// Commands for schedules.
 import {
   backfillSchedule,
   createSchedule,
@@ -12,7 +12,7 @@ import {
   type WorkflowSchedule,
 } from '../../control/schedules/schedules.js';
 import type { Operator } from '../../control/operator.js';
-import { command, confirm, JSON_FLAG, type Output, type Parameter, YES_FLAG } from '../command.js';
+import { changeOutput, command, confirm, JSON_FLAG, type Output, type Parameter, YES_FLAG } from '../command.js';
 import { APPLICATION, DATABASE, withClient } from '../connection.js';
 import { notFound } from '../failure.js';
 import { choice, duration, flag, json, moment, needed, several, text, wholeNumber, withDefault } from '../option.js';
@@ -77,7 +77,7 @@ function scheduleText(paper: Paper, row: ScheduleView): string {
   ]);
 }
 
-function viewOutput(row: ScheduleView): Output {
+function viewOutput(row: ScheduleView): Output & { readonly json: object } {
   return { json: row, text: (paper) => scheduleText(paper, row) };
 }
 
@@ -165,8 +165,12 @@ const pauseCommand = command({
   run: (scene, { options, args: [name = ''] }) =>
     withClient(scene, options, async ({ operator }) => {
       await requireSchedule(operator, name);
-      await pauseSchedule(operator, name);
-      return viewOutput(await requireSchedule(operator, name));
+      const changed = await pauseSchedule(operator, name);
+      return changeOutput(
+        viewOutput(await requireSchedule(operator, name)),
+        changed,
+        `Schedule "${harmless(name)}" was already paused.`,
+      );
     }),
 });
 
@@ -179,8 +183,12 @@ const resumeCommand = command({
   run: (scene, { options, args: [name = ''] }) =>
     withClient(scene, options, async ({ operator }) => {
       await requireSchedule(operator, name);
-      await resumeSchedule(operator, name);
-      return viewOutput(await requireSchedule(operator, name));
+      const changed = await resumeSchedule(operator, name);
+      return changeOutput(
+        viewOutput(await requireSchedule(operator, name)),
+        changed,
+        `Schedule "${harmless(name)}" was not paused.`,
+      );
     }),
 });
 
@@ -248,8 +256,11 @@ const deleteCommand = command({
     withClient(scene, options, async ({ operator }) => {
       await requireSchedule(operator, name);
       await confirm(scene, `Remove schedule "${harmless(name)}"?`, options.yes);
-      await deleteSchedule(operator, name);
-      return { json: { deleted: name }, text: () => `Schedule "${harmless(name)}" is removed.` };
+      const changed = await deleteSchedule(operator, name);
+      return {
+        json: { deleted: name, changed },
+        text: () => `Schedule "${harmless(name)}" ${changed ? '' : 'was already '}removed.`,
+      };
     }),
 });
 

@@ -2,6 +2,7 @@
 import { renameApplication } from '../../control/management/applications.js';
 import { garbageCollect, globalTimeout } from '../../control/management/retention.js';
 import { countWorkflows } from '../../control/listing/listing.js';
+import { ACTIVE_STATUSES } from '../../model/status.js';
 import { command, confirm, JSON_FLAG, progressOn, YES_FLAG } from '../command.js';
 import { APPLICATION, DATABASE, withClient } from '../connection.js';
 import { wrongUsage } from '../failure.js';
@@ -66,7 +67,7 @@ const timeoutCommand = command({
     withClient(scene, options, async ({ operator }) => {
       const cutoff = scene.clock.now() - options.olderThan;
       const count = await countWorkflows(operator, {
-        status: ['PENDING', 'ENQUEUED', 'DELAYED'],
+        status: ACTIVE_STATUSES,
         endTime: new Date(cutoff).toISOString(),
       });
       if (count > 0) {

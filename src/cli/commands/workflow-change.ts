@@ -1,7 +1,13 @@
-// Commands that stop workflows, let them go on and remove them: some of them by ID, or many by filter.
+// Commands that cancel, resume and delete workflows: some by ID, or many by filter.
 import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/management/lifecycle.js';
 import type { Operator } from '../../control/operator.js';
-import { isActive, StatusString, TRANSITIONS, type WorkflowStatusString } from '../../model/status.js';
+import {
+  ACTIVE_STATUSES,
+  STOPPED_STATUSES,
+  StatusString,
+  TRANSITIONS,
+  type WorkflowStatusString,
+} from '../../model/status.js';
 import { command, JSON_FLAG, type Output, progressOn, type Scene, YES_FLAG } from '../command.js';
 import { DATABASE, withClient } from '../connection.js';
 import { flag, text } from '../option.js';
@@ -11,16 +17,18 @@ import { FILTERS, IDS_PARAMETER, type Selection, selectWorkflows, type Wanted } 
 const STATUSES = Object.values(StatusString);
 const ANY_PARAMETER = { ...IDS_PARAMETER, takes: 'any' } as const;
 
-/** A change of many workflows. */
 interface Change {
-  /** `cancelled`, for the answer. */
+  /** For the answer: `cancelled`. */
   readonly done: string;
-  /** The states that it applies to; others are left alone. */
+  /** Why a workflow stays unchanged: `had already ended`. */
+  readonly otherwise: string;
+  /** The states it applies to. Others are left alone, and so are their descendants. */
   readonly from: readonly WorkflowStatusString[];
-  apply(operator: Operator, workflowIDs: readonly string[]): Promise<void>;
+  /** Returns the IDs that it has changed, with descendants if wanted. */
+  apply(operator: Operator, workflowIDs: readonly string[]): Promise<string[]>;
 }
 
-/** Changes the workflows part by part, so that Ctrl-C leaves each either changed or as it was. */
+/** Changes the workflows chunk by chunk, so that Ctrl-C leaves each either changed or as it was. */
 async function changeAll(
   scene: Scene,
   operator: Operator,
@@ -29,27 +37,29 @@ async function changeAll(
 ): Promise<Output> {
   const progress = progressOn(scene);
   const unchanged: string[] = [];
+  // Descendants that were changed with their ancestor: if a later chunk selects one, it was not left alone.
+  const descendants = new Set<string>();
   let changed = 0;
   try {
     for await (const part of parts) {
+      const selected = new Set(part.map(({ workflowID }) => workflowID));
       const fit = part.filter(({ status }) => change.from.includes(status)).map(({ workflowID }) => workflowID);
-      for (const record of part) if (!change.from.includes(record.status)) unchanged.push(record.workflowID);
-      if (fit.length > 0) await change.apply(operator, fit);
+      for (const workflowID of fit.length > 0 ? await change.apply(operator, fit) : []) {
+        changed += 1;
+        if (!selected.delete(workflowID)) descendants.add(workflowID);
+      }
+      unchanged.push(...[...selected].filter((workflowID) => !descendants.has(workflowID)));
       scene.signal.throwIfAborted();
-      changed += fit.length;
       progress.show(`${counted(changed, 'workflow')} of ${total.toLocaleString('en-US')} ${change.done}`);
     }
   } finally {
     progress.done();
     if (scene.signal.aborted) scene.terminal.tell(`${counted(changed, 'workflow')} ${change.done} so far.\n`);
   }
-  const left =
-    unchanged.length === 0
-      ? ''
-      : ` ${counted(unchanged.length, 'workflow')} left alone: ${unchanged.length === 1 ? 'it' : 'they'} had ended.`;
+  const rest = unchanged.length === 0 ? '' : `; ${unchanged.length.toLocaleString('en-US')} ${change.otherwise}`;
   return {
     json: { changed, unchanged },
-    text: () => `${counted(changed, 'workflow')} ${change.done}.${left}`,
+    text: () => `${counted(changed, 'workflow')} ${change.done}${rest}.`,
   };
 }
 
@@ -84,9 +94,10 @@ const cancelCommand = command({
   run: (scene, { options, args }) =>
     changeSelected(
       scene,
-      { args, options, verb: 'Cancel', statuses: STATUSES.filter(isActive) },
+      { args, options, verb: 'Cancel', statuses: ACTIVE_STATUSES },
       {
         done: 'cancelled',
+        otherwise: 'had already ended',
         from: TRANSITIONS.cancel.from,
         apply: (operator, ids) => cancelWorkflows(operator, ids, { cancelChildren: options.children }),
       },
@@ -95,7 +106,7 @@ const cancelCommand = command({
 
 const resumeCommand = command({
   name: 'workflow resume',
-  about: 'Let workflows go on from their last checkpoint',
+  about: 'Let workflows continue from their last checkpoint',
   details:
     'By ID, or by filter: then those that were cancelled or set aside as dead letters, after a question, unless ' +
     '--status says otherwise. A workflow that has ended with a result or an error stays as it is; fork or rewind it.',
@@ -114,9 +125,10 @@ const resumeCommand = command({
   run: (scene, { options, args }) =>
     changeSelected(
       scene,
-      { args, options, verb: 'Resume', statuses: ['CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'] },
+      { args, options, verb: 'Resume', statuses: STOPPED_STATUSES },
       {
         done: 'resumed',
+        otherwise: 'had already ended',
         from: TRANSITIONS.resume.from,
         apply: (operator, ids) => resumeWorkflows(operator, ids, { queueName: options.toQueue }),
       },
@@ -146,6 +158,7 @@ const deleteCommand = command({
       { args, options, verb: 'Delete', statuses: STATUSES },
       {
         done: 'deleted',
+        otherwise: 'had already been deleted',
         from: STATUSES,
         apply: (operator, ids) => deleteWorkflows(operator, ids, { deleteChildren: options.children }),
       },

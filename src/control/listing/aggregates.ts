@@ -1,6 +1,7 @@
 // Figures about many workflows and steps.
 import { InvalidQueryError } from '../../model/errors/errors.js';
 import { checkFields, flag, oneOrMany, time, wholeNumber } from '../../model/query-values.js';
+import { hasOutcome, type OutcomeStatus, type WorkflowStatusString } from '../../model/status.js';
 import { toWorkflowFilter, type WorkflowFilters } from '../../model/workflow-query.js';
 import {
   type Aggregation,
@@ -53,7 +54,7 @@ export interface GetStepAggregatesInput {
   readonly timeBucketSizeMs?: number;
   readonly selectCount?: boolean;
   readonly selectMaxDurationMs?: boolean;
-  readonly status?: 'SUCCESS' | 'ERROR' | readonly ('SUCCESS' | 'ERROR')[];
+  readonly status?: OutcomeStatus | readonly OutcomeStatus[];
   readonly functionName?: string | readonly string[];
   readonly workflowIdPrefix?: string | readonly string[];
   readonly completedAfter?: string;
@@ -140,10 +141,10 @@ export async function getStepAggregates(operator: Operator, input: GetStepAggreg
   return found.map(({ group, figures }) => ({ group, ...figures }));
 }
 
-function stepStatuses({ status }: GetStepAggregatesInput): readonly ('SUCCESS' | 'ERROR')[] | undefined {
+function stepStatuses({ status }: GetStepAggregatesInput): readonly OutcomeStatus[] | undefined {
   const wanted = oneOrMany('status', status);
-  const unknown = wanted?.find((one) => one !== 'SUCCESS' && one !== 'ERROR');
-  if (unknown === undefined) return wanted as readonly ('SUCCESS' | 'ERROR')[] | undefined;
+  const unknown = wanted?.find((one) => !hasOutcome(one as WorkflowStatusString));
+  if (unknown === undefined) return wanted as readonly OutcomeStatus[] | undefined;
   throw new InvalidQueryError(`A step has no status ${JSON.stringify(unknown)}. It has SUCCESS or ERROR.`);
 }
 

@@ -1,6 +1,7 @@
 // Whether anything is wrong with the workflows of a database: processes that are gone, workflows that nobody will take,
 // dead letters, a clock that is off. What a person can do about each is said with it.
 import type { WorkflowRecord } from '../../model/records.js';
+import { IN_FLIGHT_STATUSES } from '../../model/status.js';
 import { doesServe, type ExecutorRecord, listExecutors } from '../../store/liveness/executors.js';
 import { findPausedQueues } from '../../store/queues/queues.js';
 import { readNow } from '../../store/schedules/schedules.js';
@@ -64,7 +65,7 @@ export async function diagnose(operator: Operator): Promise<Diagnosis> {
 
 async function explainOldest(operator: Operator, now: number): Promise<WorkflowExplanation[]> {
   const oldest: WorkflowRecord[] = [];
-  for (const status of ['ENQUEUED', 'PENDING'] as const) {
+  for (const status of IN_FLIGHT_STATUSES) {
     const query = { status, limit: OLDEST, loadInput: false, loadOutput: false };
     oldest.push(...(await findWorkflowRecords(operator, query)));
   }

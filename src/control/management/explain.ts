@@ -1,7 +1,7 @@
 // Why a workflow has not started, or what became of it: in words, and in data for programs.
 import { limitsOf, type Limits, type QueueLimits } from '../../model/queues.js';
 import type { WorkflowRecord } from '../../model/records.js';
-import { leftOf } from '../../store/queues/claims.js';
+import { findRemainder } from '../../store/queues/claims.js';
 import type { Database } from '../../store/database.js';
 import { doesServe, listPeers, type Peer, servicesOf } from '../../store/liveness/executors.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
@@ -201,7 +201,7 @@ async function explainLimits(
   const { queueName, queuePartitionKey: partitionKey } = workflow;
   const partition =
     limits.partition && partitionKey !== null ? { key: partitionKey, limits: limits.partition } : undefined;
-  const left = await leftOf(database, { queueName: queueName ?? '', whole: limits.whole, partition });
+  const left = await findRemainder(database, { queueName: queueName ?? '', whole: limits.whole, partition });
   const count = { queueNames: [queueName ?? ''], applicationName: null };
   const running = async (isByPartition: boolean): Promise<number> => {
     const stats = await countQueues(database, { ...count, isByPartition });

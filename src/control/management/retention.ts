@@ -2,9 +2,9 @@
 // meanwhile hardly notices. Nothing is kept in between: a run that was interrupted is simply repeated.
 import { sleep } from '../../base/clock.js';
 import { DBOSError } from '../../model/errors/errors.js';
-import { isActive } from '../../model/status.js';
+import { hasEnded, isActive } from '../../model/status.js';
 import {
-  type AgePlace,
+  type AgeCursor,
   type AgeRange,
   cancelIfActive,
   deleteIfEnded,
@@ -75,7 +75,7 @@ export async function garbageCollect(operator: Operator, options: GarbageCollect
   }
   await walk(operator, way, async (range) => {
     const oldest = await listByAge(database, range, applicationName);
-    const ended = oldest.filter(({ isOwn, status }) => isOwn && !isActive(status)).map(({ workflowID }) => workflowID);
+    const ended = oldest.filter(({ isOwn, status }) => isOwn && hasEnded(status)).map(({ workflowID }) => workflowID);
     if (ended.length > 0) tell(await deleteIfEnded(database, ended, before), 0);
     return oldest;
   });
@@ -132,10 +132,10 @@ interface Way {
 async function walk(
   operator: Operator,
   { before, batchSize, restFactor }: Way,
-  part: (range: AgeRange) => Promise<readonly AgePlace[]>,
+  part: (range: AgeRange) => Promise<readonly AgeCursor[]>,
 ): Promise<void> {
   let limit = batchSize;
-  for (let after: AgePlace | undefined = OLDEST; after;) {
+  for (let after: AgeCursor | undefined = OLDEST; after;) {
     const range: AgeRange = { after, before, limit };
     const startedAt = performance.now();
     const found = await operator.retrying(() => part(range));

@@ -2,7 +2,7 @@
 import { newID } from '../../base/ids.js';
 import { InvalidQueryError, WorkflowImportError } from '../../model/errors/errors.js';
 import { flag } from '../../model/query-values.js';
-import { isActive } from '../../model/status.js';
+import { hasEnded } from '../../model/status.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import {
   findTrees,
@@ -138,7 +138,7 @@ class Importer {
 
   /** What has ended stays as it is. */
   #held(row: TransferredRow): TransferredRow {
-    if (!isActive(row.status)) return row;
+    if (hasEnded(row.status)) return row;
     const fresh = { ...row, startedAt: null };
     if (this.#options.activeWorkflows === 'cancel') {
       return { ...fresh, status: 'CANCELLED', queueName: null, deduplicationID: null, completedAt: row.updatedAt };

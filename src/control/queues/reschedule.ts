@@ -5,21 +5,23 @@ import { type Delay, delayIfWaiting, setPriorityIfActive } from '../../store/que
 import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
 
-/** Exactly one of both. */
+/** Give exactly one of the two. */
 export interface SetWorkflowDelayOptions {
   readonly delaySeconds?: number;
   readonly delayUntilEpochMS?: number;
 }
 
-/** Delays a workflow that waits in a queue or for its time. Any other is left as it is. */
+/** Delays a workflow that is enqueued or delayed. False for any other, which is left alone. */
 export async function setWorkflowDelay(
   operator: Operator,
   workflowID: string,
   options: number | SetWorkflowDelayOptions,
-): Promise<void> {
+): Promise<boolean> {
   const delay = toDelay(options);
-  await operator.retrying(() => delayIfWaiting(operator.database, workflowID, delay));
+  // If the answer is lost, the delay is set again, unless the workflow was claimed in between.
+  const isDelayed = await operator.retrying(() => delayIfWaiting(operator.database, workflowID, delay));
   operator.bus.publish(topics.delays, '');
+  return isDelayed;
 }
 
 function toDelay(options: number | SetWorkflowDelayOptions): Delay {
@@ -37,10 +39,11 @@ function toDelay(options: number | SetWorkflowDelayOptions): Delay {
     : { delayMs: Math.ceil(delaySeconds * 1000) };
 }
 
-/** Gives a workflow that has not ended another priority; lower numbers come first. */
-export async function setWorkflowPriority(operator: Operator, workflowID: string, priority: number): Promise<void> {
+/** Changes the priority of a workflow; lower numbers come first. False if it has ended or does not exist. */
+export async function setWorkflowPriority(operator: Operator, workflowID: string, priority: number): Promise<boolean> {
   checkPriority(priority);
-  const place = await operator.retrying(() => setPriorityIfActive(operator.database, workflowID, priority));
-  // A claim that came in between has passed it over.
-  if (place) operator.bus.publish(topics.work, place);
+  const changed = await operator.retrying(() => setPriorityIfActive(operator.database, workflowID, priority));
+  // A concurrent claim may have skipped the row while it was locked.
+  if (changed?.ready) operator.bus.publish(topics.work, changed.ready);
+  return changed !== undefined;
 }

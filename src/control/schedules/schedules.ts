@@ -1,4 +1,4 @@
-// Schedules: what may be done with them, and the workflows that stand for their occurrences.
+// Schedules: the verbs on them, and the workflows of their occurrences.
 import { newID } from '../../base/ids.js';
 import { DBOSError } from '../../model/errors/errors.js';
 import { parseCron } from '../../model/cron/cron.js';
@@ -20,16 +20,16 @@ import { announceQueued } from '../notify/announcements.js';
 import type { Operator } from '../operator.js';
 import { topics } from '../../store/notify/topics.js';
 
-/** What may be said of a schedule besides what it runs and when. */
+/** What a schedule has besides its workflow and its cron expression. */
 export interface ScheduleOptions {
-  /** Fires at launch what was missed while no process was there. */
+  /** Fires at launch what was missed while no process was running. */
   readonly automaticBackfill?: boolean;
-  /** An IANA name; UTC if not given. */
+  /** An IANA name. Default: UTC. */
   readonly cronTimezone?: string;
   readonly queueName?: string;
-  /** What happens when the run before is still active; 'allow' begins another one. */
+  /** What happens while the previous run is active. Default: 'allow', which starts another one. */
   readonly overlap?: ScheduleOverlap;
-  /** Fires up to so much later than due, to spread the load. */
+  /** Fires up to this much later than due, to spread the load. */
   readonly jitterMs?: number;
 }
 
@@ -51,33 +51,30 @@ export interface WorkflowSchedule {
   readonly jitterMs: number;
 }
 
-/** A schedule to be created or applied. */
+/** A schedule to create or apply. */
 export interface ScheduleDefinition extends ScheduleOptions {
   readonly scheduleName: string;
   readonly workflowName: string;
   readonly workflowClassName: string | null;
   readonly schedule: string;
   readonly context?: unknown;
-  /** The application that runs it; the operator's own unless given. */
+  /** The application that runs it. Default: the operator's own. */
   readonly applicationName?: string;
 }
 
 type Actor = Pick<Operator, 'codec' | 'applicationName'>;
 
-/** Changes schedules in one transaction, which may be repeated, and tells of it. */
-async function change(
-  operator: Operator,
-  name: string | undefined,
-  body: (tx: Executor) => Promise<unknown>,
-): Promise<void> {
-  await operator.retrying(() => operator.database.transaction(body));
+/** Changes schedules in one transaction, which may be repeated, and notifies the schedulers. */
+async function change<R>(operator: Operator, name: string | undefined, body: (tx: Executor) => Promise<R>): Promise<R> {
+  const result = await operator.retrying(() => operator.database.transaction(body));
   await operator.bus.publishAndWait(topics.schedules, [name ?? '']);
+  return result;
 }
 
 export async function createSchedule(
   operator: Operator,
   definition: ScheduleDefinition,
-  /** Chosen by the caller: a repeated call with the same one finds what it has created. */
+  /** Chosen by the caller: a call repeated with the same one finds what it created. */
   scheduleID: string = newID(),
 ): Promise<void> {
   const record = await toRecord(operator, definition, scheduleID);
@@ -92,7 +89,7 @@ export async function createSchedule(
   });
 }
 
-/** Creates or redefines schedules, all or none. State and last firing of those that are there stay. */
+/** Creates or redefines schedules, all or none. Existing ones keep their state and last firing. */
 export async function applySchedules(operator: Operator, definitions: readonly ScheduleDefinition[]): Promise<void> {
   const records: ScheduleRecord[] = [];
   for (const definition of definitions) records.push(await toRecord(operator, definition, newID()));
@@ -110,7 +107,7 @@ async function apply(tx: Executor, record: ScheduleRecord): Promise<void> {
   await updateRow(tx, { ...record, scheduleID: stored.scheduleID, applicationName });
 }
 
-/** What may be changed; a key that is absent leaves its field alone. */
+/** What can be changed; a missing key leaves its field alone. */
 export interface ScheduleUpdate {
   readonly schedule?: string;
   readonly context?: unknown;
@@ -142,26 +139,32 @@ export async function updateSchedule(operator: Operator, name: string, update: S
   });
 }
 
-/** Changes a schedule that this operator may change. One that is not there is left alone. */
-function changeIfThere(operator: Operator, name: string, body: (tx: Executor) => Promise<void>): Promise<void> {
+/**
+ * Changes a schedule if it exists and this operator may change it. Returns whether something was changed; if the answer to
+ * an attempt was lost, false: the next attempt finds it done.
+ */
+function changeIfExists(operator: Operator, name: string, body: (tx: Executor) => Promise<boolean>): Promise<boolean> {
   return change(operator, name, async (tx) => {
     const stored = await lockSchedule(tx, name);
-    if (!stored) return;
+    if (!stored) return false;
     refuseForeign(stored, operator);
-    await body(tx);
+    return body(tx);
   });
 }
 
-export function pauseSchedule(operator: Operator, name: string): Promise<void> {
-  return changeIfThere(operator, name, (tx) => setScheduleStatus(tx, name, 'PAUSED'));
+/** False if there is no such schedule, or it was paused before. */
+export function pauseSchedule(operator: Operator, name: string): Promise<boolean> {
+  return changeIfExists(operator, name, (tx) => setScheduleStatus(tx, name, 'PAUSED'));
 }
 
-export function resumeSchedule(operator: Operator, name: string): Promise<void> {
-  return changeIfThere(operator, name, (tx) => setScheduleStatus(tx, name, 'ACTIVE'));
+/** False if there is no such schedule, or it was not paused. */
+export function resumeSchedule(operator: Operator, name: string): Promise<boolean> {
+  return changeIfExists(operator, name, (tx) => setScheduleStatus(tx, name, 'ACTIVE'));
 }
 
-export function deleteSchedule(operator: Operator, name: string): Promise<void> {
-  return changeIfThere(operator, name, (tx) => deleteRow(tx, name));
+/** False if there is no such schedule. */
+export function deleteSchedule(operator: Operator, name: string): Promise<boolean> {
+  return changeIfExists(operator, name, (tx) => deleteRow(tx, name));
 }
 
 export interface ScheduleFilters {
@@ -203,7 +206,7 @@ export async function getSchedule(operator: Operator, name: string): Promise<Wor
   return record && isVisible(record, operator) ? toSchedule(operator, record) : null;
 }
 
-/** The next times at which a schedule of the database, given by its name, or a cron expression is due. */
+/** The next times at which a schedule, given by name, or a cron expression is due. */
 export async function nextRuns(
   operator: Operator,
   schedule: string | { readonly schedule: string; readonly cronTimezone?: string | null },
@@ -215,7 +218,7 @@ export async function nextRuns(
   return cron.nextRuns(operator.clock.now(), count).map((dueAt) => new Date(dueAt));
 }
 
-/** The workflow that stands for an occurrence. It has no version, so that the latest one takes it. */
+/** The workflow of an occurrence. It has no version, so that the latest one claims it. */
 export async function workflowOf(
   { codec, applicationName }: Actor,
   record: ScheduleRecord,
@@ -236,12 +239,12 @@ export async function workflowOf(
   });
 }
 
-/** Enqueues the workflow of the schedule for now, whether or not it is paused. Gives its ID. */
+/** Enqueues the workflow of the schedule now, even if it is paused. Returns its ID. */
 export async function triggerSchedule(operator: Operator, name: string): Promise<string> {
   const { database, bus } = operator;
   const record = await findKnown(operator, name);
   const { now } = await operator.retrying(() => readNow(database));
-  // Its ID holds the time. A millisecond in which the schedule was triggered before is taken: the next one is tried.
+  // The ID contains the time: if the schedule was triggered in this millisecond before, try the next one.
   for (let at = now; ; at += 1) {
     const workflow = await workflowOf(operator, record, at, `sched-${name}-trigger-${new Date(at).toISOString()}`);
     if (!(await operator.retrying(() => insertIfFree(database, workflow)))) continue;
@@ -253,7 +256,7 @@ export async function triggerSchedule(operator: Operator, name: string): Promise
 /** Rows of one statement. */
 const ROWS_MAX = 200;
 
-/** Enqueues the workflows of all occurrences after the start and before the end; those that are there stay. */
+/** Enqueues the workflows of all occurrences after the start and before the end; existing ones stay. */
 export async function backfillSchedule(
   operator: Operator,
   name: string,
@@ -303,7 +306,7 @@ async function decodeContext({ codec }: Pick<Actor, 'codec'>, { context }: Sched
   return codec.decodeValue(context, codec.serializer.name());
 }
 
-/** Whether the schedule is of the operator's application, or of nobody. An operator without one sees all. */
+/** Whether the schedule belongs to the operator's application, or to none. An operator without one sees all. */
 function isVisible(stored: ScheduleRecord, { applicationName }: Pick<Operator, 'applicationName'>): boolean {
   return stored.applicationName === null || applicationName === null || stored.applicationName === applicationName;
 }

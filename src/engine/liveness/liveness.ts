@@ -6,12 +6,12 @@ import { sleep } from '../../base/clock.js';
 import { Service } from '../../base/service.js';
 import {
   doesServe,
-  enterIncarnation,
   type Incarnation,
+  insertIncarnation,
   listPeers,
   type Peer,
-  prolongLease,
   removeIncarnation,
+  renewLease,
 } from '../../store/liveness/executors.js';
 import { describePresence, type Presence, presenceOn } from '../../store/liveness/presence.js';
 import { topics } from '../../store/notify/topics.js';
@@ -85,7 +85,7 @@ export class Liveness {
       }),
       bus.onAnything(() => void this.#refreshPeers(), REFRESH_INTERVAL_MS),
     ];
-    await enterIncarnation(database, this.#incarnation, this.#leaseMs);
+    await insertIncarnation(database, this.#incarnation, this.#leaseMs);
     this.#peers = await listPeers(database, incarnationID);
     for (const peer of this.#peers) await this.#takeOverIfDead(peer);
     await this.#takeOverUnlisted();
@@ -197,9 +197,9 @@ export class Liveness {
     for (let beats = 1; !signal.aborted; beats += 1) {
       await sleep(clock, (leaseMs / 3) * (0.9 + Math.random() / 5), signal);
       try {
-        if (!(await prolongLease(database, this.#incarnation.incarnationID, leaseMs))) {
+        if (!(await renewLease(database, this.#incarnation.incarnationID, leaseMs))) {
           logger.warn('This process was declared dead and its workflows went to peers. It continues with new ones.');
-          await enterIncarnation(database, this.#incarnation, leaseMs);
+          await insertIncarnation(database, this.#incarnation, leaseMs);
           void this.#ownership.verify();
         }
         // Launches are announced. This covers lost notifications and expired leases.

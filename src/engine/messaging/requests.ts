@@ -136,11 +136,7 @@ async function requestFrom(
   asked: Request,
   { requestID, deadlineAt }: { readonly requestID: string; readonly deadlineAt: number | undefined },
 ): Promise<unknown> {
-  const sent = sendFrom(
-    run,
-    { name: 'DBOS.request', output: JSON.stringify(requestID) },
-    messageOf(asked, requestID),
-  );
+  const sent = sendFrom(run, { name: 'DBOS.request', output: JSON.stringify(requestID) }, messageOf(asked, requestID));
   const stepID = run.nextStepID();
   const timerID = run.nextStepID();
   // On replay, the ID of the recorded request.

@@ -1,4 +1,5 @@
 // The streams of a run: the next offset of each, and the reader that is waiting.
+import { Mutex } from '../../base/mutex.js';
 import { DBOSStreamNondeterminismError } from '../../model/errors/errors.js';
 import { findStreamEnds } from '../../store/messaging/streams.js';
 import type { Run } from '../runs/run.js';
@@ -6,20 +7,16 @@ import type { Run } from '../runs/run.js';
 export class RunStreams {
   readonly #run: Run;
   #ends: Map<string, number> | undefined;
-  #lastTurn: Promise<unknown> = Promise.resolve();
+  readonly #appends = new Mutex();
   #reader: object | undefined;
 
   constructor(run: Run) {
     this.#run = run;
   }
 
-  /** Runs bodies one after the other, in the order of the calls. */
-  inTurn<T>(body: () => Promise<T>): Promise<T> {
-    const turn = this.#lastTurn.then(body);
-    this.#lastTurn = turn.catch(() => {
-      // The caller sees the error; keep the chain alive.
-    });
-    return turn;
+  /** Runs the calls one at a time, in the order in which they came. */
+  serialized<T>(body: () => Promise<T>): Promise<T> {
+    return this.#appends.run(body);
   }
 
   /** Takes the next offset of a stream. Only the owner of the workflow appends, so it can count in memory. */

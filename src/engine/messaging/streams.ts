@@ -55,7 +55,7 @@ interface Append {
 async function submit(run: Run, { key, encode, stepID, active }: Append): Promise<void> {
   const { runtime, workflowID, owner } = run;
   await runtime.store.writer.room();
-  await run.streams.inTurn(async () => {
+  await run.streams.serialized(async () => {
     run.check();
     const encoded = await encode(run);
     const offset = await run.streams.takeOffset(key);

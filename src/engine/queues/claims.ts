@@ -3,7 +3,7 @@
 import { DBOSMaxRecoveryAttemptsExceededError } from '../../model/errors/errors.js';
 import { UNLIMITED } from '../../model/queues.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
-import type { Left, Share } from '../../store/queues/claim-limits.js';
+import type { ClaimRemainder, Share } from '../../store/queues/claim-limits.js';
 import {
   type Claim,
   type Claimed,
@@ -13,9 +13,9 @@ import {
   findSeparateInputs,
   type PartitionClaimOptions,
 } from '../../store/queues/claims.js';
-import { findOwnedWith, giveUpIfOwned, handBack, type Owned } from '../../store/runs/lifecycle.js';
+import { findOwnedWith, deadLetterIfOwned, handBack, type Owned } from '../../store/runs/lifecycle.js';
 import { topics } from '../../store/notify/topics.js';
-import { findWaitingPartitions } from '../../store/queues/waiting.js';
+import { findWaitingPartitions } from '../../store/queues/waiting-work.js';
 import { loadSteps } from '../../store/runs/steps.js';
 import type { Context } from '../runs/ambient.js';
 import type { Deadlines } from '../runs/deadlines.js';
@@ -37,7 +37,7 @@ interface Callee {
 /** How many workflows a claim got, and what it left. */
 export interface ClaimResult {
   readonly taken: number;
-  readonly left: Left;
+  readonly left: ClaimRemainder;
 }
 
 export interface ClaimsOptions {
@@ -86,7 +86,7 @@ export class Claims implements ClaimSource {
     try {
       const claims = await claim(terms);
       await this.#runAll(claims.flatMap(({ claimed }) => claimed));
-      return claims.map(({ claimed, left }) => ({ taken: claimed.length, left }));
+      return claims.map(({ claimed, remainder }) => ({ taken: claimed.length, left: remainder }));
     } catch (error) {
       // The claim may have committed although its answer was lost, or its rows could not be loaded. At a shutdown they
       // are left to the peers, who recover them once this engine is gone.
@@ -125,7 +125,7 @@ export class Claims implements ClaimSource {
     };
     const exhausted = claimed.filter(isExhausted);
     if (exhausted.length === 0) return [...claimed];
-    for (const workflowID of await giveUpIfOwned(database, exhausted.map(ownedOf))) {
+    for (const workflowID of await deadLetterIfOwned(database, exhausted.map(ownedOf))) {
       logger.error(new DBOSMaxRecoveryAttemptsExceededError(workflowID));
       bus.publishHere(topics.outcomes, workflowID);
     }

@@ -24,7 +24,7 @@ export interface DispatcherOptions {
     readonly claimsMax: number;
   };
   /** Notifies peers that there may be work on the queue. */
-  notifyPeers(queueName: string, partitionKey?: string): void;
+  readonly notifyPeers: (queueName: string, partitionKey?: string) => void;
 }
 
 /** Workflows claimed by one statement at most. More are claimed right after. */

@@ -4,7 +4,7 @@
 //   ready ──its own limit is reached──► blocked ──one of its runs has ended, or its rate limit allows──► ready
 //   ready ──nothing waits, or nothing that this engine can run──► forgotten
 import type { Clock, Timer } from '../../base/clock.js';
-import type { Left } from '../../store/queues/claim-limits.js';
+import type { ClaimRemainder } from '../../store/queues/claim-limits.js';
 
 /** Partitions per scan. */
 export const SCAN_MAX = 1000;
@@ -95,8 +95,12 @@ export class PartitionRotation {
     if (!this.#ready.has(key)) this.#blocked.set(key, undefined);
   }
 
-  /** Puts a partition where it belongs after a claim. */
-  settle(key: string, { taken, allowed }: { readonly taken: number; readonly allowed: number }, left: Left): void {
+  /** Where a partition goes after a claim. */
+  settle(
+    key: string,
+    { taken, allowed }: { readonly taken: number; readonly allowed: number },
+    left: ClaimRemainder,
+  ): void {
     const { isWaiting, hasRoom, hasPartitionRoom, partitionWaitMs } = left;
     const wasFreed = this.#claiming.get(key) === true;
     const gotNothingBefore = this.#gotNothing.delete(key);

@@ -33,7 +33,7 @@ export interface QueueClaimsOptions {
   readonly source: ClaimSource;
   readonly load: Load;
   /** Notifies peers that there may be work on the queue. */
-  notifyPeers(queueName: string, partitionKey?: string): void;
+  readonly notifyPeers: (queueName: string, partitionKey?: string) => void;
 }
 
 /** Partitions claimed from in one commit. */

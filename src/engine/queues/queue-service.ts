@@ -4,7 +4,7 @@ import { announceQueued } from '../../control/notify/announcements.js';
 import { DatabaseClosedError } from '../../model/errors/errors.js';
 import { topics } from '../../store/notify/topics.js';
 import { enqueueDue, msToNextDue } from '../../store/queues/delays.js';
-import { findWaitingQueues } from '../../store/queues/waiting.js';
+import { findWaitingQueues } from '../../store/queues/waiting-work.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { Deadlines } from '../runs/deadlines.js';

@@ -1,6 +1,6 @@
 // The dispatcher's state of one queue: whether it may have work, and when to claim again.
 import type { Clock, Timer } from '../../base/clock.js';
-import type { Left } from '../../store/queues/claim-limits.js';
+import type { ClaimRemainder } from '../../store/queues/claim-limits.js';
 import { PartitionRotation } from './partition-rotation.js';
 import type { Queue } from './known-queues.js';
 
@@ -84,7 +84,7 @@ export class QueueState {
   }
 
   /** Updates the state after a claim. */
-  settle(taken: number, wasSharing: boolean, left: Pick<Left, 'isWaiting' | 'hasRoom'>): void {
+  settle(taken: number, wasSharing: boolean, left: Pick<ClaimRemainder, 'isWaiting' | 'hasRoom'>): void {
     this.hasBacklog = left.isWaiting;
     if (taken > 0 || !left.isWaiting) this.#retryBackoffMs = RETRY_BACKOFF_MIN_MS;
     if (!left.isWaiting) this.hasFreed = false;

@@ -1,9 +1,9 @@
 // What event receivers see of the engine: how to find the functions they serve, to turn a batch of messages into workflows
 // in one commit, and to keep something in the system database.
 import type { Clock } from '../../base/clock.js';
-import { deferred } from '../../base/deferred.js';
 import { internals } from '../../base/internals.js';
 import type { DLogger } from '../../base/log.js';
+import { withTimeLimit } from '../../base/time-limit.js';
 import { limitsOf, type QueueParameters, type QueueRecord, toQueueRecord } from '../../model/queues.js';
 import { InvalidReceiverError } from '../../model/errors/errors.js';
 import {
@@ -94,17 +94,7 @@ export function nowOf(host: HttpInstance): number {
 
 /** The promise's value, or another one if that takes too long. */
 export async function orLate<T>(host: HttpInstance, promise: Promise<T>, timeoutMs: number, late: T): Promise<T> {
-  const given = deferred<T>();
-  const timer = host[internals].engineFor('HTTP handlers').runtime.clock.after(timeoutMs, () => given.resolve(late));
-  promise.then(
-    (value) => given.resolve(value),
-    (error: unknown) => given.reject(error),
-  );
-  try {
-    return await given.promise;
-  } finally {
-    timer.cancel();
-  }
+  return withTimeLimit(host[internals].engineFor('HTTP handlers').runtime.clock, timeoutMs, promise, () => late);
 }
 
 /** Lets the engine of the host serve a queue of the receiver's, defined in memory if `parameters` are given. */

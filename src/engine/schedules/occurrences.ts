@@ -18,7 +18,7 @@ export interface OccurrencesOptions {
   /** Runs a query that returns the database's time, and updates the estimate with it. */
   readonly syncClock: <T extends { readonly now: number }>(query: () => Promise<T>) => Promise<T>;
   /** Announces workflows that were enqueued. */
-  announceQueued(workflows: readonly NewWorkflow[]): void;
+  readonly announceQueued: (workflows: readonly NewWorkflow[]) => void;
 }
 
 /** Occurrences per commit. */

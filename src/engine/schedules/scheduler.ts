@@ -20,7 +20,7 @@ import { type CodeSchedule, ScheduleEntry } from './schedule-entry.js';
 export interface SchedulerOptions {
   readonly runtime: Runtime;
   /** Announces workflows that were enqueued. */
-  announceQueued(workflows: readonly NewWorkflow[]): void;
+  readonly announceQueued: (workflows: readonly NewWorkflow[]) => void;
 }
 
 /** The longest sleep without syncing with the database's clock. */

@@ -2,7 +2,7 @@
 import { type Clock, sleep, type Timer } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
-import type { WorkflowRecord } from '../../model/records.js';
+import { hasOutcome } from '../../model/status.js';
 import type { Database } from '../../store/database.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { DataSourceTransactionHandler } from './data-source-handler.js';
@@ -31,11 +31,6 @@ const SWEEP_AFTER_MS = 10_000;
 /** Workflows that are looked up at a time among those with records. */
 const SWEEP_MAX = 200;
 const SWEEP_PAUSE_MS = 50;
-
-/** A cancelled workflow may be resumed. */
-function hasEnded({ status }: Pick<WorkflowRecord, 'status'>): boolean {
-  return status === 'SUCCESS' || status === 'ERROR';
-}
 
 /** Some of the workflows whose records were about to be deleted are running again. */
 class StillRunning extends Error {
@@ -110,7 +105,8 @@ export class RecordDeletions {
       while (handler.listRecorded && (!workflowIDs || workflowIDs.length === SWEEP_MAX)) {
         workflowIDs = await handler.listRecorded(workflowIDs?.at(-1) ?? '', SWEEP_MAX);
         const found = await findWorkflows(this.#options.database, workflowIDs);
-        for (const { workflowID } of found.filter(hasEnded)) this.add(handler, workflowID, true);
+        for (const { workflowID } of found.filter(({ status }) => hasOutcome(status)))
+          this.add(handler, workflowID, true);
         await sleep(this.#options.clock, SWEEP_PAUSE_MS, signal);
       }
     }
@@ -148,7 +144,7 @@ export class RecordDeletions {
   async #deleteIfEnded(handler: DataSourceTransactionHandler, workflowIDs: readonly string[]): Promise<void> {
     const assertEnded = async (): Promise<void> => {
       const found = await findWorkflows(this.#options.database, workflowIDs);
-      const running = found.filter((workflow) => !hasEnded(workflow));
+      const running = found.filter(({ status }) => !hasOutcome(status));
       if (running.length > 0) throw new StillRunning(new Set(running.map(({ workflowID }) => workflowID)));
     };
     if (handler.deleteCheckpointsOfAll) return handler.deleteCheckpointsOfAll(workflowIDs, assertEnded);

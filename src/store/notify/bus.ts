@@ -150,7 +150,7 @@ export class Bus {
         const acting = subscriber(payloads, origin);
         if (acting) pending.push(acting);
       } catch (error) {
-        pending.push(Promise.reject(error as Error));
+        pending.push(Promise.reject(error instanceof Error ? error : new Error(String(error))));
       }
     }
     return pending;

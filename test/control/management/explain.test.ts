@@ -3,8 +3,8 @@ import { explainWorkflow } from '../../../src/control/management/explain.js';
 import { type QueueParameters, toQueueRecord } from '../../../src/model/queues.js';
 import type { Database } from '../../../src/store/database.js';
 import { claimWorkflows } from '../../../src/store/queues/claims.js';
-import { type Incarnation, enterIncarnation, type Services } from '../../../src/store/liveness/executors.js';
-import { INTERNAL_QUEUE, cancelWorkflows, giveUpIfOwned } from '../../../src/store/runs/lifecycle.js';
+import { type Incarnation, insertIncarnation, type Services } from '../../../src/store/liveness/executors.js';
+import { INTERNAL_QUEUE, cancelWorkflows, deadLetterIfOwned } from '../../../src/store/runs/lifecycle.js';
 import { insertQueue, pauseQueue } from '../../../src/store/queues/queues.js';
 import { registerVersion } from '../../../src/store/management/versions.js';
 import { finishIfOwned, insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
@@ -46,7 +46,7 @@ forEachDialect((dialect) => {
       metadata: JSON.stringify({ services: says }),
       ...fields,
     };
-    await enterIncarnation(database, incarnation, 30_000);
+    await insertIncarnation(database, incarnation, 30_000);
   }
 
   async function addQueue(database: Database, parameters: QueueParameters = {}): Promise<void> {
@@ -131,7 +131,7 @@ forEachDialect((dialect) => {
     test('dead-lettered', async () => {
       const { database } = await setup();
       await database.run(insertWorkflows([newWorkflow({ workflowID: 'w', owner: 'live.1', recoveryAttempts: 102 })]));
-      await giveUpIfOwned(database, [{ workflowID: 'w', owner: 'live.1' }]);
+      await deadLetterIfOwned(database, [{ workflowID: 'w', owner: 'live.1' }]);
 
       expect(await explain(database, 'w')).toMatchObject({
         status: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED',

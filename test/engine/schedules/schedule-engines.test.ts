@@ -31,7 +31,7 @@ describe('a change made by one engine', () => {
         ended = Math.max(ended, reloading);
       },
     });
-    const change = async (body: () => Promise<void>): Promise<void> => {
+    const change = async (body: () => Promise<unknown>): Promise<void> => {
       const before = begun;
       await body();
       await reach(() => ended > before);

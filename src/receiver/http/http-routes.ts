@@ -2,7 +2,7 @@
 // form and gives a plain answer; what the frameworks call them is in `http-frameworks.ts`. Answers tell nothing of the
 // inside: what has gone wrong there is logged.
 import { DBOSError, DBOSNotAuthorizedError, WebhookVerificationError } from '../../model/errors/errors.js';
-import { type HttpInstance, nowOf, orLate, receivingHost, type StartedWorkflow } from '../../engine/plugin.js';
+import { type HttpInstance, nowOf, receivingHost, type StartedWorkflow, valueWithin } from '../../engine/plugin.js';
 import { keyOf, verifyWebhook, type WebhookOptions } from './webhook.js';
 
 /** A request, as a route needs it. */
@@ -192,7 +192,7 @@ export class WorkflowRoutes {
       // The workflow's own error may say anything; whoever may see it reads it by the ID.
       () => ({ status: 500, body: { workflowID, error: 'workflow_failed' } }),
     );
-    return orLate<Answer>(this.#host, outcome, timeoutMs, late);
+    return valueWithin<Answer>(this.#host, outcome, timeoutMs, late);
   }
 
   #answerTo(error: unknown): Answer {

@@ -1,6 +1,7 @@
 // The last statement of a transaction and its COMMIT in one round trip. Both are sent before a single Sync: if the
 // statement fails, the server skips the COMMIT.
 import type { ClientBase } from 'pg';
+import { conflict } from './failures.js';
 import { StatementBatch, statementName } from '../engine/plugin.js';
 import type { Value } from '../sql/sql.js';
 
@@ -30,9 +31,7 @@ export class Finisher {
       if (!NAME_TROUBLE.has((error as { code?: unknown }).code)) throw error;
       this.#hasNames = false;
       // As a conflict, so that the transaction is run again.
-      throw Object.assign(new Error('The statement has to be sent without a name.', { cause: error }), {
-        code: '40001',
-      });
+      throw conflict('The statement has to be sent without a name.', { cause: error });
     }
   }
 

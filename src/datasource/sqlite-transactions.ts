@@ -1,6 +1,7 @@
 // Transactions on a SQLite connection. The library is synchronous and the bodies are not, so one transaction at a time is
 // open on a connection, and waiting for the file lock does not block the event loop: its holder may be this very process,
 // on the connection of the system database.
+import { notConnected } from './failures.js';
 import type { Database } from 'better-sqlite3';
 import { sleep, systemClock } from '../base/clock.js';
 import { Mutex } from '../base/mutex.js';
@@ -111,7 +112,7 @@ export class HeldSqlite {
 
   get database(): Database {
     if (this.#database) return this.#database;
-    throw new Error('The data source is not connected. It is, from DBOS.launch() to DBOS.shutdown().');
+    throw notConnected('The data source');
   }
 
   close(): void {

@@ -6,6 +6,7 @@ import { locateDatabase, withoutPasswords } from '../base/url.js';
 import { DBOSClient } from '../client/client.js';
 import type { ClientOperator } from '../client/client-operator.js';
 import { CONFIG_FILE, readConfigDocument } from '../store/config/config-document.js';
+import { parseYaml } from '../store/config/yaml.js';
 import { describePostgresURL } from '../store/postgres/postgres-config.js';
 import { chooseSystemURL } from '../store/config/system-url.js';
 import type { Scene } from './command.js';
@@ -41,7 +42,9 @@ export function findDatabase({ environment, folder }: Scene, given: Values<typeo
   const variable = (name: string): string | undefined => environment[name]?.trim() || undefined;
   const explicit = given.sysDbUrl ?? variable('DBOS_SYSTEM_DATABASE_URL');
   const document =
-    explicit !== undefined && given.schema !== undefined ? undefined : readConfigDocument(folder, environment);
+    explicit !== undefined && given.schema !== undefined
+      ? undefined
+      : readConfigDocument(folder, environment, parseYaml);
   const key = (name: string): string | undefined => textUnder(name, document?.find(name));
   const application = variable('DBOS_DATABASE_URL') ?? key('database_url');
   const systemURL = explicit ?? key('system_database_url');

@@ -1,12 +1,13 @@
 // Runs commands of dbos-config.yaml in a shell.
 import { spawn } from 'node:child_process';
 import { readConfigDocument } from '../store/config/config-document.js';
+import { parseYaml } from '../store/config/yaml.js';
 import type { Scene } from './command.js';
 import { CommandFailure, type Interruption } from './failure.js';
 
 /** The commands under a key of dbos-config.yaml; none if there is no file. */
 export function configuredCommands({ folder, environment }: Scene, key: string): readonly string[] {
-  const value = readConfigDocument(folder, environment)?.find(key) ?? [];
+  const value = readConfigDocument(folder, environment, parseYaml)?.find(key) ?? [];
   const list: unknown[] = Array.isArray(value) ? value : [value];
   if (list.every((line): line is string => typeof line === 'string')) return list;
   throw new CommandFailure(`dbos-config.yaml: ${key} must be an array of shell commands.`);

@@ -7,7 +7,7 @@ import { stackHere } from '../base/stack.js';
 import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
 import { Codec } from '../codec/codec.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
-import { type DBOSConfig, type EngineConfig, resolveConfig } from '../engine/config/config.js';
+import { type DBOSConfig, type EngineConfig, loadConfig } from '../engine/config/config.js';
 import { Engine } from '../engine/engine.js';
 import type { Runtime, RuntimeOptions } from '../engine/runtime.js';
 import type { Registration, Registry } from '../engine/registration/registry.js';
@@ -95,7 +95,7 @@ export class Lifecycle {
 
   async #launch(stack: string): Promise<void> {
     const { registry, testSettings } = this.#options;
-    const config = resolveConfig(this.#config);
+    const config = await loadConfig(this.#config);
     this.#installMiddleware();
     const initialized: DBOSLifecycleCallback[] = [];
     try {

@@ -11,6 +11,7 @@ import { checkSchemaName } from '../../store/migrations/plan.js';
 import type { StoreOptions } from '../../store/store.js';
 import { chooseSystemURL } from '../../store/config/system-url.js';
 import { resolveAdmin } from './config-admin.js';
+import type { ParseYaml } from '../../store/config/config-document.js';
 import { type ConfigFile, readConfigFile } from './config-file.js';
 
 /** The naming scheme of span attributes. */
@@ -135,6 +136,19 @@ export interface EngineConfig {
   readonly store: Omit<StoreOptions, 'clock' | 'now'>;
 }
 
+/** Where dbos-config.yaml is looked for, and what reads it. */
+export interface ConfigFolder {
+  readonly folder?: string;
+  readonly parseYaml?: ParseYaml;
+}
+
+/** `resolveConfig` for a launch. The YAML parser is loaded only if there is no configuration in code. */
+export async function loadConfig(config: DBOSConfig | undefined): Promise<EngineConfig> {
+  if (config !== undefined) return resolveConfig(config);
+  const { parseYaml } = await import('../../store/config/yaml.js');
+  return resolveConfig(undefined, process.env, { parseYaml });
+}
+
 /**
  * Validates and completes a configuration. Values come from `config`, then the environment, then the defaults. Without
  * `config`, dbos-config.yaml in the folder is read, and the environment overrides it.
@@ -142,9 +156,9 @@ export interface EngineConfig {
 export function resolveConfig(
   config: DBOSConfig | undefined,
   environment: NodeJS.ProcessEnv = process.env,
-  folder: string = process.cwd(),
+  { folder = process.cwd(), parseYaml }: ConfigFolder = {},
 ): EngineConfig {
-  const file = config === undefined ? readConfigFile(folder, environment) : undefined;
+  const file = config === undefined && parseYaml ? readConfigFile(folder, environment, parseYaml) : undefined;
   if (config === undefined && file === undefined) {
     throw new DBOSInitializationError(
       'No DBOS configuration was provided. Call DBOS.setConfig({ name: ... }) before DBOS.launch(), ' +

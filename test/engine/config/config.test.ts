@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { silentLogger } from '../../../src/base/log.js';
 import { computeApplicationVersion } from '../../../src/engine/config/application-version.js';
 import { type DBOSConfig, type EngineConfig, resolveConfig } from '../../../src/engine/config/config.js';
+import { parseYaml } from '../../../src/store/config/yaml.js';
 import {
   DBOSConfigKeyTypeError,
   DBOSInitializationError,
@@ -40,7 +41,7 @@ function folderWith(files: Record<string, string>): string {
 
 /** What a dbos-config.yaml of these lines resolves to. */
 function resolveFile(lines: string, environment: NodeJS.ProcessEnv = {}): EngineConfig {
-  return resolveConfig(undefined, environment, folderWith({ 'dbos-config.yaml': lines }));
+  return resolveConfig(undefined, environment, { folder: folderWith({ 'dbos-config.yaml': lines }), parseYaml });
 }
 
 /** Another value than the default for every field that needs no pool. The compiler insists on all of them. */
@@ -564,7 +565,7 @@ telemetry: { logs: { silent: false } }
   test('is not read when a configuration is given', () => {
     const folder = folderWith({ 'dbos-config.yaml': 'name: shop\nsystem_database_schema_name: durable' });
 
-    expect(resolveConfig({ name: 'app' }, {}, folder).store.schema).toBe('dbos');
+    expect(resolveConfig({ name: 'app' }, {}, { folder: folder, parseYaml }).store.schema).toBe('dbos');
   });
 
   test('gives way to the environment', () => {
@@ -592,7 +593,7 @@ telemetry: { logs: { silent: false } }
     (lines) => {
       const folder = folderWith({ 'dbos-config.yaml': lines, 'package.json': '{"name":"@scope/packaged"}' });
 
-      expect(resolveConfig(undefined, {}, folder).name).toBe('@scope/packaged');
+      expect(resolveConfig(undefined, {}, { folder: folder, parseYaml }).name).toBe('@scope/packaged');
     },
   );
 
@@ -603,13 +604,15 @@ telemetry: { logs: { silent: false } }
   ])('without a name is refused when package.json %s', (_, files) => {
     const folder = folderWith({ 'dbos-config.yaml': 'language: node', ...files });
 
-    expect(() => resolveConfig(undefined, {}, folder)).toThrow(/^No application name was provided/);
+    expect(() => resolveConfig(undefined, {}, { folder: folder, parseYaml })).toThrow(
+      /^No application name was provided/,
+    );
   });
 
   test('is asked for when there is neither it nor a configuration', () => {
     const folder = folderWith({ 'package.json': '{"name":"packaged"}' });
 
-    const error = thrownBy(() => resolveConfig(undefined, {}, folder));
+    const error = thrownBy(() => resolveConfig(undefined, {}, { folder: folder, parseYaml }));
 
     expect(error).toBeInstanceOf(DBOSInitializationError);
     expect(error.message).toMatch(/^No DBOS configuration was provided\. Call DBOS\.setConfig/);
@@ -649,8 +652,12 @@ telemetry: { logs: { silent: false } }
     mkdirSync(join(unreadable, 'dbos-config.yaml'));
     const broken = folderWith({ 'dbos-config.yaml': '', 'package.json': '{' });
 
-    expect(() => resolveConfig(undefined, {}, unreadable)).toThrow(/Cannot read .*dbos-config\.yaml/);
-    expect(() => resolveConfig(undefined, {}, broken)).toThrow(/package\.json is not valid JSON/);
+    expect(() => resolveConfig(undefined, {}, { folder: unreadable, parseYaml })).toThrow(
+      /Cannot read .*dbos-config\.yaml/,
+    );
+    expect(() => resolveConfig(undefined, {}, { folder: broken, parseYaml })).toThrow(
+      /package\.json is not valid JSON/,
+    );
   });
 });
 

@@ -11,7 +11,7 @@
 // such as after a COMMIT whose answer was lost, it looks first.
 import { type BackoffPolicy, backoffMs } from '../base/backoff.js';
 import { type Clock, sleep, systemClock } from '../base/clock.js';
-import { deferred } from '../base/deferred.js';
+import { withTimeLimit } from '../base/time-limit.js';
 import { DBOSError, DBOSInitializationError } from '../model/errors/errors.js';
 import {
   type Durability,
@@ -53,19 +53,9 @@ const PATIENCE_MS = 1000;
 
 /** Waits with a time limit. A transaction that exceeds it is rolled back, and run again after the wait. */
 async function briefly(clock: Clock, ready: Promise<void>): Promise<void> {
-  const settled = deferred<void>();
-  const timer = clock.after(PATIENCE_MS, () =>
-    settled.reject(conflict(`The system database did not answer within ${PATIENCE_MS / 1000} s.`)),
-  );
-  ready.then(
-    () => settled.resolve(),
-    (error: unknown) => settled.reject(error),
-  );
-  try {
-    await settled.promise;
-  } finally {
-    timer.cancel();
-  }
+  await withTimeLimit(clock, PATIENCE_MS, ready, () => {
+    throw conflict(`The system database did not answer within ${PATIENCE_MS / 1000} s.`);
+  });
 }
 
 export class TransactionHandler<Client> implements StepTransactionHandler {

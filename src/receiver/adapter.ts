@@ -54,7 +54,7 @@ export interface Source<Message> {
    * signal aborts, in any way.
    */
   fetch(max: number, signal: AbortSignal): Promise<readonly Message[]>;
-  /** The messages are durable as workflows, and must not be redelivered. */
+  /** The messages are durable as workflows, and need not be redelivered. */
   acknowledge(messages: readonly Message[]): Promise<void>;
   /** The message cannot become a workflow: the broker applies its own dead-letter policy. */
   reject?(message: Message, error: Error): Promise<void>;

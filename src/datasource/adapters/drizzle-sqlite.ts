@@ -8,7 +8,7 @@ import { type DataSourceOptions, TransactionalDataSource } from '../transactiona
 type Entities = Record<string, object>;
 
 export class DrizzleSqliteDataSource<CT = BetterSQLite3Database<Entities>> extends TransactionalDataSource<CT> {
-  /** `entities` is Drizzle's `schema`. A path is opened at launch and closed at shutdown; your own database stays open. */
+  /** `entities` is Drizzle's `schema`. Only a path is opened at launch and closed at shutdown. */
   constructor(name: string, database: Database | string, entities: Entities = {}, options?: DataSourceOptions) {
     super(name, driverOf<CT>(new ManagedSqlite(database), entities), options);
   }

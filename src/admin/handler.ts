@@ -17,7 +17,7 @@ import { ChangeFeed, type FeedOptions } from './changes/feed.js';
 import { LEGACY_ROUTES } from './legacy.js';
 import { EventLoop, metricsText } from './metrics/metrics.js';
 import { readQuery } from './http/query.js';
-import { notFound, Refusal, refusalOf } from './http/refusal.js';
+import { notFound, readRequest, Refusal, refusalOf } from './http/refusal.js';
 import { type Environment, type Match, type Route, Router } from './http/route.js';
 import { ROUTES } from './routes.js';
 import { nonEmpty } from './shape.js';
@@ -33,7 +33,6 @@ export interface HandlerOptions extends AccessOptions {
 
 const API = '/api/v1';
 const READY_MS = 1000;
-const pathPart = nonEmpty();
 
 export class Handler {
   readonly #options: HandlerOptions;
@@ -89,9 +88,9 @@ export class Handler {
     const match = matchOf(found, request);
     if (!match) return refuseMethod(found, request);
     const { route } = match;
-    for (const [name, value] of Object.entries(match.path)) pathPart.read(value, name);
-    const query = readQuery(route.query, new URL(request.url).searchParams);
-    const body = route.body?.read(await readJSON(request, this.#options.bodyMaxBytes), '');
+    for (const [name, value] of Object.entries(match.path)) readRequest(nonEmpty, value, name);
+    const query = readQuery(route.query, route.queryCheck, new URL(request.url).searchParams);
+    const body = route.body && readRequest(route.body, await readJSON(request, this.#options.bodyMaxBytes), 'The body');
     return this.#withOperator(async (operator) => {
       const environment = this.#environment;
       const result = await route.handle({ operator, environment, request, path: match.path, query, body });

@@ -6,7 +6,7 @@ import { type GetWorkflowsInput, listQueuedWorkflows, listWorkflows } from '../c
 import { listQueueRecords } from '../control/queues/queues.js';
 import { garbageCollect, globalTimeout } from '../control/management/retention.js';
 import { listWorkflowSteps } from '../control/listing/steps.js';
-import { DBOSError } from '../model/errors/errors.js';
+import { DBOSError, DBOSInvalidArgumentError } from '../model/errors/errors.js';
 import { toQueueRecord } from '../model/queues.js';
 import { INTERNAL_QUEUE } from '../store/runs/lifecycle.js';
 import { emptyAnswer, jsonAnswer, textAnswer } from './http/answer.js';
@@ -96,7 +96,7 @@ function fieldsOf(body: unknown): Record<string, unknown> {
 async function recover({ source, body }: LegacyCall): Promise<Response> {
   const engine = localEngine(source);
   const isList = Array.isArray(body) && body.every((executorID) => typeof executorID === 'string');
-  if (!engine || !isList) throw new DBOSError('An engine and a list of executor IDs are needed.');
+  if (!engine || !isList) throw new DBOSInvalidArgumentError('Recovery needs an engine and an array of executor IDs.');
   const workflowIDs: string[] = [];
   for (const executorID of body) workflowIDs.push(...(await engine.recoverExecutor(executorID)));
   return jsonAnswer(workflowIDs);
@@ -136,7 +136,7 @@ async function fork(
 function textIn(fields: Record<string, unknown>, name: string): string | undefined {
   const value = fields[name];
   if (value === undefined || value === null || typeof value === 'string') return value ?? undefined;
-  throw new DBOSError(`${name} must be a text.`);
+  throw new DBOSInvalidArgumentError(`${name} must be a string.`, name);
 }
 
 /** Two endpoints tell why they have failed. Errors of the database are not told. */

@@ -9,7 +9,7 @@ import { SYSTEM_ROUTES } from './routes/system.js';
 import { TRANSFER_ROUTES } from './routes/transfer.js';
 import { WORKFLOW_ACTION_ROUTES } from './routes/workflow-actions.js';
 import { WORKFLOW_ROUTES } from './routes/workflows.js';
-import { anyObject } from './shape.js';
+import { jsonObject } from '../model/validation/validation.js';
 
 /** Below `/api/v1`. */
 export const ROUTES: readonly Route[] = [
@@ -27,7 +27,7 @@ export const ROUTES: readonly Route[] = [
     path: '/openapi.json',
     tag: 'This interface',
     summary: 'This interface as an OpenAPI document.',
-    result: anyObject(),
+    result: jsonObject,
     handle: async () => openapiDocument(ROUTES),
   }),
 ];

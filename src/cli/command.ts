@@ -87,5 +87,5 @@ export async function confirm(scene: Scene, question: string, isSure: boolean): 
   const answer = await scene.terminal.ask(`${question} [y/N] `, scene.signal);
   scene.signal.throwIfAborted();
   if (/^y(es)?$/i.test(answer)) return;
-  throw new CommandFailure('Nothing was done. Answer "y", or give --yes to do it without a question.', EXIT.failed);
+  throw new CommandFailure('Nothing was changed. Answer "y", or pass --yes to skip the question.', EXIT.failed);
 }

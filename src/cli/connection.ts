@@ -47,13 +47,13 @@ export function findDatabase({ environment, folder }: Scene, given: Values<typeo
   const systemURL = explicit ?? key('system_database_url');
   if (systemURL === undefined && application === undefined && document === undefined) {
     throw wrongUsage(
-      'No system database is given. Give --sys-db-url, or set DBOS_SYSTEM_DATABASE_URL, ' +
-        `or put a ${CONFIG_FILE} into this folder.`,
+      'No system database. Pass --sys-db-url, set DBOS_SYSTEM_DATABASE_URL, ' +
+        `or add a ${CONFIG_FILE} to this folder.`,
     );
   }
   const name = textUnder('name', document?.name) ?? '';
   if (systemURL === undefined && application === undefined && name === '') {
-    throw wrongUsage(`${CONFIG_FILE} has neither system_database_url nor name. Add one, or give --sys-db-url.`);
+    throw wrongUsage(`${CONFIG_FILE} has neither system_database_url nor name. Add one, or pass --sys-db-url.`);
   }
   const url = chooseSystemURL({ systemURL, applicationURL: application, name });
   const schema = given.schema ?? key('system_database_schema_name') ?? key('dbos_system_schema');
@@ -62,7 +62,7 @@ export function findDatabase({ environment, folder }: Scene, given: Values<typeo
 
 function textUnder(key: string, value: unknown): string | undefined {
   if (value === undefined || typeof value === 'string') return value;
-  throw new CommandFailure(`${CONFIG_FILE}: ${key} must be a text. Put quotes around it.`);
+  throw new CommandFailure(`${CONFIG_FILE}: ${key} must be a string. Put quotes around it.`);
 }
 
 /** Names the database for people. */
@@ -77,7 +77,7 @@ export function refuseMissingFile({ url, shown }: DatabaseTarget): void {
   const location = locateDatabase(url);
   if (location?.kind !== 'sqlite' || location.path === ':memory:' || existsSync(location.path)) return;
   throw new CommandFailure(
-    `There is no database file "${shown}". Correct the URL, or create it: everstep migrate --sys-db-url ${url}`,
+    `Database file "${shown}" not found. Correct the URL, or create it: everstep migrate --sys-db-url ${url}`,
   );
 }
 

@@ -131,7 +131,7 @@ async function call({ binaries, identity, folder }: Home, program: string, args:
     const { stderr = '', message } = error as Error & { readonly stderr?: string };
     const [reason = message] = stderr.trim().split('\n').slice(-1);
     const advice = identity.uid === undefined ? '' : ' Everything above the folder must be open to the user "nobody".';
-    throw new CommandFailure(`${program} has failed: ${reason}. See ${join(folder, 'server.log')}.${advice}`);
+    throw new CommandFailure(`${program} failed: ${reason}. See ${join(folder, 'server.log')}.${advice}`);
   }
 }
 
@@ -140,7 +140,7 @@ const USUAL_PORT = 5432;
 async function choosePort(wanted: number | undefined): Promise<number> {
   const free = await probe(wanted ?? USUAL_PORT);
   if (free !== undefined) return free;
-  if (wanted !== undefined) throw new CommandFailure(`Port ${wanted} is taken. Give another --port, or none.`);
+  if (wanted !== undefined) throw new CommandFailure(`Port ${wanted} is in use. Pass another --port, or none.`);
   const any = await probe(0);
   if (any === undefined) throw new CommandFailure('No port is free on this machine.');
   return any;

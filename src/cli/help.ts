@@ -11,7 +11,7 @@ export function formatHelp(paper: Paper, commands: readonly Command[], of: strin
   if (found) return commandHelp(paper, found);
   if (of === '') return overview(paper, commands);
   const members = commands.filter(({ name }) => name.startsWith(`${of} `));
-  if (members.length === 0) throw wrongUsage(`There is no command "${harmless(of)}". See: everstep --help`);
+  if (members.length === 0) throw wrongUsage(`Unknown command "${harmless(of)}". See: everstep --help`);
   const { about = '', aliases = [] } = GROUPS[of] ?? {};
   return joined([
     `${about}.`,

@@ -1,6 +1,7 @@
 // From the words of a command line to a command and the values of its options.
 import { parseArgs } from 'node:util';
 import { type Command, GROUPS, HELP, type Parameter } from './command.js';
+import { nearest } from '../model/validation/validation.js';
 import { wrongUsage } from './failure.js';
 import { longName, type Option, type Options, type Values } from './option.js';
 
@@ -55,7 +56,7 @@ function unknownCommand(commands: readonly Command[], words: readonly string[]):
     commands.map(({ name }) => name),
   );
   throw wrongUsage(
-    `There is no command "${written}".${near === undefined ? '' : ` Did you mean "${near}"?`} ` +
+    `Unknown command "${written}".${near === undefined ? '' : ` Did you mean "${near}"?`} ` +
       `See: everstep ${isGroup ? `${group} ` : ''}--help`,
   );
 }
@@ -98,7 +99,7 @@ function parseOptions(command: Command, words: readonly string[], now: number): 
   if (texts.has('help')) return { kind: 'help', of: command.name };
   const options = Object.entries(command.options).map(([key, option]) => {
     const written = texts.get(key) ?? [];
-    if (written.length > 1 && !option.isRepeatable) throw wrongUsage(`Give --${longName(key)} only once.`);
+    if (written.length > 1 && !option.isRepeatable) throw wrongUsage(`Pass --${longName(key)} only once.`);
     return [key, option.read(written, { label: `--${longName(key)}`, now })] as const;
   });
   checkArguments(command, args);
@@ -125,13 +126,13 @@ function unknownOption(command: Command, written: string, known: readonly string
     known.map((name) => `--${name}`),
   );
   const advice = near === undefined ? '' : ` Did you mean ${near}?`;
-  return wrongUsage(`There is no option ${written}.${advice} See: everstep ${command.name} --help`);
+  return wrongUsage(`Unknown option ${written}.${advice} See: everstep ${command.name} --help`);
 }
 
 function checkArguments({ name, parameter }: Command, args: readonly string[]): void {
   const extra = args[parameter === undefined ? 0 : 1];
   if (extra !== undefined && (parameter === undefined || isSingle(parameter))) {
-    throw wrongUsage(`"${extra}" is too much. See: everstep ${name} --help`);
+    throw wrongUsage(`Unexpected argument "${extra}". See: everstep ${name} --help`);
   }
   const isMissing = args.length === 0 && (parameter?.takes === 'one' || parameter?.takes === 'several');
   if (isMissing) throw wrongUsage(`${parameter.name} is missing: everstep ${name} ${parameter.name}`);
@@ -140,25 +141,4 @@ function checkArguments({ name, parameter }: Command, args: readonly string[]): 
 
 function isSingle({ takes }: Parameter): boolean {
   return takes === 'one' || takes === 'optional';
-}
-
-/** The word that was probably meant. */
-function nearest(written: string, known: readonly string[]): string | undefined {
-  const [best] = known
-    .map((word) => ({ word, distance: editDistance(written, word) }))
-    .sort((a, b) => a.distance - b.distance);
-  return best && best.distance <= Math.max(2, Math.floor(written.length / 4)) ? best.word : undefined;
-}
-
-function editDistance(left: string, right: string): number {
-  let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
-  for (let row = 1; row <= left.length; row += 1) {
-    const current = [row];
-    for (let column = 1; column <= right.length; column += 1) {
-      const substitution = (previous[column - 1] ?? 0) + (left[row - 1] === right[column - 1] ? 0 : 1);
-      current.push(Math.min(substitution, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
-    }
-    previous = current;
-  }
-  return previous[right.length] ?? 0;
 }

@@ -9,7 +9,7 @@ export function configuredCommands({ folder, environment }: Scene, key: string):
   const value = readConfigDocument(folder, environment)?.find(key) ?? [];
   const list: unknown[] = Array.isArray(value) ? value : [value];
   if (list.every((line): line is string => typeof line === 'string')) return list;
-  throw new CommandFailure(`dbos-config.yaml: ${key} must be a list of shell commands.`);
+  throw new CommandFailure(`dbos-config.yaml: ${key} must be an array of shell commands.`);
 }
 
 /** Runs the line and gives its exit code. A signal that only we have got is passed on. */
@@ -25,7 +25,7 @@ export function runInShell({ folder, environment, signal, terminal }: Scene, lin
     const finish = (): void => signal.removeEventListener('abort', onAbort);
     child.once('error', (error) => {
       finish();
-      reject(new CommandFailure(`"${line}" cannot be run: ${error.message}`));
+      reject(new CommandFailure(`Cannot run "${line}": ${error.message}`));
     });
     child.once('exit', (code, exitSignal) => {
       finish();

@@ -1,5 +1,7 @@
 // The contract between the data source kit and the adapter for a database client: how to open a transaction, and how to
 // run a statement in it.
+import { DBOSInvalidArgumentError } from '../model/errors/errors.js';
+import { shown } from '../model/validation/validation.js';
 import type { Value } from '../sql/sql.js';
 
 /** The isolation levels of Postgres. */
@@ -52,7 +54,10 @@ function levelNamed(name: string): PGIsolationLevel {
   const bare = (level: string): string => level.toLowerCase().replace(/[^a-z]/g, '');
   const known = Object.values(PGIsolationLevel).find((level) => bare(level) === bare(name));
   if (known) return known;
-  throw new TypeError(`Unknown isolation level "${name}". Use one of PGIsolationLevel.`);
+  throw new DBOSInvalidArgumentError(
+    `Unknown isolation level ${shown(name)}. Use one of PGIsolationLevel.`,
+    'config.isolationLevel',
+  );
 }
 
 /** The level as most clients spell it. */

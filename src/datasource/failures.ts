@@ -4,7 +4,10 @@ import {
   DatabaseBusyError,
   DatabaseUnavailableError,
   CommitUnknownError,
+  DatabaseStatementError,
+  DBOSExecutorNotInitializedError,
   DBOSStepAlreadyRecordedError,
+  SerializationError,
 } from '../model/errors/errors.js';
 import { REFUSAL } from '../sql/refusal.js';
 
@@ -38,8 +41,8 @@ function* chainOf(error: unknown): Generator<Record<string, unknown>> {
 
 /** The SQLSTATE of the error or one of its causes; undefined if there is none. */
 export function getPGErrorCode(error: unknown): string | undefined {
-  for (const { code, originalCode } of chainOf(error)) {
-    for (const candidate of [code, originalCode]) {
+  for (const { code, originalCode, sqlState } of chainOf(error)) {
+    for (const candidate of [code, originalCode, sqlState]) {
       if (typeof candidate === 'string' && SQL_STATE.test(candidate) && !LOST_CODE.test(candidate)) return candidate;
     }
   }
@@ -110,6 +113,20 @@ function isTransient(error: unknown): boolean {
     error instanceof DatabaseBusyError ||
     error instanceof CommitUnknownError
   );
+}
+
+/** An error that counts as a serialization failure, so that the transaction is retried. */
+export function conflict(message: string, options?: ErrorOptions): DatabaseStatementError {
+  return new DatabaseStatementError(message, { ...options, sqlState: '40001' });
+}
+
+/** An error of the function itself that shows only when its value is recorded or committed. It is the step's outcome. */
+export function isOwnFault(error: unknown): boolean {
+  return error instanceof SerializationError || isPGFailedSqlTransactionError(error);
+}
+
+export function notConnected(source: string): DBOSExecutorNotInitializedError {
+  return new DBOSExecutorNotInitializedError(`${source} is not connected. Call DBOS.launch() first.`);
 }
 
 export function isMissingTable(error: unknown): boolean {

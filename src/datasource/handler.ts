@@ -29,7 +29,7 @@ import {
 } from './completion-schema.js';
 import { CompletionTable, type OutcomeStore } from './completion-table.js';
 import { type PGTransactionConfig, type TransactionDriver, transactionOptionsOf } from './driver.js';
-import { isClosed, isConflict, isConnectionFailure, shouldRetry } from './failures.js';
+import { conflict, isClosed, isConflict, isConnectionFailure, isOwnFault, shouldRetry } from './failures.js';
 import { OpenTransaction } from './open-transaction.js';
 import { SharedOutcomeStore } from './shared-outcome-store.js';
 
@@ -55,7 +55,7 @@ const PREPARE_TIMEOUT_MS = 1000;
 async function withPrepareTimeout(clock: Clock, ready: Promise<void>): Promise<void> {
   const settled = deferred<void>();
   const timer = clock.after(PREPARE_TIMEOUT_MS, () =>
-    settled.reject(Object.assign(new Error('The system database takes its time.'), { code: '40001' })),
+    settled.reject(conflict(`The system database did not answer within ${PREPARE_TIMEOUT_MS / 1000} s.`)),
   );
   ready.then(
     () => settled.resolve(),
@@ -106,7 +106,7 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     const found = await driver.transact({ readOnly: true }, (client) => driver.query(client, FIND_TABLE_SQLITE, []));
     if (found.length > 0) return;
     if (runMigrations) await driver.transact({}, (client) => driver.query(client, CREATE_TABLE_SQLITE, []));
-    else throw new Error('runMigrations is false');
+    else throw new DBOSInitializationError(this.#whyUnusable('runMigrations is false'));
   }
 
   #whyUnusable(error: unknown): string {
@@ -211,6 +211,7 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     } catch (error) {
       // Some clients throw the failure of the rollback instead of the error that led to it.
       if (failed) return { outcome: failed, durability: 'none' };
+      if (isOwnFault(error)) return { outcome: { kind: 'error', error }, durability: 'none' };
       if (error instanceof DBOSError || isConflict(error) || isConnectionFailure(error)) throw error;
       return { outcome: { kind: 'error', error }, durability: 'none' };
     }

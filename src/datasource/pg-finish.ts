@@ -1,6 +1,7 @@
 // Sends the last statement of a transaction and its COMMIT in one round trip. Both precede a single Sync, so the server
 // skips the COMMIT if the statement fails.
 import type { ClientBase } from 'pg';
+import { conflict } from './failures.js';
 import { StatementBatch, statementName } from '../engine/plugin.js';
 import type { Value } from '../sql/sql.js';
 
@@ -29,10 +30,7 @@ export class Finisher {
     } catch (error) {
       if (!NAME_ERRORS.has((error as { code?: unknown }).code)) throw error;
       this.#usesNames = false;
-      // Report it as a conflict, so that the transaction is retried.
-      throw Object.assign(new Error('The statement has to be sent without a name.', { cause: error }), {
-        code: '40001',
-      });
+      throw conflict('The statement has to be sent without a name.', { cause: error });
     }
   }
 

@@ -1,4 +1,5 @@
 // Pools and clients of `pg`, for the adapters built on it.
+import { notConnected } from './failures.js';
 import pg from 'pg';
 import { consoleLogger } from '../base/log.js';
 import { defaultRegistry } from '../engine/plugin.js';
@@ -49,7 +50,7 @@ export class ManagedPool {
 
   get pool(): pg.Pool {
     if (this.#pool) return this.#pool;
-    throw new Error(`${this.#type} is not connected. It is, from DBOS.launch() to DBOS.shutdown().`);
+    throw notConnected(this.#type);
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,7 @@
 // Transactions on a SQLite connection. The library is synchronous but the bodies are not, so a connection has one open
 // transaction at a time. Waiting for the file lock must not block the event loop: its holder may be this very process,
 // on the connection to the system database.
+import { notConnected } from './failures.js';
 import type { Database } from 'better-sqlite3';
 import { sleep, systemClock } from '../base/clock.js';
 import { Mutex } from '../base/mutex.js';
@@ -110,7 +111,7 @@ export class ManagedSqlite {
 
   get database(): Database {
     if (this.#database) return this.#database;
-    throw new Error('The data source is not connected. It is, from DBOS.launch() to DBOS.shutdown().');
+    throw notConnected('The data source');
   }
 
   close(): void {

@@ -1,5 +1,6 @@
 // The base class of all data sources: what the application calls. An adapter adds its constructor and its driver.
 import { internals } from '../base/internals.js';
+import { DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 import {
   currentClient,
   decorateTransaction,
@@ -90,7 +91,13 @@ export function clientOfAny<Source extends AnyDataSource>(source: Source): Insta
 
 function clientOf(isOwner: (owner: object) => boolean, type: string): unknown {
   const current = currentClient();
-  if (!current) throw new Error(`Invalid use of ${type}.client outside of a transaction. Call it in runTransaction.`);
+  if (!current) {
+    throw new DBOSInvalidWorkflowTransitionError(
+      `Invalid use of ${type}.client outside of a transaction. Call it in runTransaction.`,
+    );
+  }
   if (isOwner(current.owner)) return current.client;
-  throw new Error(`Invalid use of ${type}.client: the transaction around is one of another data source.`);
+  throw new DBOSInvalidWorkflowTransitionError(
+    `Invalid use of ${type}.client: the surrounding transaction belongs to another data source.`,
+  );
 }

@@ -87,30 +87,30 @@ describe('a command line', () => {
   });
 
   test.each([
-    ['an unknown command', ['workfow', 'list'], /no command "workfow"/],
+    ['an unknown command', ['workfow', 'list'], /Unknown command "workfow"/],
     [
       'an unknown verb',
       ['workflow', 'lst'],
-      /no command "workflow lst"\. Did you mean "workflow list"\? .*everstep workflow --help/,
+      /Unknown command "workflow lst"\. Did you mean "workflow list"\? .*everstep workflow --help/,
     ],
     ['options before the command', ['--limit', '3'], /Write the command before its options/],
-    ['an unknown option', ['wf', 'list', '--limt', '3'], /no option --limt\. Did you mean --limit\?/],
-    ['an unknown letter', ['wf', 'list', '-x'], /no option -x\./],
+    ['an unknown option', ['wf', 'list', '--limt', '3'], /Unknown option --limt\. Did you mean --limit\?/],
+    ['an unknown letter', ['wf', 'list', '-x'], /Unknown option -x\./],
     ['a missing value', ['wf', 'list', '--limit'], /--limit needs a value: --limit N/],
     ['an option in place of a value', ['wf', 'list', '--limit', '--yes'], /--limit needs a value/],
     ['a value for a flag', ['wf', 'list', '--yes=no'], /--yes takes no value/],
-    ['no number', ['wf', 'list', '-l', 'ten'], /--limit must be a whole number of at least 1, but is "ten"/],
-    ['a number that is too small', ['wf', 'list', '-l', '0'], /at least 1, but is "0"/],
+    ['no number', ['wf', 'list', '-l', 'ten'], /--limit must be an integer of at least 1, but is "ten"/],
+    ['a number that is too small', ['wf', 'list', '-l', '0'], /at least 1, but is 0/],
     ['no time', ['wf', 'list', '--since', 'yesterday'], /--since must be a time/],
     ['a month that does not exist', ['wf', 'list', '--since', '2026-13-01'], /--since must be a time/],
     ['no duration', ['wf', 'list', '--timeout', '5 minutes'], /--timeout must be a duration/],
     ['no JSON', ['wf', 'list', '--context', '{a:1}'], /--context must be JSON/],
-    ['an option given twice', ['wf', 'list', '-l', '1', '-l', '2'], /Give --limit only once/],
+    ['an option given twice', ['wf', 'list', '-l', '1', '-l', '2'], /Pass --limit only once/],
     ['an empty text', ['wf', 'list', '-q', ''], /--queue-name must not be empty/],
     ['an empty argument', ['wf', 'list', ' '], /ID must not be empty/],
-    ['an option that is needed', ['fork', 'x'], /--to is needed/],
+    ['an option that is needed', ['fork', 'x'], /--to is required/],
     ['an argument that is needed', ['fork', '--to', 'y'], /ID is missing: everstep fork ID/],
-    ['an argument too many', ['fork', 'x', 'z', '--to', 'y'], /"z" is too much/],
+    ['an argument too many', ['fork', 'x', 'z', '--to', 'y'], /Unexpected argument "z"/],
   ])('with %s is refused', (_, words, message) => {
     expect(() => parse(...words)).toThrow(message);
   });
@@ -175,7 +175,7 @@ describe('help', () => {
     const { err, exitCode } = await call('help nonsense');
 
     expect(exitCode).toBe(2);
-    expect(err).toBe('Error: There is no command "nonsense". See: everstep --help\n');
+    expect(err).toBe('Error: Unknown command "nonsense". See: everstep --help\n');
   });
 
   test('is what everstep says without arguments', async () => {

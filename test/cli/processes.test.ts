@@ -93,7 +93,7 @@ describe('the command as a process', () => {
     const { exitCode, out, err } = await everstep(['workflow', 'list', '--limt', '3']);
 
     expect({ exitCode, out }).toEqual({ exitCode: 2, out: '' });
-    expect(err).toBe('Error: There is no option --limt. Did you mean --limit? See: everstep workflow list --help\n');
+    expect(err).toBe('Error: Unknown option --limt. Did you mean --limit? See: everstep workflow list --help\n');
   });
 
   test('runs the commands of dbos-config.yaml before it migrates, and to start', async () => {

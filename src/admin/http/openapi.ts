@@ -1,9 +1,10 @@
 // The OpenAPI document of the JSON API, made of the table of routes.
 import { LIBRARY_VERSION } from '../../base/version.js';
 import type { Route } from './route.js';
-import { type JSONSchema, named, object, schemaOf, type Shape, text } from '../shape.js';
+import { type Check, record, type JSONSchema, schemaOf } from '../../model/validation/validation.js';
+import { text } from '../shape.js';
 
-const error = named('Error', object({ error: object({ code: text(), message: text() }) }));
+const error = record({ error: record({ code: text, message: text }) }).named('Error');
 
 const REFUSALS: Readonly<Record<string, string>> = {
   400: 'The request is wrong; the message names the field.',
@@ -101,7 +102,7 @@ function answerOf({ result, mediaType = 'application/json' }: Route): Record<str
 /** The schemas that have a name, wherever they are used. */
 function componentsOf(routes: readonly Route[]): Record<string, JSONSchema> {
   const found: Record<string, JSONSchema> = {};
-  const visit = (shape: Shape<unknown>): void => {
+  const visit = (shape: Check<unknown>): void => {
     if (shape.name !== undefined) {
       if (found[shape.name]) return;
       found[shape.name] = shape.schema;

@@ -2,6 +2,7 @@
 // wrong inside is logged and not told.
 import type { DLogger } from '../../base/log.js';
 import { DBOSError } from '../../model/errors/errors.js';
+import { type Check, messageOf } from '../../model/validation/validation.js';
 
 /** A request that is not served. The message is for the client. */
 export class Refusal extends Error {
@@ -19,6 +20,14 @@ export function invalid(message: string): Refusal {
   return new Refusal(400, 'INVALID_REQUEST', message);
 }
 
+/** The value, if the check accepts it. `subject` is what the message calls the value as a whole. */
+export function readRequest<T>(check: Check<T>, value: unknown, subject: string): T {
+  const problem = check.find(value);
+  if (problem !== undefined) throw invalid(messageOf(problem, problem.at === '' ? subject : ''));
+  // The check has accepted it.
+  return value as T;
+}
+
 export function notFound(message: string): Refusal {
   return new Refusal(404, 'NOT_FOUND', message);
 }
@@ -26,6 +35,10 @@ export function notFound(message: string): Refusal {
 /** Errors of the library that are not the client's fault, or not in the way of a wrong argument. */
 const STATUSES: Readonly<Record<string, number>> = {
   NON_EXISTENT_WORKFLOW: 404,
+  SCHEDULE_NOT_FOUND: 404,
+  VERSION_NOT_FOUND: 404,
+  SCHEDULE_EXISTS: 409,
+  OWNED_BY_ANOTHER_APPLICATION: 409,
   QUEUE_DUPLICATED: 409,
   WORKFLOW_ID_IN_USE: 409,
   CONFLICTING_WORKFLOW: 409,
@@ -42,6 +55,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   DATABASE_STATEMENT: 500,
   COMMIT_UNKNOWN: 500,
   UNREADABLE_VALUE: 500,
+  SERIALIZATION_FAILED: 500,
 };
 
 /** Messages of the database may hold addresses and statements. */

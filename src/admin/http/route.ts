@@ -1,7 +1,13 @@
 // Routes of the JSON API: what each takes, gives and does. One table of them drives the routing, the validation, the
 // OpenAPI document and the test of the reference.
 import type { ChangeFeed } from '../changes/feed.js';
-import { type Fields, type Read, type ReadFields, type Shape } from '../shape.js';
+import {
+  type Check,
+  type Checked,
+  type CheckedFields,
+  type Fields,
+  record,
+} from '../../model/validation/validation.js';
 import type { AdminSource, StoreOperator } from '../source.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -29,41 +35,43 @@ export interface Route {
   readonly tag: string;
   readonly summary: string;
   readonly query: Fields;
-  readonly body?: Shape<unknown>;
+  readonly queryCheck: Check<Readonly<Record<string, unknown>>>;
+  readonly body?: Check<unknown>;
   /** Of a body that the handler reads piece by piece. */
   readonly bodyType?: string;
   readonly status: number;
-  readonly result?: Shape<unknown>;
+  readonly result?: Check<unknown>;
   /** Of the answer, where it is no JSON. */
   readonly mediaType?: string;
   /** Gives the body of the answer, or an answer of its own. */
   handle(call: Call): Promise<unknown>;
 }
 
-interface Definition<Q extends Fields, B extends Shape<unknown>> extends Omit<
+interface Definition<Q extends Fields, B extends Check<unknown>> extends Omit<
   Route,
-  'query' | 'body' | 'status' | 'handle'
+  'query' | 'queryCheck' | 'body' | 'status' | 'handle'
 > {
   readonly query?: Q;
   readonly body?: B;
   /** 200 with a result, 204 without one, unless given. */
   readonly status?: number;
-  handle(call: Call<ReadFields<Q>, Read<B>>): Promise<unknown>;
+  handle(call: Call<CheckedFields<Q>, Checked<B>>): Promise<unknown>;
 }
 
 // Without fields the query is an empty object.
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type
-export function route<Q extends Fields = {}, B extends Shape<unknown> = Shape<undefined>>(
+export function route<Q extends Fields = {}, B extends Check<unknown> = Check<undefined>>(
   definition: Definition<Q, B>,
 ): Route {
-  const { query, status, ...rest } = definition;
+  const { query = {}, status, ...rest } = definition;
   const isEmpty = definition.result === undefined && definition.mediaType === undefined;
   return {
     ...rest,
-    query: query ?? {},
+    query,
+    queryCheck: record(query),
     status: status ?? (isEmpty ? 204 : 200),
-    // Query and body were read by the shapes of this very definition.
-    handle: (call) => definition.handle(call as Call<ReadFields<Q>, Read<B>>),
+    // Query and body were read by the checks of this very definition.
+    handle: (call) => definition.handle(call as Call<CheckedFields<Q>, Checked<B>>),
   };
 }
 

@@ -4,11 +4,12 @@ import { forkFromFailure, forkWorkflows } from '../../control/management/forks.j
 import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/management/lifecycle.js';
 import { garbageCollect, globalTimeout } from '../../control/management/retention.js';
 import { type Route, route } from '../http/route.js';
-import { flag, INT_MAX, integer, listOf, nonEmpty, object, optional } from '../shape.js';
+import { boolean, integer, INT_MAX, optional, record } from '../../model/validation/validation.js';
+import { text, nonEmpty, listOf } from '../shape.js';
 import { forkFields, queueTarget, replacementChildren, someWorkflows } from './workflow-actions.js';
 
 const tag = 'Many workflows';
-export const workflowIDs = listOf(nonEmpty(), { min: 1 });
+export const workflowIDs = listOf(nonEmpty, { min: 1 });
 
 export const BULK_ROUTES: readonly Route[] = [
   route({
@@ -16,7 +17,7 @@ export const BULK_ROUTES: readonly Route[] = [
     path: '/bulk/cancel',
     tag,
     summary: 'Cancels workflows that have not ended, and answers with their IDs. Others are left alone.',
-    body: object({ workflowIDs, cancelChildren: optional(flag()) }),
+    body: record({ workflowIDs, cancelChildren: optional(boolean) }),
     result: someWorkflows,
     async handle({ operator, body: { workflowIDs: ids, ...options } }) {
       return { workflowIDs: await cancelWorkflows(operator, ids, options) };
@@ -28,7 +29,7 @@ export const BULK_ROUTES: readonly Route[] = [
     tag,
     summary:
       'Resumes workflows that have no result or error yet, and answers with their IDs. All must exist, or none is resumed.',
-    body: object({ workflowIDs, ...queueTarget }),
+    body: record({ workflowIDs, ...queueTarget }),
     result: someWorkflows,
     async handle({ operator, body: { workflowIDs: ids, ...options } }) {
       return { workflowIDs: await resumeWorkflows(operator, ids, options) };
@@ -39,7 +40,7 @@ export const BULK_ROUTES: readonly Route[] = [
     path: '/bulk/delete',
     tag,
     summary: 'Deletes workflows with everything that belongs to them, and answers with the IDs of those that existed.',
-    body: object({ workflowIDs, deleteChildren: optional(flag()) }),
+    body: record({ workflowIDs, deleteChildren: optional(boolean) }),
     result: someWorkflows,
     async handle({ operator, body: { workflowIDs: ids, ...options } }) {
       return { workflowIDs: await deleteWorkflows(operator, ids, options) };
@@ -50,12 +51,12 @@ export const BULK_ROUTES: readonly Route[] = [
     path: '/bulk/fork',
     tag,
     summary: 'Forks workflows: all, or none if one does not exist or an ID is in use.',
-    body: object({
+    body: record({
       forks: listOf(
-        object({
-          workflowID: nonEmpty(),
+        record({
+          workflowID: nonEmpty,
           startStep: integer({ max: INT_MAX }),
-          newWorkflowID: optional(nonEmpty()),
+          newWorkflowID: optional(nonEmpty),
         }),
         { min: 1 },
       ),
@@ -74,12 +75,12 @@ export const BULK_ROUTES: readonly Route[] = [
     tag,
     summary:
       'Forks workflows from where each has failed, or from another step of each. Exactly one field tells the step.',
-    body: object({
+    body: record({
       workflowIDs,
-      fromLastFailure: optional(flag('The last step that has failed; if none has, the last one.')),
-      fromLastStep: optional(flag()),
+      fromLastFailure: optional(boolean.about('The last step that has failed; if none has, the last one.')),
+      fromLastStep: optional(boolean),
       fromStep: optional(integer({ max: INT_MAX })),
-      fromStepName: optional(nonEmpty('The last step of this name.')),
+      fromStepName: optional(nonEmpty.about('The last step of this name.')),
       ...forkFields,
     }),
     status: 201,
@@ -98,12 +99,12 @@ export const MAINTENANCE_ROUTES: readonly Route[] = [
     path: '/maintenance/garbage-collect',
     tag: MAINTENANCE,
     summary: 'Deletes old workflows that have ended, in small commits. Give an age, a number to keep, or both.',
-    body: object({
-      cutoffEpochTimestampMs: optional(integer({ about: 'Older ones are deleted.' })),
-      rowsThreshold: optional(integer({ min: 1, about: 'So many of the newest are kept.' })),
+    body: record({
+      cutoffEpochTimestampMs: optional(integer().about('Older ones are deleted.')),
+      rowsThreshold: optional(integer({ min: 1 }).about('So many of the newest are kept.')),
       batchSize: optional(integer({ min: 1, max: 10_000 })),
     }),
-    result: object({ workflows: integer(), orphans: integer() }),
+    result: record({ workflows: integer(), orphans: integer() }),
     handle: ({ operator, body }) => garbageCollect(operator, body),
   }),
   route({
@@ -111,8 +112,8 @@ export const MAINTENANCE_ROUTES: readonly Route[] = [
     path: '/maintenance/global-timeout',
     tag: MAINTENANCE,
     summary: 'Cancels all active workflows that were created at a time or before.',
-    body: object({ cutoffEpochTimestampMs: integer() }),
-    result: object({ cancelled: integer() }),
+    body: record({ cutoffEpochTimestampMs: integer() }),
+    result: record({ cancelled: integer() }),
     async handle({ operator, body }) {
       return { cancelled: await globalTimeout(operator, body.cutoffEpochTimestampMs) };
     },

@@ -15,25 +15,24 @@ import { queueStats, type QueueView, queueView, viewQueue } from '../views/queue
 import { invalid, notFound } from '../http/refusal.js';
 import { type Call, type Route, route } from '../http/route.js';
 import {
-  flag,
-  INT_MAX,
+  boolean,
+  type Check,
   integer,
-  listOf,
-  nonEmpty,
+  INT_MAX,
   nullable,
   number,
-  object,
-  oneOfTexts,
+  oneOf,
   optional,
-  type Shape,
-} from '../shape.js';
+  record,
+} from '../../model/validation/validation.js';
+import { nonEmpty, listOf } from '../shape.js';
 import { localEngine } from '../source.js';
 import { changeResult } from './workflow-actions.js';
 
 const tag = 'Queues';
 const ONE = '/queues/{name}';
 
-const rateLimit = object({ limitPerPeriod: integer({ min: 1, max: INT_MAX }), periodSec: number() });
+const rateLimit = record({ limitPerPeriod: integer({ min: 1, max: INT_MAX }), periodSec: number() });
 const count = integer({ min: 1, max: INT_MAX });
 const pollingMs = number({ min: 1, max: INT_MAX });
 
@@ -45,16 +44,16 @@ const parameters = {
   partitionWorkerConcurrency: optional(count),
   partitionRateLimit: optional(rateLimit),
   minPollingIntervalMs: optional(pollingMs),
-  priorityEnabled: optional(flag()),
-  partitionQueue: optional(flag()),
+  priorityEnabled: optional(boolean),
+  partitionQueue: optional(boolean),
 };
 
 /** In a change, null takes a limit away. */
-function removable<T>(shape: Shape<T>): Shape<T | null | undefined> {
+function removable<T>(shape: Check<T>): Check<T | null | undefined> {
   return optional(nullable(shape));
 }
 
-const change = object({
+const change = record({
   globalConcurrency: removable(count),
   workerConcurrency: removable(count),
   rateLimit: removable(rateLimit),
@@ -62,7 +61,7 @@ const change = object({
   partitionWorkerConcurrency: removable(count),
   partitionRateLimit: removable(rateLimit),
   minPollingIntervalMs: optional(pollingMs),
-  partitionQueue: optional(flag()),
+  partitionQueue: optional(boolean),
 });
 
 export const QUEUE_ROUTES: readonly Route[] = [
@@ -71,8 +70,8 @@ export const QUEUE_ROUTES: readonly Route[] = [
     path: '/queues',
     tag,
     summary: 'The queues of the database, and those in the memory of the process that answers.',
-    query: { applicationName: optional(listOf(nonEmpty())) },
-    result: object({ queues: listOf(queueView) }),
+    query: { applicationName: optional(listOf(nonEmpty)) },
+    result: record({ queues: listOf(queueView) }),
     async handle(call) {
       const records = await listQueueRecords(call.operator, call.query.applicationName);
       const inMemory = localEngine(call.environment.source)?.memoryQueues() ?? [];
@@ -100,10 +99,10 @@ export const QUEUE_ROUTES: readonly Route[] = [
     path: ONE,
     tag,
     summary: 'Registers a queue. Settings of one that is there are replaced unless onConflict says otherwise.',
-    body: object({
+    body: record({
       ...parameters,
-      onConflict: optional(oneOfTexts(['always_update', 'never_update', 'update_if_latest_version'])),
-      applicationName: optional(nonEmpty()),
+      onConflict: optional(oneOf(['always_update', 'never_update', 'update_if_latest_version'])),
+      applicationName: optional(nonEmpty),
     }),
     result: queueView,
     async handle(call) {
@@ -164,8 +163,8 @@ export const QUEUE_ROUTES: readonly Route[] = [
     path: '/queue-stats',
     tag,
     summary: 'How many workflows wait, are delayed and run, by queue or by partition.',
-    query: { queueName: optional(listOf(nonEmpty())), byPartition: optional(flag()) },
-    result: object({ queues: listOf(queueStats) }),
+    query: { queueName: optional(listOf(nonEmpty)), byPartition: optional(boolean) },
+    result: record({ queues: listOf(queueStats) }),
     async handle({ operator, query }) {
       return { queues: await getQueueStats(operator, query) };
     },

@@ -18,45 +18,40 @@ import { notFound } from '../http/refusal.js';
 import { type Call, type Route, route } from '../http/route.js';
 import {
   anything,
-  flag,
-  INT_MAX,
+  array,
+  boolean,
   integer,
-  listOf,
-  moment,
-  named,
-  nonEmpty,
+  INT_MAX,
   nullable,
   number,
-  object,
-  oneOfTexts,
+  oneOf,
   optional,
-  text,
-} from '../shape.js';
+  record,
+  timestamp,
+} from '../../model/validation/validation.js';
+import { text, nonEmpty, listOf } from '../shape.js';
 import { changeResult, workflowID } from './workflow-actions.js';
 
 const tag = 'Schedules';
 const ONE = '/schedules/{name}';
 
 const settings = {
-  context: optional(anything('Passed to the workflow.')),
-  automaticBackfill: optional(flag('Fires at launch what was missed while no process was there.')),
-  overlap: optional(oneOfTexts(['allow', 'skip', 'cancelPrevious'])),
-  jitterMs: optional(number({ max: INT_MAX, about: 'Fires up to so much later than due.' })),
+  context: optional(anything.about('Passed to the workflow.')),
+  automaticBackfill: optional(boolean.about('Fires at launch what was missed while no process was there.')),
+  overlap: optional(oneOf(['allow', 'skip', 'cancelPrevious'])),
+  jitterMs: optional(number({ max: INT_MAX }).about('Fires up to so much later than due.')),
 };
 
-const definition = named(
-  'ScheduleDefinition',
-  object({
-    scheduleName: nonEmpty(),
-    workflowName: nonEmpty(),
-    workflowClassName: optional(text()),
-    schedule: nonEmpty('A cron expression.'),
-    cronTimezone: optional(nonEmpty('An IANA name; UTC unless given.')),
-    queueName: optional(nonEmpty()),
-    applicationName: optional(nonEmpty()),
-    ...settings,
-  }),
-);
+const definition = record({
+  scheduleName: nonEmpty,
+  workflowName: nonEmpty,
+  workflowClassName: optional(text),
+  schedule: nonEmpty.about('A cron expression.'),
+  cronTimezone: optional(nonEmpty.about('An IANA name; UTC unless given.')),
+  queueName: optional(nonEmpty),
+  applicationName: optional(nonEmpty),
+  ...settings,
+}).named('ScheduleDefinition');
 
 const COLLECTION: readonly Route[] = [
   route({
@@ -65,12 +60,12 @@ const COLLECTION: readonly Route[] = [
     tag,
     summary: 'The schedules that match, by name.',
     query: {
-      status: optional(listOf(oneOfTexts(['ACTIVE', 'PAUSED']))),
-      workflowName: optional(listOf(nonEmpty())),
-      scheduleNamePrefix: optional(listOf(nonEmpty())),
-      applicationName: optional(listOf(nonEmpty())),
+      status: optional(listOf(oneOf(['ACTIVE', 'PAUSED']))),
+      workflowName: optional(listOf(nonEmpty)),
+      scheduleNamePrefix: optional(listOf(nonEmpty)),
+      applicationName: optional(listOf(nonEmpty)),
     },
-    result: object({ schedules: listOf(scheduleView) }),
+    result: record({ schedules: listOf(scheduleView) }),
     async handle({ operator, query }) {
       return { schedules: (await listSchedules(operator, query)).map(viewSchedule) };
     },
@@ -93,7 +88,7 @@ const COLLECTION: readonly Route[] = [
     path: '/schedules',
     tag,
     summary: 'Creates or redefines schedules, all or none. State and last firing of those that are there stay.',
-    body: object({ schedules: listOf(definition, { max: 1000 }) }),
+    body: record({ schedules: listOf(definition, { max: 1000 }) }),
     handle: ({ operator, body: { schedules } }) =>
       applySchedules(
         operator,
@@ -116,10 +111,10 @@ const SINGLE: readonly Route[] = [
     path: ONE,
     tag,
     summary: 'Changes what is given; null takes the time zone or the queue away.',
-    body: object({
-      schedule: optional(nonEmpty()),
-      cronTimezone: optional(nullable(nonEmpty())),
-      queueName: optional(nullable(nonEmpty())),
+    body: record({
+      schedule: optional(nonEmpty),
+      cronTimezone: optional(nullable(nonEmpty)),
+      queueName: optional(nullable(nonEmpty)),
       ...settings,
     }),
     result: scheduleView,
@@ -178,9 +173,9 @@ const SINGLE: readonly Route[] = [
     path: `${ONE}/backfill`,
     tag,
     summary: 'Enqueues the workflows of all times after a start and before an end.',
-    body: object({ start: moment(), end: moment() }),
+    body: record({ start: timestamp, end: timestamp }),
     status: 201,
-    result: object({ workflowIDs: listOf(text(), { max: Number.MAX_SAFE_INTEGER }) }),
+    result: record({ workflowIDs: array(text) }),
     async handle(call) {
       await requireSchedule(call);
       const span = { start: new Date(call.body.start), end: new Date(call.body.end) };
@@ -192,8 +187,8 @@ const SINGLE: readonly Route[] = [
     path: `${ONE}/next-runs`,
     tag,
     summary: 'The next times at which it is due.',
-    query: { count: optional(integer({ min: 1, max: 1000, about: '10 unless given.' })) },
-    result: object({ nextRuns: listOf(text()) }),
+    query: { count: optional(integer({ min: 1, max: 1000 }).about('10 unless given.')) },
+    result: record({ nextRuns: listOf(text) }),
     async handle(call) {
       await requireSchedule(call);
       const dates = await nextRuns(call.operator, nameIn(call), call.query.count ?? 10);

@@ -10,7 +10,8 @@ import { listPeers } from '../../store/liveness/executors.js';
 import { executorView, versionView, viewExecutor } from '../views/queue-view.js';
 import { notFound, Refusal } from '../http/refusal.js';
 import { type Route, route } from '../http/route.js';
-import { flag, integer, listOf, nonEmpty, nullable, object, oneOfTexts, optional, text } from '../shape.js';
+import { array, boolean, integer, nullable, oneOf, optional, record } from '../../model/validation/validation.js';
+import { text, nonEmpty, listOf } from '../shape.js';
 import { localEngine } from '../source.js';
 import { eventAnswer } from '../changes/sse.js';
 import { status } from '../views/workflow-view.js';
@@ -23,7 +24,7 @@ const APPLICATION_ROUTES: readonly Route[] = [
     path: '/versions',
     tag,
     summary: 'The versions of the application that were launched, the latest first.',
-    result: object({ versions: listOf(versionView) }),
+    result: record({ versions: listOf(versionView) }),
     async handle({ operator }) {
       return { versions: await listApplicationVersions(operator) };
     },
@@ -45,7 +46,7 @@ const APPLICATION_ROUTES: readonly Route[] = [
     path: '/versions/latest',
     tag,
     summary: 'Makes a version the latest one.',
-    body: object({ versionName: nonEmpty(), applicationName: optional(nonEmpty()) }),
+    body: record({ versionName: nonEmpty, applicationName: optional(nonEmpty) }),
     result: versionView,
     async handle({ operator, body: { versionName, ...options } }) {
       await setLatestApplicationVersion(operator, versionName, options);
@@ -57,13 +58,13 @@ const APPLICATION_ROUTES: readonly Route[] = [
     path: '/applications/rename',
     tag,
     summary: 'Gives an application another name, with all that belongs to it. No process of either name should run.',
-    body: object({
-      oldName: optional(nonEmpty('Without one, only what belongs to no application is moved.')),
-      newName: nonEmpty(),
-      batchSize: optional(nullable(integer({ min: 1, about: 'Null moves everything in a single commit.' }))),
-      adoptUnclaimedRows: optional(flag('Moves what belongs to no application as well.')),
+    body: record({
+      oldName: optional(nonEmpty.about('Without one, only what belongs to no application is moved.')),
+      newName: nonEmpty,
+      batchSize: optional(nullable(integer({ min: 1 }).about('Null moves everything in a single commit.'))),
+      adoptUnclaimedRows: optional(boolean.about('Moves what belongs to no application as well.')),
     }),
-    result: object({
+    result: record({
       queues: integer(),
       schedules: integer(),
       versions: integer(),
@@ -78,8 +79,8 @@ const APPLICATION_ROUTES: readonly Route[] = [
     path: '/executors',
     tag,
     summary: 'The processes that run workflows, and those that did and have not been cleared away yet.',
-    query: { isAlive: optional(flag('Only those whose lease is, or is not, valid.')) },
-    result: object({ executors: listOf(executorView) }),
+    query: { isAlive: optional(boolean.about('Only those whose lease is, or is not, valid.')) },
+    result: record({ executors: listOf(executorView) }),
     async handle({ operator, query }) {
       const peers = await operator.retrying(() => listPeers(operator.database));
       const executors = peers.map(viewExecutor);
@@ -91,7 +92,7 @@ const APPLICATION_ROUTES: readonly Route[] = [
     path: '/executors/{executorID}/recover',
     tag,
     summary: 'Puts the running workflows of an executor that is gone back into their queues.',
-    result: object({ workflowIDs: listOf(text(), { max: Number.MAX_SAFE_INTEGER }) }),
+    result: record({ workflowIDs: array(text) }),
     async handle({ environment, path }) {
       const engine = localEngine(environment.source);
       if (!engine) throw new Refusal(409, 'NO_ENGINE', 'Only a process that runs workflows can recover others.');
@@ -108,13 +109,13 @@ const INTERFACE_ROUTES: readonly Route[] = [
     path: '/info',
     tag: INTERFACE,
     summary: 'Who answers.',
-    result: object({
-      library: text(),
-      version: text(),
-      database: oneOfTexts(['postgres', 'sqlite']),
-      applicationName: nullable(text()),
-      applicationVersion: nullable(text()),
-      executorID: nullable(text()),
+    result: record({
+      library: text,
+      version: text,
+      database: oneOf(['postgres', 'sqlite']),
+      applicationName: nullable(text),
+      applicationVersion: nullable(text),
+      executorID: nullable(text),
     }),
     async handle({ operator, environment }) {
       const engine = localEngine(environment.source);
@@ -135,9 +136,9 @@ const INTERFACE_ROUTES: readonly Route[] = [
     summary: 'Changes of workflows and queues as they happen, as Server-Sent Events.',
     query: {
       status: optional(listOf(status)),
-      queueName: optional(listOf(nonEmpty())),
-      workflowName: optional(listOf(nonEmpty())),
-      workflowID: optional(listOf(nonEmpty())),
+      queueName: optional(listOf(nonEmpty)),
+      workflowName: optional(listOf(nonEmpty)),
+      workflowID: optional(listOf(nonEmpty)),
     },
     mediaType: 'text/event-stream',
     async handle({ operator, environment, request, query }) {

@@ -5,7 +5,7 @@ import { exportWorkflows, importWorkflows } from '../../control/management/trans
 import { streamAnswer } from '../http/answer.js';
 import { piecesOf, requireType } from '../http/body.js';
 import { type Route, route } from '../http/route.js';
-import { flag, integer, object, oneOfTexts, optional } from '../shape.js';
+import { boolean, integer, oneOf, optional, record } from '../../model/validation/validation.js';
 import { filters, toFilters } from './listing.js';
 
 const tag = 'Many workflows';
@@ -21,7 +21,7 @@ export const TRANSFER_ROUTES: readonly Route[] = [
     summary: 'The workflows that match, whole, one a line, in the order of their creation.',
     query: {
       ...filters,
-      exportChildren: optional(flag('Takes all workflows along that they have started, and so on.')),
+      exportChildren: optional(boolean.about('Takes all workflows along that they have started, and so on.')),
       limit: optional(integer({ min: 1 })),
     },
     mediaType: LINES,
@@ -40,12 +40,12 @@ export const TRANSFER_ROUTES: readonly Route[] = [
       'Puts exported workflows in, each whole or not at all. Those that have not ended are held back as cancelled.',
     query: {
       onConflict: optional(
-        oneOfTexts(['fail', 'skip'], 'Where an ID is in use: stop, or leave the one that is there.'),
+        oneOf(['fail', 'skip']).about('Where an ID is in use: stop, or leave the one that is there.'),
       ),
-      activeWorkflows: optional(oneOfTexts(['cancel', 'enqueue'], 'What becomes of those that have not ended.')),
+      activeWorkflows: optional(oneOf(['cancel', 'enqueue']).about('What becomes of those that have not ended.')),
     },
     bodyType: LINES,
-    result: object({ imported: integer(), skipped: integer() }),
+    result: record({ imported: integer(), skipped: integer() }),
     async handle({ operator, request, query }) {
       requireType(request, LINES, 'application/json');
       return importWorkflows(operator, piecesOf(request, IMPORT_MAX_BYTES), query);

@@ -8,73 +8,69 @@ import { setWorkflowDelay, setWorkflowPriority } from '../../control/queues/resc
 import { invalid } from '../http/refusal.js';
 import { type Route, route } from '../http/route.js';
 import {
-  anyObject,
   anything,
-  flag,
-  INT_MAX,
+  boolean,
   integer,
-  listOf,
+  INT_MAX,
+  jsonObject,
   mapOf,
-  named,
-  nonEmpty,
   number,
-  object,
-  oneOfTexts,
+  oneOf,
   optional,
-  text,
-} from '../shape.js';
+  record,
+} from '../../model/validation/validation.js';
+import { text, nonEmpty, listOf } from '../shape.js';
 import { idIn, requireWorkflow } from './workflows.js';
 
 const tag = 'Workflows';
 const ONE = '/workflows/{workflowID}';
 
-export const workflowID = named('WorkflowID', object({ workflowID: text() }));
+export const workflowID = record({ workflowID: text }).named('WorkflowID');
 /** The workflows that were changed or created. With children there is no limit to their number. */
-export const someWorkflows = named(
+export const someWorkflows = record({ workflowIDs: listOf(text, { max: Number.MAX_SAFE_INTEGER }) }).named(
   'WorkflowIDs',
-  object({ workflowIDs: listOf(text(), { max: Number.MAX_SAFE_INTEGER }) }),
 );
 
 /** What a change of one thing answers with. */
-export const changeResult = named('Change', object({ changed: flag('False if there was nothing to change.') }));
+export const changeResult = record({ changed: boolean.about('False if there was nothing to change.') }).named('Change');
 
 /** The queue to enqueue a workflow in. */
 export const queueTarget = {
-  queueName: optional(nonEmpty('The internal queue unless given.')),
-  queuePartitionKey: optional(nonEmpty()),
+  queueName: optional(nonEmpty.about('The internal queue unless given.')),
+  queuePartitionKey: optional(nonEmpty),
 };
 
 export const forkFields = {
   ...queueTarget,
-  applicationVersion: optional(nonEmpty('That of the original unless given.')),
+  applicationVersion: optional(nonEmpty.about('That of the original unless given.')),
   timeoutMS: optional(number({ min: 1, max: INT_MAX })),
 };
 
 export const replacementChildren = optional(
-  mapOf(nonEmpty(), 'IDs of children, and of those that take their place in the copied steps.'),
+  mapOf(nonEmpty).about('IDs of children, and of those that take their place in the copied steps.'),
 );
 
-const enqueueBody = object({
-  queueName: nonEmpty(),
-  workflowName: nonEmpty(),
-  workflowClassName: optional(text()),
-  workflowConfigName: optional(text()),
-  workflowID: optional(nonEmpty('A fresh one unless given.')),
-  workflowIDReusePolicy: optional(oneOfTexts(['return-existing', 'reject'])),
-  args: optional(listOf(anything(), { about: 'The arguments of the workflow.' })),
-  namedArgs: optional(anyObject('With serializationType portable only.')),
-  serializationType: optional(oneOfTexts(['native', 'portable'])),
-  appVersion: optional(nonEmpty('The latest one unless given.')),
+const enqueueBody = record({
+  queueName: nonEmpty,
+  workflowName: nonEmpty,
+  workflowClassName: optional(text),
+  workflowConfigName: optional(text),
+  workflowID: optional(nonEmpty.about('A fresh one unless given.')),
+  workflowIDReusePolicy: optional(oneOf(['return-existing', 'reject'])),
+  args: optional(listOf(anything).about('The arguments of the workflow.')),
+  namedArgs: optional(jsonObject.about('With serializationType portable only.')),
+  serializationType: optional(oneOf(['native', 'portable'])),
+  appVersion: optional(nonEmpty.about('The latest one unless given.')),
   workflowTimeoutMS: optional(number({ max: INT_MAX })),
-  deduplicationID: optional(nonEmpty()),
-  duplicationPolicy: optional(oneOfTexts(['reject', 'return-existing'])),
+  deduplicationID: optional(nonEmpty),
+  duplicationPolicy: optional(oneOf(['reject', 'return-existing'])),
   priority: optional(integer({ max: INT_MAX })),
-  queuePartitionKey: optional(nonEmpty()),
+  queuePartitionKey: optional(nonEmpty),
   delaySeconds: optional(number({ max: INT_MAX })),
-  attributes: optional(anyObject()),
-  authenticatedUser: optional(text()),
-  authenticatedRoles: optional(listOf(text())),
-  applicationName: optional(nonEmpty()),
+  attributes: optional(jsonObject),
+  authenticatedUser: optional(text),
+  authenticatedRoles: optional(listOf(text)),
+  applicationName: optional(nonEmpty),
 });
 
 export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
@@ -98,7 +94,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/cancel`,
     tag,
     summary: 'Cancels it unless it has ended, and answers with the IDs of the workflows that were cancelled.',
-    body: object({ cancelChildren: optional(flag('Also cancels its descendants.')) }),
+    body: record({ cancelChildren: optional(boolean.about('Also cancels its descendants.')) }),
     result: someWorkflows,
     async handle({ operator, path, body }) {
       await requireWorkflow(operator, idIn(path));
@@ -111,7 +107,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     tag,
     summary:
       'Lets it continue from its last checkpoint unless it has a result or an error. Answers with its ID, or with none.',
-    body: object(queueTarget),
+    body: record(queueTarget),
     result: someWorkflows,
     async handle({ operator, path, body }) {
       return { workflowIDs: await resumeWorkflows(operator, [idIn(path)], body) };
@@ -122,9 +118,9 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/fork`,
     tag,
     summary: 'Makes a copy of it that goes on from one of its steps.',
-    body: object({
-      startStep: integer({ max: INT_MAX, about: 'The first step that the fork executes by itself.' }),
-      newWorkflowID: optional(nonEmpty()),
+    body: record({
+      startStep: integer({ max: INT_MAX }).about('The first step that the fork executes by itself.'),
+      newWorkflowID: optional(nonEmpty),
       ...forkFields,
       replacementChildren,
     }),
@@ -141,9 +137,9 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/rewind`,
     tag,
     summary: 'Runs it again, itself, from one of its steps. It must have ended.',
-    body: object({
+    body: record({
       startStep: optional(integer({ max: INT_MAX })),
-      applicationVersion: optional(nonEmpty()),
+      applicationVersion: optional(nonEmpty),
       ...queueTarget,
     }),
     handle: ({ operator, path, body }) => rewindWorkflow(operator, idIn(path), body),
@@ -153,11 +149,11 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/messages`,
     tag,
     summary: 'Sends it a message.',
-    body: object({
-      message: anything(),
-      topic: optional(nonEmpty()),
-      idempotencyKey: optional(nonEmpty('With one, the message is sent once, however often this is called.')),
-      serializationType: optional(oneOfTexts(['native', 'portable'])),
+    body: record({
+      message: anything,
+      topic: optional(nonEmpty),
+      idempotencyKey: optional(nonEmpty.about('With one, the message is sent once, however often this is called.')),
+      serializationType: optional(oneOf(['native', 'portable'])),
     }),
     handle: ({ operator, path, body }) => send(operator, { destinationID: idIn(path), ...body, message: body.message }),
   }),
@@ -166,7 +162,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/delay`,
     tag,
     summary: 'Delays it if it is enqueued or delayed.',
-    body: object({
+    body: record({
       delaySeconds: optional(number({ max: INT_MAX })),
       delayUntilEpochMS: optional(integer()),
     }),
@@ -181,7 +177,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/priority`,
     tag,
     summary: 'Changes its priority unless it has ended; lower numbers come first.',
-    body: object({ priority: integer({ max: INT_MAX }) }),
+    body: record({ priority: integer({ max: INT_MAX }) }),
     result: changeResult,
     async handle({ operator, path, body }) {
       await requireWorkflow(operator, idIn(path));
@@ -193,7 +189,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/attributes`,
     tag,
     summary: 'Changes the attributes that are named; null takes one out. The others stay.',
-    body: object({ attributes: anyObject() }),
+    body: record({ attributes: jsonObject }),
     handle: ({ operator, path, body }) => updateWorkflowAttributes(operator, idIn(path), body.attributes),
   }),
   route({
@@ -202,7 +198,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     tag,
     summary:
       'Deletes it in any state with everything that belongs to it, and answers with the IDs of the workflows that were deleted.',
-    query: { deleteChildren: optional(flag('Also deletes its descendants.')) },
+    query: { deleteChildren: optional(boolean.about('Also deletes its descendants.')) },
     result: someWorkflows,
     async handle({ operator, path, query }) {
       await requireWorkflow(operator, idIn(path));

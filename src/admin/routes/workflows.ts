@@ -11,7 +11,8 @@ import { findWorkflows } from '../../store/runs/workflows.js';
 import { explanation } from '../views/queue-view.js';
 import { notFound } from '../http/refusal.js';
 import { type Route, route } from '../http/route.js';
-import { INT_MAX, integer, listOf, object, optional } from '../shape.js';
+import { integer, INT_MAX, optional, record } from '../../model/validation/validation.js';
+import { listOf } from '../shape.js';
 import type { StoreOperator } from '../source.js';
 import { showValue } from '../views/value.js';
 import {
@@ -47,7 +48,7 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     tag,
     summary: 'Its steps, in the order of their numbers.',
     query: { limit: optional(integer({ min: 1, max: 10_000 })), offset: optional(integer({ max: INT_MAX })) },
-    result: object({ steps: listOf(stepView) }),
+    result: record({ steps: listOf(stepView) }),
     async handle({ operator, path, query }) {
       await requireWorkflow(operator, idIn(path));
       return { steps: ((await listWorkflowSteps(operator, idIn(path), query)) ?? []).map(viewStep) };
@@ -58,7 +59,7 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     path: `${ONE}/events`,
     tag,
     summary: 'The events that it has set.',
-    result: object({ events: eventsView }),
+    result: record({ events: eventsView }),
     async handle({ operator, path }) {
       await requireWorkflow(operator, idIn(path));
       return { events: mapValues(await getAllEvents(operator, idIn(path)), showValue) };
@@ -69,7 +70,7 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     path: `${ONE}/messages`,
     tag,
     summary: 'The messages to it, the oldest first.',
-    result: object({ messages: listOf(messageView) }),
+    result: record({ messages: listOf(messageView) }),
     async handle({ operator, path }) {
       await requireWorkflow(operator, idIn(path));
       return { messages: (await getAllNotifications(operator, idIn(path))).map(viewMessage) };
@@ -80,7 +81,7 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     path: `${ONE}/streams`,
     tag,
     summary: 'The values of its streams so far.',
-    result: object({ streams: streamsView }),
+    result: record({ streams: streamsView }),
     async handle({ operator, path }) {
       await requireWorkflow(operator, idIn(path));
       const streams = await getAllStreamEntries(operator, idIn(path));

@@ -1,7 +1,7 @@
 // Values of workflows as clients see them. Stored values may be more than JSON can say: dates, maps, big numbers, errors.
 // They are shown in the nearest JSON form, with a note whether that is all there is, and as a text for people.
 import { inspect } from 'node:util';
-import { anything, flag, named, object, optional, text } from '../shape.js';
+import { anything, boolean, optional, record, string } from '../../model/validation/validation.js';
 
 export interface ShownValue {
   readonly json: unknown;
@@ -13,10 +13,9 @@ export interface ShownValue {
 
 const ABOUT = 'A stored value. `json` is the value, or its nearest JSON form; then `text` is how Node prints it.';
 
-export const shownValue = named(
-  'Value',
-  object({ json: anything(), isExact: flag(), text: optional(text({ max: 1_000_000 })) }, ABOUT),
-);
+export const shownValue = record({ json: anything, isExact: boolean, text: optional(string({ max: 1_000_000 })) })
+  .about(ABOUT)
+  .named('Value');
 
 /** The text is for reading; whoever wants all of a large value takes `json`. */
 const TEXT_MAX = 65_536;

@@ -46,7 +46,7 @@ export function readTableVersions(database: Database, { schema = DEFAULT_SCHEMA 
 
 async function migrateAt(scene: Scene, target: DatabaseTarget, appRole: string | undefined): Promise<Output> {
   if (appRole !== undefined && locateDatabase(target.url)?.kind === 'sqlite') {
-    throw wrongUsage('SQLite has no roles: leave out --app-role.');
+    throw wrongUsage('SQLite has no roles. Leave out --app-role.');
   }
   const { from, to } = await withDatabase(scene, { ...target, isCreating: true }, async (database) => {
     const before = await readTableVersions(database, target);

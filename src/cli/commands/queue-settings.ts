@@ -1,21 +1,19 @@
 // The limits of a queue as options.
-import { wrongUsage } from '../failure.js';
-import { type Option, text } from '../option.js';
+import { checkThat } from '../../model/validation/validation.js';
+import { type Option, readOption, text } from '../option.js';
 
 /** A limit, or `none` to take it away. */
 function limit<T>(
   option: Option<string | undefined>,
   parse: (written: string) => T | undefined,
 ): Option<T | null | undefined> {
+  const check = checkThat<T>(option.placeholder ?? '', (value) => typeof value !== 'string');
   return {
     ...option,
     read(texts, reading) {
       const written = option.read(texts, reading);
       if (written === undefined || written === 'none') return written === undefined ? undefined : null;
-      const parsed = parse(written);
-      if (parsed === undefined)
-        throw wrongUsage(`${reading.label} must be ${option.placeholder}, but is "${written}".`);
-      return parsed;
+      return readOption(check, parse(written) ?? written, reading);
     },
   };
 }

@@ -40,7 +40,7 @@ export async function viewQueues(operator: Operator): Promise<QueueView[]> {
 
 export async function requireQueue(operator: Operator, name: string): Promise<QueueView> {
   const found = (await viewQueues(operator)).find(({ queueName }) => queueName === name);
-  if (!found) throw notFound(`There is no queue "${name}" in the database. See: everstep queue list`);
+  if (!found) throw notFound(`Queue "${name}" not found in the database. See: everstep queue list`);
   return found;
 }
 

@@ -131,7 +131,7 @@ const setCommand = command({
         // Null takes the limit away, which the settings of a queue express by leaving it undefined.
         return value === undefined ? [] : [[key, value ?? undefined] as const];
       });
-      if (change.length === 0) throw wrongUsage('Give at least one setting. See: everstep queue set --help');
+      if (change.length === 0) throw wrongUsage('Pass at least one setting. See: everstep queue set --help');
       if (!(await findQueueRecord(operator, name))) {
         throw notRegistered(name);
       }

@@ -35,7 +35,7 @@ async function view(operator: Operator, schedule: WorkflowSchedule): Promise<Sch
 
 async function requireSchedule(operator: Operator, name: string): Promise<ScheduleView> {
   const found = await getSchedule(operator, name);
-  if (!found) throw notFound(`There is no schedule "${name}". See: everstep schedule list`);
+  if (!found) throw notFound(`Schedule "${name}" not found. See: everstep schedule list`);
   return view(operator, found);
 }
 

@@ -33,7 +33,7 @@ const gcCommand = command({
     withClient(scene, options, async ({ operator }, place) => {
       const { olderThan, keep } = options;
       if (olderThan === undefined && keep === undefined)
-        throw wrongUsage('Give --older-than DURATION, --keep N, or both.');
+        throw wrongUsage('Pass --older-than DURATION, --keep N, or both.');
       const what = [
         olderThan !== undefined && `older than ${formatDuration(olderThan)}`,
         keep !== undefined && `beyond the newest ${keep.toLocaleString('en-US')}`,
@@ -97,7 +97,7 @@ const renameCommand = command({
     withClient(scene, options, async ({ operator }, place) => {
       const { from: oldName, to: newName, adoptUnclaimedRows, batchSize } = options;
       if (oldName === undefined && !adoptUnclaimedRows) {
-        throw wrongUsage('Give --from NAME, --adopt-unclaimed-rows, or both.');
+        throw wrongUsage('Pass --from NAME, --adopt-unclaimed-rows, or both.');
       }
       const what = oldName === undefined ? 'what belongs to no application' : `application "${harmless(oldName)}"`;
       await confirm(scene, `Rename ${what} in ${place.shown} to "${harmless(newName)}"?`, options.yes);

@@ -45,7 +45,7 @@ function forkPoint({ step, fromFailure, fromLastStep, fromStepName }: ForkPoint)
     ...(fromStepName !== undefined && { fromStepName }),
   };
   if (Object.keys(points).length === 1) return points;
-  throw wrongUsage('Give exactly one of --step N, --from-failure, --from-last-step and --from-step-name NAME.');
+  throw wrongUsage('Pass exactly one of --step N, --from-failure, --from-last-step and --from-step-name NAME.');
 }
 
 const forkCommand = command({
@@ -76,7 +76,7 @@ const forkCommand = command({
       const { forkedWorkflowId: newWorkflowID } = options;
       const { step: startStep = 0 } = options;
       if (newWorkflowID !== undefined && (ids.length !== 1 || options.step === undefined)) {
-        throw wrongUsage('--forked-workflow-id goes with a single ID and --step N.');
+        throw wrongUsage('--forked-workflow-id needs a single ID and --step N.');
       }
       await findAll(operator, ids);
       const settings = {

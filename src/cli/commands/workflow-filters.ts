@@ -109,8 +109,8 @@ const LISTED_MAX = 5;
 function missingText(missing: readonly string[], total: number): string {
   const listed = missing.slice(0, LISTED_MAX).map((id) => `"${id}"`);
   const more = missing.length > LISTED_MAX ? ` and ${missing.length - LISTED_MAX} more` : '';
-  const nothingDone = total > 1 ? ' Nothing was done.' : '';
-  return `There is no workflow ${listed.join(', ')}${more}.${nothingDone} See: everstep workflow list`;
+  const nothingDone = total > 1 ? ' Nothing was changed.' : '';
+  return `Workflow ${listed.join(', ')}${more} not found.${nothingDone} See: everstep workflow list`;
 }
 
 export interface Selection {
@@ -135,13 +135,13 @@ export async function selectWorkflows(scene: Scene, operator: Operator, wanted: 
   const given = toFilters(options);
   const filterNames = Object.keys(given).filter((name) => name !== 'applicationName');
   if (args.length > 0) {
-    if (filterNames.length > 0) throw wrongUsage('Give IDs or filters, not both.');
+    if (filterNames.length > 0) throw wrongUsage('Pass IDs or filters, not both.');
     const records = await findAll(operator, await readIDs(scene, args));
     return { total: records.length, parts: inChunks(records) };
   }
   if (Object.keys(given).length === 0) {
     const examples = ['status', 'name', 'queueName'].map((key) => `--${longName(key)}`).join(', ');
-    throw wrongUsage(`Give IDs, or at least one filter such as ${examples}.`);
+    throw wrongUsage(`Pass IDs, or at least one filter such as ${examples}.`);
   }
   const filters = { ...given, status: given.status ?? statuses };
   const total = await countWorkflows(operator, filters);

@@ -22,7 +22,7 @@ const OPTIONS = { ...DATABASE, ...JSON_FLAG };
 const PARAMETER: Parameter = { name: 'ID', takes: 'one', about: 'The ID of a workflow' };
 
 function missing(workflowID: string): Error {
-  return notFound(`There is no workflow "${workflowID}". See: everstep workflow list`);
+  return notFound(`Workflow "${workflowID}" not found. See: everstep workflow list`);
 }
 
 async function requireWorkflow(operator: Operator, workflowID: string): Promise<WorkflowStatus> {

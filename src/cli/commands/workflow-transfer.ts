@@ -49,7 +49,7 @@ async function writeAll(lines: AsyncIterable<string>, write: (line: string) => P
 async function writeFile(path: string, lines: AsyncIterable<string>): Promise<number> {
   const part = `${path}.part`;
   const file = await open(part, 'w').catch((error: Error) => {
-    throw new CommandFailure(`"${path}" cannot be written: ${error.message}`);
+    throw new CommandFailure(`Cannot write "${path}": ${error.message}`);
   });
   try {
     const count = await writeAll(lines, (line) => file.write(line));
@@ -90,7 +90,7 @@ const exportCommand = command({
     withClient(scene, options, async ({ operator }) => {
       const filters = toFilters(options);
       const isFiltered = Object.keys(filters).some((name) => name !== 'applicationName');
-      if (args.length > 0 && isFiltered) throw wrongUsage('Give IDs or filters, not both.');
+      if (args.length > 0 && isFiltered) throw wrongUsage('Pass IDs or filters, not both.');
       const workflowIDs = args.length === 0 ? undefined : await readIDs(scene, args);
       if (workflowIDs) await findAll(operator, workflowIDs);
       const { children: exportChildren, limit } = options;
@@ -123,7 +123,7 @@ async function* readPieces({ terminal, folder, signal }: Scene, path: string): A
   try {
     for await (const piece of createReadStream(resolve(folder, path), 'utf8')) yield piece as string;
   } catch (error) {
-    throw new CommandFailure(`"${path}" cannot be read: ${(error as Error).message}`);
+    throw new CommandFailure(`Cannot read "${path}": ${(error as Error).message}`);
   }
 }
 

@@ -1,4 +1,5 @@
 // A data source on Knex, for Postgres.
+import { notConnected } from '../failures.js';
 import knex, { type Knex } from 'knex';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
 import { lowerLevel, type Row, type TransactionDriver } from '../driver.js';
@@ -46,7 +47,7 @@ function driverOf(config: Knex.Config | Knex): TransactionDriver<Knex.Transactio
       db = undefined;
     },
     transact({ isolationLevel, readOnly }, body) {
-      if (!db) throw new Error('KnexDataSource is not connected. It is, from DBOS.launch() to DBOS.shutdown().');
+      if (!db) throw notConnected('KnexDataSource');
       return db.transaction(body, { isolationLevel: lowerLevel(isolationLevel), readOnly });
     },
     // Knex's placeholders are `?`, in the order of the values.

@@ -1,4 +1,5 @@
 // A data source on Kysely, for SQLite through `better-sqlite3`.
+import { notConnected } from '../failures.js';
 import type { Database } from 'better-sqlite3';
 import { CompiledQuery, Kysely, SqliteDialect } from 'kysely';
 import type { Row, TransactionDriver } from '../driver.js';
@@ -30,8 +31,7 @@ function driverOf<DB>(managed: ManagedSqlite): TransactionDriver<Kysely<DB>> {
       managed.close();
     },
     transact(options, body) {
-      if (!db)
-        throw new Error('KyselySqliteDataSource is not connected. It is, from DBOS.launch() to DBOS.shutdown().');
+      if (!db) throw notConnected('KyselySqliteDataSource');
       // Kysely's own transactions take the write lock too late.
       return db.connection().execute((client) => {
         const execute = async (text: string): Promise<void> =>

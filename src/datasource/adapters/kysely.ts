@@ -1,4 +1,5 @@
 // A data source on Kysely, for Postgres.
+import { notConnected } from '../failures.js';
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
 import { lowerLevel, type Row, type TransactionDriver } from '../driver.js';
@@ -51,7 +52,7 @@ function driverOf<DB>(config: PoolOrConfig | Kysely<DB>): TransactionDriver<Tran
       await managed?.close();
     },
     transact({ isolationLevel, readOnly }, body) {
-      if (!db) throw new Error('KyselyDataSource is not connected. It is, from DBOS.launch() to DBOS.shutdown().');
+      if (!db) throw notConnected('KyselyDataSource');
       let transaction = db.transaction();
       const level = lowerLevel(isolationLevel);
       if (level) transaction = transaction.setIsolationLevel(level);

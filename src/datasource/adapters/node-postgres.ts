@@ -1,4 +1,5 @@
 // A data source on `pg`.
+import { DatabaseStatementError } from '../../model/errors/errors.js';
 import type { ClientBase, PoolClient } from 'pg';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
 import { beginPG, type TransactionDriver } from '../driver.js';
@@ -69,7 +70,7 @@ async function commit(client: PoolClient): Promise<void> {
   const { command } = await client.query('COMMIT');
   if (command !== 'ROLLBACK') return;
   const message = 'The transaction was rolled back: one of its statements had failed, and the failure was caught.';
-  throw Object.assign(new Error(message), { code: '25P02' });
+  throw new DatabaseStatementError(message, { sqlState: '25P02' });
 }
 
 /** A client that cannot roll back must not go back to the pool. */

@@ -1,4 +1,5 @@
 // A data source on `postgres` (postgres.js).
+import { notConnected } from '../failures.js';
 import postgres from 'postgres';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
 import { beginPG, PGIsolationLevel, type Row, type TransactionDriver } from '../driver.js';
@@ -49,7 +50,7 @@ function driverOf(config: Options | string): TransactionDriver<Client> {
       sql = undefined;
     },
     async transact(options, body) {
-      if (!sql) throw new Error('PostgresDataSource is not connected. It is, from DBOS.launch() to DBOS.shutdown().');
+      if (!sql) throw notConnected('PostgresDataSource');
       const result = await sql.begin(beginPG(options).replace('BEGIN', ''), (client) =>
         body(client).catch(hangIfClosed),
       );

@@ -1,4 +1,5 @@
 // A data source on TypeORM, for Postgres.
+import { notConnected } from '../failures.js';
 import type { PoolConfig } from 'pg';
 import { DataSource, type DataSourceOptions as TypeOrmOptions, type EntityManager } from 'typeorm';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
@@ -85,7 +86,7 @@ function driverOf(create: () => DataSource): TransactionDriver<EntityManager> {
       ds = undefined;
     },
     transact({ isolationLevel, readOnly }, body) {
-      if (!ds) throw new Error('TypeOrmDataSource is not connected. It is, from DBOS.launch() to DBOS.shutdown().');
+      if (!ds) throw notConnected('TypeOrmDataSource');
       const run = async (client: EntityManager): ReturnType<typeof body> => {
         if (readOnly) await client.query('SET TRANSACTION READ ONLY');
         return body(client);

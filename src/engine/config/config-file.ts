@@ -1,6 +1,6 @@
 // Maps dbos-config.yaml to the fields of the configuration. Values may hold passwords, so no error quotes one.
 import { silentLogger } from '../../base/log.js';
-import { KINDS } from '../../model/checks.js';
+import { checkSetting, SETTINGS } from '../../model/settings.js';
 import { CONFIG_FILE, readConfigDocument } from '../../store/config/config-document.js';
 
 export interface ConfigFile {
@@ -67,6 +67,6 @@ function trueIfAny(value: unknown): true | undefined {
 }
 
 function loggerIfSilent(value: unknown, key: string): unknown {
-  KINDS.flag(`${CONFIG_FILE}: ${key}`, value);
+  checkSetting(SETTINGS.flag, `${CONFIG_FILE}: ${key}`, value);
   return value ? silentLogger : undefined;
 }

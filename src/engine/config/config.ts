@@ -4,8 +4,9 @@ import type pg from 'pg';
 import { consoleLogger, type DLogger, type LogLevel } from '../../base/log.js';
 import { locateDatabase } from '../../base/url.js';
 import type { DBOSSerializer } from '../../codec/serializer.js';
-import { check, type Check, KINDS, numberThat, objectWith } from '../../model/checks.js';
 import { DBOSInitializationError } from '../../model/errors/errors.js';
+import { checkSetting, SETTINGS } from '../../model/settings.js';
+import { type Check, checkThat, number, objectWith, oneOf } from '../../model/validation/validation.js';
 import { checkSchemaName } from '../../store/migrations/plan.js';
 import type { StoreOptions } from '../../store/store.js';
 import { chooseSystemURL } from '../../store/config/system-url.js';
@@ -226,8 +227,9 @@ function systemDatabaseURL(given: CheckedConfig, variable: Variable, isFromFile:
   return url;
 }
 
-const { text, flag, count, port, intervalMs, timeoutMs, endpoints, queues } = KINDS;
-const CHECKS: Readonly<Record<keyof DBOSConfig, Check>> = {
+const LOG_LEVELS: readonly string[] = ['debug', 'info', 'warn', 'error'] satisfies LogLevel[];
+const { text, flag, count, intervalMs, timeoutMs, endpoints } = SETTINGS;
+const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   ...each(text, 'name', 'systemDatabaseUrl', 'applicationDatabaseUrl', 'databaseUrl'),
   ...each(text, 'applicationVersion', 'executorID', 'adminHost', 'adminToken'),
   ...each(flag, 'transactionPooler', 'connectionPerOperation', 'runMigrations', 'useListenNotify', 'enablePatching'),
@@ -236,33 +238,38 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check>> = {
   ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs'),
   ...each(timeoutMs, 'systemDatabaseIdleTransactionTimeoutMs', 'observabilityQueryTimeoutMs'),
   ...each(endpoints, 'otlpTracesEndpoints', 'otlpLogsEndpoints'),
-  systemDatabasePool: objectWith('connect', 'query'),
-  systemDatabaseSchemaName(label, value) {
-    text(label, value);
-    checkSchemaName(value as string);
-  },
-  systemDatabasePollingConcurrency: numberThat('a whole number', Number.isInteger),
-  leaseSeconds: numberThat('a finite number from 1 to 86400', (value) => value >= 1 && value <= 86_400),
-  serializer: objectWith('name', 'stringify', 'parse'),
-  logger: objectWith('debug', 'info', 'warn', 'error'),
-  logLevel: check<string>('string', 'debug, info, warn or error', (level) => /^(debug|info|warn|error)$/i.test(level)),
-  otelAttributeFormat: check<string>('string', 'legacy or semconv', (format) => /^(legacy|semconv)$/.test(format)),
-  listenQueues: queues,
-  adminPort: port,
+  systemDatabasePool: SETTINGS.pool,
+  systemDatabaseSchemaName: text,
+  systemDatabasePollingConcurrency: SETTINGS.limit,
+  leaseSeconds: number({ min: 1, max: 86_400 }),
+  serializer: SETTINGS.serializer,
+  logger: SETTINGS.logger,
+  logLevel: checkThat(
+    `one of ${LOG_LEVELS.join(', ')}`,
+    (level) => typeof level === 'string' && LOG_LEVELS.includes(level.toLowerCase()),
+    { type: 'string' },
+  ),
+  otelAttributeFormat: oneOf(['legacy', 'semconv']),
+  listenQueues: SETTINGS.queues,
+  adminPort: SETTINGS.port,
 };
 
-function each<Field extends keyof DBOSConfig>(check: Check, ...fields: Field[]): Record<Field, Check> {
-  return Object.fromEntries(fields.map((field) => [field, check])) as Record<Field, Check>;
+function each<Field extends keyof DBOSConfig>(
+  check: Check<unknown>,
+  ...fields: Field[]
+): Record<Field, Check<unknown>> {
+  return Object.fromEntries(fields.map((field) => [field, check])) as Record<Field, Check<unknown>>;
 }
 
 function checked(values: unknown, file: ConfigFile | undefined): CheckedConfig {
-  objectWith()('DBOSConfig', values);
-  // The loop below checks the type of each field.
+  checkSetting(objectWith(), 'DBOSConfig', values);
+  // Each field is of its type when the loop is through.
   const config = values as DBOSConfig;
-  for (const [field, verify] of Object.entries(CHECKS)) {
+  for (const [field, check] of Object.entries(CHECKS)) {
     const value = config[field as keyof DBOSConfig];
-    if (value !== undefined) verify(file?.keys.get(field) ?? field, value);
+    if (value !== undefined) checkSetting(check, file?.keys.get(field) ?? field, value);
   }
+  if (config.systemDatabaseSchemaName !== undefined) checkSchemaName(config.systemDatabaseSchemaName);
   if (config.name === undefined) {
     throw new DBOSInitializationError(
       'No application name was provided. Set name in DBOS.setConfig(), or in dbos-config.yaml if you use one.',

@@ -2,6 +2,7 @@
 // The handler of a data source is our own, or that of a plugin with a protocol of its own.
 import {
   DBOSConflictingRegistrationError,
+  DBOSExecutorNotInitializedError,
   DBOSInvalidWorkflowTransitionError,
   DBOSNotRegisteredError,
   DBOSWorkflowConflictError,
@@ -50,7 +51,7 @@ export async function callTransaction(registry: Registry, call: TransactionCall)
   const { name } = call;
   const context = currentContext();
   const engine = context?.run ? Engine.of(context.run.runtime) : Engine.launchedWith(registry);
-  if (!engine) throw new TypeError('`DBOS.launch()` must be called before running transactions.');
+  if (!engine) throw new DBOSExecutorNotInitializedError('Call DBOS.launch() before running transactions.');
   const handler = handlerFor(engine, registry, call.dsName);
   if (context?.transactionID !== undefined || context?.step !== undefined) {
     throw new DBOSInvalidWorkflowTransitionError(

@@ -1,4 +1,5 @@
 // Registers functions that always run in a transaction, and makes the wrappers that the application calls instead.
+import { stackHere } from '../../base/stack.js';
 import { authorize } from '../registration/authorization.js';
 import { decorateMethod, functionOwnerOf, type MethodDecorator } from '../registration/function-owner.js';
 import {
@@ -48,7 +49,7 @@ export function registerTransactionFunction(
     external: new Map(),
     parameters: [],
     interceptors: [],
-    registeredAt: new Error('registered').stack ?? '',
+    registeredAt: stackHere('registered'),
   };
   registry.add(registration);
   return wrapper;

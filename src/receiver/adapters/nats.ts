@@ -11,6 +11,7 @@ import {
 } from '@nats-io/jetstream';
 import { connect, type NatsConnection, type NodeConnectionOptions } from '@nats-io/transport-node';
 import { Service } from '../../base/service.js';
+import { ReceiverUnavailableError } from '../../model/errors/errors.js';
 import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
 import { Mailbox } from '../mailbox.js';
 import { Receiver, type ReceiverSettings } from '../receiver.js';
@@ -159,7 +160,7 @@ class StreamSource implements Source<NatsMessage> {
     this.#end();
   }
 
-  #end(error = new Error('The connection to NATS, or the consumer there, has ended.')): void {
+  #end(error: Error = new ReceiverUnavailableError('The NATS connection or consumer was closed.')): void {
     this.#mailbox.fail(error);
   }
 
@@ -181,7 +182,7 @@ class StreamSource implements Source<NatsMessage> {
   async #flush(): Promise<void> {
     const { connection } = this.#parts;
     const closed = connection.closed().then((error) => {
-      throw error ?? new Error('The connection to NATS was closed.');
+      throw error ?? new ReceiverUnavailableError('The connection to NATS was closed.');
     });
     await Promise.race([connection.flush(), closed]);
   }

@@ -2,7 +2,7 @@
 // or timestamp. The table is read from the last position on: at the start, after each notification, and at intervals.
 import pg from 'pg';
 import { sleep } from '../../base/clock.js';
-import { InvalidReceiverError } from '../../model/errors/errors.js';
+import { InvalidReceiverError, ReceiverUnavailableError } from '../../model/errors/errors.js';
 import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
 import { type FoundRow, Progress, quote, rowID, selectRows, tableName, type TableOptions } from './postgres-rows.js';
 import { Receiver, type ReceiverSettings } from '../receiver.js';
@@ -68,7 +68,9 @@ async function openSource(
     'SELECT format_type(atttypid, atttypmod) AS type FROM pg_attribute WHERE attrelid = $1::regclass AND attname = $2',
     [tableName(options), options.sequenceColumn ?? options.timestampColumn],
   );
-  if (!rows[0]?.type) throw new Error(`It has no column "${options.sequenceColumn ?? options.timestampColumn}".`);
+  if (!rows[0]?.type) {
+    throw new InvalidReceiverError(`It has no column "${options.sequenceColumn ?? options.timestampColumn}".`);
+  }
   if (options.installTrigger) await client.query(triggerText(options));
   const source = new TableSource(client, {
     options,
@@ -121,7 +123,7 @@ class TableSource implements Source<PostgresMessage> {
     this.#parts = parts;
     client.on('notification', () => this.#woken.abort());
     client.on('error', (error) => this.#fail(error));
-    client.on('end', () => this.#fail(new Error('The connection was closed.')));
+    client.on('end', () => this.#fail(new ReceiverUnavailableError('The connection was closed.')));
   }
 
   #fail(error: Error): void {

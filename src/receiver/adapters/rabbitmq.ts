@@ -1,4 +1,5 @@
 // The adapter for RabbitMQ: messages of a queue are pushed over a channel, with a prefetch of two batches.
+import { ReceiverUnavailableError } from '../../model/errors/errors.js';
 import { type Channel, type ChannelModel, connect, type ConsumeMessage, type Options } from 'amqplib';
 import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
 import { Mailbox } from '../mailbox.js';
@@ -68,7 +69,8 @@ class QueueSource implements Source<RabbitMQMessage> {
   private constructor(connection: ChannelModel, channel: Channel) {
     this.#connection = connection;
     this.#channel = channel;
-    const end = (error?: Error): void => this.#end(error ?? new Error('The connection to RabbitMQ was closed.'));
+    const end = (error?: Error): void =>
+      this.#end(error ?? new ReceiverUnavailableError('The connection to RabbitMQ was closed.'));
     for (const emitter of [connection, channel]) {
       emitter.on('error', end);
       emitter.on('close', end);
@@ -85,7 +87,7 @@ class QueueSource implements Source<RabbitMQMessage> {
     await channel.prefetch(2 * context.batchSize);
     await channel.consume(queue, (message) => {
       if (message) source.#mailbox.push({ ...message, queue });
-      else source.#end(new Error(`Queue "${queue}" was deleted.`));
+      else source.#end(new ReceiverUnavailableError(`Queue "${queue}" was deleted.`));
     });
     return source;
   }

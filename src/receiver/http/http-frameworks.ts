@@ -1,5 +1,6 @@
 // The routes as middleware for Express, Fastify, Koa and Hono. The types name only what is used of each framework, so
 // that none has to be installed.
+import { InvalidReceiverError } from '../../model/errors/errors.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BodyTooLargeError, HttpError, type HttpAnswer, type HttpRequest, type WorkflowRoutes } from './http-routes.js';
 
@@ -122,7 +123,7 @@ function fromNode(request: IncomingMessage, parsed?: unknown): HttpRequest {
 async function readNodeBody(request: IncomingMessage, parsed: unknown, limit: number): Promise<Uint8Array> {
   if (parsed instanceof Uint8Array || typeof parsed === 'string') return bounded(Buffer.from(parsed), limit);
   if (parsed !== undefined && request.readableEnded) {
-    throw new Error('A body was parsed before the routes of workflows. Mount them before the parser.');
+    throw new InvalidReceiverError('The body was already parsed. Mount the workflow routes before the body parser.');
   }
   if (Number(request.headers['content-length'] ?? 0) > limit) throw new BodyTooLargeError();
   return collect(request, limit);

@@ -1,7 +1,7 @@
 // The protocol that every recorded operation of a workflow follows:
 //
 //   take a number ──► in history? ──yes──► return the recorded value, or throw the recorded error
-//                          └──no──► may the run go on? ──► an effect waits for the barrier ──► body ──► checkpoint
+//                          └──no──► check that the run was not stopped ──► barrier, for an effect ──► body ──► checkpoint
 //
 // What differs is how the checkpoint gets written:
 //
@@ -9,7 +9,7 @@
 //   joined     as part of another write that the body makes: a message, an event, a child, a receipt. What the body
 //              throws is recorded only if it calls `fail`.
 //   elsewhere  a data source may hold the outcome already. The body says where it is durable, which decides whether a
-//              checkpoint is still needed.
+//              checkpoint is still needed and what waits for it.
 import { invariant } from '../../base/assert.js';
 import type { RoundTrip } from '../../codec/codec.js';
 import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';

@@ -41,7 +41,7 @@ export interface RunOptions {
   readonly runtime: Runtime;
   readonly registration: WorkflowRegistration;
   readonly workflowID: string;
-  /** The fencing token under which this run owns the workflow. */
+  /** The owner token of this run. */
   readonly owner: string;
   /** The checkpoints of earlier runs; undefined for a workflow that was just created here. */
   readonly history?: ReadonlyMap<number, StepRecord>;

@@ -88,7 +88,7 @@ async function attemptUntilDone<R>(
       const { clock, logger } = context.runtime;
       const delayMs = backoffMs(policy, number);
       logger.warn(
-        `Attempt ${number} of ${maxAttempts} of step "${name}" failed. Retrying in ${Math.round(delayMs)} ms: ${String(error)}`,
+        `Attempt ${number} of ${maxAttempts} of step "${name}" failed, retrying in ${Math.round(delayMs)} ms: ${String(error)}`,
       );
       await sleep(clock, delayMs, context.run.signal);
     }

@@ -110,7 +110,7 @@ export class Scheduler {
   /** One read at a time: an older result must not replace a newer one. */
   async #reloadSerialized(name: string): Promise<void> {
     await this.#reloading.run(() => this.#reload(name));
-    this.#loop.lookAgain();
+    this.#loop.wake();
   }
 
   async #reload(name = ''): Promise<void> {

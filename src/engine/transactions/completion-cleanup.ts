@@ -17,8 +17,8 @@ export interface CompletionCleanupOptions {
 /** How long workflows are collected into a batch. */
 const COLLECT_MS = 500;
 /**
- * The least time that records are kept if a concurrent owner may still try to commit the same step. Data sources refuse
- * to record a step long before this much time has passed since ownership was checked.
+ * The least time that records are kept if a concurrent owner may still try to commit the same step. Data sources allow
+ * much less time between the ownership check and the record.
  */
 const RETENTION_MS = 60_000;
 /** Workflows per transaction. */

@@ -1,5 +1,5 @@
-// The options of commands: how they are written, what they mean, and how their text becomes a value. The table of
-// commands is made of them, and drives parsing, help and the reference page alike.
+// Command options: names, description, and how their text is parsed. The command table is built from them and drives
+// parsing, help and the reference page.
 import {
   anything,
   type Check,
@@ -13,9 +13,9 @@ import {
 import { wrongUsage } from './failure.js';
 import { parseDuration, parseMoment } from './time.js';
 
-/** What reading a text may depend on. */
+/** Context for parsing an option's text. */
 export interface Reading {
-  /** The option as the user has to write it, for messages. */
+  /** The option's name in messages: `--limit`. */
   readonly label: string;
   readonly now: number;
 }
@@ -24,15 +24,15 @@ export interface Option<T> {
   readonly about: string;
   /** One letter. */
   readonly short?: string;
-  /** Further names. */
+  /** Other long names. */
   readonly aliases: readonly string[];
-  /** What stands for the value in help texts; null for a flag. */
+  /** The value's placeholder in help texts; null for a flag. */
   readonly placeholder: string | null;
-  /** Shown in help texts. */
+  /** The default value, as help texts show it. */
   readonly fallback?: string;
-  readonly isNeeded: boolean;
+  readonly isRequired: boolean;
   readonly isRepeatable: boolean;
-  /** The value of what was written, in order; nothing if the option was not used. */
+  /** Parses the texts given for this option, in order. Empty if the option was not used. */
   read(texts: readonly string[], reading: Reading): T;
 }
 
@@ -47,7 +47,7 @@ interface Details {
   readonly placeholder?: string;
 }
 
-/** How a text becomes a value. A text that can't is left as it is: the check refuses it and the message shows it. */
+/** Parses a text. Returns unparsable text unchanged, so that the check refuses it and the message quotes it. */
 type Parse = (text: string, reading: Reading) => unknown;
 
 function valued<T>(
@@ -61,7 +61,7 @@ function valued<T>(
     short,
     aliases,
     placeholder,
-    isNeeded: false,
+    isRequired: false,
     isRepeatable: false,
     read(texts, reading) {
       const text = texts.at(-1);
@@ -84,7 +84,7 @@ export function flag(about: string, { short, aliases = [] }: Omit<Details, 'plac
     short,
     aliases,
     placeholder: null,
-    isNeeded: false,
+    isRequired: false,
     isRepeatable: false,
     read: (texts) => texts.length > 0,
   };
@@ -125,7 +125,7 @@ export function duration(about: string, details: Details = {}): Option<number | 
   );
 }
 
-/** Upper and lower case are the same. */
+/** Case-insensitive. */
 export function choice<const T extends string>(
   about: string,
   choices: readonly T[],
@@ -156,8 +156,8 @@ function parseJSON(written: string, { label }: Reading): unknown {
   }
 }
 
-/** The option may be written several times; the values of all count. Undefined if it was not used. */
-export function several<T>(option: Option<T | undefined>): Option<readonly T[] | undefined> {
+/** An option that may be repeated, with an array as value. Undefined if it was not used. */
+export function repeatable<T>(option: Option<T | undefined>): Option<readonly T[] | undefined> {
   return {
     ...option,
     isRepeatable: true,
@@ -172,10 +172,10 @@ export function withDefault<T>(option: Option<T | undefined>, value: T, shown = 
   return { ...option, fallback: shown, read: (texts, reading) => option.read(texts, reading) ?? value };
 }
 
-export function needed<T>(option: Option<T | undefined>): Option<T> {
+export function required<T>(option: Option<T | undefined>): Option<T> {
   return {
     ...option,
-    isNeeded: true,
+    isRequired: true,
     read(texts, reading) {
       const value = option.read(texts, reading);
       if (value === undefined) throw wrongUsage(`${reading.label} is required.`);
@@ -184,7 +184,7 @@ export function needed<T>(option: Option<T | undefined>): Option<T> {
   };
 }
 
-/** The long name of an option: `sysDbUrl` is written `--sys-db-url`. */
+/** The long name of an option: `sysDbUrl` becomes `sys-db-url`. */
 export function longName(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

@@ -1,4 +1,4 @@
-// From the words of a command line to a command and the values of its options.
+// Parses command-line arguments into a command and its option values.
 import { parseArgs } from 'node:util';
 import { type Command, GROUPS, HELP, type Parameter } from './command.js';
 import { nearest } from '../model/validation/validation.js';
@@ -7,7 +7,7 @@ import { longName, type Option, type Options, type Values } from './option.js';
 
 export type Parsed =
   | { readonly kind: 'run'; readonly command: Command; readonly options: Values<Options>; readonly args: string[] }
-  /** Of everything, of a group of commands, or of one. */
+  /** `of` names a command or a group; empty for the overview. */
   | { readonly kind: 'help'; readonly of: string }
   | { readonly kind: 'version' };
 
@@ -38,7 +38,7 @@ function findCommand(
   return undefined;
 }
 
-/** The words as the table has them: `wf list` is `workflow list`. */
+/** The command name without aliases: `wf list` is `workflow list`. */
 function nameOf(words: readonly string[]): string {
   return words
     .map((word) => Object.entries(GROUPS).find(([, { aliases }]) => aliases.includes(word))?.[0] ?? word)
@@ -46,11 +46,11 @@ function nameOf(words: readonly string[]): string {
 }
 
 function unknownCommand(commands: readonly Command[], words: readonly string[]): Parsed {
-  const spoken = words.slice(0, Math.max(1, words.findIndex((word) => word.startsWith('-')) >>> 0));
-  const group = nameOf(spoken.slice(0, 1));
+  const typed = words.slice(0, Math.max(1, words.findIndex((word) => word.startsWith('-')) >>> 0));
+  const group = nameOf(typed.slice(0, 1));
   const isGroup = Object.hasOwn(GROUPS, group);
-  if (isGroup && spoken.length === 1) return { kind: 'help', of: group };
-  const written = nameOf(spoken.slice(0, isGroup ? 2 : 1));
+  if (isGroup && typed.length === 1) return { kind: 'help', of: group };
+  const written = nameOf(typed.slice(0, isGroup ? 2 : 1));
   const near = nearest(
     written,
     commands.map(({ name }) => name),
@@ -63,7 +63,7 @@ function unknownCommand(commands: readonly Command[], words: readonly string[]):
 
 function parseOptions(command: Command, words: readonly string[], now: number): Parsed {
   const names = optionNames({ ...command.options, help: HELP });
-  // Not strict: the messages of the strict mode do not say what to do.
+  // Not strict: strict mode's messages do not say what to do.
   const { tokens } = parseArgs({
     args: [...words],
     options: Object.fromEntries(
@@ -111,7 +111,7 @@ interface NamedOption {
   readonly option: Option<unknown>;
 }
 
-/** The options by each of their long names. */
+/** The options by long name, aliases included. */
 function optionNames(options: Options): Map<string, NamedOption> {
   return new Map(
     Object.entries(options).flatMap(([key, option]) =>
@@ -134,7 +134,7 @@ function checkArguments({ name, parameter }: Command, args: readonly string[]): 
   if (extra !== undefined && (parameter === undefined || isSingle(parameter))) {
     throw wrongUsage(`Unexpected argument "${extra}". See: everstep ${name} --help`);
   }
-  const isMissing = args.length === 0 && (parameter?.takes === 'one' || parameter?.takes === 'several');
+  const isMissing = args.length === 0 && (parameter?.takes === 'one' || parameter?.takes === 'some');
   if (isMissing) throw wrongUsage(`${parameter.name} is missing: everstep ${name} ${parameter.name}`);
   if (args.some((arg) => arg.trim() === '')) throw wrongUsage(`${parameter?.name} must not be empty.`);
 }

@@ -28,7 +28,7 @@ describe('the command line', () => {
       expect(before).toMatchObject({ exitCode: 1, out: '' });
       expect(before.err).toContain('everstep migrate');
       expect(first.json()).toMatchObject({ isMigrated: true, from: { shared: 0, everstep: 0 }, to: { shared: 123 } });
-      expect(second.out).toContain('is at version 123: nothing to do.');
+      expect(second.out).toContain('is at version 123; nothing to do.');
       expect(after).toMatchObject({ exitCode: 0, out: 'No workflows.\n', err: '' });
     });
 
@@ -42,7 +42,7 @@ describe('the command line', () => {
       expect(json()).toMatchObject({
         isReachable: true,
         versions: { shared: 0, everstep: 0 },
-        findings: [{ subject: 'database', message: 'There are no system tables. Create them: everstep migrate' }],
+        findings: [{ subject: 'database', message: 'No system tables. Create them: everstep migrate' }],
       });
     });
 

@@ -3,7 +3,17 @@ import type { Command } from '../../src/cli/command.js';
 import { command } from '../../src/cli/command.js';
 import { COMMANDS } from '../../src/cli/commands.js';
 import { longName } from '../../src/cli/option.js';
-import { duration, flag, json, moment, needed, several, text, wholeNumber, withDefault } from '../../src/cli/option.js';
+import {
+  duration,
+  flag,
+  json,
+  moment,
+  required,
+  repeatable,
+  text,
+  wholeNumber,
+  withDefault,
+} from '../../src/cli/option.js';
 import { parseCommandLine, type Parsed } from '../../src/cli/parse.js';
 import { call } from './terminals.js';
 
@@ -16,7 +26,7 @@ const TABLE: readonly Command[] = [
     parameter: { name: 'ID', takes: 'any', about: 'IDs' },
     options: {
       limit: withDefault(wholeNumber('Limit', { short: 'l', min: 1 }), 10),
-      queueName: several(text('Queue', { short: 'q', aliases: ['queue'] })),
+      queueName: repeatable(text('Queue', { short: 'q', aliases: ['queue'] })),
       since: moment('Since'),
       timeout: duration('Timeout'),
       context: json('Context'),
@@ -29,7 +39,7 @@ const TABLE: readonly Command[] = [
     name: 'fork',
     about: 'Fork',
     parameter: { name: 'ID', takes: 'one', about: 'ID' },
-    options: { to: needed(text('To')) },
+    options: { to: required(text('To')) },
     examples: [],
     run: async () => {},
   }),
@@ -160,8 +170,8 @@ describe('help', () => {
 
     expect(exitCode).toBe(0);
     expect(out).toContain('everstep workflow fork ID… [OPTIONS]');
-    expect(out).toMatch(/-S, --step N +The first step that is executed again/);
-    expect(out).toContain('# try again with a version that is corrected');
+    expect(out).toMatch(/-S, --step N +First step to run again/);
+    expect(out).toContain('# retry with a fixed version');
   });
 
   test('fits into a narrow terminal', async () => {

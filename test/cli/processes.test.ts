@@ -81,9 +81,9 @@ describe('the command as a process', () => {
       const stopped = await everstep(['postgres', 'stop'], { folder });
       const stoppedAgain = await call('pg stop', { folder });
 
-      expect(again.out).toContain(`runs already as process ${pid}`);
+      expect(again.out).toContain(`already running as process ${pid}`);
       expect(rows).toEqual([{ one: 1 }]);
-      expect(stopped.out).toBe(`Process ${pid} has ended.\n`);
+      expect(stopped.out).toBe(`Stopped process ${pid}.\n`);
       expect(stoppedAgain.out).toContain('nothing to do');
       await expect(new pg.Client(url).connect()).rejects.toThrow('ECONNREFUSED');
     }, 60_000);

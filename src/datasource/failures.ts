@@ -120,7 +120,7 @@ export function conflict(message: string, options?: ErrorOptions): DatabaseState
   return new DatabaseStatementError(message, { ...options, sqlState: '40001' });
 }
 
-/** An error of the function itself that shows only when its value is recorded or committed. It is the step's outcome. */
+/** The function's own error that shows only when its value is recorded or committed. It is the step's outcome. */
 export function isOwnFault(error: unknown): boolean {
   return error instanceof SerializationError || isPGFailedSqlTransactionError(error);
 }

@@ -277,7 +277,7 @@ function each<Field extends keyof DBOSConfig>(
 
 function checked(values: unknown, file: ConfigFile | undefined): CheckedConfig {
   checkSetting(objectWith(), 'DBOSConfig', values);
-  // Each field is of its type when the loop is through.
+  // The loop below checks the type of each field.
   const config = values as DBOSConfig;
   for (const [field, check] of Object.entries(CHECKS)) {
     const value = config[field as keyof DBOSConfig];

@@ -8,7 +8,7 @@ import type { Database } from '../../src/store/database.js';
 import { migrate } from '../../src/store/migrations/migrate.js';
 import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
 import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
-import { findWaitingPartitions } from '../../src/store/queues/waiting.js';
+import { findWaitingPartitions } from '../../src/store/queues/waiting-work.js';
 import { finishIfOwned } from '../../src/store/runs/workflows.js';
 import type { Databases } from '../engine/databases.js';
 import { type Measurement, median, printTable, times } from '../report.js';

@@ -1,6 +1,6 @@
 // Checks for programmer errors. A failed invariant is a bug in Everstep, never something to catch.
 
-/** Throws when a condition that must hold does not. */
+/** Throws if the condition does not hold. */
 export function invariant(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`Everstep invariant violated: ${message}`);
 }

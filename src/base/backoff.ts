@@ -1,4 +1,4 @@
-// How long to wait before the next attempt: exponential growth under a ceiling, spread by jitter.
+// Delay before the next attempt: exponential, capped, with jitter.
 
 export interface BackoffPolicy {
   readonly firstMs: number;
@@ -8,7 +8,7 @@ export interface BackoffPolicy {
   readonly jitter: number;
 }
 
-/** The delay before attempt number `attempt + 1`, where `attempt` failures (from 1) lie behind. */
+/** The delay after `attempt` failures in a row (from 1). */
 export function backoffMs(policy: BackoffPolicy, attempt: number, random: () => number = Math.random): number {
   const plainMs = Math.min(policy.firstMs * policy.rate ** (attempt - 1), policy.maxMs);
   return plainMs * (1 - policy.jitter + 2 * policy.jitter * random());

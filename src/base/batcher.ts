@@ -1,8 +1,7 @@
-// Turns many small submissions into few large flushes without ever waiting for more to come: an item is flushed
-// at the end of the current turn of the event loop, so that what follows from it at once can join it, and what
-// arrives while a flush is in flight forms the next batch. Order is kept. A batch is bounded in items and weight. The
-// backlog is bounded by those who bring new work: they await `room()` first, while work that is already under way is
-// always accepted.
+// Groups many small submissions into few large flushes, without a timer. A flush starts at the end of the current turn of
+// the event loop, so that follow-up work can join it; what arrives while one is in flight forms the next batch. Order is
+// kept. Batches are bounded in items and weight. Producers bound the backlog: new work awaits `room()` first, while work
+// in progress is always accepted.
 import { type Deferred, deferred } from './deferred.js';
 
 /** A submitted item and the functions that settle its promise. */
@@ -13,7 +12,7 @@ export interface Entry<Item, Result> {
 }
 
 export interface BatcherOptions<Item, Result> {
-  /** Writes a batch and settles each entry. A rejection rejects the entries that are not settled by then. */
+  /** Writes a batch and settles each entry. A rejection rejects the entries not settled by then. */
   flush(batch: readonly Entry<Item, Result>[]): Promise<void>;
   /** How heavy an item is, for `weightMax`. */
   readonly weigh?: (item: Item) => number;
@@ -39,7 +38,7 @@ export class Batcher<Item, Result> {
     this.#options = options;
   }
 
-  /** Resolves when the backlog is below its bound; undefined when it is so already. */
+  /** Resolves when the backlog is below its bound; undefined if it already is. */
   room(): Promise<void> | undefined {
     if (this.#closedReason || this.#backlog.length < this.#options.backlogMax) return undefined;
     return new Promise((resolve) => this.#waitingForRoom.push(resolve));
@@ -53,14 +52,14 @@ export class Batcher<Item, Result> {
     });
   }
 
-  /** Refuses further items, flushes those accepted, and resolves when they are settled. */
+  /** Rejects further items, flushes the backlog, and resolves when all is settled. */
   async close(reason: Error): Promise<void> {
     this.#closedReason ??= reason;
     for (const wake of this.#waitingForRoom.splice(0)) wake();
     await this.idle();
   }
 
-  /** Resolves when nothing is waiting or in flight. */
+  /** Resolves when the backlog is empty and nothing is in flight. */
   async idle(): Promise<void> {
     if (!this.#isFlushing && this.#backlog.length === 0) return;
     this.#idle ??= deferred<void>();

@@ -1,4 +1,4 @@
-// The only door to time. Everything that reads the clock or waits takes a Clock, so tests can move time by hand.
+// All access to time goes through a Clock, so that tests can control it.
 
 export interface Timer {
   cancel(): void;
@@ -11,7 +11,7 @@ export interface Clock {
   after(delayMs: number, run: () => void): Timer;
 }
 
-/** The longest delay that Node's timers take; a longer one would fire at once. */
+/** The longest delay that Node's timers accept; a longer one would fire immediately. */
 const TIMER_MAX_MS = 2_147_483_647;
 
 export const systemClock: Clock = {
@@ -30,7 +30,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Waits for `delayMs`. An abort ends the wait early with the signal's reason. */
+/** Resolves after `delayMs`. An abort rejects with the signal's reason. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason as Error);

@@ -1,4 +1,4 @@
-// A promise together with the functions that settle it.
+// A promise and the functions that settle it.
 
 export interface Deferred<T> {
   readonly promise: Promise<T>;

@@ -1,5 +1,5 @@
-// A background loop around things that come due: it deals with those that are, sleeps until the next one is, and looks
-// again now and then in case it was not told of an earlier one.
+// A background loop for work that comes due. It processes what is due, sleeps until the next item is, and checks now and
+// then in case it missed a wake-up for an earlier one.
 import { type Clock, sleep } from './clock.js';
 import type { DLogger } from './log.js';
 import { Service } from './service.js';
@@ -7,20 +7,20 @@ import { Service } from './service.js';
 export interface DueLoopOptions {
   readonly clock: Clock;
   readonly logger: DLogger;
-  /** What is looked after, for the log. */
+  /** What the loop processes, for the log. */
   readonly subject: string;
   /**
-   * Deals with what is due and tells how long until the next one is; undefined if there is none. The loop is not stopped
-   * before it has settled, so it ends soon after its signal aborts.
+   * Processes what is due. Returns how long until the next item is due; undefined if there is none. `stop` waits for it,
+   * so it must return soon after its signal aborts.
    */
   sweep(signal: AbortSignal): Promise<number | undefined>;
   /** The longest sleep. */
   readonly maxMs: number;
-  /** How much later than due to look. */
+  /** Added to each sleep. */
   readonly graceMs?: number;
 }
 
-/** How long to wait after a sweep that failed. */
+/** Sleep after a failed sweep. */
 const FAILURE_PAUSE_MS = 1000;
 
 export class DueLoop {
@@ -44,8 +44,8 @@ export class DueLoop {
     return this.#service.stop();
   }
 
-  /** Something may come due earlier than was known. */
-  lookAgain(): void {
+  /** Wakes the loop: an item may be due earlier than known. */
+  wake(): void {
     this.#woken.abort();
   }
 
@@ -55,7 +55,7 @@ export class DueLoop {
       this.#woken = new AbortController();
       const begunAt = clock.now();
       const nextMs = await this.#sweep(signal);
-      // The sweep may have measured at its beginning: better a little early, to look again, than late.
+      // The sweep may have measured when it began: wake early and sweep again, rather than late.
       const dueMs = (nextMs ?? maxMs) - (clock.now() - begunAt);
       const delayMs = Math.min(Math.max(dueMs, 0) + graceMs, maxMs);
       if (delayMs <= 0) {
@@ -63,7 +63,7 @@ export class DueLoop {
         continue;
       }
       await sleep(clock, delayMs, AbortSignal.any([signal, this.#woken.signal])).catch(() => {
-        // Woken early, or stopped; the loop's condition tells which.
+        // Woken or stopped; the loop's condition tells which.
       });
     }
   }

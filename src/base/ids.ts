@@ -1,8 +1,8 @@
-// Identifiers. They are UUIDs of version 7: unguessable enough for a name, and in the order of their creation, so that
-// rows created together stand together in every index. Random keys would touch a page of their own each.
+// Identifiers are version 7 UUIDs: they sort by creation, so rows created together share index pages. Random keys would
+// touch one page each.
 import { randomFillSync } from 'node:crypto';
 
-/** Random bytes are drawn in bulk; a call of its own for each identifier costs more than all the rest. */
+/** Random bytes are drawn in bulk: a call per identifier would cost more than everything else. */
 const POOL_BYTES = 4096;
 const RANDOM_BYTES = 8;
 
@@ -32,7 +32,7 @@ class IDGenerator {
     return id;
   }
 
-  /** The sequence starts anew each millisecond; when it is used up, or the clock goes back, time is run ahead. */
+  /** The sequence restarts each millisecond. If it overflows or the clock goes back, our time runs ahead of the clock. */
   #advance(): void {
     const now = Date.now();
     if (now > this.#milliseconds) {

@@ -1,4 +1,4 @@
-// Logging: the interface that users may implement, and the console logger used when they do not.
+// The logging interface that users may implement, and the console logger used by default.
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
@@ -28,7 +28,7 @@ function describe(entry: unknown): string {
   return JSON.stringify(entry) ?? String(entry);
 }
 
-/** A logger that writes one line an entry to the console, from `level` upwards. */
+/** Writes one line per entry to the console, from `level` up. */
 export function consoleLogger(level: LogLevel = 'info'): DLogger {
   const write = (entryLevel: LogLevel, entry: unknown): void => {
     if (LEVELS.indexOf(entryLevel) < LEVELS.indexOf(level)) return;

@@ -1,5 +1,5 @@
-// The time of another machine's clock, as far as answers from it tell. An answer that took from one moment to another was
-// given somewhere in between, which bounds how far the other clock is ahead.
+// An estimate of another machine's clock. It was read at some time between request and response, which bounds how far it
+// is ahead of ours.
 import type { Clock } from './clock.js';
 
 export class RemoteClock {
@@ -14,13 +14,13 @@ export class RemoteClock {
     return this.#clock.now() + (this.#aheadMs ?? 0);
   }
 
-  /** Asks for the other clock's time, in the middle of whatever else is asked, and learns from the answer. */
+  /** Sends a request that also reads the other clock, and updates the estimate from the response. */
   async learn<T extends { readonly now: number }>(ask: () => Promise<T>): Promise<T> {
     const askedAt = this.#clock.now();
     const answer = await ask();
     const least = answer.now - this.#clock.now();
     const most = answer.now - askedAt;
-    // What is known may be better than a slow answer; it only has to agree with it.
+    // The estimate may be better than a slow response; it only has to stay within the new bounds.
     this.#aheadMs = this.#aheadMs === undefined ? (least + most) / 2 : Math.min(Math.max(this.#aheadMs, least), most);
     return answer;
   }

@@ -1,4 +1,4 @@
-// A counted permit for async code, first come, first served.
+// A counting semaphore for async code, first come, first served.
 import { invariant } from './assert.js';
 
 export class Semaphore {

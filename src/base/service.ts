@@ -1,4 +1,4 @@
-// A background loop with a beginning and an end. Starting twice or stopping twice (or unstarted) does no harm.
+// A background loop that can be started and stopped. Starting twice, stopping twice and stopping unstarted are safe.
 //
 //   idle ──start──► running ──stop──► stopping ──loop ends──► idle
 
@@ -10,8 +10,8 @@ export class Service {
   #done: Promise<void> = Promise.resolve();
 
   /**
-   * `body` runs until its signal aborts, and settles soon after. A rejection with the signal's own
-   * reason is the normal end of an interrupted wait; any other rejection goes to `onFailure`.
+   * `body` runs until its signal aborts, and must settle soon after. Rejecting with the signal's reason is a normal end;
+   * any other rejection goes to `onFailure`.
    */
   constructor(
     body: LoopBody,
@@ -39,7 +39,7 @@ export class Service {
     });
   }
 
-  /** Interrupts the loop and resolves when it has ended. */
+  /** Aborts the loop and resolves when it has ended. */
   async stop(): Promise<void> {
     this.#controller?.abort();
     this.#controller = undefined;

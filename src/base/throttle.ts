@@ -1,4 +1,4 @@
-// Runs something at most once an interval: the first call at once, further ones together at the interval's end.
+// Runs a function at most once per interval: the first call immediately, the rest as one at the end of the interval.
 import type { Clock, Timer } from './clock.js';
 
 export class Throttle {

@@ -1,3 +1,3 @@
-// The version of the library. A test holds it to package.json.
+// The version of the library. A test compares it with package.json.
 
 export const LIBRARY_VERSION = '0.1.0';

@@ -1,7 +1,12 @@
-// The one door between live values and stored texts. An engine or client has one Codec, with its own recipes and
-// perhaps a serializer of the application's; nothing is shared between two. Each stored text goes with the name of
-// its format, by which it is read again whatever is configured then.
-import { type JSONValue, UnreadableValueError } from '../model/errors/errors.js';
+// Converts between live values and stored text. Each engine or client has its own Codec, with its own recipes and perhaps
+// a custom serializer. The name of the format is stored with each text, so that it can be read whatever is configured
+// later.
+import {
+  DBOSInvalidArgumentError,
+  type JSONValue,
+  SerializationError,
+  UnreadableValueError,
+} from '../model/errors/errors.js';
 import { describeThrown, encodePortableError, reviveThrown } from './errors.js';
 import { attachFunctionStubs } from './function-stubs.js';
 import { decodeLegacy } from './legacy.js';
@@ -24,13 +29,13 @@ import {
 } from './serializer.js';
 import { SuperjsonFormat } from './superjson.js';
 
-/** A text and the name of its format, as they stand in two columns. */
+/** A text and the name of its format, stored in two columns. */
 export interface Encoded {
   readonly text: string;
   readonly serialization: string;
 }
 
-/** An encoded value and the copy that a later reader will get: what the program goes on with. */
+/** An encoded value, and the copy that a later reader will get: what the program continues with. */
 export interface RoundTrip extends Encoded {
   readonly value: unknown;
 }
@@ -39,7 +44,7 @@ export interface InputsRoundTrip extends Encoded, Inputs {}
 
 export interface RoundTripOptions {
   readonly format?: WorkflowSerializationFormat;
-  /** Where the value stands, such as the workflow's name, for the message of a lost function. */
+  /** Where the value comes from, such as the workflow's name, for the error of a lost function. */
   readonly path?: readonly string[];
 }
 
@@ -47,11 +52,11 @@ export interface RoundTripOptions {
 type Stored = string | null | undefined;
 
 /**
- * Encodes and decodes. With a synchronous serializer, which the default one is, every method returns its result at
- * once; with an asynchronous one it returns a promise. `await` serves both.
+ * Encodes and decodes. With a synchronous serializer, such as the default one, methods return their result; with an
+ * asynchronous one, a promise of it.
  */
 export class Codec {
-  /** What 'native' means here. */
+  /** The 'native' format. */
   readonly serializer: DBOSSerializer;
   readonly #superjson = new SuperjsonFormat();
 
@@ -59,7 +64,7 @@ export class Codec {
     this.serializer = serializer ?? this.#superjson;
   }
 
-  /** Teaches the default format a type. It does not concern a custom serializer. */
+  /** Adds a type to the default format. A custom serializer ignores it. */
   registerRecipe<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
     this.#superjson.registerRecipe(recipe);
   }
@@ -70,13 +75,13 @@ export class Codec {
     if (this.serializer === this.#superjson) return { text: this.#superjson.stringify(value), serialization };
     return andThen<unknown, Encoded>(this.serializer.stringify(value), (text) => {
       if (typeof text === 'string') return { text, serialization };
-      throw new TypeError(`The serializer '${serialization}' returned ${typeof text} instead of a text.`);
+      throw new SerializationError(`The serializer '${serialization}' returned ${typeof text} instead of a string.`);
     });
   }
 
   /**
-   * The value of a stored text. No format name means the configured serializer. No text decodes to null, unless a
-   * custom serializer says otherwise.
+   * Decodes a stored text. Without a format name, the configured serializer is used. Without a text, the value is null,
+   * unless a custom serializer says otherwise.
    */
   decodeValue(text: Stored, serialization: string | null | undefined): unknown {
     if (serialization === PORTABLE_FORMAT) return decodePortable(text);
@@ -86,7 +91,7 @@ export class Codec {
     }
     if (serialization === SUPERJSON_FORMAT) return this.#superjson.parse(text);
     if (serialization === LEGACY_FORMAT) return text === null || text === undefined ? null : decodeLegacy(text);
-    throw new TypeError(`Value deserialization type ${serialization} is not available`);
+    throw new SerializationError(`Value deserialization type ${serialization} is not available`);
   }
 
   encodeInputs(
@@ -99,7 +104,7 @@ export class Codec {
     return this.encodeValue(args);
   }
 
-  /** The arguments in a stored text. It is for the caller to say what a missing text means. */
+  /** Decodes the arguments in a stored text. The caller decides what a missing text means. */
   decodeInputs(text: string, serialization: string | null | undefined): MaybePromise<Inputs> {
     if (serialization === PORTABLE_FORMAT) return decodePortableInputs(text);
     return andThen(this.decodeValue(text, serialization), (args): Inputs => {
@@ -110,7 +115,7 @@ export class Codec {
     });
   }
 
-  /** Encodes whatever was thrown. It does not fail on fields that cannot be stored; it leaves them out. */
+  /** Encodes a thrown value. Fields that cannot be stored are dropped; it never fails because of them. */
   encodeError(thrown: unknown, format?: WorkflowSerializationFormat): MaybePromise<Encoded> {
     if (isPortable(format)) return { text: encodePortableError(thrown), serialization: PORTABLE_FORMAT };
     return orElse(
@@ -119,14 +124,14 @@ export class Codec {
     );
   }
 
-  /** The thrown value: an Error with the fields of the original, or what else was thrown. No text decodes to null. */
+  /** Decodes a thrown value: an Error with the original's fields, or whatever was thrown. Null if there is no text. */
   decodeError(text: Stored, serialization: string | null | undefined): unknown {
     if (text === null || text === undefined) return null;
     if (serialization === PORTABLE_FORMAT) return decodePortableError(text);
     return andThen(this.decodeValue(text, serialization), reviveThrown);
   }
 
-  /** Encodes a value and gives the copy to go on with, so that a first run sees what a recovered one will see. */
+  /** Encodes a value and returns the copy to continue with, so that a first run sees what a recovered one will. */
   roundTripValue(value: unknown, options: RoundTripOptions = {}): MaybePromise<RoundTrip> {
     const { format, path = [] } = options;
     if (!isPortable(format) && this.serializer === this.#superjson) {
@@ -155,8 +160,9 @@ export class Codec {
     }
     refuseNamedArgs(namedArgs);
     return andThen(this.roundTripValue(args, { path }), ({ text, serialization, value }): InputsRoundTrip => {
-      // What was an array when encoded is one when decoded, or the serializer is broken.
-      if (!Array.isArray(value)) throw new TypeError(`The serializer '${serialization}' did not return an array.`);
+      // An array decodes to an array unless the serializer is broken.
+      if (!Array.isArray(value))
+        throw new SerializationError(`The serializer '${serialization}' did not return an array.`);
       return { text, serialization, args: value };
     });
   }
@@ -174,10 +180,16 @@ export class Codec {
 function isPortable(format: WorkflowSerializationFormat): boolean {
   if (format === undefined || format === 'native') return false;
   if (format === 'portable') return true;
-  throw new TypeError(`Unknown serialization format '${String(format)}'. Use 'native' or 'portable'.`);
+  throw new DBOSInvalidArgumentError(
+    `Unknown serialization format '${String(format)}'. Use 'native' or 'portable'.`,
+    'serializationType',
+  );
 }
 
 function refuseNamedArgs(namedArgs: Record<string, unknown> | undefined): void {
   if (namedArgs === undefined) return;
-  throw new TypeError(`Named arguments need the portable format. Use serializationType: 'portable'.`);
+  throw new DBOSInvalidArgumentError(
+    `Named arguments need the portable format. Use serializationType: 'portable'.`,
+    'namedArgs',
+  );
 }

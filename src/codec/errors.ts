@@ -1,30 +1,30 @@
-// Thrown values <-> what is stored of them. An Error is described by its fields, with its cause and inner errors;
-// any other thrown value is stored as it is. Storing an error must never fail, whatever hangs on it: see `Detail`.
+// Converts thrown values to their stored form and back. An Error is stored as its fields, with its cause and inner errors;
+// any other thrown value is stored unchanged. Storing an error must never fail, whatever fields it has: see `Detail`.
 import { inspect, types } from 'node:util';
 import { copyIfPlain, isRecord, NOT_PLAIN } from './plain-json.js';
 import { encodePortable } from './portable.js';
 import { makeError } from './revived-error.js';
 
-/** 'full' keeps every field of an error. 'plain' keeps plain JSON only, for when a field cannot be stored. */
+/** 'full' keeps every field of an error. 'plain' keeps plain JSON only, if a field cannot be stored. */
 export type Detail = 'full' | 'plain';
 
-/** A bound for chains and trees of causes. Those beyond it are kept as texts. */
+/** Bounds chains and trees of causes. Errors beyond it are stored as strings. */
 const DESCRIBED_ERRORS_MAX = 100;
 
 const NON_ERROR = 'NonError';
-/** Written by name, or, the last three, not at all: superjson refuses them. */
+/** Handled by name, or, the last three, dropped: superjson refuses them. */
 const SPECIAL_FIELDS = new Set(['name', 'message', 'stack', 'cause', '__proto__', 'constructor', 'prototype']);
 /** Fields that are not enumerable on a live error. */
 const HIDDEN_FIELDS = new Set(['cause', 'errors']);
 
 interface Describing {
   readonly detail: Detail;
-  /** The errors around the present one: a cause among them is a circle. */
+  /** The errors that enclose the current one, to detect cycles. */
   readonly around: Set<Error>;
   count: number;
 }
 
-/** What to store of a thrown value in the native form. */
+/** What to store of a thrown value in the native format. */
 export function describeThrown(thrown: unknown, detail: Detail = 'full'): unknown {
   return describe(thrown, { detail, around: new Set(), count: 0 });
 }
@@ -36,7 +36,7 @@ function describe(thrown: unknown, describing: Describing): unknown {
   if (describing.detail === 'plain' && copyIfPlain(thrown) === NOT_PLAIN) {
     return { name: NON_ERROR, message: summarize(thrown) };
   }
-  // Without this it would be read back as an Error.
+  // Wrapped, or it would be revived as an Error.
   return isErrorLike(thrown) ? { name: NON_ERROR, message: thrown.message, thrown } : thrown;
 }
 
@@ -78,7 +78,7 @@ function keep(described: Record<string, unknown>, key: string, field: unknown): 
   if (field !== undefined) described[key] = field;
 }
 
-/** The thrown value that a description stands for. */
+/** The thrown value of a description. */
 export function reviveThrown(described: unknown): unknown {
   if (!isErrorLike(described) || isError(described)) return described;
   if (described.name === NON_ERROR && 'thrown' in described) return described.thrown;
@@ -94,7 +94,7 @@ function reviveError(described: Record<string, unknown>): Error {
   return error;
 }
 
-/** A field that holds an error, or a list with errors, as only we and the peer describe them: with a stack. */
+/** Revives errors in a field or a list. A stack tells them from plain data: only DBOS and Everstep store one. */
 function reviveField(field: unknown): unknown {
   if (Array.isArray(field)) {
     return field.map((inner: unknown) => (isDescribedError(inner) ? reviveError(inner) : inner));
@@ -128,7 +128,7 @@ function encodeWithData(fields: Record<string, unknown>, data: unknown): string 
   try {
     return encodePortable({ ...fields, data });
   } catch {
-    // The error matters more than data that has no portable form.
+    // Keep the error, drop data that has no portable form.
     return encodePortable(fields);
   }
 }
@@ -141,12 +141,12 @@ function isErrorLike(value: unknown): value is Record<string, unknown> {
   return isRecord(value) && typeof value.name === 'string' && typeof value.message === 'string';
 }
 
-/** Reads a field that may be a failing getter. */
+/** Reads a field whose getter may throw. */
 function read(holder: object, key: string): unknown {
   try {
     return (holder as Record<string, unknown>)[key];
   } catch {
-    // A field that cannot be read is treated as absent: there is a worse error to report.
+    // Treat it as absent: there is a worse error to report.
     return undefined;
   }
 }
@@ -157,12 +157,12 @@ function textOf(holder: object, key: 'name' | 'message'): string {
   return typeof text === 'string' ? text : summarize(text);
 }
 
-/** A bounded text for a value that cannot be stored itself. */
+/** A short text for a value that cannot be stored. */
 function summarize(value: unknown): string {
   try {
     return inspect(value, { depth: 1, breakLength: Infinity });
   } catch {
-    // The value's own inspect method failed, and a poor text is better than no error at all.
+    // The value's own inspect method failed; a poor text is better than none.
     return `[${typeof value}]`;
   }
 }

@@ -1,5 +1,5 @@
-// The format from before superjson: JSON with marked objects in place of dates, big integers and buffers. It is read,
-// also where a text says superjson but lacks its marker, and never written.
+// The format before superjson: JSON with marked objects for dates, big integers and buffers. Read only, also for texts
+// that claim to be superjson but lack its marker.
 import { UnreadableValueError } from '../model/errors/errors.js';
 import { isRecord } from './plain-json.js';
 import { LEGACY_FORMAT } from './serializer.js';

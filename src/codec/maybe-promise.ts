@@ -1,14 +1,14 @@
-// Results that are at hand when the serializer is synchronous, and promised only when it is not: the default format
-// sits on the hot path, where a needless await costs more than the encoding.
+// Results that are promises only if the serializer is asynchronous. The default format is on the hot path, where a needless
+// await costs more than the encoding.
 
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Applies `next` now if the value is there, else when it is. */
+/** Applies `next` to the value, now or when the promise resolves. */
 export function andThen<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return isPromise<T>(value) ? Promise.resolve(value).then(next) : next(value);
 }
 
-/** Runs `attempt`, and `recover` when it throws or rejects. */
+/** Runs `attempt`, and `recover` if it throws or rejects. */
 export function orElse<T>(
   attempt: () => MaybePromise<T>,
   recover: (error: unknown) => MaybePromise<T>,

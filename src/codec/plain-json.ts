@@ -1,19 +1,19 @@
-// The fast path. Most stored values are plain JSON, for which superjson's walk finds nothing to note and copies the
-// value as it is. This finds such values in one cheap walk; everything doubtful is left to superjson. Because the
-// copy is what gets written, a getter is read once and the copy can be handed out as the revived value.
+// The fast path. Most stored values are plain JSON, which superjson would walk for nothing. This recognises and copies them
+// in one cheap walk; everything else is left to superjson. The copy is what gets written, so getters are read once and the
+// copy can be used as the revived value.
 import { UnreadableValueError } from '../model/errors/errors.js';
 
 /** What `copyIfPlain` returns for a value that needs superjson. */
 export const NOT_PLAIN = Symbol('not plain JSON');
 
-/** Says whether a recipe claims the value. */
+/** Whether a recipe claims the value. */
 export type Claim = (value: unknown) => boolean;
 
 /**
  * A deep copy of a value that is a tree of plain JSON, else `NOT_PLAIN`.
  *
- * Not plain are: what JSON cannot express or changes (undefined, NaN, -0, holes, class instances, functions), objects
- * that are reached twice, the keys that superjson refuses, and whatever one of the claims is true for.
+ * Not plain are values that JSON cannot express or changes (undefined, NaN, -0, holes, class instances, functions),
+ * objects reached twice, keys that superjson refuses, and values that a recipe claims.
  */
 export function copyIfPlain(value: unknown, claims: readonly Claim[] = []): unknown {
   return copyTree(value, claims, new Set());
@@ -48,7 +48,7 @@ function copyTree(value: unknown, claims: readonly Claim[], seen: Set<object>): 
 }
 
 function copyArray(array: readonly unknown[], claims: readonly Claim[], seen: Set<object>): unknown {
-  // A named property of an array is not written, but superjson takes note of what it holds.
+  // JSON drops named properties of an array, but superjson annotates their values.
   if (Object.keys(array).length !== array.length) return NOT_PLAIN;
   const copy: unknown[] = [];
   for (const element of array) {
@@ -59,16 +59,16 @@ function copyArray(array: readonly unknown[], claims: readonly Claim[], seen: Se
   return copy;
 }
 
-/** Parses a stored JSON text. The format is only named in the error. */
+/** Parses a stored JSON text. The format's name is for the error. */
 export function parseJSON(text: string, format: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new UnreadableValueError(format, text, { cause: error, reason: 'it is no JSON' });
+    throw new UnreadableValueError(format, text, { cause: error, reason: 'it is not JSON' });
   }
 }
 
-/** True for an object literal or one like it, false for an array or an instance of a class. */
+/** True for object literals and the like, false for arrays and class instances. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

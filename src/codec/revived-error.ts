@@ -1,4 +1,4 @@
-// Makes an Error from stored fields. Its class is gone; its name, message and stack are what they were.
+// Makes an Error from stored fields. The class is lost; name, message and stack are preserved.
 
 /** An Error with the given name, message and stack, none of them enumerable, as on a live one. */
 export function makeError(fields: {
@@ -9,7 +9,7 @@ export function makeError(fields: {
   const name = typeof fields.name === 'string' ? fields.name : 'Error';
   const message = typeof fields.message === 'string' ? fields.message : '';
   const error = new Error(message);
-  // Our own stack says nothing about where it was thrown.
+  // The stack of this call would be misleading.
   const stack = typeof fields.stack === 'string' ? fields.stack : `${name}: ${message}`;
   Object.defineProperty(error, 'stack', { value: stack, writable: true, configurable: true });
   if (name !== 'Error') Object.defineProperty(error, 'name', { value: name, writable: true, configurable: true });

@@ -1,39 +1,39 @@
-// What a format of stored values is: the names that stand in the `serialization` columns, and the two interfaces
-// through which an application brings its own, a whole serializer or a recipe for one type.
+// Formats of stored values: their names in the `serialization` columns, and the interfaces for a custom serializer and for
+// a recipe that adds one type.
 import type { JSONValue } from '../model/errors/errors.js';
 
-/** The default format and what 'native' means unless a serializer is configured. */
+/** The default format; what 'native' means if no serializer is configured. */
 export const SUPERJSON_FORMAT = 'js_superjson';
 /** The format that every language reads. */
 export const PORTABLE_FORMAT = 'portable_json';
-/** What releases before superjson wrote. Read only. */
+/** The format of releases before superjson. Read only. */
 export const LEGACY_FORMAT = 'js_legacy';
 
 /** The choice a user has: the configured serializer (default), or portable JSON. */
 export type WorkflowSerializationFormat = undefined | 'native' | 'portable';
 
-/** The arguments of a workflow. Only the portable form can carry named ones. */
+/** The arguments of a workflow. Only the portable format has named ones. */
 export interface Inputs {
   readonly args: unknown[];
   readonly namedArgs?: Record<string, unknown>;
 }
 
-/** Replaces the default format. Its `name` is stored beside each value; both directions may be asynchronous. */
+/** Replaces the default format. `name` is stored with each value; both directions may be asynchronous. */
 export interface DBOSSerializer {
   name: () => string;
   stringify(value: unknown): string | Promise<string>;
-  /** Gets null or undefined where no text is stored. */
+  /** Gets null or undefined if no text is stored. */
   parse(text: string | null | undefined): unknown;
 }
 
-/** Teaches the default format one more type. */
+/** Adds a type to the default format. */
 export interface SerializationRecipe<T, S extends JSONValue> {
   readonly name: string;
-  /** Asked for every value in a stored tree, so it must accept any. */
+  /** Called for every value in a stored tree, so it must accept any. */
   isApplicable(value: unknown): value is T;
   serialize(value: T): S;
   deserialize(stored: S): T;
 }
 
-/** A recipe whose types are no longer known. */
+/** A recipe with its types erased. */
 export type AnyRecipe = SerializationRecipe<unknown, JSONValue>;

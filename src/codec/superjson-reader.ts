@@ -1,11 +1,10 @@
-// Brings a parsed superjson text back to life. We read what superjson writes with our own reader because its own
-// moves the elements of a Set or Map, and loses references, when an object in one of them is shared with another
-// place. Links between places are therefore drawn first, while sets and maps are still arrays, and types are
-// revived afterwards, each object once.
+// Revives a parsed superjson text. Superjson's own reader moves the elements of a Set or Map, and loses references, when an
+// object in one of them is shared with another path. So ours restores references first, while sets and maps are still
+// arrays, and then revives the types, each object once.
 import { makeError } from './revived-error.js';
 import type { AnyRecipe } from './serializer.js';
 
-/** A stored text names a type that this application does not know. Its message quotes nothing of the text. */
+/** A stored text names a type unknown to this application. The message quotes nothing of the text. */
 export class UnknownTypeError extends TypeError {}
 
 interface Meta {
@@ -14,13 +13,13 @@ interface Meta {
   readonly v?: number;
 }
 
-/** The parsed text: the JSON tree, and what is to be said about its parts. */
+/** The parsed text: the JSON tree and annotations of its parts. */
 export interface SuperjsonPayload {
   readonly json?: unknown;
   readonly meta?: Meta;
 }
 
-/** The types of the parts of a tree, by their place. */
+/** The types of a tree's parts, by path. */
 interface TypeNode {
   type?: unknown;
   readonly children: Map<string, TypeNode>;
@@ -28,13 +27,13 @@ interface TypeNode {
 
 type Path = readonly string[];
 
-/** One object stands in two places. */
+/** One object at two paths. */
 interface Link {
   readonly from: Path;
   readonly to: Path;
 }
 
-/** Stands in for a shared value whose JSON form has no identity, such as the text of a Date. */
+/** Wraps a shared value whose JSON form has no identity, such as the string of a Date. */
 class SharedLeaf {
   readonly #json: unknown;
 
@@ -42,7 +41,7 @@ class SharedLeaf {
     this.#json = json;
   }
 
-  // Not a field, so that no path of a malformed text can lead into it.
+  // Not a field, so that a path in a malformed text cannot reach it.
   get json(): unknown {
     return this.#json;
   }
@@ -82,7 +81,7 @@ function splitPath(path: string, areBackslashesEscaped: boolean): Path {
   return [...keys, key];
 }
 
-/** A tree is `[type]`, `[type, { path: tree }]` or, where the place itself has no type, `{ path: tree }`. */
+/** A tree is `[type]`, `[type, { path: tree }]` or, if the node itself has no type, `{ path: tree }`. */
 function addTypes(node: TypeNode, tree: unknown, split: (path: string) => Path): void {
   if (Array.isArray(tree)) {
     const [type, inner] = tree as readonly unknown[];
@@ -91,13 +90,13 @@ function addTypes(node: TypeNode, tree: unknown, split: (path: string) => Path):
     return;
   }
   for (const [path, subtree] of Object.entries(tree as object)) {
-    let place = node;
+    let at = node;
     for (const key of split(path)) {
-      const child = place.children.get(key) ?? { children: new Map<string, TypeNode>() };
-      place.children.set(key, child);
-      place = child;
+      const child = at.children.get(key) ?? { children: new Map<string, TypeNode>() };
+      at.children.set(key, child);
+      at = child;
     }
-    addTypes(place, subtree, split);
+    addTypes(at, subtree, split);
   }
 }
 
@@ -109,11 +108,11 @@ function readLinks(equalities: unknown, split: (path: string) => Path): Link[] {
   for (const [from, paths] of Object.entries(others ?? {})) {
     for (const path of paths as string[]) links.push({ from: split(from), to: split(path) });
   }
-  // Outer places first: a link replaces what is below its place, where another link may end.
+  // Outer paths first: a link replaces everything below its path, where another link may end.
   return links.sort((left, right) => left.to.length - right.to.length);
 }
 
-/** Puts the object at `from` also at `to`. A place that was not written, such as that of a function, is left out. */
+/** Puts the object at `from` also at `to`. Paths that were not written, such as a function's, are skipped. */
 function drawLink(root: unknown, { from, to }: Link): void {
   const target = findParent(root, to);
   if (target === undefined) return;
@@ -163,7 +162,7 @@ class Reviver {
     this.#isLinked = isLinked;
   }
 
-  /** The live value of a place. Plain objects and arrays are filled in place: the parsed tree is ours. */
+  /** The live value of a node. Plain objects and arrays are revived in place: the parsed tree is ours. */
   revive(raw: unknown, node: TypeNode | undefined): unknown {
     if (node === undefined && !this.#isLinked) return raw;
     const canBeShared = typeof raw === 'object' && raw !== null;
@@ -181,7 +180,7 @@ class Reviver {
     return json;
   }
 
-  /** Without links, only places below which something has a type need a visit. */
+  /** Without links, only nodes with typed descendants need a visit. */
   #reviveChildren(container: Container, node: TypeNode | undefined): void {
     const keys = this.#isLinked ? Object.keys(container) : (node?.children.keys() ?? []);
     for (const key of keys) {
@@ -204,7 +203,7 @@ class Reviver {
     }
   }
 
-  // A set, map or error is known under its place before it is filled, because it may contain itself.
+  // A set, map or error is registered before it is filled, because it may contain itself.
 
   #reviveSet(json: unknown[], node: TypeNode): Set<unknown> {
     const set = new Set<unknown>();
@@ -235,14 +234,14 @@ class Reviver {
     const [kind, name] = node.type as readonly unknown[];
     if (kind === 'typed-array') {
       const constructor = TYPED_ARRAYS.find((candidate) => candidate.name === name);
-      // The elements are numbers, or texts that the constructor itself turns into numbers.
+      // The elements are numbers, or strings that the constructor converts.
       if (constructor) return new constructor(json as never);
     }
     const recipe = kind === 'custom' ? this.#recipes.get(String(name)) : undefined;
     if (recipe === undefined)
       throw new UnknownTypeError(`it holds a ${String(kind)} named '${String(name)}', which is not registered`);
     if (typeof json === 'object' && json !== null) {
-      // Whatever a recipe makes cannot be known before its parts are, so a reference from below to itself is null.
+      // A recipe runs after its parts are revived, so a reference from a part back to the whole is null.
       this.#revived.set(json, null);
       this.#reviveChildren(json as Container, node);
     }

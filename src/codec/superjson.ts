@@ -1,7 +1,7 @@
-// The default format, `js_superjson`: what superjson makes of a value, plus a marker that tells it from older texts.
-// Plain values take the fast path of `plain-json.ts`, which writes the same text. Each instance has its own recipes.
+// The default format, `js_superjson`: superjson's output plus a marker that tells it from older texts. Plain values take the
+// fast path of `plain-json.ts`, which writes the same text. Each instance has its own recipes.
 import { SuperJSON } from 'superjson';
-import { type JSONValue, UnreadableValueError } from '../model/errors/errors.js';
+import { type JSONValue, SerializationError, UnreadableValueError } from '../model/errors/errors.js';
 import { attachFunctionStubs } from './function-stubs.js';
 import { decodeLegacy } from './legacy.js';
 import { type Claim, copyIfPlain, isPlainObject, isRecord, NOT_PLAIN, parseJSON } from './plain-json.js';
@@ -17,9 +17,9 @@ const BUFFER_RECIPE: SerializationRecipe<Buffer, number[]> = {
   deserialize: (bytes) => Buffer.from(bytes),
 };
 
-// Superjson writes an invalid Date as null and the special numbers in a typed array as null, and it refuses arrays
-// of big integers. We write their elements as texts under superjson's own annotations, which every reader turns
-// back. Superjson only lets us choose a recipe's name, so these are put under a name that is replaced in the text.
+// Superjson writes invalid dates and the special numbers in typed arrays as null, and rejects arrays of big integers. We
+// write them as strings under superjson's own annotations, which every reader converts back. Superjson only lets us choose
+// a recipe's name, so we use a name that is then replaced in the text.
 const OWN_PREFIX = 'everstep:';
 const OWN_ANNOTATION = /\["custom","everstep:(\w+)"\]/g;
 const EXACT_ARRAYS = [Float32Array, Float64Array, BigInt64Array, BigUint64Array];
@@ -40,7 +40,7 @@ export class SuperjsonFormat implements DBOSSerializer {
   readonly #superjson = new SuperJSON();
   readonly #recipes = new Map<string, AnyRecipe>();
   readonly #claimByRecipe = new Map<string, Claim>();
-  /** The values of the map above, as the fast path wants them. */
+  /** The values of the map above, for the fast path. */
   #claims: readonly Claim[] = [];
 
   constructor() {
@@ -52,7 +52,7 @@ export class SuperjsonFormat implements DBOSSerializer {
     return SUPERJSON_FORMAT;
   }
 
-  /** Teaches this instance a type. A recipe of the same name is replaced. */
+  /** Adds a type to this instance, replacing a recipe of the same name. */
   registerRecipe<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
     this.#addRecipe(recipe);
     this.#claimByRecipe.set(recipe.name, (value) => recipe.isApplicable(value));
@@ -64,7 +64,7 @@ export class SuperjsonFormat implements DBOSSerializer {
     return copy === NOT_PLAIN ? this.#walk(value) : plainText(copy);
   }
 
-  /** Where no text is stored the value is null, as the peer has it. */
+  /** Null if no text is stored, as in DBOS. */
   parse(text: string | null | undefined): unknown {
     if (text === null || text === undefined) return null;
     const payload = parseJSON(text, SUPERJSON_FORMAT);
@@ -89,7 +89,7 @@ export class SuperjsonFormat implements DBOSSerializer {
 
   #walk(value: unknown): string {
     const { json, meta } = this.#superjson.serialize(value);
-    // A function or a symbol has no JSON: the key is left out, which reads as undefined.
+    // A function or symbol has no JSON: the key is omitted, which reads as undefined.
     const jsonText: string | undefined = JSON.stringify(json);
     const parts = [jsonText === undefined ? '' : `"json":${jsonText},`, meta ? `"meta":${metaText(meta)},` : ''];
     return `{${parts.join('')}${MARKER}}`;
@@ -139,8 +139,8 @@ function plainText(plain: unknown): string {
 }
 
 /**
- * The text of the annotations. The version that superjson adds only says that backslashes in paths are escaped; it is
- * left out where there are none, because the shared format has no such key.
+ * The text of the annotations. The version that superjson adds only says that backslashes in paths are escaped. Without
+ * backslashes it is omitted, because the shared format has no such key.
  */
 function metaText(meta: { readonly v?: number }): string {
   const text = JSON.stringify({ ...meta, v: undefined });
@@ -151,11 +151,11 @@ function metaText(meta: { readonly v?: number }): string {
   );
 }
 
-/** Superjson walks into what a recipe makes of a container, which loses a text or number. */
+/** Superjson walks into the result of a recipe for a container, which loses a string or number. */
 function refuseLoss<S>(name: string, value: unknown, stored: S): S {
   const isContainer = Array.isArray(value) || value instanceof Map || value instanceof Set || value instanceof Error;
   if ((typeof stored !== 'object' || stored === null) && (isContainer || isPlainObject(value))) {
-    throw new TypeError(
+    throw new SerializationError(
       `The serialization recipe '${name}' made ${stored === null ? 'null' : `a ${typeof stored}`} of a plain object, array, Map, Set or Error. ` +
         `Return an object or an array for these.`,
     );

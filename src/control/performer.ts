@@ -49,7 +49,21 @@ export async function lookUp<Stored, R>(
   return decode(operator, await performer.perform({ name, isEffect: false, format: 'portable' }, find));
 }
 
-/** Changes something; that it was done is recorded. */
+/**
+ * Changes something and returns what it changed, which is recorded. DBOS returns nothing from these verbs and records null,
+ * as earlier versions did; in a replay of such a record, `nothing` is returned. DBOS hands the output of a record on without
+ * looking at it, so it replays ours as well.
+ */
+export async function changed<R>(
+  performer: Performer,
+  name: string,
+  nothing: R,
+  body: (operator: Operator) => Promise<R>,
+): Promise<R> {
+  return (await performer.perform<R | null>({ name, isEffect: true }, body)) ?? nothing;
+}
+
+/** Changes something that the caller gets no report of; that it was done is recorded. */
 export async function change(
   performer: Performer,
   name: string,

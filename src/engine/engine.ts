@@ -1,4 +1,4 @@
-// One engine for each `createDBOS()`: a runtime and the services around it, assembled here, started and stopped in order.
+// One engine per `createDBOS()`: assembles a runtime and its services, starts them in order, stops them in reverse.
 import { DatabaseClosedError } from '../model/errors/errors.js';
 import { listVersions, registerVersion } from '../store/management/versions.js';
 import { Liveness } from './liveness/liveness.js';
@@ -13,13 +13,13 @@ import { Runtime, type RuntimeOptions } from './runtime.js';
 import { Scheduler } from './schedules/scheduler.js';
 import { Transactions } from './transactions/transactions.js';
 
-/** A part of the engine that works in the background. Stopping it twice, or unstarted, does no harm. */
+/** A background part of the engine. It may be stopped twice, or without having been started. */
 interface EngineService {
   start(): void | Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Workflows that a shutdown names in the log. */
+/** How many unfinished workflows a shutdown names in the log. */
 const UNFINISHED_MAX = 20;
 
 export class Engine {
@@ -51,17 +51,17 @@ export class Engine {
     registerHandles(runtime.codec, (workflowID) => this.handleOf(workflowID));
   }
 
-  /** In the order in which they start; they stop in the reverse order. */
+  /** In start order. They stop in reverse. */
   get #services(): readonly EngineService[] {
     return [this.transactions, this.liveness, this.ownership, this.deadlines, ...this.#intake];
   }
 
-  /** The services that bring in work: a shutdown stops them first, and then waits for the runs. */
+  /** The services that bring in work. A shutdown stops them first, then waits for the runs. */
   get #intake(): readonly EngineService[] {
     return [this.queues, this.scheduler];
   }
 
-  /** Opens the store and begins to work. */
+  /** Opens the store and starts the services. */
   static async launch(options: RuntimeOptions): Promise<Engine> {
     const runs = new Runs();
     const runtime = await Runtime.open(options, { has: (workflowID) => runs.has(workflowID), whileWaiting });
@@ -70,7 +70,7 @@ export class Engine {
     try {
       await registerThisVersion(runtime);
       for (const service of engine.#services) {
-        // Before it starts: a service that fails halfway is stopped as well.
+        // Add it before it starts: a service that fails halfway must be stopped too.
         started.unshift(service);
         await service.start();
       }
@@ -83,13 +83,13 @@ export class Engine {
     return engine;
   }
 
-  /** Waits for the runs here for so long, gives back those that are left, and closes the store. */
+  /** Waits up to `timeoutMs` for the runs here, puts the rest back on their queues, and closes the store. */
   async shutdown(timeoutMs: number): Promise<void> {
     const { clock, registry } = this.runtime;
     registry.engine = undefined;
     await stopAll(this.runtime, this.#intake.toReversed());
     await this.runs.drain(clock, timeoutMs);
-    this.#warnOfUnfinished();
+    this.#logUnfinished();
     const rest = this.#services.filter((service) => !this.#intake.includes(service));
     await stopAll(this.runtime, rest.toReversed());
     await this.runtime.close(
@@ -97,11 +97,11 @@ export class Engine {
     );
   }
 
-  #warnOfUnfinished(): void {
+  #logUnfinished(): void {
     const workflowIDs = this.runs.all.map(({ workflowID }) => workflowID);
     if (workflowIDs.length === 0) return;
     this.runtime.logger.warn(
-      `Shutting down with ${workflowIDs.length} workflow(s) still running; they go back to their queues: ` +
+      `Shutting down with ${workflowIDs.length} workflow(s) still running. They go back to their queues: ` +
         workflowIDs.slice(0, UNFINISHED_MAX).join(', '),
     );
   }
@@ -110,12 +110,12 @@ export class Engine {
     return new Handle<R>(this.runtime, workflowID, this.runs.endOf(workflowID));
   }
 
-  /** The engine around a runtime. */
+  /** The engine that a runtime belongs to. */
   static of(runtime: Runtime): Engine {
     return runtime.engine as Engine;
   }
 
-  /** The engine that was launched with the registry. */
+  /** The engine launched with this registry. */
   static launchedWith(registry: Registry): Engine | undefined {
     return registry.engine as Engine | undefined;
   }

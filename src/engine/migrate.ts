@@ -1,4 +1,4 @@
-// `DBOS.migrate`: the system database brought to its version without launching anything.
+// `DBOS.migrate`: migrates the system database without launching an engine.
 import type { DLogger } from '../base/log.js';
 import { grantAccess } from '../store/migrations/migrate.js';
 import { Store } from '../store/store.js';

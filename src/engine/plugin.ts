@@ -1,9 +1,9 @@
-// All that a plugin may see of the engine.
+// The only part of the engine that plugins may import.
 
 // For data sources.
 export { StatementBatch, statementName } from '../store/postgres/statement-batch.js';
 export { currentClient, defaultRegistry, inClient } from './runs/ambient.js';
-export type { MethodDecorator } from './registration/place.js';
+export type { MethodDecorator } from './registration/function-owner.js';
 export type { FunctionName, Registry, UserFunction } from './registration/registry.js';
 export { decorateTransaction, registerTransactionFunction } from './transactions/transaction-functions.js';
 export type { Durability, KeptOutcome, StepOutcome } from './runs/perform.js';
@@ -21,7 +21,6 @@ export {
   type EventDispatchState,
   type HttpInstance,
   nowOf,
-  orLate,
   type PreparedWorkflow,
   Receiving,
   type ReceivingHost,
@@ -29,4 +28,5 @@ export {
   type ServedFunction,
   serveQueue,
   type StartedWorkflow,
+  valueWithin,
 } from './receiving/receiving.js';

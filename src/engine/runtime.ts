@@ -1,5 +1,5 @@
 // What the services and operations of an engine share: configuration, clock, database, bus, registry, owner tokens. It
-// runs nothing by itself. As an operator it can carry out every verb of the control room.
+// runs nothing itself. It is an operator, so every verb of the control room accepts it.
 import { type Clock, systemClock } from '../base/clock.js';
 import { newID } from '../base/ids.js';
 import type { DLogger } from '../base/log.js';
@@ -28,7 +28,7 @@ export interface RuntimeOptions {
   readonly databaseNow?: () => number;
 }
 
-/** What the runs of this process tell the runtime. */
+/** What the runtime needs to know about the runs of this process. */
 export interface LocalRuns {
   has(workflowID: string): boolean;
   whileWaiting<T>(promise: Promise<T>): Promise<T>;
@@ -48,13 +48,13 @@ export class Runtime implements Operator {
   readonly applicationName: string;
   readonly applicationVersion: string;
   readonly queryTimeoutMs: number;
-  /** Names this launch. */
+  /** Identifies this launch. Never reused. */
   readonly incarnationID: string;
-  /** Whether other processes can wake this one. */
+  /** Whether notifications from other processes reach this one. */
   readonly hasPush: boolean;
-  /** The engine around it. Typed in `engine.ts`: an engine is built of what uses a runtime. */
+  /** The engine it belongs to. `engine.ts` knows the type; naming it here would be an import cycle. */
   engine: object | undefined;
-  readonly #ending = new AbortController();
+  readonly #closing = new AbortController();
   #tokens = 0;
 
   private constructor({ config, registry, codec, clock }: RuntimeOptions, opened: Opened, runs: LocalRuns) {
@@ -85,7 +85,6 @@ export class Runtime implements Operator {
     });
   }
 
-  /** Opens the store. */
   static async open(options: RuntimeOptions, runs: LocalRuns): Promise<Runtime> {
     const { config, clock, databaseNow } = options;
     const incarnationID = newIncarnationID();
@@ -99,24 +98,24 @@ export class Runtime implements Operator {
     return new Runtime(options, { store, incarnationID }, runs);
   }
 
-  /** Gives up pending waits and retries, and closes the store. */
+  /** Aborts pending waits and retries, and closes the store. */
   async close(reason: Error): Promise<void> {
-    this.#ending.abort();
+    this.#closing.abort();
     await this.watchers.stop(reason);
     await this.store.close();
   }
 
-  /** A fresh fencing token. It begins with the incarnation, so that the workflows of a dead engine are a range. */
+  /** A new owner token. It begins with the incarnation ID, so the tokens of a dead engine are a range. */
   newOwner(): string {
     this.#tokens += 1;
     return `${this.incarnationID}.${this.#tokens.toString(36)}`;
   }
 
   /**
-   * Repeats an idempotent operation until the database is back or the engine has ended. What a shutdown waits for must
-   * pass a signal of its own, which aborts earlier.
+   * Retries an idempotent operation until the database is back or the runtime closes. An operation that a shutdown
+   * waits for needs a signal of its own that aborts earlier, or the shutdown would hang.
    */
-  retrying<T>(operation: () => Promise<T>, signal: AbortSignal = this.#ending.signal): Promise<T> {
+  retrying<T>(operation: () => Promise<T>, signal: AbortSignal = this.#closing.signal): Promise<T> {
     const { clock, logger } = this;
     return withRetry(operation, { clock, logger, signal, isIdempotent: true });
   }
@@ -137,7 +136,7 @@ interface Opened {
   readonly incarnationID: string;
 }
 
-/** Time and randomness of an ID without the rest: an owner token must fit into the 40 characters of older databases. */
+/** Only the time and randomness of a UUIDv7: older databases have 40 characters for an owner token. */
 function newIncarnationID(): string {
   const digits = newID().replaceAll('-', '');
   return digits.slice(0, 12) + digits.slice(16);

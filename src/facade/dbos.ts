@@ -56,7 +56,8 @@ import { durableSleep, operation } from '../engine/runs/operation.js';
 import { deprecatePatch, patch } from '../engine/runs/patch.js';
 import { checkStepConfig, type StepConfig } from '../engine/runs/step.js';
 import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/runs/wait.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError, type JSONValue } from '../model/errors/errors.js';
+import { DBOSInvalidWorkflowTransitionError, type JSONValue } from '../model/errors/errors.js';
+import { filledName } from '../model/validation/validation.js';
 import type { RegisterQueueOptions } from '../model/queues.js';
 import type { Associations, ExternalRegistration, FunctionInfo, PluginKey } from './associations.js';
 import { forkFromFailure, forkWorkflow, forkWorkflows } from './forks.js';
@@ -246,12 +247,12 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   /** Decorator: turns a static or instance method into a workflow. */
   workflow(config: WorkflowConfig = {}): MethodDecorator {
-    return this.#functions.decorate((fn, place) => this.#functions.registerWorkflow(fn, config, place), config.name);
+    return this.#functions.decorate((fn, owner) => this.#functions.registerWorkflow(fn, config, owner), config.name);
   }
 
   /** Decorator: turns a static or instance method into a step. */
   step(config: StepConfig = {}): MethodDecorator {
-    return this.#functions.decorate((fn, place) => this.#functions.registerStep(fn, config, place), config.name);
+    return this.#functions.decorate((fn, owner) => this.#functions.registerStep(fn, config, owner), config.name);
   }
 
   /** Class decorator: sets the class name under which workflows are stored. */
@@ -348,7 +349,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   /** The first workflow started in the callback gets this ID. */
   withNextWorkflowID<R>(workflowID: string, callback: () => Promise<R>): Promise<R> {
-    if (workflowID.trim() === '') throw new DBOSError('A workflow ID must not be empty.');
+    filledName.read(workflowID, 'workflowID');
     return this.#within({ nextWorkflowID: { workflowID } }, callback);
   }
 
@@ -580,8 +581,8 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   #addCodeSchedule(fn: unknown, { crontab, mode, queueName }: SchedulerConfig): void {
     this.#registry.refuseAfterLaunch();
-    const isMakingUp = mode === SchedulerMode.ExactlyOncePerInterval;
-    this.#registry.codeSchedules.add({ fn: fn as UserFunction, crontab, queueName, isMakingUp });
+    const automaticBackfill = mode === SchedulerMode.ExactlyOncePerInterval;
+    this.#registry.codeSchedules.add({ fn: fn as UserFunction, crontab, queueName, automaticBackfill });
   }
 
   // ── Durable utilities ──────────────────────────────────────────────────────────────────────────────────────────

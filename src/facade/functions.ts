@@ -6,6 +6,7 @@ import {
   DBOSInvalidWorkflowTransitionError,
   DBOSNotRegisteredError,
 } from '../model/errors/errors.js';
+import { stackHere } from '../base/stack.js';
 import { currentContext, isWorkflowCode } from '../engine/runs/ambient.js';
 import { authorize } from '../engine/registration/authorization.js';
 import { Engine } from '../engine/engine.js';
@@ -21,11 +22,11 @@ import {
 } from '../engine/registration/registry.js';
 import {
   decorateMethod,
+  type FunctionOwner,
+  functionOwnerOf,
   isStandardContext,
   type MethodDecorator,
-  type Place,
-  placeOf,
-} from '../engine/registration/place.js';
+} from '../engine/registration/function-owner.js';
 import type { StartRequest, StartWorkflowParams } from '../engine/runs/new-workflow.js';
 import { callWorkflow, startWorkflow } from '../engine/runs/start.js';
 import { checkStepConfig, runStep, type StepConfig } from '../engine/runs/step.js';
@@ -42,20 +43,20 @@ export interface Host {
 /** The name of a configured instance, if the object is one. */
 export type InstanceName = (object: unknown) => string | undefined;
 
-function newRegistration(fn: UserFunction, kind: Registration['kind'], place: Place): Registration {
+function newRegistration(fn: UserFunction, kind: Registration['kind'], owner: FunctionOwner): Registration {
   return {
-    name: place.name,
+    name: owner.name,
     kind,
-    isInstance: place.isInstance,
-    isMethod: place.isMethod,
+    isInstance: owner.isInstance,
+    isMethod: owner.isMethod,
     origFunction: fn,
     registeredFunction: fn,
-    ownerClass: place.ownerClass,
-    givenClassName: place.givenClassName,
+    ownerClass: owner.ownerClass,
+    givenClassName: owner.givenClassName,
     external: new Map(),
     parameters: parameterNames(fn).map((name, index) => ({ name, index, external: new Map() })),
     interceptors: [],
-    registeredAt: new Error('registered').stack ?? '',
+    registeredAt: stackHere('registered'),
   };
 }
 
@@ -68,9 +69,13 @@ export class Functions {
     this.#instanceName = instanceName;
   }
 
-  registerWorkflow(fn: UserFunction, config: FunctionName & WorkflowConfig, place = placeOf(fn, config)): UserFunction {
+  registerWorkflow(
+    fn: UserFunction,
+    config: FunctionName & WorkflowConfig,
+    owner = functionOwnerOf(fn, config),
+  ): UserFunction {
     const registration: WorkflowRegistration = {
-      ...newRegistration(fn, 'workflow', place),
+      ...newRegistration(fn, 'workflow', owner),
       kind: 'workflow',
       config,
     };
@@ -79,9 +84,9 @@ export class Functions {
     );
   }
 
-  registerStep(fn: UserFunction, config: FunctionName & StepConfig, place = placeOf(fn, config)): UserFunction {
+  registerStep(fn: UserFunction, config: FunctionName & StepConfig, owner = functionOwnerOf(fn, config)): UserFunction {
     checkStepConfig(config);
-    const registration: Registration = { ...newRegistration(fn, 'step', place), stepConfig: config };
+    const registration: Registration = { ...newRegistration(fn, 'step', owner), stepConfig: config };
     return this.#add(registration, (target, args) => {
       const body = async (): Promise<unknown> => {
         this.#refuseStranger(registration, target);
@@ -97,7 +102,7 @@ export class Functions {
     const { registry } = this.#host;
     const known = registry.findByFunction(fn);
     if (known) return known;
-    const registration = newRegistration(fn, 'plain', placeOf(fn, target));
+    const registration = newRegistration(fn, 'plain', functionOwnerOf(fn, target));
     this.#add(registration, async (receiver, args) =>
       fn.apply(receiver, (await intercept(registration, args)) as never[]),
     );
@@ -222,7 +227,7 @@ export class Functions {
   }
 
   /** A method decorator for both kinds of decorators. */
-  decorate(register: (fn: UserFunction, place: Place) => UserFunction, name?: string): MethodDecorator {
+  decorate(register: (fn: UserFunction, owner: FunctionOwner) => UserFunction, name?: string): MethodDecorator {
     return decorateMethod(this.#host.registry, register, name);
   }
 }

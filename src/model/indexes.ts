@@ -1,7 +1,7 @@
-// Indexes that an application can have if it often asks by the field, and does without if not: each one is written
-// whenever a workflow is created or changes its state.
+// Optional indexes, for applications that often filter by the field. Each costs a write whenever a workflow is created or
+// changes state.
 
-/** The filter that the index makes fast, and its column. */
+/** The filter that the index speeds up, and its column. */
 export const OPTIONAL_INDEXES = {
   workflowName: 'name',
   executorId: 'executor_id',

@@ -1,33 +1,44 @@
-// Queues: their settings, the rules that settings obey, and the limits that follow from them.
+// Queues: settings, their validation, and the limits that follow from them.
 import { DBOSInvalidQueuePriorityError, InvalidQueueError } from './errors/errors.js';
+import {
+  boolean,
+  type Check,
+  filledName,
+  INT_MAX,
+  integer,
+  messageOf,
+  nullish,
+  positiveNumber,
+  record,
+} from './validation/validation.js';
 
-/** At most so many workflows begin in any period of this length. */
+/** The most workflows that may start in any period of this length. */
 export interface QueueRateLimit {
   readonly limitPerPeriod: number;
   readonly periodSec: number;
 }
 
 export interface QueueParameters {
-  /** Workflows of the queue that one process runs at once. */
+  /** The queue's workflows that one process may run at once. */
   readonly workerConcurrency?: number;
-  /** Workflows of the queue that all processes together run at once. */
+  /** The queue's workflows that all processes together may run at once. */
   readonly globalConcurrency?: number;
   readonly rateLimit?: QueueRateLimit;
-  /** The same three for each partition. One of them makes the queue a partitioned one. */
+  /** The same three for each partition. Setting one of them makes the queue partitioned. */
   readonly partitionConcurrency?: number;
   readonly partitionWorkerConcurrency?: number;
   readonly partitionRateLimit?: QueueRateLimit;
-  /** How often to look for work where no wake-ups come. */
+  /** How often to poll for work without wake-ups. */
   readonly minPollingIntervalMs?: number;
   /** The older name of `globalConcurrency`. */
   readonly concurrency?: number;
-  /** Kept for other libraries; priorities always count. */
+  /** For other libraries; Everstep always respects priorities. */
   readonly priorityEnabled?: boolean;
-  /** Without a limit for partitions: the queue's own limits hold for each partition. */
+  /** Without partition limits: the queue's own limits apply to each partition. */
   readonly partitionQueue?: boolean;
 }
 
-/** What to do when a queue of the name is there already. */
+/** What to do if a queue of that name exists. */
 export type QueueConflictResolution = 'update_if_latest_version' | 'always_update' | 'never_update';
 
 export interface RegisterQueueOptions extends QueueParameters {
@@ -51,7 +62,7 @@ export interface QueueRecord {
   readonly applicationName: string | null;
 }
 
-/** Limits of a whole queue or of each of its partitions; null means none. */
+/** Limits of a queue or of each of its partitions; null for none. */
 export interface Limits {
   readonly concurrency: number | null;
   readonly workerConcurrency: number | null;
@@ -66,12 +77,12 @@ export interface QueueLimits {
 
 export const UNLIMITED: Limits = { concurrency: null, workerConcurrency: null, rate: null };
 
-/** Names with this beginning belong to the library. */
+/** Names with this prefix are reserved for the library. */
 const RESERVED_PREFIX = '_dbos_';
 const DEFAULT_POLLING_MS = 1000;
 
 export function checkQueueName(name: string): void {
-  if (typeof name !== 'string' || name.trim() === '') throw new InvalidQueueError('A queue needs a name.');
+  refuseProblem(filledName, name, 'The name of a queue');
   if (name.startsWith(RESERVED_PREFIX)) {
     throw new InvalidQueueError(
       `Queue names that begin with "${RESERVED_PREFIX}" are reserved. Rename the queue "${name}".`,
@@ -79,18 +90,36 @@ export function checkQueueName(name: string): void {
   }
 }
 
+// Stored as 32-bit numbers.
+const count = nullish(integer({ min: 1, max: INT_MAX }));
+const rateLimit = nullish(
+  record({ limitPerPeriod: integer({ min: 1, max: INT_MAX }), periodSec: positiveNumber }, { unknown: 'ignore' }),
+);
+const parametersCheck = record(
+  {
+    globalConcurrency: count,
+    concurrency: count,
+    workerConcurrency: count,
+    rateLimit,
+    partitionConcurrency: count,
+    partitionWorkerConcurrency: count,
+    partitionRateLimit: rateLimit,
+    minPollingIntervalMs: nullish(positiveNumber),
+    priorityEnabled: nullish(boolean),
+    partitionQueue: nullish(boolean),
+  } satisfies Record<keyof QueueParameters, Check<unknown>>,
+  { unknown: 'ignore' },
+);
+
 /** Throws if the settings contradict each other. */
 export function checkQueueParameters(parameters: QueueParameters): void {
   const { concurrency, globalConcurrency, workerConcurrency } = parameters;
-  const { partitionConcurrency, partitionWorkerConcurrency, minPollingIntervalMs } = parameters;
+  const { partitionConcurrency, partitionWorkerConcurrency } = parameters;
   if (concurrency != null && globalConcurrency != null) {
-    throw new InvalidQueueError('concurrency is the older name of globalConcurrency. Give only globalConcurrency.');
+    throw new InvalidQueueError('concurrency is the older name of globalConcurrency. Set only globalConcurrency.');
   }
+  refuseProblem(parametersCheck, parameters, '');
   const global = globalConcurrency ?? concurrency;
-  const bounds = { globalConcurrency: global, workerConcurrency, partitionConcurrency, partitionWorkerConcurrency };
-  for (const [name, value] of Object.entries(bounds)) checkCount(name, value);
-  checkRateLimit('rateLimit', parameters.rateLimit);
-  checkRateLimit('partitionRateLimit', parameters.partitionRateLimit);
   const order = [
     ['workerConcurrency', workerConcurrency, 'globalConcurrency', global],
     ['partitionConcurrency', partitionConcurrency, 'globalConcurrency', global],
@@ -105,37 +134,11 @@ export function checkQueueParameters(parameters: QueueParameters): void {
       );
     }
   }
-  if (minPollingIntervalMs != null && !(Number.isFinite(minPollingIntervalMs) && minPollingIntervalMs > 0)) {
-    throw new InvalidQueueError(`minPollingIntervalMs must be a positive number, but is ${minPollingIntervalMs}.`);
-  }
-  checkFlags(parameters);
 }
 
-function checkFlags(parameters: QueueParameters): void {
-  for (const name of ['priorityEnabled', 'partitionQueue'] as const) {
-    const value: unknown = parameters[name];
-    if (value != null && typeof value !== 'boolean') {
-      throw new InvalidQueueError(`${name} must be true or false, but is a ${typeof value}.`);
-    }
-  }
-}
-
-/** Stored as 32-bit numbers. */
-const COUNT_MAX = 2_147_483_647;
-
-function checkCount(name: string, value: number | null | undefined): void {
-  if (value == null || (Number.isInteger(value) && value >= 1 && value <= COUNT_MAX)) return;
-  throw new InvalidQueueError(`${name} must be a whole number from 1 to ${COUNT_MAX}, but is ${String(value)}.`);
-}
-
-function checkRateLimit(name: string, limit: QueueRateLimit | null | undefined): void {
-  if (limit == null) return;
-  const { limitPerPeriod, periodSec } = limit;
-  const isPeriod = typeof periodSec === 'number' && Number.isFinite(periodSec) && periodSec > 0;
-  if (limitPerPeriod == null || !isPeriod) {
-    throw new InvalidQueueError(`${name} needs limitPerPeriod and a positive periodSec, both numbers.`);
-  }
-  checkCount(`${name}.limitPerPeriod`, limitPerPeriod);
+function refuseProblem(check: Check<unknown>, value: unknown, argument: string): void {
+  const problem = check.find(value);
+  if (problem !== undefined) throw new InvalidQueueError(messageOf(problem, argument));
 }
 
 /** The row for checked settings. */
@@ -182,7 +185,7 @@ function toRateLimit(max: number | null, periodSec: number | null): QueueRateLim
   return max === null || periodSec === null ? undefined : { limitPerPeriod: max, periodSec };
 }
 
-/** What the settings of a row mean for those who take workflows from the queue. */
+/** The limits for claims that follow from a row's settings. */
 export function limitsOf(record: QueueRecord): QueueLimits {
   const parameters = toQueueParameters(record);
   const own: Limits = {
@@ -204,9 +207,8 @@ function toRate(limit: QueueRateLimit | undefined): Limits['rate'] {
   return limit === undefined ? null : { max: limit.limitPerPeriod, periodMs: Math.ceil(limit.periodSec * 1000) };
 }
 
-const PRIORITY_MAX = 2_147_483_647;
+const priorityCheck = integer({ max: INT_MAX });
 
 export function checkPriority(priority: number): void {
-  if (Number.isInteger(priority) && priority >= 0 && priority <= PRIORITY_MAX) return;
-  throw new DBOSInvalidQueuePriorityError(priority, 0, PRIORITY_MAX);
+  if (!priorityCheck.accepts(priority)) throw new DBOSInvalidQueuePriorityError(priority, 0, INT_MAX);
 }

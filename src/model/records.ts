@@ -1,4 +1,4 @@
-// What the store keeps, as plain data. Values are texts in the format that `serialization` names; the codec reads them.
+// Rows of the store as plain data. Values are text in the format that `serialization` names; the codec decodes them.
 import type { WorkflowStatusString } from './status.js';
 
 /** A workflow's row. Times are epoch milliseconds. */
@@ -44,7 +44,7 @@ export interface WorkflowRecord {
   readonly attributes: string | null;
   /** The fencing token of the run that owns the workflow while it is PENDING. */
   readonly owner: string | null;
-  /** The token of the call that created the row; tells a caller whether the row is its own. */
+  /** The token of the call that created the row, so that the caller can recognise its own. */
   readonly creator: string | null;
 }
 

@@ -1,12 +1,12 @@
-// Schedules: what is kept of them, and the rules that they obey.
-import { DBOSError } from './errors/errors.js';
+// Schedules: their records and validation.
 import { parseCron } from './cron/cron.js';
 import type { TimeZones } from './cron/cron-time-zone.js';
+import { filledName, integer, oneOf } from './validation/validation.js';
 
-/** What happens when the run before is still active: begin another one, leave this one out, or cancel that one. */
+/** What to do if the previous run is still active: start another one, skip this one, or cancel the previous one. */
 export type ScheduleOverlap = 'allow' | 'skip' | 'cancelPrevious';
 
-/** A schedule's row, with the settings that only Everstep has. */
+/** A schedule's row, with Everstep's own settings. */
 export interface ScheduleRecord {
   readonly scheduleID: string;
   readonly scheduleName: string;
@@ -14,7 +14,7 @@ export interface ScheduleRecord {
   readonly workflowClassName: string | null;
   readonly schedule: string;
   readonly status: string;
-  /** A text of the configured serializer. */
+  /** Text of the configured serializer. */
   readonly context: string;
   /** An ISO time, as the shared tables have it. */
   readonly lastFiredAt: string | null;
@@ -26,34 +26,30 @@ export interface ScheduleRecord {
   readonly jitterMs: number;
 }
 
-const OVERLAPS: readonly string[] = ['allow', 'skip', 'cancelPrevious'] satisfies ScheduleOverlap[];
-const JITTER_MAX_MS = 86_400_000;
+const overlapCheck = oneOf<ScheduleOverlap>(['allow', 'skip', 'cancelPrevious']);
+const jitterCheck = integer({ max: 86_400_000 });
 
-/** Throws if a schedule with these fields could not be kept. */
+/** Throws if the fields are invalid. */
 export function checkSchedule(
   fields: Pick<ScheduleRecord, 'scheduleName' | 'schedule' | 'cronTimezone' | 'overlap' | 'jitterMs'>,
   zones?: TimeZones,
 ): void {
   const { scheduleName, schedule, cronTimezone, overlap, jitterMs } = fields;
-  if (typeof scheduleName !== 'string' || scheduleName.trim() === '') throw new DBOSError('A schedule needs a name.');
+  filledName.read(scheduleName, 'scheduleName');
   parseCron(schedule, { timeZone: cronTimezone, zones });
-  if (!OVERLAPS.includes(overlap)) {
-    throw new DBOSError(`overlap must be 'allow', 'skip' or 'cancelPrevious', but is ${String(overlap)}.`);
-  }
-  if (!(Number.isInteger(jitterMs) && jitterMs >= 0 && jitterMs <= JITTER_MAX_MS)) {
-    throw new DBOSError(`jitterMs must be a whole number from 0 to ${JITTER_MAX_MS}, but is ${String(jitterMs)}.`);
-  }
+  overlapCheck.read(overlap, 'overlap');
+  jitterCheck.read(jitterMs, 'jitterMs');
 }
 
-/** The ID of the workflow of an occurrence. It is the same whoever fires it, so that it is fired once. */
+/** The workflow ID of an occurrence. It is the same in every process, so that the occurrence fires once. */
 export function occurrenceID(scheduleName: string, dueAt: number): string {
   return `sched-${scheduleName}-${new Date(dueAt).toISOString()}`;
 }
 
-/** How much later than due an occurrence is fired: spread over the jitter, and the same in every process. */
+/** The delay of an occurrence: spread over the jitter, and the same in every process. */
 export function jitterOf(scheduleName: string, dueAt: number, jitterMs: number): number {
   if (jitterMs === 0) return 0;
-  // FNV-1a: even enough, and without state.
+  // FNV-1a.
   let hash = 0x811c9dc5;
   for (const character of occurrenceID(scheduleName, dueAt)) {
     hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;

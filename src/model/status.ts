@@ -1,19 +1,19 @@
-// The states of a workflow and the transitions between them. The store's statements state their guards in SQL; a test holds
-// them to this table.
+// The states of a workflow, the groups that code asks about, and the transitions. `store/runs/states.ts` makes SQL
+// conditions of the groups; a test holds the store's guards to the transitions.
 //
 //   (new) ──► PENDING ──► SUCCESS | ERROR
 //   (new) ──► ENQUEUED ──claim──► PENDING
 //   (new) ──► DELAYED ──due──► ENQUEUED
 //   DELAYED | ENQUEUED ──delay──► DELAYED
-//   PENDING ──recover──► ENQUEUED            its process is gone
-//   PENDING ──give up──► MAX_RECOVERY_ATTEMPTS_EXCEEDED
+//   PENDING ──recover──► ENQUEUED            its process is dead
+//   PENDING ──dead letter──► MAX_RECOVERY_ATTEMPTS_EXCEEDED
 //   any but SUCCESS, ERROR ──cancel──► CANCELLED
 //   any but SUCCESS, ERROR ──resume──► ENQUEUED
 //   PENDING | ENQUEUED | DELAYED ──time out──► CANCELLED
 //   any that has ended ──rewind──► ENQUEUED
 //   any ──delete──► (gone)
 //   any that has ended ──collect──► (gone)   garbage collection
-//   any ──fork──► as it was, and (new) ──► ENQUEUED
+//   any ──fork──► unchanged, and (new) ──► ENQUEUED
 
 export const StatusString = {
   PENDING: 'PENDING',
@@ -27,33 +27,62 @@ export const StatusString = {
 
 export type WorkflowStatusString = (typeof StatusString)[keyof typeof StatusString];
 
+// The order within a group is that of the partial index on it: SQLite uses one only where the list is the same.
+
+/** In a queue, or claimed from it. */
+export const IN_FLIGHT_STATUSES = ['ENQUEUED', 'PENDING'] as const;
+/** Work left to do: running, enqueued or delayed. */
+export const ACTIVE_STATUSES = [...IN_FLIGHT_STATUSES, 'DELAYED'] as const;
+/** Not started yet. */
+export const WAITING_STATUSES = ['ENQUEUED', 'DELAYED'] as const;
+/** The function returned or threw. Steps have the same two. */
+export const OUTCOME_STATUSES = ['SUCCESS', 'ERROR'] as const;
+/** Ended without an outcome; can be resumed. */
+export const STOPPED_STATUSES = ['CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'] as const;
+/** Ended without a result. */
+export const FAILED_STATUSES = ['ERROR', ...STOPPED_STATUSES] as const;
+
+export type OutcomeStatus = (typeof OUTCOME_STATUSES)[number];
+
+const UNFINISHED = [...ACTIVE_STATUSES, ...STOPPED_STATUSES] as const;
+const ENDED = [...OUTCOME_STATUSES, ...STOPPED_STATUSES] as const;
+
 interface Transition {
   readonly from: readonly WorkflowStatusString[];
-  /** Null: the workflow is gone. */
+  /** Null: the workflow is deleted. */
   readonly to: WorkflowStatusString | null;
 }
-
-const ACTIVE = ['PENDING', 'ENQUEUED', 'DELAYED'] as const;
-const UNFINISHED = [...ACTIVE, 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'] as const;
-const ENDED = ['SUCCESS', 'ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'] as const;
 
 export const TRANSITIONS = {
   succeed: { from: ['PENDING'], to: 'SUCCESS' },
   fail: { from: ['PENDING'], to: 'ERROR' },
   claim: { from: ['ENQUEUED'], to: 'PENDING' },
   comeDue: { from: ['DELAYED'], to: 'ENQUEUED' },
-  delay: { from: ['DELAYED', 'ENQUEUED'], to: 'DELAYED' },
+  delay: { from: WAITING_STATUSES, to: 'DELAYED' },
   recover: { from: ['PENDING'], to: 'ENQUEUED' },
-  giveUp: { from: ['PENDING'], to: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' },
+  deadLetter: { from: ['PENDING'], to: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' },
   cancel: { from: UNFINISHED, to: 'CANCELLED' },
   resume: { from: UNFINISHED, to: 'ENQUEUED' },
-  timeOut: { from: ACTIVE, to: 'CANCELLED' },
+  timeOut: { from: ACTIVE_STATUSES, to: 'CANCELLED' },
   rewind: { from: ENDED, to: 'ENQUEUED' },
-  delete: { from: [...ACTIVE, ...ENDED], to: null },
+  delete: { from: [...ACTIVE_STATUSES, ...ENDED], to: null },
   collect: { from: ENDED, to: null },
 } as const satisfies Record<string, Transition>;
 
-/** Whether the workflow still has work to do: it runs, waits in a queue, or waits for its time. */
+/** Whether the workflow still has work to do: it runs, is enqueued, or is delayed. */
 export function isActive(status: WorkflowStatusString): boolean {
-  return status === 'PENDING' || status === 'ENQUEUED' || status === 'DELAYED';
+  return isIn(ACTIVE_STATUSES, status);
+}
+
+export function hasEnded(status: WorkflowStatusString): boolean {
+  return !isActive(status);
+}
+
+/** Whether the function returned or threw. Only a rewind runs such a workflow again. */
+export function hasOutcome(status: WorkflowStatusString): status is OutcomeStatus {
+  return isIn(OUTCOME_STATUSES, status);
+}
+
+function isIn(group: readonly WorkflowStatusString[], status: WorkflowStatusString): boolean {
+  return group.includes(status);
 }

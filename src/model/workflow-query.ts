@@ -1,12 +1,26 @@
-// What can be asked of workflows, as users write it and as the store takes it. Everything that a user can get wrong is
-// found here, before anything is sent.
-import { InvalidQueryError, type JSONValue } from './errors/errors.js';
-import { checkFields, flag, jsonPattern, oneOrMany, time, wholeNumber } from './query-values.js';
-import { StatusString, type WorkflowStatusString } from './status.js';
+// Queries for workflows, as users write them and as the store takes them. Users' mistakes are caught here, before any
+// statement is sent.
+import type { JSONValue } from './errors/errors.js';
+import { ACTIVE_STATUSES, StatusString, type WorkflowStatusString } from './status.js';
+import {
+  anything,
+  asArray,
+  boolean,
+  type Check,
+  integer,
+  nullish,
+  oneOf,
+  oneOrMany,
+  parseTimestamp,
+  readJSONPattern,
+  record,
+  string,
+  timestamp,
+} from './validation/validation.js';
 
 type OneOrMany<T> = T | readonly T[];
 
-/** Which workflows. All that is given must hold; of a list, one value must. An empty list holds for none. */
+/** Selects workflows. All given fields must match; of a list, one value must. An empty list matches none. */
 export interface WorkflowFilters {
   readonly workflowIDs?: readonly string[];
   readonly workflowName?: OneOrMany<string>;
@@ -19,7 +33,7 @@ export interface WorkflowFilters {
   readonly forkedFrom?: OneOrMany<string>;
   readonly parentWorkflowID?: OneOrMany<string>;
   readonly scheduleName?: OneOrMany<string>;
-  /** These applications, and workflows that belong to none. Unless given: the own one, or any where IDs are given. */
+  /** These applications, and workflows without one. By default this application, or any if IDs are given. */
   readonly applicationName?: OneOrMany<string>;
   /** Created at this time or later, in RFC 3339, such as `2026-01-31T12:00:00Z`. */
   readonly startTime?: string;
@@ -29,29 +43,29 @@ export interface WorkflowFilters {
   readonly completedBefore?: string;
   readonly dequeuedAfter?: string;
   readonly dequeuedBefore?: string;
-  /** Only those that are in a queue: enqueued, delayed or running. */
+  /** Only workflows in a queue: enqueued, delayed or running. */
   readonly queuesOnly?: boolean;
   /** Whether others were forked from it. */
   readonly wasForkedFrom?: boolean;
   /** Whether it was forked from another. */
   readonly isFork?: boolean;
   readonly hasParent?: boolean;
-  /** Workflows whose attributes contain these, as `@>` of Postgres has it. */
+  /** Workflows whose attributes contain these, as Postgres' `@>` defines it. */
   readonly attributes?: Readonly<Record<string, unknown>>;
 }
 
 export interface GetWorkflowsInput extends WorkflowFilters {
   readonly limit?: number;
   readonly offset?: number;
-  /** The newest first. */
+  /** Newest first. */
   readonly sortDesc?: boolean;
-  /** False leaves `input` out. */
+  /** False omits `input`. */
   readonly loadInput?: boolean;
-  /** False leaves `output` and `error` out. */
+  /** False omits `output` and `error`. */
   readonly loadOutput?: boolean;
 }
 
-/** Fields of a workflow that are asked for by their values. */
+/** Fields that are filtered by value. */
 export type AskedField =
   | 'name'
   | 'authenticatedUser'
@@ -62,28 +76,28 @@ export type AskedField =
   | 'parentWorkflowID'
   | 'scheduleName';
 
-/** Both ends belong to it. */
+/** Both ends are inclusive. */
 export interface TimeRange {
   readonly from?: number;
   readonly to?: number;
 }
 
-/** A checked filter. What is undefined is not asked for. */
+/** A checked filter. Undefined fields match everything. */
 export interface WorkflowFilter {
   readonly workflowIDs?: readonly string[];
   readonly idPrefixes?: readonly string[];
   readonly statuses?: readonly WorkflowStatusString[];
   readonly values: Readonly<Partial<Record<AskedField, readonly string[]>>>;
   readonly times: Readonly<Record<'createdAt' | 'completedAt' | 'startedAt', TimeRange>>;
-  /** Whether the field must be there, or must not. */
+  /** Whether the field must be present or absent. */
   readonly presence: Readonly<Partial<Record<'queueName' | 'forkedFrom' | 'parentWorkflowID', boolean>>>;
   readonly wasForkedFrom?: boolean;
   readonly attributes?: JSONValue;
-  /** Workflows of these applications, and those of nobody. */
+  /** Workflows of these applications, and those without one. */
   readonly applicationNames?: readonly string[];
 }
 
-/** Which of the workflows that match, and what of them. */
+/** Which of the matching workflows to load, and which fields. */
 export interface WorkflowQuery {
   readonly filter: WorkflowFilter;
   readonly isDescending: boolean;
@@ -104,80 +118,106 @@ const VALUE_FILTERS = {
   scheduleName: 'scheduleName',
 } as const satisfies Partial<Record<keyof WorkflowFilters, AskedField>>;
 
-const FILTER_FIELDS = [
-  ...Object.keys(VALUE_FILTERS),
-  ...['workflowIDs', 'status', 'workflow_id_prefix', 'applicationName', 'startTime', 'endTime', 'completedAfter'],
-  ...['completedBefore', 'dequeuedAfter', 'dequeuedBefore', 'queuesOnly', 'wasForkedFrom', 'isFork', 'hasParent'],
-  'attributes',
-];
-const QUERY_FIELDS = [...FILTER_FIELDS, 'limit', 'offset', 'sortDesc', 'loadInput', 'loadOutput'];
-const IN_QUEUE: readonly WorkflowStatusString[] = ['ENQUEUED', 'PENDING', 'DELAYED'];
+// A value that is null was not asked for: JSON has no undefined.
+const texts = nullish(oneOrMany(string()));
+const time = nullish(timestamp);
+const flag = nullish(boolean);
 
-/** Checks what was asked. `ownApplication` is whose workflows are meant when nothing says so; null means all. */
+const FILTERS = {
+  workflowIDs: texts,
+  workflowName: texts,
+  status: nullish(oneOrMany(oneOf(Object.values(StatusString)))),
+  authenticatedUser: texts,
+  applicationVersion: texts,
+  executorId: texts,
+  workflow_id_prefix: texts,
+  queueName: texts,
+  forkedFrom: texts,
+  parentWorkflowID: texts,
+  scheduleName: texts,
+  applicationName: texts,
+  startTime: time,
+  endTime: time,
+  completedAfter: time,
+  completedBefore: time,
+  dequeuedAfter: time,
+  dequeuedBefore: time,
+  queuesOnly: flag,
+  wasForkedFrom: flag,
+  isFork: flag,
+  hasParent: flag,
+  attributes: nullish(anything),
+} satisfies Record<keyof WorkflowFilters, Check<unknown>>;
+
+// A misspelt filter must not find everything.
+const filterCheck = record(FILTERS);
+const queryCheck = record({
+  ...FILTERS,
+  limit: nullish(integer()),
+  offset: nullish(integer()),
+  sortDesc: flag,
+  loadInput: flag,
+  loadOutput: flag,
+} satisfies Record<keyof GetWorkflowsInput, Check<unknown>>);
+
+/** Checks a query. `ownApplication` is the default for `applicationName`; null means all. */
 export function toWorkflowQuery(input: GetWorkflowsInput, ownApplication: string | null): WorkflowQuery {
-  checkFields('The query', input, QUERY_FIELDS);
-  const { limit, offset, sortDesc, loadInput, loadOutput, ...filters } = input;
+  queryCheck.read(input, 'filter');
   return {
-    filter: toFilter(filters, ownApplication),
-    isDescending: flag('sortDesc', sortDesc) ?? false,
-    limit: wholeNumber('limit', limit),
-    offset: wholeNumber('offset', offset) ?? 0,
-    isLoadingInput: flag('loadInput', loadInput) ?? true,
-    isLoadingOutput: flag('loadOutput', loadOutput) ?? true,
+    filter: toFilter(input, ownApplication),
+    isDescending: input.sortDesc ?? false,
+    limit: input.limit ?? undefined,
+    offset: input.offset ?? 0,
+    isLoadingInput: input.loadInput ?? true,
+    isLoadingOutput: input.loadOutput ?? true,
   };
 }
 
 /** Checks a filter alone. */
 export function toWorkflowFilter(input: WorkflowFilters, ownApplication: string | null): WorkflowFilter {
-  checkFields('The filter', input, FILTER_FIELDS);
+  filterCheck.read(input, 'filter');
   return toFilter(input, ownApplication);
 }
 
 function toFilter(input: WorkflowFilters, ownApplication: string | null): WorkflowFilter {
   const values: Partial<Record<AskedField, readonly string[]>> = {};
   for (const [name, field] of Object.entries(VALUE_FILTERS)) {
-    const wanted = oneOrMany(name, input[name as keyof typeof VALUE_FILTERS]);
+    const wanted = asArray(input[name as keyof typeof VALUE_FILTERS]);
     if (wanted) values[field] = wanted;
   }
-  const isInQueue = flag('queuesOnly', input.queuesOnly) === true;
-  const workflowIDs = oneOrMany('workflowIDs', input.workflowIDs);
-  const prefixes = oneOrMany('workflow_id_prefix', input.workflow_id_prefix);
+  const isInQueue = input.queuesOnly === true;
+  const workflowIDs = asArray(input.workflowIDs);
+  const prefixes = asArray(input.workflow_id_prefix);
   const ownNames = ownApplication === null || (workflowIDs?.length ?? 0) > 0 ? undefined : [ownApplication];
   return {
     workflowIDs,
-    // Every ID begins with the empty text.
+    // Every ID starts with the empty string.
     idPrefixes: prefixes?.includes('') ? undefined : prefixes,
     statuses: statusesOf(input, isInQueue),
     values,
     times: {
-      createdAt: range('startTime', 'endTime', input),
-      completedAt: range('completedAfter', 'completedBefore', input),
-      startedAt: range('dequeuedAfter', 'dequeuedBefore', input),
+      createdAt: range(input.startTime, input.endTime),
+      completedAt: range(input.completedAfter, input.completedBefore),
+      startedAt: range(input.dequeuedAfter, input.dequeuedBefore),
     },
     presence: {
       queueName: isInQueue ? true : undefined,
-      forkedFrom: flag('isFork', input.isFork),
-      parentWorkflowID: flag('hasParent', input.hasParent),
+      forkedFrom: input.isFork ?? undefined,
+      parentWorkflowID: input.hasParent ?? undefined,
     },
-    wasForkedFrom: flag('wasForkedFrom', input.wasForkedFrom),
-    attributes: jsonPattern('attributes', input.attributes),
-    applicationNames: oneOrMany('applicationName', input.applicationName) ?? ownNames,
+    wasForkedFrom: input.wasForkedFrom ?? undefined,
+    attributes: input.attributes == null ? undefined : readJSONPattern(input.attributes, 'filter.attributes'),
+    applicationNames: asArray(input.applicationName) ?? ownNames,
   };
 }
 
 function statusesOf({ status }: WorkflowFilters, isInQueue: boolean): readonly WorkflowStatusString[] | undefined {
-  const wanted = oneOrMany('status', status) as readonly WorkflowStatusString[] | undefined;
-  const unknown = wanted?.find((one) => !Object.hasOwn(StatusString, one));
-  if (unknown !== undefined) {
-    const known = Object.keys(StatusString).join(', ');
-    throw new InvalidQueryError(`There is no status ${JSON.stringify(unknown)}. There is: ${known}.`);
-  }
+  const wanted = asArray(status);
   if (!isInQueue) return wanted && [...new Set(wanted)];
-  return wanted ? IN_QUEUE.filter((one) => wanted.includes(one)) : IN_QUEUE;
+  return wanted ? ACTIVE_STATUSES.filter((one) => wanted.includes(one)) : ACTIVE_STATUSES;
 }
 
-type TimeField = 'startTime' | 'endTime' | 'completedAfter' | 'completedBefore' | 'dequeuedAfter' | 'dequeuedBefore';
-
-function range(from: TimeField, to: TimeField, input: WorkflowFilters): TimeRange {
-  return { from: time(from, input[from]), to: time(to, input[to]) };
+/** The range between two checked times. */
+export function range(from: string | null | undefined, to: string | null | undefined): TimeRange {
+  return { from: from == null ? undefined : parseTimestamp(from), to: to == null ? undefined : parseTimestamp(to) };
 }

@@ -1,7 +1,7 @@
-// Tokens that look into a text or into JSON, which the two databases do in different ways.
+// Tokens that match prefixes and JSON, which differ between the dialects.
 import { quoteIdentifier, type Token } from './sql.js';
 
-/** What JSON can express. */
+/** A JSON value. */
 export type JSONText = null | boolean | number | string | readonly JSONText[] | JSONObject;
 export interface JSONObject {
   readonly [key: string]: JSONText;
@@ -10,7 +10,7 @@ export interface JSONObject {
 export interface ColumnName {
   readonly alias?: string;
   readonly name: string;
-  /** The text of the column is compared without any index of it. */
+  /** Keeps the planner from using an index on the column. */
   readonly isHidden?: boolean;
 }
 
@@ -19,7 +19,7 @@ function columnText({ alias, name, isHidden = false }: ColumnName): string {
   return isHidden ? `(${text} || '')` : text;
 }
 
-/** True where the column begins with the prefix, which has no special characters. It can ride an index. */
+/** True if the column starts with the prefix, taken literally. Can use an index. */
 export function startsWith(column: ColumnName, prefix: string): Token {
   return {
     shape: `starts:${columnText(column)};`,
@@ -29,8 +29,8 @@ export function startsWith(column: ColumnName, prefix: string): Token {
 }
 
 /**
- * True where the JSON of the column contains the pattern, as `@>` of Postgres has it: an object contains one with some of
- * its members, an array one with some of its elements in any order, and so on inside.
+ * True if the column's JSON contains the pattern, as Postgres' `@>` defines it: objects contain those with a subset of
+ * their members, arrays those with a subset of their elements in any order, recursively.
  */
 export function containsJSON(column: ColumnName, pattern: JSONObject): Token {
   return {
@@ -40,7 +40,7 @@ export function containsJSON(column: ColumnName, pattern: JSONObject): Token {
   };
 }
 
-/** The JSON object of the column with the members of the change in place of its own; null takes a member out. */
+/** The column's JSON object merged with the change; null removes a member. */
 export function mergeJSON(column: ColumnName, change: JSONObject): Token {
   const removed = Object.values(change).map((value) => (value === null ? '-' : '+'));
   return {
@@ -50,7 +50,7 @@ export function mergeJSON(column: ColumnName, change: JSONObject): Token {
   };
 }
 
-/** Patterns of one shape differ in their keys, texts and numbers only. */
+/** Patterns of one shape differ only in keys, strings and numbers. */
 function shapeOf(pattern: JSONText): string {
   if (pattern === null) return 'n';
   if (pattern === true) return 't';

@@ -1,14 +1,14 @@
-// Postgres' side of the dialect. Lists travel as arrays in Postgres' binary format, which needs no escaping.
+// The Postgres dialect. Lists are sent as arrays in Postgres' binary format, which needs no escaping.
 import type { ColumnType, Dialect, Value } from './sql.js';
 import { quoteIdentifier } from './sql.js';
 
 export interface PostgresDialectOptions {
   readonly schema: string;
-  /** Replaces the database clock; for tests that move time by hand. */
+  /** Replaces the database clock, for tests that control time. */
   readonly now?: () => number;
 }
 
-/** The name of a type, what an array of it is cast to, and the object ID of the array's elements on the wire. */
+/** A type's name, the cast of an array of it, and the OID of the array's elements on the wire. */
 interface WireType {
   readonly name: string;
   readonly arrayCast: string;
@@ -58,7 +58,7 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
       values.push(encodeArray(list, type));
     },
     writeRows(out, alias, columns, isSingle) {
-      // A lone row is by far the most frequent; as plain parameters it costs the server a third less.
+      // Single rows are by far the most frequent; as plain parameters they cost the server a third less.
       out.text(isSingle ? '(SELECT ' : 'unnest(');
       columns.forEach(({ type }, index) => {
         if (index > 0) out.text(', ');
@@ -80,16 +80,16 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
           ),
         );
     },
-    writeTurn(out) {
+    writeAdvisoryLock(out) {
       out.text('pg_advisory_xact_lock(hashtextextended(');
       out.placeholder();
       out.text('::text, 0))');
     },
-    collectTurn(values, name) {
+    collectAdvisoryLock(values, name) {
       values.push(`everstep.${options.schema}.${name}`);
     },
     writeStartsWith(out, column) {
-      // LIKE rides an index of text_pattern_ops, or any where the collation is C, if the pattern is known to the planner.
+      // If the planner knows the pattern, LIKE can use an index with text_pattern_ops, or any index with the C collation.
       out.text(`${column} LIKE `);
       out.placeholder();
     },
@@ -123,18 +123,18 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
         ),
       );
     },
-    isToldIndexes: false,
+    needsIndexHints: false,
     indexHint: () => '',
     lock(mode, alias) {
       const of = `OF ${quoteIdentifier(alias)}`;
       if (mode === 'share') return `FOR SHARE ${of}`;
-      // The weaker lock that an UPDATE takes: a row to which somebody just sends a message is not passed over.
+      // FOR UPDATE conflicts with the key lock of a message being sent to the row, and would skip it.
       return mode === 'skip' ? `FOR NO KEY UPDATE ${of} SKIP LOCKED` : `FOR UPDATE ${of}`;
     },
   };
 }
 
-/** A one-dimensional array as Postgres sends and receives it in binary. */
+/** A one-dimensional array in Postgres' binary format. */
 export function encodeArray(values: readonly Value[], type: ColumnType): Uint8Array {
   const { elementOID } = WIRE_TYPES[type];
   const sizes = values.map((value) => elementSize(value, elementOID));
@@ -158,7 +158,7 @@ export function encodeArray(values: readonly Value[], type: ColumnType): Uint8Ar
   return buffer;
 }
 
-/** The element's length in bytes; -1 stands for NULL. */
+/** The element's length in bytes; -1 for NULL. */
 function elementSize(value: Value, elementOID: number): number {
   if (value === null) return -1;
   if (elementOID === TEXT_OID) return Buffer.byteLength(String(value));

@@ -1,8 +1,9 @@
-// A statement that fails instead of writing nothing, so that the COMMIT behind it is skipped. Postgres only.
+// Makes a guarded statement fail instead of writing nothing, so that the COMMIT pipelined behind it is skipped. Postgres
+// only.
 import { sql } from './sql.js';
 
-/** Stands in the message of the failure. */
+/** Part of the error's message. */
 export const REFUSAL = 'everstep refuses this since';
 
-/** In the place of a number. The clock keeps the planner from working it out beforehand. */
+/** An integer expression that fails when evaluated. The clock keeps the planner from folding it. */
 export const refusal = sql`CAST('everstep refuses this since ' || clock_timestamp() AS INTEGER)`;

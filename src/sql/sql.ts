@@ -1,15 +1,15 @@
-// The `sql` tag. A statement is written once; what differs between the dialects is a token that is rendered
-// late. Interpolated plain values become bound parameters, never text.
+// The `sql` tag. A statement is written once for both dialects; what differs between them is a token, rendered late.
+// Interpolated plain values become bound parameters, never text.
 //
-// A statement is rendered in two parts. Its text depends only on its shape (the place in the code where it stands, and
-// which tokens it has there) and is kept; its parameters are collected each time.
+// A statement's text depends only on its shape (its location in the code and the tokens in it) and is cached. Only the
+// parameters are collected for each use.
 import { createHash } from 'node:crypto';
 import type { JSONObject } from './matching.js';
 
 /** A value that every driver can bind. */
 export type Value = string | number | bigint | boolean | null | Uint8Array;
 
-/** The types that columns and bound lists have, by their SQL meaning. */
+/** Types of columns and bound lists. */
 export type ColumnType = 'text' | 'int' | 'bigint' | 'float' | 'bool' | 'json' | 'numeric';
 
 /** A column of a `rows` list. */
@@ -22,7 +22,7 @@ export type Rows = readonly (readonly Value[])[];
 
 export type LockMode = 'share' | 'update' | 'skip';
 
-/** Writes the text of a statement. */
+/** Builds the text of a statement. */
 export interface TextWriter {
   readonly dialect: Dialect;
   text(text: string): void;
@@ -30,65 +30,65 @@ export interface TextWriter {
   placeholder(): void;
 }
 
-/** What the two dialects write differently. A `write…` puts as many placeholders as its `collect…` gives values. */
+/** What differs between the dialects. Each `write…` emits as many placeholders as its `collect…` adds values. */
 export interface Dialect {
   readonly name: 'postgres' | 'sqlite';
-  /** Texts of statements by the place in the code where they stand, and by shape. */
+  /** Cached texts of statements, by location in the code and shape. */
   readonly texts: WeakMap<readonly string[], Map<string, string>>;
-  /** The placeholder of parameter number `index` (from 1). */
+  /** The placeholder of parameter `index`, from 1. */
   placeholder(index: number): string;
   /** The qualified, quoted name of a table of the system database. */
   table(name: string): string;
-  /** The database clock in epoch milliseconds, or a parameter when a test drives the clock. */
+  /** The database clock in epoch milliseconds, or a parameter if a test controls the clock. */
   writeNow(out: TextWriter): void;
   collectNow(values: Value[]): void;
-  /** `= any of values`, with one parameter however many there are. */
+  /** `= any of the values`, with one parameter for any number of them. */
   writeOneOf(out: TextWriter, type: ColumnType): void;
   collectOneOf(values: Value[], list: readonly Value[], type: ColumnType): void;
-  /** A table of literal rows named `alias`. One row is written differently from many. */
+  /** A table of literal rows named `alias`. A single row has a form of its own. */
   writeRows(out: TextWriter, alias: string, columns: readonly RowColumn[], isSingle: boolean): void;
   collectRows(values: Value[], columns: readonly RowColumn[], data: Rows): void;
-  /** Waits for the turn of the name that is collected; held until the commit. */
-  writeTurn(out: TextWriter): void;
-  collectTurn(values: Value[], name: string): void;
-  /** True where a column begins with the prefix that is collected. */
+  /** Takes the advisory lock of the collected name, until the commit. */
+  writeAdvisoryLock(out: TextWriter): void;
+  collectAdvisoryLock(values: Value[], name: string): void;
+  /** True if the column starts with the collected prefix. */
   writeStartsWith(out: TextWriter, column: string): void;
   collectStartsWith(values: Value[], prefix: string): void;
-  /** True where the JSON of a column contains the pattern. */
+  /** True if the column's JSON contains the pattern. */
   writeContains(out: TextWriter, column: string, pattern: JSONObject): void;
   collectContains(values: Value[], pattern: JSONObject): void;
-  /** The JSON of a column with some members changed. */
+  /** The column's JSON object, merged with the change. */
   writeMerge(out: TextWriter, column: string, change: JSONObject): void;
   collectMerge(values: Value[], change: JSONObject): void;
-  /** Whether the database has no statistics to choose an index by, and is told which one to use. */
-  readonly isToldIndexes: boolean;
-  /** Says by which index a table of a FROM is read, after its alias. */
+  /** Whether the planner lacks statistics and must be told which index to use. */
+  readonly needsIndexHints: boolean;
+  /** Names the index to use, after the alias of a table in FROM. */
   indexHint(name: string): string;
-  /** A row lock at the end of a SELECT; nothing where the writer holds the whole database. */
+  /** A row lock at the end of a SELECT; empty where a writer locks the whole database. */
   lock(mode: LockMode, alias: string): string;
 }
 
-/** A part of a statement that is not a plain parameter. */
+/** A part of a statement other than a plain parameter. */
 export interface Token {
-  /** Two tokens of the same shape have the same text in a dialect. */
+  /** Tokens of the same shape have the same text in a dialect. */
   readonly shape: string;
   write(out: TextWriter): void;
   collect(values: Value[], dialect: Dialect): void;
 }
 
-/** Texts that are kept for one place in the code. Most places have one or two; a query of users' has any number. */
+/** Cached texts per location in the code. Most have one or two; ad-hoc queries have any number. */
 const SHAPES_MAX = 500;
 
 const collectNothing = (): void => {};
 
-/** A short stand-in for a text, fit to be compared many times. */
+/** A short hash of a text, cheap to compare. */
 function digest(text: string): string {
   return `${createHash('sha256').update(text).digest('base64url').slice(0, 20)};`;
 }
 
 /** A statement or fragment: literal text with parameters, tokens and nested fragments in between. */
 export class Sql implements Token {
-  /** The shape of the parts alone; the place in the code stands for the literal text. */
+  /** The shape of the parts alone; the location in the code implies the literal text. */
   readonly partsShape: string;
   #shape: string | undefined;
 
@@ -134,9 +134,17 @@ export function sql(strings: TemplateStringsArray, ...parts: (Value | Token | un
   return new Sql(strings, parts as (Value | Token)[]);
 }
 
-/** Text that is the same in both dialects. Never for anything that comes from outside. */
+/** Text that is the same in both dialects. Never for input from outside. */
 function literal(text: string): Token {
   return { shape: digest(text), write: (out) => out.text(text), collect: collectNothing };
+}
+
+/**
+ * Quoted strings, separated by commas. For constants that must be part of the text, so that the planner can match them
+ * with the condition of a partial index.
+ */
+export function textConstants(texts: readonly string[]): Token {
+  return literal(texts.map((text) => `'${text.replaceAll("'", "''")}'`).join(', '));
 }
 
 /** The qualified name of a system table. */
@@ -149,18 +157,18 @@ export function ident(name: string): Token {
   return literal(quoteIdentifier(name));
 }
 
-/** Quoted identifiers, separated by commas, each qualified by the alias if there is one. */
+/** Quoted identifiers, separated by commas, qualified by the alias if there is one. */
 export function idents(names: readonly string[], alias?: string): Token {
   const prefix = alias === undefined ? '' : `${quoteIdentifier(alias)}.`;
   return literal(names.map((name) => prefix + quoteIdentifier(name)).join(', '));
 }
 
-/** A select list in which JSON comes as text, as it does in SQLite anyway. */
+/** A select list. JSON comes as text, as it does in SQLite. */
 export function selectList(columns: readonly RowColumn[], alias: string): Token {
   return columnList(columns, `${quoteIdentifier(alias)}.`);
 }
 
-/** The same for RETURNING, which takes no alias in SQLite. */
+/** The same for RETURNING, where SQLite allows no alias. */
 export function returningList(columns: readonly RowColumn[]): Token {
   return columnList(columns, '');
 }
@@ -173,14 +181,14 @@ function columnList(columns: readonly RowColumn[], prefix: string): Token {
   return literal(items.join(', '));
 }
 
-/** The database's clock, in epoch milliseconds. */
+/** The database clock in epoch milliseconds. */
 export const nowMs: Token = {
   shape: 'now;',
   write: (out) => out.dialect.writeNow(out),
   collect: (values, dialect) => dialect.collectNow(values),
 };
 
-/** `column ${oneOf(ids)}`: true for a row whose column is one of the values. */
+/** `column ${oneOf(ids)}`: true if the column is one of the values. */
 export function oneOf(list: readonly Value[], type: ColumnType = 'text'): Token {
   return {
     shape: `any:${type};`,
@@ -189,7 +197,7 @@ export function oneOf(list: readonly Value[], type: ColumnType = 'text'): Token 
   };
 }
 
-/** A FROM item with literal rows: `FROM ${rows('r', columns, data)}`. The columns are the same at each call. */
+/** A FROM item with literal rows: `FROM ${rows('r', columns, data)}`. A location must always pass the same columns. */
 export function rows(alias: string, columns: readonly RowColumn[], data: Rows): Token {
   return {
     shape: data.length === 1 ? `row:${alias};` : `rows:${alias};`,
@@ -198,7 +206,7 @@ export function rows(alias: string, columns: readonly RowColumn[], data: Rows): 
   };
 }
 
-/** Locks the selected rows of the table with that alias: `FOR SHARE`, `FOR UPDATE`, or one that skips what is locked. */
+/** Locks the selected rows of the table `alias`: `FOR SHARE`, `FOR UPDATE`, or an update lock with SKIP LOCKED. */
 export function lock(mode: LockMode, alias: string): Token {
   return {
     shape: `lock:${mode}:${alias};`,
@@ -208,18 +216,18 @@ export function lock(mode: LockMode, alias: string): Token {
 }
 
 /**
- * `SELECT ${turn(name)}`: whoever commits with the same name waits here until this commit is through. The statements
- * after it see all that those before have done. Nothing where the writer holds the whole database.
+ * `SELECT ${advisoryLock(name)}`: takes an advisory lock until the commit. Statements after it in the transaction see what
+ * earlier holders committed. NULL in SQLite, where a writer locks the whole database.
  */
-export function turn(name: string): Token {
+export function advisoryLock(name: string): Token {
   return {
-    shape: 'turn;',
-    write: (out) => out.dialect.writeTurn(out),
-    collect: (values, dialect) => dialect.collectTurn(values, name),
+    shape: 'advisory-lock;',
+    write: (out) => out.dialect.writeAdvisoryLock(out),
+    collect: (values, dialect) => dialect.collectAdvisoryLock(values, name),
   };
 }
 
-/** The index by which the table before it is read, in a dialect that is told; elsewhere the planner knows better. */
+/** The index for the table before it, in a dialect that needs hints; empty in the other. */
 export function indexedBy(name: string | undefined): Token {
   return {
     shape: `index:${name};`,

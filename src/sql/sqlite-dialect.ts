@@ -1,10 +1,10 @@
-// SQLite's side of the dialect. Lists travel as one JSON parameter.
+// The SQLite dialect. A list is sent as one JSON parameter.
 import type { Dialect, Value } from './sql.js';
 import { quoteIdentifier } from './sql.js';
 import { collectContains, collectMerge, endOfPrefix, writeContains, writeMerge } from './sqlite-json.js';
 
 export interface SqliteDialectOptions {
-  /** Replaces the database clock; for tests that move time by hand. */
+  /** Replaces the database clock, for tests that control time. */
   readonly now?: () => number;
 }
 
@@ -48,8 +48,8 @@ export function sqliteDialect(options: SqliteDialectOptions = {}): Dialect {
       if (data.length === 1) values.push(...(data[0] ?? []));
       else values.push(jsonList(data));
     },
-    writeTurn: (out) => out.text('NULL'),
-    collectTurn: () => {},
+    writeAdvisoryLock: (out) => out.text('NULL'),
+    collectAdvisoryLock: () => {},
     writeStartsWith(out, column) {
       out.text(`(${column} >= `);
       out.placeholder();
@@ -58,14 +58,14 @@ export function sqliteDialect(options: SqliteDialectOptions = {}): Dialect {
       out.text(')');
     },
     collectStartsWith(values, prefix) {
-      // A blob is greater than every text.
+      // A blob sorts after all text.
       values.push(prefix, endOfPrefix(prefix) ?? new Uint8Array());
     },
     writeContains,
     collectContains,
     writeMerge,
     collectMerge,
-    isToldIndexes: true,
+    needsIndexHints: true,
     indexHint: (name) => `INDEXED BY ${quoteIdentifier(name)}`,
     lock: () => '',
   };

@@ -1,12 +1,12 @@
-// Containment and merging of JSON in SQLite, by its JSON functions. What Postgres has as an operator is written out here
-// as nested look-ups, one for each member and element of the pattern.
+// JSON containment and merging with SQLite's JSON functions. Where Postgres has an operator, SQLite needs nested
+// subqueries, one for each member and element of the pattern.
 import { isArray, type JSONObject, type JSONText } from './matching.js';
 import type { TextWriter, Value } from './sql.js';
 
-/** `CASE` keeps a text that is no JSON from failing the whole statement. */
+/** The CASE keeps invalid JSON from failing the statement. */
 export function writeContains(out: TextWriter, column: string, pattern: JSONObject): void {
   out.text(`CASE WHEN json_valid(${column}) THEN json_type(${column}) = 'object'`);
-  writeMembers({ out, nodes: 0 }, column, pattern);
+  writeMembers({ out, subqueries: 0 }, column, pattern);
   out.text(' ELSE FALSE END');
 }
 
@@ -23,13 +23,13 @@ export function collectContains(values: Value[], pattern: JSONText): void {
 
 interface Writing {
   readonly out: TextWriter;
-  /** How many look-ups there are so far; each has a name of its own. */
-  nodes: number;
+  /** Subqueries so far, to number their aliases. */
+  subqueries: number;
 }
 
 function writeMembers(writing: Writing, json: string, pattern: JSONObject): void {
   for (const value of Object.values(pattern)) {
-    const alias = openLookUp(writing, json);
+    const alias = openSubquery(writing, json);
     writing.out.text(`${alias}.key = `);
     writing.out.placeholder();
     writing.out.text(' AND ');
@@ -40,20 +40,20 @@ function writeMembers(writing: Writing, json: string, pattern: JSONObject): void
 
 function writeElements(writing: Writing, json: string, pattern: readonly JSONText[]): void {
   for (const element of pattern) {
-    const alias = openLookUp(writing, json);
+    const alias = openSubquery(writing, json);
     writeMatch(writing, alias, element);
     writing.out.text(')');
   }
 }
 
-function openLookUp(writing: Writing, json: string): string {
-  writing.nodes += 1;
-  const alias = `j${writing.nodes}`;
+function openSubquery(writing: Writing, json: string): string {
+  writing.subqueries += 1;
+  const alias = `j${writing.subqueries}`;
   writing.out.text(` AND EXISTS (SELECT 1 FROM json_each(${json}) AS ${alias} WHERE `);
   return alias;
 }
 
-/** True where the member or element `alias` contains the pattern. */
+/** True if the member or element `alias` contains the pattern. */
 function writeMatch(writing: Writing, alias: string, pattern: JSONText): void {
   const { out } = writing;
   if (pattern === null || typeof pattern === 'boolean') {
@@ -92,13 +92,13 @@ export function collectMerge(values: Value[], change: JSONObject): void {
   }
 }
 
-/** The least text that is greater than all that begin with the prefix; undefined when there is none. */
+/** The smallest string greater than all that start with the prefix; undefined if there is none. */
 export function endOfPrefix(prefix: string): string | undefined {
   const points = [...prefix];
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
     const next = (last.codePointAt(0) ?? 0) + 1;
     if (next > 0x10ffff) continue;
-    // Halves of surrogate pairs are no characters.
+    // Skip the surrogates, which are no characters.
     return points.join('') + String.fromCodePoint(next === 0xd800 ? 0xe000 : next);
   }
   return undefined;

@@ -1,4 +1,4 @@
-// One column list a table. It drives the insert, the select list and the way between row and record.
+// Column lists of tables. One list drives the INSERT, the select list and the mapping between rows and records.
 import type { StepRecord, WorkflowRecord } from '../model/records.js';
 import {
   type ColumnType,
@@ -20,18 +20,18 @@ export class TableColumns<Record> {
   /** The column names, for an INSERT. */
   readonly names: Token;
 
-  /** `spec` lists field, column and type of each column. */
+  /** `spec` lists the field, name and type of each column. */
   constructor(spec: readonly (readonly [field: keyof Record & string, name: string, type: ColumnType])[]) {
     this.columns = spec.map(([field, name, type]) => ({ field, name, type }));
     this.names = idents(this.columns.map((column) => column.name));
   }
 
-  /** The columns as RETURNING gives them, where no alias may stand. JSON comes as text. */
+  /** The list for RETURNING, which allows no alias. JSON comes as text. */
   get returning(): Token {
     return returningList(this.columns);
   }
 
-  /** The columns of a `rows` list, to be passed on into an INSERT. */
+  /** The columns of a `rows` list, for INSERT … SELECT. */
   pass(alias: string): Token {
     return idents(
       this.columns.map((column) => column.name),
@@ -51,7 +51,7 @@ export class TableColumns<Record> {
   toRecord(row: Row): Record {
     const record: { [field: string]: unknown } = {};
     for (const column of this.columns) record[column.field] = fromColumn(row[column.name], column.type);
-    // Each field of the record stands in the column list; the test of this table insists.
+    // The list has every field of the record; a test checks it.
     return record as Record;
   }
 }

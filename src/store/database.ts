@@ -1,17 +1,16 @@
-// The seam between the repositories and the two drivers. Everything above it speaks `sql`; everything below
-// knows connections, files and error codes.
+// The interface between the repositories and the two drivers. Above it there are only `sql` statements; below it,
+// connections, files and error codes.
 import type { Dialect, Sql } from '../sql/sql.js';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Something that statements can be run on: an open transaction, or the database itself. */
+/** Runs statements: an open transaction, or the database itself. */
 export interface Executor {
   readonly dialect: Dialect;
-  /** Runs one statement and returns its rows. Outside a transaction it is a commit of its own. */
+  /** Runs one statement and returns its rows. Outside a transaction it commits on its own. */
   run(statement: Sql): Promise<Row[]>;
 }
 
-/** Something that can be read from. */
 export interface Reader {
   /** Runs one SELECT. On SQLite it does not wait for the writer. */
   read(statement: Sql): Promise<Row[]>;
@@ -20,25 +19,25 @@ export interface Reader {
 export interface ConnectionUse {
   readonly open: number;
   readonly idle: number;
-  /** Calls that wait for a connection. */
+  /** Calls waiting for a connection. */
   readonly waiting: number;
 }
 
-/** How a query of people's may be carried out. */
+/** Options for ad-hoc queries. */
 export interface ObserveOptions {
-  /** How long it may take; 0 for any time. SQLite stops nothing. */
+  /** 0 for no limit. SQLite ignores it. */
   readonly timeoutMs: number;
   /**
-   * Whether it reads much, or little in the order of an index. For the latter, reading a whole table and making a bitmap of
-   * an index are ruled out: without statistics, the planner would sort all workflows to find the first hundred.
+   * Which scans the planner may use: all, plain index scans, or index and bitmap scans. A list with a limit reads an index
+   * in order; without statistics the planner would sort all workflows to find the first hundred.
    */
-  readonly reads: 'much' | 'little' | 'little-by-bitmap';
+  readonly scans: 'all' | 'index' | 'bitmap';
 }
 
 export interface CommitOptions {
   /**
-   * The commit does not wait for the disk. A crash of the server may undo it, but then also everything that was committed
-   * after it: whatever rests on it is durable no sooner than it is.
+   * The commit does not wait for the disk. A crash of the server may undo it, but then also everything committed after it:
+   * what depends on it is never durable before it.
    */
   readonly relaxed?: boolean;
   /**
@@ -49,26 +48,23 @@ export interface CommitOptions {
 }
 
 export interface Database extends Executor, Reader {
-  /**
-   * Runs one SELECT whose shape is decided by whoever asks. It is planned for the values that it has, and stopped with
-   * DBOSQueryTimeoutError when it takes too long.
-   */
+  /** Runs an ad-hoc SELECT. It is planned for its values, and fails with DBOSQueryTimeoutError if it takes too long. */
   observe(statement: Sql, options: ObserveOptions): Promise<Row[]>;
-  /** Runs the statements one after the other in one commit and returns the rows of each. All or nothing. */
+  /** Runs the statements in order in one commit and returns the rows of each. All or nothing. */
   commit(statements: readonly Sql[], options?: CommitOptions): Promise<Row[][]>;
   /** Runs `body` in a transaction: committed when it returns, rolled back when it throws. */
   transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T>;
-  /** Runs `body` on one connection that nobody else uses meanwhile. For migrations. */
+  /** Runs `body` with exclusive use of one connection. For migrations. */
   exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T>;
-  /** How the pool of connections is used, where there is one. */
+  /** Use of the connection pool, if there is one. */
   connectionUse?(): ConnectionUse | undefined;
-  /** Finishes what is under way and closes all connections. Later calls fail with a clear error. */
+  /** Finishes calls in flight and closes all connections. Later calls fail with DatabaseClosedError. */
   close(): Promise<void>;
 }
 
-/** A connection held for several statements, with transactions under the holder's control. */
+/** A connection held for several statements; the holder controls its transactions. */
 export interface Connection extends Executor {
-  /** Runs a text of one or more statements without parameters. */
+  /** Runs one or more statements without parameters. */
   script(text: string): Promise<void>;
   transaction<T>(body: (tx: Connection) => Promise<T>): Promise<T>;
 }

@@ -1,6 +1,5 @@
-// The one retry loop around transient failures of the database. It repeats what surely did not happen; what may
-// have happened (the connection broke during COMMIT) it repeats only if the caller says that doing it twice is
-// the same as doing it once.
+// The retry loop for transient failures of the database. It repeats what certainly did not happen. What may have happened
+// (the connection broke during COMMIT) it repeats only if the operation is idempotent.
 import { type BackoffPolicy, backoffMs } from '../base/backoff.js';
 import { type Clock, sleep } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
@@ -15,18 +14,18 @@ import {
 export interface RetryOptions {
   readonly clock: Clock;
   readonly logger: DLogger;
-  /** Ends the retrying with the signal's reason. */
+  /** An abort ends the retries with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Guarded statements may run again even if the first run may have been committed. */
+  /** Whether to retry after a commit of unknown outcome. Guarded statements allow it. */
   readonly isIdempotent: boolean;
   readonly policy?: BackoffPolicy;
 }
 
 const POLICY: BackoffPolicy = { firstMs: 50, maxMs: 10_000, rate: 2, jitter: 0.5 };
-/** Attempts that fail in a row before the log speaks up; a single hiccup is not worth a line. */
+/** Failures in a row before one is logged; a single hiccup is not worth a line. */
 const SILENT_ATTEMPTS = 2;
 
-/** What an error says about the operation: it cannot have happened, it may have, or trying again is of no use. */
+/** What an error says about the operation: it did not happen, it may have, or retrying is useless. */
 export type Failure = 'transient' | 'unknown' | 'final';
 
 export function classifyFailure(error: unknown): Failure {
@@ -42,7 +41,7 @@ export function classifyFailure(error: unknown): Failure {
   return 'final';
 }
 
-/** Serialization failures, deadlocks, lock timeouts, and a server short of resources or restarting. */
+/** Serialization failure, deadlock, lock timeout, or a server that is restarting or out of resources. */
 function isTransientState(state: string | undefined): boolean {
   if (state === undefined || state === '57014') return false;
   return state === '40001' || state === '40P01' || state === '55P03' || /^(08|53|57)/.test(state);
@@ -53,7 +52,7 @@ export async function withRetry<T>(operation: () => Promise<T>, options: RetryOp
   for (let attempt = 1; ; attempt += 1) {
     try {
       const result = await operation();
-      if (attempt > SILENT_ATTEMPTS) options.logger.info('The database is back; work goes on.');
+      if (attempt > SILENT_ATTEMPTS) options.logger.info('The database is reachable again.');
       return result;
     } catch (error) {
       const failure = classifyFailure(error);
@@ -61,7 +60,7 @@ export async function withRetry<T>(operation: () => Promise<T>, options: RetryOp
       if (options.signal?.aborted) throw error;
       const delayMs = backoffMs(options.policy ?? POLICY, attempt);
       if (attempt === SILENT_ATTEMPTS) {
-        options.logger.warn(`${(error as Error).message} Trying again until it works.`);
+        options.logger.warn(`${(error as Error).message} Retrying until it succeeds.`);
       }
       await sleep(options.clock, delayMs, options.signal);
     }

@@ -20,15 +20,15 @@ import { Writer } from './writer/writer.js';
 export interface StoreOptions extends Omit<PostgresOptions, 'clock' | 'logger'> {
   readonly logger: DLogger;
   readonly clock?: Clock;
-  /** False only verifies that the database is at the right version. */
+  /** False only verifies the version. */
   readonly runMigrations?: boolean;
-  /** False leaves out LISTEN, NOTIFY and the triggers; waiting then relies on polling. */
+  /** False disables LISTEN, NOTIFY and the triggers; waits then poll. */
   readonly useListenNotify?: boolean;
-  /** A session lock to hold on the listening connection. */
+  /** The advisory lock to hold on the listening connection. */
   readonly sessionLock?: string;
-  /** False does not listen for changes until `listener.start()` is called. */
+  /** False defers listening until `listener.start()` is called. */
   readonly isListening?: boolean;
-  /** How long notifications to other processes are collected before they are sent. */
+  /** How long notifications are collected before they are sent. */
   readonly notificationCoalesceMs?: number;
 }
 
@@ -40,7 +40,7 @@ export class Store {
     readonly bus: Bus,
   ) {}
 
-  /** Opens the database behind the URL, creates or migrates it as wanted, and starts listening. */
+  /** Opens the database, creates or migrates it if asked to, and starts listening. */
   static async open(options: StoreOptions): Promise<Store> {
     const clock = options.clock ?? systemClock;
     const { database, listener } = await openDatabase({ ...options, clock });
@@ -57,7 +57,7 @@ export class Store {
     return new Store(database, new Writer(database, { clock, logger, bus }), listener, bus);
   }
 
-  /** Writes what was submitted, stops listening, and closes the connections. */
+  /** Flushes the writer, stops listening, and closes the connections. */
   async close(): Promise<void> {
     await this.writer.close();
     this.bus.close();
@@ -66,7 +66,7 @@ export class Store {
   }
 }
 
-/** Opens the database behind the URL without a look at its version. With `runMigrations` a missing one is created. */
+/** Opens the database without checking its version. With `runMigrations`, creates it if it is missing. */
 export async function openDatabase(
   options: StoreOptions & { readonly clock: Clock },
 ): Promise<{ database: Database; listener: Listener }> {
@@ -78,8 +78,8 @@ export async function openDatabase(
   }
   if (location?.kind !== 'postgres') {
     throw new InvalidDatabaseURLError(
-      // Not quoted: in a malformed one the password may be anywhere.
-      'Invalid database URL: it is neither of Postgres nor of SQLite. ' +
+      // Do not quote it: in a malformed URL the password may be anywhere.
+      'Invalid database URL: it is neither a Postgres nor a SQLite URL. ' +
         'Write postgresql://user:password@host:5432/database or sqlite:///path/app.sqlite.',
     );
   }
@@ -97,11 +97,11 @@ export async function openDatabase(
   return { database, listener };
 }
 
-/** Opening it would create an empty file: a typing error in the path would leave one behind. */
+/** Opening the path would create an empty file: a typo would leave one behind. */
 function refuseMissingFile(path: string): void {
   if (path === ':memory:' || existsSync(path)) return;
   throw new DBOSInitializationError(
-    `There is no SQLite file "${path}". Check the path, or create the file with migrations: launch the application, ` +
-      'or run `npx everstep migrate`.',
+    `SQLite file "${path}" does not exist. Check the path, or create it: launch the application with migrations, or ` +
+      'run `npx everstep migrate`.',
   );
 }

@@ -166,6 +166,31 @@ describe('the JSON API', () => {
       expect((await call('GET', `/api/v1/workflows/${delayed}`)).status).toBe(404);
     });
 
+    test('says which workflows were changed', async () => {
+      const { ok, call, enqueue, run } = await setup(dialect);
+      const waiting = await enqueue('receive', { delaySeconds: 1000 });
+      const other = await enqueue('receive', { delaySeconds: 1000 });
+      const done = await run('add', { args: [1, 2] });
+      const running = await enqueue('receive');
+
+      expect(await ok('PUT', `/workflows/${waiting}/delay`, { delaySeconds: 500 })).toEqual({ changed: true });
+      expect(await ok('PUT', `/workflows/${done}/delay`, { delaySeconds: 500 })).toEqual({ changed: false });
+      expect(await ok('PUT', `/workflows/${waiting}/priority`, { priority: 3 })).toEqual({ changed: true });
+      expect(await ok('PUT', `/workflows/${done}/priority`, { priority: 3 })).toEqual({ changed: false });
+      expect(await ok('POST', `/workflows/${waiting}/cancel`)).toEqual({ workflowIDs: [waiting] });
+      expect(await ok('POST', `/workflows/${waiting}/cancel`)).toEqual({ workflowIDs: [] });
+      expect(await ok('POST', '/bulk/cancel', { workflowIDs: [waiting, other, done, 'nobody'] })).toEqual({
+        workflowIDs: [other],
+      });
+      expect(await ok('POST', `/workflows/${running}/resume`, { queueName: 'q' })).toEqual({ workflowIDs: [running] });
+      expect(await ok('POST', `/workflows/${done}/resume`)).toEqual({ workflowIDs: [] });
+      const resumed = await ok('POST', '/bulk/resume', { workflowIDs: [waiting, done], queueName: 'nowhere' });
+      expect(resumed).toEqual({ workflowIDs: [waiting] });
+      expect(await ok('DELETE', `/workflows/${waiting}`)).toEqual({ workflowIDs: [waiting] });
+      expect((await call('DELETE', `/api/v1/workflows/${waiting}`)).status).toBe(404);
+      expect(await ok('POST', '/bulk/delete', { workflowIDs: [waiting, done] })).toEqual({ workflowIDs: [done] });
+    });
+
     test('acts on many workflows at once, and clears away', async () => {
       const { ok, enqueue, run, DBOS } = await setup(dialect);
       const ids = [await enqueue('receive'), await enqueue('receive')];
@@ -235,11 +260,13 @@ describe('the JSON API', () => {
       });
       expect(changed).toMatchObject({ globalConcurrency: 5, rateLimit: { limitPerPeriod: 3, periodSec: 1.5 } });
       expect(changed).not.toHaveProperty('workerConcurrency');
-      await ok('POST', '/queues/mail%2Fout/pause');
+      expect(await ok('POST', '/queues/mail%2Fout/pause')).toEqual({ changed: true });
+      expect(await ok('POST', '/queues/mail%2Fout/pause')).toEqual({ changed: false });
       expect((await ok('GET', '/queues/mail%2Fout')).isPaused).toBe(true);
       await enqueue('add', { queueName: 'mail/out', args: [1, 2] });
       expect((await ok('GET', '/queue-stats?queueName=mail/out')).queues).toMatchObject([{ enqueued: 1, running: 0 }]);
-      await ok('POST', '/queues/mail%2Fout/resume');
+      expect(await ok('POST', '/queues/mail%2Fout/resume')).toEqual({ changed: true });
+      expect(await ok('POST', '/queues/mail%2Fout/resume')).toEqual({ changed: false });
       const { queues } = await ok('GET', '/queues');
       expect(queues).toMatchObject([{ name: 'mail/out' }, { name: 'q' }]);
       await ok('DELETE', '/queues/mail%2Fout');
@@ -259,10 +286,12 @@ describe('the JSON API', () => {
       await ok('PUT', '/schedules', { schedules: [{ ...definition, scheduleName: 'other' }] });
       const changed = await ok('PATCH', '/schedules/nightly', { schedule: '0 4 * * *', cronTimezone: null });
       expect(changed).toMatchObject({ schedule: '0 4 * * *', cronTimezone: null, context: { json: { deep: [1] } } });
-      await ok('POST', '/schedules/nightly/pause');
+      expect(await ok('POST', '/schedules/nightly/pause')).toEqual({ changed: true });
+      expect(await ok('POST', '/schedules/nightly/pause')).toEqual({ changed: false });
       const { schedules } = await ok('GET', '/schedules?status=PAUSED&scheduleNamePrefix=night');
       expect(schedules).toMatchObject([{ scheduleName: 'nightly', status: 'PAUSED' }]);
-      await ok('POST', '/schedules/nightly/resume');
+      expect(await ok('POST', '/schedules/nightly/resume')).toEqual({ changed: true });
+      expect(await ok('POST', '/schedules/nightly/resume')).toEqual({ changed: false });
       expect((await ok('GET', '/schedules/nightly')).status).toBe('ACTIVE');
       expect((await ok('POST', '/schedules/nightly/trigger')).workflowID).toMatch(/^sched-nightly-trigger-/);
       const span = { start: '2030-01-01T00:00:00Z', end: '2030-01-04T00:00:00Z' };

@@ -2,9 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { invariant } from '../../src/base/assert.js';
 import { backoffMs } from '../../src/base/backoff.js';
 import { sleep, systemClock } from '../../src/base/clock.js';
+import { deferred } from '../../src/base/deferred.js';
 import { Mutex } from '../../src/base/mutex.js';
 import { Semaphore } from '../../src/base/semaphore.js';
+import { withTimeLimit } from '../../src/base/time-limit.js';
 import { locateDatabase, withoutPasswords } from '../../src/base/url.js';
+import { ManualClock } from '../rig/manual-clock.js';
 
 describe('clock', () => {
   test('an aborted sleep rejects with the reason of the signal', async () => {
@@ -25,6 +28,35 @@ describe('clock', () => {
     timer.cancel();
 
     expect(hasFired).toBe(false);
+  });
+});
+
+describe('a time limit', () => {
+  test('leaves the outcome of a promise that settles in time, and no timer', async () => {
+    const clock = new ManualClock();
+
+    await expect(withTimeLimit(clock, 100, Promise.resolve('value'), () => 'late')).resolves.toBe('value');
+    await expect(withTimeLimit(clock, 100, Promise.reject(new Error('failed')), () => 'late')).rejects.toThrow(
+      'failed',
+    );
+
+    expect(clock.isArmed(100)).toBe(false);
+  });
+
+  test('gives what the caller returns or throws when the time is up, and ignores a late failure', async () => {
+    const clock = new ManualClock();
+    const failing = deferred<string>();
+
+    const returned = withTimeLimit(clock, 100, failing.promise, () => 'late');
+    const thrown = withTimeLimit(clock, 100, failing.promise, () => {
+      throw new Error('too late');
+    });
+    thrown.catch(() => {});
+    clock.advance(100);
+    failing.reject(new Error('failed'));
+
+    await expect(returned).resolves.toBe('late');
+    await expect(thrown).rejects.toThrow('too late');
   });
 });
 

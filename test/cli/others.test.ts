@@ -38,13 +38,34 @@ describe('the command line', () => {
       const deleted = await everstep('queue delete mail --yes');
       const missing = await everstep('queue get mail');
 
-      expect(changed.out).toMatch(/^limits +10 in 60 s$/m);
+      expect(changed.out).toMatch(/^limits +10 per 60 s$/m);
       expect(paused.json()).toMatchObject({ queueName: 'mail', settings: { rateLimit: { limitPerPeriod: 10 } } });
-      expect(listed.out).toMatch(/^mail +paused +1 +0 +0 .*10 in 60 s +test$/m);
+      expect(listed.out).toMatch(/^mail +paused +1 +0 +0 .*10 per 60 s +test$/m);
       expect(stats.json()).toMatchObject([{ queueName: 'mail', enqueued: 1 }]);
-      expect(resumed).toMatchObject({ exitCode: 0, out: 'Queue "mail" is not paused.\n' });
+      expect(resumed).toMatchObject({ exitCode: 0, out: 'Queue "mail" resumed.\n' });
       expect(deleted.exitCode).toBe(0);
       expect(missing).toMatchObject({ exitCode: 3, out: '' });
+    });
+
+    test('says if there was nothing to pause, to resume or to remove', async () => {
+      const { DBOS, everstep } = await setup(dialect);
+      await DBOS.enqueueWorkflowWithOptions({ queueName: 'memory', workflowName: 'clean' });
+      await everstep(['schedule', 'create', 'nightly', '--cron', '0 3 * * *', '-n', 'clean']);
+
+      const resumed = await everstep('queue resume mail');
+      const paused = [await everstep('queue pause mail --json'), await everstep('queue pause mail --json')];
+      const told = await everstep('queue pause mail');
+      const notStored = await everstep('queue delete memory --yes');
+      const active = await everstep('schedule resume nightly');
+      const halted = [await everstep('schedule pause nightly --json'), await everstep('schedule pause nightly')];
+
+      expect(resumed).toMatchObject({ exitCode: 0, out: 'Queue "mail" was not paused.\n' });
+      expect(paused.map((one) => one.json<{ changed: boolean }>().changed)).toEqual([true, false]);
+      expect(told.out).toMatch(/^Queue "mail" was already paused\.\n\nqueue +mail$/m);
+      expect(notStored).toMatchObject({ exitCode: 3, out: '' });
+      expect(active.out).toMatch(/^Schedule "nightly" was not paused\.$/m);
+      expect(halted[0]?.json()).toMatchObject({ status: 'PAUSED', changed: true });
+      expect(halted[1]?.out).toMatch(/^Schedule "nightly" was already paused\.$/m);
     });
 
     test('refuses settings that a queue cannot have', async () => {
@@ -132,7 +153,7 @@ describe('the command line', () => {
 
       expect(exitCode).toBe(0);
       expect(out).toMatch(/^local +live +in /m);
-      expect(out).toContain('✓ Nothing is wrong.');
+      expect(out).toContain('✓ No problems found.');
       expect(report).toMatchObject({ isHealthy: true, isReachable: true, dialect: dialect.name, findings: [] });
     });
 

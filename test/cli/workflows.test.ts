@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { WorkflowStatus } from '../../src/control/listing/status.js';
 import type { DBOSInstance } from '../../src/facade/dbos.js';
+import { insertWorkflows } from '../../src/store/runs/workflows.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
-import { createEngine } from '../rig/engines.js';
+import { createEngine, engineOf } from '../rig/engines.js';
+import { newWorkflow } from '../rig/records.js';
 import { call, type Called, type CallOptions } from './terminals.js';
 
 interface Setup {
@@ -108,7 +110,7 @@ describe('the command line', () => {
 
       for (const { exitCode, out, err } of called) {
         expect({ exitCode, out }).toEqual({ exitCode: 3, out: '' });
-        expect(err).toBe('Error: There is no workflow "nobody". See: everstep workflow list\n');
+        expect(err).toBe('Error: Workflow "nobody" not found. See: everstep workflow list\n');
       }
     });
 
@@ -123,11 +125,43 @@ describe('the command line', () => {
       const afterResume = await statusOf('a');
       await everstep('workflow delete b');
 
-      expect(cancelled.out).toBe('2 workflows cancelled. 1 workflow left alone: it had ended.\n');
+      expect(cancelled.out).toBe('2 workflows cancelled; 1 had already ended.\n');
       expect(afterCancel).toEqual(['CANCELLED', 'CANCELLED', 'SUCCESS']);
       expect(resumed.json()).toEqual({ changed: 1, unchanged: [] });
       expect(afterResume).toBe('ENQUEUED');
       expect(await statusOf('b')).toBeUndefined();
+    });
+
+    test('counts what it has changed, and says why others stay', async () => {
+      const { fulfil, enqueue, everstep } = await setup(dialect);
+      await fulfil('good');
+      await enqueue('a', 'b');
+      await everstep('workflow cancel a');
+
+      const again = await everstep('workflow cancel a');
+      const asJSON = await everstep('workflow cancel a b --json');
+      const ended = await everstep('workflow resume good a --to-queue idle');
+      const active = await everstep('workflow resume a --to-queue idle');
+
+      expect(again).toMatchObject({ exitCode: 0, out: '0 workflows cancelled; 1 had already ended.\n' });
+      expect(asJSON.json()).toEqual({ changed: 1, unchanged: ['a'] });
+      expect(ended.out).toBe('1 workflow resumed; 1 had already ended.\n');
+      expect(active.out).toBe('1 workflow resumed.\n');
+    });
+
+    test('counts descendants, and none of them twice', async () => {
+      const { DBOS, everstep } = await setup(dialect);
+      const parents = { root: null, child: 'root', grandchild: 'child' };
+      const workflows = Object.entries(parents).map(([workflowID, parentWorkflowID]) =>
+        newWorkflow({ workflowID, parentWorkflowID, status: 'ENQUEUED', queueName: 'idle' }),
+      );
+      await engineOf(DBOS).runtime.database.run(insertWorkflows(workflows));
+
+      const cancelled = await everstep('workflow cancel root --children');
+      const deleted = await everstep('workflow delete root grandchild --children --json');
+
+      expect(cancelled.out).toBe('3 workflows cancelled.\n');
+      expect(deleted.json()).toEqual({ changed: 3, unchanged: [] });
     });
 
     test('does nothing to any workflow if one of them does not exist', async () => {
@@ -137,7 +171,7 @@ describe('the command line', () => {
       const { exitCode, err } = await everstep('workflow cancel a b c');
 
       expect(exitCode).toBe(3);
-      expect(err).toContain('There is no workflow "b", "c". Nothing was done.');
+      expect(err).toContain('Workflow "b", "c" not found. Nothing was changed.');
       expect(await statusOf('a')).toBe('ENQUEUED');
     });
 
@@ -241,7 +275,7 @@ describe('the command line', () => {
       const missing = await everstep('workflow import nothing.jsonl');
 
       expect(broken).toMatchObject({ exitCode: 1, out: '' });
-      expect(missing.err).toContain('"nothing.jsonl" cannot be read');
+      expect(missing.err).toContain('Cannot read "nothing.jsonl"');
     });
 
     test('collects garbage and ends what is too old', async () => {

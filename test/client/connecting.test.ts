@@ -19,13 +19,13 @@ function creating(config: object): Promise<DBOSClient> {
 describe('the options of a client', () => {
   test.each([
     ['no URL', {}, /needs a systemDatabaseUrl/],
-    ['an empty URL', { systemDatabaseUrl: ' ' }, /systemDatabaseUrl must be a text that is not empty/],
+    ['an empty URL', { systemDatabaseUrl: ' ' }, /systemDatabaseUrl must not be empty/],
     [
       'a URL of another kind',
       { systemDatabaseUrl: 'mysql://user:s3cret@host/db' },
-      /neither of Postgres nor of SQLite/,
+      /neither a Postgres nor a SQLite URL/,
     ],
-    ['a URL without a colon', { systemDatabaseUrl: 'postgresql//user:s3cret@host/db' }, /neither of Postgres nor/],
+    ['a URL without a colon', { systemDatabaseUrl: 'postgresql//user:s3cret@host/db' }, /neither a Postgres nor/],
     ['a password with a space', { systemDatabaseUrl: 'postgresql://user:my s3cret@host:x/db' }, /cannot be parsed/],
     [
       'no database',
@@ -37,7 +37,7 @@ describe('the options of a client', () => {
       { systemDatabaseUrl: POSTGRES, systemDatabasePoolSize: 0 },
       /systemDatabasePoolSize must be a pos/,
     ],
-    ['a long schema', { systemDatabaseUrl: POSTGRES, systemDatabaseSchemaName: 'x'.repeat(64) }, /cannot be used/],
+    ['a long schema', { systemDatabaseUrl: POSTGRES, systemDatabaseSchemaName: 'x'.repeat(64) }, /Invalid schema name/],
     [
       'half a pool',
       { systemDatabaseUrl: POSTGRES, systemDatabasePool: {} },
@@ -50,7 +50,11 @@ describe('the options of a client', () => {
     ],
     ['half a serializer', { systemDatabaseUrl: POSTGRES, serializer: { name: () => 'x' } }, /serializer must be/],
     ['half a logger', { systemDatabaseUrl: POSTGRES, logger: { info() {} } }, /logger must be an object with/],
-    ['an application without a name', { systemDatabaseUrl: POSTGRES, applicationName: '' }, /applicationName must be/],
+    [
+      'an application without a name',
+      { systemDatabaseUrl: POSTGRES, applicationName: '' },
+      /applicationName must not be empty/,
+    ],
     ['a flag that is none', { systemDatabaseUrl: POSTGRES, useListenNotify: 'no' }, /useListenNotify/],
   ])('%s: refused at once, without the password', async (_, config, message) => {
     const error = await failureOf(creating(config));
@@ -72,7 +76,7 @@ describe('the options of a client', () => {
 
     const error = await failureOf(creating({ systemDatabaseUrl: `sqlite:///${path}` }));
 
-    expect(error.message).toContain(`There is no SQLite file "${path}"`);
+    expect(error.message).toContain(`SQLite file "${path}" does not exist`);
     expect(existsSync(path)).toBe(false);
   });
 

@@ -1,6 +1,8 @@
 // The answer to a commit of the client is lost. What was written is found again, and nothing is done twice.
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { internals } from '../../src/base/internals.js';
+import { resumeWorkflows } from '../../src/control/management/lifecycle.js';
 import { type Sql, sql, table } from '../../src/sql/sql.js';
 import { onlyOn } from '../rig/dialects.js';
 import { startProxy } from '../rig/proxy.js';
@@ -48,6 +50,44 @@ onlyOn('postgres', (dialect) => {
 
     expect(proxy.losses).toBe(1);
     expect(await messages()).toBe(1);
+  });
+
+  test('a verb that is repeated finds its own change done, and says that it has changed nothing', async () => {
+    const { proxy, client, workflows } = await setupProxy();
+    const options = { queueName: 'q', workflowName: 'w' };
+    const [a, b] = [await client.enqueue(options), await client.enqueue(options)];
+    await client.createSchedule({ scheduleName: 's', workflowName: 'w', schedule: '0 0 1 1 *' });
+
+    proxy.loseNextAnswer(/UPDATE/);
+    const cancelled = await client.cancelWorkflows([a.workflowID, b.workflowID]);
+    proxy.loseNextAnswer(/paused_queues/);
+    const paused = await client.pauseQueue('q');
+    proxy.loseNextAnswer(/COMMIT/);
+    const halted = await client.pauseSchedule('s');
+    proxy.loseNextAnswer(/COMMIT/);
+    const deleted = await client.deleteWorkflow(a.workflowID);
+
+    expect(proxy.losses).toBe(4);
+    expect([cancelled, paused, halted, deleted]).toEqual([[], false, false, []]);
+    expect((await b.getStatus())?.status).toBe('CANCELLED');
+    expect(await client.resumeQueue('q')).toBe(true);
+    expect(await client.resumeSchedule('s')).toBe(true);
+    expect(await workflows()).toBe(1);
+  });
+
+  test('a verb that does the same again when it is repeated says what it has changed', async () => {
+    const { proxy, client } = await setupProxy();
+    const { workflowID } = await client.enqueue({ queueName: 'q', workflowName: 'w' });
+
+    proxy.loseNextAnswer(/UPDATE/);
+    const delayed = await client.setWorkflowDelay(workflowID, 1000);
+    proxy.loseNextAnswer(/UPDATE/);
+    const prioritized = await client.setWorkflowPriority(workflowID, 3);
+    proxy.loseNextAnswer(/COMMIT/);
+    const resumed = await resumeWorkflows(client[internals].operator, [workflowID]);
+
+    expect(proxy.losses).toBe(3);
+    expect([delayed, prioritized, resumed]).toEqual([true, true, [workflowID]]);
   });
 
   test('a schedule is created, triggered and filled up once although nobody heard of it', async () => {

@@ -88,7 +88,7 @@ describe('a running engine', { timeout: 14_000 }, () => {
       expect(await handle.getResult()).toBe(3);
       const versions = await client.listApplicationVersions();
       expect(versions.map(({ versionName }) => versionName)).toEqual(['old', 'recent']);
-      await expect(client.setLatestApplicationVersion('unknown')).rejects.toThrow(/There is no version "unknown"/);
+      await expect(client.setLatestApplicationVersion('unknown')).rejects.toThrow(/Application version "unknown"/);
     });
 
     test('fires the schedules that a client creates', async () => {
@@ -172,7 +172,7 @@ function holdFirstLook(database: Database, until: Promise<void>): Promise<void> 
     let isFirst = true;
     const held: Database['read'] = async (statement) => {
       const rows = await read(statement);
-      if (!isFirst || !JSON.stringify(statement).includes('SELECT r.place\\n')) return rows;
+      if (!isFirst || !JSON.stringify(statement).includes('SELECT r.ordinal\\n')) return rows;
       isFirst = false;
       resolve();
       await until;

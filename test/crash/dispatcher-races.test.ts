@@ -78,7 +78,7 @@ async function setup(...served: Queue[]) {
       claimsMax: 3,
     },
     source: {
-      look: async () => ({ queues: state.queues, waiting: state.waiting }),
+      findWork: async () => ({ queues: state.queues, waiting: state.waiting }),
       pollMs: () => POLL_MS,
       claim: async (queue) => (await pend(queue, []))[0] as ClaimResult,
       claimPartitions: (queue, partitions) =>
@@ -108,7 +108,7 @@ test('a place that becomes free while a claim finds the queue full is claimed', 
   dispatcher.wake('q');
   const claim = await nextClaim();
 
-  dispatcher.freed('q', null);
+  dispatcher.slotFreed('q', null);
   await claim.answer({ taken: 0, left: FULL });
 
   await (await nextClaim()).answer({ taken: 1, left: EMPTY });
@@ -122,7 +122,7 @@ test('a place that becomes free while a claim finds nothing waiting costs no fur
   dispatcher.wake('q');
   const claim = await nextClaim();
 
-  dispatcher.freed('q', null);
+  dispatcher.slotFreed('q', null);
   await claim.answer({ taken: 0, left: EMPTY });
 
   expect(claims).toEqual([]);
@@ -134,7 +134,7 @@ test('a place that becomes free while a claim finds its partition full is claime
   dispatcher.wake('q', 'a');
   const claim = await nextClaim();
 
-  dispatcher.freed('q', 'a');
+  dispatcher.slotFreed('q', 'a');
   await claim.answer({ taken: 0, left: PARTITION_FULL });
 
   const next = await nextClaim();
@@ -189,7 +189,7 @@ test('others learn of a place in a queue whose waiting partitions are full, as f
   dispatcher.wake('q', 'a');
   await (await nextClaim()).answer({ taken: 0, left: PARTITION_FULL });
 
-  dispatcher.freed('q', 'b');
+  dispatcher.slotFreed('q', 'b');
   await settled();
 
   expect(claims).toEqual([]);
@@ -207,7 +207,7 @@ test('others learn of a place that cannot be used here, because this process is 
   await claim.answer({ taken: 1, left: FULL });
 
   // A workflow was cancelled: its place in the queue is free, but its code still runs.
-  dispatcher.freed('q', null);
+  dispatcher.slotFreed('q', null);
   await settled();
 
   expect(claims).toEqual([]);
@@ -223,7 +223,7 @@ test('others learn of a place in each queue that this process has no room for', 
   expect(claims).toEqual([]);
   state.capacity = 0;
 
-  for (const name of names) dispatcher.freed(name, null);
+  for (const name of names) dispatcher.slotFreed(name, null);
   await settled();
 
   expect(claims).toEqual([]);
@@ -240,7 +240,7 @@ test('others learn of a place in a partition that cannot be used here', async ()
   state.running = 1;
   await claim.answer({ taken: 1, left: PARTITION_FULL });
 
-  dispatcher.freed('q', 'a');
+  dispatcher.slotFreed('q', 'a');
   await settled();
 
   expect(claims).toEqual([]);

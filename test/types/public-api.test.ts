@@ -4,7 +4,9 @@ import { describe, expectTypeOf, test } from 'vitest';
 import {
   ConfiguredInstance,
   createDBOS,
+  type DBOSClient,
   type DBOSConfig,
+  type DBOSInstance,
   type StepConfig,
   type WaitResult,
   type WorkflowHandle,
@@ -13,7 +15,18 @@ import {
 
 const DBOS = createDBOS();
 
-function compiles(_: () => unknown): void {}
+function compiles(_: (actor: DBOSInstance | DBOSClient) => unknown): void {}
+
+test('verbs of an instance and of a client say what they have changed', () => {
+  compiles((actor: DBOSInstance | DBOSClient) => {
+    expectTypeOf(actor.cancelWorkflow('w')).resolves.toEqualTypeOf<string[]>();
+    expectTypeOf(actor.deleteWorkflows(['w'])).resolves.toEqualTypeOf<string[]>();
+    expectTypeOf(actor.pauseQueue('q')).resolves.toEqualTypeOf<boolean>();
+    expectTypeOf(actor.pauseSchedule('s')).resolves.toEqualTypeOf<boolean>();
+    expectTypeOf(actor.setWorkflowDelay('w', 1)).resolves.toEqualTypeOf<boolean>();
+    expectTypeOf(actor.resumeWorkflow<number>('w')).resolves.toEqualTypeOf<WorkflowHandle<number>>();
+  });
+});
 
 describe('registering', () => {
   test('keeps the arguments and the result of the function', () => {

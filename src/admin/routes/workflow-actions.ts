@@ -1,4 +1,4 @@
-// Routes that act on single workflows.
+// Routes that create or change a single workflow.
 import { enqueue, send } from '../../client/enqueueing.js';
 import { updateWorkflowAttributes } from '../../control/management/attributes.js';
 import { forkWorkflows } from '../../control/management/forks.js';
@@ -8,65 +8,69 @@ import { setWorkflowDelay, setWorkflowPriority } from '../../control/queues/resc
 import { invalid } from '../http/refusal.js';
 import { type Route, route } from '../http/route.js';
 import {
-  anyObject,
   anything,
-  flag,
-  INT_MAX,
+  boolean,
   integer,
-  listOf,
+  INT_MAX,
+  jsonObject,
   mapOf,
-  named,
-  nonEmpty,
   number,
-  object,
-  oneOfTexts,
+  oneOf,
   optional,
-  text,
-} from '../shape.js';
+  record,
+} from '../../model/validation/validation.js';
+import { text, nonEmpty, listOf } from '../shape.js';
 import { idIn, requireWorkflow } from './workflows.js';
 
 const tag = 'Workflows';
 const ONE = '/workflows/{workflowID}';
 
-export const workflowID = named('WorkflowID', object({ workflowID: text() }));
+export const workflowID = record({ workflowID: text }).named('WorkflowID');
+/** The changed or created workflows. With descendants their number has no limit. */
+export const someWorkflows = record({ workflowIDs: listOf(text, { max: Number.MAX_SAFE_INTEGER }) }).named(
+  'WorkflowIDs',
+);
+
+/** The result of a change to one thing. */
+export const changeResult = record({ changed: boolean.about('False if there was nothing to change.') }).named('Change');
 
 /** The queue to enqueue a workflow in. */
 export const queueTarget = {
-  queueName: optional(nonEmpty('The internal queue unless given.')),
-  queuePartitionKey: optional(nonEmpty()),
+  queueName: optional(nonEmpty.about('Defaults to the internal queue.')),
+  queuePartitionKey: optional(nonEmpty),
 };
 
 export const forkFields = {
   ...queueTarget,
-  applicationVersion: optional(nonEmpty('That of the original unless given.')),
+  applicationVersion: optional(nonEmpty.about("Defaults to the original's version.")),
   timeoutMS: optional(number({ min: 1, max: INT_MAX })),
 };
 
 export const replacementChildren = optional(
-  mapOf(nonEmpty(), 'IDs of children, and of those that take their place in the copied steps.'),
+  mapOf(nonEmpty).about('Maps IDs of children to those that replace them in the copied steps.'),
 );
 
-const enqueueBody = object({
-  queueName: nonEmpty(),
-  workflowName: nonEmpty(),
-  workflowClassName: optional(text()),
-  workflowConfigName: optional(text()),
-  workflowID: optional(nonEmpty('A fresh one unless given.')),
-  workflowIDReusePolicy: optional(oneOfTexts(['return-existing', 'reject'])),
-  args: optional(listOf(anything(), { about: 'The arguments of the workflow.' })),
-  namedArgs: optional(anyObject('With serializationType portable only.')),
-  serializationType: optional(oneOfTexts(['native', 'portable'])),
-  appVersion: optional(nonEmpty('The latest one unless given.')),
+const enqueueBody = record({
+  queueName: nonEmpty,
+  workflowName: nonEmpty,
+  workflowClassName: optional(text),
+  workflowConfigName: optional(text),
+  workflowID: optional(nonEmpty.about('Defaults to a new one.')),
+  workflowIDReusePolicy: optional(oneOf(['return-existing', 'reject'])),
+  args: optional(listOf(anything).about('The arguments of the workflow.')),
+  namedArgs: optional(jsonObject.about('Only with serializationType portable.')),
+  serializationType: optional(oneOf(['native', 'portable'])),
+  appVersion: optional(nonEmpty.about('Defaults to the latest.')),
   workflowTimeoutMS: optional(number({ max: INT_MAX })),
-  deduplicationID: optional(nonEmpty()),
-  duplicationPolicy: optional(oneOfTexts(['reject', 'return-existing'])),
+  deduplicationID: optional(nonEmpty),
+  duplicationPolicy: optional(oneOf(['reject', 'return-existing'])),
   priority: optional(integer({ max: INT_MAX })),
-  queuePartitionKey: optional(nonEmpty()),
+  queuePartitionKey: optional(nonEmpty),
   delaySeconds: optional(number({ max: INT_MAX })),
-  attributes: optional(anyObject()),
-  authenticatedUser: optional(text()),
-  authenticatedRoles: optional(listOf(text())),
-  applicationName: optional(nonEmpty()),
+  attributes: optional(jsonObject),
+  authenticatedUser: optional(text),
+  authenticatedRoles: optional(listOf(text)),
+  applicationName: optional(nonEmpty),
 });
 
 export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
@@ -74,7 +78,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/workflows',
     tag,
-    summary: 'Enqueues a workflow by the name of its function.',
+    summary: 'Enqueues a workflow by function name.',
     body: enqueueBody,
     status: 201,
     result: workflowID,
@@ -89,29 +93,34 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/cancel`,
     tag,
-    summary: 'Cancels it, unless it has ended.',
-    body: object({ cancelChildren: optional(flag('Cancels the workflows that it has started as well, and so on.')) }),
+    summary: 'Cancels it unless it has ended, and returns the IDs of the cancelled workflows.',
+    body: record({ cancelChildren: optional(boolean.about('Also cancels its descendants.')) }),
+    result: someWorkflows,
     async handle({ operator, path, body }) {
       await requireWorkflow(operator, idIn(path));
-      await cancelWorkflows(operator, [idIn(path)], body);
+      return { workflowIDs: await cancelWorkflows(operator, [idIn(path)], body) };
     },
   }),
   route({
     method: 'POST',
     path: `${ONE}/resume`,
     tag,
-    summary: 'Lets it go on from its last checkpoint, unless it has ended with a result or an error.',
-    body: object(queueTarget),
-    handle: ({ operator, path, body }) => resumeWorkflows(operator, [idIn(path)], body),
+    summary:
+      'Resumes it from its last checkpoint unless it has a result or an error. Returns its ID if it was resumed.',
+    body: record(queueTarget),
+    result: someWorkflows,
+    async handle({ operator, path, body }) {
+      return { workflowIDs: await resumeWorkflows(operator, [idIn(path)], body) };
+    },
   }),
   route({
     method: 'POST',
     path: `${ONE}/fork`,
     tag,
-    summary: 'Makes a copy of it that goes on from one of its steps.',
-    body: object({
-      startStep: integer({ max: INT_MAX, about: 'The first step that the fork executes by itself.' }),
-      newWorkflowID: optional(nonEmpty()),
+    summary: 'Starts a copy of it from one of its steps.',
+    body: record({
+      startStep: integer({ max: INT_MAX }).about('The first step that the fork runs again.'),
+      newWorkflowID: optional(nonEmpty),
       ...forkFields,
       replacementChildren,
     }),
@@ -127,10 +136,10 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/rewind`,
     tag,
-    summary: 'Runs it again, itself, from one of its steps. It must have ended.',
-    body: object({
+    summary: 'Runs it again under its own ID, from one of its steps. It must have ended.',
+    body: record({
       startStep: optional(integer({ max: INT_MAX })),
-      applicationVersion: optional(nonEmpty()),
+      applicationVersion: optional(nonEmpty),
       ...queueTarget,
     }),
     handle: ({ operator, path, body }) => rewindWorkflow(operator, idIn(path), body),
@@ -140,11 +149,11 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/messages`,
     tag,
     summary: 'Sends it a message.',
-    body: object({
-      message: anything(),
-      topic: optional(nonEmpty()),
-      idempotencyKey: optional(nonEmpty('With one, the message is sent once, however often this is called.')),
-      serializationType: optional(oneOfTexts(['native', 'portable'])),
+    body: record({
+      message: anything,
+      topic: optional(nonEmpty),
+      idempotencyKey: optional(nonEmpty.about('Calls with the same key send the message once.')),
+      serializationType: optional(oneOf(['native', 'portable'])),
     }),
     handle: ({ operator, path, body }) => send(operator, { destinationID: idIn(path), ...body, message: body.message }),
   }),
@@ -152,44 +161,47 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'PUT',
     path: `${ONE}/delay`,
     tag,
-    summary: 'Delays it, if it waits in a queue or for its time.',
-    body: object({
+    summary: 'Delays it if it is enqueued or delayed.',
+    body: record({
       delaySeconds: optional(number({ max: INT_MAX })),
       delayUntilEpochMS: optional(integer()),
     }),
+    result: changeResult,
     async handle({ operator, path, body }) {
       await requireWorkflow(operator, idIn(path));
-      await setWorkflowDelay(operator, idIn(path), body);
+      return { changed: await setWorkflowDelay(operator, idIn(path), body) };
     },
   }),
   route({
     method: 'PUT',
     path: `${ONE}/priority`,
     tag,
-    summary: 'Gives it another priority; lower numbers come first.',
-    body: object({ priority: integer({ max: INT_MAX }) }),
+    summary: 'Sets its priority unless it has ended; lower numbers run first.',
+    body: record({ priority: integer({ max: INT_MAX }) }),
+    result: changeResult,
     async handle({ operator, path, body }) {
       await requireWorkflow(operator, idIn(path));
-      await setWorkflowPriority(operator, idIn(path), body.priority);
+      return { changed: await setWorkflowPriority(operator, idIn(path), body.priority) };
     },
   }),
   route({
     method: 'PATCH',
     path: `${ONE}/attributes`,
     tag,
-    summary: 'Changes the attributes that are named; null takes one out. The others stay.',
-    body: object({ attributes: anyObject() }),
+    summary: 'Changes the given attributes; null removes one. Others stay.',
+    body: record({ attributes: jsonObject }),
     handle: ({ operator, path, body }) => updateWorkflowAttributes(operator, idIn(path), body.attributes),
   }),
   route({
     method: 'DELETE',
     path: ONE,
     tag,
-    summary: 'Deletes it in whatever state it is, with all that belongs to it.',
-    query: { deleteChildren: optional(flag('Deletes the workflows that it has started as well, and so on.')) },
+    summary: 'Deletes it in any status with all its data, and returns the IDs of the deleted workflows.',
+    query: { deleteChildren: optional(boolean.about('Also deletes its descendants.')) },
+    result: someWorkflows,
     async handle({ operator, path, query }) {
       await requireWorkflow(operator, idIn(path));
-      await deleteWorkflows(operator, [idIn(path)], query);
+      return { workflowIDs: await deleteWorkflows(operator, [idIn(path)], query) };
     },
   }),
 ];

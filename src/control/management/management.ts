@@ -48,17 +48,24 @@ export abstract class Management<Queue> extends ScheduleVerbs {
     return records.map((record) => performer.queueOf(operator, record));
   }
 
-  /** Removes a queue from the database. Workflows in it wait until it is registered again. */
-  deleteQueue(name: string): Promise<void> {
+  /**
+   * Removes a queue from the database. Workflows in it wait until it is registered again. Resolves to false if there is no
+   * such queue.
+   */
+  deleteQueue(name: string): Promise<boolean> {
     return deleteQueue(this[internals].operatorFor('deleteQueue'), name);
   }
 
-  /** No process claims workflows from the queue until it is resumed. Running workflows continue. */
-  pauseQueue(name: string): Promise<void> {
+  /**
+   * No process claims workflows from the queue until it is resumed. Running workflows continue. Resolves to false if it was
+   * paused before.
+   */
+  pauseQueue(name: string): Promise<boolean> {
     return pauseQueue(this[internals].operatorFor('pauseQueue'), name);
   }
 
-  resumeQueue(name: string): Promise<void> {
+  /** Resolves to false if the queue was not paused. */
+  resumeQueue(name: string): Promise<boolean> {
     return resumeQueue(this[internals].operatorFor('resumeQueue'), name);
   }
 

@@ -1,7 +1,8 @@
 // The verbs of `DBOS` and `DBOSClient` that change workflows. What they do is in the files beside this one.
 import { internals } from '../../base/internals.js';
 import { ListingVerbs } from '../listing/listing-verbs.js';
-import { change } from '../performer.js';
+import type { Operator } from '../operator.js';
+import { change, changed } from '../performer.js';
 import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../queues/reschedule.js';
 import type { WorkflowHandle } from '../runs/outcome.js';
 import { setWorkflowAttributes, updateWorkflowAttributes } from './attributes.js';
@@ -24,13 +25,17 @@ import {
 } from './transfer.js';
 
 export abstract class WorkflowVerbs extends ListingVerbs {
-  cancelWorkflow(workflowID: string, options: CancelOptions = {}): Promise<void> {
+  cancelWorkflow(workflowID: string, options: CancelOptions = {}): Promise<string[]> {
     return this.cancelWorkflows([workflowID], options);
   }
 
-  /** Cancels workflows that have not ended. They stop at their next operation; a blocked wait is woken at once. */
-  cancelWorkflows(workflowIDs: readonly string[], options: CancelOptions = {}): Promise<void> {
-    return change(this[internals], 'cancelWorkflow', (operator) => cancelWorkflows(operator, workflowIDs, options));
+  /**
+   * Cancels workflows that have not ended. They stop at their next operation; a blocked wait is woken at once. Resolves to
+   * the IDs of those that were cancelled, in no particular order.
+   */
+  cancelWorkflows(workflowIDs: readonly string[], options: CancelOptions = {}): Promise<string[]> {
+    const cancel = (operator: Operator) => cancelWorkflows(operator, workflowIDs, options);
+    return changed(this[internals], 'cancelWorkflow', [], cancel);
   }
 
   async resumeWorkflow<T>(workflowID: string, options: ResumeOptions = {}): Promise<WorkflowHandle<Awaited<T>>> {
@@ -38,7 +43,10 @@ export abstract class WorkflowVerbs extends ListingVerbs {
     return this[internals].handleOf(workflowID);
   }
 
-  /** Lets workflows that were cancelled, dead-lettered or left behind continue from their last checkpoint. */
+  /**
+   * Lets workflows that were cancelled, dead-lettered or left behind continue from their last checkpoint. Resolves to the
+   * handles of all of them, also of those that have ended with a result or an error and stay as they are.
+   */
   async resumeWorkflows<T>(
     workflowIDs: readonly string[],
     options: ResumeOptions = {},
@@ -49,14 +57,17 @@ export abstract class WorkflowVerbs extends ListingVerbs {
     return workflowIDs.map((workflowID) => this[internals].handleOf(workflowID));
   }
 
-  deleteWorkflow(workflowID: string, deleteChildren = false): Promise<void> {
+  deleteWorkflow(workflowID: string, deleteChildren = false): Promise<string[]> {
     return this.deleteWorkflows([workflowID], deleteChildren);
   }
 
-  /** Deletes workflows and everything that belongs to them, in any state. Runs of them end with an error. */
-  deleteWorkflows(workflowIDs: readonly string[], deleteChildren = false): Promise<void> {
+  /**
+   * Deletes workflows and everything that belongs to them, in any state. Runs of them end with an error. Resolves to the
+   * IDs of those that were deleted, in no particular order.
+   */
+  deleteWorkflows(workflowIDs: readonly string[], deleteChildren = false): Promise<string[]> {
     const performer = this[internals];
-    return change(performer, 'deleteWorkflow', (operator) => {
+    return changed<string[]>(performer, 'deleteWorkflow', [], (operator) => {
       const deleteCheckpoints = performer.dataSources?.forgetDeleted;
       return deleteWorkflows(operator, workflowIDs, { deleteChildren, deleteCheckpoints });
     });
@@ -76,16 +87,22 @@ export abstract class WorkflowVerbs extends ListingVerbs {
     return this[internals].handleOf(workflowID);
   }
 
-  /** Delays a workflow that waits in a queue or for its delay to end: by seconds from now, or until a time. */
-  setWorkflowDelay(workflowID: string, options: number | SetWorkflowDelayOptions): Promise<void> {
-    return change(this[internals], 'setWorkflowDelay', (operator) => setWorkflowDelay(operator, workflowID, options));
+  /**
+   * Delays a workflow that is enqueued or delayed: by seconds from now, or until a time. Resolves to whether it was delayed:
+   * any other is left alone.
+   */
+  setWorkflowDelay(workflowID: string, options: number | SetWorkflowDelayOptions): Promise<boolean> {
+    const delay = (operator: Operator) => setWorkflowDelay(operator, workflowID, options);
+    return changed(this[internals], 'setWorkflowDelay', false, delay);
   }
 
-  /** Changes the priority of a workflow that has not ended; lower numbers come first. */
-  setWorkflowPriority(workflowID: string, priority: number): Promise<void> {
-    return change(this[internals], 'setWorkflowPriority', (operator) =>
-      setWorkflowPriority(operator, workflowID, priority),
-    );
+  /**
+   * Changes the priority of a workflow; lower numbers come first. Resolves to whether it was changed: one that has ended is
+   * left alone.
+   */
+  setWorkflowPriority(workflowID: string, priority: number): Promise<boolean> {
+    const prioritize = (operator: Operator) => setWorkflowPriority(operator, workflowID, priority);
+    return changed(this[internals], 'setWorkflowPriority', false, prioritize);
   }
 
   /** Changes the named attributes and leaves the others; null removes one. */

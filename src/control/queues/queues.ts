@@ -1,5 +1,5 @@
 // Queues that are kept in the database: registering, changing, pausing and removing them.
-import { DBOSError, InvalidQueueError } from '../../model/errors/errors.js';
+import { InvalidQueueError, OwnedByAnotherApplicationError } from '../../model/errors/errors.js';
 import {
   checkQueueName,
   checkQueueParameters,
@@ -9,6 +9,7 @@ import {
   toQueueParameters,
   toQueueRecord,
 } from '../../model/queues.js';
+import { oneOf } from '../../model/validation/validation.js';
 import type { Database, Executor } from '../../store/database.js';
 import {
   deleteQueue as deleteRow,
@@ -29,13 +30,13 @@ export interface QueueRegistration {
   readonly name: string;
   readonly parameters: QueueParameters;
   readonly onConflict: QueueConflictResolution;
-  /** Who registers it; null leaves the queue to everybody. */
+  /** The application that owns it; null for none. */
   readonly applicationName: string | null;
-  /** The version that runs; it decides whether 'update_if_latest_version' updates. */
+  /** The version of this process; decides whether 'update_if_latest_version' updates. */
   readonly applicationVersion: string | null;
 }
 
-/** Registers a queue, and gives it as it is stored: the settings of a queue that was there may have been kept. */
+/** Registers a queue and returns it as stored: an existing one may have kept its settings. */
 export async function registerQueue(operator: Operator, registration: QueueRegistration): Promise<QueueRecord> {
   const { name, parameters, applicationName } = registration;
   checkQueueName(name);
@@ -78,23 +79,22 @@ async function isToUpdate(database: Database, registration: QueueRegistration): 
   return latest === undefined || latest.versionName === applicationVersion;
 }
 
+const conflictCheck = oneOf<QueueConflictResolution>(['update_if_latest_version', 'always_update', 'never_update']);
+
 function checkConflictResolution({ onConflict }: QueueRegistration): void {
-  if (['update_if_latest_version', 'always_update', 'never_update'].includes(onConflict)) return;
-  throw new InvalidQueueError(
-    `onConflict must be 'update_if_latest_version', 'always_update' or 'never_update', but is ${String(onConflict)}.`,
-  );
+  conflictCheck.read(onConflict, 'options.onConflict');
 }
 
 function refuseForeign(stored: QueueRecord, applicationName: string | null): void {
   if (stored.applicationName === null || applicationName === null || stored.applicationName === applicationName) return;
-  throw new DBOSError(
+  throw new OwnedByAnotherApplicationError(
     `Queue "${stored.name}" belongs to application "${stored.applicationName}". Choose another name for the queue of "${applicationName}".`,
   );
 }
 
 const PARTITION_LIMITS = ['partitionConcurrency', 'partitionWorkerConcurrency', 'partitionRateLimit'] as const;
 
-/** Changes some settings of a queue; what they give together with the others must hold. */
+/** Changes some settings of a queue; together with the others they must be valid. */
 export async function changeQueue(operator: Operator, name: string, change: QueueParameters): Promise<QueueRecord> {
   const changed = await operator.retrying(() => operator.database.transaction((tx) => changeIn(tx, name, change)));
   await operator.bus.publishAndWait(topics.queueChanges, ['']);
@@ -106,7 +106,7 @@ async function changeIn(tx: Executor, name: string, change: QueueParameters): Pr
   if (!stored) throw queueNotFound(name);
   const parameters = { ...toQueueParameters(stored), ...change };
   checkQueueParameters(parameters);
-  // The flag follows the limits for partitions when they change. Without such limits it says something of its own.
+  // Changing a partition limit derives the flag anew; otherwise it keeps its own value.
   const isToFollow = PARTITION_LIMITS.some((limit) => limit in change) && !('partitionQueue' in change);
   const settings = isToFollow ? { ...parameters, partitionQueue: undefined } : parameters;
   const record = toQueueRecord(name, settings, stored.applicationName);
@@ -128,7 +128,7 @@ export async function getQueueRecord(operator: Operator, name: string): Promise<
   return found;
 }
 
-/** The queues of these applications, of the operator's own unless given, and those that nobody owns. */
+/** The queues of these applications, by default of the operator's own, and those without an owner. */
 export function listQueueRecords(
   operator: Operator,
   applicationName: string | readonly string[] | null = operator.applicationName,
@@ -137,30 +137,36 @@ export function listQueueRecords(
   return operator.retrying(() => listRows(operator.database, names));
 }
 
-/** Removes a queue. Workflows in it wait until it is registered again. */
-export async function deleteQueue(operator: Operator, name: string): Promise<void> {
-  await operator.retrying(() => deleteRow(operator.database, name));
+// The three below say whether they changed something. If the answer to an attempt was lost, they say no: the next attempt
+// finds it done. So others are notified in any case.
+
+/** Removes a queue; false if there is none. Workflows in it wait until it is registered again. */
+export async function deleteQueue(operator: Operator, name: string): Promise<boolean> {
+  const isDeleted = await operator.retrying(() => deleteRow(operator.database, name));
   await operator.bus.publishAndWait(topics.queueChanges, ['']);
+  return isDeleted;
 }
 
-/** No process takes workflows from the queue until it is resumed. */
-export async function pauseQueue(operator: Operator, name: string): Promise<void> {
+/** Keeps processes from claiming workflows of the queue until it is resumed; false if it was paused before. */
+export async function pauseQueue(operator: Operator, name: string): Promise<boolean> {
   checkQueueName(name);
-  await operator.retrying(() => pause(operator.database, name));
+  return operator.retrying(() => pause(operator.database, name));
 }
 
-export async function resumeQueue(operator: Operator, name: string): Promise<void> {
+/** Lets processes claim workflows of the queue again; false if it was not paused. */
+export async function resumeQueue(operator: Operator, name: string): Promise<boolean> {
   checkQueueName(name);
-  await operator.retrying(() => resume(operator.database, name));
+  const isResumed = await operator.retrying(() => resume(operator.database, name));
   operator.bus.publish(topics.work, { queueName: name });
+  return isResumed;
 }
 
 export type { QueueStats };
 
 export interface QueueStatsQuery {
-  /** The queues to count; all of them if none is given. */
+  /** The queues to count. Default: all. */
   readonly queueName?: string | readonly string[];
-  /** Counts each partition by itself. */
+  /** Counts each partition separately. */
   readonly byPartition?: boolean;
 }
 

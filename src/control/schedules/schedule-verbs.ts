@@ -2,7 +2,7 @@
 // there and a name here.
 import { internals } from '../../base/internals.js';
 import { WorkflowVerbs } from '../management/workflow-verbs.js';
-import { change, look } from '../performer.js';
+import { change, changed, look } from '../performer.js';
 import type { WorkflowHandle } from '../runs/outcome.js';
 import {
   backfillSchedule,
@@ -33,18 +33,19 @@ export abstract class ScheduleVerbs extends WorkflowVerbs {
     return change(this[internals], 'updateSchedule', (operator) => updateSchedule(operator, name, updates));
   }
 
-  /** The schedule does not fire until it is resumed. */
-  pauseSchedule(name: string): Promise<void> {
-    return change(this[internals], 'pauseSchedule', (operator) => pauseSchedule(operator, name));
+  /** The schedule does not fire until it is resumed. Resolves to false if it was paused before, or does not exist. */
+  pauseSchedule(name: string): Promise<boolean> {
+    return changed(this[internals], 'pauseSchedule', false, (operator) => pauseSchedule(operator, name));
   }
 
-  resumeSchedule(name: string): Promise<void> {
-    return change(this[internals], 'resumeSchedule', (operator) => resumeSchedule(operator, name));
+  /** Resolves to false if the schedule was not paused, or does not exist. */
+  resumeSchedule(name: string): Promise<boolean> {
+    return changed(this[internals], 'resumeSchedule', false, (operator) => resumeSchedule(operator, name));
   }
 
-  /** Removes a schedule. Workflows it has enqueued stay. */
-  deleteSchedule(name: string): Promise<void> {
-    return change(this[internals], 'deleteSchedule', (operator) => deleteSchedule(operator, name));
+  /** Removes a schedule. Workflows it has enqueued stay. Resolves to false if it does not exist. */
+  deleteSchedule(name: string): Promise<boolean> {
+    return changed(this[internals], 'deleteSchedule', false, (operator) => deleteSchedule(operator, name));
   }
 
   /** Enqueues the workflow of a schedule now, even if the schedule is paused. */

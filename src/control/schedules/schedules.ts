@@ -1,8 +1,14 @@
-// Schedules: what may be done with them, and the workflows that stand for their occurrences.
+// Schedules: the verbs on them, and the workflows of their occurrences.
 import { newID } from '../../base/ids.js';
-import { DBOSError } from '../../model/errors/errors.js';
+import {
+  DatabaseStatementError,
+  OwnedByAnotherApplicationError,
+  ScheduleExistsError,
+  ScheduleNotFoundError,
+} from '../../model/errors/errors.js';
 import { parseCron } from '../../model/cron/cron.js';
 import { checkSchedule, occurrenceID, type ScheduleOverlap, type ScheduleRecord } from '../../model/schedules.js';
+import { date, integer } from '../../model/validation/validation.js';
 import type { Executor } from '../../store/database.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import {
@@ -20,16 +26,16 @@ import { announceQueued } from '../notify/announcements.js';
 import type { Operator } from '../operator.js';
 import { topics } from '../../store/notify/topics.js';
 
-/** What may be said of a schedule besides what it runs and when. */
+/** What a schedule has besides its workflow and its cron expression. */
 export interface ScheduleOptions {
-  /** Fires at launch what was missed while no process was there. */
+  /** Fires at launch what was missed while no process was running. */
   readonly automaticBackfill?: boolean;
-  /** An IANA name; UTC if not given. */
+  /** An IANA name. Default: UTC. */
   readonly cronTimezone?: string;
   readonly queueName?: string;
-  /** What happens when the run before is still active; 'allow' begins another one. */
+  /** What happens while the previous run is active. Default: 'allow', which starts another one. */
   readonly overlap?: ScheduleOverlap;
-  /** Fires up to so much later than due, to spread the load. */
+  /** Fires up to this much later than due, to spread the load. */
   readonly jitterMs?: number;
 }
 
@@ -51,48 +57,45 @@ export interface WorkflowSchedule {
   readonly jitterMs: number;
 }
 
-/** A schedule to be created or applied. */
+/** A schedule to create or apply. */
 export interface ScheduleDefinition extends ScheduleOptions {
   readonly scheduleName: string;
   readonly workflowName: string;
   readonly workflowClassName: string | null;
   readonly schedule: string;
   readonly context?: unknown;
-  /** The application that runs it; the operator's own unless given. */
+  /** The application that runs it. Default: the operator's own. */
   readonly applicationName?: string;
 }
 
 type Actor = Pick<Operator, 'codec' | 'applicationName'>;
 
-/** Changes schedules in one transaction, which may be repeated, and tells of it. */
-async function change(
-  operator: Operator,
-  name: string | undefined,
-  body: (tx: Executor) => Promise<unknown>,
-): Promise<void> {
-  await operator.retrying(() => operator.database.transaction(body));
+/** Changes schedules in one transaction, which may be repeated, and notifies the schedulers. */
+async function change<R>(operator: Operator, name: string | undefined, body: (tx: Executor) => Promise<R>): Promise<R> {
+  const result = await operator.retrying(() => operator.database.transaction(body));
   await operator.bus.publishAndWait(topics.schedules, [name ?? '']);
+  return result;
 }
 
 export async function createSchedule(
   operator: Operator,
   definition: ScheduleDefinition,
-  /** Chosen by the caller: a repeated call with the same one finds what it has created. */
+  /** Chosen by the caller: a call repeated with the same one finds what it created. */
   scheduleID: string = newID(),
 ): Promise<void> {
   const record = await toRecord(operator, definition, scheduleID);
   await change(operator, record.scheduleName, async (tx) => {
     if (await insertSchedule(tx, record)) return;
     const stored = await lockSchedule(tx, record.scheduleName);
-    if (!stored) throw new DBOSError(`Schedule '${record.scheduleName}' was deleted while it was being created.`);
+    if (!stored) throw deletedMeanwhile(record);
     refuseForeign(stored, record);
     // An earlier attempt of the same call.
     if (stored.scheduleID === scheduleID) return;
-    throw new DBOSError(`Schedule '${record.scheduleName}' already exists. Use updateSchedule or applySchedules.`);
+    throw new ScheduleExistsError(record.scheduleName);
   });
 }
 
-/** Creates or redefines schedules, all or none. State and last firing of those that are there stay. */
+/** Creates or redefines schedules, all or none. Existing ones keep their state and last firing. */
 export async function applySchedules(operator: Operator, definitions: readonly ScheduleDefinition[]): Promise<void> {
   const records: ScheduleRecord[] = [];
   for (const definition of definitions) records.push(await toRecord(operator, definition, newID()));
@@ -104,13 +107,18 @@ export async function applySchedules(operator: Operator, definitions: readonly S
 async function apply(tx: Executor, record: ScheduleRecord): Promise<void> {
   if (await insertSchedule(tx, record)) return;
   const stored = await lockSchedule(tx, record.scheduleName);
-  if (!stored) throw new DBOSError(`Schedule '${record.scheduleName}' was deleted while it was being applied.`);
+  if (!stored) throw deletedMeanwhile(record);
   refuseForeign(stored, record);
   const applicationName = record.applicationName ?? stored.applicationName;
   await updateRow(tx, { ...record, scheduleID: stored.scheduleID, applicationName });
 }
 
-/** What may be changed; a key that is absent leaves its field alone. */
+/** The insert found the name taken, and the lock found it free. A serialization failure is tried again. */
+function deletedMeanwhile({ scheduleName }: ScheduleRecord): Error {
+  return new DatabaseStatementError(`Schedule "${scheduleName}" has just been deleted.`, { sqlState: '40001' });
+}
+
+/** What can be changed; a missing key leaves its field alone. */
 export interface ScheduleUpdate {
   readonly schedule?: string;
   readonly context?: unknown;
@@ -125,7 +133,7 @@ export async function updateSchedule(operator: Operator, name: string, update: S
   const context = 'context' in update ? await encodeContext(operator, update.context) : undefined;
   await change(operator, name, async (tx) => {
     const stored = await lockSchedule(tx, name);
-    if (!stored) throw new DBOSError(`Schedule '${name}' not found`);
+    if (!stored) throw new ScheduleNotFoundError(name);
     refuseForeign(stored, operator);
     const changed: ScheduleRecord = {
       ...stored,
@@ -142,26 +150,32 @@ export async function updateSchedule(operator: Operator, name: string, update: S
   });
 }
 
-/** Changes a schedule that this operator may change. One that is not there is left alone. */
-function changeIfThere(operator: Operator, name: string, body: (tx: Executor) => Promise<void>): Promise<void> {
+/**
+ * Changes a schedule if it exists and this operator may change it. Returns whether something was changed; if the answer to
+ * an attempt was lost, false: the next attempt finds it done.
+ */
+function changeIfExists(operator: Operator, name: string, body: (tx: Executor) => Promise<boolean>): Promise<boolean> {
   return change(operator, name, async (tx) => {
     const stored = await lockSchedule(tx, name);
-    if (!stored) return;
+    if (!stored) return false;
     refuseForeign(stored, operator);
-    await body(tx);
+    return body(tx);
   });
 }
 
-export function pauseSchedule(operator: Operator, name: string): Promise<void> {
-  return changeIfThere(operator, name, (tx) => setScheduleStatus(tx, name, 'PAUSED'));
+/** False if there is no such schedule, or it was paused before. */
+export function pauseSchedule(operator: Operator, name: string): Promise<boolean> {
+  return changeIfExists(operator, name, (tx) => setScheduleStatus(tx, name, 'PAUSED'));
 }
 
-export function resumeSchedule(operator: Operator, name: string): Promise<void> {
-  return changeIfThere(operator, name, (tx) => setScheduleStatus(tx, name, 'ACTIVE'));
+/** False if there is no such schedule, or it was not paused. */
+export function resumeSchedule(operator: Operator, name: string): Promise<boolean> {
+  return changeIfExists(operator, name, (tx) => setScheduleStatus(tx, name, 'ACTIVE'));
 }
 
-export function deleteSchedule(operator: Operator, name: string): Promise<void> {
-  return changeIfThere(operator, name, (tx) => deleteRow(tx, name));
+/** False if there is no such schedule. */
+export function deleteSchedule(operator: Operator, name: string): Promise<boolean> {
+  return changeIfExists(operator, name, (tx) => deleteRow(tx, name));
 }
 
 export interface ScheduleFilters {
@@ -193,7 +207,7 @@ async function findSchedule(operator: Operator, name: string): Promise<ScheduleR
 
 async function findKnown(operator: Operator, name: string): Promise<ScheduleRecord> {
   const found = await findSchedule(operator, name);
-  if (!found) throw new DBOSError(`Schedule "${name}" not found`);
+  if (!found) throw new ScheduleNotFoundError(name);
   refuseForeign(found, operator);
   return found;
 }
@@ -203,19 +217,21 @@ export async function getSchedule(operator: Operator, name: string): Promise<Wor
   return record && isVisible(record, operator) ? toSchedule(operator, record) : null;
 }
 
-/** The next times at which a schedule of the database, given by its name, or a cron expression is due. */
+const countCheck = integer();
+
+/** The next times at which a schedule, given by name, or a cron expression is due. */
 export async function nextRuns(
   operator: Operator,
   schedule: string | { readonly schedule: string; readonly cronTimezone?: string | null },
   count: number,
 ): Promise<Date[]> {
-  if (!(Number.isInteger(count) && count >= 0)) throw new DBOSError(`Give a whole number of runs, not ${count}.`);
+  countCheck.read(count, 'count');
   const found = typeof schedule === 'string' ? await findKnown(operator, schedule) : schedule;
   const cron = parseCron(found.schedule, { timeZone: found.cronTimezone });
   return cron.nextRuns(operator.clock.now(), count).map((dueAt) => new Date(dueAt));
 }
 
-/** The workflow that stands for an occurrence. It has no version, so that the latest one takes it. */
+/** The workflow of an occurrence. It has no version, so that the latest one claims it. */
 export async function workflowOf(
   { codec, applicationName }: Actor,
   record: ScheduleRecord,
@@ -236,12 +252,12 @@ export async function workflowOf(
   });
 }
 
-/** Enqueues the workflow of the schedule for now, whether or not it is paused. Gives its ID. */
+/** Enqueues the workflow of the schedule now, even if it is paused. Returns its ID. */
 export async function triggerSchedule(operator: Operator, name: string): Promise<string> {
   const { database, bus } = operator;
   const record = await findKnown(operator, name);
   const { now } = await operator.retrying(() => readNow(database));
-  // Its ID holds the time. A millisecond in which the schedule was triggered before is taken: the next one is tried.
+  // The ID contains the time: if the schedule was triggered in this millisecond before, try the next one.
   for (let at = now; ; at += 1) {
     const workflow = await workflowOf(operator, record, at, `sched-${name}-trigger-${new Date(at).toISOString()}`);
     if (!(await operator.retrying(() => insertIfFree(database, workflow)))) continue;
@@ -253,14 +269,13 @@ export async function triggerSchedule(operator: Operator, name: string): Promise
 /** Rows of one statement. */
 const ROWS_MAX = 200;
 
-/** Enqueues the workflows of all occurrences after the start and before the end; those that are there stay. */
+/** Enqueues the workflows of all occurrences after the start and before the end; existing ones stay. */
 export async function backfillSchedule(
   operator: Operator,
   name: string,
   { start, end }: { readonly start: Date; readonly end: Date },
 ): Promise<string[]> {
-  const [startMs, endMs] = [start.getTime(), end.getTime()];
-  if (Number.isNaN(startMs) || Number.isNaN(endMs)) throw new DBOSError('backfillSchedule needs two valid dates.');
+  const [startMs, endMs] = [date.read(start, 'start').getTime(), date.read(end, 'end').getTime()];
   const record = await findKnown(operator, name);
   const cron = parseCron(record.schedule, { timeZone: record.cronTimezone });
   const workflows: NewWorkflow[] = [];
@@ -303,14 +318,14 @@ async function decodeContext({ codec }: Pick<Actor, 'codec'>, { context }: Sched
   return codec.decodeValue(context, codec.serializer.name());
 }
 
-/** Whether the schedule is of the operator's application, or of nobody. An operator without one sees all. */
+/** Whether the schedule belongs to the operator's application, or to none. An operator without one sees all. */
 function isVisible(stored: ScheduleRecord, { applicationName }: Pick<Operator, 'applicationName'>): boolean {
   return stored.applicationName === null || applicationName === null || stored.applicationName === applicationName;
 }
 
 function refuseForeign(stored: ScheduleRecord, owner: Pick<Operator, 'applicationName'>): void {
   if (isVisible(stored, owner)) return;
-  throw new DBOSError(
+  throw new OwnedByAnotherApplicationError(
     `Schedule "${stored.scheduleName}" belongs to application "${stored.applicationName}". Choose another name, or use a client of that application.`,
   );
 }

@@ -1,16 +1,16 @@
-// The version of an application, computed from its code: two processes that run the same workflows get the same
-// version, and any change to a workflow gives another.
+// The application version, computed from the workflows' source code: processes that run the same workflows get the same
+// version, and any change to a workflow changes it.
 import { createHash } from 'node:crypto';
 import { LIBRARY_VERSION } from '../../base/version.js';
 import type { Registry } from '../registration/registry.js';
 import type { EngineConfig } from './config.js';
 
-/** How the text of a function ends that is not written in JavaScript, or was made with `bind`. */
+/** The end of `toString()` of a native or bound function, whose source is unknown. */
 const NATIVE_CODE = /\{\s*\[native code\]\s*\}\s*$/;
 
 /**
- * The MD5 of the workflows' sources, in an order of their own, then of the library's version, then of the
- * application's name. Undefined when one of the sources is unknown: a version without it would not change with it.
+ * The MD5 of the sorted workflow sources, the library version and the application name. Undefined if a source is
+ * unknown: a version computed without it would not change with it.
  */
 export function computeApplicationVersion(
   sources: readonly string[],
@@ -23,7 +23,6 @@ export function computeApplicationVersion(
   return hash.update(libraryVersion).update(applicationName).digest('hex');
 }
 
-/** The version of the registered workflows. */
 export function applicationVersionOf(registry: Registry, { name, logger }: EngineConfig): string {
   const sources = [...registry.registrations]
     .filter((registration) => registration.kind === 'workflow')
@@ -31,7 +30,7 @@ export function applicationVersionOf(registry: Registry, { name, logger }: Engin
   const version = computeApplicationVersion(sources, name, LIBRARY_VERSION);
   if (version !== undefined) return version;
   logger.warn(
-    'The application version cannot be computed from the source of the workflows. Set applicationVersion in the configuration.',
+    'Cannot compute the application version: the source of a workflow is not available. Set applicationVersion in the configuration.',
   );
   return 'DEFAULT_VERSION';
 }

@@ -1,19 +1,19 @@
-// dbos-config.yaml brought to the fields of the configuration. Values may hold passwords, so no error quotes one.
+// Maps dbos-config.yaml to the fields of the configuration. Values may hold passwords, so no error quotes one.
 import { silentLogger } from '../../base/log.js';
-import { KINDS } from '../../model/checks.js';
-import { CONFIG_FILE, readConfigDocument } from '../../store/config/config-document.js';
+import { checkSetting, SETTINGS } from '../../model/settings.js';
+import { CONFIG_FILE, type ParseYaml, readConfigDocument } from '../../store/config/config-document.js';
 
 export interface ConfigFile {
-  /** What the file sets, by field of the configuration. Not checked yet. */
+  /** By field of the configuration. Not checked yet. */
   readonly values: Readonly<Record<string, unknown>>;
-  /** The key that set a field, for messages. */
+  /** The key that set a field, for error messages. */
   readonly keys: ReadonlyMap<string, string>;
 }
 
-/** A field of the configuration, the key in the file, and how to turn one into the other where they differ. */
+/** A field of the configuration, its key in the file, and a conversion where they differ. */
 type Entry = readonly [field: string, key: string, translate?: (value: unknown, key: string) => unknown];
 
-/** Of two keys for one field the first wins. */
+/** If two keys set one field, the first wins. */
 const ENTRIES: readonly Entry[] = [
   ['name', 'name'],
   ['systemDatabaseUrl', 'system_database_url'],
@@ -27,7 +27,7 @@ const ENTRIES: readonly Entry[] = [
   ['logger', 'telemetry.logs.silent', loggerIfSilent],
   ['otlpLogsEndpoints', 'telemetry.OTLPExporter.logsEndpoint', asList],
   ['otlpTracesEndpoints', 'telemetry.OTLPExporter.tracesEndpoint', asList],
-  // The file has no switch for it: whoever names an endpoint wants it used.
+  // The file has no switch for export: naming an endpoint enables it.
   ['enableOTLP', 'telemetry.OTLPExporter.logsEndpoint', trueIfAny],
   ['enableOTLP', 'telemetry.OTLPExporter.tracesEndpoint', trueIfAny],
   ['useListenNotify', 'use_listen_notify'],
@@ -38,9 +38,13 @@ const ENTRIES: readonly Entry[] = [
   ['adminOpen', 'runtimeConfig.admin_open'],
 ];
 
-/** Reads the file in the folder, or gives undefined if there is none. */
-export function readConfigFile(folder: string, environment: NodeJS.ProcessEnv): ConfigFile | undefined {
-  const document = readConfigDocument(folder, environment);
+/** Undefined if the folder has no dbos-config.yaml. */
+export function readConfigFile(
+  folder: string,
+  environment: NodeJS.ProcessEnv,
+  parseYaml: ParseYaml,
+): ConfigFile | undefined {
+  const document = readConfigDocument(folder, environment, parseYaml);
   if (document === undefined) return undefined;
   const values: Record<string, unknown> = {};
   const keys = new Map<string, string>();
@@ -55,7 +59,7 @@ export function readConfigFile(folder: string, environment: NodeJS.ProcessEnv): 
   return { values, keys };
 }
 
-/** One value or several, without those whose variable is not set. */
+/** One value or several as a list, without those whose environment variable is not set. */
 function asList(value: unknown): unknown[] | undefined {
   const list: unknown[] = Array.isArray(value) ? value : [value];
   const present = list.filter((item) => item != null && item !== '');
@@ -67,6 +71,6 @@ function trueIfAny(value: unknown): true | undefined {
 }
 
 function loggerIfSilent(value: unknown, key: string): unknown {
-  KINDS.flag(`${CONFIG_FILE}: ${key}`, value);
+  checkSetting(SETTINGS.flag, `${CONFIG_FILE}: ${key}`, value);
   return value ? silentLogger : undefined;
 }

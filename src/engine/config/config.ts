@@ -1,111 +1,113 @@
-// The configuration: what a user may set, checked at once and completed from the environment, dbos-config.yaml and
-// the defaults. This is the only place besides the command line that reads the environment.
+// The configuration: what users can set, and how it is validated and completed from the environment, dbos-config.yaml
+// and the defaults. Only this file and the command line read the environment.
 import type pg from 'pg';
 import { consoleLogger, type DLogger, type LogLevel } from '../../base/log.js';
 import { locateDatabase } from '../../base/url.js';
 import type { DBOSSerializer } from '../../codec/serializer.js';
-import { check, type Check, KINDS, numberThat, objectWith } from '../../model/checks.js';
 import { DBOSInitializationError } from '../../model/errors/errors.js';
+import { checkSetting, SETTINGS } from '../../model/settings.js';
+import { type Check, checkThat, number, objectWith, oneOf } from '../../model/validation/validation.js';
 import { checkSchemaName } from '../../store/migrations/plan.js';
 import type { StoreOptions } from '../../store/store.js';
 import { chooseSystemURL } from '../../store/config/system-url.js';
 import { resolveAdmin } from './config-admin.js';
+import type { ParseYaml } from '../../store/config/config-document.js';
 import { type ConfigFile, readConfigFile } from './config-file.js';
 
-/** How the attributes of spans are named. */
+/** The naming scheme of span attributes. */
 export type OtelAttributeFormat = 'legacy' | 'semconv';
 
-/** What `DBOS.setConfig()` takes. Only `name` is needed. */
+/** The argument of `DBOS.setConfig()`. Only `name` is required. */
 export interface DBOSConfig {
-  /** The application. It scopes workflows, queues and schedules where several share a system database. */
+  /** The application. Its name scopes workflows, queues and schedules where several share a system database. */
   name?: string;
   /** The system database, on Postgres or SQLite. Default: `sqlite:///{name}.sqlite`. */
   systemDatabaseUrl?: string;
-  /** The application's own database, from which the URL of the system database is derived if that is not given. */
+  /** The application's own database. Without `systemDatabaseUrl`, the URL of the system database is derived from it. */
   applicationDatabaseUrl?: string;
-  /** The older name of `applicationDatabaseUrl`. */
+  /** Older name of `applicationDatabaseUrl`. */
   databaseUrl?: string;
-  /** Connections in the pool. Default: 20. */
+  /** The size of the connection pool. Default: 20. */
   systemDatabasePoolSize?: number;
-  /** A pool of your own, never ended by Everstep. `systemDatabaseUrl` has to lead to the same database. */
+  /** A pool of your own, which Everstep never ends. `systemDatabaseUrl` must point to the same database. */
   systemDatabasePool?: pg.Pool;
   /** The schema of the system tables on Postgres. Default: `dbos`. */
   systemDatabaseSchemaName?: string;
-  /** How many polling reads run at once; 0 or less for no limit. Default: half the pool. */
+  /** How many polling reads run at once; 0 or less for no limit. Default: half the pool size. */
   systemDatabasePollingConcurrency?: number;
-  /** Ends a Postgres session that sits in an open transaction for so long; 0 or less for never. Default: 60000. */
+  /** Ends Postgres sessions that are idle in a transaction for this long; 0 or less disables it. Default: 60000. */
   systemDatabaseIdleTransactionTimeoutMs?: number;
-  /** The URL leads to a pooler in transaction mode, such as PgBouncer. Default: false. */
+  /** Whether the URL points to a pooler in transaction mode, such as PgBouncer. Default: false. */
   transactionPooler?: boolean;
-  /** Opens a connection for each operation instead of keeping a pool. Default: false. */
+  /** Opens a connection per operation instead of keeping a pool. Default: false. */
   connectionPerOperation?: boolean;
-  /** Migrates the system database at launch; false only verifies its version. Default: true. */
+  /** Migrates the system database at launch; false only checks its version. Default: true. */
   runMigrations?: boolean;
-  /** Wakes waiters of other processes with LISTEN and NOTIFY; false leaves it to polling. Default: true. */
+  /** Wakes waiters in other processes with LISTEN and NOTIFY; false leaves them to polling. Default: true. */
   useListenNotify?: boolean;
-  /** How long notifications are collected before they are sent. Default: 10. */
+  /** How long notifications are batched before they are sent. Default: 10. */
   notificationCoalesceMs?: number;
-  /** Stops listing and other introspection queries after so long; 0 or less for never. Default: 30000. */
+  /** The timeout of listing and other introspection queries; 0 or less disables it. Default: 30000. */
   observabilityQueryTimeoutMs?: number;
   /** The version of the application's code. Default: computed from the workflows. */
   applicationVersion?: string;
-  /** This process among those of the application. Default: `local`. */
+  /** Identifies this process among those of the application. Default: `local`. */
   executorID?: string;
-  /** How long this process may be silent before others take its workflows over. Default: 30. */
+  /** How long this process may fail to renew its lease before peers recover its workflows. Default: 30. */
   leaseSeconds?: number;
   /** Allows `DBOS.patch()`. Default: false. */
   enablePatching?: boolean;
-  /** How values are stored. Default: superjson. */
+  /** Serializes stored values. Default: superjson. */
   serializer?: DBOSSerializer;
-  /** The queues that this process takes workflows from, by name or object. Default: all. */
+  /** The queues that this process serves, by name or object. Default: all. */
   listenQueues?: (string | { name: string })[];
-  /** How many queues are asked for work at once. Default: 3. */
+  /** How many queues are claimed from at once. Default: 3. */
   maxConcurrentQueueDispatches?: number;
   /** How many workflows from queues this process runs at once. Default: 1000. */
   maxConcurrentWorkflows?: number;
-  /** How often schedules are read again. Default: 30000. */
+  /** How often schedules are reloaded. Default: 30000. */
   schedulerPollingIntervalMs?: number;
-  /** The lowest level that is logged to the console: debug, info, warn or error. Default: `info`. */
+  /** The lowest level logged to the console: debug, info, warn or error. Default: `info`. */
   logLevel?: string;
-  /** Replaces the console. */
+  /** Replaces the console logger. */
   logger?: DLogger;
-  /** Adds the workflow and the user to each log entry. Default: false. */
+  /** Adds the workflow and the user to log entries. Default: false. */
   addContextMetadata?: boolean;
   /** Exports logs and traces. Default: false. */
   enableOTLP?: boolean;
-  /** Creates spans, also for a provider of your own. Default: as `enableOTLP`. */
+  /** Creates spans, including for a tracer provider of your own. Default: as `enableOTLP`. */
   tracingEnabled?: boolean;
   /** Where traces are sent. */
   otlpTracesEndpoints?: string[];
   /** Where logs are sent. */
   otlpLogsEndpoints?: string[];
-  /** How the attributes of spans are named. Default: `legacy`. */
+  /** The naming scheme of span attributes. Default: `legacy`. */
   otelAttributeFormat?: OtelAttributeFormat;
   /** Starts the admin HTTP server. Default: false. */
   runAdminServer?: boolean;
   /** The port of the admin server; 0 for any free one. Default: 3001. */
   adminPort?: number;
-  /** The address that it listens on. Default: `127.0.0.1`, which only this machine reaches. */
+  /** The address that the admin server listens on. Default: `127.0.0.1`, which only this machine can reach. */
   adminHost?: string;
-  /** What its clients send as bearer token. */
+  /** The bearer token that clients of the admin server must send. */
   adminToken?: string;
-  /** Serves without a token if none is set, on an address of this machine only. Default: false. */
+  /** Lets the admin server run without a token, on loopback only. Default: false. */
   adminOpen?: boolean;
 }
 
-/** The configuration as the engine uses it: checked, and nothing left to be defaulted. */
+/** The configuration as the engine uses it: validated, with all defaults applied. */
 export interface EngineConfig {
   readonly name: string;
-  /** Empty if the environment gives none. */
+  /** Empty if DBOS__APPID is not set. */
   readonly applicationID: string;
-  /** Undefined: to be computed from the workflows. */
+  /** Undefined: computed from the workflows. */
   readonly applicationVersion: string | undefined;
   readonly executorID: string;
-  /** Someone chose the executor ID, so whoever had it before this process is gone. */
+  /** A configured executor ID belongs to one process at a time, so a former process with it is dead. */
   readonly isExecutorIDExplicit: boolean;
   readonly leaseSeconds: number;
   readonly enablePatching: boolean;
-  /** Undefined: the default format. */
+  /** Undefined: superjson. */
   readonly serializer: DBOSSerializer | undefined;
   /** Undefined: all queues. */
   readonly listenQueues: readonly string[] | undefined;
@@ -130,20 +132,33 @@ export interface EngineConfig {
   /** Undefined: none is needed, or there is no server. */
   readonly adminToken: string | undefined;
   readonly adminOpen: boolean;
-  /** What to open the system database with; only tests add clocks. */
+  /** The options to open the system database with. Only tests add clocks. */
   readonly store: Omit<StoreOptions, 'clock' | 'now'>;
 }
 
+/** Where dbos-config.yaml is looked for, and what reads it. */
+export interface ConfigFolder {
+  readonly folder?: string;
+  readonly parseYaml?: ParseYaml;
+}
+
+/** `resolveConfig` for a launch. The YAML parser is loaded only if there is no configuration in code. */
+export async function loadConfig(config: DBOSConfig | undefined): Promise<EngineConfig> {
+  if (config !== undefined) return resolveConfig(config);
+  const { parseYaml } = await import('../../store/config/yaml.js');
+  return resolveConfig(undefined, process.env, { parseYaml });
+}
+
 /**
- * Checks and completes a configuration. The order is: the given one, then the environment, then dbos-config.yaml in
- * the folder, which is read only if none is given, then the defaults.
+ * Validates and completes a configuration. Values come from `config`, then the environment, then the defaults. Without
+ * `config`, dbos-config.yaml in the folder is read, and the environment overrides it.
  */
 export function resolveConfig(
   config: DBOSConfig | undefined,
   environment: NodeJS.ProcessEnv = process.env,
-  folder: string = process.cwd(),
+  { folder = process.cwd(), parseYaml }: ConfigFolder = {},
 ): EngineConfig {
-  const file = config === undefined ? readConfigFile(folder, environment) : undefined;
+  const file = config === undefined && parseYaml ? readConfigFile(folder, environment, parseYaml) : undefined;
   if (config === undefined && file === undefined) {
     throw new DBOSInitializationError(
       'No DBOS configuration was provided. Call DBOS.setConfig({ name: ... }) before DBOS.launch(), ' +
@@ -203,12 +218,12 @@ export function resolveConfig(
 export type Variable = (name: string) => string | undefined;
 export type CheckedConfig = DBOSConfig & { readonly name: string };
 
-/** Postgres takes whole milliseconds, and 0 for no timeout. */
+/** Postgres accepts whole milliseconds only; 0 means no timeout. */
 function wholeTimeoutMs(timeoutMs: number): number {
   return Math.max(0, Math.ceil(timeoutMs));
 }
 
-/** An explicit URL from anywhere comes before one derived from the application's database. */
+/** An explicit URL, wherever it is set, wins over one derived from the application's database. */
 function systemDatabaseURL(given: CheckedConfig, variable: Variable, isFromFile: boolean): string {
   const choose = (own: string | undefined, name: string): string | undefined =>
     isFromFile ? (variable(name) ?? own) : (own ?? variable(name));
@@ -226,8 +241,9 @@ function systemDatabaseURL(given: CheckedConfig, variable: Variable, isFromFile:
   return url;
 }
 
-const { text, flag, count, port, intervalMs, timeoutMs, endpoints, queues } = KINDS;
-const CHECKS: Readonly<Record<keyof DBOSConfig, Check>> = {
+const LOG_LEVELS: readonly string[] = ['debug', 'info', 'warn', 'error'] satisfies LogLevel[];
+const { text, flag, count, intervalMs, timeoutMs, endpoints } = SETTINGS;
+const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   ...each(text, 'name', 'systemDatabaseUrl', 'applicationDatabaseUrl', 'databaseUrl'),
   ...each(text, 'applicationVersion', 'executorID', 'adminHost', 'adminToken'),
   ...each(flag, 'transactionPooler', 'connectionPerOperation', 'runMigrations', 'useListenNotify', 'enablePatching'),
@@ -236,33 +252,38 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check>> = {
   ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs'),
   ...each(timeoutMs, 'systemDatabaseIdleTransactionTimeoutMs', 'observabilityQueryTimeoutMs'),
   ...each(endpoints, 'otlpTracesEndpoints', 'otlpLogsEndpoints'),
-  systemDatabasePool: objectWith('connect', 'query'),
-  systemDatabaseSchemaName(label, value) {
-    text(label, value);
-    checkSchemaName(value as string);
-  },
-  systemDatabasePollingConcurrency: numberThat('a whole number', Number.isInteger),
-  leaseSeconds: numberThat('a finite number from 1 to 86400', (value) => value >= 1 && value <= 86_400),
-  serializer: objectWith('name', 'stringify', 'parse'),
-  logger: objectWith('debug', 'info', 'warn', 'error'),
-  logLevel: check<string>('string', 'debug, info, warn or error', (level) => /^(debug|info|warn|error)$/i.test(level)),
-  otelAttributeFormat: check<string>('string', 'legacy or semconv', (format) => /^(legacy|semconv)$/.test(format)),
-  listenQueues: queues,
-  adminPort: port,
+  systemDatabasePool: SETTINGS.pool,
+  systemDatabaseSchemaName: text,
+  systemDatabasePollingConcurrency: SETTINGS.limit,
+  leaseSeconds: number({ min: 1, max: 86_400 }),
+  serializer: SETTINGS.serializer,
+  logger: SETTINGS.logger,
+  logLevel: checkThat(
+    `one of ${LOG_LEVELS.join(', ')}`,
+    (level) => typeof level === 'string' && LOG_LEVELS.includes(level.toLowerCase()),
+    { type: 'string' },
+  ),
+  otelAttributeFormat: oneOf(['legacy', 'semconv']),
+  listenQueues: SETTINGS.queues,
+  adminPort: SETTINGS.port,
 };
 
-function each<Field extends keyof DBOSConfig>(check: Check, ...fields: Field[]): Record<Field, Check> {
-  return Object.fromEntries(fields.map((field) => [field, check])) as Record<Field, Check>;
+function each<Field extends keyof DBOSConfig>(
+  check: Check<unknown>,
+  ...fields: Field[]
+): Record<Field, Check<unknown>> {
+  return Object.fromEntries(fields.map((field) => [field, check])) as Record<Field, Check<unknown>>;
 }
 
 function checked(values: unknown, file: ConfigFile | undefined): CheckedConfig {
-  objectWith()('DBOSConfig', values);
-  // Each field is of its type when the loop is through.
+  checkSetting(objectWith(), 'DBOSConfig', values);
+  // The loop below checks the type of each field.
   const config = values as DBOSConfig;
-  for (const [field, verify] of Object.entries(CHECKS)) {
+  for (const [field, check] of Object.entries(CHECKS)) {
     const value = config[field as keyof DBOSConfig];
-    if (value !== undefined) verify(file?.keys.get(field) ?? field, value);
+    if (value !== undefined) checkSetting(check, file?.keys.get(field) ?? field, value);
   }
+  if (config.systemDatabaseSchemaName !== undefined) checkSchemaName(config.systemDatabaseSchemaName);
   if (config.name === undefined) {
     throw new DBOSInitializationError(
       'No application name was provided. Set name in DBOS.setConfig(), or in dbos-config.yaml if you use one.',

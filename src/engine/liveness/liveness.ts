@@ -1,17 +1,17 @@
-// High availability without a control plane: each engine holds a lease in the database and watches one peer. An engine
-// that finds another one dead puts its workflows back into their queues, where any engine of the right version claims
-// them.
+// High availability without a control plane. Each engine holds a lease in the database and watches one peer. An engine
+// that finds a peer dead recovers its workflows: it puts them back on their queues, where any engine of the right
+// version claims them.
 import { hostname } from 'node:os';
 import { sleep } from '../../base/clock.js';
 import { Service } from '../../base/service.js';
 import {
   doesServe,
-  enterIncarnation,
   type Incarnation,
+  insertIncarnation,
   listPeers,
   type Peer,
-  prolongLease,
   removeIncarnation,
+  renewLease,
 } from '../../store/liveness/executors.js';
 import { describePresence, type Presence, presenceOn } from '../../store/liveness/presence.js';
 import { topics } from '../../store/notify/topics.js';
@@ -20,14 +20,14 @@ import type { Ownership } from '../runs/ownership.js';
 import type { Runtime } from '../runtime.js';
 
 const BEATS_PER_REFRESH = 3;
-/** On SQLite a busy neighbour wakes us many times a second; its commits are also the only sign of a new engine. */
+/** On SQLite a busy peer wakes us many times a second; its commits are also the only sign of a new engine. */
 const REFRESH_INTERVAL_MS = 250;
-/** At most so many workflows without a function here are named in the log. */
+/** How many workflows without a function here are named in the log. */
 const UNKNOWN_MAX = 10;
-/** How long to wait after a suspicion that came to nothing. */
+/** How long to wait after a false suspicion. */
 const SUSPICION_PAUSE_MS = 1000;
 
-/** This engine's row in the list of executors. */
+/** This engine's row in `executors`. */
 function incarnationOf({ applicationName, applicationVersion, config, hasPush, incarnationID, registry }: Runtime) {
   return {
     incarnationID,
@@ -59,8 +59,8 @@ export class Liveness {
   readonly #watch: Service;
   #peers: readonly Peer[] = [];
   #peersChanged = new AbortController();
-  /** Until then no lease counts as expired: the database was away, and no engine could prolong its own. */
-  #judgesFrom = 0;
+  /** Until then no lease counts as expired: the database was down, and no engine could renew its lease. */
+  #graceUntil = 0;
   #isRefreshing = false;
   #unsubscribes: readonly (() => void)[] = [];
 
@@ -75,7 +75,7 @@ export class Liveness {
     this.#watch = new Service((signal) => this.#watchNeighbour(signal), onFailure);
   }
 
-  /** Registers this engine and takes over from peers that are already dead. */
+  /** Registers this engine and recovers the workflows of peers that are already dead. */
   async start(): Promise<void> {
     const { bus, config, database } = this.#runtime;
     const { incarnationID } = this.#incarnation;
@@ -85,7 +85,7 @@ export class Liveness {
       }),
       bus.onAnything(() => void this.#refreshPeers(), REFRESH_INTERVAL_MS),
     ];
-    await enterIncarnation(database, this.#incarnation, this.#leaseMs);
+    await insertIncarnation(database, this.#incarnation, this.#leaseMs);
     this.#peers = await listPeers(database, incarnationID);
     for (const peer of this.#peers) await this.#takeOverIfDead(peer);
     await this.#takeOverUnlisted();
@@ -95,14 +95,14 @@ export class Liveness {
     bus.publishElsewhere(topics.executors, incarnationID);
   }
 
-  /** Removes this engine from the list. */
+  /** Removes this engine's lease. */
   async stop(): Promise<void> {
     for (const unsubscribe of this.#unsubscribes) unsubscribe();
     await Promise.all([this.#heartbeat.stop(), this.#watch.stop()]);
     await removeIncarnation(this.#runtime.database, this.#incarnation.incarnationID);
   }
 
-  /** How many other engines claim workflows of this application version from the queue. */
+  /** How many peers claim workflows of this application version from the queue. */
   countPeersServing(queueName: string): number {
     const { applicationName, applicationVersion } = this.#incarnation;
     return this.#peers.filter(
@@ -114,11 +114,11 @@ export class Liveness {
     ).length;
   }
 
-  /** Puts the running workflows of an executor ID back into their queues: the processes that ran them are gone. */
+  /** Puts the running workflows of an executor ID back on their queues. The caller knows that its process is dead. */
   async recoverExecutor(executorID: string): Promise<string[]> {
     const { applicationVersion, bus, database, incarnationID } = this.#runtime;
     const changed = await recoverExecutor(database, { executorID, applicationVersion, keptPrefix: incarnationID });
-    this.#warnOfUnknown(changed);
+    this.#logUnregistered(changed);
     bus.publishAll(topics.work, changed);
     return changed.map(({ workflowID }) => workflowID);
   }
@@ -127,23 +127,23 @@ export class Liveness {
     if (this.#isRefreshing) return;
     this.#isRefreshing = true;
     await this.#takeOverExpired().catch((error: unknown) => {
-      this.#runtime.logger.debug(`The list of executors could not be read: ${String(error)}`);
+      this.#runtime.logger.debug(`Cannot read the list of executors: ${String(error)}`);
     });
     this.#isRefreshing = false;
   }
 
-  /** Reads the list of engines again and takes over from those whose lease has expired. */
+  /** Reloads the list of peers and takes over from those whose lease has expired. */
   async #takeOverExpired(): Promise<void> {
     const { clock, database } = this.#runtime;
     const known = idsOf(this.#peers);
     this.#peers = await listPeers(database, this.#incarnation.incarnationID);
     if (idsOf(this.#peers) !== known) this.#peersChanged.abort();
-    // After an outage of the database all leases have expired; live engines get the time to prolong theirs.
-    if (clock.now() < this.#judgesFrom) return;
+    // After a database outage all leases have expired. Give live engines time to renew theirs.
+    if (clock.now() < this.#graceUntil) return;
     for (const peer of this.#peers) if (peer.isLeaseOver) await this.#takeOver(peer, { ifLeaseOver: true });
   }
 
-  /** Takes over from a peer. One whose lease had expired when the list was read may have prolonged it since. */
+  /** Recovers a peer's workflows and removes its lease; with `ifLeaseOver` not if the peer has just renewed it. */
   async #takeOver(peer: Peer, guard: { readonly ifLeaseOver: boolean }): Promise<void> {
     const { database, logger } = this.#runtime;
     const changed = await recoverIncarnation(database, peer.incarnationID, guard);
@@ -151,7 +151,7 @@ export class Liveness {
     this.#peers = this.#peers.filter((other) => other !== peer);
     if (changed.length > 0) {
       logger.info(
-        `Recovering ${changed.length} workflow(s) of executor "${peer.executorID}" (process ${peer.pid} on ${peer.host}), which is gone.`,
+        `Recovering ${changed.length} workflow(s) of executor "${peer.executorID}" (process ${peer.pid} on ${peer.host}), which is dead.`,
       );
     }
     this.#announceRecovered(changed);
@@ -160,28 +160,28 @@ export class Liveness {
   async #takeOverUnlisted(): Promise<void> {
     const changed = await recoverUnlisted(this.#runtime.database);
     if (changed.length === 0) return;
-    this.#runtime.logger.info(`Recovering ${changed.length} workflow(s) of executors that are not on the list.`);
+    this.#runtime.logger.info(`Recovering ${changed.length} workflow(s) whose executor has no lease.`);
     this.#announceRecovered(changed);
   }
 
   #announceRecovered(changed: readonly Changed[]): void {
     const { bus } = this.#runtime;
-    this.#warnOfUnknown(changed);
+    this.#logUnregistered(changed);
     bus.publishAll(topics.work, changed);
-    // After a recovery whose answer was lost, the second one finds nothing left to announce. And an engine that died
-    // right after it ended a workflow has not announced the free slot.
+    // If the answer to a recovery is lost, its retry finds nothing left to announce. And an engine that died just after
+    // it finished a workflow has not announced the free slot.
     bus.publish(topics.queueChanges, '');
     bus.publish(topics.delays, '');
   }
 
-  /** Log workflows we can't run, or they would wait silently. */
-  #warnOfUnknown(changed: readonly Changed[]): void {
+  /** Log workflows that we can't run, or they would wait silently. */
+  #logUnregistered(changed: readonly Changed[]): void {
     const { logger, registry } = this.#runtime;
     const unknown = changed.filter(({ className, name }) => !registry.findWorkflow(className, name));
     for (const { workflowID, className, name } of unknown.slice(0, UNKNOWN_MAX)) {
       const fullName = className === null ? name : `${className}.${name}`;
       logger.warn(
-        `Workflow "${workflowID}" is to be recovered, but "${fullName}" is not registered here. It waits for an executor that has it.`,
+        `Workflow "${workflowID}" was recovered, but "${fullName}" is not registered here. It waits for an executor that has it.`,
       );
     }
   }
@@ -197,26 +197,24 @@ export class Liveness {
     for (let beats = 1; !signal.aborted; beats += 1) {
       await sleep(clock, (leaseMs / 3) * (0.9 + Math.random() / 5), signal);
       try {
-        if (!(await prolongLease(database, this.#incarnation.incarnationID, leaseMs))) {
-          logger.warn(
-            'This process was declared dead and its workflows were given to peers. It continues with new ones.',
-          );
-          await enterIncarnation(database, this.#incarnation, leaseMs);
+        if (!(await renewLease(database, this.#incarnation.incarnationID, leaseMs))) {
+          logger.warn('This process was declared dead and its workflows went to peers. It continues with new ones.');
+          await insertIncarnation(database, this.#incarnation, leaseMs);
           void this.#ownership.verify();
         }
-        // Launches are announced; this covers lost notifications and expired leases.
+        // Launches are announced. This covers lost notifications and expired leases.
         if (beats % BEATS_PER_REFRESH === 0) {
           await this.#takeOverExpired();
           await this.#takeOverUnlisted();
         }
       } catch (error) {
-        this.#judgesFrom = clock.now() + leaseMs;
-        logger.debug(`The heartbeat could not be sent: ${(error as Error).message}`);
+        this.#graceUntil = clock.now() + leaseMs;
+        logger.debug(`Cannot renew the lease: ${(error as Error).message}`);
       }
     }
   }
 
-  /** Each engine watches the next one in the order of their IDs, so that every death has at least one witness. */
+  /** Each engine watches the next one by ID, in a ring, so that every death has at least one witness. */
   async #watchNeighbour(signal: AbortSignal): Promise<void> {
     const { clock } = this.#runtime;
     while (!signal.aborted) {
@@ -232,7 +230,7 @@ export class Liveness {
           if (idsOf(this.#peers).includes(neighbour.incarnationID)) await sleep(clock, SUSPICION_PAUSE_MS, until);
         }
       } catch {
-        // The list has changed, or the connection broke: look again in a moment.
+        // The list has changed, or the connection broke: retry.
         if (!signal.aborted && !this.#peersChanged.signal.aborted) await sleep(clock, SUSPICION_PAUSE_MS, signal);
       }
     }

@@ -1,4 +1,4 @@
-// Events: values that a workflow publishes under keys, for anyone to read.
+// Events: values that a workflow publishes under keys, readable from anywhere.
 import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
 import type { EventKey } from '../../store/messaging/events.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
@@ -13,11 +13,11 @@ export type GetEventOptions = TimeLimit;
 
 const GET_EVENT_TIMEOUT_SECONDS = 60;
 
-/** Sets an event of the workflow around. Resolves when it is durable; it commits together with its checkpoint. */
+/** Sets an event of the current workflow, in one commit with its checkpoint. Resolves when it is durable. */
 export async function setEvent(key: string, value: unknown, options: SerializationOptions = {}): Promise<void> {
   const name = 'DBOS.setEvent';
   const run = workflowCode(name);
-  checkName('key of an event', key);
+  checkName('key', key);
   const { runtime, workflowID, owner } = run;
   await perform(
     run,
@@ -34,14 +34,14 @@ export async function setEvent(key: string, value: unknown, options: Serializati
   );
 }
 
-/** The value of an event; null when the time is up. In workflow code it takes two numbers: its own and its timer's. */
+/** The value of an event; null on timeout. In workflow code it takes two numbers: its own and its timer's. */
 export async function getEvent(runtime: Runtime, event: EventKey, limit?: number | GetEventOptions): Promise<unknown> {
   const context = currentContext();
   if (context?.step !== undefined || context?.transactionID !== undefined) {
     throw new DBOSInvalidWorkflowTransitionError('Invalid call to `DBOS.getEvent` inside a step or transaction');
   }
-  checkName('ID of the workflow', event.workflowID);
-  checkName('key of an event', event.key);
+  checkName('workflowID', event.workflowID);
+  checkName('key', event.key);
   const deadlineAt = deadlineOf(runtime.clock, limit, GET_EVENT_TIMEOUT_SECONDS);
   if (isWorkflowCode(context)) return getEventIn(context.run, event, deadlineAt);
   const found = await runtime.watchers.events.waitUntil(event, { deadlineAt });
@@ -55,7 +55,7 @@ function getEventIn(run: Run, event: EventKey, givenDeadline: number | undefined
   return perform(
     run,
     { name: 'DBOS.getEvent', stepID, isEffect: false },
-    // The event's own text is recorded.
+    // The event's stored text is recorded as is.
     joined(async (step) => {
       const limits = await limitsOf(run, timerID, givenDeadline);
       const found = (await watchers.events.waitUntil(event, limits)) ?? (await codec.encodeValue(null));

@@ -1,23 +1,23 @@
-// The receives of a run. A message is handed to the workflow at once, as the result of a step is, while its receipt is in
-// flight: the receipt shares a commit with what the workflow does next. This is safe if the receipt is sure to be
-// written. Only the owner of a workflow consumes its messages, so only other receives of the same run can interfere.
+// Tracks the receives of a run, to decide whether a message may reach the workflow before its receipt is durable. The
+// receipt then shares a commit with what the workflow does next. This is safe if nothing else can consume the message.
+// Only the owner of a workflow consumes its messages, so only another receive of the same run can.
 //
-//   begun ──no other receive of the topic until a message is found──► handed over at once
-//   begun ──another one meanwhile, which may find the same message──► handed over when its receipt is durable, else looks again
+//   begun ──alone on its topic until it finds a message──► returns it at once
+//   begun ──another receive meanwhile, which may find the same one──► returns it when its receipt is durable, or retries
 
-/** The receives of one topic in progress. */
-interface Receiving {
+/** The receives in flight on one topic. */
+interface TopicReceives {
   count: number;
-  /** Whether there was more than one at a time since the first of them began. */
+  /** Whether two of them have overlapped since the first began. */
   isShared: boolean;
 }
 
 export class Inbox {
-  readonly #topics = new Map<string, Receiving>();
+  readonly #topics = new Map<string, TopicReceives>();
   #lastReceipt: Promise<void> | undefined;
 
   /** Call it before any await, and `end` afterwards. */
-  begin(topic: string): Readonly<Receiving> {
+  begin(topic: string): Readonly<TopicReceives> {
     const receiving = this.#topics.get(topic) ?? { count: 0, isShared: false };
     receiving.count += 1;
     if (receiving.count > 1) receiving.isShared = true;
@@ -32,16 +32,16 @@ export class Inbox {
     if (receiving.count === 0) this.#topics.delete(topic);
   }
 
-  /** The receipt of a message that was handed over is in flight. */
-  expect(receipt: Promise<void> | undefined): void {
+  /** The receipt of a message that the workflow already has is in flight. */
+  trackReceipt(receipt: Promise<void> | undefined): void {
     this.#lastReceipt = receipt;
     void receipt?.then(() => {
       if (this.#lastReceipt === receipt) this.#lastReceipt = undefined;
     });
   }
 
-  /** Resolves when no message that was handed over can be found again; undefined if that is so already. */
-  settled(): Promise<void> | undefined {
+  /** Resolves when no message that the workflow already has can be found again; undefined if none can now. */
+  receiptsSettled(): Promise<void> | undefined {
     // Receipts are written in order.
     return this.#lastReceipt;
   }

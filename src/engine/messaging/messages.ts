@@ -1,5 +1,5 @@
-// Messages to workflows. A send from workflow code commits together with its checkpoint; so does the receipt of a message
-// with its consumption. Other sends share commits with everything else that the process writes.
+// Sends and receives messages. A send from workflow code commits together with its checkpoint, and so does the
+// consumption of a message with its receipt. Other sends share commits with everything else that the process writes.
 import {
   type BulkMessage,
   checkMessage,
@@ -31,7 +31,7 @@ export type RecvOptions = TimeLimit;
 const RECV = 'DBOS.recv';
 const RECV_TIMEOUT_SECONDS = 60;
 
-/** Sends a message. From workflow code it is recorded and sent once; from a step it is not recorded. */
+/** Sends a message. In workflow code it is recorded and sent once; in a step it is not recorded. */
 export async function send(runtime: Runtime, outgoing: BulkMessage): Promise<void> {
   const name = 'DBOS.send';
   const context = currentContext();
@@ -45,7 +45,7 @@ export async function send(runtime: Runtime, outgoing: BulkMessage): Promise<voi
   await deliver({ runtime, run: context?.run }, outgoing);
 }
 
-/** Sends from workflow code, as an operation that gives what `output` is the JSON of. */
+/** Sends from workflow code, as an operation whose result is the JSON in `output`. */
 export function sendFrom(
   run: Run,
   { name, output }: { readonly name: string; readonly output: string },
@@ -61,16 +61,16 @@ export function sendFrom(
   );
 }
 
-/** Who sends: a run, its code or one of its steps, or anyone else. */
+/** The sender: workflow code, a step, or code outside workflows. */
 interface Sender {
   readonly runtime: Runtime;
   readonly run: Run | undefined;
-  /** The operation that sends, if it is workflow code. */
+  /** The sending operation, in workflow code. */
   readonly step?: ActiveStep;
   readonly output?: string;
 }
 
-/** Sends the message, and the sender's checkpoint with it. A missing destination is recorded and thrown. */
+/** Sends the message together with the sender's checkpoint. A missing destination is recorded and thrown. */
 async function deliver({ runtime, run, step, output }: Sender, outgoing: BulkMessage): Promise<void> {
   const message = await encodeIn(runtime, run, outgoing);
   const key = keyOfMessage(message);
@@ -84,7 +84,7 @@ async function deliver({ runtime, run, step, output }: Sender, outgoing: BulkMes
   runtime.watchers.onSent(key, { isAnnounced });
 }
 
-/** Waits for a write of an operation or of a run, which may be lost with its workflow; or of anyone else. */
+/** Waits for the write. If the sender is a run that has lost its workflow, throws the reason. */
 function committed<V>(sender: ActiveStep | Run | undefined, written: Promise<V>, verdictOf: VerdictOf<V>): Promise<V> {
   return sender ? sender.commit(written, verdictOf) : written;
 }
@@ -93,13 +93,13 @@ function lostOnly(sent: 'missing' | 'lost'): CheckpointVerdict | undefined {
   return sent === 'lost' ? 'lost' : undefined;
 }
 
-/** Throws the error; as the outcome of the operation, if it is one. */
+/** Throws the error, and records it as the outcome if the sender is an operation. */
 async function refuse(step: ActiveStep | undefined, error: Error): Promise<never> {
   if (step) return step.fail(error);
   throw error;
 }
 
-/** Sends many messages in one commit: all of them, or none if one of the destinations is missing. */
+/** Sends messages in one commit: all of them, or none if a destination is missing. */
 export async function sendBulk(runtime: Runtime, outgoing: readonly BulkMessage[]): Promise<void> {
   const name = 'DBOS.sendBulk';
   const context = currentContext();
@@ -126,7 +126,7 @@ async function deliverTogether({ runtime, run, step }: Sender, outgoing: readonl
   for (const key of keys.values()) runtime.watchers.onSent(key);
 }
 
-/** Writes all or nothing, with the sender's checkpoint. */
+/** Inserts all or none, with the sender's checkpoint. */
 async function insertAll(
   runtime: Runtime,
   run: Run | undefined,
@@ -146,7 +146,7 @@ function encodeIn(runtime: Runtime, run: Run | undefined, outgoing: BulkMessage)
   return encodeMessage(runtime.codec, outgoing, formatOf(run, outgoing));
 }
 
-/** Receives the oldest message of the topic; null when the time is up. Takes two numbers: its own and its timer's. */
+/** Receives the oldest message of the topic; null on timeout. Takes two numbers: its own and its timer's. */
 export async function recv(
   runtime: Runtime,
   topic: string | undefined,
@@ -157,7 +157,7 @@ export async function recv(
   return receive(run, topic ?? NO_TOPIC, deadlineOf(runtime.clock, limit, RECV_TIMEOUT_SECONDS));
 }
 
-/** Receives until a deadline, or for as long as it takes. */
+/** Receives, up to a deadline if there is one. */
 export function receive(run: Run, topic: string, givenDeadline: number | undefined): Promise<unknown> {
   const stepID = run.nextStepID();
   const timerID = run.nextStepID();
@@ -165,7 +165,7 @@ export function receive(run: Run, topic: string, givenDeadline: number | undefin
     run,
     { name: RECV, stepID, isEffect: false },
     joined(async (step) => {
-      // Before the first await.
+      // Before the first await, so that receives that overlap see each other.
       const receiving = run.inbox.begin(topic);
       try {
         const limits = await limitsOf(run, timerID, givenDeadline);
@@ -183,32 +183,32 @@ interface Receive {
   readonly receiving: { readonly isShared: boolean };
 }
 
-/** The message's own text is recorded, together with its consumption. */
+/** Records the message's stored text, in one commit with its consumption. */
 async function receiveNext(step: ActiveStep, { topic, limits, receiving }: Receive): Promise<unknown> {
   const { run } = step;
   const { codec, watchers } = run.runtime;
   for (;;) {
-    await run.inbox.settled();
+    await run.inbox.receiptsSettled();
     const found = await watchers.messages.waitUntil({ workflowID: run.workflowID, topic }, limits);
     if (!found) {
       step.record(encodedAs(await codec.encodeValue(null)));
       return null;
     }
-    if (!receiving.isShared) takeAtOnce(step, found);
-    else if (!(await takeIfFirst(step, found))) continue;
+    if (!receiving.isShared) consumeAtOnce(step, found);
+    else if (!(await consumeIfFirst(step, found))) continue;
     return codec.decodeValue(found.text, found.serialization);
   }
 }
 
-/** No other receive can take the message. Its receipt is durable before anything that follows from it. */
-function takeAtOnce(step: ActiveStep, message: StoredMessage): void {
+/** No other receive can consume the message. Its receipt is durable before any later effect of the run. */
+function consumeAtOnce(step: ActiveStep, message: StoredMessage): void {
   const { run } = step;
   step.follow(writeReceipt(step, message), (verdict) => verdict);
-  run.inbox.expect(run.lastWrite);
+  run.inbox.trackReceipt(run.lastWrite);
 }
 
-/** False if another receive of the same run was faster. */
-async function takeIfFirst(step: ActiveStep, message: StoredMessage): Promise<boolean> {
+/** False if another receive of the same run has consumed the message. */
+async function consumeIfFirst(step: ActiveStep, message: StoredMessage): Promise<boolean> {
   const written = writeReceipt(step, message);
   const verdict = await step.commit(written, (given) => (given === 'refused' ? undefined : given));
   return verdict === 'recorded';

@@ -1,7 +1,8 @@
-// Requests to running workflows, with one answer each. A request is a message, its answer an event of the workflow: both
-// are durable and recorded, so that either side may crash and recover.
+// Requests to running workflows, with one answer each. A request is a message and its answer an event of the workflow.
+// Both are durable and recorded, so either side may crash and recover.
 import { newID } from '../../base/ids.js';
-import { DBOSError, DBOSRequestRefusedError, DBOSRequestTimeoutError } from '../../model/errors/errors.js';
+import { DBOSRequestRefusedError, DBOSRequestTimeoutError } from '../../model/errors/errors.js';
+import { storableName } from '../../model/validation/validation.js';
 import type { StoredEvent } from '../../store/messaging/events.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
 import type { Runtime } from '../runtime.js';
@@ -12,17 +13,17 @@ import { limitsOf, refuseInTransaction, workflowCode } from '../runs/operation.j
 import { own, perform } from '../runs/perform.js';
 import type { InputSchema } from '../registration/registry.js';
 import type { Run } from '../runs/run.js';
-import { checkName, isStorableName, type SerializationOptions } from '../../control/runs/storable.js';
-import { deadlineOf, type TimeLimit } from '../../control/runs/time-limit.js';
+import { checkName, type SerializationOptions } from '../../control/runs/storable.js';
+import { deadlineOf, timeoutCheck, type TimeLimit } from '../../control/runs/time-limit.js';
 import type { WaitLimits } from '../../control/runs/row-watcher.js';
 
-/** A request as both sides know it: what it takes and what it gives. */
+/** The signature of a request: its payload and its answer. */
 export type RequestFunction = (payload: never) => unknown;
 
-/** A request that is being handled. */
+/** A request as its handler sees it. */
 export interface IncomingRequest {
   readonly requestID: string;
-  /** Lets `handleRequests` return once this request is answered. */
+  /** Makes `handleRequests` return once this request is answered. */
   stop(): void;
 }
 
@@ -31,7 +32,7 @@ type Handle<F extends RequestFunction> = (
   request: IncomingRequest,
 ) => ReturnType<F> | Promise<Awaited<ReturnType<F>>>;
 
-/** The handlers of a workflow, by the names of the requests: a function, or one with a schema of its payload. */
+/** The handlers of a workflow, by request name: a function, or a function with a schema for its payload. */
 export type RequestHandlers<Requests extends Record<string, RequestFunction>> = {
   readonly [Name in keyof Requests]:
     Handle<Requests[Name]> | { readonly schema: InputSchema; readonly handle: Handle<Requests[Name]> };
@@ -40,9 +41,9 @@ export type RequestHandlers<Requests extends Record<string, RequestFunction>> = 
 type AnyRequestHandlers = RequestHandlers<Record<string, RequestFunction>>;
 
 export interface RequestOptions extends SerializationOptions {
-  /** How long to wait for the answer. Default: 60 000. */
+  /** How long to wait for the answer. Default: 60000. */
   readonly timeoutMs?: number;
-  /** A repeated request with the same key is the same request, and gets the same answer. */
+  /** A repeated request with the same key is the same request and gets the same answer. */
   readonly idempotencyKey?: string;
 }
 
@@ -52,14 +53,14 @@ export interface Request extends RequestOptions {
   readonly payload: unknown;
 }
 
-/** What a request's message holds. */
+/** The content of a request's message. */
 interface RequestMessage {
   readonly requestID: string;
   readonly name: string;
   readonly payload: unknown;
 }
 
-/** What an answer's event holds: the value or the error as a text, whatever its format. */
+/** The content of an answer's event: the encoded value or error. */
 interface Answer {
   readonly ok: boolean;
   readonly text: string;
@@ -73,14 +74,14 @@ function answerKey(requestID: string): string {
   return `__everstep_answer__:${requestID}`;
 }
 
-/** Answers requests one after the other, in workflow code, until a handler calls `stop` or none arrives in time. */
+/** Answers requests one by one, in workflow code, until a handler calls `stop` or none arrives in time. */
 export async function handleRequests(handlers: AnyRequestHandlers, limit?: TimeLimit): Promise<'stopped' | 'timeout'> {
   const run = workflowCode('DBOS.handleRequests');
   let isStopped = false;
   while (!isStopped) {
     const message = await receive(run, TOPIC, deadlineOf(run.runtime.clock, limit));
     if (message === null) return 'timeout';
-    // Anyone can send anything to the topic.
+    // Any sender can send anything to the topic: skip what is not a request.
     if (!isRequest(message)) continue;
     const { requestID } = message;
     const incoming = { requestID, stop: () => (isStopped = true) };
@@ -92,7 +93,7 @@ export async function handleRequests(handlers: AnyRequestHandlers, limit?: TimeL
 
 function isRequest(message: unknown): message is RequestMessage {
   const { requestID, name } = message as Partial<RequestMessage>;
-  return typeof requestID === 'string' && isStorableName(answerKey(requestID)) && typeof name === 'string';
+  return typeof requestID === 'string' && storableName.accepts(answerKey(requestID)) && typeof name === 'string';
 }
 
 async function answerTo(
@@ -110,22 +111,22 @@ async function answerTo(
     const value: unknown = await handle(accepted as never, incoming);
     return { ok: true, ...(await codec.encodeValue(value, format)) };
   } catch (error) {
-    // The end of the run is not an answer.
+    // If the run was stopped, that is not an answer.
     run.check();
     return { ok: false, ...(await codec.encodeError(error, format)) };
   }
 }
 
-/** Asks a running workflow and gives its answer. In workflow code it takes three numbers: asking, answer, timer. */
+/** Sends a request and returns the answer. In workflow code it takes three numbers: request, answer, timer. */
 export async function request(runtime: Runtime, asked: Request): Promise<unknown> {
   const { name, timeoutMs = TIMEOUT_MS } = asked;
   const context = currentContext();
   refuseInTransaction(context, 'DBOS.request');
-  checkName('name of a request', name);
-  if (!(timeoutMs >= 0)) throw new DBOSError(`timeoutMs must be a number and not negative, but is ${timeoutMs}.`);
+  checkName('name', name);
+  timeoutCheck.read(timeoutMs, 'timeoutMs');
   const deadlineAt = deadlineOf(runtime.clock, timeoutMs / 1000);
   const requestID = asked.idempotencyKey ?? newID();
-  checkName('idempotency key of a request', answerKey(requestID));
+  checkName('idempotencyKey', answerKey(requestID));
   if (isWorkflowCode(context)) return requestFrom(context.run, asked, { requestID, deadlineAt });
   await send(runtime, messageOf(asked, requestID));
   return awaitAnswer(runtime, asked, requestID, { deadlineAt, signal: context?.run?.signal });
@@ -136,15 +137,11 @@ async function requestFrom(
   asked: Request,
   { requestID, deadlineAt }: { readonly requestID: string; readonly deadlineAt: number | undefined },
 ): Promise<unknown> {
-  const askedBefore = sendFrom(
-    run,
-    { name: 'DBOS.request', output: JSON.stringify(requestID) },
-    messageOf(asked, requestID),
-  );
+  const sent = sendFrom(run, { name: 'DBOS.request', output: JSON.stringify(requestID) }, messageOf(asked, requestID));
   const stepID = run.nextStepID();
   const timerID = run.nextStepID();
-  // The record of the request also holds its ID.
-  const recordedID = String(await askedBefore);
+  // On replay, the ID of the recorded request.
+  const recordedID = String(await sent);
   const answer = own(async () => awaitAnswer(run.runtime, asked, recordedID, await limitsOf(run, timerID, deadlineAt)));
   return perform(run, { name: 'DBOS.answer', stepID, isEffect: false }, answer);
 }
@@ -154,7 +151,7 @@ function messageOf({ workflowID, name, payload, serializationType }: Request, re
   return { destinationID: workflowID, message, topic: TOPIC, idempotencyKey: requestID, serializationType };
 }
 
-/** Waits until there is an answer, or there can be none. */
+/** Waits for the answer, or until there can be none because the workflow has ended. */
 async function awaitAnswer(
   runtime: Runtime,
   { workflowID, name, timeoutMs = TIMEOUT_MS }: Request,

@@ -1,4 +1,5 @@
-// The streams of one run: the end of each of them, and the reader that is waiting.
+// The streams of a run: the next offset of each, and the reader that is waiting.
+import { Mutex } from '../../base/mutex.js';
 import { DBOSStreamNondeterminismError } from '../../model/errors/errors.js';
 import { findStreamEnds } from '../../store/messaging/streams.js';
 import type { Run } from '../runs/run.js';
@@ -6,23 +7,19 @@ import type { Run } from '../runs/run.js';
 export class RunStreams {
   readonly #run: Run;
   #ends: Map<string, number> | undefined;
-  #lastTurn: Promise<unknown> = Promise.resolve();
+  readonly #appends = new Mutex();
   #reader: object | undefined;
 
   constructor(run: Run) {
     this.#run = run;
   }
 
-  /** Runs bodies one after the other, in the order of the calls. */
-  inTurn<T>(body: () => Promise<T>): Promise<T> {
-    const turn = this.#lastTurn.then(body);
-    this.#lastTurn = turn.catch(() => {
-      // The caller sees the error; keep the chain alive.
-    });
-    return turn;
+  /** Runs the calls one at a time, in the order in which they came. */
+  serialized<T>(body: () => Promise<T>): Promise<T> {
+    return this.#appends.run(body);
   }
 
-  /** Takes the next offset of a stream. Only the owner of the workflow writes, so it can count in memory. */
+  /** Takes the next offset of a stream. Only the owner of the workflow appends, so it can count in memory. */
   async takeOffset(key: string): Promise<number> {
     const { runtime, workflowID, isFirst } = this.#run;
     this.#ends ??= isFirst
@@ -34,8 +31,8 @@ export class RunStreams {
   }
 
   /**
-   * Waits for a value on behalf of a reader. Only one reader may wait at a time: which of two would take the next number
-   * would be a matter of timing.
+   * Waits for a value on behalf of a reader. Only one reader may wait at a time: which of two takes the next number
+   * would depend on timing, and could differ on replay.
    */
   async asOnlyReader<T>(reader: object, key: string, wait: () => Promise<T>): Promise<T> {
     if (this.#reader !== undefined && this.#reader !== reader) {

@@ -1,5 +1,5 @@
-// Streams: values that a workflow appends for readers to follow. Writes are submitted in order and not awaited: no later
-// effect of the run is visible before them, and no later checkpoint.
+// Streams: values that a workflow appends for readers to follow. Appends are submitted in order and not awaited: they
+// become visible before any later checkpoint or effect of the run.
 import { PORTABLE_FORMAT } from '../../codec/serializer.js';
 import {
   readAll,
@@ -18,12 +18,12 @@ import { type ActiveStep, joined, own, perform, portable } from '../runs/perform
 import type { Run } from '../runs/run.js';
 import { checkName, encodeStorable, type SerializationOptions } from '../../control/runs/storable.js';
 
-/** Appends a value to a stream of the workflow around, from its code or one of its steps. */
+/** Appends a value to a stream of the current workflow, from its code or one of its steps. */
 export function writeStream(key: string, value: unknown, options: SerializationOptions = {}): Promise<void> {
   return append('DBOS.writeStream', key, (run) => encodeStorable(run.runtime.codec, value, formatOf(run, options)));
 }
 
-/** Ends a stream: readers stop here. */
+/** Closes a stream: its readers stop here. */
 export function closeStream(key: string): Promise<void> {
   const closing = { text: JSON.stringify(STREAM_CLOSED), serialization: PORTABLE_FORMAT };
   return append('DBOS.closeStream', key, async () => closing);
@@ -37,8 +37,8 @@ async function append(name: string, key: string, encode: Encode): Promise<void> 
   if (!run || context?.transactionID !== undefined) {
     throw new DBOSInvalidWorkflowTransitionError(`Invalid call to \`${name}\` outside of a workflow or step`);
   }
-  checkName('key of a stream', key);
-  // A step has a checkpoint of its own.
+  checkName('key', key);
+  // A step has its own checkpoint.
   if (step) return submit(run, { key, encode, stepID: step.stepID });
   const body = joined((active) => submit(run, { key, encode, stepID: active.stepID, active }));
   return perform(run, { name, isEffect: false }, body);
@@ -48,14 +48,14 @@ interface Append {
   readonly key: string;
   readonly encode: Encode;
   readonly stepID: number;
-  /** The operation whose checkpoint joins the value. */
+  /** The operation whose checkpoint commits with the value. */
   readonly active?: ActiveStep;
 }
 
 async function submit(run: Run, { key, encode, stepID, active }: Append): Promise<void> {
   const { runtime, workflowID, owner } = run;
   await runtime.store.writer.room();
-  await run.streams.inTurn(async () => {
+  await run.streams.serialized(async () => {
     run.check();
     const encoded = await encode(run);
     const offset = await run.streams.takeOffset(key);
@@ -63,15 +63,15 @@ async function submit(run: Run, { key, encode, stepID, active }: Append): Promis
       value: { workflowID, owner, key, offset, stepID, ...encoded },
       checkpoint: active?.checkpoint(portable()),
     });
-    const told = written.then((verdict) => {
+    const notified = written.then((verdict) => {
       if (verdict === 'recorded') runtime.watchers.onAppended({ workflowID, key });
       return verdict;
     });
-    run.follow(told, (verdict) => verdict, stepID);
+    run.follow(notified, (verdict) => verdict, stepID);
   });
 }
 
-/** Reads a stream from its beginning, or from an offset, to its end. In workflow code each value is recorded. */
+/** Reads a stream to its end, from an offset on. In workflow code each value is recorded. */
 export function readStream(
   runtime: Runtime,
   stream: EventKey,
@@ -84,7 +84,7 @@ export function readStream(
   return run ? readRecorded(run, reader) : readAll(reader);
 }
 
-/** One value of a stream. */
+/** Reads one value of a stream. */
 export async function readStreamOffset(
   runtime: Runtime,
   stream: EventKey,

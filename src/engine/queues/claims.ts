@@ -1,9 +1,9 @@
-// From a claim to runs: histories and inputs are loaded for all rows of a claim at once, dead letters are sorted out, and
-// the rest is run.
+// From a claim to runs: loads the histories and inputs of all claimed workflows at once, dead-letters those that were
+// recovered too often, and runs the rest.
 import { DBOSMaxRecoveryAttemptsExceededError } from '../../model/errors/errors.js';
 import { UNLIMITED } from '../../model/queues.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
-import type { Left, Share } from '../../store/queues/claim-limits.js';
+import type { ClaimRemainder, Share } from '../../store/queues/claim-limits.js';
 import {
   type Claim,
   type Claimed,
@@ -13,9 +13,9 @@ import {
   findSeparateInputs,
   type PartitionClaimOptions,
 } from '../../store/queues/claims.js';
-import { findOwnedWith, giveUpIfOwned, handBack, type Owned } from '../../store/runs/lifecycle.js';
+import { findOwnedWith, deadLetterIfOwned, handBack, type Owned } from '../../store/runs/lifecycle.js';
 import { topics } from '../../store/notify/topics.js';
-import { findWaitingPartitions } from '../../store/queues/waiting.js';
+import { findWaitingPartitions } from '../../store/queues/waiting-work.js';
 import { loadSteps } from '../../store/runs/steps.js';
 import type { Context } from '../runs/ambient.js';
 import type { Deadlines } from '../runs/deadlines.js';
@@ -30,14 +30,14 @@ import { argumentsOf } from '../runs/arguments.js';
 
 interface Callee {
   readonly registration: WorkflowRegistration;
-  /** The instance or class that the function is called on. */
+  /** What the function is called on: a configured instance, or the class of a static method. */
   readonly target: unknown;
 }
 
-/** What became of a claim. */
+/** How many workflows a claim got, and what it left. */
 export interface ClaimResult {
   readonly taken: number;
-  readonly left: Left;
+  readonly left: ClaimRemainder;
 }
 
 export interface ClaimsOptions {
@@ -45,7 +45,7 @@ export interface ClaimsOptions {
   readonly runs: Runs;
   readonly ownership: Ownership;
   readonly deadlines: Deadlines;
-  /** Aborts when nothing more is to be claimed. */
+  /** Aborts at shutdown, when claiming stops. */
   readonly stopping: AbortSignal;
 }
 
@@ -86,12 +86,12 @@ export class Claims implements ClaimSource {
     try {
       const claims = await claim(terms);
       await this.#runAll(claims.flatMap(({ claimed }) => claimed));
-      return claims.map(({ claimed, left }) => ({ taken: claimed.length, left }));
+      return claims.map(({ claimed, remainder }) => ({ taken: claimed.length, left: remainder }));
     } catch (error) {
-      // The claim may have happened although its answer was lost, or its rows could not be loaded. At a shutdown they are
-      // left to the peers that find this engine gone.
-      const giveBack = async () => this.#options.ownership.giveBack(await findOwnedWith(database, owner));
-      await this.#runtime.retrying(giveBack, this.#options.stopping);
+      // The claim may have committed although its answer was lost, or its rows could not be loaded. At a shutdown they
+      // are left to the peers, who recover them once this engine is gone.
+      const requeue = async () => this.#options.ownership.requeue(await findOwnedWith(database, owner));
+      await this.#runtime.retrying(requeue, this.#options.stopping);
       throw error;
     }
   }
@@ -100,14 +100,14 @@ export class Claims implements ClaimSource {
     if (claimed.length === 0) return;
     const { database } = this.#runtime;
     const alive = await this.#deadLetterExhausted(claimed);
-    const begun = alive.filter(({ hasSteps }) => hasSteps).map(({ workflow }) => workflow.workflowID);
-    const histories = groupSteps(begun.length === 0 ? [] : await loadSteps(database, begun));
-    // DBOS keeps inputs in a table of its own, also when it postpones a debounced workflow of ours.
+    const started = alive.filter(({ hasSteps }) => hasSteps).map(({ workflow }) => workflow.workflowID);
+    const histories = groupSteps(started.length === 0 ? [] : await loadSteps(database, started));
+    // DBOS stores inputs in a separate table, even when it postpones a debounced workflow of ours.
     const lacking = alive
       .filter(({ workflow }) => workflow.inputs === null || workflow.isDebounced)
       .map(({ workflow }) => workflow.workflowID);
     const separate = lacking.length === 0 ? new Map<string, string>() : await findSeparateInputs(database, lacking);
-    // RETURNING promises no order.
+    // RETURNING guarantees no order.
     alive.sort((a, b) => compareClaimOrder(a.workflow, b.workflow));
     for (const one of alive) {
       const { workflow } = one;
@@ -116,7 +116,7 @@ export class Claims implements ClaimSource {
     }
   }
 
-  /** Dead-letters what was recovered too often, and returns the rest. */
+  /** Dead-letters the workflows that were recovered too often, and returns the rest. */
   async #deadLetterExhausted(claimed: readonly Claimed[]): Promise<Claimed[]> {
     const { bus, database, logger, registry } = this.#runtime;
     const isExhausted = ({ workflow }: Claimed): boolean => {
@@ -125,7 +125,7 @@ export class Claims implements ClaimSource {
     };
     const exhausted = claimed.filter(isExhausted);
     if (exhausted.length === 0) return [...claimed];
-    for (const workflowID of await giveUpIfOwned(database, exhausted.map(ownedOf))) {
+    for (const workflowID of await deadLetterIfOwned(database, exhausted.map(ownedOf))) {
       logger.error(new DBOSMaxRecoveryAttemptsExceededError(workflowID));
       bus.publishHere(topics.outcomes, workflowID);
     }
@@ -189,12 +189,12 @@ function findCallee(runtime: Runtime, workflow: WorkflowRecord): Callee | undefi
   }
   runtime.logger.warn(
     `Workflow "${workflow.workflowID}" needs ${workflow.className ?? ''}.${workflow.name} of instance ` +
-      `"${workflow.configName ?? ''}", which is not registered here. It is left to another executor.`,
+      `"${workflow.configName ?? ''}", which is not registered here. It goes back to its queue for another executor.`,
   );
   return undefined;
 }
 
-/** The arguments, or the error that they cannot be read with. */
+/** The decoded arguments, or the error of decoding them. */
 async function readArguments(
   runtime: Runtime,
   workflow: WorkflowRecord,

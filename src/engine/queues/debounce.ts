@@ -1,4 +1,4 @@
-// Debouncing: many calls with one key become one workflow, which runs with the input of the last call once no further
+// Debouncing: calls with the same key become one workflow, which runs with the input of the last call once no further
 // call has come for a while.
 import { checkDebounce, debounceID, firstDelayMs, putOff, refusedParams } from '../../control/queues/debounce.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
@@ -11,15 +11,15 @@ import { startWorkflow } from '../runs/start.js';
 export interface DebounceRequest extends Omit<StartRequest, 'debounce'> {
   readonly key: string;
   readonly periodMs: number;
-  /** How long a workflow can be put off at most, from its first call on. */
+  /** How long calls can postpone the workflow in total, counted from the first call. */
   readonly timeoutMs: number | undefined;
-  /** The application that runs it. Default: this one. */
+  /** The application that runs the workflow. Default: this one. */
   readonly applicationName?: string;
 }
 
 const BOUNCE = { name: 'DBOS.debounceDelayedWorkflow', isEffect: true } as const;
 
-/** Starts the key's workflow, or puts it off and gives it the new input. */
+/** Starts the key's workflow, or postpones it and replaces its input. */
 export async function debounce<R>(engine: Engine, request: DebounceRequest): Promise<Handle<R>> {
   const { params } = request;
   // The debouncer itself names the application.
@@ -31,13 +31,13 @@ export async function debounce<R>(engine: Engine, request: DebounceRequest): Pro
     try {
       return await startWorkflow<R>(engine, toStart(request));
     } catch (error) {
-      // Another caller was first: put that workflow off instead. A replayed error has a code but not its class.
+      // Another caller was first: postpone that workflow instead. A replayed error has a code but not its class.
       if ((error as { code?: unknown }).code !== 'QUEUE_DUPLICATED') throw error;
     }
   }
 }
 
-/** The ID of the workflow that was put off; null if the key is free. */
+/** The ID of the workflow that was postponed; null if the key is free. */
 async function bounce(engine: Engine, request: DebounceRequest): Promise<string | null> {
   const { callee, args, namedArgs, params } = request;
   const { text: inputs, serialization } = await engine.runtime.codec.encodeInputs(args, callee.format, namedArgs);
@@ -63,7 +63,7 @@ function toStart(request: DebounceRequest): StartRequest {
     params: {
       ...params,
       queueName: queueOf(params),
-      // The first caller's context does not decide how long the workflow may run.
+      // Do not inherit the timeout of whichever caller came first.
       timeoutMS: params.timeoutMS ?? null,
       enqueueOptions: {
         ...params.enqueueOptions,

@@ -1,5 +1,5 @@
-// Decides when to claim from which queue. It claims when work is announced, when a slot becomes free, when a rate limit
-// allows, and now and then in case an announcement was lost.
+// Decides when to claim from which queue: when work is announced, when a slot becomes free, when a rate limit allows,
+// and at intervals in case a notification was lost.
 import { type Clock, sleep } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
@@ -9,9 +9,9 @@ import { QueueState } from './queue-state.js';
 
 /** What there is to claim, and how to claim it. */
 export interface WorkSource extends ClaimSource {
-  /** Reads the queues to serve, and the names of those in which workflows wait. */
-  look(): Promise<{ readonly queues: readonly Queue[]; readonly waiting: readonly string[] }>;
-  /** How often to look without being woken. */
+  /** Reads the queues to serve, and the names of those on which workflows wait. */
+  findWork(): Promise<{ readonly queues: readonly Queue[]; readonly waiting: readonly string[] }>;
+  /** How often to poll without being woken. */
   pollMs(): number;
 }
 
@@ -23,11 +23,11 @@ export interface DispatcherOptions {
     /** Claims that may be in flight at once. */
     readonly claimsMax: number;
   };
-  /** Lets peers know that they may find work in the queue. */
+  /** Notifies peers that there may be work on the queue. */
   readonly notifyPeers: (queueName: string, partitionKey?: string) => void;
 }
 
-/** Workflows claimed by one statement at most; more are claimed right after. */
+/** Workflows claimed by one statement at most. More are claimed right after. */
 const CLAIM_MAX = 300;
 /** Names of unserved queues to remember. */
 const UNSERVED_MAX = 1000;
@@ -39,7 +39,7 @@ export class Dispatcher {
   readonly #service: Service;
   readonly #queueClaims: QueueClaims;
   readonly #queues = new Map<string, QueueState>();
-  /** The queues that may have work, in the order in which to serve them. */
+  /** The queues that may have work, in the order to serve them. */
   readonly #announced = new Set<QueueState>();
   readonly #claims = new Set<Promise<void>>();
   /** Slots that claims in flight may fill. */
@@ -47,7 +47,7 @@ export class Dispatcher {
   #isRunning = false;
   #wakeUp: (() => void) | undefined;
   #isRefreshWanted = false;
-  /** Queues that were announced and are not served here, as of the last look. */
+  /** Queues that were announced but are not served here, as of the last refresh. */
   readonly #unservedQueues = new Set<string>();
 
   constructor(options: DispatcherOptions) {
@@ -64,7 +64,7 @@ export class Dispatcher {
     this.#service.start();
   }
 
-  /** Claims nothing more; resolves when what was claimed has begun to run. */
+  /** Stops claiming. Resolves when all claimed workflows have begun to run. */
   async stop(): Promise<void> {
     this.#isRunning = false;
     await this.#service.stop();
@@ -79,19 +79,19 @@ export class Dispatcher {
     await Promise.all(this.#claims);
   }
 
-  /** There may be work in this queue, or in this partition of it. */
+  /** There may be work on this queue, or in this partition of it. */
   wake(queueName: string, partitionKey?: string | null): void {
     const state = this.#queues.get(queueName);
     if (!this.#isRunning) return;
     if (!state) return this.#discoverQueue(queueName);
     if (state.isPartitioned) {
-      if (partitionKey == null) state.partitions.wantScan();
+      if (partitionKey == null) state.partitions.requestScan();
       else state.partitions.add(partitionKey);
     }
     this.#announce(state);
   }
 
-  /** A queue that was just registered may be announced before it is known here. */
+  /** A notification may arrive before the queue, just registered, is known here. */
   #discoverQueue(queueName: string): void {
     if (this.#unservedQueues.has(queueName)) return;
     if (this.#unservedQueues.size >= UNSERVED_MAX) this.#unservedQueues.clear();
@@ -99,31 +99,31 @@ export class Dispatcher {
     this.refresh();
   }
 
-  /** There may be work anywhere, or other queues to serve. */
+  /** Any queue may have work, or the queues to serve may have changed. */
   refresh(): void {
     this.#isRefreshWanted = true;
     this.#wakeUp?.();
   }
 
-  /** A run of the queue has ended, or was stopped: work that waited for the slot can be claimed. */
-  freed(queueName: string, partitionKey: string | null): void {
+  /** A run of the queue has ended or was stopped: its slot is free. */
+  slotFreed(queueName: string, partitionKey: string | null): void {
     const { notifyPeers } = this.#options;
     const state = this.#queues.get(queueName);
     if (!this.#isRunning || !state) notifyPeers(queueName, partitionKey ?? undefined);
     else {
-      if (state.isPartitioned && partitionKey !== null) state.partitions.freed(partitionKey);
+      if (state.isPartitioned && partitionKey !== null) state.partitions.slotFreed(partitionKey);
       const hasWork = state.isPartitioned ? !state.partitions.isEmpty : state.hasBacklog;
-      // A claim in flight may have counted the slot as taken; it continues when it knows whether work is left.
+      // A claim in flight may have counted the slot as taken. It claims again if work is left.
       if (hasWork || state.isClaiming) state.hasFreed = true;
       if (hasWork && !state.isClaiming) this.#announced.add(state);
-      // What was full when this engine last looked may have slots by now, and peers may wait for this one.
+      // A partition that was full may have slots by now, and peers may be waiting for this one.
       if (!hasWork && state.isPartitioned && state.partitions.hasBlocked) notifyPeers(queueName);
     }
     this.#pump();
   }
 
-  /** There may be room for work that waited for it. */
-  proceed(): void {
+  /** This process may have capacity for more workflows. */
+  capacityFreed(): void {
     this.#pump();
   }
 
@@ -132,18 +132,18 @@ export class Dispatcher {
     this.#pump();
   }
 
-  /** Begins as many claims as may be in flight. */
+  /** Starts as many claims as may be in flight. */
   #pump(): void {
     const { load } = this.#options;
     for (const state of [...this.#announced]) {
       if (!this.#isRunning || this.#claims.size >= load.claimsMax) return;
       if (state.isClaiming) continue;
-      const room = state.isStopped ? 0 : Math.min(load.capacity() - this.#reserved, CLAIM_MAX);
-      const limit = Math.min(room, this.#workerRoom(state));
-      if (room > 0 || state.isStopped) this.#announced.delete(state);
-      if (limit > 0) this.#begin(state, limit);
+      const capacity = state.isStopped ? 0 : Math.min(load.capacity() - this.#reserved, CLAIM_MAX);
+      const limit = Math.min(capacity, this.#workerHeadroom(state));
+      if (capacity > 0 || state.isStopped) this.#announced.delete(state);
+      if (limit > 0) this.#startClaim(state, limit);
       else {
-        // At a limit of this process. The queue is announced again when one of its runs ends.
+        // This process is at a limit. The queue is announced again when one of its runs ends.
         state.hasBacklog = true;
         this.#leaveToPeers(state);
       }
@@ -155,17 +155,17 @@ export class Dispatcher {
     state.hasFreed = false;
   }
 
-  #workerRoom({ queue }: QueueState): number {
+  #workerHeadroom({ queue }: QueueState): number {
     const { workerConcurrency } = queue.limits.whole;
     return workerConcurrency === null ? Infinity : workerConcurrency - this.#options.load.running(queue.name);
   }
 
-  #begin(state: QueueState, limit: number): void {
+  #startClaim(state: QueueState, limit: number): void {
     state.isClaiming = true;
     this.#reserved += limit;
     const claim = this.#claim(state, limit).finally(() => {
       state.isClaiming = false;
-      // The queue was deleted meanwhile, or the dispatcher was stopped: nothing may continue by itself.
+      // The queue was deleted or the dispatcher stopped meanwhile: cancel timers that the claim may have set.
       if (state.isStopped) state.stop();
       this.#reserved -= limit;
       this.#claims.delete(claim);
@@ -176,12 +176,12 @@ export class Dispatcher {
 
   async #claim(state: QueueState, limit: number): Promise<void> {
     try {
-      const isToRepeat = await this.#queueClaims.claim(state, limit);
-      if (isToRepeat && this.#isRunning) this.#announced.add(state);
+      const shouldRepeat = await this.#queueClaims.claim(state, limit);
+      if (shouldRepeat && this.#isRunning) this.#announced.add(state);
     } catch (error) {
       const reason = (error as Error).message;
-      this.#options.logger.warn(`Queue "${state.queue.name}" cannot be served at the moment: ${reason}`);
-      if (this.#isRunning) state.tryAfter(FAILURE_PAUSE_MS);
+      this.#options.logger.warn(`Cannot claim from queue "${state.queue.name}", will retry: ${reason}`);
+      if (this.#isRunning) state.retryAfter(FAILURE_PAUSE_MS);
     }
   }
 
@@ -189,30 +189,30 @@ export class Dispatcher {
     const { clock, logger, source } = this.#options;
     while (!signal.aborted) {
       this.#isRefreshWanted = false;
-      let restMs = source.pollMs() * (0.75 + Math.random() / 2);
+      let delayMs = source.pollMs() * (0.75 + Math.random() / 2);
       try {
-        await this.#look();
+        await this.#refreshQueues();
       } catch (error) {
-        logger.debug(`The queues could not be read: ${(error as Error).message}`);
-        restMs = FAILURE_PAUSE_MS;
+        logger.debug(`Cannot read the queues: ${(error as Error).message}`);
+        delayMs = FAILURE_PAUSE_MS;
       }
       if (this.#isRefreshWanted) continue;
       const woken = new AbortController();
       this.#wakeUp = () => woken.abort();
-      await sleep(clock, restMs, AbortSignal.any([signal, woken.signal])).catch(() => {
-        // Woken early, or stopped; the loop's condition tells which.
+      await sleep(clock, delayMs, AbortSignal.any([signal, woken.signal])).catch(() => {
+        // Woken early, or stopped. The loop condition knows which.
       });
       this.#wakeUp = undefined;
     }
   }
 
-  async #look(): Promise<void> {
-    const { queues, waiting } = await this.#options.source.look();
+  async #refreshQueues(): Promise<void> {
+    const { queues, waiting } = await this.#options.source.findWork();
     this.serve(queues);
     for (const name of waiting) this.wake(name);
   }
 
-  /** Serves these queues from now on, with these settings. */
+  /** From now on, serves exactly these queues, with these limits. */
   serve(queues: readonly Queue[]): void {
     if (!this.#isRunning) return;
     const served = new Map(queues.map((queue) => [queue.name, queue]));

@@ -1,8 +1,8 @@
-// Enqueueing a workflow by the name of its function, and enqueueing many workflows in one commit.
+// Enqueues workflows by function name, and many workflows in one commit.
 import { newID } from '../../base/ids.js';
 import { checkNames, type EnqueueWorkflowOptions } from '../../control/queues/enqueue.js';
 import { existingOf } from '../../control/queues/existing.js';
-import { DBOSError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
+import { DBOSInvalidArgumentError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
 import { insertWorkflows, type NewWorkflow } from '../../store/runs/workflows.js';
 import { judgeStarts, type StartVerdict } from '../../store/writer/writer-verdicts.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
@@ -16,7 +16,7 @@ import {
   type StartWorkflowParams,
 } from '../runs/new-workflow.js';
 import { own, perform } from '../runs/perform.js';
-import { prepare, refusableOf, refuseInStep, startWorkflow } from '../runs/start.js';
+import { authorizeAndEncode, refusableOf, refuseInStep, startWorkflow } from '../runs/start.js';
 
 /** Enqueues a workflow by the name of its function, which need not be registered here. */
 export async function enqueueByName<R>(
@@ -59,12 +59,12 @@ function toRequest(options: EnqueueWorkflowOptions): Pick<StartRequest, 'callee'
   };
 }
 
-/** Rows of one statement. They share a creation time, and rows that share one are sorted at each claim. */
+/** Rows per statement. They share a creation time, and every claim has to sort rows that share one. */
 const ROWS_MAX = 200;
 
 /**
- * Enqueues many workflows in one commit: all of them, or none if one is refused. A workflow whose ID is in use is left
- * alone, as with a single start. In workflow code it is one recorded operation.
+ * Enqueues many workflows in one commit: all of them, or none if one is refused. An ID that is in use gives a handle of
+ * the existing workflow, as with a single start. In workflow code it is one recorded operation.
  */
 export async function startWorkflows<R>(engine: Engine, requests: readonly StartRequest[]): Promise<Handle<R>[]> {
   const context = currentContext();
@@ -74,7 +74,10 @@ export async function startWorkflows<R>(engine: Engine, requests: readonly Start
   for (const { params } of requests) {
     checkParams(params, context);
     if (params.queueName === undefined && context?.queueName === undefined) {
-      throw new DBOSError('startWorkflows puts workflows into a queue. Give a queueName.');
+      throw new DBOSInvalidArgumentError(
+        'startWorkflows enqueues workflows, so it needs a queueName.',
+        'params.queueName',
+      );
     }
   }
   const enqueue = async (): Promise<string[]> => {
@@ -94,8 +97,8 @@ async function toRows(
   const context = currentContext();
   const workflows: NewWorkflow[] = [];
   for (const [index, request] of requests.entries()) {
-    const { assumedRole, inputs } = await prepare(engine, request, context);
-    // The same after a recovery, so that none is enqueued twice.
+    const { assumedRole, inputs } = await authorizeAndEncode(engine, request, context);
+    // A child's ID is the same after a recovery, so that none is enqueued twice.
     const ownID = parent ? `${parent.run.workflowID}-${parent.stepID}-${index}` : newID();
     const workflowID = request.params.workflowID ?? ownID;
     workflows.push(newWorkflow(engine.runtime, { request, context, parent, workflowID, assumedRole, inputs }));
@@ -103,7 +106,7 @@ async function toRows(
   return workflows;
 }
 
-/** Returns the workflow ID that each request ended up with. */
+/** Returns the workflow ID for each request, its own or that of the deduplication holder. */
 async function insertAll(
   engine: Engine,
   requests: readonly StartRequest[],
@@ -127,7 +130,7 @@ async function insertOrRefuse(
   return database.transaction(async (tx) => {
     const written = [];
     for (const chunk of inChunks(workflows)) written.push(...(await tx.run(insertWorkflows(chunk))));
-    // On the same connection: with all others in use by calls like this one, none would be left for a second one.
+    // On the same connection: calls that held one each and waited for a second one could deadlock on the pool.
     const verdicts = await judgeStarts({ read: (statement) => tx.run(statement) }, workflows, written);
     verdicts.forEach((verdict, index) => {
       const [request, workflow] = [requests[index], workflows[index]];
@@ -138,18 +141,19 @@ async function insertOrRefuse(
   });
 }
 
-/** The rows of each statement of a bulk insert. */
 export function inChunks(workflows: readonly NewWorkflow[]): NewWorkflow[][] {
   const count = Math.ceil(workflows.length / ROWS_MAX);
   return Array.from({ length: count }, (_, index) => workflows.slice(index * ROWS_MAX, (index + 1) * ROWS_MAX));
 }
 
-/** Two workflows of one call must not conflict. */
+/** Workflows of one call must not conflict with each other. */
 function refuseRepeated(workflows: readonly NewWorkflow[]): void {
   const ids = new Set<string>();
   const keys = new Set<string>();
   for (const { workflowID, queueName, deduplicationID } of workflows) {
-    if (ids.has(workflowID)) throw new DBOSError(`The workflow ID "${workflowID}" is given twice in one call.`);
+    if (ids.has(workflowID)) {
+      throw new DBOSInvalidArgumentError(`Workflow ID "${workflowID}" appears twice in one call.`, 'workflowID');
+    }
     ids.add(workflowID);
     if (deduplicationID === null) continue;
     const key = JSON.stringify([queueName, deduplicationID]);
@@ -158,7 +162,7 @@ function refuseRepeated(workflows: readonly NewWorkflow[]): void {
   }
 }
 
-/** A workflow of a bulk start: its arguments, and parameters that differ from the common ones. */
+/** One workflow of a bulk start: its arguments, and its own values for the shared parameters. */
 export interface BulkStart<Args extends unknown[]> extends StartWorkflowParams {
   readonly args: Args;
 }

@@ -1,5 +1,5 @@
-// The queues that this engine knows and serves: those in the database, which may change while it runs, and those that the
-// application has defined in memory.
+// The queues that this engine knows, and which of them it serves: queues in the database, which may change while it
+// runs, and in-memory queues of the application.
 import type { DLogger } from '../../base/log.js';
 import { limitsOf, type QueueLimits, type QueueRecord, UNLIMITED } from '../../model/queues.js';
 import type { Database } from '../../store/database.js';
@@ -9,18 +9,17 @@ import { listQueues } from '../../store/queues/queues.js';
 export interface Queue {
   readonly name: string;
   readonly limits: QueueLimits;
-  /** How often to poll where wake-ups are not pushed. */
+  /** How often to poll where notifications are not pushed. */
   readonly pollMs: number;
 }
 
 export interface KnownQueuesOptions {
   readonly database: Database;
   readonly applicationName: string;
-  /** The only queues to serve, besides the internal one; undefined serves all. */
+  /** Serve only these and the internal queue; undefined: serve all. */
   readonly listenQueues: readonly string[] | undefined;
-  /** The queues that the application has defined in memory. */
   inMemory(): Iterable<QueueRecord>;
-  /** Whether a queue is served whatever `listenQueues` says. */
+  /** Whether a queue is served even if `listenQueues` does not name it. */
   isAlwaysServed(name: string): boolean;
   readonly logger: DLogger;
 }
@@ -31,7 +30,7 @@ export class KnownQueues {
   readonly #options: KnownQueuesOptions;
   #stored = new Map<string, Queue>();
   #reads = 0;
-  /** The read that #stored is from. */
+  /** The number of the read that `#stored` is from. */
   #storedRead = 0;
   readonly #warned = new Set<string>();
 
@@ -39,12 +38,12 @@ export class KnownQueues {
     this.#options = options;
   }
 
-  /** Reads the queues of the database again. */
+  /** Reloads the queues in the database. */
   async refresh(): Promise<void> {
     const { database, applicationName, logger } = this.#options;
     const read = ++this.#reads;
     const records = await listQueues(database, [applicationName]);
-    // Reads may overtake each other: an older one must not bring back what a newer one has not seen.
+    // Reads may overtake each other: an older result must not replace a newer one.
     if (read < this.#storedRead) return;
     this.#storedRead = read;
     const before = this.#stored;
@@ -54,7 +53,7 @@ export class KnownQueues {
     }
   }
 
-  /** A queue that is known here, whether or not it is served. In-memory queues win. */
+  /** A known queue, served or not. In-memory queues win. */
   find(name: string): Queue | undefined {
     return this.findInMemory(name) ?? (name === INTERNAL_QUEUE ? INTERNAL : this.#stored.get(name));
   }
@@ -64,7 +63,7 @@ export class KnownQueues {
     return undefined;
   }
 
-  /** The queues to take workflows from. */
+  /** The queues to claim from. */
   get served(): Queue[] {
     const { listenQueues } = this.#options;
     const all = new Map(this.#stored);
@@ -79,7 +78,7 @@ export class KnownQueues {
     if (this.find(name) || this.#warned.has(name)) return;
     this.#warned.add(name);
     this.#options.logger.warn(
-      `Queue "${name}" is not known here. Workflows in it wait until it is registered with DBOS.registerQueue.`,
+      `Queue "${name}" is not known here. Its workflows wait until it is registered with DBOS.registerQueue.`,
     );
   }
 }

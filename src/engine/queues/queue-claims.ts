@@ -1,25 +1,24 @@
-// One claim of a queue, whole or by partitions: how much to take, and what follows from what was left.
+// One claim from a queue, whole or by partition: how much to claim, and what to do next given what was left.
 import type { Share } from '../../store/queues/claim-limits.js';
 import type { ClaimResult } from './claims.js';
 import type { Queue } from './known-queues.js';
 import { SCAN_MAX } from './partition-rotation.js';
 import type { QueueState } from './queue-state.js';
 
-/** Where work is claimed from. */
 export interface ClaimSource {
-  /** Claims at most `limit` workflows of the queue and begins to run them. */
+  /** Claims at most `limit` workflows from the queue and starts to run them. */
   claim(queue: Queue, limit: number, share: Share | undefined): Promise<ClaimResult>;
-  /** Claims from several partitions of the queue and begins to run what it gets. */
+  /** Claims from several partitions of the queue and starts to run what it gets. */
   claimPartitions(queue: Queue, partitions: readonly PartitionLimit[]): Promise<readonly ClaimResult[]>;
-  /** Partitions of the queue with waiting workflows, after a key. */
+  /** Partitions with waiting workflows, after a key. */
   findPartitions(queueName: string, after: string, limit: number): Promise<string[]>;
 }
 
-/** How busy this engine is, and how many share its queues. */
+/** How busy this engine is, and how many engines share its queues. */
 export interface Load {
   /** How many more workflows this engine may run. */
   capacity(): number;
-  /** How many workflows of the queue, or of one of its partitions, run here. */
+  /** How many workflows from the queue, or from one of its partitions, run here. */
   running(queueName: string, partitionKey?: string): number;
   /** How many engines serve the queue, this one included. */
   engines(queueName: string): number;
@@ -33,7 +32,7 @@ export interface PartitionLimit {
 export interface QueueClaimsOptions {
   readonly source: ClaimSource;
   readonly load: Load;
-  /** Lets peers know that they may find work in the queue. */
+  /** Notifies peers that there may be work on the queue. */
   readonly notifyPeers: (queueName: string, partitionKey?: string) => void;
 }
 
@@ -47,7 +46,7 @@ export class QueueClaims {
     this.#options = options;
   }
 
-  /** Claims at most `limit` workflows. True if the queue is to be claimed from again at once. */
+  /** Claims at most `limit` workflows. True if the next claim should follow at once. */
   async claim(state: QueueState, limit: number): Promise<boolean> {
     const engines = this.#options.load.engines(state.queue.name);
     const isSharing = engines > 1 && state.isSharing;
@@ -65,15 +64,15 @@ export class QueueClaims {
     state.settle(taken, isSharing, left);
     if (!left.isWaiting) return false;
     if (taken >= limit || state.hasFreed) return true;
-    if (left.waitMs !== null) state.tryAfter(left.waitMs);
+    if (left.waitMs !== null) state.retryAfter(left.waitMs);
     else if (left.hasRoom) {
-      // What is left is the share of peers, or of versions or functions that are not here.
+      // What is left is the peers' share, or needs a version or function that this engine does not have.
       if (hasFreed) notifyPeers(queue.name);
-      // Or a peer freed a slot after the rows were picked.
+      // Or a peer freed a slot after the rows were picked: retry once.
       const isWorthRetrying = state.shouldRetryAtOnce(taken);
       if (isSharing) state.yield();
       else if (isWorthRetrying) return true;
-      else state.tryLater();
+      else state.retryWithBackoff();
     }
     return false;
   }
@@ -114,7 +113,7 @@ export class QueueClaims {
     },
   ): void {
     const { chosen, results, hasFreed } = claim;
-    // A partition that got nothing only because the queue is full stays ahead of those that got something.
+    // A partition that got nothing because the queue is full keeps its position ahead of those that got something.
     const isPassedOver = ({ taken, left }: ClaimResult): boolean =>
       taken === 0 && left.isWaiting && !left.hasRoom && left.hasPartitionRoom;
     const passedOver = chosen.filter((_, index) => results[index] && isPassedOver(results[index]));
@@ -138,15 +137,15 @@ export class QueueClaims {
     state.settle(taken, engines > 1, { isWaiting: !partitions.isEmpty, hasRoom: last?.hasRoom ?? true });
     if (partitions.isEmpty) return false;
     if (state.hasFreed) return true;
-    if (last && last.waitMs !== null) state.tryAfter(last.waitMs);
-    // Full as a whole: the queue is announced again when a run of any partition ends.
+    if (last && last.waitMs !== null) state.retryAfter(last.waitMs);
+    // The queue as a whole is full: it is announced again when a run of any partition ends.
     else if (last?.hasRoom === false) state.hasBacklog = true;
     else if (engines > 1 && taken > 0) state.yield();
     else return true;
     return false;
   }
 
-  /** How many more may begin here if each engine takes an even share of what may run at once. */
+  /** How many more may start here if all engines share the concurrency limit evenly. */
   #shareOf({ name, limits }: Queue, engines: number): number {
     const { concurrency } = limits.whole;
     return concurrency === null ? Infinity : Math.ceil(concurrency / engines) - this.#options.load.running(name);
@@ -159,7 +158,7 @@ export class QueueClaims {
     }
   }
 
-  /** How many of each partition to claim: an even part of the slots, within the worker limit of the partition. */
+  /** How many workflows to claim from each partition: an even share, within the partition's worker limit. */
   #choose(
     { queue, partitions }: QueueState,
     keys: readonly string[],
@@ -169,8 +168,8 @@ export class QueueClaims {
     const { workerConcurrency = null } = queue.limits.partition ?? {};
     const part = Math.max(1, Math.floor(limit / Math.max(keys.length, 1)));
     return keys.flatMap((key) => {
-      const room = workerConcurrency === null ? part : workerConcurrency - load.running(queue.name, key);
-      if (room > 0) return [{ key, limit: Math.min(part, room) }];
+      const headroom = workerConcurrency === null ? part : workerConcurrency - load.running(queue.name, key);
+      if (headroom > 0) return [{ key, limit: Math.min(part, headroom) }];
       partitions.block(key);
       if (hasFreed) notifyPeers(queue.name, key);
       return [];

@@ -1,10 +1,10 @@
-// Everything around the queues of an engine: which it serves, what wakes it, and when delayed work is due.
+// The queues of an engine: which ones it serves, what wakes the dispatcher, and when delayed workflows are due.
 import { DueLoop } from '../../base/due-loop.js';
 import { announceQueued } from '../../control/notify/announcements.js';
 import { DatabaseClosedError } from '../../model/errors/errors.js';
 import { topics } from '../../store/notify/topics.js';
 import { enqueueDue, msToNextDue } from '../../store/queues/delays.js';
-import { findWaitingQueues } from '../../store/queues/waiting.js';
+import { findWaitingQueues } from '../../store/queues/waiting-work.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { Deadlines } from '../runs/deadlines.js';
@@ -23,12 +23,12 @@ export interface QueueServiceOptions {
   readonly peers: { countPeersServing(queueName: string): number };
 }
 
-/** Covers lost wake-ups. */
+/** Covers lost notifications. */
 const POLL_MS = 15_000;
 const DUE_MAX_MS = 30_000;
 const DUE_MAX_WITHOUT_PUSH_MS = 1000;
 const DUE_BATCH = 1000;
-/** On SQLite a busy neighbour wakes us many times a second. */
+/** On SQLite a busy peer wakes us many times a second. */
 const DELAYS_INTERVAL_MS = 250;
 
 export class QueueService {
@@ -56,10 +56,10 @@ export class QueueService {
     });
     runs.observe({
       onFreed: ({ queueName, partitionKey }) => {
-        if (queueName !== null) this.#dispatcher.freed(queueName, partitionKey);
+        if (queueName !== null) this.#dispatcher.slotFreed(queueName, partitionKey);
       },
       onWaiting: ({ queueName }) => {
-        if (queueName !== null) this.#dispatcher.proceed();
+        if (queueName !== null) this.#dispatcher.capacityFreed();
       },
     });
   }
@@ -71,7 +71,7 @@ export class QueueService {
       clock,
       logger,
       source: {
-        look: () => this.#look(),
+        findWork: () => this.#findWork(),
         pollMs: () => (hasPush ? POLL_MS : Math.min(...this.known.served.map((queue) => queue.pollMs))),
         claim: (queue, limit, share) => claims.claim(queue, limit, share),
         claimPartitions: (queue, partitions) => claims.claimPartitions(queue, partitions),
@@ -94,16 +94,16 @@ export class QueueService {
         for (const { queueName, partitionKey } of keys)
           this.#dispatcher.wake(queueName ?? INTERNAL_QUEUE, partitionKey);
       }),
-      bus.subscribe(topics.delays, () => this.#delays.lookAgain()),
+      bus.subscribe(topics.delays, () => this.#delays.wake()),
       bus.subscribe(topics.queueChanges, (_, origin) => (origin === 'here' ? this.#reload() : this.refresh())),
       bus.onAnything(() => this.refresh()),
-      bus.onAnything(() => this.#delays.lookAgain(), DELAYS_INTERVAL_MS),
+      bus.onAnything(() => this.#delays.wake(), DELAYS_INTERVAL_MS),
     ];
     this.#dispatcher.start();
     this.#delays.start();
   }
 
-  /** Claims nothing more. */
+  /** Stops claiming. */
   async stop(): Promise<void> {
     this.#stopping.abort(new DatabaseClosedError('Everstep was shut down in this process.'));
     await this.#delays.stop();
@@ -111,18 +111,18 @@ export class QueueService {
     for (const unsubscribe of this.#unsubscribes) unsubscribe();
   }
 
-  /** Workflows were put into queues by this process. */
+  /** Announces workflows that this process has enqueued. */
   announce(workflows: readonly NewWorkflow[]): void {
-    if (workflows.some(({ deadlineAt }) => deadlineAt !== null)) this.#deadlines.lookAgain();
+    if (workflows.some(({ deadlineAt }) => deadlineAt !== null)) this.#deadlines.wake();
     announceQueued(this.#runtime.bus, workflows);
   }
 
-  /** There may be work anywhere, or other queues to serve. */
+  /** Any queue may have work, or the queues to serve may have changed. */
   refresh(): void {
     this.#dispatcher.refresh();
   }
 
-  /** This process has changed queues: resolves when nothing more is claimed under the limits of before. */
+  /** This process has changed a queue. Resolves when no claim uses the old limits any more. */
   async #reload(): Promise<void> {
     await this.#runtime.retrying(() => this.known.refresh());
     this.#dispatcher.serve(this.known.served);
@@ -130,11 +130,11 @@ export class QueueService {
     this.#dispatcher.refresh();
   }
 
-  async #look(): Promise<{ queues: readonly Queue[]; waiting: readonly string[] }> {
+  async #findWork(): Promise<{ queues: readonly Queue[]; waiting: readonly string[] }> {
     await this.known.refresh();
     const names = this.known.served.map(({ name }) => name);
     const waiting = await findWaitingQueues(this.#runtime.database, names);
-    // Read last: they may have changed meanwhile.
+    // Read `served` last: it may have changed meanwhile.
     return { queues: this.known.served, waiting };
   }
 
@@ -145,7 +145,7 @@ export class QueueService {
     try {
       bus.publishAll(topics.work, await enqueueDue(database, applicationName, DUE_BATCH));
     } catch (error) {
-      // It may have happened although its answer was lost, and then the next sweep does not find it.
+      // It may have committed although its answer was lost. Then the next sweep finds nothing to announce.
       this.refresh();
       bus.publishElsewhere(topics.queueChanges, '');
       throw error;

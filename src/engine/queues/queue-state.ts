@@ -1,37 +1,37 @@
-// One queue as the dispatcher serves it: whether there may be work in it, and when to try again.
+// The dispatcher's state of one queue: whether it may have work, and when to claim again.
 import type { Clock, Timer } from '../../base/clock.js';
-import type { Left } from '../../store/queues/claim-limits.js';
+import type { ClaimRemainder } from '../../store/queues/claim-limits.js';
 import { PartitionRotation } from './partition-rotation.js';
 import type { Queue } from './known-queues.js';
 
-/** How long peers get to claim their share of a queue. */
+/** How long peers get to claim their share. */
 const YIELD_MS = 75;
-/** Peers did not want what was left to them: how long until they are offered a share again, doubling each time. */
-const UNWANTED_MIN_MS = 125;
-const UNWANTED_MAX_MS = 2000;
-/** How long until work that could not be claimed is tried again, doubling each time. */
-const LATER_MIN_MS = 250;
-const LATER_MAX_MS = 8000;
+/** Backoff after peers left their share unclaimed: how long until they are offered one again. Doubles each time. */
+const SHARE_BACKOFF_MIN_MS = 125;
+const SHARE_BACKOFF_MAX_MS = 2000;
+/** Backoff after a claim that left work although there were slots. Doubles each time. */
+const RETRY_BACKOFF_MIN_MS = 250;
+const RETRY_BACKOFF_MAX_MS = 8000;
 
 export class QueueState {
   queue: Queue;
   readonly partitions: PartitionRotation;
   isClaiming = false;
-  /** The queue is not served any more; a claim may still be under way. */
+  /** The queue is no longer served. A claim may still be in flight. */
   isStopped = false;
-  /** More was waiting when this engine last looked. */
+  /** The last claim left workflows waiting. */
   hasBacklog = true;
   /** A slot has become free here that a peer may be able to use. */
   hasFreed = false;
   readonly #clock: Clock;
   readonly #announce: (queue: QueueState) => void;
   #timer: { readonly at: number; readonly timer: Timer } | undefined;
-  /** While the rest is left to peers: until when. */
+  /** Set while the rest is left to peers: until when. */
   #yieldsUntil: number | undefined;
-  #gotNothing = false;
-  #sharesFrom = 0;
-  #unwantedMs = UNWANTED_MIN_MS;
-  #laterMs = LATER_MIN_MS;
+  #wasLastClaimEmpty = false;
+  #sharesAgainAt = 0;
+  #shareBackoffMs = SHARE_BACKOFF_MIN_MS;
+  #retryBackoffMs = RETRY_BACKOFF_MIN_MS;
 
   constructor(queue: Queue, clock: Clock, announce: (queue: QueueState) => void) {
     this.queue = queue;
@@ -44,14 +44,14 @@ export class QueueState {
     return this.queue.limits.partition !== null;
   }
 
-  /** Whether the next claim leaves peers their share. */
+  /** Whether the next claim leaves a share to peers. */
   get isSharing(): boolean {
     const now = this.#clock.now();
-    return this.#yieldsUntil === undefined ? now >= this.#sharesFrom : now < this.#yieldsUntil;
+    return this.#yieldsUntil === undefined ? now >= this.#sharesAgainAt : now < this.#yieldsUntil;
   }
 
-  /** Tries again after this time, unless an earlier try is scheduled. */
-  tryAfter(delayMs: number): void {
+  /** Claims again after this delay, unless an earlier claim is scheduled. */
+  retryAfter(delayMs: number): void {
     const at = this.#clock.now() + delayMs;
     if (this.#timer && this.#timer.at <= at) return;
     this.#timer?.timer.cancel();
@@ -62,40 +62,42 @@ export class QueueState {
     this.#timer = { at, timer };
   }
 
-  /** Leaves the rest to peers for a moment; after that the first to claim gets it. */
+  /** Leaves the rest to peers for a moment. After that, the first to claim gets it. */
   yield(): void {
     const now = this.#clock.now();
     this.#yieldsUntil ??= now + YIELD_MS;
-    this.tryAfter(this.#yieldsUntil - now);
+    this.retryAfter(this.#yieldsUntil - now);
   }
 
   /** A claim left work although there were slots. True unless it was the second in a row to get nothing. */
   shouldRetryAtOnce(taken: number): boolean {
-    const isSure = taken === 0 && this.#gotNothing;
-    this.#gotNothing = taken === 0 && !isSure;
-    return !isSure;
+    const isSecond = taken === 0 && this.#wasLastClaimEmpty;
+    this.#wasLastClaimEmpty = taken === 0 && !isSecond;
+    return !isSecond;
   }
 
-  /** Work is left that could not be claimed, perhaps because another session has it locked: retries with backoff. */
-  tryLater(): void {
-    if (this.#laterMs > LATER_MAX_MS) return;
-    this.tryAfter(this.#laterMs);
-    this.#laterMs *= 2;
+  /** Work is left that could not be claimed, perhaps because another session has it locked. */
+  retryWithBackoff(): void {
+    if (this.#retryBackoffMs > RETRY_BACKOFF_MAX_MS) return;
+    this.retryAfter(this.#retryBackoffMs);
+    this.#retryBackoffMs *= 2;
   }
 
   /** Updates the state after a claim. */
-  settle(taken: number, wasSharing: boolean, left: Pick<Left, 'isWaiting' | 'hasRoom'>): void {
+  settle(taken: number, wasSharing: boolean, left: Pick<ClaimRemainder, 'isWaiting' | 'hasRoom'>): void {
     this.hasBacklog = left.isWaiting;
-    if (taken > 0 || !left.isWaiting) this.#laterMs = LATER_MIN_MS;
+    if (taken > 0 || !left.isWaiting) this.#retryBackoffMs = RETRY_BACKOFF_MIN_MS;
     if (!left.isWaiting) this.hasFreed = false;
     // Nothing is left that peers could claim.
     const isOver = !left.isWaiting || !left.hasRoom;
-    if (isOver) this.#gotNothing = false;
+    if (isOver) this.#wasLastClaimEmpty = false;
     if (this.#yieldsUntil === undefined || (wasSharing && !isOver)) return;
     this.#yieldsUntil = undefined;
-    const isUnwanted = !wasSharing && taken > 0;
-    if (isUnwanted) this.#sharesFrom = this.#clock.now() + this.#unwantedMs;
-    this.#unwantedMs = isUnwanted ? Math.min(2 * this.#unwantedMs, UNWANTED_MAX_MS) : UNWANTED_MIN_MS;
+    const wasShareUnclaimed = !wasSharing && taken > 0;
+    if (wasShareUnclaimed) this.#sharesAgainAt = this.#clock.now() + this.#shareBackoffMs;
+    this.#shareBackoffMs = wasShareUnclaimed
+      ? Math.min(2 * this.#shareBackoffMs, SHARE_BACKOFF_MAX_MS)
+      : SHARE_BACKOFF_MIN_MS;
   }
 
   stop(): void {

@@ -1,10 +1,10 @@
-// Roles: who may call a function, and in which role.
+// Role checks: whether a caller may call a function, and in which role.
 import { DBOSNotAuthorizedError } from '../../model/errors/errors.js';
 import type { Context } from '../runs/ambient.js';
 import type { Runtime } from '../runtime.js';
 import type { Registration } from './registry.js';
 
-/** The role in which the caller runs the function: the first of the required ones that it has. */
+/** The first required role that the caller has. Throws if it has none of them. */
 export function authorize(
   runtime: Runtime,
   registration: Registration,

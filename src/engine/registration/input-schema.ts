@@ -1,4 +1,4 @@
-// Input schemas: an object with `parse`, or any Standard Schema.
+// Validates inputs with a user's schema: an object with `parse`, or any Standard Schema.
 import { DBOSDataValidationError } from '../../model/errors/errors.js';
 import type { InputSchema } from './registry.js';
 
@@ -10,7 +10,7 @@ interface StandardResult {
   }[];
 }
 
-/** Checks the arguments and returns them as the schema has transformed them. */
+/** Returns the arguments as the schema has transformed them. */
 export async function validateInputs(schema: InputSchema, args: unknown[]): Promise<unknown[]> {
   const checked = await validate(schema, args, 'The arguments of the workflow are');
   if (!Array.isArray(checked)) {
@@ -19,9 +19,9 @@ export async function validateInputs(schema: InputSchema, args: unknown[]): Prom
   return checked as unknown[];
 }
 
-/** Checks a value and returns it as the schema has transformed it. `what` begins the message of the error. */
+/** Returns the value as the schema has transformed it. `what` begins the error message. */
 export async function validate(schema: InputSchema, value: unknown, what: string): Promise<unknown> {
-  // A schema of zod is both; its own `parse` throws its own error, which its users expect.
+  // Zod schemas are both. Prefer `parse`: it throws a ZodError, which zod users expect.
   if ('parse' in schema) return schema.parse(value);
   const result = (await schema['~standard'].validate(value)) as StandardResult;
   if (result.issues === undefined) return result.value;

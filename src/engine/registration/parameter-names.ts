@@ -1,8 +1,8 @@
-// The names of a function's parameters, as far as its source tells. A pattern such as `{ a, b }` has no name and counts as
-// one parameter.
+// Reads the names of a function's parameters from its source. A pattern such as `{ a, b }` is one parameter without a
+// name.
 import type { UserFunction } from './registry.js';
 
-/** Comments, strings and templates, which may hold anything. A template with code in it is taken up to its end. */
+/** Comments, strings and templates: brackets and commas in them do not count. */
 const OPAQUE = /\/\*[^]*?\*\/|\/\/[^\n]*|'(?:\\[^]|[^'\\])*'|"(?:\\[^]|[^"\\])*"|`(?:\\[^]|[^`\\])*`/g;
 const OPENING = '([{';
 const CLOSING = ')]}';
@@ -24,7 +24,7 @@ function splitList(text: string): string[] {
     if (char === ',' && depth === 0) parts.push('');
     else parts.push((parts.pop() ?? '') + char);
   }
-  // Nothing at all, or a comma at the end.
+  // An empty list, or a trailing comma.
   if (parts.at(-1)?.trim() === '') parts.pop();
   return parts;
 }

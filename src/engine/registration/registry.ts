@@ -1,4 +1,5 @@
-// What the application has registered: workflows, steps, classes and configured instances. One registry an engine.
+// What the application has registered: workflows, steps, transactions, classes, configured instances, queues, schedules
+// and data sources. One registry per engine.
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { QueueRecord } from '../../model/queues.js';
 import type { DLogger } from '../../base/log.js';
@@ -6,11 +7,11 @@ import type { CodeSchedule } from '../schedules/schedule-entry.js';
 import type { DataSourceTransactionHandler } from '../transactions/data-source-handler.js';
 import { DBOSConflictingRegistrationError, DBOSNotRegisteredError } from '../../model/errors/errors.js';
 
-/** Any async function of the application. Arguments and results are checked where it is registered. */
+/** Any async function of the application. Its signature is checked where it is registered. */
 export type UserFunction = (this: unknown, ...args: never[]) => Promise<unknown>;
 export type AnyConstructor = abstract new (...args: never[]) => object;
 
-/** What `inputSchema` takes: an object with `parse`, or any Standard Schema (zod, valibot, arktype …). */
+/** An object with `parse`, or any Standard Schema (zod, valibot, arktype …). */
 export type InputSchema =
   | { parse(input: unknown): unknown }
   | {
@@ -22,11 +23,11 @@ export type InputSchema =
     };
 
 export interface WorkflowConfig {
-  /** How often a workflow may be recovered before it becomes a dead letter; 100 unless given. */
+  /** How often a workflow may be recovered before it becomes a dead letter. Default: 100. */
   readonly maxRecoveryAttempts?: number;
   readonly name?: string;
   readonly serialization?: WorkflowSerializationFormat;
-  /** Checks, and may transform, the array of arguments before each run. */
+  /** Validates, and may transform, the array of arguments before each run. */
   readonly inputSchema?: InputSchema;
 }
 
@@ -36,10 +37,9 @@ export interface FunctionName {
   readonly ctorOrProto?: object;
 }
 
-/** Runs before the function, in the order of the sequence numbers, and may replace the arguments. */
+/** Runs before the function and may replace the arguments. Interceptors run in the order of their sequence numbers. */
 export type EntryInterceptor = (registration: Registration, args: unknown[]) => unknown[] | Promise<unknown[]>;
 
-/** A class as the registry knows it. */
 export interface ClassRegistration {
   readonly constructorFunction: AnyConstructor | undefined;
   alias?: string;
@@ -51,13 +51,13 @@ export interface Registration {
   readonly name: string;
   readonly kind: 'workflow' | 'step' | 'transaction' | 'plain';
   readonly isInstance: boolean;
-  /** It belongs to a class, though perhaps to one that is not known yet. */
+  /** Whether it belongs to a class, which may not be known yet. */
   readonly isMethod: boolean;
   /** The function that the application wrote. */
   readonly origFunction: UserFunction;
-  /** The function that the application calls instead. */
+  /** The wrapper that the application calls instead. */
   registeredFunction: UserFunction;
-  /** The class is known at once for functions and static methods, at the first instance for standard decorators. */
+  /** With standard decorators, an instance method's class is unknown until its first instance is created. */
   ownerClass: AnyConstructor | undefined;
   readonly givenClassName: string | undefined;
   readonly external: Map<unknown, object>;
@@ -65,7 +65,7 @@ export interface Registration {
   requiredRoles?: readonly string[];
   readonly interceptors: { readonly run: EntryInterceptor; readonly sequence: number }[];
   readonly registeredAt: string;
-  /** Of a step. */
+  /** Steps only. */
   readonly stepConfig?: object;
 }
 
@@ -74,7 +74,7 @@ export interface WorkflowRegistration extends Registration {
   readonly config: WorkflowConfig;
 }
 
-/** An engine as the registry knows it. Its type stands in `engine.ts`: an engine is built of what uses a registry. */
+/** What the registry knows of its engine. `engine.ts` has the full type; naming it here would be an import cycle. */
 export interface LaunchedEngine {
   readonly runtime: { readonly logger: DLogger };
 }
@@ -82,11 +82,11 @@ export interface LaunchedEngine {
 const MAX_RECOVERY_ATTEMPTS = 100;
 
 export function maxRecoveryAttempts(registration: WorkflowRegistration): number {
-  // As with DBOS, zero stands for the default.
+  // As in DBOS, zero means the default.
   return registration.config.maxRecoveryAttempts || MAX_RECOVERY_ATTEMPTS;
 }
 
-/** The arguments as the interceptors of the function have left them. */
+/** Passes the arguments through the function's interceptors. */
 export async function intercept(registration: Registration, args: unknown[]): Promise<unknown[]> {
   let accepted = args;
   for (const interceptor of registration.interceptors) accepted = await interceptor.run(registration, accepted);
@@ -99,15 +99,15 @@ export class Registry {
   readonly #classes = new Map<AnyConstructor, ClassRegistration>();
   readonly #classesByName = new Map<string, ClassRegistration>();
   readonly #instances = new Map<string, object>();
-  /** The queues that the application has defined in memory, by name. */
+  /** In-memory queues, by name. */
   readonly queues = new Map<string, QueueRecord>();
-  /** The data sources in whose transactions functions may run, by name. */
+  /** Data sources, by name. */
   readonly dataSources = new Map<string, DataSourceTransactionHandler>();
-  /** The engine that runs these functions, while it is launched. */
+  /** Set while an engine is launched with this registry. */
   engine: LaunchedEngine | undefined;
-  /** Schedules that stand in the code. */
+  /** Schedules defined in code. */
   readonly codeSchedules = new Set<CodeSchedule>();
-  /** Queues that are served whatever the configuration says. */
+  /** Queues that are served even if `listenQueues` does not name them. */
   readonly alwaysServed = new Set<string>();
   #launchStack: string | undefined;
   #byKey: Map<string, WorkflowRegistration> | undefined;
@@ -116,7 +116,7 @@ export class Registry {
     return this.#registrations;
   }
 
-  /** From now on nothing may be registered; class names are fixed and must be unique. */
+  /** At launch: refuses further registrations, and class names that are not unique. */
   freeze(launchStack: string): void {
     this.#launchStack = launchStack;
     const names = new Map<string, AnyConstructor>();
@@ -139,14 +139,14 @@ export class Registry {
     return new Map(workflows.map((workflow) => [this.keyOf(workflow), workflow]));
   }
 
-  /** The class of a method has become known: at its first instance, which may be created after the launch. */
+  /** Called at the first instance of a class, which may be created after launch. */
   assignClass(registration: Registration, ownerClass: AnyConstructor): void {
     registration.ownerClass = ownerClass;
     this.#refuseDuplicate(registration);
     if (this.#byKey) this.#byKey = this.#keyed();
   }
 
-  /** Registration is possible again, after a shutdown. */
+  /** At shutdown: allows registrations again. */
   thaw(): void {
     this.#launchStack = undefined;
     this.#byKey = undefined;
@@ -172,7 +172,7 @@ export class Registry {
     this.queues.set(queue.name, queue);
   }
 
-  /** Adds a function. `functions` are all that stand for it: the original, and the wrapper that is called instead. */
+  /** Adds a function. It is found by the original as well as by its wrapper. */
   add<R extends Registration>(registration: R): R {
     this.refuseAfterLaunch();
     const known = this.#byFunction.get(registration.origFunction);
@@ -183,15 +183,15 @@ export class Registry {
       );
     }
     this.#refuseDuplicate(registration);
-    if (known?.kind === 'plain') this.#succeed(known, registration);
+    if (known?.kind === 'plain') this.#replacePlain(known, registration);
     this.#registrations.add(registration);
     this.#byFunction.set(registration.origFunction, registration);
     this.#byFunction.set(registration.registeredFunction, registration);
     return registration;
   }
 
-  /** Plugins have spoken of a function before it was registered: what they have said stays. */
-  #succeed(plain: Registration, registration: Registration): void {
+  /** Plugins may associate information with a function before it is registered. Keep it. */
+  #replacePlain(plain: Registration, registration: Registration): void {
     this.#registrations.delete(plain);
     this.#byFunction.set(plain.registeredFunction, registration);
     for (const [external, information] of plain.external) registration.external.set(external, information);
@@ -211,7 +211,7 @@ export class Registry {
     }
   }
 
-  /** The class, or class name, within which names are unique; undefined while a class is not known yet. */
+  /** The class name within which names are unique; undefined while the class is unknown. */
   #scopeOf(registration: Registration): unknown {
     if (registration.ownerClass) return this.classNameOf(registration.ownerClass);
     if (registration.givenClassName !== undefined) return registration.givenClassName;
@@ -228,17 +228,17 @@ export class Registry {
     throw new DBOSNotRegisteredError(name, `${name} is not a registered DBOS workflow function`);
   }
 
-  /** The workflow that a row names. */
+  /** The workflow function that a row names. */
   findWorkflow(className: string | null, name: string): WorkflowRegistration | undefined {
     return this.#byKey?.get(`${className ?? ''}.${name}`);
   }
 
-  /** The keys of all workflows, as a claim compares them. */
+  /** The keys of all workflow functions, as claims compare them. */
   get workflowKeys(): string[] {
     return [...(this.#byKey?.keys() ?? [])];
   }
 
-  /** The keys of all configured instances, as a claim compares them. */
+  /** The keys of all configured instances, as claims compare them. */
   get instanceKeys(): string[] {
     return [...this.#instances.keys()];
   }
@@ -247,7 +247,7 @@ export class Registry {
     return `${this.classNameFor(registration)}.${registration.name}`;
   }
 
-  /** The class name that is stored with a workflow; empty for a free function. */
+  /** The class name stored with a workflow; empty for a function without a class. */
   classNameFor(registration: Registration): string {
     if (registration.ownerClass) return this.classNameOf(registration.ownerClass);
     return registration.givenClassName ?? '';
@@ -268,7 +268,7 @@ export class Registry {
     return known;
   }
 
-  /** The class of that name, registered or not; plugins may speak of a class before it is known. */
+  /** Creates an entry if there is none: plugins may name a class before it is registered. */
   classNamed(name: string): ClassRegistration {
     for (const [constructorFunction, registration] of this.#classes) {
       if (this.classNameOf(constructorFunction) === name) return registration;

@@ -1,5 +1,5 @@
 // The ambient context: the engine, run and step that code belongs to, and what callers have set for the workflows they
-// start. It follows the async call chain, so that user code passes nothing on by hand.
+// start. It follows the async call chain, so user code need not pass it on.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { invariant } from '../../base/assert.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
@@ -8,19 +8,19 @@ import type { Runtime } from '../runtime.js';
 import { Registry } from '../registration/registry.js';
 import type { Run } from './run.js';
 
-/** The step that is running, as user code may see it. */
+/** The running step, as user code sees it. */
 export interface StepStatus {
   readonly stepID: number;
-  /** Counted from 1; only when retries are allowed. */
+  /** Counted from 1. Only if retries are allowed. */
   readonly currentAttempt?: number;
   readonly maxAttempts?: number;
-  /** Aborts when the attempt has used up its time. */
+  /** Aborts when the attempt times out. */
   readonly timeoutSignal?: AbortSignal;
   /** Aborts when the workflow is cancelled. */
   readonly cancelSignal: AbortSignal;
 }
 
-/** An ID for the next workflow that is started, no matter which callee starts it. */
+/** The ID for the next workflow that is started. Whatever starts it first clears it for all that share the context. */
 export interface NextWorkflowID {
   workflowID: string | undefined;
 }
@@ -29,13 +29,13 @@ export interface Context {
   readonly runtime: Runtime;
   readonly run?: Run;
   readonly step?: StepStatus;
-  /** The function ID of the datasource transaction that is running. */
+  /** The number of the running data source transaction; 0 outside of workflows. */
   readonly transactionID?: number;
-  /** The client of the transaction, and the data source that has opened it. */
+  /** Set in a transaction of a data source. */
   readonly client?: TransactionClient;
   readonly nextWorkflowID?: NextWorkflowID;
   readonly queueName?: string;
-  /** null detaches from the deadline of the parent. */
+  /** Null detaches from the parent's deadline. */
   readonly timeoutMs?: number | null;
   readonly authenticatedUser?: string;
   readonly authenticatedRoles?: readonly string[];
@@ -45,18 +45,18 @@ export interface Context {
   readonly serialization?: WorkflowSerializationFormat;
 }
 
-/** The client that the functions of a transaction use. */
+/** The client of a transaction, and the data source that opened it. */
 export interface TransactionClient {
   readonly owner: object;
   readonly client: unknown;
 }
 
-/** The registry of `DBOS` itself. Plugins may be created before `DBOS` is loaded. */
+/** The registry of `DBOS` itself. It is here because plugins may be created before `DBOS` is loaded. */
 export const defaultRegistry = new Registry();
 
 const storage = new AsyncLocalStorage<Context>();
 
-/** The instance that plugins use by default: `DBOS` itself. */
+/** The instance that receivers use by default: `DBOS` itself. */
 let defaultHost: object | undefined;
 
 export function setDefaultHost(host: object): void {
@@ -75,25 +75,24 @@ export function inContext<T>(context: Context, body: () => T): T {
   return storage.run(context, body);
 }
 
-/** Waits for something outside of the current run, which takes no slot in this process meanwhile. */
+/** Waits for something outside of the current run. Meanwhile the run does not count against this process's capacity. */
 export function whileWaiting<T>(promise: Promise<T>): Promise<T> {
   const run = currentContext()?.run;
   return run ? run.waitFor(promise) : promise;
 }
 
-/** True in the code of the workflow itself, not in its steps and transactions. */
+/** True in the workflow's own code, not in its steps and transactions. */
 export function isWorkflowCode(context: Context | undefined): context is Context & { readonly run: Run } {
   return context?.run !== undefined && context.step === undefined && context.transactionID === undefined;
 }
 
-/** Runs the body of a transaction, which finds its client in the context. */
+/** Runs the body of a transaction with its client in the context. */
 export function inClient<T>(owner: object, client: unknown, body: () => T): T {
   const context = currentContext();
   invariant(context, 'a transaction runs in a context');
   return inContext({ ...context, client: { owner, client } }, body);
 }
 
-/** The client of the current transaction. */
 export function currentClient(): TransactionClient | undefined {
   return currentContext()?.client;
 }

@@ -1,5 +1,5 @@
-// Deadlines. A run here has a timer that is exact to the millisecond. Workflows that no process runs (enqueued, delayed, or
-// left by a dead process) are swept: the loop sleeps until the next deadline, and looks again now and then.
+// Cancels workflows at their deadlines. Each run here has a timer, exact to the millisecond. Workflows that no process
+// runs (enqueued, delayed, or left by a dead process) are swept by a loop that sleeps until the next deadline.
 import { abortable } from '../../base/abortable.js';
 import type { Timer } from '../../base/clock.js';
 import { DueLoop } from '../../base/due-loop.js';
@@ -19,7 +19,7 @@ export interface DeadlinesOptions {
 
 const OVERDUE_BATCH = 1000;
 const SWEEP_MAX_MS = 30_000;
-/** A sweep leaves the processes that run a workflow the time to end it themselves. */
+/** Gives processes that run an overdue workflow time to cancel it themselves. */
 const SWEEP_GRACE_MS = 50;
 
 export class Deadlines {
@@ -53,23 +53,23 @@ export class Deadlines {
     await this.#loop.stop();
   }
 
-  /** Cancels the workflow when its time is up, unless the run has ended by then. */
+  /** Cancels the workflow at its deadline, unless the run has ended by then. */
   watch(run: Run, remainingMs: number | null): void {
     if (remainingMs === null) return;
     const timer = this.#runtime.clock.after(Math.max(remainingMs, 0), () => {
       this.#timers.delete(run);
       cancelWorkflows(this.#runtime, [run.workflowID]).catch((error: unknown) => {
         this.#runtime.logger.warn(
-          `Workflow "${run.workflowID}" is overdue and could not be cancelled yet: ${String(error)}`,
+          `Cannot cancel workflow "${run.workflowID}", which has passed its deadline: ${String(error)}`,
         );
       });
     });
     this.#timers.set(run, timer);
   }
 
-  /** A workflow with a deadline was enqueued: it may be the next one. */
-  lookAgain(): void {
-    this.#loop.lookAgain();
+  /** A workflow with a deadline was enqueued, which may be the next one. */
+  wake(): void {
+    this.#loop.wake();
   }
 
   #forget(run: Run): void {
@@ -80,7 +80,7 @@ export class Deadlines {
   async #sweep(signal: AbortSignal): Promise<number | undefined> {
     const { bus, database } = this.#runtime;
     await this.#ownership.verify(signal);
-    await this.#ownership.giveBackOrphans();
+    await this.#ownership.requeueOrphans();
     const nextMs = await msToNextDeadline(database);
     if (nextMs === undefined || nextMs > 0) return nextMs;
     await abortable(announceChanged(bus, await cancelOverdue(database, OVERDUE_BATCH)), signal);

@@ -1,4 +1,4 @@
-// Runs a workflow's function and makes its outcome durable.
+// Calls a workflow's function and makes its outcome durable.
 import {
   DBOSNonExistentWorkflowError,
   DBOSWorkflowCancelledError,
@@ -10,36 +10,36 @@ import { validateInputs } from '../registration/input-schema.js';
 import { intercept } from '../registration/registry.js';
 import type { Run } from './run.js';
 
-/** How a run has ended, as far as its own process knows. */
+/** How a run ended, as far as its own process knows. */
 export type RunOutcome =
   | { readonly kind: 'success'; readonly value: unknown }
   | { readonly kind: 'error'; readonly error: unknown }
-  /** The workflow was cancelled or taken over. The outcome is in the database, now or later. */
+  /** The workflow was cancelled or has another owner. Its outcome is, or will be, in the database. */
   | { readonly kind: 'elsewhere' };
 
 export interface Invocation {
   readonly run: Run;
   /** The instance for an instance method. */
   readonly target: unknown;
-  /** Or the error of decoding them: it becomes the workflow's outcome. */
+  /** Or the error of decoding them, which becomes the workflow's outcome. */
   readonly args: unknown[] | Error;
   readonly context: Context;
 }
 
-/** The end of a run, and whether its outcome is durable as its own. */
+/** How a run ended, and whether it recorded the outcome itself. */
 export interface RunEnd {
   readonly outcome: RunOutcome;
   readonly isRecorded: boolean;
 }
 
-/** Runs the workflow's function and records its outcome. Never rejects. */
+/** Runs to the end and records the outcome. Never rejects. */
 export async function execute(invocation: Invocation): Promise<RunEnd> {
   const { run } = invocation;
   const result = await call(invocation);
   try {
-    return run.stopReason ? await endOfStopped(run, result) : await recordOutcome(run, result);
+    return run.stopReason ? await endStoppedRun(run, result) : await recordOutcome(run, result);
   } catch (error) {
-    // Neither value nor error could be stored, or the process is shutting down.
+    // Neither the value nor the error could be stored, or the process is shutting down.
     return { outcome: { kind: 'error', error }, isRecorded: false };
   }
 }
@@ -62,18 +62,19 @@ async function call({ run, target, args, context }: Invocation): Promise<CallRes
   }
 }
 
-/** A run that was stopped has no outcome of its own, except that it could not be stored. */
-async function endOfStopped(run: Run, result: CallResult): Promise<RunEnd> {
+/** A stopped run records no outcome, unless it still owns the workflow, such as after a failed write. */
+async function endStoppedRun(run: Run, result: CallResult): Promise<RunEnd> {
   const reason = run.stopReason;
-  // Even if this run still owns the workflow: at a shutdown it is about to be given back.
-  const isGivenAway = reason instanceof DBOSWorkflowCancelledError || reason instanceof DBOSWorkflowConflictError;
-  if (isGivenAway || (await run.tryToOwn()) === 'lost') return { outcome: endWithout(reason), isRecorded: false };
+  // Even if this run still owns the workflow: a shutdown is about to put it back on its queue.
+  const isLost = reason instanceof DBOSWorkflowCancelledError || reason instanceof DBOSWorkflowConflictError;
+  if (isLost || (await run.checkOwnership()) === 'lost')
+    return { outcome: outcomeOfStopped(reason), isRecorded: false };
   const error = result.ok ? reason : result.error;
   return recordOutcome(run, { ok: false, error });
 }
 
-/** How a run ends that has no outcome of its own. A workflow that was deleted will never have one. */
-export function endWithout(reason: Error | undefined): RunOutcome {
+/** The outcome of a run that recorded none. A deleted workflow will never have one, so its handles get the error. */
+export function outcomeOfStopped(reason: Error | undefined): RunOutcome {
   return reason instanceof DBOSNonExistentWorkflowError ? { kind: 'error', error: reason } : { kind: 'elsewhere' };
 }
 
@@ -91,15 +92,15 @@ async function recordOutcome(run: Run, result: CallResult): Promise<RunEnd> {
   } catch (error) {
     const encoded = await codec.encodeError(error, format);
     outcome = { ...base, status: 'ERROR', output: null, error: encoded.text };
-    // The first caller of a portable workflow sees what every later one will.
+    // The first caller of a portable workflow must see the same error as later ones.
     const seen = run.isPortable ? await codec.decodeError(encoded.text, encoded.serialization) : error;
     ended = { kind: 'error', error: seen };
   }
   const verdict = await store.writer.finish(outcome);
   if (verdict === 'lost') {
-    const reason = await run.whyLost();
+    const reason = await run.findLossReason();
     run.stop(reason);
-    return { outcome: endWithout(reason), isRecorded: false };
+    return { outcome: outcomeOfStopped(reason), isRecorded: false };
   }
   return { outcome: ended, isRecorded: true };
 }

@@ -1,5 +1,5 @@
-// Handles: what callers hold of a workflow. A handle of a run in this process waits for it directly; any other waits for
-// the outcome in the database. Both stay valid when the workflow is cancelled and resumed.
+// Workflow handles. A handle of a run in this process awaits it directly; any other waits for the outcome in the
+// database. Both stay valid if the workflow is cancelled and resumed.
 import { abortable } from '../../base/abortable.js';
 import type { Codec } from '../../codec/codec.js';
 import { outcomeBy, readOutcome, type WorkflowHandle } from '../../control/runs/outcome.js';
@@ -20,7 +20,7 @@ export class Handle<R> implements WorkflowHandle<R> {
   readonly #runtime: Runtime;
   readonly #local: Promise<RunOutcome> | undefined;
 
-  /** `local` is the end of the run, if it runs in this process. */
+  /** `local` resolves when the workflow's run in this process ends. */
   constructor(
     runtime: Runtime,
     readonly workflowID: string,
@@ -42,7 +42,7 @@ export class Handle<R> implements WorkflowHandle<R> {
     return this.resultAs(context.run, context.run.nextStepID());
   }
 
-  /** The result as an operation of a run, under a number reserved earlier. */
+  /** Awaits the result as an operation of `run`, under a number reserved earlier. */
   resultAs(run: Run, stepID: number): Promise<R> {
     return resultIn(run, { stepID, childWorkflowID: this.workflowID }, () => this.#outcome(run.signal)) as Promise<R>;
   }
@@ -62,14 +62,14 @@ export class Handle<R> implements WorkflowHandle<R> {
   }
 }
 
-/** Records the row with its values as they are stored: every value has that form. */
+/** Records the row with its values still encoded, which are plain text in any format. */
 export async function getWorkflowStatus(runtime: Runtime, workflowID: string): Promise<WorkflowStatus | null> {
   const named = { name: 'getStatus', isEffect: false, format: 'portable' } as const;
   const record = await operation(named, () => runtime.findWorkflow(workflowID));
   return record ? toStatus(runtime.codec, record) : null;
 }
 
-/** `DBOS.getResult`: null when the time is up. */
+/** `DBOS.getResult`. Null on timeout. */
 export async function getResult(
   runtime: Runtime,
   workflowID: string,
@@ -99,7 +99,7 @@ function resultIn(
   return perform(run, { ...GET_RESULT, ...child }, own(body));
 }
 
-/** Lets the codec store handles as the ID of their workflow. */
+/** Makes the codec store a handle as its workflow's ID. */
 export function registerHandles(codec: Codec, handleOf: (workflowID: string) => Handle<unknown>): void {
   codec.registerRecipe<Handle<unknown>, { wfid: string }>({
     name: 'DBOS.WorkflowHandle',

@@ -1,4 +1,4 @@
-// What a caller may specify for a workflow to be started or enqueued, and the row made from it.
+// A request to start or enqueue a workflow, and the row made from it.
 import { newID } from '../../base/ids.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import {
@@ -9,7 +9,8 @@ import {
   encodeAttributes,
   type StartWorkflowParams,
 } from '../../control/queues/enqueue.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
+import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
+import { filledName } from '../../model/validation/validation.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { Context } from './ambient.js';
 import type { Runtime } from '../runtime.js';
@@ -18,7 +19,7 @@ import type { Run } from './run.js';
 
 export type { StartWorkflowParams };
 
-/** The function that a workflow runs. Without a registration only its name is known, and it can only be enqueued. */
+/** The function that a workflow runs. Without a registration only its name is known, so it can only be enqueued. */
 export interface Callee {
   readonly registration?: WorkflowRegistration;
   readonly name: string;
@@ -34,11 +35,11 @@ export interface StartRequest {
   readonly args: unknown[];
   readonly namedArgs?: Record<string, unknown>;
   readonly params: StartWorkflowParams;
-  /** For a debounced workflow: how long calls may put it off; null: without limit. */
+  /** For a debounced workflow: how long calls may postpone it; null for no limit. */
   readonly debounce?: { readonly timeoutMs: number | null };
 }
 
-/** The parent's operation that starts the child. Its number must have been reserved before the first await. */
+/** The parent's operation that starts the child. Its number must be reserved before the first await. */
 export interface Parent {
   readonly run: Run;
   readonly stepID: number;
@@ -74,12 +75,12 @@ export function newWorkflow(runtime: Runtime, parts: NewWorkflowParts): NewWorkf
     assumedRole: parts.assumedRole,
     authenticatedRoles: JSON.stringify(params.authenticatedRoles ?? context?.authenticatedRoles ?? []),
     executorID: isQueued ? '' : runtime.config.executorID,
-    // A function that is known by name only may be of any version: the latest takes it.
+    // A function known by name only may be of any version. Null sends it to the latest.
     applicationVersion: options.applicationVersion ?? (callee.registration ? runtime.applicationVersion : null),
     applicationID: runtime.config.applicationID,
     applicationName: options.applicationName ?? runtime.config.name,
     timeoutMs: timeoutMs == null ? null : Math.ceil(timeoutMs),
-    // Without a timeout of its own a child has the parent's deadline; null detaches it.
+    // Without a timeout of its own a child inherits the parent's deadline. A timeout of null detaches it.
     deadlineAt: timeoutMs === undefined ? (parent?.run.deadlineAt ?? null) : null,
     queueName,
     queuePartitionKey: options.queuePartitionKey ?? null,
@@ -93,13 +94,13 @@ export function newWorkflow(runtime: Runtime, parts: NewWorkflowParts): NewWorkf
     scheduleName: null,
     attributes: params.workflowAttributes === undefined ? null : encodeAttributes(params.workflowAttributes),
     owner,
-    // Ordered by call: workflows of the same millisecond leave their queue in this order.
+    // Ordered by call: breaks ties between workflows enqueued in the same millisecond.
     creator: owner ?? newID(),
     delayMs,
   };
 }
 
-/** Undefined: the parent's deadline; null: none. */
+/** Undefined: inherit the parent's deadline; null: no deadline. */
 function timeoutOf(params: StartWorkflowParams, context: Context | undefined): number | null | undefined {
   return params.timeoutMS !== undefined ? params.timeoutMS : context?.timeoutMs;
 }
@@ -109,7 +110,7 @@ export function checkParams(params: StartWorkflowParams, context: Context | unde
   const { queueName = context?.queueName, enqueueOptions = {}, duplicationPolicy } = params;
   const workflowID = params.workflowID ?? context?.nextWorkflowID?.workflowID;
   checkWorkflowID(workflowID);
-  if (queueName !== undefined && queueName.trim() === '') throw new DBOSError('A queue name must not be empty.');
+  if (queueName !== undefined) filledName.read(queueName, 'queueName');
   checkEnqueueOptions(enqueueOptions, queueName !== undefined);
   if (
     duplicationPolicy === 'return-existing' &&

@@ -1,9 +1,10 @@
-// Everstep's own operations in workflow code: each takes a number, is recorded under a fixed name and replayed. Outside
-// workflow code they just run.
+// Everstep's own operations, such as `sleep`. In workflow code each takes a number, is recorded under a fixed name and
+// replayed. Outside of workflow code they just run.
 import { sleep } from '../../base/clock.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { SerializationOptions } from '../../control/runs/storable.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
+import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
+import { finiteNumber } from '../../model/validation/validation.js';
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
 import type { Runtime } from '../runtime.js';
 import { type Operation, own, perform, portable, replayOutcome } from './perform.js';
@@ -12,7 +13,7 @@ import type { WaitLimits } from '../../control/runs/row-watcher.js';
 
 const SLEEP = 'DBOS.sleep';
 
-/** Runs an operation, recorded if called in workflow code. */
+/** Runs an operation. In workflow code it is recorded. */
 export async function operation<R>(options: Operation<R>, body: () => Promise<R>): Promise<R> {
   const context = currentContext();
   refuseInTransaction(context, options.name);
@@ -20,7 +21,7 @@ export async function operation<R>(options: Operation<R>, body: () => Promise<R>
   return perform(context.run, options, own(body));
 }
 
-/** The format of a value: the one asked for, else that of the workflow or caller it comes from. */
+/** The format to encode a value in: the requested one, else that of the workflow or of the caller's context. */
 export function formatOf(
   run: Run | undefined,
   { serializationType }: SerializationOptions,
@@ -29,7 +30,7 @@ export function formatOf(
   return serializationType ?? ownFormat;
 }
 
-/** The run whose workflow code this is. Elsewhere the operation is not allowed. */
+/** The current run. Throws outside of workflow code, where the operation is not allowed. */
 export function workflowCode(name: string): Run {
   const context = currentContext();
   if (isWorkflowCode(context)) return context.run;
@@ -42,7 +43,7 @@ export function refuseInTransaction(context: Context | undefined, name: string):
   }
 }
 
-/** Records a point in time and returns it; the same after a recovery. For sleeps and time limits. */
+/** Records a time, for sleeps and timeouts. A replay returns the recorded one. */
 export async function recordTime(run: Run, stepID: number, at: number, completedAt: number): Promise<number> {
   const time = { name: SLEEP, stepID, isEffect: false, format: 'portable', completedAt } as const;
   const recorded = perform(
@@ -53,17 +54,17 @@ export async function recordTime(run: Run, stepID: number, at: number, completed
   return Number(await recorded);
 }
 
-/** The limits of a wait in workflow code. The deadline is recorded when the wait has to wait, and kept after a recovery. */
+/** The limits of a wait in workflow code. The deadline is recorded only if nothing is there yet, and kept on replay. */
 export async function limitsOf(run: Run, timerID: number, givenDeadline: number | undefined): Promise<WaitLimits> {
   const { signal } = run;
   if (givenDeadline === undefined) return { signal };
   const { clock } = run.runtime;
-  // Not `perform`: a wait that finds something at once leaves its timer unrecorded.
+  // Not `perform`: a wait that finds something at once does not record its timer.
   const record = run.replay(timerID, SLEEP);
   const deadlineAt = record ? Number(await replayOutcome(run, record)) : givenDeadline;
   if (record || givenDeadline <= clock.now()) return { signal, deadlineAt };
-  // Relaxed: only this wait knows the deadline, and its end is a commit of its own. If a crash of the server undoes the
-  // record, the wait begins anew, as it would after a crash just before.
+  // Relaxed: only this wait depends on the deadline. If a server crash loses the record, the wait starts over, as it
+  // would after a crash just before.
   const onEmpty = (): void => {
     const now = clock.now();
     const times = { startedAt: now, completedAt: now };
@@ -73,10 +74,9 @@ export async function limitsOf(run: Run, timerID: number, givenDeadline: number 
   return { signal, deadlineAt, onEmpty };
 }
 
-/** A sleep that survives a recovery with its end, and stops at once when the workflow is cancelled. */
+/** Sleeps. In workflow code the wake-up time is recorded, and a cancellation ends the sleep at once. */
 export async function durableSleep(runtime: Runtime, durationMs: number): Promise<void> {
-  if (!Number.isFinite(durationMs))
-    throw new DBOSError(`The duration of a sleep must be a finite number, not ${durationMs}.`);
+  finiteNumber.read(durationMs, 'durationMs');
   const context = currentContext();
   refuseInTransaction(context, SLEEP);
   if (!isWorkflowCode(context)) return sleep(runtime.clock, Math.max(durationMs, 0));
@@ -85,7 +85,7 @@ export async function durableSleep(runtime: Runtime, durationMs: number): Promis
   run.check();
   if (durationMs <= 0) return;
   const { clock } = run.runtime;
-  // Times are stored in whole milliseconds.
+  // Stored times are whole milliseconds.
   const wakeAt = clock.now() + Math.ceil(durationMs);
   await sleepUntil(run, await recordTime(run, stepID, wakeAt, wakeAt));
   run.check();
@@ -93,7 +93,7 @@ export async function durableSleep(runtime: Runtime, durationMs: number): Promis
 
 export async function sleepUntil(run: Run, at: number): Promise<void> {
   const { clock } = run.runtime;
-  // A timer may fire a fraction of a millisecond before its time by the clock.
+  // A timer may fire a fraction of a millisecond early.
   for (let remainingMs = at - clock.now(); remainingMs > 0; remainingMs = at - clock.now()) {
     await run.waitFor(sleep(clock, remainingMs, run.signal));
   }

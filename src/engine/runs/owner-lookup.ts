@@ -1,4 +1,4 @@
-// Whether runs still own their workflows. All who ask at the same time share one query.
+// Looks up whether runs still own their workflows. Concurrent lookups share one query.
 import { Batcher, type Entry } from '../../base/batcher.js';
 import type { Database } from '../../store/database.js';
 import type { Owned } from '../../store/runs/lifecycle.js';
@@ -13,7 +13,7 @@ export class OwnerLookup {
   constructor(database: Database) {
     this.#database = database;
     this.#batcher = new Batcher<Owned, boolean>({
-      flush: (batch) => this.#look(batch),
+      flush: (batch) => this.#lookUp(batch),
       itemsMax: LOOKUPS_MAX,
       backlogMax: Infinity,
     });
@@ -24,7 +24,7 @@ export class OwnerLookup {
     return this.#batcher.submit(owned);
   }
 
-  async #look(batch: readonly Entry<Owned, boolean>[]): Promise<void> {
+  async #lookUp(batch: readonly Entry<Owned, boolean>[]): Promise<void> {
     const distinct = [...new Set(batch.map(({ item }) => item))];
     const lost = await findLost(this.#database, distinct);
     for (const { item, resolve } of batch) resolve(!lost.has(item));

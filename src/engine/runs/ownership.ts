@@ -1,5 +1,5 @@
-// Keeps the runs of this process in step with who owns their workflows: stops those that have lost theirs, gives back
-// what is owned here but not run, and lets interested processes know when a workflow has ended.
+// Keeps the runs of this process consistent with the owner tokens in the database: stops runs that have lost their
+// workflow, and requeues workflows that are owned here but not run. Notifies processes that wait for an outcome.
 import type { WorkflowRecord } from '../../model/records.js';
 import { topics } from '../../store/notify/topics.js';
 import { findOwnedBy, handBack, type Owned } from '../../store/runs/lifecycle.js';
@@ -8,23 +8,23 @@ import type { Runtime } from '../runtime.js';
 import type { Run } from './run.js';
 import type { Runs } from './runs.js';
 
-/** On SQLite a busy neighbour wakes us many times a second. */
+/** On SQLite a busy peer wakes us many times a second. */
 const VERIFY_INTERVAL_MS = 250;
-/** Long after a claim or start has begun its run. */
+/** A claim or start has begun its run long before. */
 const ORPHAN_AGE_MS = 20_000;
-/** How long a shutdown waits for an unreachable database. */
+/** How long a shutdown waits for a database that is down. */
 const LEAVE_MAX_MS = 5_000;
-/** Interests of other processes to remember; beyond it the oldest are forgotten, and their waiters poll. */
+/** Interests to remember. Beyond that the oldest are dropped, and their waiters poll. */
 const INTERESTS_MAX = 10_000;
 
 export class Ownership {
   readonly #runtime: Runtime;
   readonly #runs: Runs;
-  /** Workflows that a process waits for. */
+  /** Workflows whose outcome another process waits for. */
   readonly #interests = new Set<string>();
   #unsubscribes: readonly (() => void)[] = [];
   #isVerifying = false;
-  /** Asked for again while the workflows were being looked up: that look may have come too early. */
+  /** Requested again while a query was in flight, which may have run too early. */
   #isVerifyWanted = false;
 
   constructor(runtime: Runtime, runs: Runs) {
@@ -32,7 +32,7 @@ export class Ownership {
     this.#runs = runs;
     const { bus } = runtime;
     bus.filterOutgoing(topics.outcomes, (workflowID) => this.#interests.delete(workflowID));
-    // The run of a workflow is in one process: if it is this one, the others need not look.
+    // A workflow has its run in one process. If it is this one, peers need no notification.
     bus.filterOutgoing(topics.changes, (workflowID) => !runs.has(workflowID));
     runs.observe({ onEnded: ({ workflowID }) => bus.publish(topics.outcomes, workflowID) });
   }
@@ -52,18 +52,18 @@ export class Ownership {
     ];
   }
 
-  /** Stops what still runs and gives it back. */
+  /** Stops the remaining runs and puts their workflows back on their queues. */
   async stop(): Promise<void> {
     const { clock, database, logger, store, bus, incarnationID } = this.#runtime;
     this.#runs.stopAll();
     const timer = clock.after(LEAVE_MAX_MS, () => void store.writer.abandon());
     try {
       await store.writer.idle();
-      // By what the database says: a child that was being created may have no run here.
+      // Ask the database, not `#runs`: a child that was just being created has no run here.
       const owned = await findOwnedBy(database, incarnationID, 0);
       if (owned.length > 0) bus.publishAll(topics.work, await handBack(database, owned));
     } catch (error) {
-      logger.warn(`Unfinished workflows could not be given back: ${String(error)}`);
+      logger.warn(`Cannot put unfinished workflows back on their queues: ${String(error)}`);
     } finally {
       timer.cancel();
       for (const unsubscribe of this.#unsubscribes) unsubscribe();
@@ -83,20 +83,20 @@ export class Ownership {
         await this.#stopLost([...(await findLost(this.#runtime.database, running))], signal);
       }
     } catch (error) {
-      this.#runtime.logger.debug(`The workflows running here could not be verified: ${(error as Error).message}`);
+      this.#runtime.logger.debug(`Cannot verify the workflows running here: ${(error as Error).message}`);
     } finally {
       this.#isVerifying = false;
     }
   }
 
-  /** Stops those of the runs that have lost their workflow: one that was resumed may have a new run already. */
+  /** Rereads the rows first: a workflow that was resumed may have a new run here already. */
   async #stopLost(runs: readonly Run[], signal?: AbortSignal): Promise<void> {
     const stored = runs.filter((run) => run.isStored);
     if (stored.length === 0) return;
     const workflows = await this.#find(stored, signal);
     for (const run of stored) {
-      const reason = run.lossIn(workflows.get(run.workflowID));
-      if (reason) this.#runs.lose(run, reason);
+      const reason = run.lossReasonFor(workflows.get(run.workflowID));
+      if (reason) this.#runs.stopLost(run, reason);
     }
   }
 
@@ -107,14 +107,14 @@ export class Ownership {
     return new Map(found.map((workflow) => [workflow.workflowID, workflow]));
   }
 
-  /** Gives back what is owned here but not run: a claim whose answer was lost leaves such workflows. */
-  async giveBackOrphans(): Promise<void> {
+  /** Requeues workflows that are owned here but not run, such as those of a claim whose answer was lost. */
+  async requeueOrphans(): Promise<void> {
     const { database, incarnationID } = this.#runtime;
-    await this.giveBack(await findOwnedBy(database, incarnationID, ORPHAN_AGE_MS));
+    await this.requeue(await findOwnedBy(database, incarnationID, ORPHAN_AGE_MS));
   }
 
-  /** Gives back those of the workflows that no run here has. */
-  async giveBack(owned: readonly Owned[]): Promise<void> {
+  /** Requeues those of the workflows that have no run here. */
+  async requeue(owned: readonly Owned[]): Promise<void> {
     const { bus, database } = this.#runtime;
     const orphans = owned.filter(({ workflowID, owner }) => this.#runs.of([workflowID])[0]?.owner !== owner);
     if (orphans.length > 0) bus.publishAll(topics.work, await handBack(database, orphans));

@@ -1,5 +1,5 @@
-// Patching: changing the code of workflows while some are in flight. A marker in the history says which path a workflow
-// took at a changed spot.
+// Patching: changing workflow code while workflows are in flight. A marker in the history tells which path a workflow
+// took at a patch.
 import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
 import { joined, perform } from './perform.js';
@@ -20,11 +20,11 @@ function runForPatch(): Run {
   return context.run;
 }
 
-/** True if the workflow takes the new path: it did so before, or reaches this spot for the first time. */
+/** True if the workflow takes the new path: it did before, or it reaches the patch for the first time. */
 export async function patch(patchName: string): Promise<boolean> {
   const run = runForPatch();
   const name = `DBOS.patch-${patchName}`;
-  // A look before the number is taken: it belongs to the next operation if the workflow took the old path.
+  // Peek before taking the number: if the workflow took the old path, it belongs to the next operation.
   const record = run.recordAt(run.upcomingStepID);
   run.check();
   if (record && record.name !== name) return false;
@@ -38,7 +38,7 @@ export async function patch(patchName: string): Promise<boolean> {
   );
 }
 
-/** Steps over the marker of a patch whose old path has been removed. Writes nothing, so it is no operation. */
+/** Skips the marker of a patch whose old path has been removed. Writes nothing, so it is not an operation. */
 export async function deprecatePatch(patchName: string): Promise<boolean> {
   const run = runForPatch();
   if (run.recordAt(run.upcomingStepID)?.name === `DBOS.patch-${patchName}`) run.nextStepID();

@@ -1,15 +1,15 @@
 // The protocol that every recorded operation of a workflow follows:
 //
 //   take a number ──► in history? ──yes──► return the recorded value, or throw the recorded error
-//                          └──no──► may the run go on? ──► an effect waits for the barrier ──► body ──► checkpoint
+//                          └──no──► check that the run was not stopped ──► barrier, for an effect ──► body ──► checkpoint
 //
 // What differs is how the checkpoint gets written:
 //
-//   own        on its own: sent at once, not awaited. It holds what the body returned or threw.
-//   joined     as part of another write (a message, an event, a child, a receipt …), which the body makes. What the body
-//              throws is not recorded, unless it says so.
-//   elsewhere  a data source may hold the outcome already. The body says how durable it is, and the checkpoint follows
-//              from that.
+//   own        by itself: sent at once, not awaited. It holds what the body returned or threw.
+//   joined     as part of another write that the body makes: a message, an event, a child, a receipt. What the body
+//              throws is recorded only if it calls `fail`.
+//   elsewhere  a data source may hold the outcome already. The body says where it is durable, which decides whether a
+//              checkpoint is still needed and what waits for it.
 import { invariant } from '../../base/assert.js';
 import type { RoundTrip } from '../../codec/codec.js';
 import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';
@@ -19,28 +19,30 @@ import type { StoredMessage } from '../../store/messaging/messages.js';
 import type { Checkpoint } from '../../store/runs/steps.js';
 import type { RecordOptions, Run, VerdictOf } from './run.js';
 
-/** What is special about an operation. */
+/** How an operation differs from others. */
 export interface Operation<R> {
   readonly name: string;
-  /** The number, if the caller had to reserve it earlier. Default: the next one, taken before any await. */
+  /** The number, if the caller has reserved it. Default: the next one, taken before any await. */
   readonly stepID?: number;
-  /** Whether others can see what it does. Then everything before it must be durable first. */
+  /** Whether it is visible outside of the run. Then everything before it must be durable first. */
   readonly isEffect: boolean;
   /**
-   * How an outcome is encoded. `named`: by the configured serializer, whose name is stored with it; `portable`: values as
-   * JSON that every program reads. Default: by the configured serializer, without its name.
+   * How the outcome is encoded. `named`: by the configured serializer, whose name is stored with it. `portable`: as
+   * plain JSON. Default: by the configured serializer, without its name.
    */
   readonly format?: 'named' | 'portable';
-  /** The workflow that the operation is about. */
+  /** The workflow that it starts or waits for. */
   readonly childWorkflowID?: string;
-  /** When it counts as completed. Default: when its checkpoint is written. */
+  /** Its completion time. Default: when its checkpoint is sent. */
   readonly completedAt?: number;
-  /** Makes the value from a record. Default: decodes its output. */
+  /** Makes the value from a recorded checkpoint. Default: decodes its output. */
   readonly read?: (record: StepRecord) => R;
 }
 
-/** Runs the body of an operation and sees to its checkpoint: `own`, `joined` or `elsewhere`. */
-export type Strategy<R> = (step: ActiveStep) => Promise<R>;
+/** The body of an operation, and how its checkpoint gets written. */
+export type Strategy<R> =
+  | { readonly kind: 'own'; readonly body: () => Promise<R> }
+  | { readonly kind: 'joined' | 'elsewhere'; readonly body: (step: ActiveStep) => Promise<R> };
 
 /** Runs an operation in workflow code, or replays it. */
 export async function perform<R>(run: Run, operation: Operation<R>, strategy: Strategy<R>): Promise<R> {
@@ -49,7 +51,20 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
   run.check();
   if (record) return (await replayOutcome(run, record, read)) as R;
   if (isEffect) await run.barrier();
-  return strategy(new ActiveStep(run, stepID, operation));
+  const step = new ActiveStep(run, stepID, operation);
+  if (strategy.kind !== 'own') {
+    const value = await strategy.body(step);
+    invariant(strategy.kind === 'elsewhere' || step.hasCheckpoint, `operation "${name}" made no checkpoint`);
+    return value;
+  }
+  // Inlined: another async function around each step would cost measurably.
+  try {
+    const value = await strategy.body();
+    run.check();
+    return (await step.recordValue(value)) as R;
+  } catch (error) {
+    return step.fail(error);
+  }
 }
 
 /** Returns the recorded value or throws the recorded error. */
@@ -62,41 +77,29 @@ export async function replayOutcome(
   return read ? read(record) : codec.decodeValue(record.output, record.serialization);
 }
 
-/** A checkpoint of its own, for a value or an error alike. Gives the copy that a replay would give. */
+/** Records the value or error in a checkpoint of its own. Returns the copy that a replay would return. */
 export function own<R>(body: () => Promise<R>): Strategy<R> {
-  return async (step) => {
-    try {
-      const value = await body();
-      step.run.check();
-      return (await step.recordValue(value)) as R;
-    } catch (error) {
-      return step.fail(error);
-    }
-  };
+  return { kind: 'own', body };
 }
 
-/** The body writes the checkpoint together with something else: `commit` or `follow` that write, or `record`. */
+/** The body writes the checkpoint together with something else: by `commit` or `follow`, or by `record`. */
 export function joined<R>(body: (step: ActiveStep) => Promise<R>): Strategy<R> {
-  return async (step) => {
-    const value = await body(step);
-    invariant(step.hasCheckpoint, `operation "${step.name}" made no checkpoint`);
-    return value;
-  };
+  return { kind: 'joined', body };
 }
 
-/** How an operation has ended. */
+/** How an operation ended. */
 export type StepOutcome =
   { readonly kind: 'value'; readonly value: unknown } | { readonly kind: 'error'; readonly error: unknown };
 
-/** Where an outcome is kept by the time the data source hands it over. */
+/** Where the outcome is durable when the data source returns it. */
 export type Durability =
-  /** The checkpoint is in the system database: it was committed with the transaction. */
+  /** In the system database: the checkpoint was committed with the transaction. */
   | 'checkpointed'
-  /** A completion record in the data source. Whatever happens to the checkpoint, the outcome is found there. */
+  /** In a completion record in the data source, where it is found even if the checkpoint is lost. */
   | 'recorded'
   /** Nowhere: the transaction has changed nothing. */
   | 'none'
-  /** A plugin with a protocol of its own does not say. */
+  /** Not known: the handler is a plugin with a protocol of its own. */
   | 'unknown';
 
 export interface KeptOutcome {
@@ -104,43 +107,45 @@ export interface KeptOutcome {
   readonly durability: Durability;
 }
 
-/** A data source runs the body and says what it has kept of the outcome. */
+/** A data source runs the body and says where the outcome is durable. */
 export function elsewhere(body: (step: ActiveStep) => Promise<KeptOutcome>): Strategy<unknown> {
-  return async (step) => {
-    let durability: Durability = 'unknown';
-    try {
-      const kept = await body(step);
-      durability = kept.durability;
-      if (kept.outcome.kind === 'error') throw kept.outcome.error;
-      step.run.check();
-      const { value } = kept.outcome;
-      if (durability === 'checkpointed') return (await step.encode(value)).value;
-      return await step.recordValue(value, { isKeptElsewhere: durability === 'recorded' });
-    } catch (error) {
-      if (durability !== 'checkpointed') return step.fail(error, { isKeptElsewhere: durability === 'recorded' });
-      step.run.check();
-      throw error;
-    }
-  };
+  return { kind: 'elsewhere', body: (step) => settle(step, body) };
 }
 
-/** The part of an operation that its checkpoint is made from. */
+async function settle(step: ActiveStep, body: (step: ActiveStep) => Promise<KeptOutcome>): Promise<unknown> {
+  let durability: Durability = 'unknown';
+  try {
+    const kept = await body(step);
+    durability = kept.durability;
+    if (kept.outcome.kind === 'error') throw kept.outcome.error;
+    step.run.check();
+    const { value } = kept.outcome;
+    if (durability === 'checkpointed') return (await step.encode(value)).value;
+    return await step.recordValue(value, { isKeptElsewhere: durability === 'recorded' });
+  } catch (error) {
+    if (durability !== 'checkpointed') return step.fail(error, { isKeptElsewhere: durability === 'recorded' });
+    step.run.check();
+    throw error;
+  }
+}
+
+/** What a checkpoint takes from its operation. */
 type Described = Pick<Operation<unknown>, 'name' | 'format' | 'childWorkflowID' | 'completedAt'>;
 
-/** What a checkpoint holds besides its step's number, name and times. */
+/** What a checkpoint holds besides its number, name and times. */
 type Stored = Partial<Pick<StepRecord, 'output' | 'error' | 'serialization' | 'childWorkflowID'>>;
 
-/** Plain JSON. Default: null, for an operation that gives nothing. */
+/** Plain JSON. Default: null, for an operation without a value. */
 export function portable(json = 'null'): { readonly output: string; readonly serialization: string } {
   return { output: json, serialization: PORTABLE_FORMAT };
 }
 
-/** A text that is encoded already. */
+/** Text that is already encoded. */
 export function encodedAs({ text, serialization }: Pick<StoredMessage, 'text' | 'serialization'>): Stored {
   return { output: text, serialization };
 }
 
-/** An operation that is being run for the first time, as far as its checkpoint is concerned. */
+/** An operation that runs, as opposed to being replayed. Builds and sends its checkpoint. */
 export class ActiveStep {
   readonly #operation: Described;
   readonly #startedAt: number;
@@ -160,32 +165,32 @@ export class ActiveStep {
     return this.#operation.name;
   }
 
-  /** Whether a checkpoint was made: a joined operation must write one. */
+  /** A joined operation must have made one. */
   get hasCheckpoint(): boolean {
     return this.#hasCheckpoint;
   }
 
-  /** The checkpoint, to be written together with what it is about. */
+  /** The checkpoint, to be part of another write. */
   checkpoint(stored: Stored): Checkpoint {
     return this.run.checkpoint(this.#recordOf(stored));
   }
 
-  /** Follows a write that contains the checkpoint. Call it with the submission: the barrier waits for the last write. */
+  /** Follows a write that contains the checkpoint. Call it right after submitting it; see `Run.follow`. */
   follow<V>(written: Promise<V>, verdictOf: VerdictOf<V>): void {
     this.run.follow(written, verdictOf, this.stepID);
   }
 
-  /** Follows the write and awaits it. Throws if it failed, or the workflow is lost. */
+  /** Follows the write and awaits it. Throws if it failed or the workflow is lost. */
   commit<V>(written: Promise<V>, verdictOf: VerdictOf<V>): Promise<V> {
     return this.run.commit(written, verdictOf, this.stepID);
   }
 
-  /** Sends a checkpoint of its own. */
+  /** Sends the checkpoint by itself. */
   record(stored: Stored, options?: RecordOptions): void {
     this.run.record(this.#recordOf(stored), options);
   }
 
-  /** Sends the checkpoint of a value, and gives the copy that the workflow goes on with. */
+  /** Sends the checkpoint of a value, and returns the copy that the workflow continues with. */
   recordValue(value: unknown, options?: RecordOptions): MaybePromise<unknown> {
     return andThen(this.encode(value), ({ text, serialization, value: copy }) => {
       this.record({ output: text, serialization: this.#operation.format ? serialization : null }, options);
@@ -193,7 +198,7 @@ export class ActiveStep {
     });
   }
 
-  /** Records the error as the outcome and throws it. The end of the run is not an outcome. */
+  /** Records the error as the outcome and throws it. If the run was stopped, throws the reason and records nothing. */
   async fail(error: unknown, options?: RecordOptions): Promise<never> {
     this.run.check();
     const { text, serialization } = await this.run.runtime.codec.encodeError(error);
@@ -202,11 +207,11 @@ export class ActiveStep {
     throw error;
   }
 
-  /** The text of a value and the copy that the workflow goes on with. The same value is encoded once. */
+  /** The text of a value, and the copy that the workflow continues with. The same value is encoded once. */
   encode(value: unknown): MaybePromise<RoundTrip> {
     if (this.#encoded && this.#encoded.of === value) return this.#encoded.roundTrip;
     const { format, name } = this.#operation;
-    // The path is named in the message about a function that got lost in a value of the user's.
+    // Functions cannot be stored. Calling one on the copy throws an error that names this path.
     const options = format === 'portable' ? { format } : { path: format ? [name] : [] };
     return andThen(this.run.runtime.codec.roundTripValue(value, options), (roundTrip) => {
       this.#encoded = { of: value, roundTrip };
@@ -214,7 +219,7 @@ export class ActiveStep {
     });
   }
 
-  /** A run that was stopped records nothing more. */
+  /** Throws if the run was stopped: it must record nothing more. */
   #recordOf(stored: Stored) {
     const { run, stepID, name } = this;
     run.check();

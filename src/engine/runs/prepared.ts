@@ -1,7 +1,8 @@
-// Workflows that are prepared one by one, as messages arrive, and enqueued together. For event receivers: the ID comes
-// from the message, so that a message that is delivered twice starts one workflow.
+// For event receivers: prepares workflows one by one as messages arrive, and enqueues them together. The workflow ID
+// comes from the message, so a message that is delivered twice starts one workflow.
 import { enqueuedWorkflow } from '../../control/queues/enqueue.js';
-import { DBOSError, DBOSInvalidWorkflowInputError } from '../../model/errors/errors.js';
+import { DBOSInvalidArgumentError, DBOSInvalidWorkflowInputError } from '../../model/errors/errors.js';
+import { filledName } from '../../model/validation/validation.js';
 import { type EventDispatchState, upsertEventDispatchState } from '../../store/receiving/event-dispatch.js';
 import { withRetry } from '../../store/retry.js';
 import { insertWorkflows, type NewWorkflow } from '../../store/runs/workflows.js';
@@ -18,7 +19,7 @@ export interface PrepareEnqueuedWorkflowOptions {
   readonly queuePartitionKey?: string;
 }
 
-/** A workflow that is ready to be enqueued, under the names that event receivers know. */
+/** A workflow that is ready to be enqueued, with the field names of DBOS. */
 export interface PreparedWorkflow {
   readonly workflowUUID: string;
   readonly status: string;
@@ -42,7 +43,7 @@ export interface PreparedWorkflow {
   readonly applicationName?: string;
 }
 
-/** Checks and encodes the arguments. Nothing of the caller's context is used. */
+/** Validates and encodes the arguments. Ignores the caller's context. */
 export async function prepareEnqueuedWorkflow(
   engine: Engine,
   registration: WorkflowRegistration,
@@ -52,11 +53,13 @@ export async function prepareEnqueuedWorkflow(
   const { applicationVersion, config, registry } = engine.runtime;
   const { name } = registration;
   if (registration.isInstance) {
-    throw new DBOSError(`"${name}" is a method of an instance. Only functions and static methods can be prepared.`);
+    throw new DBOSInvalidArgumentError(
+      `"${name}" is an instance method. Only functions and static methods can be prepared.`,
+      'workflow',
+    );
   }
-  for (const [field, value] of Object.entries({ queueName, workflowID })) {
-    if (typeof value !== 'string' || value.trim() === '') throw new DBOSError(`A prepared workflow needs a ${field}.`);
-  }
+  filledName.read(queueName, 'options.queueName');
+  filledName.read(workflowID, 'options.workflowID');
   const { text, serialization } = await encode(engine.runtime, registration, args);
   return {
     workflowUUID: workflowID,
@@ -91,13 +94,13 @@ async function encode({ codec }: Runtime, { name, config }: WorkflowRegistration
 }
 
 export interface EnqueuePreparedOptions {
-  /** What the receiver keeps in the same commit. */
+  /** Receiver state to store in the same commit. */
   readonly states?: readonly EventDispatchState[];
-  /** Ends the waiting for a database that is away. */
+  /** Ends the retries while the database is down. */
   readonly signal?: AbortSignal;
 }
 
-/** Enqueues them in one commit. Those whose ID is in use are left out. Returns the IDs of the others. */
+/** Enqueues in one commit, skipping workflows whose ID is in use. Returns the IDs of the new ones. */
 export async function enqueuePrepared(
   engine: Engine,
   prepared: readonly PreparedWorkflow[],
@@ -122,10 +125,15 @@ export async function enqueuePrepared(
 function toRow(prepared: PreparedWorkflow): NewWorkflow {
   const { workflowUUID, status, queueName, deduplicationID } = prepared;
   if (status !== 'ENQUEUED' || queueName === undefined) {
-    throw new DBOSError(`Workflow "${workflowUUID}" cannot be enqueued: it is ${status}, or it has no queue.`);
+    throw new DBOSInvalidArgumentError(
+      `Workflow "${workflowUUID}" cannot be enqueued: it is ${status}, or it has no queue.`,
+    );
   }
   if (deduplicationID !== undefined) {
-    throw new DBOSError(`Workflow "${workflowUUID}" has a deduplication ID, which is not possible in a batch.`);
+    throw new DBOSInvalidArgumentError(
+      `Workflow "${workflowUUID}" has a deduplication ID, which a batch does not support.`,
+      'deduplicationID',
+    );
   }
   return enqueuedWorkflow({
     workflowID: workflowUUID,

@@ -1,16 +1,16 @@
 // One execution of a workflow in this process. A run numbers its operations, looks them up in its history, sends
-// checkpoints, and holds back every effect until all that it depends on is durable. perform.ts is the protocol on top.
+// checkpoints, and delays every effect until what it depends on is durable. perform.ts is the protocol on top.
 //
 //   running ──outcome recorded──► done
-//   running ──token gone, cancelled, or not storable──► stopped: every further operation throws the reason
+//   running ──fenced, cancelled, or a write failed──► stopped: every further operation throws the reason
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
 import {
-  DBOSError,
   DBOSNonExistentWorkflowError,
   DBOSStepNondeterminismError,
   DBOSUnexpectedStepError,
   DBOSWorkflowCancelledError,
   DBOSWorkflowConflictError,
+  MessageLostError,
 } from '../../model/errors/errors.js';
 import type { Checkpoint } from '../../store/runs/steps.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
@@ -21,17 +21,17 @@ import type { WorkflowRegistration } from '../registration/registry.js';
 import { RunStreams } from '../messaging/run-streams.js';
 import type { DataSourceTransactionHandler } from '../transactions/data-source-handler.js';
 
-/** A checkpoint as the run's operations write it. */
+/** A checkpoint as operations write it. The run adds its own IDs. */
 export type RunStep = Omit<StepRecord, 'workflowID' | 'applicationName'>;
 
 export interface RecordOptions {
-  /** A data source keeps the outcome as well, so that transactions need not wait for the checkpoint. */
+  /** A data source holds the outcome too, so transactions need not wait for the checkpoint. */
   readonly isKeptElsewhere?: boolean;
-  /** Nothing depends on it, so its commit need not wait for the disk. A crash of the server may undo it. */
+  /** The commit need not wait for the disk: nothing depends on it. A server crash may lose it. */
   readonly relaxed?: boolean;
 }
 
-/** What happened to the checkpoint in a write; undefined if it was not part of it after all. */
+/** What happened to the checkpoint in a write; undefined if the write turned out not to contain one. */
 export type VerdictOf<V> = (verdict: V) => CheckpointVerdict | undefined;
 
 /** For writes that belong to no operation, such as a message sent by a step. */
@@ -41,9 +41,9 @@ export interface RunOptions {
   readonly runtime: Runtime;
   readonly registration: WorkflowRegistration;
   readonly workflowID: string;
-  /** The fencing token under which this run owns the workflow. */
+  /** The owner token of this run. */
   readonly owner: string;
-  /** What an earlier run has recorded; undefined for a fresh workflow. */
+  /** The checkpoints of earlier runs; undefined for a workflow that was just created here. */
   readonly history?: ReadonlyMap<number, StepRecord>;
   readonly deadlineAt: number | null;
   readonly isPortable: boolean;
@@ -59,23 +59,23 @@ export class Run {
   readonly isPortable: boolean;
   readonly queueName: string | null;
   readonly partitionKey: string | null;
-  /** By the database's clock; set late for a run that begins before its row is durable. */
+  /** By the database's clock. Set late for a run that begins before its row is durable. */
   deadlineAt: number | null;
-  /** Called when the run begins to wait for others, and when it goes on. */
+  /** Called when the run starts to wait for something outside of it, and when it continues. */
   onWaiting: ((isWaiting: boolean) => void) | undefined;
   readonly streams = new RunStreams(this);
   #inbox: Inbox | undefined;
   #dataSources: Set<DataSourceTransactionHandler> | undefined;
   readonly #history: ReadonlyMap<number, StepRecord> | undefined;
   #stopReason: Error | undefined;
-  /** Created on first use: most runs never need a signal. */
+  /** Created on first use: most runs need no signal. */
   #controller: AbortController | undefined;
   #nextStepID = 0;
-  /** How many waits for others are in progress. */
+  /** How many waits for something outside of the run are in progress. */
   #waits = 0;
   #isStored = true;
   #lastWrite: Promise<void> | undefined;
-  /** The last write whose outcome no data source keeps. */
+  /** The last write whose outcome no data source holds. */
   #lastOwnWrite: Promise<void> | undefined;
   #mayHaveConcurrentOwner: boolean;
 
@@ -92,7 +92,7 @@ export class Run {
     this.#mayHaveConcurrentOwner = options.history !== undefined;
   }
 
-  /** Aborts when the run is stopped: cancelled, taken over, or not storable. */
+  /** Aborts when the run is stopped: fenced, cancelled, or a write failed. */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();
@@ -110,22 +110,22 @@ export class Run {
     return this.#inbox;
   }
 
-  /** The data sources that may hold records of this workflow's steps. */
+  /** The data sources that may hold completion records of this workflow. */
   get dataSources(): ReadonlySet<DataSourceTransactionHandler> | undefined {
     return this.#dataSources;
   }
 
-  noteDataSource(handler: DataSourceTransactionHandler): void {
+  trackDataSource(handler: DataSourceTransactionHandler): void {
     this.#dataSources ??= new Set();
     this.#dataSources.add(handler);
   }
 
-  /** True for the first run of a workflow that was just created: nothing of it can have been recorded before. */
+  /** True for the run of a workflow that was just created here: no checkpoint or completion record can exist. */
   get isFirst(): boolean {
     return this.#history === undefined;
   }
 
-  /** A former owner, or a transaction on a lost connection, may still commit a transaction of this workflow. */
+  /** Whether a former owner, or a transaction on a lost connection, may still commit a step of this workflow. */
   get mayHaveConcurrentOwner(): boolean {
     return this.#mayHaveConcurrentOwner;
   }
@@ -134,7 +134,7 @@ export class Run {
     this.#mayHaveConcurrentOwner = true;
   }
 
-  /** Reserves the number of an operation. Call it before any await, so that numbers follow the program's order. */
+  /** Reserves the number of an operation. Call it before any await, so that numbers follow program order. */
   nextStepID(): number {
     const stepID = this.#nextStepID;
     this.#nextStepID += 1;
@@ -146,12 +146,12 @@ export class Run {
     return this.#nextStepID;
   }
 
-  /** The record under a number, whatever its name. */
+  /** The checkpoint under a number, whatever its name. */
   recordAt(stepID: number): StepRecord | undefined {
     return this.#history?.get(stepID);
   }
 
-  /** The record of an operation. A record of another name means that the workflow is not deterministic. */
+  /** The checkpoint of an operation. One with another name means that the workflow is not deterministic. */
   replay(stepID: number, name: string): StepRecord | undefined {
     const record = this.#history?.get(stepID);
     if (record && record.name !== name) {
@@ -160,7 +160,7 @@ export class Run {
     return record;
   }
 
-  /** Throws if the run may not go on. */
+  /** Throws if the run was stopped. */
   check(): void {
     if (this.#stopReason) throw this.#stopReason;
   }
@@ -171,7 +171,7 @@ export class Run {
     this.#controller?.abort(reason);
   }
 
-  /** Waits for something that does not run in this run. Meanwhile it takes no slot in this process. */
+  /** Waits for something outside of the run. Meanwhile the run does not count against this process's capacity. */
   async waitFor<T>(promise: Promise<T>): Promise<T> {
     this.#waits += 1;
     if (this.#waits === 1) this.onWaiting?.(true);
@@ -183,33 +183,33 @@ export class Run {
     }
   }
 
-  /** Resolves when everything recorded so far is durable. No effect may leave the run before. */
+  /** The durability barrier: resolves when everything written so far is durable. Effects must wait for it. */
   async barrier(): Promise<void> {
     if (this.#lastWrite) await this.#lastWrite;
     this.check();
   }
 
   /**
-   * The barrier of a transaction that is about to commit: resolves when everything is durable that no data source keeps.
-   * What else the transaction depends on was committed with a completion record.
+   * The barrier of a transaction that is about to commit. It need not wait for checkpoints that also have a completion
+   * record: their outcomes are durable already.
    */
   async commitBarrier(): Promise<void> {
     if (this.#lastOwnWrite) await this.#lastOwnWrite;
     this.check();
   }
 
-  /** Settles with the last write, whether it succeeds or not. Items are written in order: when it is durable, all are. */
+  /** Resolves when the last write has settled. Items are written in order: when it is durable, all are. */
   get lastWrite(): Promise<void> | undefined {
     return this.#lastWrite;
   }
 
-  /** False while the workflow's own row is in flight: until then, a missing row does not mean that it is lost. */
+  /** False while the insert of the workflow's row is in flight: a missing row does not mean yet that it is lost. */
   get isStored(): boolean {
     return this.#isStored;
   }
 
-  /** Makes the barrier wait for a write that is not a checkpoint: the workflow's own row. */
-  holdBack(write: Promise<void>): void {
+  /** Makes the barrier wait for the insert of the workflow's row. */
+  followInsert(write: Promise<void>): void {
     this.#isStored = false;
     this.#track(
       write.then(() => {
@@ -218,29 +218,29 @@ export class Run {
     );
   }
 
-  /** Sends a checkpoint. It is durable when the next barrier has been passed. */
+  /** Sends a checkpoint. It is durable once the next barrier resolves. */
   record(step: RunStep, { isKeptElsewhere = false, relaxed = false }: RecordOptions = {}): void {
     const written = this.runtime.store.writer.checkpoint(this.checkpoint(step), { relaxed });
     const ownBefore = this.#lastOwnWrite;
-    this.#track(written.then((verdict) => this.#heed(verdict, step.stepID)));
+    this.#track(written.then((verdict) => this.#applyVerdict(verdict, step.stepID)));
     if (isKeptElsewhere) this.#lastOwnWrite = ownBefore;
   }
 
-  /** A checkpoint of this run, to be written together with what it is about. */
+  /** A checkpoint of this run, to be part of another write. */
   checkpoint(step: RunStep): Checkpoint {
     const record = { ...step, workflowID: this.workflowID, applicationName: this.runtime.applicationName };
     return { owner: this.owner, step: record };
   }
 
   /**
-   * Makes the barrier wait for a write that was just submitted, and stops the run if it is refused. Must be called in the
-   * same turn as the submission, so that the last write that is followed is the last one in the writer.
+   * Makes the barrier wait for a write that was just submitted, and stops the run if it is refused. Call it without an
+   * await after the submission: the barrier only waits for the last write followed, which must be the writer's last.
    */
   follow<V>(written: Promise<V>, verdictOf: VerdictOf<V>, stepID = NO_STEP): void {
-    this.#track(written.then((verdict) => this.#heed(verdictOf(verdict), stepID)));
+    this.#track(written.then((verdict) => this.#applyVerdict(verdictOf(verdict), stepID)));
   }
 
-  /** Follows the write and awaits it. Throws if it failed, or the workflow is lost. */
+  /** Follows the write and awaits it. Throws if it failed or the workflow is lost. */
   async commit<V>(written: Promise<V>, verdictOf: VerdictOf<V>, stepID = NO_STEP): Promise<V> {
     this.follow(written, verdictOf, stepID);
     const verdict = await written;
@@ -254,25 +254,25 @@ export class Run {
     this.#lastOwnWrite = settled;
   }
 
-  async #heed(verdict: CheckpointVerdict | undefined, stepID: number): Promise<void> {
+  async #applyVerdict(verdict: CheckpointVerdict | undefined, stepID: number): Promise<void> {
     if (verdict === 'conflict') this.stop(new DBOSStepNondeterminismError(this.workflowID, stepID));
-    else if (verdict === 'lost') this.stop(await this.whyLost());
+    else if (verdict === 'lost') this.stop(await this.findLossReason());
     else if (verdict === 'refused') this.stop(goneError(this.workflowID, stepID));
   }
 
-  /** Whether this run still owns the workflow, although it was stopped. */
-  async tryToOwn(): Promise<'owned' | 'lost'> {
-    return this.#isOwnerOf(await this.#look()) ? 'owned' : 'lost';
+  /** Whether the row still has this run's owner token. */
+  async checkOwnership(): Promise<'owned' | 'lost'> {
+    return this.#isOwnerOf(await this.#readRow()) ? 'owned' : 'lost';
   }
 
-  /** Why this run no longer owns the workflow. */
-  async whyLost(): Promise<Error> {
-    const workflow = await this.#look();
-    return this.lossIn(workflow) ?? new DBOSWorkflowConflictError(this.workflowID);
+  /** Reads why this run no longer owns the workflow. */
+  async findLossReason(): Promise<Error> {
+    const workflow = await this.#readRow();
+    return this.lossReasonFor(workflow) ?? new DBOSWorkflowConflictError(this.workflowID);
   }
 
-  /** Why this run does not own the workflow in its current state; undefined if it does. */
-  lossIn(workflow: WorkflowRecord | undefined): Error | undefined {
+  /** Why this run does not own the workflow, given its row; undefined if it does. */
+  lossReasonFor(workflow: WorkflowRecord | undefined): Error | undefined {
     if (!workflow) return new DBOSNonExistentWorkflowError(`Workflow ${this.workflowID} does not exist`);
     if (this.#isOwnerOf(workflow)) return undefined;
     if (workflow.status === 'CANCELLED') return new DBOSWorkflowCancelledError(this.workflowID);
@@ -283,15 +283,12 @@ export class Run {
     return workflow?.status === 'PENDING' && workflow.owner === this.owner;
   }
 
-  async #look(): Promise<WorkflowRecord | undefined> {
+  async #readRow(): Promise<WorkflowRecord | undefined> {
     const { runtime, workflowID } = this;
     return (await runtime.retrying(() => findWorkflows(runtime.store.database, [workflowID])))[0];
   }
 }
 
 function goneError(workflowID: string, stepID: number): Error {
-  return new DBOSError(
-    `The message that step ${stepID} of workflow "${workflowID}" has received is not in the database any more. ` +
-      'Somebody has removed it by hand, or the database was set back. Resume the workflow or fork it from this step.',
-  );
+  return new MessageLostError(workflowID, stepID);
 }

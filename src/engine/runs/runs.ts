@@ -1,27 +1,28 @@
-// The runs of this process: which workflows run here, how each run will end, and how many take up slots of a queue.
+// The runs of this process: which workflows run here, how each run ends, and how many came from each queue.
 import type { Clock } from '../../base/clock.js';
 import { type Deferred, deferred } from '../../base/deferred.js';
+import { withTimeLimit } from '../../base/time-limit.js';
 import { DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../../model/errors/errors.js';
-import { endWithout, execute, type Invocation, type RunOutcome } from './execute.js';
+import { outcomeOfStopped, execute, type Invocation, type RunOutcome } from './execute.js';
 import type { Run } from './run.js';
 
 export interface RunObserver {
-  /** A run has ended. Its handles learn of it afterwards. `isRecorded` says that its outcome is durable. */
+  /** A run has ended; its handles resolve afterwards. `isRecorded`: it has recorded the outcome durably. */
   onEnded?(run: Run, isRecorded: boolean): void;
-  /** The run's slot in its queue is free: it has ended, or has lost its workflow. */
+  /** The run's slot is free: it has ended, or has lost its workflow. */
   onFreed?(run: Run): void;
-  /** The run waits for others, and takes up no room in this process until it goes on. */
+  /** The run waits for something outside of it, and does not count against this process's capacity meanwhile. */
   onWaiting?(run: Run): void;
 }
 
 export class Runs {
-  /** The runs here, each with its end as its handles learn of it. */
+  /** The runs here, each with the outcome that its handles await. */
   readonly #ends = new Map<Run, Deferred<RunOutcome>>();
-  /** The latest run of each workflow here; an earlier one may still be ending. */
+  /** The latest run of each workflow here. An earlier one may still be ending. */
   readonly #latest = new Map<string, Run>();
   readonly #observers: RunObserver[] = [];
   #queued = 0;
-  /** Those from queues that wait for others. */
+  /** Runs from queues that wait for something outside of them. */
   readonly #waiting = new Set<Run>();
   /** How many runs came from each queue, and from each of its partitions. */
   readonly #counts = new Map<string, number>();
@@ -31,7 +32,7 @@ export class Runs {
     this.#observers.push(observer);
   }
 
-  /** Begins to execute a run. Resolves to its end. */
+  /** Starts a run. Resolves to its outcome. */
   launch(invocation: Invocation): Promise<RunOutcome> {
     const { run } = invocation;
     const ended = deferred<RunOutcome>();
@@ -48,7 +49,7 @@ export class Runs {
       this.#free(run);
       ended.resolve(outcome);
     });
-    // A child that was being created when its parent was stopped.
+    // A child whose row was being inserted when its parent was stopped.
     if (this.#isStopping) this.stop(run, new DBOSWorkflowConflictError(run.workflowID));
     return ended.promise;
   }
@@ -77,32 +78,27 @@ export class Runs {
   /** Stops a run at its next operation. */
   stop(run: Run, reason: Error): void {
     run.stop(reason);
-    // Its code may never end. Local handles then wait for the new owner's outcome, or fail if the workflow was deleted.
-    if (!(reason instanceof DBOSWorkflowCancelledError)) this.#ends.get(run)?.resolve(endWithout(reason));
+    // Its code may never return, so resolve its handles now: they wait for the new owner's outcome, or fail if the
+    // workflow was deleted.
+    if (!(reason instanceof DBOSWorkflowCancelledError)) this.#ends.get(run)?.resolve(outcomeOfStopped(reason));
   }
 
   /** Stops a run that no longer owns its workflow: its slot is free. */
-  lose(run: Run, reason: Error): void {
+  stopLost(run: Run, reason: Error): void {
     this.stop(run, reason);
     this.#free(run);
   }
 
-  /** Stops all runs, and those that are still to come. */
+  /** Stops all runs, and any that start later. */
   stopAll(): void {
     this.#isStopping = true;
     for (const run of this.all) this.stop(run, new DBOSWorkflowConflictError(run.workflowID));
   }
 
-  /** Waits for the present runs to end, at most for so long. */
+  /** Waits up to `timeoutMs` for the current runs to end. */
   async drain(clock: Clock, timeoutMs: number): Promise<void> {
     if (timeoutMs <= 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = clock.after(timeoutMs, resolve);
-      void this.#idle().then(() => {
-        timer.cancel();
-        resolve();
-      });
-    });
+    await withTimeLimit(clock, timeoutMs, this.#idle(), () => {});
   }
 
   async #idle(): Promise<void> {
@@ -113,7 +109,7 @@ export class Runs {
     return [...this.#ends.keys()];
   }
 
-  /** How many runs from queues take up room: those that wait for others do not. */
+  /** How many runs from queues count against this process's capacity: those that wait for something outside do not. */
   get queuedCount(): number {
     return this.#queued - this.#waiting.size;
   }
@@ -127,12 +123,12 @@ export class Runs {
     return this.#latest.has(workflowID);
   }
 
-  /** The runs of those of the workflows that run here. */
+  /** The runs of the workflows, as far as they run here. */
   of(workflowIDs: readonly string[]): Run[] {
     return workflowIDs.flatMap((workflowID) => this.#latest.get(workflowID) ?? []);
   }
 
-  /** The end of the workflow's run here. None for a run that was stopped: its outcome comes from elsewhere. */
+  /** The outcome of the workflow's run here. Undefined for a stopped run, whose outcome another owner records. */
   endOf(workflowID: string): Promise<RunOutcome> | undefined {
     const run = this.#latest.get(workflowID);
     return run && !run.stopReason ? this.#ends.get(run)?.promise : undefined;

@@ -1,4 +1,4 @@
-// Starting workflows: from a call to a durable row, and to a run or a handle of the workflow that exists already.
+// Starts workflows: from a call to a durable row, and on to a run, or to a handle of a workflow that already exists.
 import { invariant } from '../../base/assert.js';
 import { newID } from '../../base/ids.js';
 import { existingOf, type Refusable } from '../../control/queues/existing.js';
@@ -25,7 +25,7 @@ export function startWorkflow<R>(engine: Engine, request: StartRequest): Promise
   return start(engine, request, context, run && { run, stepID: run.nextStepID() });
 }
 
-/** A direct call: starts the workflow and awaits its result. As a child it takes two numbers. */
+/** A direct call: starts the workflow and awaits its result. In workflow code it takes two numbers. */
 export async function callWorkflow(engine: Engine, request: StartRequest): Promise<unknown> {
   const context = currentContext();
   refuseInStep(context, request.callee.name);
@@ -51,41 +51,41 @@ async function start<R>(
   parent: Parent | undefined,
 ): Promise<Handle<R>> {
   checkParams(request.params, context);
-  // Before the first await: the next workflow that is started must not get the same assigned ID.
+  // Before the first await: the next workflow to start must not get the same assigned ID.
   const assignedID = takeAssignedID(request.params.workflowID, context);
   if (parent) {
     const workflowID = assignedID ?? `${parent.run.workflowID}-${parent.stepID}`;
     return startChild({ engine, request, context, workflowID }, parent);
   }
-  const begun = await begin({ engine, request, context, workflowID: assignedID ?? newID() });
-  // A fresh random ID cannot be taken, so its run need not wait for the verdict.
-  if (assignedID === undefined && begun.workflow.status === 'PENDING') return startFresh(begun);
-  return attach(begun, await engine.runtime.store.writer.start(begun.workflow));
+  const prepared = await prepareStart({ engine, request, context, workflowID: assignedID ?? newID() });
+  // A fresh random ID cannot be in use, so the run can start before the row is inserted.
+  if (assignedID === undefined && prepared.workflow.status === 'PENDING') return startFresh(prepared);
+  return attach(prepared, await engine.runtime.store.writer.start(prepared.workflow));
 }
 
-interface Starting {
+interface StartCall {
   readonly engine: Engine;
   readonly request: StartRequest;
   readonly context: Context | undefined;
   readonly workflowID: string;
 }
 
-interface Begun extends Starting {
+interface PreparedStart extends StartCall {
   readonly workflow: NewWorkflow;
   readonly args: unknown[];
 }
 
-/** Makes the row. Waits while the writer has no room for new work. */
-async function begin(starting: Starting, parent?: Parent): Promise<Begun> {
-  const { engine, request, context } = starting;
-  const { assumedRole, inputs } = await prepare(engine, request, context);
+/** Makes the row. Waits while the writer's backlog is full. */
+async function prepareStart(call: StartCall, parent?: Parent): Promise<PreparedStart> {
+  const { engine, request, context } = call;
+  const { assumedRole, inputs } = await authorizeAndEncode(engine, request, context);
   await engine.runtime.store.writer.room();
-  const workflow = newWorkflow(engine.runtime, { ...starting, parent, assumedRole, inputs });
-  return { ...starting, workflow, args: argumentsOf(inputs) };
+  const workflow = newWorkflow(engine.runtime, { ...call, parent, assumedRole, inputs });
+  return { ...call, workflow, args: argumentsOf(inputs) };
 }
 
-/** Checks that the caller may start the workflow, and encodes its arguments. */
-export async function prepare(engine: Engine, request: StartRequest, context: Context | undefined) {
+/** Checks the partition key and the caller's roles, and encodes the arguments. */
+export async function authorizeAndEncode(engine: Engine, request: StartRequest, context: Context | undefined) {
   const { callee, args, namedArgs, params } = request;
   const { registration } = callee;
   const queueName = params.queueName ?? context?.queueName;
@@ -101,7 +101,7 @@ export async function prepare(engine: Engine, request: StartRequest, context: Co
   return { assumedRole, inputs };
 }
 
-/** A workflow without a key would never leave a partitioned queue. */
+/** A workflow without a partition key would never leave a partitioned queue. */
 function refuseMissingPartition(engine: Engine, queueName: string, { enqueueOptions }: StartWorkflowParams): void {
   const { known } = engine.queues;
   known.warnIfUnknown(queueName);
@@ -109,27 +109,27 @@ function refuseMissingPartition(engine: Engine, queueName: string, { enqueueOpti
   refuseMissingKey({ queueName, partitionKey: enqueueOptions?.queuePartitionKey ?? null, isPartitioned });
 }
 
-async function startFresh<R>(begun: Begun): Promise<Handle<R>> {
-  const { engine, workflow } = begun;
-  const run = newRun(begun, null);
+async function startFresh<R>(prepared: PreparedStart): Promise<Handle<R>> {
+  const { engine, workflow } = prepared;
+  const run = newRun(prepared, null);
   const created = engine.runtime.store.writer.start(workflow).then((verdict) => {
     if (verdict.kind !== 'created') throw new DBOSWorkflowIDInUseError(workflow.workflowID, 'PENDING', workflow.name);
     run.deadlineAt = verdict.deadlineAt;
     engine.deadlines.watch(run, workflow.timeoutMs ?? remaining(engine, verdict.deadlineAt));
   });
-  run.holdBack(created);
-  const handle = launch<R>(begun, run);
+  run.followInsert(created);
+  const handle = launch<R>(prepared, run);
   await created;
   return handle;
 }
 
-/** The child and the parent's checkpoint are one write. */
-function startChild<R>(starting: Starting, parent: Parent): Promise<Handle<R>> {
-  const { engine, request, workflowID } = starting;
+/** The child's row and the parent's checkpoint are one write. */
+function startChild<R>(call: StartCall, parent: Parent): Promise<Handle<R>> {
+  const { engine, request, workflowID } = call;
   const operation = {
     name: request.callee.name,
     stepID: parent.stepID,
-    // The barrier also brings the parent's deadline, which the child may inherit.
+    // After the barrier, the parent's deadline is known, which the child may inherit.
     isEffect: true,
     format: 'named',
     read: ({ childWorkflowID }: StepRecord) => engine.handleOf<R>(childWorkflowID ?? workflowID),
@@ -138,14 +138,14 @@ function startChild<R>(starting: Starting, parent: Parent): Promise<Handle<R>> {
     parent.run,
     operation,
     joined(async (step) => {
-      const begun = await begin(starting, parent);
-      const checkpoint = { ...step.checkpoint({ childWorkflowID: workflowID }), child: begun.workflow };
-      const written = engine.runtime.store.writer.startChild({ start: begun.workflow, checkpoint });
+      const prepared = await prepareStart(call, parent);
+      const checkpoint = { ...step.checkpoint({ childWorkflowID: workflowID }), child: prepared.workflow };
+      const written = engine.runtime.store.writer.startChild({ start: prepared.workflow, checkpoint });
       const { start: verdict } = await step.commit(written, parentVerdict);
-      if (verdict.kind === 'created') return attach<R>(begun, verdict);
-      // Only the parent's record is left to write: of the workflow that exists, or of the refusal.
+      if (verdict.kind === 'created') return attach<R>(prepared, verdict);
+      // The write was skipped. Record the existing workflow, or the refusal, in a checkpoint by itself.
       try {
-        const handle = await attach<R>(begun, verdict);
+        const handle = await attach<R>(prepared, verdict);
         step.record({ childWorkflowID: handle.workflowID });
         return handle;
       } catch (error) {
@@ -155,7 +155,7 @@ function startChild<R>(starting: Starting, parent: Parent): Promise<Handle<R>> {
   );
 }
 
-/** What happened to the parent's checkpoint: it is only written if the child was created by this start. */
+/** What happened to the parent's checkpoint, which is only written if this start created the child. */
 function parentVerdict({ start, checkpoint }: ChildVerdict): CheckpointVerdict | undefined {
   switch (start.kind) {
     case 'created':
@@ -168,31 +168,35 @@ function parentVerdict({ start, checkpoint }: ChildVerdict): CheckpointVerdict |
   }
 }
 
-/** Runs a workflow that was created; gives a handle of one that exists. */
-async function attach<R>(begun: Begun, verdict: StartVerdict): Promise<Handle<R>> {
-  const { engine, workflow } = begun;
+/** Runs or announces a workflow that was created; returns a handle of one that exists. */
+async function attach<R>(prepared: PreparedStart, verdict: StartVerdict): Promise<Handle<R>> {
+  const { engine, workflow } = prepared;
   switch (verdict.kind) {
     case 'created': {
       if (workflow.status !== 'PENDING') {
         engine.queues.announce([workflow]);
         return engine.handleOf(workflow.workflowID);
       }
-      const run = newRun(begun, verdict.deadlineAt);
+      const run = newRun(prepared, verdict.deadlineAt);
       engine.deadlines.watch(run, workflow.timeoutMs ?? remaining(engine, verdict.deadlineAt));
-      return launch<R>(begun, run);
+      return launch<R>(prepared, run);
     }
     default:
-      return engine.handleOf(existingOf(refusableOf(begun), verdict));
+      return engine.handleOf(existingOf(refusableOf(prepared), verdict));
   }
 }
 
-/** The workflow with what the caller wants to happen if it cannot be created. */
-export function refusableOf({ engine, request, workflow }: Pick<Begun, 'engine' | 'request' | 'workflow'>): Refusable {
+/** The workflow, with the caller's policies for the case that it exists. */
+export function refusableOf({
+  engine,
+  request,
+  workflow,
+}: Pick<PreparedStart, 'engine' | 'request' | 'workflow'>): Refusable {
   const { duplicationPolicy, workflowIDReusePolicy } = request.params;
   return { logger: engine.runtime.logger, workflow, duplicationPolicy, workflowIDReusePolicy };
 }
 
-function newRun({ engine, request, workflow }: Begun, deadlineAt: number | null): Run {
+function newRun({ engine, request, workflow }: PreparedStart, deadlineAt: number | null): Run {
   const { registration } = request.callee;
   invariant(registration, 'A workflow that is known by name only is always enqueued.');
   return new Run({
@@ -207,15 +211,14 @@ function newRun({ engine, request, workflow }: Begun, deadlineAt: number | null)
   });
 }
 
-/** Begins to execute the run and gives its handle. */
-function launch<R>(begun: Begun, run: Run): Handle<R> {
-  const { engine, request, args } = begun;
-  const end = engine.runs.launch({ run, target: request.target, args, context: runContext(begun, run) });
+function launch<R>(prepared: PreparedStart, run: Run): Handle<R> {
+  const { engine, request, args } = prepared;
+  const end = engine.runs.launch({ run, target: request.target, args, context: runContext(prepared, run) });
   return new Handle<R>(engine.runtime, run.workflowID, end);
 }
 
-/** What the workflow's code sees around it: the caller's settings, but neither its run nor its step. */
-function runContext({ engine, context, workflow }: Begun, run: Run): Context {
+/** The context of the workflow's code: the caller's settings, but not the caller's run or step. */
+function runContext({ engine, context, workflow }: PreparedStart, run: Run): Context {
   return {
     ...context,
     runtime: engine.runtime,
@@ -230,7 +233,7 @@ function runContext({ engine, context, workflow }: Begun, run: Run): Context {
   };
 }
 
-/** The ID that was given to a workflow, or to the next one. Call it before any await. */
+/** The ID assigned to this workflow, by parameter or by context, if any. Call it before any await. */
 export function takeAssignedID(givenID: string | undefined, context: Context | undefined): string | undefined {
   const next = context?.nextWorkflowID;
   const ambientID = next?.workflowID;

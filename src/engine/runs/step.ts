@@ -1,51 +1,45 @@
-// Steps: user code that runs once, attempted under a retry policy. perform.ts replays and records them.
+// Steps: runs user code under a retry policy. perform.ts replays and records the outcome.
 import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
 import { sleep } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
-import { DBOSError, DBOSMaxStepRetriesError, DBOSStepTimeoutError } from '../../model/errors/errors.js';
+import { DBOSMaxStepRetriesError, DBOSStepTimeoutError } from '../../model/errors/errors.js';
+import { number, positiveInteger, positiveNumber } from '../../model/validation/validation.js';
 import { type Context, inContext, type StepStatus } from './ambient.js';
 import { own, perform } from './perform.js';
 import type { Run } from './run.js';
 
 export interface StepConfig {
   readonly name?: string;
-  /** Whether a failed attempt is repeated. */
+  /** Whether failed attempts are retried. Default: false. */
   readonly retriesAllowed?: boolean;
-  /** Seconds before the second attempt. Default: 1. */
+  /** Delay before the second attempt. Default: 1. */
   readonly intervalSeconds?: number;
   /** Attempts in all. Default: 3. */
   readonly maxAttempts?: number;
-  /** What the interval is multiplied by after each attempt. Default: 2. */
+  /** Multiplies the interval after each attempt. Default: 2. */
   readonly backoffRate?: number;
-  /** Spreads the interval by up to this share of it in both directions. Default: 0. */
+  /** Varies the interval by up to this fraction in both directions. Default: 0. */
   readonly jitter?: number;
-  /** Decides whether an error is worth another attempt. */
+  /** Decides whether to retry after an error. Default: always. */
   readonly shouldRetry?: (error: unknown) => boolean | Promise<boolean>;
-  /** Milliseconds that one attempt may take. */
+  /** The timeout of one attempt. Default: none. */
   readonly timeoutMS?: number;
-  /** Ends the step at once when its workflow is cancelled, without waiting for its code. */
+  /** Ends the step at once when its workflow is cancelled, without waiting for its code. Default: false. */
   readonly preemptible?: boolean;
 }
 
 const RETRY_INTERVAL_MAX_MS = 3_600_000;
+const intervalCheck = number();
+const backoffCheck = number({ min: 1 });
+const jitterCheck = number({ max: 1 });
 
-/** Refuses an invalid configuration. */
 export function checkStepConfig(config: StepConfig): void {
-  const refuse = (what: string): never => {
-    throw new DBOSError(`Invalid step configuration: ${what}.`);
-  };
   const { timeoutMS, maxAttempts, intervalSeconds, backoffRate, jitter } = config;
-  if (timeoutMS !== undefined && !(Number.isFinite(timeoutMS) && timeoutMS > 0)) {
-    refuse(`timeoutMS must be a positive finite number, not ${timeoutMS}`);
-  }
-  if (maxAttempts !== undefined && !(Number.isInteger(maxAttempts) && maxAttempts >= 1)) {
-    refuse(`maxAttempts must be a positive integer, not ${maxAttempts}`);
-  }
-  if (intervalSeconds !== undefined && !(intervalSeconds >= 0)) {
-    refuse(`intervalSeconds must not be negative, but is ${intervalSeconds}`);
-  }
-  if (backoffRate !== undefined && !(backoffRate >= 1)) refuse(`backoffRate must be at least 1, but is ${backoffRate}`);
-  if (jitter !== undefined && !(jitter >= 0 && jitter <= 1)) refuse(`jitter must be between 0 and 1, but is ${jitter}`);
+  if (timeoutMS !== undefined) positiveNumber.read(timeoutMS, 'config.timeoutMS');
+  if (maxAttempts !== undefined) positiveInteger.read(maxAttempts, 'config.maxAttempts');
+  if (intervalSeconds !== undefined) intervalCheck.read(intervalSeconds, 'config.intervalSeconds');
+  if (backoffRate !== undefined) backoffCheck.read(backoffRate, 'config.backoffRate');
+  if (jitter !== undefined) jitterCheck.read(jitter, 'config.jitter');
 }
 
 /** A step whose number was reserved before the first await. */
@@ -55,7 +49,6 @@ export interface StepCall {
   readonly config: StepConfig;
 }
 
-/** Runs a step in workflow code. */
 export function runStep<R>(
   context: Context & { readonly run: Run },
   step: StepCall,
@@ -95,7 +88,7 @@ async function attemptUntilDone<R>(
       const { clock, logger } = context.runtime;
       const delayMs = backoffMs(policy, number);
       logger.warn(
-        `Attempt ${number} of ${maxAttempts} of step "${name}" failed, next one in ${Math.round(delayMs)} ms: ${String(error)}`,
+        `Attempt ${number} of ${maxAttempts} of step "${name}" failed, retrying in ${Math.round(delayMs)} ms: ${String(error)}`,
       );
       await sleep(clock, delayMs, context.run.signal);
     }
@@ -139,7 +132,7 @@ function attempt<R>(
   });
 }
 
-/** Waits for the promise, unless interrupted first. The code behind it runs on, and its outcome is ignored. */
+/** Awaits the promise until interrupted. The interrupted code keeps running, and its outcome is ignored. */
 async function interruptible<R>(
   started: Promise<R>,
   context: Context,
@@ -157,7 +150,7 @@ async function interruptible<R>(
   }
 }
 
-/** Calls a function so that a synchronous throw is a rejection as well. */
+/** Turns a synchronous throw into a rejection. */
 async function callAsync<R>(body: () => Promise<R>): Promise<R> {
   return body();
 }

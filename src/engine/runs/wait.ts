@@ -1,4 +1,4 @@
-// Waiting for several workflows, and for several promises in a way that gives the same answer after a recovery.
+// Waits for several workflows or promises, and records which came first, so that a replay takes the same path.
 import { sleep } from '../../base/clock.js';
 import { allEnded, checkHandles, firstToEnd, type WorkflowHandle } from '../../control/runs/outcome.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
@@ -22,7 +22,7 @@ export async function waitFirst(
   return handles.find((handle) => handle.workflowID === workflowID) as WorkflowHandle<unknown>;
 }
 
-/** Resolves when all workflows have ended, however they have. */
+/** Resolves when all workflows have ended, in whatever way. */
 export async function waitAll<R>(
   runtime: Runtime,
   handles: readonly WorkflowHandle<R>[],
@@ -48,19 +48,19 @@ function runSignal(): AbortSignal | undefined {
 
 export interface WaitOptions {
   readonly timeoutMs?: number;
-  /** When to return: when all promises have settled, the first has, or the first has failed. */
+  /** Return when all promises have settled, when the first has, or when the first has failed. Default: `all`. */
   readonly returnWhen?: 'all' | 'first' | 'firstError';
 }
 
-/** The promises that had settled when the wait was over, and those that had not. */
+/** The promises that had settled when the wait ended, and those that had not. */
 export interface WaitResult<P> {
   readonly done: P[];
   readonly pending: P[];
 }
 
 /**
- * Waits for promises and records which of them had settled, so that a recovered workflow takes the same way. Promises
- * that were settled in the record are awaited until they are so again.
+ * Waits for promises and records which of them had settled, so that a replay takes the same path. On replay, awaits
+ * those that had settled.
  */
 export async function waitPromises<P extends Promise<unknown>>(
   runtime: Runtime,
@@ -107,14 +107,14 @@ async function settledIndexes(
   }
 }
 
-/** `Promise.race`, with the winner recorded. */
+/** `Promise.race` that records the winner. */
 export async function race<T>(runtime: Runtime, promises: readonly (T | PromiseLike<T>)[]): Promise<Awaited<T>> {
   const started = promises.map((promise) => Promise.resolve(promise));
   const { done } = await waitPromises(runtime, started, { returnWhen: 'first' });
   return await (done[0] ?? new Promise(() => {}));
 }
 
-/** `Promise.any`, with the winner recorded. */
+/** `Promise.any` that records the winner. */
 export async function any<T>(runtime: Runtime, promises: readonly (T | PromiseLike<T>)[]): Promise<Awaited<T>> {
   const started = promises.map((promise) => Promise.resolve(promise));
   for (const promise of started) promise.catch(() => {});

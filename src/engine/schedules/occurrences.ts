@@ -1,5 +1,5 @@
-// Fires the occurrences of schedules that are due by an estimate of the database's clock, and tells which of them were too
-// early by the clock itself.
+// Fires the occurrences that are due by an estimate of the database's clock. The database checks them against its own
+// clock, and those that are too early stay due.
 import { enqueuedWorkflow } from '../../control/queues/enqueue.js';
 import { workflowOf } from '../../control/schedules/schedules.js';
 import { occurrenceID, type ScheduleRecord } from '../../model/schedules.js';
@@ -9,19 +9,19 @@ import type { NewWorkflow } from '../../store/runs/workflows.js';
 import { abortable } from '../../base/abortable.js';
 import { announceChanged } from '../../control/notify/announcements.js';
 import type { Runtime } from '../runtime.js';
-import type { FoundCodeSchedule, ScheduleEntry } from './schedule-entry.js';
+import type { RegisteredCodeSchedule, ScheduleEntry } from './schedule-entry.js';
 
 export interface OccurrencesOptions {
   readonly runtime: Runtime;
-  /** The database's clock, as far as it is known. */
+  /** The estimate of the database's clock. */
   now(): number;
-  /** Learns the database's clock from an answer. */
-  readonly askTime: <T extends { readonly now: number }>(ask: () => Promise<T>) => Promise<T>;
-  /** Workflows were put into queues. */
+  /** Runs a query that returns the database's time, and updates the estimate with it. */
+  readonly syncClock: <T extends { readonly now: number }>(query: () => Promise<T>) => Promise<T>;
+  /** Announces workflows that were enqueued. */
   readonly announceQueued: (workflows: readonly NewWorkflow[]) => void;
 }
 
-/** Occurrences fired in one commit. */
+/** Occurrences per commit. */
 const FIRINGS_MAX = 200;
 
 interface Occurrence {
@@ -37,8 +37,8 @@ export class Occurrences {
   }
 
   /**
-   * Fires the occurrences of all entries: the first of each together, then the second of each, and so on. Tells how long
-   * it is until the first of those that were too early is due; 0 if none was.
+   * Fires the due occurrences of all entries: the first of each, then the second of each, and so on. Returns the time
+   * until the earliest of those that were too early is due; 0 if none was.
    */
   async fire(entries: readonly ScheduleEntry[], now: number, signal: AbortSignal): Promise<number> {
     const missed = entries.map((entry) => ({ entry, times: this.#timesOf(entry, now) }));
@@ -52,17 +52,17 @@ export class Occurrences {
       for (let start = 0; start < occurrences.length; start += FIRINGS_MAX) {
         signal.throwIfAborted();
         const chunk = occurrences.slice(start, start + FIRINGS_MAX);
-        const firedAt = await this.#fireTogether(chunk, signal);
+        const firedAt = await this.#fireBatch(chunk, signal);
         for (const { entry, dueAt } of chunk) {
-          if (dueAt <= firedAt) entry.settle(dueAt);
+          if (dueAt <= firedAt) entry.advanceTo(dueAt);
           else early.set(entry, dueAt - firedAt);
         }
       }
       if ((round + 1) % 100 === 0) {
-        this.#options.runtime.logger.info(`Making up for missed runs of schedules: ${round + 1} of ${rounds} done.`);
+        this.#options.runtime.logger.info(`Backfilling missed runs of schedules: ${round + 1} of ${rounds} done.`);
       }
     }
-    for (const { entry, times } of missed) if (times.length === 0) entry.settle(now);
+    for (const { entry, times } of missed) if (times.length === 0) entry.advanceTo(now);
     return early.size === 0 ? 0 : Math.min(...early.values());
   }
 
@@ -70,15 +70,15 @@ export class Occurrences {
     const { times, dropped } = entry.due(now);
     const { logger } = this.#options.runtime;
     if (dropped) {
-      logger.warn(`Schedule "${entry.name}" has missed too many runs; only the last ${times.length} are made up for.`);
+      logger.warn(`Schedule "${entry.name}" has missed too many runs. Backfilling only the last ${times.length}.`);
     } else if (times.length > 1) {
-      logger.info(`Schedule "${entry.name}" has missed ${times.length} runs; they are made up for.`);
+      logger.info(`Schedule "${entry.name}" has missed ${times.length} runs. Backfilling them.`);
     }
     return times;
   }
 
-  /** Fires those that are due. Tells what time it was by the database's clock: what is due later is not done with. */
-  async #fireTogether(occurrences: readonly Occurrence[], signal: AbortSignal): Promise<number> {
+  /** Fires those that are due. Returns the database's time: occurrences that are due later were not fired. */
+  async #fireBatch(occurrences: readonly Occurrence[], signal: AbortSignal): Promise<number> {
     const firings: Firing[] = [];
     const ofCode: { readonly occurrence: Occurrence; readonly workflow: NewWorkflow }[] = [];
     for (const occurrence of occurrences) {
@@ -96,7 +96,7 @@ export class Occurrences {
     return Math.min(...times);
   }
 
-  /** Undefined if the schedule's context cannot be read, which must not keep the others from being fired. */
+  /** Undefined if the schedule's context cannot be decoded, which must not keep the others from firing. */
   async #firingOf({ entry, dueAt }: Occurrence, record: ScheduleRecord): Promise<Firing | undefined> {
     const { codec, applicationName, logger } = this.#options.runtime;
     try {
@@ -104,28 +104,28 @@ export class Occurrences {
       const isCancellingPrevious = record.overlap === 'cancelPrevious';
       return { scheduleName: entry.name, dueAt, isCancellingPrevious, workflow };
     } catch (error) {
-      logger.warn(`Schedule "${entry.name}" is not fired, its context cannot be read: ${(error as Error).message}`);
+      logger.warn(`Skipping schedule "${entry.name}": its context cannot be decoded: ${(error as Error).message}`);
       return undefined;
     }
   }
 
   async #fireStored(firings: readonly Firing[], signal: AbortSignal): Promise<number> {
-    const { runtime, askTime, announceQueued } = this.#options;
+    const { runtime, syncClock, announceQueued } = this.#options;
     const { bus, database } = runtime;
     let attempts = 0;
     const fired = await runtime.retrying((): Promise<Fired> => {
       attempts += 1;
-      return askTime(() => fireOccurrences(database, firings));
+      return syncClock(() => fireOccurrences(database, firings));
     }, signal);
-    // After a commit whose answer was lost, the rows may be ours or a peer's.
+    // If the answer to a commit was lost, we can't tell our rows from a peer's: announce all.
     const isMine = ({ workflow }: Firing): boolean => attempts > 1 || fired.creators.has(workflow.creator);
     announceQueued(firings.filter(isMine).map(({ workflow }) => workflow));
-    // The runs that the next one replaces.
+    // With overlap `cancelPrevious`: the runs that these occurrences replace.
     if (fired.cancelledIDs.length > 0) await abortable(announceChanged(bus, fired.cancelledIDs), signal);
     return fired.now;
   }
 
-  async #workflowOfCode({ entry, dueAt }: Occurrence, schedule: FoundCodeSchedule): Promise<NewWorkflow> {
+  async #workflowOfCode({ entry, dueAt }: Occurrence, schedule: RegisteredCodeSchedule): Promise<NewWorkflow> {
     const { applicationName, codec, registry } = this.#options.runtime;
     const { registration, queueName } = schedule;
     const args = [new Date(dueAt), new Date(this.#options.now())];
@@ -142,10 +142,10 @@ export class Occurrences {
   }
 
   async #fireOfCode({ entry, dueAt }: Occurrence, workflow: NewWorkflow, signal: AbortSignal): Promise<number> {
-    const { runtime, askTime, announceQueued } = this.#options;
+    const { runtime, syncClock, announceQueued } = this.#options;
     const state = { ...stateOf(entry.name), value: String(dueAt), updateTime: dueAt };
     const { now } = await runtime.retrying(
-      () => askTime(() => fireCodeOccurrence(runtime.database, { workflow, dueAt }, state)),
+      () => syncClock(() => fireCodeOccurrence(runtime.database, { workflow, dueAt }, state)),
       signal,
     );
     if (dueAt <= now) announceQueued([workflow]);
@@ -153,7 +153,7 @@ export class Occurrences {
   }
 }
 
-/** How far a schedule in the code has come. */
+/** The key under which the progress of a code schedule is stored. */
 export function stateOf(name: string): { service: string; workflowFnName: string; key: string } {
   return { service: 'dbos.scheduler', workflowFnName: name, key: 'lastState' };
 }

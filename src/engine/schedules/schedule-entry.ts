@@ -1,29 +1,29 @@
-// A schedule as the scheduler holds it: when it is due next, and what it has missed.
+// A schedule in the scheduler's memory: when it is due next, and which occurrences it has missed.
 import { type Cron, parseCron } from '../../model/cron/cron.js';
 import type { TimeZones } from '../../model/cron/cron-time-zone.js';
 import { jitterOf, type ScheduleRecord } from '../../model/schedules.js';
 import type { UserFunction, WorkflowRegistration } from '../registration/registry.js';
 
-/** A schedule that stands in the code, by a decorator or a registration. */
+/** A schedule defined in code, by a decorator or a registration. */
 export interface CodeSchedule {
-  /** The function, or the wrapper that is called instead of it. */
+  /** The function or its wrapper. */
   readonly fn: UserFunction;
   readonly crontab: string;
   readonly queueName?: string;
-  /** Whether runs are made up for that were missed while no process was there. */
-  readonly isMakingUp: boolean;
+  /** Whether to fire occurrences that were missed while no process was running. */
+  readonly automaticBackfill: boolean;
 }
 
-/** The same with the function found. */
-export interface FoundCodeSchedule extends CodeSchedule {
+/** A code schedule with its registered function. */
+export interface RegisteredCodeSchedule extends CodeSchedule {
   readonly registration: WorkflowRegistration;
 }
 
 export type ScheduleSource =
   | { readonly kind: 'stored'; readonly record: ScheduleRecord }
-  | { readonly kind: 'code'; readonly schedule: FoundCodeSchedule };
+  | { readonly kind: 'code'; readonly schedule: RegisteredCodeSchedule };
 
-/** Missed occurrences that are made up for, the latest ones. */
+/** How many missed occurrences are backfilled: the latest ones. */
 const MISSED_MAX = 1000;
 const FIRST_WINDOW_MS = 60_000;
 
@@ -31,7 +31,7 @@ export class ScheduleEntry {
   readonly name: string;
   source: ScheduleSource;
   readonly #cron: Cron;
-  /** All occurrences up to this time have been dealt with. */
+  /** All occurrences up to this time have been handled. */
   #doneUntil: number;
   #nextDueAt: number | undefined;
 
@@ -46,7 +46,7 @@ export class ScheduleEntry {
     this.#nextDueAt = this.#cron.next(doneUntil);
   }
 
-  /** When the next occurrence is to be fired; undefined if there is none. */
+  /** When to fire the next occurrence; undefined if there is none. */
   get fireAt(): number | undefined {
     return this.#nextDueAt === undefined ? undefined : this.#nextDueAt + this.#jitter(this.#nextDueAt);
   }
@@ -55,9 +55,9 @@ export class ScheduleEntry {
     return this.source.kind === 'stored' ? jitterOf(this.name, dueAt, this.source.record.jitterMs) : 0;
   }
 
-  /** The occurrences that are to be fired now, the oldest first, and how many more were too many to be made up for. */
+  /** The occurrences to fire now, oldest first, and whether older ones were dropped because there are too many. */
   due(now: number): { readonly times: number[]; readonly dropped: boolean } {
-    // From the end backwards, in windows that grow: a schedule of every second may have missed a year.
+    // Search backwards from now, in growing windows: a schedule that fires every second may have missed a year.
     for (let windowMs = FIRST_WINDOW_MS; ; windowMs *= 2) {
       const from = Math.max(this.#doneUntil, now - windowMs);
       const times = this.#readyOf([...this.#cron.between(from, now + 1)], now);
@@ -66,14 +66,14 @@ export class ScheduleEntry {
     }
   }
 
-  /** Those before the first whose jitter has not passed: they are fired in their order, so that none is passed over. */
+  /** Those before the first whose jitter has not elapsed: occurrences fire in order, so that none is skipped. */
   #readyOf(times: number[], now: number): number[] {
     const waiting = times.findIndex((dueAt) => dueAt + this.#jitter(dueAt) > now);
     return waiting === -1 ? times : times.slice(0, waiting);
   }
 
-  /** Occurrences up to this one have been dealt with. */
-  settle(dueAt: number): void {
+  /** Occurrences up to this one have been handled. */
+  advanceTo(dueAt: number): void {
     this.#doneUntil = dueAt;
     this.#nextDueAt = this.#cron.next(dueAt);
   }

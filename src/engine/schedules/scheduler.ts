@@ -1,13 +1,13 @@
-// Knows the schedules and fires them when they are due. Every engine does; the workflow ID of an occurrence makes sure that
-// it fires once. What is due is judged by the database's clock, so that processes whose clocks differ agree: first by an
-// estimate of it, then by the database itself. An occurrence that is too early by the latter is tried again.
+// Loads the schedules and fires them when they are due. Every engine does; the workflow ID of an occurrence makes sure
+// that it fires once. The database's clock decides what is due, so that processes whose clocks differ agree: first by an
+// estimate of it, then by the database itself. An occurrence that was too early is retried.
 import { sleep } from '../../base/clock.js';
 import { DueLoop } from '../../base/due-loop.js';
 import { Mutex } from '../../base/mutex.js';
 import { RemoteClock } from '../../base/remote-clock.js';
 import { Service } from '../../base/service.js';
 import { TimeZones } from '../../model/cron/cron-time-zone.js';
-import { DatabaseClosedError, DBOSError } from '../../model/errors/errors.js';
+import { DatabaseClosedError, DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import type { ScheduleRecord } from '../../model/schedules.js';
 import { findEventDispatchState } from '../../store/receiving/event-dispatch.js';
 import { countScheduleChanges, findSchedules, readNow } from '../../store/schedules/schedules.js';
@@ -19,15 +19,15 @@ import { type CodeSchedule, ScheduleEntry } from './schedule-entry.js';
 
 export interface SchedulerOptions {
   readonly runtime: Runtime;
-  /** Workflows were put into queues. */
+  /** Announces workflows that were enqueued. */
   readonly announceQueued: (workflows: readonly NewWorkflow[]) => void;
 }
 
-/** The longest sleep without asking the database for the time. */
+/** The longest sleep without syncing with the database's clock. */
 const SLEEP_MAX_MS = 60_000;
-/** Where changes are pushed, polling only covers those of other libraries. */
-const POLLS_SAVED_BY_PUSH = 10;
-/** On SQLite a busy neighbour wakes us many times a second. */
+/** Where changes are pushed, polling only has to find those that other libraries make. */
+const POLL_FACTOR_WITH_PUSH = 10;
+/** On SQLite a busy peer wakes us many times a second. */
 const REFRESH_INTERVAL_MS = 250;
 
 export class Scheduler {
@@ -39,8 +39,8 @@ export class Scheduler {
   readonly #codeEntries = new Map<string, ScheduleEntry>();
   readonly #databaseClock: RemoteClock;
   readonly #occurrences: Occurrences;
-  /** False after a sleep: either clock may have been set meanwhile. */
-  #hasAskedTime = false;
+  /** False after a sleep: either clock may have been adjusted meanwhile. */
+  #isClockSynced = false;
   #changes = 0;
   readonly #reloading = new Mutex();
   readonly #stopping = new AbortController();
@@ -53,7 +53,7 @@ export class Scheduler {
     this.#occurrences = new Occurrences({
       runtime,
       now: () => this.#databaseClock.now(),
-      askTime: (ask) => this.#askTime(ask),
+      syncClock: (query) => this.#syncClock(query),
       announceQueued,
     });
     const sweep = (signal: AbortSignal) => this.#sweep(signal);
@@ -85,14 +85,14 @@ export class Scheduler {
     await this.#reloading.run(async () => {});
   }
 
-  /** A schedule may have been changed by another process; '' for any. */
+  /** Another process may have changed a schedule; '' for any. */
   async reload(name = ''): Promise<void> {
     await this.#reloadSerialized(name).catch((error: unknown) => {
-      this.#runtime.logger.debug(`Schedules could not be read: ${(error as Error).message}`);
+      this.#runtime.logger.debug(`Cannot read the schedules: ${(error as Error).message}`);
     });
   }
 
-  /** A schedule was changed by this process: resolves when the change is in force here. */
+  /** This process has changed a schedule. Resolves when the change is in effect here. */
   #apply(name: string): Promise<void> {
     return this.#runtime.retrying(() => this.#reloadSerialized(name), this.#stopping.signal);
   }
@@ -103,19 +103,19 @@ export class Scheduler {
     try {
       if ((await countScheduleChanges(database)) !== this.#changes) await this.reload();
     } catch (error) {
-      logger.debug(`Changes of schedules could not be counted: ${String(error)}`);
+      logger.debug(`Cannot check for changed schedules: ${String(error)}`);
     }
   }
 
-  /** One read at a time, so that an older one does not overwrite a newer one. */
+  /** One read at a time: an older result must not replace a newer one. */
   async #reloadSerialized(name: string): Promise<void> {
     await this.#reloading.run(() => this.#reload(name));
-    this.#loop.lookAgain();
+    this.#loop.wake();
   }
 
   async #reload(name = ''): Promise<void> {
     const { applicationName, database } = this.#runtime;
-    const { now } = await this.#askTime(() => readNow(database));
+    const { now } = await this.#syncClock(() => readNow(database));
     this.#changes = await countScheduleChanges(database);
     const query = { statuses: ['ACTIVE'], applicationNames: [applicationName] };
     const records = await findSchedules(database, name === '' ? query : { ...query, names: [name] });
@@ -128,7 +128,7 @@ export class Scheduler {
     this.#entries = entries;
   }
 
-  /** The entry of a schedule, kept as it is if the schedule is due at the same times as before. */
+  /** The entry of a schedule. Keeps the existing one, with its progress, if the schedule is due at the same times. */
   #toEntry(record: ScheduleRecord, now: number): ScheduleEntry | undefined {
     const known = this.#entries.get(record.scheduleName);
     const before = known?.source.kind === 'stored' ? known.source.record : undefined;
@@ -147,7 +147,7 @@ export class Scheduler {
       return new ScheduleEntry(record.scheduleName, { kind: 'stored', record }, { zones: this.#zones, doneUntil });
     } catch (error) {
       this.#runtime.logger.warn(
-        `Schedule "${record.scheduleName}" is left out, it cannot be read: ${(error as Error).message}`,
+        `Skipping schedule "${record.scheduleName}", which is invalid: ${(error as Error).message}`,
       );
       return undefined;
     }
@@ -158,17 +158,19 @@ export class Scheduler {
     const registration = registry.workflowOf(given.fn, given.fn.name);
     const name = registry.keyOf(registration);
     if (registration.isInstance) {
-      throw new DBOSError(`Cannot schedule instance method ${name}: which instance should run it?`);
+      throw new DBOSInvalidArgumentError(
+        `Cannot schedule instance method ${name}: which instance should run it? Schedule a function or a static method.`,
+      );
     }
     const schedule = { ...given, registration };
-    const state = schedule.isMakingUp ? await findEventDispatchState(database, stateOf(name)) : undefined;
+    const state = schedule.automaticBackfill ? await findEventDispatchState(database, stateOf(name)) : undefined;
     const doneUntil = state?.value === undefined ? this.#databaseClock.now() : Number(state.value);
     this.#codeEntries.set(name, new ScheduleEntry(name, { kind: 'code', schedule }, { zones: this.#zones, doneUntil }));
   }
 
-  /** Fires what is due and tells how long until the next one is. */
+  /** Fires what is due. Returns how long it is until the next occurrence. */
   async #sweep(signal: AbortSignal): Promise<number | undefined> {
-    if (!this.#hasAskedTime) await this.#askTime(() => readNow(this.#runtime.database));
+    if (!this.#isClockSynced) await this.#syncClock(() => readNow(this.#runtime.database));
     const now = this.#databaseClock.now();
     let nextAt = Infinity;
     const due: ScheduleEntry[] = [];
@@ -181,22 +183,22 @@ export class Scheduler {
     }
     if (due.length > 0) {
       const earlyMs = await this.#occurrences.fire(due, now, signal);
-      if (earlyMs > 0) this.#hasAskedTime = false;
+      if (earlyMs > 0) this.#isClockSynced = false;
       return earlyMs;
     }
-    this.#hasAskedTime = false;
+    this.#isClockSynced = false;
     return nextAt === Infinity ? undefined : nextAt - now;
   }
 
-  async #askTime<T extends { readonly now: number }>(ask: () => Promise<T>): Promise<T> {
-    const answer = await this.#databaseClock.learn(ask);
-    this.#hasAskedTime = true;
+  async #syncClock<T extends { readonly now: number }>(query: () => Promise<T>): Promise<T> {
+    const answer = await this.#databaseClock.learn(query);
+    this.#isClockSynced = true;
     return answer;
   }
 
   async #pollUntilStopped(signal: AbortSignal): Promise<void> {
     const { clock, config, hasPush } = this.#runtime;
-    const pollMs = config.schedulerPollingIntervalMs * (hasPush ? POLLS_SAVED_BY_PUSH : 1);
+    const pollMs = config.schedulerPollingIntervalMs * (hasPush ? POLL_FACTOR_WITH_PUSH : 1);
     while (!signal.aborted) {
       await sleep(clock, pollMs * (0.75 + Math.random() / 2), signal);
       await this.reload();

@@ -1,6 +1,7 @@
-// Functions that always run in a transaction: the wrappers that the application calls instead of its own.
+// Registers functions that always run in a transaction, and makes the wrappers that the application calls instead.
+import { stackHere } from '../../base/stack.js';
 import { authorize } from '../registration/authorization.js';
-import { decorateMethod, type MethodDecorator, placeOf } from '../registration/place.js';
+import { decorateMethod, functionOwnerOf, type MethodDecorator } from '../registration/function-owner.js';
 import {
   type FunctionName,
   intercept,
@@ -12,18 +13,18 @@ import { callTransaction } from './call-transaction.js';
 
 export interface TransactionSettings {
   readonly dsName: string;
-  /** What the data source gets as its configuration; the names in it say what is registered. */
+  /** Passed to the data source. Its name fields say what is registered. */
   readonly config: FunctionName | undefined;
 }
 
-/** Registers a function that runs in transactions, and gives the wrapper to be called instead. */
+/** Returns the wrapper to call instead of the function. */
 export function registerTransactionFunction(
   registry: Registry,
   fn: UserFunction,
   { dsName, config }: TransactionSettings,
-  place = placeOf(fn, config ?? {}),
+  owner = functionOwnerOf(fn, config ?? {}),
 ): UserFunction {
-  const { name } = place;
+  const { name } = owner;
   const intercepted = async function (this: unknown, ...args: never[]): Promise<unknown> {
     const accepted = registration.interceptors.length > 0 ? await intercept(registration, args) : args;
     return fn.apply(this, accepted as never[]);
@@ -41,24 +42,24 @@ export function registerTransactionFunction(
   };
   Object.defineProperty(wrapper, 'name', { value: name });
   const registration: Registration = {
-    ...place,
+    ...owner,
     kind: 'transaction',
     origFunction: fn,
     registeredFunction: wrapper,
     external: new Map(),
     parameters: [],
     interceptors: [],
-    registeredAt: new Error('registered').stack ?? '',
+    registeredAt: stackHere('registered'),
   };
   registry.add(registration);
   return wrapper;
 }
 
-/** A method decorator that does the same. */
+/** A method decorator for `registerTransactionFunction`. */
 export function decorateTransaction(registry: Registry, settings: TransactionSettings): MethodDecorator {
   return decorateMethod(
     registry,
-    (fn, place) => registerTransactionFunction(registry, fn, settings, place),
+    (fn, owner) => registerTransactionFunction(registry, fn, settings, owner),
     settings.config?.name,
   );
 }

@@ -1,11 +1,11 @@
-// The calendar of a cron expression: the local times that it names, as if there were no time zones. Local times are
-// milliseconds that read as UTC.
+// The calendar of a cron expression: the local times that match it, without time zones. Local times are milliseconds, read
+// as UTC.
 import type { CronFields, DayOfMonth, DayOfWeek } from './cron-fields.js';
 
 const SECOND_MS = 1000;
 const DAY_SECONDS = 86_400;
 const DAY_MS = DAY_SECONDS * SECOND_MS;
-/** The longest wait for a date that comes at all is 40 years: 29 February on a given day of the week, over 2100. */
+/** The longest gap between matching dates is 40 years: 29 February on a given weekday, across 2100. */
 const SEARCH_MONTHS_MAX = 12 * 100;
 const MONTH_LENGTHS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const LENGTH_MIN = 28;
@@ -16,18 +16,18 @@ const SATURDAY = 6;
 const FIRST_WEEKDAY = 4;
 
 export interface CronCalendar extends Pick<CronFields, 'seconds' | 'minutes' | 'hours' | 'months'> {
-  /** For each shape of a month, its days that match; bit 0 is the first. */
+  /** The matching days of each shape of month; bit 0 is the first. */
   readonly days: Int32Array;
 }
 
-/** A month as far as days are concerned. There are 28 shapes, and each month takes all of its own in the long run. */
+/** A month's length and first weekday. There are 28 shapes, and in time each month takes all that it can. */
 interface MonthShape {
   readonly length: number;
-  /** The day of the week on which it begins. */
+  /** The weekday of the first. */
   readonly firstWeekday: number;
 }
 
-/** Works out the days that match, or undefined when no month ever has one. */
+/** Computes the matching days; undefined if no month ever has one. */
 export function buildCalendar(fields: CronFields): CronCalendar | undefined {
   const { seconds, minutes, hours, months } = fields;
   const days = tabulateDays(fields);
@@ -50,7 +50,7 @@ function shapeAt(index: number): MonthShape {
   return { length: LENGTH_MIN + Math.floor(index / 7), firstWeekday: index % 7 };
 }
 
-/** The first local time, at or after the one given, that the calendar names. */
+/** The first matching local time at or after the given one. */
 export function findLocalTime(calendar: CronCalendar, fromLocal: number): number | undefined {
   const from = Math.ceil(fromLocal / SECOND_MS);
   const fromDay = Math.floor(from / DAY_SECONDS);
@@ -163,12 +163,12 @@ function allDays({ length }: MonthShape): number {
   return 0x7fff_ffff >> (31 - length);
 }
 
-/** Nothing for a day that the month does not have. */
+/** Empty for a day that the month does not have. */
 function dayBit(day: number, { length }: MonthShape): number {
   return day >= 1 && day <= length ? 1 << (day - 1) : 0;
 }
 
-/** Saturday gives way to Friday and Sunday to Monday, but never to another month. */
+/** Saturday moves to Friday and Sunday to Monday, but never into another month. */
 function nearestWorkday(day: number, { length, firstWeekday }: MonthShape): number {
   // A 31st that the month does not have must not become its 30th.
   if (day > length) return day;

@@ -1,8 +1,8 @@
-// Reads a cron expression: from text to the values that each field allows. What these mean on a calendar is left to
-// `cron-calendar.ts`, and when the clocks show them to `cron.ts`.
+// Parses a cron expression into the values that each field allows. `cron-calendar.ts` maps them to dates, `cron.ts` to
+// instants in a time zone.
 import { InvalidCronExpressionError } from '../errors/errors-schedule.js';
 
-/** What an expression allows. Numbers are ascending; months count from 1, days of the week from Sunday as 0. */
+/** The values that an expression allows, ascending. Months count from 1, weekdays from Sunday as 0. */
 export interface CronFields {
   readonly seconds: readonly number[];
   readonly minutes: readonly number[];
@@ -10,15 +10,15 @@ export interface CronFields {
   readonly daysOfMonth: readonly DayOfMonth[];
   readonly months: readonly number[];
   readonly daysOfWeek: readonly DayOfWeek[];
-  /** True when the expression asks for a run every so often, false when it names times of the day. */
+  /** Whether the expression means an interval rather than times of day. */
   readonly isInterval: boolean;
 }
 
 export type DayOfMonth =
   | { readonly kind: 'days'; readonly days: readonly number[] }
-  /** So many days before the last of the month. */
+  /** Days before the last of the month. */
   | { readonly kind: 'fromLast'; readonly days: number }
-  /** Monday to Friday, as near to the day as the month has it. */
+  /** The weekday (Monday to Friday) nearest to the day within the month. */
   | { readonly kind: 'workdayNear'; readonly day: number | 'last' };
 
 export type DayOfWeek =
@@ -30,9 +30,9 @@ interface FieldRule {
   readonly name: string;
   readonly min: number;
   readonly max: number;
-  /** Long names in the order of their numbers, from `min` on; the first three letters do as well. */
+  /** Full names in order, from `min` on; the first three letters are accepted too. */
   readonly names?: readonly string[];
-  /** What may be written in the field, besides what may be in each. */
+  /** What the field accepts, besides what all fields do. */
   readonly advice: string;
 }
 
@@ -67,7 +67,7 @@ const NICKNAMES: Readonly<Record<string, string>> = {
   '@hourly': '0 * * * *',
 };
 
-/** Reads an expression of five fields, six with seconds first, or a nickname. Throws when it is malformed. */
+/** Parses five fields, six with seconds first, or a nickname. Throws if malformed. */
 export function readCronFields(expression: string): CronFields {
   const texts = splitFields(expression);
   const [second, minute, hour, dayOfMonth, month, dayOfWeek] = texts;
@@ -91,7 +91,7 @@ export function readCronFields(expression: string): CronFields {
 type SixTexts = [string, string, string, string, string, string];
 
 function splitFields(expression: string): SixTexts {
-  // The type says so, but plain JavaScript and stored rows may say otherwise.
+  // Plain JavaScript and stored rows may hold anything.
   if (typeof expression !== 'string') {
     throw new InvalidCronExpressionError(String(expression), 'The cron pattern must be a string!');
   }
@@ -99,7 +99,7 @@ function splitFields(expression: string): SixTexts {
   const nickname = NICKNAMES[trimmed.toLowerCase()];
   if (nickname === undefined && trimmed.startsWith('@')) {
     const known = Object.keys(NICKNAMES).join(', ');
-    throw new InvalidCronExpressionError(expression, `${trimmed} is no nickname. Use one of ${known}.`);
+    throw new InvalidCronExpressionError(expression, `${trimmed} is not a nickname. Use one of ${known}.`);
   }
   const texts = (nickname ?? trimmed).split(/\s+/).filter((text) => text !== '');
   if (texts.length === 5) texts.unshift('0');
@@ -113,7 +113,7 @@ function splitFields(expression: string): SixTexts {
   return texts as SixTexts;
 }
 
-/** The wording up to the first full stop is that of DBOS. */
+/** DBOS words the first sentence like this. */
 function describeMistake(text: string, rule: FieldRule): string {
   return (
     `${text} is a invalid expression for ${rule.name}. Write ${rule.advice}; ` +
@@ -121,7 +121,7 @@ function describeMistake(text: string, rule: FieldRule): string {
   );
 }
 
-/** Reads one of the texts between the commas of a field; undefined when it is malformed. */
+/** Parses one item of a comma-separated field; undefined if malformed. */
 type TokenReader<T> = (token: string, rule: FieldRule) => T | undefined;
 
 function readNumbers(token: string, rule: FieldRule): number[] | undefined {
@@ -131,7 +131,7 @@ function readNumbers(token: string, rule: FieldRule): number[] | undefined {
   const step = Number(stepText ?? 1);
   if (step < 1) return undefined;
   if (star !== undefined) return countUp(rule.min, rule.max, step);
-  // A step needs a range to go through: DBOS does not take `5/10`, nor does the cron of old.
+  // A step needs a range: neither DBOS nor classic cron accepts `5/10`.
   if (lastText === undefined && stepText !== undefined) return undefined;
   const first = readValue(firstText ?? '', rule);
   const last = lastText === undefined ? first : readValue(lastText, rule);
@@ -139,7 +139,7 @@ function readNumbers(token: string, rule: FieldRule): number[] | undefined {
   return countRange(first, last, step, rule);
 }
 
-/** From first to last; a range that is the wrong way round goes on from the smallest value: 22-2 is 22, 23, 0, 1, 2. */
+/** From first to last. A descending range wraps around: 22-2 is 22, 23, 0, 1, 2. */
 function countRange(first: number, last: number, step: number, { min, max }: FieldRule): number[] {
   const size = max - min + 1;
   const end = first <= last ? last : last + size;
@@ -150,7 +150,7 @@ function countUp(first: number, last: number, step: number): number[] {
   return Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, index) => first + index * step);
 }
 
-/** A number within the bounds, or a name. Sunday may be 7, also at the end of a range. */
+/** A number within bounds, or a name. Sunday may be 7, also at the end of a range. */
 function readValue(text: string, { min, max, names }: FieldRule): number | undefined {
   if (/^\d+$/.test(text)) {
     const value = Number(text);

@@ -1,16 +1,16 @@
-// What the clocks of a time zone show, and when they are changed. The zone is known only through the runtime's own
-// formatter, which is asked as little as possible: an answer takes microseconds, and a schedule asks for every run.
+// Offsets of a time zone and their transitions. They come from the runtime's formatter, which is called as little as
+// possible: a call takes microseconds, and schedules ask for every occurrence.
 import { InvalidTimeZoneError } from '../errors/errors-schedule.js';
 
 const DAY_MS = 86_400_000;
 /**
- * The clocks of a zone are taken to be changed at most once in a block: the closest changes of any zone since 1970 are
- * a week apart (Brazil, October 2000). A block is also longer than what any change repeats, which is a day at most.
+ * A block is assumed to have at most one transition: the closest ones of any zone since 1970 are a week apart (Brazil,
+ * October 2000). It is also longer than the time that any transition repeats, which is a day at most.
  */
 const BLOCK_MS = 6 * DAY_MS;
 const BLOCKS_MAX = 1000;
 
-/** A stretch of time in which the clocks of a zone run evenly. Local times are milliseconds, as if they were UTC. */
+/** A span of constant offset. Local times are milliseconds, read as UTC. */
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -25,7 +25,7 @@ export interface Span {
 
 export interface TimeZone {
   readonly name: string;
-  /** The span that holds an instant. It may end without a change. */
+  /** The span that contains an instant. It may end without a transition. */
   spanAt(instant: number): Span;
 }
 
@@ -34,11 +34,11 @@ const UTC: TimeZone = {
   spanAt: () => ({ start: -Infinity, end: Infinity, offset: 0, unseen: -Infinity }),
 };
 
-/** The zones in use, each with what is known about it. Give one to all schedules of a process. */
+/** A cache of zones. Share one among all schedules of a process. */
 export class TimeZones {
   readonly #zones = new Map<string, TimeZone>();
 
-  /** The zone of an IANA name, in any case; UTC when there is none. Throws when the runtime does not know it. */
+  /** The zone of an IANA name, case-insensitive; UTC without one. Throws if the runtime does not know it. */
   get(name: string | null | undefined): TimeZone {
     if (name === undefined || name === null || name === '') return UTC;
     const key = name.toLowerCase();
@@ -73,7 +73,7 @@ function createFormatter(timeZone: string): Intl.DateTimeFormat {
   }
 }
 
-/** A block and the change of clocks in it. Without one, the change stands at the end and changes nothing. */
+/** A block and its transition. Without one, a transition at the end changes nothing. */
 interface Block {
   readonly changeAt: number;
   readonly before: number;
@@ -99,7 +99,7 @@ class FormattedTimeZone implements TimeZone {
     if (instant >= changeAt) {
       return { start: changeAt, end: start + BLOCK_MS, offset: after, unseen: changeAt + before };
     }
-    // What the change in the previous block repeats may reach into this one.
+    // The time repeated by the previous block's transition may reach into this one.
     const previous = this.#block(index - 1);
     const unseen = Math.max(start + before, previous.changeAt + previous.before);
     return { start, end: changeAt, offset: before, unseen };
@@ -119,7 +119,7 @@ class FormattedTimeZone implements TimeZone {
     return block;
   }
 
-  /** The first second with another offset than the start has. */
+  /** The first second whose offset differs from the start's. */
   #findChange(start: number, end: number, before: number): number {
     let low = start;
     let high = end;

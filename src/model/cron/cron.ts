@@ -1,14 +1,14 @@
-// When a cron expression is due, in the time zone it is meant for. Pure: the caller says what time it is.
+// When a cron expression is due in its time zone. Pure: the caller passes the time.
 //
-// Twice a year the clocks of many zones are changed. What then happens depends on what the expression asks for:
+// At daylight-saving transitions the result depends on what the expression means:
 //
 //                     clocks put forward: a time does not exist   clocks put back: a time comes twice
 //   times of the day  due once, at the moment of the change       due once, the first time
 //   intervals         not due; the next one exists                due both times
 //
-// An expression asks for intervals when its hour field allows every hour, or when its minute or second field begins
-// with `*`. So a daily run happens once on each day, and an hourly or more frequent one goes on evenly. A change of a
-// day or more, where a country crosses the date line, makes up for nothing: the day was not there.
+// An expression means intervals if its hour field allows every hour, or if its minute or second field starts with `*`. So
+// a daily run happens once each day, and an hourly or more frequent one stays evenly spaced. A transition of a day or more,
+// where a country crosses the date line, is not made up for: that day did not exist.
 import { invariant } from '../../base/assert.js';
 import { buildCalendar, findLocalTime, type CronCalendar } from './cron-calendar.js';
 import { readCronFields } from './cron-fields.js';
@@ -16,20 +16,20 @@ import { TimeZones, type Span, type TimeZone } from './cron-time-zone.js';
 import { InvalidCronExpressionError } from '../errors/errors-schedule.js';
 
 const DAY_MS = 86_400_000;
-/** More than the clocks of a zone are ever changed by. */
+/** Longer than any transition. */
 const CHANGE_MS_MAX = 2 * DAY_MS;
-/** Times are looked for in years of four digits, as in the identifiers that are made of them. */
+/** The search ends with four-digit years, as in the identifiers made of them. */
 const FIRST_INSTANT = Date.UTC(1000, 0, 1);
 const END_INSTANT = Date.UTC(10_000, 0, 1);
 
 export interface CronOptions {
-  /** An IANA name; UTC when there is none. */
+  /** An IANA name; UTC by default. */
   readonly timeZone?: string | null | undefined;
-  /** Zones shared with other expressions, which saves each its own knowledge of them. */
+  /** A cache of zones, shared with other expressions. */
   readonly zones?: TimeZones;
 }
 
-/** Reads a cron expression. Throws when it, or the time zone, is malformed, or when it names a date that never comes. */
+/** Parses a cron expression. Throws if it or the time zone is malformed, or if it only names impossible dates. */
 export function parseCron(expression: string, { timeZone, zones = new TimeZones() }: CronOptions = {}): Cron {
   const fields = readCronFields(expression);
   const calendar = buildCalendar(fields);
@@ -64,7 +64,7 @@ export class Cron {
     return this.#zone.name;
   }
 
-  /** The first instant after the one given at which the expression is due; undefined after the year 9999. */
+  /** The first instant after the given one at which the expression is due; undefined after the year 9999. */
   next(after: number): number | undefined {
     invariant(!Number.isNaN(after), 'the time to look from is a number');
     let from = Math.max(Math.floor(after) + 1, FIRST_INSTANT);
@@ -76,24 +76,24 @@ export class Cron {
       if (local === undefined) return undefined;
       const found = local - span.offset;
       if (found < span.end) return found < END_INSTANT ? found : undefined;
-      // No clock shows a matching time before that one, unless a change soon after `from` repeats earlier times.
+      // No earlier local time matches, unless a transition soon after `from` repeats some.
       const isFarFromChange = span.end - from > CHANGE_MS_MAX;
       from = isFarFromChange ? Math.max(span.end, found - CHANGE_MS_MAX) : span.end;
     }
     return undefined;
   }
 
-  /** True when the expression is due at exactly this instant. */
+  /** Whether the expression is due at exactly this instant. */
   matches(instant: number): boolean {
     return this.next(instant - 1) === instant;
   }
 
-  /** All instants after the start and before the end, worked out one by one as they are asked for. */
+  /** All instants after the start and before the end, computed lazily. */
   *between(start: number, end: number): Generator<number, void, void> {
     for (let due = this.next(start); due !== undefined && due < end; due = this.next(due)) yield due;
   }
 
-  /** The next so many instants. */
+  /** The next `count` instants. */
   nextRuns(after: number, count: number): number[] {
     const runs: number[] = [];
     let due = runs.length < count ? this.next(after) : undefined;
@@ -104,7 +104,7 @@ export class Cron {
     return runs;
   }
 
-  /** True at the moment when clocks are put forward over a time of the day that is named. */
+  /** Whether the clocks skip a matching time of day at this instant. */
   #isDueAtChange(span: Span, from: number): boolean {
     const startLocal = span.start + span.offset;
     const skipped = startLocal - span.unseen;

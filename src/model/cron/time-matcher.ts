@@ -1,9 +1,9 @@
-// The matcher of the shared API, on top of `Cron`. It differs from that of DBOS where ours does: UTC when no time zone
-// is given, and each time of the day once when clocks are changed.
+// The matcher of the shared API, on top of `Cron`. It differs from DBOS's as `Cron` does: UTC by default, and each time of
+// day once at daylight-saving transitions.
 import { invariant } from '../../base/assert.js';
 import { parseCron, type Cron } from './cron.js';
 
-/** Says whether and when a cron pattern is due. */
+/** Whether and when a cron pattern is due. */
 export class TimeMatcher {
   readonly #cron: Cron;
 
@@ -11,7 +11,7 @@ export class TimeMatcher {
     this.#cron = parseCron(pattern, { timeZone: timezone });
   }
 
-  /** True in the whole second in which the pattern is due. */
+  /** True during the whole second in which the pattern is due. */
   match(date: Date | number): boolean {
     return this.#cron.matches(Math.floor(Number(date) / 1000) * 1000);
   }

@@ -1,8 +1,7 @@
-// dbos-config.yaml as a document: found in a folder, filled in from the environment, parsed. Which keys mean what is left
-// to those who ask for them. Values may hold passwords, so no error quotes one.
+// Reads dbos-config.yaml: finds it, substitutes environment variables, parses it. Callers interpret the keys. Values may
+// contain passwords, so errors never quote them.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { LineCounter, parseDocument } from 'yaml';
 import { DBOSConfigKeyTypeError, DBOSInitializationError } from '../../model/errors/errors.js';
 
 export const CONFIG_FILE = 'dbos-config.yaml';
@@ -10,17 +9,24 @@ export const CONFIG_FILE = 'dbos-config.yaml';
 type Mapping = Readonly<Record<string, unknown>>;
 
 export interface ConfigDocument {
-  /** The value under a key with dots, undefined if it or a mapping above it is absent, null or empty. */
+  /** The value of a dotted key; undefined if it or a mapping above it is absent, null or empty. */
   find(key: string): unknown;
-  /** The name of the application: the file's, or that of package.json beside it. */
+  /** The application's name, from the file or from package.json next to it. */
   readonly name: unknown;
 }
 
-/** Reads the file in the folder, or gives undefined if there is none. */
-export function readConfigDocument(folder: string, environment: NodeJS.ProcessEnv): ConfigDocument | undefined {
+/** Reads YAML. Passed in, because the parser is heavy and seldom needed. Throws what `unreadable` makes. */
+export type ParseYaml = (text: string) => unknown;
+
+/** Reads the file in the folder; undefined if there is none. */
+export function readConfigDocument(
+  folder: string,
+  environment: NodeJS.ProcessEnv,
+  parseYaml: ParseYaml,
+): ConfigDocument | undefined {
   const text = readIfPresent(join(folder, CONFIG_FILE));
   if (text === undefined) return undefined;
-  const file = parse(substitute(text, environment));
+  const file = toMapping(parseYaml(substitute(text, environment)));
   refuseOtherLanguages(file);
   return { find: (key) => find(file, key), name: find(file, 'name') ?? packageName(folder) };
 }
@@ -31,13 +37,13 @@ function readIfPresent(path: string): string | undefined {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw new DBOSInitializationError(
-      `${path} cannot be read. Check that it is a file and its rights.`,
+      `Cannot read ${path}. Check that it is a file and that its permissions allow it.`,
       error as Error,
     );
   }
 }
 
-/** Replaces each `${VARIABLE}`. One that is not set becomes an empty YAML string, also where it stands in quotes. */
+/** Replaces each `${VARIABLE}`. An unset one becomes an empty YAML string, quoted or not. */
 function substitute(text: string, environment: NodeJS.ProcessEnv): string {
   return text.replace(/(["']?)\$\{([^}]+)\}\1/g, (_, quote: string, name: string) => {
     const value = environment[name.trim()];
@@ -45,30 +51,16 @@ function substitute(text: string, environment: NodeJS.ProcessEnv): string {
   });
 }
 
-function parse(text: string): Mapping {
-  const lineCounter = new LineCounter();
-  const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'error' });
-  const [error] = document.errors;
-  if (error) {
-    const { line } = lineCounter.linePos(error.pos[0]);
-    throw unreadable(`line ${line} is wrong (${error.code})`);
-  }
-  let content: unknown;
-  try {
-    content = document.toJS();
-  } catch {
-    // The error names the alias, which may be a password that starts with an asterisk; it is not kept as the cause.
-    throw unreadable('it uses an alias that is not defined, or too many');
-  }
+function toMapping(content: unknown): Mapping {
   if (content == null) return {};
-  if (!isMapping(content)) throw unreadable('it does not consist of keys and values');
+  if (!isMapping(content)) throw unreadable('it is not a mapping');
   return content;
 }
 
-function unreadable(reason: string): DBOSInitializationError {
+export function unreadable(reason: string): DBOSInitializationError {
   return new DBOSInitializationError(
-    `${CONFIG_FILE} cannot be read as YAML: ${reason}. Correct it. A \${VARIABLE} is replaced by its value as it ` +
-      'stands, or by "" if it is not set; put quotes around one whose value has special characters.',
+    `${CONFIG_FILE} is not valid YAML: ${reason}. Note that each \${VARIABLE} is replaced literally by its value, or ` +
+      'by "" if it is unset; put quotes around one whose value has special characters.',
   );
 }
 
@@ -76,7 +68,7 @@ function refuseOtherLanguages(file: Mapping): void {
   const language = find(file, 'language');
   if (language === undefined || language === 'node') return;
   throw new DBOSInitializationError(
-    `${CONFIG_FILE} is of an application in another language. Only language: node can be run here.`,
+    `${CONFIG_FILE} is for an application in another language. Only language: node is supported.`,
   );
 }
 
@@ -105,7 +97,7 @@ function packageName(folder: string): unknown {
     return (JSON.parse(text) as { name?: unknown } | null)?.name;
   } catch (error) {
     throw new DBOSInitializationError(
-      `${path} is not valid JSON. Correct it, or set name in ${CONFIG_FILE}.`,
+      `${path} is not valid JSON. Fix it, or set name in ${CONFIG_FILE}.`,
       error as Error,
     );
   }

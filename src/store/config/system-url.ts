@@ -1,5 +1,5 @@
-// Which system database an application uses: the one that is named, else one derived from the application's own, else a
-// SQLite file of the application's name. Launch and command line agree on it because both ask here.
+// Chooses an application's system database: the configured one, else one derived from the application's own database, else
+// a SQLite file named after the application. Launch and command line both use it.
 import { locateDatabase } from '../../base/url.js';
 import { InvalidDatabaseURLError } from '../../model/errors/errors.js';
 import { parsePostgresURL } from '../postgres/postgres-config.js';
@@ -7,15 +7,15 @@ import { parsePostgresURL } from '../postgres/postgres-config.js';
 export interface SystemURLSources {
   readonly systemURL: string | undefined;
   readonly applicationURL: string | undefined;
-  /** The name of the application. */
+  /** The application's name. */
   readonly name: string;
 }
 
-/** What a file name cannot hold, or a URL would take for something else. */
+/** Characters that a file name cannot contain, or that have a meaning in a URL. */
 const UNFIT_FOR_FILE_NAME = /[^\p{L}\p{N}._ -]/gu;
 const DATABASE_NAME_BYTES_MAX = 63;
 
-/** The URL, checked. */
+/** Returns a valid URL or throws. */
 export function chooseSystemURL({ systemURL, applicationURL, name }: SystemURLSources): string {
   const fileName = `${name.replace(UNFIT_FOR_FILE_NAME, '_')}.sqlite`;
   const url = systemURL ?? (applicationURL && derivedURL(applicationURL)) ?? `sqlite:///${fileName}`;
@@ -30,20 +30,20 @@ function derivedURL(applicationURL: string): string {
   return url.toString();
 }
 
-/** The kind of database behind a URL. No error quotes a URL that is malformed: its password may be anywhere. */
+/** The kind of database of a URL. Errors do not quote a malformed URL: its password may be anywhere. */
 function checkedKind(url: string, role: 'system' | 'application'): 'postgres' | 'sqlite' {
   const kind = locateDatabase(url)?.kind;
   if (kind === 'sqlite') return kind;
   if (kind === undefined || !URL.canParse(url)) {
     throw new InvalidDatabaseURLError(
-      `Invalid database URL: that of the ${role} database is neither of Postgres nor of SQLite. ` +
+      `Invalid database URL: that of the ${role} database is neither a Postgres nor a SQLite URL. ` +
         'Write postgresql://user:password@host:5432/database or sqlite:///path/app.sqlite.',
     );
   }
   const nameBytes = parsePostgresURL(url).pathname.slice(1).replace(/%../g, '_').length;
   if (nameBytes > DATABASE_NAME_BYTES_MAX) {
     throw new InvalidDatabaseURLError(
-      `Invalid database URL: the name of the ${role} database has ${nameBytes} bytes, and Postgres keeps only ` +
+      `Invalid database URL: the name of the ${role} database has ${nameBytes} bytes, and Postgres allows only ` +
         `${DATABASE_NAME_BYTES_MAX}. Set systemDatabaseUrl to one with a shorter name.`,
     );
   }

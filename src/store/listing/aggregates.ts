@@ -1,4 +1,5 @@
-// Figures about many workflows or steps: counts, and the longest of some times, by group.
+// Aggregates of workflows or steps by group: counts and maximum times.
+import type { OutcomeStatus } from '../../model/status.js';
 import type { TimeRange, WorkflowFilter } from '../../model/workflow-query.js';
 import { startsWith } from '../../sql/matching.js';
 import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
@@ -13,19 +14,19 @@ export type StepFigure = 'count' | 'maxDurationMs';
 
 export interface Aggregation<Group extends string, Figure extends string> {
   readonly groups: readonly Group[];
-  /** Groups by spans of time of this length as well. */
+  /** Also groups by time buckets of this length. */
   readonly bucketMs?: number;
   readonly figures: readonly Figure[];
 }
 
-/** A group by its columns, and its figures; null for those that were not asked for. */
+/** A group and its figures; null for those not requested. */
 export interface Aggregate<Figure extends string> {
   readonly group: Readonly<Record<string, string | null>>;
   readonly figures: Readonly<Record<Figure, number | null>>;
 }
 
 export interface StepFilter {
-  readonly statuses?: readonly ('SUCCESS' | 'ERROR')[];
+  readonly statuses?: readonly OutcomeStatus[];
   readonly names?: readonly string[];
   readonly idPrefixes?: readonly string[];
   readonly completedAt: TimeRange;
@@ -68,7 +69,7 @@ export async function aggregateWorkflows(
   const source = sql`FROM ${workflows} AS w ${whereOf(conditionsOf(filter))}`;
   const terms = { groups: WORKFLOW_GROUPS, figures: WORKFLOW_FIGURES, time: sql`w.created_at` };
   return read(
-    await database.observe(statement(aggregation, terms, source), { timeoutMs, reads: 'much' }),
+    await database.observe(statement(aggregation, terms, source), { timeoutMs, scans: 'all' }),
     aggregation,
     terms,
   );
@@ -82,7 +83,7 @@ export async function aggregateSteps(
   const source = sql`FROM ${steps} AS o ${whereOf(stepConditions(filter))}`;
   const terms = { groups: STEP_GROUPS, figures: STEP_FIGURES, time: sql`o.completed_at_epoch_ms` };
   return read(
-    await database.observe(statement(aggregation, terms, source), { timeoutMs, reads: 'much' }),
+    await database.observe(statement(aggregation, terms, source), { timeoutMs, scans: 'all' }),
     aggregation,
     terms,
   );
@@ -104,30 +105,30 @@ function stepConditions(filter: StepFilter): Sql[] {
 interface Terms<Group extends string, Figure extends string> {
   readonly groups: Readonly<Record<Group, Sql>>;
   readonly figures: Readonly<Record<Figure, Sql>>;
-  /** What the spans of time are of. */
+  /** The column of the time buckets. */
   readonly time: Sql;
 }
 
-/** Groups are g1, g2, …, in the order asked for, the span of time last; figures are f1, f2, … */
+/** Groups are g1, g2, … in the requested order, the time bucket last; figures are f1, f2, … */
 function statement<Group extends string, Figure extends string>(
   { groups, bucketMs, figures }: Aggregation<Group, Figure>,
   terms: Terms<Group, Figure>,
   source: Sql,
 ): Sql {
   const grouped = groups.map((group) => terms.groups[group]);
-  // Whole numbers are divided without remainder in both databases.
+  // An integer division in both databases.
   const size = sql`CAST(${bucketMs ?? 1} AS BIGINT)`;
   if (bucketMs !== undefined) grouped.push(sql`${terms.time} / ${size} * ${size}`);
   const columns = [
     ...grouped.map((term, index) => sql`${term} AS ${GROUP_NAMES[index]}`),
     ...figures.map((figure, index) => sql`${terms.figures[figure]} AS ${FIGURE_NAMES[index]}`),
   ];
-  const places = grouped.map((_, index) => GROUP_PLACES[index] ?? sql``);
-  return sql`SELECT ${list(columns)} ${source} GROUP BY ${list(places)} ORDER BY ${list(places)}`;
+  const ordinals = grouped.map((_, index) => GROUP_ORDINALS[index] ?? sql``);
+  return sql`SELECT ${list(columns)} ${source} GROUP BY ${list(ordinals)} ORDER BY ${list(ordinals)}`;
 }
 
 const GROUP_NAMES = [sql`g1`, sql`g2`, sql`g3`, sql`g4`, sql`g5`, sql`g6`, sql`g7`];
-const GROUP_PLACES = [sql`1`, sql`2`, sql`3`, sql`4`, sql`5`, sql`6`, sql`7`];
+const GROUP_ORDINALS = [sql`1`, sql`2`, sql`3`, sql`4`, sql`5`, sql`6`, sql`7`];
 const FIGURE_NAMES = [sql`f1`, sql`f2`, sql`f3`, sql`f4`];
 
 function list(terms: readonly Sql[]): Sql {
@@ -144,8 +145,8 @@ function read<Group extends string, Figure extends string>(
     group: Object.fromEntries(names.map((name, index) => [name, textOf(row[`g${index + 1}`])])),
     figures: Object.fromEntries(
       (Object.keys(terms.figures) as Figure[]).map((figure) => {
-        const place = figures.indexOf(figure);
-        return [figure, place < 0 ? null : numberOf(row[`f${place + 1}`])];
+        const position = figures.indexOf(figure);
+        return [figure, position < 0 ? null : numberOf(row[`f${position + 1}`])];
       }),
     ) as Record<Figure, number | null>,
   }));
@@ -165,7 +166,7 @@ export interface NameCount {
   readonly count: number;
 }
 
-/** How many workflows of each name were created, and steps of each name completed, from a time on and before another. */
+/** Counts workflows created and steps completed in a time range, by name. */
 export async function countByName(
   database: Database,
   { from, before }: { readonly from: number; readonly before: number },
@@ -181,7 +182,7 @@ export async function countByName(
       WHERE w.created_at >= ${start} AND w.created_at < ${end} ${scope('w')}
       GROUP BY w.name
       ORDER BY w.name`,
-    { timeoutMs, reads: 'much' },
+    { timeoutMs, scans: 'all' },
   );
   const completed = await database.observe(
     sql`
@@ -190,7 +191,7 @@ export async function countByName(
       WHERE o.completed_at_epoch_ms >= ${start} AND o.completed_at_epoch_ms < ${end} ${scope('o')}
       GROUP BY o.function_name
       ORDER BY o.function_name`,
-    { timeoutMs, reads: 'much' },
+    { timeoutMs, scans: 'all' },
   );
   const toCount = (row: Row): NameCount => ({ name: row['name'] as string, count: Number(row['n']) });
   return { workflows: created.map(toCount), steps: completed.map(toCount) };

@@ -1,11 +1,11 @@
-// Workflows that have changed lately, for those who watch. There is no index on the time of the last change, which would
-// cost every write; but what is created, started or ended stands at the end of an index. Other changes are found by ID.
+// Recently changed workflows, for live views. An index on the last change would cost every write. Workflows that were
+// created, started or ended are at the end of other indexes; other changes are found by ID.
 import { oneOf, sql, table } from '../../sql/sql.js';
 import type { WorkflowRecord } from '../../model/records.js';
 import { TableColumns } from '../columns.js';
 import type { Database } from '../database.js';
 
-/** What is told of a workflow that has changed. Its values are not. */
+/** The fields of a changed workflow, without inputs and outputs. */
 export type ChangedWorkflow = Pick<
   WorkflowRecord,
   | 'workflowID'
@@ -24,11 +24,11 @@ export type ChangedWorkflow = Pick<
 >;
 
 export interface ChangesQuery {
-  /** By the database's clock. */
+  /** By the database clock. */
   readonly since: number;
-  /** Workflows of which a change is known already. */
+  /** Workflows known to have changed. */
   readonly workflowIDs: readonly string[];
-  /** More than so many are not looked for. */
+  /** The most to find by each kind of change. */
   readonly max: number;
 }
 
@@ -50,10 +50,10 @@ const columns = new TableColumns<ChangedWorkflow>([
 ]);
 const selected = columns.select('w');
 
-/** The changed workflows, the latest change last. More of them than asked for means that there may be still more. */
+/** The changed workflows, latest change last. More than `max` means that there may be others. */
 export async function findChangedWorkflows(database: Database, query: ChangesQuery): Promise<ChangedWorkflow[]> {
   const { since, workflowIDs, max } = query;
-  // Rides workflow_status_created_at_index, idx_workflow_status_started_at and idx_workflow_status_completed_at.
+  // Uses workflow_status_created_at_index, idx_workflow_status_started_at and idx_workflow_status_completed_at.
   const found = await database.read(sql`
     SELECT ${selected}
     FROM ${workflows} AS w

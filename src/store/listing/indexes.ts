@@ -1,11 +1,11 @@
-// The optional indexes of `workflow_status`: built and removed while the application runs.
+// Optional indexes of `workflow_status`, created and dropped while the application runs.
 import { indexName, OPTIONAL_INDEXES, type OptionalIndex } from '../../model/indexes.js';
 import { ident, type Sql, sql, table } from '../../sql/sql.js';
 import type { Connection, Database } from '../database.js';
 
 const workflows = table('workflow_status');
 
-/** The names of the indexes of workflows that can be used. */
+/** The names of the valid indexes of `workflow_status`. */
 export async function findIndexes(database: Database): Promise<Set<string>> {
   const found = await database.read(
     database.dialect.name === 'postgres'
@@ -20,8 +20,8 @@ export async function findIndexes(database: Database): Promise<Set<string>> {
 }
 
 /**
- * Builds the index, on Postgres without holding up those who write. One that was left half built is built anew.
- * No statement but a list sees its own condition in that of the index, and is led astray by it.
+ * Creates the index, on Postgres without blocking writes. One left invalid by an interrupted build is rebuilt. Its
+ * condition has a form that only lists repeat, so that it affects no other plan.
  */
 export async function createIndex(database: Database, index: OptionalIndex): Promise<void> {
   if ((await findIndexes(database)).has(indexName(index))) return;
@@ -44,6 +44,6 @@ export async function dropIndex(database: Database, index: OptionalIndex): Promi
 
 async function remove(connection: Connection, index: OptionalIndex): Promise<void> {
   const how: Sql = connection.dialect.name === 'postgres' ? sql`CONCURRENTLY` : sql``;
-  // An index is in the schema of its table.
+  // An index is in its table's schema.
   await connection.run(sql`DROP INDEX ${how} IF EXISTS ${table(indexName(index))}`);
 }

@@ -1,38 +1,39 @@
-// By which index a list of workflows is read. Postgres has statistics and chooses by itself, but is told of a prefix that few
-// IDs have, which it cannot guess. SQLite has none and is told of everything: it would sort a million rows to find the
-// newest hundred, or read them all to find the only one.
+// Chooses the index for a list of workflows. Postgres has statistics and chooses on its own, except that it cannot estimate
+// how many IDs share a prefix. SQLite has none and is told the index: it would sort a million rows to find the newest
+// hundred, or scan them all to find one.
 import { indexName, type OptionalIndex } from '../../model/indexes.js';
+import { FAILED_STATUSES, WAITING_STATUSES, type WorkflowStatusString } from '../../model/status.js';
 import type { WorkflowFilter } from '../../model/workflow-query.js';
 import { type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { findIndexes } from './indexes.js';
 import { conditionsOf, whereOf } from './workflow-filter.js';
 
-/** A list that can be read in order, or is short. */
+/** A list that an index returns in order, or that is short. */
 export interface ListPath {
   readonly filter: WorkflowFilter;
-  /** The index to read it by, if anybody asks. */
+  /** The index hint. */
   readonly index?: string;
-  /** Few IDs have the prefix: they are sorted. Or many have it: it is looked for while all are walked in order. */
+  /** Rare: sort the matching IDs. Common: walk all workflows in order and filter. */
   readonly prefix?: 'rare' | 'common';
 }
 
-/** A list of values is asked for value by value up to here: beyond it, so many short lists cost more than they save. */
+/** Up to this many values, each becomes a branch of its own; more branches would cost more than they save. */
 const BRANCHES_MAX = 8;
-/** So many rows are sorted at once. Of more, the first in order are found by walking all workflows in order. */
+/** Up to this many rows are sorted. For more, walking all workflows in order is cheaper. */
 const SORTED_MAX = 5000;
 const NOTHING: WorkflowFilter = { values: {}, times: { createdAt: {}, completedAt: {}, startedAt: {} }, presence: {} };
 
 const workflows = table('workflow_status');
 
-/** The paths that make up the list together; no workflow is on two of them. */
+/** The disjoint paths that make up the list. */
 export async function pathsOf(
   database: Database,
   { filter, limit }: { readonly filter: WorkflowFilter; readonly limit?: number },
 ): Promise<ListPath[]> {
   if (limit === undefined || filter.workflowIDs) return [{ filter }];
   const filters = branchesOf(filter);
-  if (!database.dialect.isToldIndexes) {
+  if (!database.dialect.needsIndexHints) {
     const prefix = await judgePrefix(database, filter);
     return filters.map((one) => ({ filter: one, prefix }));
   }
@@ -45,7 +46,7 @@ export async function pathsOf(
   return paths;
 }
 
-/** The filter, or one for each queue or status that it asks for. */
+/** The filter, or one for each of its queues or statuses. */
 function branchesOf(filter: WorkflowFilter): readonly WorkflowFilter[] {
   const { statuses, values } = filter;
   const queueNames = [...new Set(values.queueName)];
@@ -61,16 +62,13 @@ function isBranching(values: readonly string[]): boolean {
 
 const BY_CREATION = 'workflow_status_created_at_index';
 const BY_QUEUE = 'idx_workflow_status_listing_queue';
-const BY_STATUS: Readonly<Partial<Record<string, string>>> = {
-  PENDING: 'idx_workflow_status_pending',
-  ENQUEUED: 'idx_workflow_status_listing_waiting',
-  DELAYED: 'idx_workflow_status_listing_waiting',
-  ERROR: 'idx_workflow_status_failed',
-  CANCELLED: 'idx_workflow_status_failed',
-  MAX_RECOVERY_ATTEMPTS_EXCEEDED: 'idx_workflow_status_failed',
-};
+const BY_STATUS: ReadonlyMap<WorkflowStatusString, string> = new Map([
+  ['PENDING', 'idx_workflow_status_pending'],
+  ...WAITING_STATUSES.map((status) => [status, 'idx_workflow_status_listing_waiting'] as const),
+  ...FAILED_STATUSES.map((status) => [status, 'idx_workflow_status_failed'] as const),
+]);
 
-/** Fields with an index of their own that is in order for each value, if the application wants it. */
+/** Fields with an optional index that returns each value's workflows in order. */
 const OPTIONAL: readonly (readonly [field: keyof WorkflowFilter['values'], index: OptionalIndex])[] = [
   ['name', 'workflowName'],
   ['executorID', 'executorId'],
@@ -87,7 +85,8 @@ async function indexFor(database: Database, filter: WorkflowFilter, existing: Re
   const { statuses, values } = filter;
   const optional = OPTIONAL.find(([field, index]) => values[field]?.length === 1 && existing.has(indexName(index)));
   if (optional) return indexName(optional[1]);
-  const byStatus = statuses?.length === 1 ? BY_STATUS[statuses[0] ?? ''] : undefined;
+  const [only] = statuses?.length === 1 ? statuses : [];
+  const byStatus = only && BY_STATUS.get(only);
   const isOfQueue = values.queueName?.length === 1;
   if (byStatus === undefined) return isOfQueue ? BY_QUEUE : BY_CREATION;
   const hasShortQueue = isOfQueue && (await isShort(database, { values: { queueName: values.queueName } }));
@@ -96,11 +95,11 @@ async function indexFor(database: Database, filter: WorkflowFilter, existing: Re
 
 interface ShortList {
   readonly index: string;
-  /** The part of the filter that the index is for. */
+  /** The part of the filter that the index covers. */
   readonly part: Partial<WorkflowFilter>;
 }
 
-/** Indexes that lead to the workflows of a part of the filter, but in another order. */
+/** Indexes that cover part of the filter, in another order than the list's. */
 function shortLists({ idPrefixes, values, times }: WorkflowFilter): ShortList[] {
   const { parentWorkflowID, forkedFrom, scheduleName } = values;
   const ofTime = (field: 'completedAt' | 'startedAt'): Partial<WorkflowFilter> => ({
@@ -119,19 +118,19 @@ function shortLists({ idPrefixes, values, times }: WorkflowFilter): ShortList[] 
   ];
 }
 
-/** Whether few workflows match the part. It reads the index alone, and no more of it than it has to. */
+/** Whether few workflows match the part. Reads the index only, up to the limit. */
 async function isShort(database: Database, part: Partial<WorkflowFilter>): Promise<boolean> {
   const condition: Sql = whereOf(conditionsOf({ ...NOTHING, ...part }));
   const [row] = await database.observe(
     sql`
       SELECT COUNT(*) AS n
       FROM (SELECT 1 FROM ${workflows} AS w ${condition} LIMIT ${SORTED_MAX + 1}) AS few`,
-    { timeoutMs: 0, reads: 'little' },
+    { timeoutMs: 0, scans: 'index' },
   );
   return Number(row?.['n']) <= SORTED_MAX;
 }
 
-/** Not asked where no index finds prefixes: the answer would cost more than it saves. */
+/** Without an index for prefixes, counting would cost more than it saves. */
 async function judgePrefix(database: Database, { idPrefixes }: WorkflowFilter): Promise<ListPath['prefix']> {
   if (idPrefixes?.length !== 1) return undefined;
   const existing = await findIndexes(database);
@@ -140,7 +139,7 @@ async function judgePrefix(database: Database, { idPrefixes }: WorkflowFilter): 
   return (await isShort(database, { idPrefixes })) ? 'rare' : 'common';
 }
 
-/** Then the index of the key finds prefixes. In the order of a language, small letters come before capital ones. */
+/** With such a collation, the primary key's index finds prefixes. In others, 'a' sorts before 'B'. */
 async function isComparedByBytes(database: Database): Promise<boolean> {
   const [row] = await database.read(sql`
     SELECT CASE WHEN 'B' < '_' AND '_' < 'a' AND 'B' < 'a' THEN 1 ELSE 0 END AS is_so`);

@@ -1,5 +1,4 @@
-// Lists of workflows, in the order of their creation. Workflows of one millisecond are in the order of their IDs, so that
-// the order is total and a page begins where the one before it has ended.
+// Lists of workflows by creation time, then ID: a total order, so that pages neither overlap nor leave gaps.
 import type { WorkflowRecord } from '../../model/records.js';
 import type { WorkflowFilter, WorkflowQuery } from '../../model/workflow-query.js';
 import { indexedBy, type Sql, sql, table } from '../../sql/sql.js';
@@ -8,14 +7,14 @@ import type { Database, ObserveOptions } from '../database.js';
 import { type ListPath, pathsOf } from './listing-path.js';
 import { conditionsOf, whereOf } from './workflow-filter.js';
 
-/** A place in the order. */
+/** A position in the order. */
 export interface Position {
   readonly createdAt: number;
   readonly workflowID: string;
 }
 
 export interface ListQuery extends WorkflowQuery {
-  /** Only workflows that come after this place. */
+  /** Only workflows after this position. */
   readonly after?: Position;
 }
 
@@ -27,7 +26,7 @@ const lightColumns = new TableColumns<WorkflowRecord>(
     .map(({ field, name, type }) => [field, name, type] as const),
 );
 const light = lightColumns.select('w');
-/** More than any list holds; both databases take it for no limit. */
+/** More rows than any list has. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
 export async function listWorkflows(
@@ -36,7 +35,7 @@ export async function listWorkflows(
   timeoutMs: number,
 ): Promise<WorkflowRecord[]> {
   if (query.limit === 0) return [];
-  const found = await database.observe(await listStatement(database, query), { timeoutMs, reads: readsOf(query) });
+  const found = await database.observe(await listStatement(database, query), { timeoutMs, scans: scansFor(query) });
   return found.map((row) => workflowColumns.toRecord(row));
 }
 
@@ -44,22 +43,22 @@ export async function listWorkflows(
 export async function countWorkflows(database: Database, filter: WorkflowFilter, timeoutMs: number): Promise<number> {
   const [row] = await database.observe(
     sql`SELECT COUNT(*) AS matching FROM ${workflows} AS w ${whereOf(conditionsOf(filter))}`,
-    { timeoutMs, reads: 'much' },
+    { timeoutMs, scans: 'all' },
   );
   return Number(row?.['matching'] ?? 0);
 }
 
-/** Attributes can only be found by a bitmap of their index. */
-export function readsOf({ filter, limit }: ListQuery): ObserveOptions['reads'] {
-  if (limit === undefined) return 'much';
-  return filter.attributes === undefined ? 'little' : 'little-by-bitmap';
+/** The index of attributes only supports bitmap scans. */
+export function scansFor({ filter, limit }: ListQuery): ObserveOptions['scans'] {
+  if (limit === undefined) return 'all';
+  return filter.attributes === undefined ? 'index' : 'bitmap';
 }
 
-/** For those who read its plan, too. */
+/** Exported for tests that check its plan. */
 export async function listStatement(database: Database, query: ListQuery): Promise<Sql> {
   const { isLoadingInput, isLoadingOutput } = query;
   const page = pageOf(query, await pathsOf(database, query));
-  // What another library has stored apart is looked up for the rows of the page alone.
+  // Values in other libraries' separate tables are joined for the page only.
   return sql`
     SELECT ${light}
       ${isLoadingInput ? sql`, COALESCE(w.inputs, i.inputs) AS inputs` : sql``}
@@ -74,7 +73,7 @@ function pageOf(query: ListQuery, paths: readonly ListPath[]): Sql {
   const { limit = NO_LIMIT, offset } = query;
   const [only] = paths;
   if (only && paths.length === 1) return sql`${branch(only, query)} LIMIT ${limit} OFFSET ${offset}`;
-  // Each branch can be read in order from an index, and is cut off where the page ends at the latest.
+  // Each branch comes in order from an index, up to the end of the page.
   const columns = columnsOf(query);
   const limited = paths.map(
     (path) => sql`SELECT ${columns} FROM (${branch(path, query)} LIMIT ${Math.min(limit + offset, NO_LIMIT)}) AS w`,
@@ -107,14 +106,14 @@ function orderOf({ isDescending }: ListQuery): Sql {
     : sql`ORDER BY w.created_at, w.workflow_uuid`;
 }
 
-/** The same order, in which no index is. */
+/** The same order, in a form that no index provides. */
 function sortingOf({ isDescending }: ListQuery): Sql {
   return isDescending
     ? sql`ORDER BY w.created_at + 0 DESC, w.workflow_uuid DESC`
     : sql`ORDER BY w.created_at + 0, w.workflow_uuid`;
 }
 
-// The first condition leads to the place in an index, the second passes over those of the same millisecond.
+// The first condition seeks in an index; the second skips rows of the same millisecond.
 function isAfter({ createdAt, workflowID }: Position, { isDescending }: ListQuery): Sql {
   const at = sql`CAST(${createdAt} AS BIGINT)`;
   return isDescending

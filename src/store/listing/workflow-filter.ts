@@ -1,8 +1,9 @@
-// The condition that a filter of workflows is in SQL. Rows are spoken of as `w`.
-import type { WorkflowStatusString } from '../../model/status.js';
+// Translates a filter of workflows to SQL conditions on `w`.
+import { FAILED_STATUSES, WAITING_STATUSES, type WorkflowStatusString } from '../../model/status.js';
 import type { AskedField, TimeRange, WorkflowFilter } from '../../model/workflow-query.js';
 import { containsJSON, type JSONObject, startsWith } from '../../sql/matching.js';
-import { oneOf, type Sql, sql } from '../../sql/sql.js';
+import { oneOf, type Sql, sql, textConstants } from '../../sql/sql.js';
+import { hasFailed, isListedAsWaiting } from '../runs/states.js';
 
 const VALUE_COLUMNS: Readonly<Record<AskedField, Sql>> = {
   name: sql`w.name`,
@@ -24,7 +25,7 @@ const TIME_COLUMNS: Readonly<Record<keyof WorkflowFilter['times'], Sql>> = {
 const workflowID = { alias: 'w', name: 'workflow_uuid' };
 const attributes = { alias: 'w', name: 'attributes' };
 
-/** Each must hold for a workflow that matches. A hidden prefix leads to no index: too many IDs have it. */
+/** The conditions, all of which must hold. `isPrefixHidden` keeps a common prefix from being looked up in an index. */
 export function conditionsOf(filter: WorkflowFilter, { isPrefixHidden = false } = {}): Sql[] {
   const conditions: Sql[] = [];
   if (filter.workflowIDs) conditions.push(sql`w.workflow_uuid ${oneOf(filter.workflowIDs)}`);
@@ -36,7 +37,7 @@ export function conditionsOf(filter: WorkflowFilter, { isPrefixHidden = false } 
   for (const [field, column] of Object.entries(VALUE_COLUMNS) as [AskedField, Sql][]) {
     const values = filter.values[field];
     if (values) conditions.push(isOneOf(column, values));
-    // The condition of the index for lists, if there is one, word for word.
+    // The exact condition of the optional index, if there is one.
     if (values?.length === 1) conditions.push(sql`CASE WHEN ${column} IS NULL THEN FALSE ELSE TRUE END`);
   }
   for (const [field, column] of Object.entries(TIME_COLUMNS) as [keyof WorkflowFilter['times'], Sql][]) {
@@ -48,7 +49,7 @@ export function conditionsOf(filter: WorkflowFilter, { isPrefixHidden = false } 
   }
   if (filter.wasForkedFrom !== undefined) conditions.push(sql`w.was_forked_from = ${filter.wasForkedFrom}`);
   if (filter.attributes !== undefined) {
-    // Word for word the condition of the partial index.
+    // The exact condition of the partial index.
     const pattern = filter.attributes as JSONObject;
     conditions.push(sql`w.attributes IS NOT NULL AND ${containsJSON(attributes, pattern)}`);
   }
@@ -56,23 +57,18 @@ export function conditionsOf(filter: WorkflowFilter, { isPrefixHidden = false } 
   return conditions;
 }
 
-const isWaiting = sql`CASE WHEN w.status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END`;
-
-/** The conditions of the partial indexes, word for word: otherwise SQLite would not use them. */
-const STATUS_CONDITIONS: Readonly<Record<WorkflowStatusString, Sql>> = {
-  PENDING: sql`w.status = 'PENDING'`,
-  SUCCESS: sql`w.status = 'SUCCESS'`,
-  ENQUEUED: sql`w.status = 'ENQUEUED' AND ${isWaiting}`,
-  DELAYED: sql`w.status = 'DELAYED' AND ${isWaiting}`,
-  ERROR: sql`w.status = 'ERROR' AND w.status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')`,
-  CANCELLED: sql`w.status = 'CANCELLED' AND w.status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')`,
-  MAX_RECOVERY_ATTEMPTS_EXCEEDED: sql`
-    w.status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' AND w.status IN ('ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')`,
-};
+/** Conditions of the partial indexes, by state. */
+const INDEX_CONDITIONS: ReadonlyMap<WorkflowStatusString, Sql> = new Map([
+  ...WAITING_STATUSES.map((status) => [status, isListedAsWaiting('w')] as const),
+  ...FAILED_STATUSES.map((status) => [status, hasFailed('w')] as const),
+]);
 
 function hasStatus(statuses: readonly WorkflowStatusString[]): Sql {
   const [only] = statuses;
-  return only && statuses.length === 1 ? STATUS_CONDITIONS[only] : sql`w.status ${oneOf(statuses)}`;
+  if (!only || statuses.length > 1) return sql`w.status ${oneOf(statuses)}`;
+  const isOnly = sql`w.status = ${textConstants([only])}`;
+  const indexed = INDEX_CONDITIONS.get(only);
+  return indexed ? sql`${isOnly} AND ${indexed}` : isOnly;
 }
 
 export function whereOf(conditions: readonly Sql[]): Sql {
@@ -80,7 +76,7 @@ export function whereOf(conditions: readonly Sql[]): Sql {
   return first ? rest.reduce((all, one) => sql`${all} AND ${one}`, sql`WHERE ${first}`) : sql``;
 }
 
-/** One value is compared as such: the rows of a list have no order that an index could keep. */
+/** A single value uses `=`: an index returns its rows in order, which it cannot for several values. */
 export function isOneOf(column: Sql, values: readonly string[]): Sql {
   const [only] = values;
   return only !== undefined && values.length === 1 ? sql`${column} = ${only}` : sql`${column} ${oneOf(values)}`;
@@ -93,7 +89,7 @@ export function within(column: Sql, { from, to }: TimeRange): Sql[] {
   ];
 }
 
-/** True for rows of these applications, and for those of nobody. */
+/** True for rows of these applications and for those without one. */
 export function isOfApplication(alias: 'w' | 'o', applicationNames: readonly string[]): Sql {
   const column = alias === 'w' ? sql`w.application_name` : sql`o.application_name`;
   return sql`(${isOneOf(column, applicationNames)} OR ${column} IS NULL)`;

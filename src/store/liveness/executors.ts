@@ -1,4 +1,4 @@
-// The engines that are or were running, one row a launch. A row stays until the work of its engine has been taken over.
+// Registered engines, one row per launch. A row stays until another engine has taken over its work.
 import { nowMs, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Database } from '../database.js';
@@ -12,28 +12,28 @@ export interface Incarnation {
   readonly applicationVersion: string;
   readonly host: string;
   readonly pid: number;
-  /** Tells a process from a later one with the same number, where the system offers such a thing. */
+  /** JSON: the traits of the process (see `presence.ts`) and the services. */
   readonly metadata: string | null;
 }
 
-/** What an engine does for others, as it says of itself. */
+/** What an engine serves, according to itself. */
 export interface Services {
-  /** The only queues that it serves; null if it serves all that are registered. */
+  /** The only queues that it serves; null for all. */
   readonly listenQueues: readonly string[] | null;
-  /** The queues that it has defined in memory. */
+  /** Its in-memory queues. */
   readonly memoryQueues: readonly string[];
-  /** Names of its workflows, as `class.name`. */
+  /** Its workflows, as `class.name`. */
   readonly functions: readonly string[];
   /** Its configured instances, as `class/instance`. */
   readonly instances: readonly string[];
 }
 
-/** Undefined for an engine that says nothing of it. */
+/** Undefined for an engine that does not report them. */
 export function servicesOf({ metadata }: Pick<Incarnation, 'metadata'>): Services | undefined {
   return metadata === null ? undefined : (JSON.parse(metadata) as { services?: Services }).services;
 }
 
-/** Whether an engine takes workflows from a queue. `isStored` tells that the queue is kept in the database. */
+/** Whether an engine claims from a queue. `isStored`: the queue is in the database. */
 export function doesServe(engine: Pick<Incarnation, 'metadata'>, queueName: string, isStored: boolean): boolean {
   const services = servicesOf(engine);
   if (!services || queueName === INTERNAL_QUEUE) return true;
@@ -41,7 +41,7 @@ export function doesServe(engine: Pick<Incarnation, 'metadata'>, queueName: stri
   return (isStored || memoryQueues.includes(queueName)) && (listenQueues === null || listenQueues.includes(queueName));
 }
 
-/** Another engine, as seen by the database's clock. */
+/** Another engine, by the database clock. */
 export interface Peer extends Incarnation {
   readonly isLeaseOver: boolean;
 }
@@ -59,7 +59,7 @@ const columns = new TableColumns<Incarnation>([
 ]);
 const selected = columns.select('e');
 
-export async function enterIncarnation(database: Database, incarnation: Incarnation, leaseMs: number): Promise<void> {
+export async function insertIncarnation(database: Database, incarnation: Incarnation, leaseMs: number): Promise<void> {
   const [id, executorID, applicationName, version, host, pid, metadata] = columns.toValues(incarnation);
   await database.run(sql`
     INSERT INTO ${executors} (${columns.names}, started_at, heartbeat_at, lease_until_epoch_ms)
@@ -68,8 +68,8 @@ export async function enterIncarnation(database: Database, incarnation: Incarnat
     ON CONFLICT DO NOTHING`);
 }
 
-/** Prolongs the lease. False when the row is gone: others have taken this engine for dead. */
-export async function prolongLease(database: Database, incarnationID: string, leaseMs: number): Promise<boolean> {
+/** Renews the lease. False if the row is gone: another engine declared this one dead. */
+export async function renewLease(database: Database, incarnationID: string, leaseMs: number): Promise<boolean> {
   const prolonged = await database.run(sql`
     UPDATE ${executors}
     SET heartbeat_at = ${nowMs}, lease_until_epoch_ms = ${nowMs} + ${leaseMs}
@@ -78,7 +78,7 @@ export async function prolongLease(database: Database, incarnationID: string, le
   return prolonged.length > 0;
 }
 
-/** All engines but this one; all, if none is named. */
+/** All other engines; all engines if no ID is given. */
 export async function listPeers(database: Database, incarnationID = ''): Promise<Peer[]> {
   const found = await database.read(sql`
     SELECT ${selected}, CASE WHEN e.lease_until_epoch_ms < ${nowMs} THEN 1 ELSE 0 END AS is_over
@@ -88,14 +88,14 @@ export async function listPeers(database: Database, incarnationID = ''): Promise
   return found.map((row) => ({ ...columns.toRecord(row), isLeaseOver: row['is_over'] === 1 }));
 }
 
-/** Another engine, with its times. */
+/** An engine with its times. */
 export interface ExecutorRecord extends Peer {
   readonly startedAt: number;
   readonly heartbeatAt: number;
   readonly leaseUntil: number;
 }
 
-/** All engines with their times, in the order in which they were launched. */
+/** All engines with their times, by launch. */
 export async function listExecutors(database: Database): Promise<ExecutorRecord[]> {
   const found = await database.read(sql`
     SELECT ${selected}, e.started_at, e.heartbeat_at, e.lease_until_epoch_ms,
@@ -111,7 +111,7 @@ export async function listExecutors(database: Database): Promise<ExecutorRecord[
   }));
 }
 
-/** Takes an engine off the list; with `ifLeaseOver` only if its lease is over at this moment. */
+/** Removes an engine; with `ifLeaseOver` only if its lease has expired. */
 export async function removeIncarnation(
   database: Database,
   incarnationID: string,

@@ -1,6 +1,5 @@
-// Whether the process of another engine is still there, learned faster than its lease ends. On one machine the process
-// itself can be looked for. On Postgres each engine holds a session lock on its listening connection; a lock that
-// is free means a connection that is gone.
+// Detects dead engines sooner than their lease expires. On the same machine, by checking the process. On Postgres, each
+// engine holds an advisory lock on its listening connection; a free lock means that the connection is gone.
 import { createHash } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -14,37 +13,37 @@ import { PostgresDatabase } from '../postgres/postgres-database.js';
 import { sqlState } from '../postgres/postgres-errors.js';
 
 export interface Presence {
-  /** True if the peer's process is certainly gone; false if it is there or nobody can tell. */
+  /** True if the peer's process is certainly dead; false if it is alive or unknown. */
   isGone(peer: Peer): Promise<boolean>;
-  /** Resolves when the peer may be gone, without asking all the time. Rejects when the signal aborts. */
+  /** Resolves when the peer may be dead, without busy polling. Rejects if the signal aborts. */
   untilSuspected(peer: Peer, signal: AbortSignal): Promise<void>;
 }
 
-/** How often a process on this machine is looked for. */
-const LOOK_MS = 250;
-/** A connection that was cut is opened again within this time; a lock that is free for longer means death. */
+/** How often a process on this machine is checked. */
+const PROCESS_POLL_MS = 250;
+/** A broken connection is reopened within this time; a lock that stays free for longer means a dead engine. */
 const GRACE_MS = 1000;
-/** A waiting statement keeps the server from cleaning up, so it is begun anew now and then. */
+/** A waiting statement holds back vacuum, so it is restarted from time to time. */
 const LOCK_WAIT_MS = 30_000;
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** The number of the session lock that stands for an engine. */
+/** The key of an engine's advisory lock. */
 export function presenceKey(incarnationID: string): string {
   return createHash('sha256').update(`everstep.executor.${incarnationID}`).digest().readBigInt64BE(0).toString();
 }
 
-/** What an engine says of itself for this purpose. */
+/** What an engine stores about its process. The names are part of the stored JSON. */
 interface Traits {
-  /** Where process numbers mean the same: the boot of the machine and the container; null where the system does not tell. */
+  /** The boot ID and PID namespace, within which a PID is meaningful; null if unknown. */
   readonly place: string | null;
-  /** The start time of the process, where the system tells: it tells the process from a later one of the same number. */
+  /** The start time of the process, in case its PID is reused; null if unknown. */
   readonly birth: string | null;
-  /** Whether the engine holds its session lock while it lives. */
+  /** Whether the engine holds its advisory lock while it is alive. */
   readonly hasLock: boolean;
 }
 
 export function describePresence(hasLock: boolean, services?: Services): string {
-  const traits: Traits = { place: processPlace(), birth: processBirth(process.pid), hasLock };
+  const traits: Traits = { place: pidNamespace(), birth: processStartTime(process.pid), hasLock };
   return JSON.stringify({ ...traits, services });
 }
 
@@ -52,8 +51,8 @@ function traitsOf(peer: Peer): Traits {
   return peer.metadata === null ? { place: null, birth: null, hasLock: false } : (JSON.parse(peer.metadata) as Traits);
 }
 
-/** Two containers may have one host name and count their processes from one each. */
-function processPlace(): string | null {
+/** Two containers may share a host name, each with PIDs of its own. */
+function pidNamespace(): string | null {
   try {
     return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${readlinkSync('/proc/self/ns/pid')}`;
   } catch {
@@ -62,12 +61,12 @@ function processPlace(): string | null {
   }
 }
 
-function processBirth(pid: number): string | null {
+function processStartTime(pid: number): string | null {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/, '').trim().split(' ');
     return fields[19] ?? null;
   } catch {
-    // Not Linux, or the process is gone.
+    // Not Linux, or the process is dead.
     return null;
   }
 }
@@ -83,20 +82,20 @@ function localPresence(clock: Clock): Presence {
   return {
     isGone: async (peer) => isProcessGone(peer) === true,
     async untilSuspected(peer, signal) {
-      while (isProcessGone(peer) !== true) await sleep(clock, LOOK_MS, signal);
+      while (isProcessGone(peer) !== true) await sleep(clock, PROCESS_POLL_MS, signal);
     },
   };
 }
 
 /** Undefined for a process on another machine or in another container. */
 function isProcessGone(peer: Peer): boolean | undefined {
-  if (peer.host !== hostname() || traitsOf(peer).place !== processPlace()) return undefined;
+  if (peer.host !== hostname() || traitsOf(peer).place !== pidNamespace()) return undefined;
   try {
     process.kill(peer.pid, 0);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ESRCH';
   }
-  const birth = processBirth(peer.pid);
+  const birth = processStartTime(peer.pid);
   const expected = traitsOf(peer).birth;
   return birth !== null && expected !== null && birth !== expected;
 }
@@ -119,14 +118,14 @@ class PostgresPresence implements Presence {
   }
 
   async #isFree(peer: Peer): Promise<boolean> {
-    // Given back at the end of the statement.
+    // Released at the end of the statement.
     const [row] = await this.#database.read(sql`
       SELECT pg_try_advisory_xact_lock_shared(CAST(${presenceKey(peer.incarnationID)} AS bigint)) AS is_free`);
     return row?.['is_free'] === true;
   }
 
   async untilSuspected(peer: Peer, signal: AbortSignal): Promise<void> {
-    // On this machine the process can be looked for; without a lock there is nothing to wait for but the lease.
+    // On this machine, check the process. Without a lock, only the lease can tell.
     if (isProcessGone(peer) !== undefined || !traitsOf(peer).hasLock) {
       return localPresence(this.#clock).untilSuspected(peer, signal);
     }
@@ -141,13 +140,13 @@ class PostgresPresence implements Presence {
     } finally {
       signal.removeEventListener('abort', onAbort);
       await client.end().catch(() => {
-        // Closed already.
+        // Already closed.
       });
     }
   }
 }
 
-/** Waits for the lock; false when the waiting has to begin anew. */
+/** Waits for the lock; false if the wait timed out and must be restarted. */
 async function isLockFree(client: pg.Client, key: string): Promise<boolean> {
   try {
     await client.query('SELECT pg_advisory_xact_lock_shared($1::bigint)', [key]);

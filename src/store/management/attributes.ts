@@ -1,20 +1,20 @@
-// The attributes of a workflow, changed in place.
+// Changes a workflow's attributes.
 import { type JSONObject, mergeJSON } from '../../sql/matching.js';
 import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 
-/** Puts the members in place of those of the same name; null takes one out. Says whether the workflow is there. */
+/** Merges the members into the attributes; null removes one. Returns whether the workflow exists. */
 export function mergeAttributes(database: Database, workflowID: string, change: JSONObject): Promise<boolean> {
   return setAttributes(database, workflowID, sql`${mergeJSON({ name: 'attributes' }, change)}`);
 }
 
-/** Puts the attributes in place of all others; null leaves the workflow without any. */
+/** Replaces all attributes; null removes them. Returns whether the workflow exists. */
 export function replaceAttributes(
   database: Database,
   workflowID: string,
   attributes: JSONObject | null,
 ): Promise<boolean> {
-  // Postgres takes a parameter that is assigned to a JSON column for JSON; SQLite stores the text.
+  // Postgres infers JSON for a parameter assigned to a JSON column; SQLite stores the text.
   return setAttributes(database, workflowID, sql`${attributes && JSON.stringify(attributes)}`);
 }
 

@@ -1,10 +1,9 @@
-// Removing workflows for good, whatever state they are in. The tables of events, streams and messages follow by their
-// foreign keys. Inputs and outputs that stand apart have none, and checkpoints have lost theirs in databases that another
-// library has migrated: those are deleted here.
+// Deletes workflows in any state. Foreign keys cascade to events, streams and messages. Separate inputs and outputs have
+// none, and checkpoints lost theirs in databases that another library migrated, so those are deleted here.
 import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Executor } from '../database.js';
 
-/** A workflow that is gone. */
+/** A deleted workflow. */
 export interface Deleted {
   readonly workflowID: string;
   readonly wasRunning: boolean;
@@ -14,7 +13,7 @@ export interface Deleted {
 
 const workflows = table('workflow_status');
 
-/** Deletes the workflows that are there, with all their descendants if wanted, in one commit. */
+/** Deletes the existing workflows, with their descendants if asked to, in one commit. */
 export async function deleteWorkflows(
   database: Database,
   workflowIDs: readonly string[],
@@ -22,7 +21,7 @@ export async function deleteWorkflows(
 ): Promise<Deleted[]> {
   return database.transaction(async (tx) => {
     const deleted = await deleteFrom(tx, children ? deleteTrees(workflowIDs) : deleteEach(workflowIDs));
-    // A child that its parent has started meanwhile. There is none after that: the parents are gone for everybody.
+    // Children started meanwhile. A deleted parent starts no more.
     for (let parents = deleted; children && parents.length > 0; deleted.push(...parents)) {
       parents = await deleteFrom(tx, deleteTreesBelow(parents.map(({ workflowID }) => workflowID)));
     }
@@ -57,7 +56,7 @@ function deleteTreesBelow(parentIDs: readonly string[]): Sql {
   );
 }
 
-// Rides idx_workflow_status_parent_workflow_id from level to level.
+// Uses idx_workflow_status_parent_workflow_id for each level.
 function deleteDownFrom(roots: Sql): Sql {
   return sql`
     WITH RECURSIVE tree(id) AS (
@@ -68,7 +67,7 @@ function deleteDownFrom(roots: Sql): Sql {
     DELETE FROM ${workflows} WHERE workflow_uuid IN (SELECT id FROM tree) ${returned}`;
 }
 
-/** What is left of workflows that are gone. Rows of those that are there stay. */
+/** Deletes the payloads of deleted workflows. Those of existing workflows stay. */
 export function deletePayloads(workflowIDs: readonly string[]): Sql[] {
   return ['workflow_input', 'workflow_output', 'operation_outputs'].map(
     (name) => sql`

@@ -1,29 +1,29 @@
-// Copies of workflows that go on from one of their steps, under IDs of their own.
+// Forks: copies of workflows that continue from one of their steps, under new IDs.
 import { DBOSNonExistentWorkflowError, DBOSWorkflowIDInUseError } from '../../model/errors/errors.js';
 import { idents, nowMs, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { stepColumns } from '../columns.js';
 import type { Database, Executor } from '../database.js';
 
-/** A workflow to be made of another one. */
+/** A fork to create. */
 export interface Fork {
   readonly originalID: string;
-  /** Chosen before the write: whoever writes the same fork again finds it. */
+  /** Chosen before the write, so that a retry finds the fork. */
   readonly workflowID: string;
-  /** The first step that it executes by itself. */
+  /** The first step that it executes. */
   readonly startStep: number;
-  /** A token of the call; tells afterwards whether the row is its own. */
+  /** A token of the call, to recognise its row. */
   readonly creator: string;
 }
 
 export interface ForkSettings {
   readonly queueName: string;
   readonly partitionKey: string | null;
-  /** Null leaves the version of the original. */
+  /** Null keeps the original's. */
   readonly applicationVersion: string | null;
-  /** Whose they are if the original is nobody's. */
+  /** For forks of workflows without an application. */
   readonly applicationName: string | null;
   readonly timeoutMs: number | null;
-  /** IDs of children that take the place of others in the copied checkpoints. */
+  /** Child IDs to replace in the copied checkpoints. */
   readonly replacementChildren: ReadonlyMap<string, string>;
 }
 
@@ -34,8 +34,8 @@ const events = table('workflow_events');
 const history = table('workflow_events_history');
 
 /**
- * Makes all of the forks in one commit, or none. Forks that an earlier attempt of the same call has made are left alone.
- * The originals are locked first: nothing of them is recorded while their checkpoints, streams and events are copied.
+ * Creates all forks in one commit, or none. Skips forks that an earlier attempt of the same call created. The originals are
+ * locked first: nothing is recorded for them while their checkpoints, streams and events are copied.
  */
 export async function insertForks(database: Database, forks: readonly Fork[], settings: ForkSettings): Promise<void> {
   const originalIDs = [...new Set(forks.map(({ originalID }) => originalID))];
@@ -94,7 +94,7 @@ function insertRows(forks: readonly Fork[], settings: ForkSettings): Sql {
     RETURNING workflow_uuid`;
 }
 
-/** Throws unless each of the forks was made by an earlier attempt of its call. */
+/** Throws unless an earlier attempt of the call created each of the forks. */
 async function judgeMissing(tx: Executor, missing: readonly Fork[]): Promise<void> {
   const found = await tx.run(sql`
     SELECT w.workflow_uuid, w.creator_xid, w.status, w.name
@@ -128,7 +128,7 @@ function copySteps(forks: readonly Fork[], { replacementChildren }: ForkSettings
     LEFT JOIN ${children} ON c.old_id = o.child_workflow_id`;
 }
 
-/** Numbered anew: steps that ran side by side may have written in any order. */
+/** Renumbers the offsets: concurrent steps may have written in any order. */
 function copyStreams(forks: readonly Fork[]): Sql {
   return sql`
     INSERT INTO ${streams} (workflow_uuid, key, "offset", value, function_id, serialization)
@@ -146,12 +146,12 @@ function copyHistory(forks: readonly Fork[]): Sql {
     JOIN ${history} AS h ON h.workflow_uuid = r.original_id AND h.function_id < r.start_step`;
 }
 
-/** The events of the forks, from the history that they have. */
+/** Sets the forks' events from their copied history. */
 function copyEvents(forks: readonly Fork[]): Sql {
   return insertLatestEvents(forks.map(({ workflowID }) => workflowID));
 }
 
-/** Gives workflows that have no events those that their history tells of last. */
+/** Sets the events of workflows without any to the latest values in their history. */
 export function insertLatestEvents(workflowIDs: readonly string[]): Sql {
   return sql`
     INSERT INTO ${events} (workflow_uuid, key, value, serialization)
@@ -163,13 +163,13 @@ export function insertLatestEvents(workflowIDs: readonly string[]): Sql {
       WHERE l.workflow_uuid = h.workflow_uuid AND l.key = h.key AND l.function_id > h.function_id)`;
 }
 
-/** Which step of a workflow to go on from. */
+/** Which step to continue from. */
 export type StartChoice =
   { readonly kind: 'last-failure' } | { readonly kind: 'last-step' } | { readonly kind: 'name'; readonly name: string };
 
 /**
- * The chosen step of each workflow. 'last-failure': the last step that has failed, or the last one if none has. Workflows
- * without such a step are left out.
+ * The chosen step of each workflow. 'last-failure' is the last failed step, or the last step if none failed. Workflows
+ * without such a step are omitted.
  */
 export async function findStartSteps(
   database: Database,

@@ -1,11 +1,11 @@
-// Giving the rows of one application to another. What runs or is served is moved in one commit, so that no process sees
-// half of it. What has ended, and checkpoints, may be many: they are moved in ranges of their keys.
+// Moves an application's rows to another name. Active rows move in one commit, so that no process sees half of them. Ended
+// workflows and checkpoints may be many: they move in ranges of keys.
 import { sql, type Sql, table } from '../../sql/sql.js';
 import type { Database, Executor } from '../database.js';
+import { isActive } from '../runs/states.js';
 
-/** Whose rows are moved, and to whom. */
 export interface Renaming {
-  /** Null moves none but those that nobody owns. */
+  /** Null moves only rows without an application. */
   readonly oldName: string | null;
   readonly newName: string;
   readonly withUnclaimed: boolean;
@@ -30,24 +30,21 @@ function move(name: string, renaming: Renaming, condition: Sql = sql``): Sql {
     RETURNING 1 AS moved`;
 }
 
-/** Moves queues, schedules, versions, engines and the workflows that have not ended. */
+/** Moves queues, schedules, versions, engines and active workflows. */
 export async function moveActive(tx: Executor, renaming: Renaming): Promise<ActiveCounts> {
   const count = async (name: string, condition?: Sql): Promise<number> =>
     (await tx.run(move(name, renaming, condition))).length;
-  // An engine that is on the list, or was, keeps its workflows: they are recovered by the name that they have then.
+  // Engines move too: their workflows are recovered by the name they have by then.
   await count('executors');
   return {
     queues: await count('queues'),
     schedules: await count('workflow_schedules'),
     versions: await count('application_versions'),
-    workflows: await count('workflow_status', sql`AND status IN ('PENDING', 'ENQUEUED', 'DELAYED')`),
+    workflows: await count('workflow_status', sql`AND ${isActive()}`),
   };
 }
 
-/** A place among the rows of a table: behind this workflow. */
-export type KeyPlace = string;
-
-/** Moves all that is left in a table. */
+/** Moves all remaining rows of a table. */
 export async function moveAll(tx: Executor, name: MovedTable, renaming: Renaming): Promise<number> {
   return (await tx.run(move(name, renaming))).length;
 }
@@ -55,14 +52,14 @@ export async function moveAll(tx: Executor, name: MovedTable, renaming: Renaming
 export type MovedTable = 'workflow_status' | 'operation_outputs';
 
 /**
- * Moves what is left in the next range of workflow IDs, which has at least `size` rows unless it is the last one. Tells how
- * many were moved, and where the next range begins; undefined when there is none.
+ * Moves the next range of workflow IDs, with at least `size` rows unless it is the last. Returns how many rows were moved
+ * and where the next range starts; undefined if there is none.
  */
 export async function moveRange(
   database: Database,
   name: MovedTable,
-  { renaming, after, size }: { readonly renaming: Renaming; readonly after: KeyPlace; readonly size: number },
-): Promise<{ readonly moved: number; readonly next: KeyPlace | undefined }> {
+  { renaming, after, size }: { readonly renaming: Renaming; readonly after: string; readonly size: number },
+): Promise<{ readonly moved: number; readonly next: string | undefined }> {
   const [row] = await database.read(sql`
     SELECT k.workflow_uuid
     FROM ${table(name)} AS k

@@ -1,29 +1,30 @@
-// Walking through old workflows in bounded steps, and removing or cancelling those that are due. A walk goes by the time
-// of creation, from the oldest on, and keeps its place between two statements: none of them reads more than its limit.
+// Walks old workflows in bounded steps, and deletes or cancels those that are due. A walk goes by creation time, oldest
+// first, and keeps a cursor between statements, so that none reads more than its limit.
 import type { WorkflowStatusString } from '../../model/status.js';
 import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { deletePayloads } from './deletion.js';
 import { cancellation } from '../runs/lifecycle.js';
+import { hasEnded, isActive, unindexed } from '../runs/states.js';
 
-/** A place in a walk: behind this row. */
-export interface AgePlace {
+/** A position in a walk: after this row. */
+export interface AgeCursor {
   readonly at: number;
   readonly workflowID: string;
 }
 
 /** Before all rows. */
-export const OLDEST: AgePlace = { at: Number.MIN_SAFE_INTEGER, workflowID: '' };
+export const OLDEST: AgeCursor = { at: Number.MIN_SAFE_INTEGER, workflowID: '' };
 
-export interface AgedWorkflow extends AgePlace {
+export interface AgedWorkflow extends AgeCursor {
   readonly status: WorkflowStatusString;
-  /** Whether it belongs to the application, or to nobody. */
+  /** Whether it belongs to the application or to none. */
   readonly isOwn: boolean;
 }
 
 export interface AgeRange {
-  readonly after: AgePlace;
-  /** Not included. */
+  readonly after: AgeCursor;
+  /** Exclusive. */
   readonly before: number;
   readonly limit: number;
 }
@@ -35,7 +36,7 @@ function isOwn(applicationName: string | null): Sql {
   return sql`(w.application_name = ${applicationName} OR w.application_name IS NULL)`;
 }
 
-/** The oldest workflows of a range, in whatever state. Rides workflow_status_created_at_index. */
+/** The oldest workflows of a range, in any state. Uses workflow_status_created_at_index. */
 export async function listByAge(
   database: Database,
   { after, before, limit }: AgeRange,
@@ -56,7 +57,7 @@ export async function listByAge(
   }));
 }
 
-/** Deletes those of the workflows that are old and have ended, with all that belongs to them. Tells how many. */
+/** Deletes the workflows that are old enough and have ended, with all their data. Returns how many. */
 export async function deleteIfEnded(
   database: Database,
   workflowIDs: readonly string[],
@@ -65,7 +66,7 @@ export async function deleteIfEnded(
   const [deleted = []] = await database.commit([
     sql`
       DELETE FROM ${workflows}
-      WHERE workflow_uuid ${oneOf(workflowIDs)} AND status NOT IN ('PENDING', 'ENQUEUED', 'DELAYED')
+      WHERE workflow_uuid ${oneOf(workflowIDs)} AND ${hasEnded()}
         AND created_at < ${before}
       RETURNING workflow_uuid`,
     ...deletePayloads(workflowIDs),
@@ -73,21 +74,21 @@ export async function deleteIfEnded(
   return deleted.length;
 }
 
-/** Cancels those of the workflows that have not ended, and returns their IDs. */
+/** Cancels the active workflows and returns their IDs. */
 export async function cancelIfActive(database: Database, workflowIDs: readonly string[]): Promise<string[]> {
   const cancelled = await database.run(sql`
     UPDATE ${workflows}
     SET ${cancellation}
     WHERE workflow_uuid ${oneOf(workflowIDs)}
-      AND CASE WHEN status IN ('ENQUEUED', 'PENDING', 'DELAYED') THEN TRUE ELSE FALSE END
+      AND ${unindexed(isActive())}
     RETURNING workflow_uuid`);
   return cancelled.map((row) => row['workflow_uuid'] as string);
 }
 
-/** Rows that one statement counts. */
+/** Rows that one statement may count. */
 const COUNTED_MAX = 20_000;
 
-/** When the `count`-th newest workflow was created; undefined if there are fewer. Counts in bounded steps. */
+/** The creation time of the `count`-th newest workflow; undefined if there are fewer. Counts in bounded steps. */
 export async function findNthNewest(
   database: Database,
   count: number,
@@ -110,7 +111,7 @@ export async function findNthNewest(
     if (counted === left) return earliest;
     if (counted < COUNTED_MAX) return undefined;
     left -= await countBetween(database, { from: earliest, before, applicationName });
-    // Workflows of one millisecond were counted together.
+    // Workflows of the same millisecond are counted together.
     if (left <= 0) return earliest;
     before = earliest;
   }
@@ -130,14 +131,14 @@ async function countBetween(database: Database, { from, before, applicationName 
   return row?.['counted'] as number;
 }
 
-/** A table whose rows may be left behind when their workflow is gone. */
+/** A table whose rows may outlive their workflow. */
 type PayloadTable = 'workflow_input' | 'workflow_output' | 'operation_outputs';
 
-export interface AgedPayload extends AgePlace {
+export interface AgedPayload extends AgeCursor {
   readonly isOrphan: boolean;
 }
 
-/** Where rows can be left behind: checkpoints cannot while they have their foreign key. */
+/** The tables that may have orphans: checkpoints cannot while they have their foreign key. */
 export async function findPayloadTables(database: Database): Promise<PayloadTable[]> {
   const { dialect } = database;
   if (dialect.name === 'sqlite') return ['workflow_input', 'workflow_output'];
@@ -150,7 +151,7 @@ export async function findPayloadTables(database: Database): Promise<PayloadTabl
     : ['workflow_input', 'workflow_output', 'operation_outputs'];
 }
 
-/** The oldest rows of a range. Rides the index of the table's retention times. */
+/** The oldest rows of a range. Uses the index on the table's retention timestamps. */
 export async function listPayloadsByAge(
   database: Database,
   name: PayloadTable,
@@ -172,7 +173,7 @@ export async function listPayloadsByAge(
   }));
 }
 
-/** Deletes what is left of workflows that are gone. */
+/** Deletes the payloads of deleted workflows. */
 export async function deleteOrphans(database: Database, workflowIDs: readonly string[]): Promise<void> {
   await database.commit(deletePayloads(workflowIDs));
 }

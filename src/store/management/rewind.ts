@@ -1,24 +1,24 @@
-// Taking a workflow that has ended back to one of its steps, under its own ID.
+// Rewinds a workflow that has ended to one of its steps, under the same ID.
 import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { insertLatestEvents } from './forks.js';
 import { STREAM_CLOSED } from '../messaging/streams.js';
+import { hasEnded } from '../runs/states.js';
 
-/** What becomes of the workflow. */
 export interface Rewind {
   readonly workflowID: string;
-  /** The first step that is executed again. */
+  /** The first step to execute again. */
   readonly startStep: number;
-  /** A token of the call; tells afterwards whether the rewind was its own. */
+  /** A token of the call, to recognise its own rewind. */
   readonly creator: string;
   readonly queueName: string;
-  /** Null leaves the key as it is. */
+  /** Null keeps the key. */
   readonly partitionKey: string | null;
-  /** Null leaves the version as it is. */
+  /** Null keeps the version. */
   readonly applicationVersion: string | null;
 }
 
-/** Where a workflow that was rewound waits. */
+/** The queue and partition of a rewound workflow. */
 export interface Rewound {
   readonly queueName: string;
   readonly partitionKey: string | null;
@@ -58,7 +58,7 @@ function requeueIfEnded({ workflowID, creator, queueName, partitionKey, applicat
       application_version = COALESCE(${applicationVersion}, application_version), recovery_attempts = 0, output = NULL,
       error = NULL, workflow_deadline_epoch_ms = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL,
       completed_at = NULL, delay_until_epoch_ms = NULL, owner_xid = NULL, creator_xid = ${creator}, updated_at = ${nowMs}
-    WHERE workflow_uuid = ${workflowID} AND status NOT IN ('PENDING', 'ENQUEUED', 'DELAYED')
+    WHERE workflow_uuid = ${workflowID} AND ${hasEnded()}
     RETURNING queue_partition_key`;
 }
 
@@ -67,8 +67,8 @@ function deleteFrom(name: 'operation_outputs' | 'workflow_events_history', workf
 }
 
 /**
- * Takes back the ends of streams that were written from the step on, and what stands behind such an end, which nobody
- * reads. All other values stay: they may have been read.
+ * Deletes end marks written from the step on, and values after them, which no reader sees. All other values stay: they may
+ * have been read.
  */
 function reopenStreams(workflowID: string, startStep: number): Sql {
   return sql`

@@ -1,5 +1,4 @@
-// Whole workflows, as they are taken out of one database and put into another: the rows of all tables that speak of them,
-// without the tokens of owners.
+// Export and import of whole workflows: their rows in all tables, without owner and creator tokens.
 import { oneOf, rows, type Sql, sql, table, type Token } from '../../sql/sql.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
 import { stepColumns, TableColumns, workflowColumns } from '../columns.js';
@@ -49,7 +48,7 @@ const eventSpec = [
   ['serialization', 'serialization', 'text'],
 ] as const;
 
-/** What is carried over of each table. */
+/** The columns to transfer of each table. */
 export const TRANSFERRED = {
   workflow_status: new TableColumns<TransferredRow>(
     workflowColumns.columns
@@ -80,9 +79,9 @@ export type TransferredTable = keyof typeof TRANSFERRED;
 
 const workflows = table('workflow_status');
 
-/** The IDs of the workflows and of all that they have started, and so on; each comes after its parent. */
+/** The IDs of the workflows and all their descendants, parents first. */
 export async function findTrees(database: Database, workflowIDs: readonly string[]): Promise<string[]> {
-  // Rides idx_workflow_status_parent_workflow_id from level to level.
+  // Uses idx_workflow_status_parent_workflow_id for each level.
   const found = await database.read(sql`
     WITH RECURSIVE tree(id, level) AS (
       SELECT w.workflow_uuid, 0 FROM ${workflows} AS w WHERE w.workflow_uuid ${oneOf(workflowIDs)}
@@ -96,10 +95,10 @@ export async function findTrees(database: Database, workflowIDs: readonly string
   return found.map((row) => row['id'] as string);
 }
 
-/** Rows that other programs have written may go in circles. */
+/** Rows written by other programs may form cycles. */
 const LEVELS_MAX = 1000;
 
-/** Reads the workflows as they are at one moment, in the order of the IDs. One that is gone is left out. */
+/** Reads a snapshot of the workflows in the order of the IDs. Deleted ones are omitted. */
 export async function readTransferred(database: Database, workflowIDs: readonly string[]): Promise<Transferred[]> {
   return database.transaction(async (tx) => {
     if (tx.dialect.name === 'postgres') await tx.run(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`);
@@ -126,7 +125,7 @@ export async function readTransferred(database: Database, workflowIDs: readonly 
   });
 }
 
-/** Inputs and outcomes that another library has stored apart come with the row. */
+/** Includes inputs and outcomes that other libraries store in separate tables. */
 async function readStatuses(tx: Executor, workflowIDs: readonly string[]): Promise<Map<string, TransferredRow>> {
   const columns = TRANSFERRED.workflow_status;
   const found = await tx.run(sql`
@@ -177,7 +176,7 @@ async function readPart<Name extends PartTable>(
   return byWorkflow;
 }
 
-/** What became of the workflows that were to be put in. */
+/** The result for each workflow. */
 export interface TransferVerdict {
   readonly written: readonly string[];
   /** Another workflow has the ID. */
@@ -187,13 +186,13 @@ export interface TransferVerdict {
 }
 
 export interface TransferOptions {
-  /** Nothing is written if one of the workflows cannot be. */
+  /** Whether one workflow that cannot be written prevents all. */
   readonly isAllOrNone: boolean;
-  /** Kept with each row: tells a repetition, after an answer that was lost, what it has written before. */
+  /** Stored with each row, so that a retry after a lost response recognises what it wrote before. */
   readonly creator: string;
 }
 
-/** Puts the workflows in, each whole or not at all. */
+/** Inserts the workflows, each completely or not at all. */
 export async function writeTransferred(
   database: Database,
   transferred: readonly Transferred[],
@@ -253,7 +252,7 @@ async function judge(
   };
 }
 
-/** Rows in one statement at most. */
+/** Rows per statement. */
 const ROWS_MAX = 1000;
 
 async function insertPart<Name extends PartTable>(
@@ -261,7 +260,7 @@ async function insertPart<Name extends PartTable>(
   name: Name,
   records: readonly PartOf<PartTable>[],
 ): Promise<void> {
-  // The records are those of the table.
+  // The caller passes records of that table.
   const columns = TRANSFERRED[name] as unknown as TableColumns<PartOf<PartTable>>;
   const passed: Token = columns.pass('r');
   for (let first = 0; first < records.length; first += ROWS_MAX) {

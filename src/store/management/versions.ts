@@ -1,6 +1,6 @@
-// The versions of an application that have been launched. The latest is the one last set as such.
+// Versions of an application that were launched. The latest is the one last set as such.
 import { newID } from '../../base/ids.js';
-import { DBOSError } from '../../model/errors/errors.js';
+import { OwnedByAnotherApplicationError } from '../../model/errors/errors.js';
 import { nowMs, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Database } from '../database.js';
@@ -23,7 +23,7 @@ const columns = new TableColumns<VersionRecord>([
 ]);
 const selected = columns.select('v');
 
-/** Makes the version known, taking over a row of that name that nobody owns. Known ones stay as they are. */
+/** Registers the version if it is new, and adopts a row of that name without an application. */
 export async function registerVersion(database: Database, versionName: string, applicationName: string): Promise<void> {
   await database.run(sql`
     INSERT INTO ${versions} (version_id, version_name, version_timestamp, created_at, application_name)
@@ -36,12 +36,12 @@ export async function registerVersion(database: Database, versionName: string, a
     SELECT v.application_name FROM ${versions} AS v WHERE v.version_name = ${versionName}`);
   const owner = row?.['application_name'] as string | undefined;
   if (owner === undefined || owner === applicationName) return;
-  throw new DBOSError(
+  throw new OwnedByAnotherApplicationError(
     `Application version "${versionName}" belongs to application "${owner}". Set applicationVersion to a name that only "${applicationName}" uses.`,
   );
 }
 
-/** Makes a version the latest one of the application. Tells whether it is known. */
+/** Makes a version the application's latest. Returns whether it exists. */
 export async function setLatestVersion(
   database: Database,
   versionName: string,
@@ -49,7 +49,7 @@ export async function setLatestVersion(
 ): Promise<boolean> {
   const owned =
     applicationName === null ? sql`` : sql`AND (application_name = ${applicationName} OR application_name IS NULL)`;
-  // Later than all others, also when their clocks were ahead.
+  // Later than all others, even if their timestamps are in the future.
   const changed = await database.run(sql`
     UPDATE ${versions}
     SET application_name = COALESCE(application_name, ${applicationName}), version_timestamp = (
@@ -60,7 +60,7 @@ export async function setLatestVersion(
   return changed.length > 0;
 }
 
-/** The versions of the application and those that nobody owns, the latest first; null means all applications. */
+/** The versions of the application and those without one, latest first; null for all applications. */
 export async function listVersions(database: Database, applicationName: string | null): Promise<VersionRecord[]> {
   const owned =
     applicationName === null ? sql`` : sql`WHERE v.application_name = ${applicationName} OR v.application_name IS NULL`;

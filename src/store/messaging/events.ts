@@ -1,12 +1,12 @@
-// The rows of `workflow_events` and `workflow_events_history`: what workflows tell everybody. An event has the last value
-// that was set under its key; history keeps the value of every step that set one.
+// Rows of `workflow_events` and `workflow_events_history`. An event has the latest value of its key; the history has the
+// value of every step that set one.
 import { rows, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Database } from '../database.js';
 import type { Owned } from '../runs/lifecycle.js';
 import { isOwned } from '../runs/workflows.js';
 
-/** An event that a run sets. */
+/** An event set by a run. */
 export interface NewEvent extends Owned {
   readonly stepID: number;
   readonly key: string;
@@ -26,7 +26,7 @@ const newEventColumns = new TableColumns<NewEvent>([
 const events = table('workflow_events');
 const history = table('workflow_events_history');
 
-/** Sets the events of runs that own their workflows. Of several values under one key, the last one counts. */
+/** Sets the events of runs that own their workflows. Of several values for a key, the last wins. */
 export function upsertEvents(given: readonly NewEvent[]): Sql {
   const last = new Map(given.map((event) => [JSON.stringify([event.owner, event.workflowID, event.key]), event]));
   return sql`
@@ -37,7 +37,7 @@ export function upsertEvents(given: readonly NewEvent[]): Sql {
     ON CONFLICT (workflow_uuid, key) DO UPDATE SET value = EXCLUDED.value, serialization = EXCLUDED.serialization`;
 }
 
-/** Keeps the same values for good, by the step that set them. */
+/** Adds the same values to the history, by step. */
 export function upsertEventHistory(given: readonly NewEvent[]): Sql {
   return sql`
     INSERT INTO ${history} (workflow_uuid, function_id, key, value, serialization)
@@ -53,13 +53,13 @@ function newEventRows(given: readonly NewEvent[]) {
   return rows('r', newEventColumns.columns, data);
 }
 
-/** Where an event, or a stream, stands. */
+/** The key of an event or stream. */
 export interface EventKey {
   readonly workflowID: string;
   readonly key: string;
 }
 
-/** The key as notifications carry it. */
+/** The key as sent in notifications. */
 export function eventKey({ workflowID, key }: EventKey): string {
   return `${workflowID}::${key}`;
 }
@@ -77,22 +77,22 @@ const storedEventColumns = new TableColumns<StoredEvent>([
 ]);
 
 const keyColumns = [
-  { name: 'place', type: 'int' },
+  { name: 'ordinal', type: 'int' },
   { name: 'workflow_id', type: 'text' },
   { name: 'wanted_key', type: 'text' },
 ] as const;
 
 const selectedEvent = storedEventColumns.select('e');
 
-/** The events under the keys, in the order of the keys. */
+/** The events of the keys, in the same order. */
 export async function findEvents(database: Database, keys: readonly EventKey[]): Promise<(StoredEvent | undefined)[]> {
-  const data = keys.map(({ workflowID, key }, place) => [place, workflowID, key]);
+  const data = keys.map(({ workflowID, key }, ordinal) => [ordinal, workflowID, key]);
   const found = await database.read(sql`
-    SELECT r.place, ${selectedEvent}
+    SELECT r.ordinal, ${selectedEvent}
     FROM ${rows('r', keyColumns, data)}
     JOIN ${events} AS e ON e.workflow_uuid = r.workflow_id AND e.key = r.wanted_key`);
-  const byPlace = new Map(found.map((row) => [row['place'], storedEventColumns.toRecord(row)]));
-  return keys.map((_, place) => byPlace.get(place));
+  const byOrdinal = new Map(found.map((row) => [row['ordinal'], storedEventColumns.toRecord(row)]));
+  return keys.map((_, ordinal) => byOrdinal.get(ordinal));
 }
 
 /** All events of the workflow, by key. */

@@ -1,5 +1,5 @@
-// The rows of `notifications`: messages to workflows. A message is written once, whoever repeats it, and is consumed
-// together with the checkpoint of the step that received it. It is kept afterwards.
+// Rows of `notifications`: messages to workflows. A message is written once, even if the send is retried, and is consumed in
+// the commit that holds the receiving step's checkpoint. Consumed messages are kept.
 import { DatabaseStatementError } from '../../model/errors/database-errors.js';
 import { nowMs, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
@@ -9,7 +9,7 @@ import type { Checkpoint } from '../runs/steps.js';
 import { isOwned } from '../runs/workflows.js';
 
 export interface NewMessage {
-  /** Chosen before the write: whoever writes the same ID again adds nothing. */
+  /** Chosen before the write: inserting the same ID again has no effect. */
   readonly messageID: string;
   readonly destinationID: string;
   readonly topic: string;
@@ -17,19 +17,19 @@ export interface NewMessage {
   readonly serialization: string;
 }
 
-/** A message on its way, from a run if it has a sender. */
+/** A message to send; with a sender if it comes from a run. */
 export interface Sending {
   readonly message: NewMessage;
   readonly sender?: Owned;
 }
 
-/** What became of a message. */
+/** The result of a send. */
 export type SendVerdict =
-  /** It is there; perhaps it was before. */
+  /** It is stored, perhaps by an earlier attempt. */
   | 'sent'
-  /** There is no workflow with the ID of its destination. */
+  /** The destination does not exist. */
   | 'missing'
-  /** The sender's workflow is not its run's any more. */
+  /** The sender no longer owns its workflow. */
   | 'lost';
 
 const newMessageColumns = new TableColumns<NewMessage>([
@@ -52,8 +52,8 @@ const workflows = table('workflow_status');
 const passedColumns = newMessageColumns.pass('r');
 
 /**
- * Writes the messages whose destination exists and whose sender may send, and returns their IDs. A message gets a later
- * time than those that wait before it, even within a millisecond.
+ * Inserts the messages whose destination exists and whose sender owns its workflow, and returns their IDs. A message gets a
+ * later time than those that are waiting under its key, even within a millisecond.
  */
 export function insertMessages(sendings: readonly Sending[]): Sql {
   const shiftsMs = shiftsOf(sendings);
@@ -84,8 +84,8 @@ export function insertMessages(sendings: readonly Sending[]): Sql {
 }
 
 /**
- * Messages of one commit have one time, and are then in the order of their IDs. That is the order in which they were
- * sent, unless the sender has chosen the IDs: such messages are set a millisecond apart.
+ * Messages of one commit share a time and sort by ID. That is the order in which they were sent, unless the sender chose
+ * the IDs: those messages are spaced a millisecond apart.
  */
 function shiftsOf(sendings: readonly Sending[]): number[] {
   const lasts = new Map<string, { isChosen: boolean; shiftMs: number }>();
@@ -99,7 +99,7 @@ function shiftsOf(sendings: readonly Sending[]): number[] {
   });
 }
 
-/** What became of each message, in their order. */
+/** The result of each send, in the same order. */
 export async function judgeMessages(
   look: (statement: Sql) => Promise<Row[]>,
   sendings: readonly Sending[],
@@ -125,20 +125,20 @@ export async function judgeMessages(
     if (sent.has(message.messageID)) return 'sent';
     if (sender && !isOwner(sender)) return 'lost';
     if (!found.has(message.destinationID)) return 'missing';
-    // The destination has just been created. Reported as a serialization failure, which is tried again.
-    throw new DatabaseStatementError(`Workflow "${message.destinationID}" has just been created.`, {
-      sqlState: '40001',
-    });
+    // The destination was created after the insert. Report a serialization failure, which is retried.
+    throw new DatabaseStatementError(
+      `Workflow "${message.destinationID}" was created while a message was being sent to it.`,
+      {
+        sqlState: '40001',
+      },
+    );
   });
 }
 
-/** Messages in one statement at most, where a commit has many of them. */
+/** Messages per statement of a bulk insert. */
 const TOGETHER_MAX = 1000;
 
-/**
- * Writes all of the messages in one transaction, or none: then the verdicts tell what was in the way. `extra` is run in
- * the same transaction.
- */
+/** Inserts all messages in one transaction, or none; then the verdicts say why. `extra` runs in the same transaction. */
 export async function insertTogether(
   database: Database,
   sendings: readonly Sending[],
@@ -168,13 +168,13 @@ async function insertAll(tx: Executor, sendings: readonly Sending[]): Promise<Se
   return verdicts;
 }
 
-/** Where a workflow looks for messages. */
+/** The key under which a workflow receives messages. */
 export interface MessageKey {
   readonly workflowID: string;
   readonly topic: string;
 }
 
-/** The key as notifications carry it. */
+/** The key as sent in notifications. */
 export function messageKey({ workflowID, topic }: MessageKey): string {
   return `${workflowID}::${topic}`;
 }
@@ -192,21 +192,21 @@ const storedMessageColumns = new TableColumns<StoredMessage>([
 ]);
 
 const keyColumns = [
-  { name: 'place', type: 'int' },
+  { name: 'ordinal', type: 'int' },
   { name: 'workflow_id', type: 'text' },
   { name: 'topic', type: 'text' },
 ] as const;
 
 const selectedMessage = storedMessageColumns.select('n');
 
-/** The oldest message under each key that was not consumed, in the order of the keys. Rides idx_notifications_unconsumed. */
+/** The oldest unconsumed message of each key, in the same order. Uses idx_notifications_unconsumed. */
 export async function findOldestMessages(
   database: Database,
   keys: readonly MessageKey[],
 ): Promise<(StoredMessage | undefined)[]> {
-  const data = keys.map(({ workflowID, topic }, place) => [place, workflowID, topic]);
+  const data = keys.map(({ workflowID, topic }, ordinal) => [ordinal, workflowID, topic]);
   const found = await database.read(sql`
-    SELECT r.place, ${selectedMessage}
+    SELECT r.ordinal, ${selectedMessage}
     FROM ${rows('r', keyColumns, data)}
     JOIN ${messages} AS n ON n.message_uuid = (
       SELECT m.message_uuid
@@ -214,8 +214,8 @@ export async function findOldestMessages(
       WHERE m.destination_uuid = r.workflow_id AND m.topic = r.topic AND m.consumed = FALSE
       ORDER BY m.created_at_epoch_ms, m.message_uuid
       LIMIT 1)`);
-  const byPlace = new Map(found.map((row) => [row['place'], storedMessageColumns.toRecord(row)]));
-  return keys.map((_, place) => byPlace.get(place));
+  const byOrdinal = new Map(found.map((row) => [row['ordinal'], storedMessageColumns.toRecord(row)]));
+  return keys.map((_, ordinal) => byOrdinal.get(ordinal));
 }
 
 const receiptColumns = [
@@ -225,7 +225,7 @@ const receiptColumns = [
   { name: 'step_id', type: 'int' },
 ] as const;
 
-/** Consumes the messages that the checkpoints hold, if nobody else has. The checkpoints are written after it. */
+/** Marks the messages in the checkpoints as consumed, unless they already are. Runs before the checkpoints' insert. */
 export function consumeMessages(receipts: readonly Checkpoint[]): Sql {
   const data = receipts.map(({ owner, step, receivedID = '' }) => [step.workflowID, owner, receivedID, step.stepID]);
   return sql`
@@ -235,7 +235,7 @@ export function consumeMessages(receipts: readonly Checkpoint[]): Sql {
     WHERE m.message_uuid = r.message_id AND m.destination_uuid = r.workflow_uuid AND m.consumed = FALSE AND ${isOwned}`;
 }
 
-/** A message as it can be inspected. */
+/** A message, for inspection. */
 export interface MessageRecord extends Omit<StoredMessage, 'messageID'> {
   readonly topic: string | null;
   readonly createdAt: number;
@@ -252,7 +252,7 @@ const recordColumns = new TableColumns<MessageRecord>([
 
 const selectedRecord = recordColumns.select('m');
 
-/** All messages to the workflow, the oldest first. */
+/** All messages to the workflow, oldest first. */
 export async function listMessages(database: Database, workflowID: string): Promise<MessageRecord[]> {
   const found = await database.read(sql`
     SELECT ${selectedRecord}

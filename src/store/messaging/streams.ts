@@ -1,5 +1,6 @@
-// The rows of `streams`: values that a workflow writes one after the other under a key. Only the run that owns the
-// workflow writes, so it counts the offsets itself, and a value that is written again finds its own row.
+// Rows of `streams`: values that a workflow appends under a key. Only the run that owns the workflow writes, so it assigns
+// the offsets itself, and a retried append finds its own row.
+import { hasEnded, type WorkflowStatusString } from '../../model/status.js';
 import { oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
@@ -8,7 +9,7 @@ import type { Owned } from '../runs/lifecycle.js';
 import type { CheckpointVerdict } from '../writer/writer-verdicts.js';
 import { findLost, isOwned } from '../runs/workflows.js';
 
-/** A value that a run appends. */
+/** A value appended by a run. */
 export interface NewStreamValue extends Owned {
   readonly key: string;
   readonly offset: number;
@@ -31,7 +32,7 @@ const passedColumns = newValueColumns.pass('r');
 const streams = table('streams');
 const workflows = table('workflow_status');
 
-/** Appends the values of runs that own their workflows and returns where they stand. */
+/** Appends the values of runs that own their workflows and returns their keys and offsets. */
 export function insertStreamValues(values: readonly NewStreamValue[]): Sql {
   const data = values.map((value) => [...newValueColumns.toValues(value), value.owner]);
   return sql`
@@ -43,7 +44,7 @@ export function insertStreamValues(values: readonly NewStreamValue[]): Sql {
     RETURNING workflow_uuid, key, "offset"`;
 }
 
-/** What became of each value, in their order. */
+/** The result of each append, in the same order. */
 export async function judgeStreamValues(
   database: Database,
   values: readonly NewStreamValue[],
@@ -55,21 +56,21 @@ export async function judgeStreamValues(
     SELECT s.workflow_uuid, s.key, s."offset", s.value, s.function_id
     FROM ${streams} AS s
     WHERE s.workflow_uuid ${oneOf(workflowIDs)} AND s."offset" ${oneOf([...new Set(values.map(({ offset }) => offset))], 'int')}`);
-  const stored = new Map(there.map((row) => [placeOf(row), row]));
+  const stored = new Map(there.map((row) => [valueKey(row), row]));
   const lost = await findLost(database, values);
   return values.map((value) => {
     const row = stored.get(JSON.stringify([value.workflowID, value.key, value.offset]));
-    // Written by this attempt, or by an earlier one whose commit was not confirmed.
+    // Written by this attempt, or by an earlier one whose commit was unconfirmed.
     if (row?.['value'] === value.text && row['function_id'] === value.stepID) return 'recorded';
     return lost.has(value) ? 'lost' : 'conflict';
   });
 }
 
-function placeOf(row: Row): string {
+function valueKey(row: Row): string {
   return JSON.stringify([row['workflow_uuid'], row['key'], row['offset']]);
 }
 
-/** The offset that comes next in each stream of the workflow that has values. */
+/** The next offset of each non-empty stream of the workflow. */
 export async function findStreamEnds(database: Database, workflowID: string): Promise<Map<string, number>> {
   const found = await database.read(sql`
     SELECT s.key, MAX(s."offset") + 1 AS next
@@ -79,7 +80,7 @@ export async function findStreamEnds(database: Database, workflowID: string): Pr
   return new Map(found.map((row) => [row['key'] as string, row['next'] as number]));
 }
 
-/** Where somebody goes on reading. */
+/** Where a reader continues. */
 export interface StreamPosition extends EventKey {
   readonly offset: number;
 }
@@ -89,40 +90,46 @@ export interface StoredStreamValue {
   readonly serialization: string | null;
 }
 
-/** What there is at a position. */
+/** What a reader finds at a position. */
 export type StreamPart =
   | { readonly kind: 'values'; readonly values: readonly StoredStreamValue[] }
-  /** No value will come: the stream was closed before, or the workflow has ended. */
+  /** No more values: the stream was closed, or the workflow has ended. */
   | { readonly kind: 'ended' }
-  /** There is no such workflow. */
+  /** The workflow does not exist. */
   | { readonly kind: 'missing' };
 
-/** What closes a stream. Older releases wrote it without quotes. */
+/** The mark that closes a stream. Older releases wrote it without quotes. */
 export const STREAM_CLOSED = '__DBOS_STREAM_CLOSED__';
 const CLOSED_TEXT = JSON.stringify(STREAM_CLOSED);
 
-/** Values that one query brings at most, for all positions together. */
+/** The most values per query, for all positions together. */
 const VALUES_MAX = 5000;
 const VALUES_MIN = 10;
 
 const positionColumns = [
-  { name: 'place', type: 'int' },
+  { name: 'ordinal', type: 'int' },
   { name: 'workflow_id', type: 'text' },
   { name: 'stream_key', type: 'text' },
   { name: 'from_offset', type: 'int' },
   { name: 'to_offset', type: 'int' },
 ] as const;
 
-/** What there is at each position, in their order; undefined where a value may still come. */
+/** What is at each position, in the same order; undefined if a value may still come. */
 export async function readStreams(
   database: Database,
   positions: readonly StreamPosition[],
 ): Promise<(StreamPart | undefined)[]> {
   const count = Math.max(VALUES_MIN, Math.floor(VALUES_MAX / positions.length));
-  const data = positions.map(({ workflowID, key, offset }, place) => [place, workflowID, key, offset, offset + count]);
-  // Values and state come from one statement: a workflow that is seen to have ended has no later values.
+  const data = positions.map(({ workflowID, key, offset }, ordinal) => [
+    ordinal,
+    workflowID,
+    key,
+    offset,
+    offset + count,
+  ]);
+  // Values and status come from one statement: a workflow seen as ended has no later values.
   const found = await database.read(sql`
-    SELECT r.place, w.status, s."offset", s.value, s.serialization, (
+    SELECT r.ordinal, w.status, s."offset", s.value, s.serialization, (
       SELECT p.value
       FROM ${streams} AS p
       WHERE p.workflow_uuid = r.workflow_id AND p.key = r.stream_key AND p."offset" < r.from_offset
@@ -133,23 +140,23 @@ export async function readStreams(
     LEFT JOIN ${streams} AS s
       ON s.workflow_uuid = r.workflow_id AND s.key = r.stream_key
         AND s."offset" >= r.from_offset AND s."offset" < r.to_offset
-    ORDER BY r.place, s."offset"`);
-  const byPlace = new Map<unknown, Row[]>();
+    ORDER BY r.ordinal, s."offset"`);
+  const byOrdinal = new Map<unknown, Row[]>();
   for (const row of found) {
-    const group = byPlace.get(row['place']);
+    const group = byOrdinal.get(row['ordinal']);
     if (group) group.push(row);
-    else byPlace.set(row['place'], [row]);
+    else byOrdinal.set(row['ordinal'], [row]);
   }
-  return positions.map(({ offset }, place) => partOf(offset, byPlace.get(place) ?? []));
+  return positions.map(({ offset }, ordinal) => partOf(offset, byOrdinal.get(ordinal) ?? []));
 }
 
 function partOf(offset: number, found: readonly Row[]): StreamPart | undefined {
   const [first] = found;
   if (!first || first['status'] === null) return { kind: 'missing' };
-  // Offsets without a gap, should somebody have removed a row.
+  // Stop at a gap, in case a row was deleted.
   const values = found.filter((row, index) => row['offset'] === offset + index).map(toValue);
   if (values.length > 0) return { kind: 'values', values };
-  const isOver = !['PENDING', 'ENQUEUED', 'DELAYED'].includes(first['status'] as string);
+  const isOver = hasEnded(first['status'] as WorkflowStatusString);
   return isOver || Boolean(first['is_closed']) ? { kind: 'ended' } : undefined;
 }
 
@@ -157,7 +164,7 @@ function toValue(row: Row): StoredStreamValue {
   return { text: row['value'] as string, serialization: row['serialization'] as string | null };
 }
 
-/** All values of the workflow's streams, by key and in their order. */
+/** All values of the workflow's streams, by key and offset. */
 export async function listStreamValues(
   database: Database,
   workflowID: string,
@@ -170,7 +177,7 @@ export async function listStreamValues(
   return found.map((row) => ({ key: row['key'] as string, ...toValue(row) }));
 }
 
-/** Whether the text is the mark that ends a stream. */
+/** Whether the text is the mark that closes a stream. */
 export function isClosingText(text: string): boolean {
   return text === CLOSED_TEXT || text === STREAM_CLOSED;
 }

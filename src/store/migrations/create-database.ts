@@ -1,5 +1,5 @@
-// Creates the database that a Postgres URL names, where it is missing. Usually it is there, which one attempt to
-// connect tells; only otherwise is a maintenance database needed, and the right to create one.
+// Creates the database of a Postgres URL if it is missing. Usually it exists, which one connection attempt shows; only
+// otherwise are a maintenance database and the privilege to create one needed.
 import pg from 'pg';
 import { type Clock, sleep, systemClock } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
@@ -13,12 +13,12 @@ export interface CreateDatabaseOptions {
   readonly clock?: Clock;
 }
 
-/** Databases that every server has; whoever may log in may usually log in there. */
+/** Databases that exist on every server and usually accept any role. */
 const MAINTENANCE_DATABASES = ['postgres', 'template1'];
 const MISSING_DATABASE = '3D000';
-/** Another process has created it at the same moment. */
+/** Another process created it at the same time. */
 const LOST_RACE_STATES = new Set(['42P04', '23505']);
-/** Another process is copying the template just now. */
+/** Another process is copying the template. */
 const TEMPLATE_BUSY = '55006';
 const ATTEMPTS_MAX = 20;
 const RETRY_MS = 100;
@@ -35,11 +35,11 @@ export async function createPostgresDatabase(url: string, options: CreateDatabas
   const name = decodeURIComponent(parsePostgresURL(url).pathname.slice(1));
   try {
     const isCreated = await onMaintenanceDatabase(url, (client) => create(client, name, options.clock ?? systemClock));
-    if (isCreated) options.logger.info(`The database ${quoteIdentifier(name)} was created at ${where}.`);
+    if (isCreated) options.logger.info(`Created database ${quoteIdentifier(name)} at ${where}.`);
     return isCreated;
   } catch (error) {
     throw new DatabaseAccessError(
-      `The database ${quoteIdentifier(name)} does not exist and could not be created at ${where}: ` +
+      `Database ${quoteIdentifier(name)} does not exist at ${where} and could not be created: ` +
         `${(error as Error).message}. Create it by hand, or use a role with CREATEDB that may connect to "postgres".`,
       { cause: error },
     );
@@ -60,7 +60,7 @@ async function create(client: pg.Client, name: string, clock: Clock): Promise<bo
   }
 }
 
-/** Runs `body` on the first maintenance database that lets us in. */
+/** Runs `body` on the first maintenance database that accepts the connection. */
 async function onMaintenanceDatabase<T>(url: string, body: (client: pg.Client) => Promise<T>): Promise<T> {
   let refusal: unknown;
   for (const name of MAINTENANCE_DATABASES) {
@@ -82,7 +82,7 @@ async function onMaintenanceDatabase<T>(url: string, body: (client: pg.Client) =
 
 async function onServer<T>(url: string, body: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(poolConfig({ url }));
-  // A connection that breaks is reported by the statement that runs on it; the event must not end the process.
+  // Statements report a broken connection; the event must not crash the process.
   client.on('error', () => {});
   try {
     await client.connect();

@@ -1,7 +1,7 @@
-// The rights that an application needs on the system tables when another role owns them, and nothing more.
+// The minimum privileges on the system tables for an application whose role does not own them.
 import { quoteIdentifier } from '../../sql/sql.js';
 
-/** Statements for the owner of the schema to run. Later tables and functions of the owner are covered as well. */
+/** Statements for the owner of the schema to run. They also cover the owner's later tables and functions. */
 export function grantStatements(schemaName: string, roleName: string): string[] {
   const schema = quoteIdentifier(schemaName);
   const role = quoteIdentifier(roleName);

@@ -1,16 +1,16 @@
-// The indexes that a database has. One can be INVALID: being built or dropped by somebody, or left behind by a CREATE
-// or DROP INDEX CONCURRENTLY that was killed.
+// The indexes of a database. An INVALID index is being built or dropped by another session, or was left by a CREATE or DROP
+// INDEX CONCURRENTLY that was killed.
 import { quoteIdentifier, sql } from '../../sql/sql.js';
 import type { Connection } from '../database.js';
 
 export interface IndexState {
   readonly name: string;
   readonly isValid: boolean;
-  /** True for one that is INVALID because somebody is still at it. */
+  /** True for an INVALID index that another session is still building or dropping. */
   readonly isBeingBuilt: boolean;
 }
 
-/** Building an index concurrently holds a lock on the table for as long as it takes. Autovacuum takes the same one. */
+/** A concurrent build holds a lock on the table while it runs. Autovacuum takes the same lock. */
 export async function readIndexStates(connection: Connection, schema: string): Promise<IndexState[]> {
   const rows = await connection.run(sql`
     SELECT

@@ -1,76 +1,84 @@
-// Migrations of tables that are in use. CREATE and DROP INDEX CONCURRENTLY cannot be part of a transaction, so nothing
-// keeps a slow runner from running one that is long past, when faster ones have gone on to later versions. What it has
-// done is set right in the end: a run that had something to do returns only when every index is as the last statement
-// about it says. All runners agree on that, so whoever comes last leaves the right schema. The other statements cannot
-// be late: each holds the version row, and runs only while the version is the one it belongs to.
+// Migrations of tables that are in use. CREATE and DROP INDEX CONCURRENTLY cannot run in a transaction, so a slow runner may
+// run one that is obsolete because faster runners have moved on to later versions. This is repaired at the end: a run that
+// had anything to do only returns when every index is as the last statement about it demands. All runners agree on that, so
+// the last one leaves the right schema. Other statements cannot be late: each locks the version row, and only runs at its
+// own version.
 import { MigrationError } from '../../model/errors/errors.js';
 import { sql, table } from '../../sql/sql.js';
 import type { Connection } from '../database.js';
 import { dropIndex, type IndexState, readIndexStates } from './index-states.js';
 import type { Migration, Track } from './migration.js';
-import { ATTEMPTS_MAX, isPassing, type MigrationRun, sleepABit } from './migration-run.js';
+import { ATTEMPTS_MAX, isRetryable, type MigrationRun, sleepWithJitter } from './migration-run.js';
 import { changedIndex, pendingMigrations, renderMigration, splitStatements } from './plan.js';
 
-/** Where the runner stands: the migration is due at this version and at no other. */
-interface Place {
+/** The version at which a migration is due, and no other. */
+interface MigrationPosition {
   readonly versionTable: Track['versionTable'];
   readonly version: number;
 }
 
-/** What the migrations say about an index in the end. */
+/** What the last migration about an index demands. */
 interface WantedIndex {
   readonly name: string;
   readonly isWanted: boolean;
   readonly statement: string;
-  /** True when this run found the migration that says so not done yet. */
+  /** Whether that migration was pending when this run started. */
   readonly wasPending: boolean;
 }
 
 interface WrongIndex extends WantedIndex {
-  /** True for one that has to go, because it is INVALID or not wanted. */
+  /** Whether it must be dropped, because it is INVALID or unwanted. */
   readonly isThere: boolean;
 }
 
-/** Runs the statements of a migration. False when the caller has to look again: another runner is faster or at it. */
-export async function runOnline(run: MigrationRun, migration: Migration, place: Place): Promise<boolean> {
+/** Runs a migration's statements. False if the caller must check again: another runner was faster or is at it. */
+export async function runOnline(
+  run: MigrationRun,
+  migration: Migration,
+  position: MigrationPosition,
+): Promise<boolean> {
   const statements = splitStatements(renderMigration(migration, run));
   const names = new Set(statements.map((statement) => changedIndex(statement)?.name));
   const before = await readIndexStates(run.connection, run.schema);
-  if (before.some(({ isBeingBuilt }) => isBeingBuilt)) return lookAgain(run);
-  // An index that a killed runner has left behind is INVALID: nobody uses it, and IF NOT EXISTS would keep it.
+  if (before.some(({ isBeingBuilt }) => isBeingBuilt)) return retryLater(run);
+  // Drop INVALID indexes left by a killed runner: they are unused, and IF NOT EXISTS would keep them.
   for (const { name } of before.filter((index) => !index.isValid && names.has(index.name))) {
-    if (!(await isAt(run.connection, place))) return false;
+    if (!(await isAt(run.connection, position))) return false;
     await dropIndex(run.connection, run.schema, name);
   }
   for (const statement of statements) {
     const isInTime = changedIndex(statement)
-      ? await runConcurrently(run.connection, statement, place)
-      : await runHoldingVersion(run.connection, statement, place);
+      ? await runConcurrently(run.connection, statement, position)
+      : await runHoldingVersion(run.connection, statement, position);
     if (!isInTime) return false;
   }
-  // Another runner's index may still be under way, which this one has then passed over.
+  // Another runner may still be building an index, which this one then skipped.
   const after = await readIndexStates(run.connection, run.schema);
-  return after.some((index) => !index.isValid && names.has(index.name)) ? lookAgain(run) : true;
+  return after.some((index) => !index.isValid && names.has(index.name)) ? retryLater(run) : true;
 }
 
-async function lookAgain(run: MigrationRun): Promise<false> {
-  await sleepABit(run);
+async function retryLater(run: MigrationRun): Promise<false> {
+  await sleepWithJitter(run);
   return false;
 }
 
-/** The look at the version saves needless work; another runner may still move it before the statement has begun. */
-async function runConcurrently(connection: Connection, statement: string, place: Place): Promise<boolean> {
-  if (!(await isAt(connection, place))) return false;
+/** Checking the version saves needless work; another runner may still move it before the statement starts. */
+async function runConcurrently(
+  connection: Connection,
+  statement: string,
+  position: MigrationPosition,
+): Promise<boolean> {
+  if (!(await isAt(connection, position))) return false;
   await connection.script(statement);
   return true;
 }
 
-function runHoldingVersion(connection: Connection, statement: string, place: Place): Promise<boolean> {
+function runHoldingVersion(connection: Connection, statement: string, position: MigrationPosition): Promise<boolean> {
   return connection.transaction(async (tx) => {
     const held = await tx.run(sql`
       SELECT version
-      FROM ${table(place.versionTable)}
-      WHERE version = ${place.version}
+      FROM ${table(position.versionTable)}
+      WHERE version = ${position.version}
       FOR UPDATE`);
     if (held.length === 0) return false;
     await tx.script(statement);
@@ -78,14 +86,14 @@ function runHoldingVersion(connection: Connection, statement: string, place: Pla
   });
 }
 
-async function isAt(connection: Connection, { versionTable, version }: Place): Promise<boolean> {
+async function isAt(connection: Connection, { versionTable, version }: MigrationPosition): Promise<boolean> {
   const found = await connection.run(sql`SELECT version FROM ${table(versionTable)} WHERE version = ${version}`);
   return found.length > 0;
 }
 
 /**
- * Makes every index what the migrations that were pending leave it as, and none of ours stays INVALID. Where all is
- * right already, that is one look.
+ * Brings every index into the state that the pending migrations demand, and leaves none of ours INVALID. If all is right,
+ * this costs one query.
  */
 export async function settleIndexes(run: MigrationRun, track: Track, from: number): Promise<void> {
   const wanted = wantedIndexes(run, track, from);
@@ -98,15 +106,15 @@ export async function settleIndexes(run: MigrationRun, track: Track, from: numbe
     try {
       for (const index of wrong) await settle(run, index);
     } catch (error) {
-      if (!isPassing(error, { isOnline: true })) throw settlingFailure(wrong, error);
+      if (!isRetryable(error, { isOnline: true })) throw settlingFailure(wrong, error);
       cause = error;
-      run.logger.warn(`Setting right ${quotedNames(wrong)} is tried again: ${(error as Error).message}`);
-      await sleepABit(run);
+      run.logger.warn(`Retrying to repair ${quotedNames(wrong)}: ${(error as Error).message}`);
+      await sleepWithJitter(run);
     }
   }
 }
 
-/** For each index that the migrations change concurrently, the last that they say about it. */
+/** For each index that migrations change concurrently, the last statement about it. */
 function wantedIndexes(run: MigrationRun, track: Track, from: number): WantedIndex[] {
   const pending = new Set(pendingMigrations(track, from));
   const last = new Map<string, WantedIndex>();
@@ -119,7 +127,7 @@ function wantedIndexes(run: MigrationRun, track: Track, from: number): WantedInd
   return [...last.values()];
 }
 
-/** The indexes that are not as they should be, once nobody is at any of them. */
+/** The indexes in the wrong state, once no other session is working on them. */
 async function findWrong(run: MigrationRun, wanted: readonly WantedIndex[]): Promise<WrongIndex[]> {
   for (;;) {
     const found = new Map((await readIndexStates(run.connection, run.schema)).map((index) => [index.name, index]));
@@ -127,7 +135,7 @@ async function findWrong(run: MigrationRun, wanted: readonly WantedIndex[]): Pro
     if (!wrong.some(({ name }) => found.get(name)?.isBeingBuilt)) {
       return wrong.map((index) => ({ ...index, isThere: found.has(index.name) }));
     }
-    await sleepABit(run);
+    await sleepWithJitter(run);
   }
 }
 
@@ -141,11 +149,11 @@ async function settle(run: MigrationRun, { name, isThere, isWanted, statement }:
   if (isWanted) await run.connection.script(statement);
 }
 
-/** The version is the latest by now: another run would find nothing to do. */
+/** The version is already the latest: another run would find nothing to do. */
 function settlingFailure(wrong: readonly WrongIndex[], cause: unknown): MigrationError {
   const reason = cause instanceof Error ? `: ${cause.message.replace(/\.?$/, '.')}` : '.';
   return new MigrationError(
-    `The migrations are done, but other runners have left indexes wrong that could not be set right${reason} ` +
+    `The migrations are done, but other runners left wrong indexes that could not be repaired${reason} ` +
       `Drop those that are INVALID, then run:\n${wrong.map(({ statement }) => `${statement};`).join('\n')}`,
     { cause },
   );

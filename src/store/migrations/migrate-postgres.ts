@@ -1,8 +1,8 @@
-// Runs migrations on Postgres. Processes take turns by an advisory lock. Where it cannot be had, they are still safe:
-// a migration in a transaction begins by moving the version row, on which the others wait and then find it moved; what
-// an online one does too late is set right before the run ends.
+// Runs migrations on Postgres. An advisory lock serialises processes. They are safe without it, too: a migration in a
+// transaction first moves the version row, on which others wait and then find it moved; an online one that comes too late is
+// repaired before the run ends.
 //
-//   read version ──none pending──► settle indexes ──► done
+//   read version ──none pending──► repair indexes ──► done
 //        ▲    └─next─► apply ──applied, or another runner was faster or is at it──┐
 //        └────────────────────────────────────────────────────────────────────────┘
 import { DatabaseAccessError, MigrationError } from '../../model/errors/errors.js';
@@ -14,19 +14,19 @@ import { type Migration, migrationFailure, type Track } from './migration.js';
 import { type Observation, withMigrationLock } from './migration-lock.js';
 import {
   ATTEMPTS_MAX,
-  isPassing,
+  ignoreLostRace,
+  isRetryable,
   type MigrationRun,
   type PostgresMigrateOptions,
-  sleepABit,
-  unlessLost,
+  sleepWithJitter,
 } from './migration-run.js';
 import { pendingMigrations, renderMigration, SHARED_BASE, tracksOf, versionAfter } from './plan.js';
 import { hasTable, isCurrent, readVersion, readVersions, type VersionSource } from './versions.js';
 
-/** The notifications of old databases have no primary key; others were created with one. */
+/** Adds the primary key of notifications. Newer databases were created with it. */
 const NOTIFICATIONS_PRIMARY_KEY = 10;
 
-/** Applies what is missing and returns the version reached. */
+/** Applies the pending migrations and returns the version reached. */
 export async function migratePostgres(database: Database, options: PostgresMigrateOptions): Promise<number> {
   return database.exclusive(async (connection) => {
     const source: VersionSource = {
@@ -47,7 +47,7 @@ export async function migratePostgres(database: Database, options: PostgresMigra
   });
 }
 
-/** Tells, from one look to the next, whether another process gets on with the migrations. */
+/** Reports on each call whether another process has made progress since the last. */
 function observer(connection: Connection, source: VersionSource): () => Promise<Observation> {
   let seen = '';
   return async () => {
@@ -60,14 +60,14 @@ function observer(connection: Connection, source: VersionSource): () => Promise<
 }
 
 /**
- * DBOS for TypeScript has other migrations below 24, which end with the table `streams`; our first one creates it.
- * That library stays at such a version only if it was interrupted there.
+ * DBOS for TypeScript has other migrations below 24. The last creates the table `streams`, which our first one does. A
+ * database stays at such a version only if that library was interrupted.
  */
 async function refuseOtherNumbering(run: MigrationRun, version: number): Promise<void> {
   if (version === 0 || version >= SHARED_BASE || (await hasTable(run.source, 'streams'))) return;
   throw new MigrationError(
-    `Schema ${quoteIdentifier(run.schema)} was left at version ${version} by another library before its tables were ` +
-      'complete. Let that library finish its migrations, or drop the schema if it holds nothing of value.',
+    `Another library left schema ${quoteIdentifier(run.schema)} at version ${version}, before its tables were ` +
+      'complete. Let that library finish its migrations, or drop the schema if it has no data you need.',
   );
 }
 
@@ -84,23 +84,23 @@ async function migrateTrack(run: MigrationRun, track: Track): Promise<number> {
   }
 }
 
-/** Creates schema, table and its one row where they are missing; each is looked for first, for want of rights. */
+/** Creates the schema, the table and its row if missing. Checks first: the role may lack the privileges. */
 async function createVersionTable(run: MigrationRun, track: Track): Promise<void> {
   const { connection, source, schema } = run;
   const versionTable = table(track.versionTable);
   const found = await connection.run(sql`SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = ${schema}`);
   if (found.length === 0) {
-    await unlessLost(() => connection.script(`CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(schema)}`));
+    await ignoreLostRace(() => connection.script(`CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(schema)}`));
   }
   if (!(await hasTable(source, track.versionTable))) {
-    await unlessLost(() =>
+    await ignoreLostRace(() =>
       connection.run(sql`CREATE TABLE IF NOT EXISTS ${versionTable} (version BIGINT NOT NULL PRIMARY KEY)`),
     );
   }
   const rows = await connection.run(sql`SELECT version FROM ${versionTable} LIMIT 1`);
   if (rows.length > 0) return;
   await connection.transaction(async (tx) => {
-    // Without the lock, a row that another runner inserts and moves on at once would go unseen here.
+    // Without the lock, we would miss a row that another runner inserts and updates concurrently.
     await tx.run(sql`LOCK TABLE ${versionTable} IN SHARE ROW EXCLUSIVE MODE`);
     await tx.run(sql`
       INSERT INTO ${versionTable} (version)
@@ -109,7 +109,7 @@ async function createVersionTable(run: MigrationRun, track: Track): Promise<void
   });
 }
 
-/** Applies one migration, unless another runner is faster or in the way; then the caller looks again. */
+/** Applies one migration, unless another runner was faster or is at it; then the caller checks again. */
 async function apply(run: MigrationRun, track: Track, migration: Migration, version: number): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -117,9 +117,9 @@ async function apply(run: MigrationRun, track: Track, migration: Migration, vers
       else await applyInTransaction(run, track, migration, version);
       return;
     } catch (error) {
-      if (!isPassing(error, migration) || attempt === ATTEMPTS_MAX) throw error;
-      run.logger.warn(`Migration ${migration.number} is tried again: ${(error as Error).message}`);
-      await sleepABit(run);
+      if (!isRetryable(error, migration) || attempt === ATTEMPTS_MAX) throw error;
+      run.logger.warn(`Retrying migration ${migration.number}: ${(error as Error).message}`);
+      await sleepWithJitter(run);
       if ((await readVersion(run.source, track)) !== version) return;
     }
   }
@@ -143,7 +143,7 @@ async function applyOnline(run: MigrationRun, track: Track, migration: Migration
   if (isDone) await advance(run.connection, track, migration, version);
 }
 
-/** Moves the version row; false if it is not where it was, because another runner was faster. */
+/** Moves the version row; false if another runner has moved it. */
 async function advance(connection: Connection, track: Track, migration: Migration, version: number): Promise<boolean> {
   const moved = await connection.run(sql`
     UPDATE ${table(track.versionTable)}

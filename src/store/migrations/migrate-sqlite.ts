@@ -1,12 +1,12 @@
-// Runs migrations on SQLite. Each is one BEGIN IMMEDIATE transaction that looks up the version first, so any number
-// of processes may do this at once: whoever gets the write lock next sees what is left to do.
+// Runs migrations on SQLite. Each is one BEGIN IMMEDIATE transaction that reads the version first, so any number of
+// processes may run them concurrently.
 import { sql, table } from '../../sql/sql.js';
 import type { Connection, Database } from '../database.js';
 import { type Migration, migrationFailure, type Track } from './migration.js';
 import { addedColumn, pendingMigrations, splitStatements, tracksOf, versionAfter } from './plan.js';
 import { readVersion, type VersionSource } from './versions.js';
 
-/** Applies what is missing and returns the version reached. */
+/** Applies the pending migrations and returns the version reached. */
 export async function migrateSqlite(database: Database): Promise<number> {
   const [shared, everstep] = tracksOf('sqlite');
   return database.exclusive(async (connection) => {
@@ -43,7 +43,7 @@ async function apply(tx: Connection, track: Track, migration: Migration): Promis
   await tx.run(sql`INSERT INTO ${versionTable} (version) VALUES (${versionAfter(track, migration)})`);
 }
 
-/** SQLite has no ADD COLUMN IF NOT EXISTS, and a file that another library left may have the column already. */
+/** SQLite has no ADD COLUMN IF NOT EXISTS, and another library may have added the column. */
 async function hasAddedColumn(tx: Connection, statement: string): Promise<boolean> {
   const added = addedColumn(statement);
   if (!added) return false;

@@ -1,5 +1,5 @@
-// Brings the system database to the version that this build needs, or checks that it has it. A database that is
-// current is left alone: no lock, no write. One that is ahead of this build is accepted as it is.
+// Migrates the system database to the version that this build needs, or verifies it. A current database is not touched: no
+// lock, no write. One that is ahead of this build is accepted.
 import { invariant } from '../../base/assert.js';
 import { type Clock, systemClock } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
@@ -13,18 +13,18 @@ import { checkSchemaName, latestVersion, tracksOf } from './plan.js';
 import { databaseSource, isCurrent, readVersions } from './versions.js';
 
 export interface MigrateOptions {
-  /** The schema of the system tables on Postgres. It must be the one that the database was opened with. */
+  /** The schema of the system tables on Postgres. Must be the one that the database was opened with. */
   readonly schema?: string;
-  /** False leaves out the triggers that NOTIFY. */
+  /** False omits the NOTIFY triggers. */
   readonly useListenNotify?: boolean;
   readonly logger: DLogger;
   readonly clock?: Clock;
-  /** How often to try for the lock that another migrating process holds, and how long at most. */
+  /** How often, and for how long, to try to get the lock of another migrating process. */
   readonly lockPollMs?: number;
   readonly lockTimeoutMs?: number;
 }
 
-/** The versions before and after. They are equal when nothing was to be done. */
+/** The versions before and after; equal if there was nothing to do. */
 export interface MigrationResult {
   readonly from: number;
   readonly to: number;
@@ -34,7 +34,7 @@ const SCHEMA = 'dbos';
 const LOCK_POLL_MS = 1000;
 const LOCK_TIMEOUT_MS = 30_000;
 
-/** Applies the migrations that are missing. Safe to call from many processes at once, and again after a failure. */
+/** Applies the pending migrations. Safe to call from many processes at once, and again after a failure. */
 export async function migrate(database: Database, options: MigrateOptions): Promise<MigrationResult> {
   const schema = schemaOf(database, options.schema);
   const [from, everstep] = await readVersions(databaseSource(database, schema));
@@ -50,11 +50,11 @@ export async function migrate(database: Database, options: MigrateOptions): Prom
           lockTimeoutMs: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
         })
       : await migrateSqlite(database);
-  options.logger.info(`The system database was migrated from version ${from} to ${to}.`);
+  options.logger.info(`Migrated the system database from version ${from} to ${to}.`);
   return { from, to };
 }
 
-/** Fails when the database is behind this build. For `runMigrations: false`. */
+/** Throws if the database is behind this build. For `runMigrations: false`. */
 export async function verify(database: Database, options: { readonly schema?: string } = {}): Promise<void> {
   const versions = await readVersions(databaseSource(database, schemaOf(database, options.schema)));
   if (isCurrent(database.dialect.name, versions)) return;
@@ -66,7 +66,7 @@ export async function verify(database: Database, options: { readonly schema?: st
   );
 }
 
-/** Gives a role what an application needs. On Postgres only; the caller must own the schema. */
+/** Grants a role what an application needs. Postgres only; the caller must own the schema. */
 export async function grantAccess(database: Database, options: { schema?: string; role: string }): Promise<void> {
   invariant(database.dialect.name === 'postgres', 'only Postgres has roles');
   const schema = schemaOf(database, options.schema);

@@ -1,7 +1,6 @@
-// One migrating process at a time, by an advisory lock of Postgres. The lock saves the others needless work and keeps
-// them from getting in each other's way; the migrations do not depend on it. Who waits for a holder that does not get
-// on (it has crashed, and the server has not noticed) goes on without this lock, under a second one that orders those
-// who have given up on the first. A server that knows no such locks is migrated without.
+// Lets one process migrate at a time, by a Postgres advisory lock. It avoids needless work and contention; the migrations do
+// not depend on it. If the holder makes no progress (it crashed and the server has not noticed), waiters give up on this
+// lock and take a second one. Servers without advisory locks are migrated without one.
 import { type Clock, sleep } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { DatabaseAccessError, DatabaseStatementError } from '../../model/errors/errors.js';
@@ -12,19 +11,19 @@ export interface MigrationLockOptions {
   readonly logger: DLogger;
   readonly clock: Clock;
   readonly lockPollMs: number;
-  /** How long to wait for a holder that does not get on. */
+  /** How long to wait for a holder that makes no progress. */
   readonly lockTimeoutMs: number;
-  /** Looks at the database while another process holds the lock. */
+  /** Called while another process holds the lock. */
   observe(): Promise<Observation>;
 }
 
-/** All migrations are done; or they have got on since the last look; or they have not. */
+/** All migrations are done, or there was progress since the last call, or there was none. */
 export type Observation = 'done' | 'moving' | 'still';
 
-/** The number that all languages use for this lock, and the one for those who have given up on it. */
+/** The lock that all languages use, and the one for processes that gave up on it. */
 const LOCK_NUMBERS = [1234567890, 1234567891];
 
-/** Runs `body` while this session holds a lock, or without one where none can be had or needed. */
+/** Runs `body` while holding a lock, or without one if none is available or needed. */
 export async function withMigrationLock<T>(
   connection: Connection,
   options: MigrationLockOptions,
@@ -45,13 +44,13 @@ async function acquireAny(connection: Connection, options: MigrationLockOptions)
       if (outcome === 'held') return lock;
       if (outcome === 'not needed') return undefined;
       options.logger.warn(
-        `Another process holds migration lock ${lock} and has done nothing for ${options.lockTimeoutMs} ms; ` +
+        `Another process holds migration lock ${lock} and has made no progress for ${options.lockTimeoutMs} ms; ` +
           'migrating without that lock.',
       );
     }
   } catch (error) {
     if (!(error instanceof DatabaseStatementError || error instanceof DatabaseAccessError)) throw error;
-    options.logger.warn(`The server gives no migration lock, migrating without one: ${error.message}`);
+    options.logger.warn(`The server provides no migration lock, migrating without one: ${error.message}`);
   }
   return undefined;
 }
@@ -78,6 +77,6 @@ async function release(connection: Connection, lock: number): Promise<void> {
   try {
     await connection.run(sql`SELECT pg_advisory_unlock(${lock})`);
   } catch {
-    // The connection is gone, and with it the lock. What broke it has been reported already.
+    // The connection is lost, and the lock with it. The cause has already been reported.
   }
 }

@@ -1,4 +1,4 @@
-// One run of the migrations on Postgres, and what it has to expect of others that run at the same time.
+// A run of the migrations on Postgres, and how it deals with concurrent runs.
 import { type Clock, sleep } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import type { Connection } from '../database.js';
@@ -14,31 +14,30 @@ export interface PostgresMigrateOptions {
   readonly lockTimeoutMs: number;
 }
 
-/** One run of the migrations on a held connection. */
+/** A run of the migrations on a held connection. */
 export interface MigrationRun extends PostgresMigrateOptions {
   readonly connection: Connection;
   readonly source: VersionSource;
-  /** False when the database was empty at the start: nobody uses the tables yet. */
+  /** False if the database was empty at the start, so that the tables are not in use. */
   readonly isOnline: boolean;
 }
 
-/** How often something is tried that another session gets in the way of. */
+/** Attempts at an operation that other sessions interfere with. */
 export const ATTEMPTS_MAX = 10;
-/** Somebody else has created the same thing at the same moment. */
+/** Another session created the same object at the same time. */
 const LOST_RACE_STATES = new Set(['23505', '42P06', '42P07', '42701', '42710']);
-/** Another session was in the way: serialization failure, deadlock, lock timeout. */
+/** Another session interfered: serialization failure, deadlock, lock timeout. */
 const BLOCKED_STATES = new Set(['40001', '40P01', '55P03']);
-/** What two runners of an online migration can do to each other, besides: the last is "tuple concurrently updated". */
+/** Further conflicts of two runners of an online migration; the last is "tuple concurrently updated". */
 const ONLINE_STATES = new Set([...LOST_RACE_STATES, 'XX000']);
 
-/** True when the same may well succeed the next time. */
-export function isPassing(error: unknown, { isOnline }: { readonly isOnline: boolean }): boolean {
+export function isRetryable(error: unknown, { isOnline }: { readonly isOnline: boolean }): boolean {
   const state = stateOf(error);
   return BLOCKED_STATES.has(state) || (isOnline && ONLINE_STATES.has(state));
 }
 
-/** IF NOT EXISTS does not cover two sessions that create the same thing at the same moment. */
-export async function unlessLost(create: () => Promise<unknown>): Promise<void> {
+/** IF NOT EXISTS still fails if two sessions create the same object at the same time. */
+export async function ignoreLostRace(create: () => Promise<unknown>): Promise<void> {
   try {
     await create();
   } catch (error) {
@@ -46,12 +45,12 @@ export async function unlessLost(create: () => Promise<unknown>): Promise<void> 
   }
 }
 
-/** The factor keeps runners that have met once from meeting again. */
-export function sleepABit(run: MigrationRun): Promise<void> {
+/** The jitter keeps runners that collided once from colliding again. */
+export function sleepWithJitter(run: MigrationRun): Promise<void> {
   return sleep(run.clock, run.lockPollMs * (0.5 + Math.random()));
 }
 
-/** The SQLSTATE that the server answered, from whatever depth. */
+/** The SQLSTATE of the error or of one of its causes. */
 function stateOf(error: unknown): string {
   for (let next = error; next instanceof Error; next = next.cause) {
     const state = sqlState(next);

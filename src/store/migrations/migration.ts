@@ -1,4 +1,4 @@
-// What a migration is, and how its failure is reported.
+// Migrations and the error for a failed one.
 import { MigrationError } from '../../model/errors/errors.js';
 
 export interface Migration {
@@ -8,14 +8,14 @@ export interface Migration {
   readonly isOnline: boolean;
 }
 
-/** A sequence of migrations with a version of its own. */
+/** A sequence of migrations with its own version. */
 export interface Track {
   /** The table whose one row holds the version. */
   readonly versionTable: 'dbos_migrations' | 'everstep_migrations';
   readonly migrations: readonly Migration[];
 }
 
-const SAFE_TO_REPEAT = 'Nothing is lost or half-done: run the migrations again and they go on from there.';
+const SAFE_TO_REPEAT = 'Nothing is lost or half-done: run the migrations again to continue.';
 
 export function migrationFailure(what: string, cause: unknown, advice = SAFE_TO_REPEAT): MigrationError {
   const reason = (cause as Error).message.replace(/\.?$/, '.');

@@ -1,11 +1,11 @@
-// Which migrations a database needs, and what their text is for a given schema. Pure: running them is left to the
-// two runners, printing them to `print.ts`.
+// Determines which migrations a database needs, and renders them for a schema. Pure: the two runners run them, `print.ts`
+// prints them.
 //
-// A migration file is plain SQL with three marks of ours:
+// A migration file is plain SQL with three marks:
 //   {schema}                              the quoted name of the schema (Postgres)
 //   -- online                             builds or drops indexes while the tables are in use: its statements run
-//                                         one by one outside a transaction and do nothing where their work is done
-//   -- if listen_notify … -- end if       only where NOTIFY triggers are wanted
+//                                         one by one outside a transaction, and have no effect if repeated
+//   -- if listen_notify … -- end if       only if NOTIFY triggers are enabled
 import { InvalidSchemaNameError } from '../../model/errors/errors.js';
 import { quoteIdentifier } from '../../sql/sql.js';
 import {
@@ -19,18 +19,18 @@ import type { Migration, Track } from './migration.js';
 export interface RenderOptions {
   readonly schema: string;
   readonly useListenNotify: boolean;
-  /** False where nobody uses the tables yet: an index can then be built in a transaction, which is faster. */
+  /** False if the tables are not in use yet: then indexes are built in a transaction, which is faster. */
   readonly isOnline: boolean;
 }
 
-/** Brings any database below 100 to the state that all languages share. */
+/** The migration that brings any database below 100 to the schema that all languages share. */
 export const SHARED_BASE = 24;
-/** The last version of each language's own; from the next one on all languages have the same migrations. */
+/** The last version that differs between languages; later migrations are the same in all. */
 const OWN_VERSION_MAX = 99;
-/** Postgres cuts longer names off. */
+/** Postgres truncates longer names. */
 const SCHEMA_NAME_BYTES_MAX = 63;
 
-/** The tables shared with DBOS, then those that only Everstep has. */
+/** The tables shared with DBOS, then Everstep's own. */
 export function tracksOf(dialect: 'postgres' | 'sqlite'): readonly [shared: Track, everstep: Track] {
   return dialect === 'postgres'
     ? [
@@ -44,8 +44,8 @@ export function tracksOf(dialect: 'postgres' | 'sqlite'): readonly [shared: Trac
 }
 
 /**
- * The version that a database has when the migration is done: its number. The shared base counts for all numbers
- * below 100, so that another library that opens the database next does not apply its own on top.
+ * The version of a database after the migration: its number. The shared base stands for all numbers below 100, so that
+ * another library does not apply its own migrations on top.
  */
 export function versionAfter(track: Track, migration: Migration): number {
   const isSharedBase = track.versionTable === 'dbos_migrations' && migration.number === SHARED_BASE;
@@ -53,8 +53,8 @@ export function versionAfter(track: Track, migration: Migration): number {
 }
 
 /**
- * What a database at this version still needs, in order. A version between 24 and 98 was left by another library and
- * may mean anything; such a database gets the shared base. A version beyond ours needs nothing.
+ * The migrations that a database at this version still needs, in order. A version between 24 and 98 comes from another
+ * library and may mean anything, so such a database gets the shared base. A version beyond ours needs nothing.
  */
 export function pendingMigrations(track: Track, version: number): readonly Migration[] {
   return track.migrations.filter((migration) => versionAfter(track, migration) > version);
@@ -64,7 +64,7 @@ export function latestVersion(track: Track): number {
   return track.migrations.at(-1)?.number ?? 0;
 }
 
-/** The text of a migration without our marks. */
+/** The text of a migration, with the marks resolved. */
 export function renderMigration(migration: Migration, options: RenderOptions): string {
   const schema = quoteIdentifier(options.schema);
   let text = migration.sql.replace(/^-- online\n/m, '');
@@ -74,18 +74,18 @@ export function renderMigration(migration: Migration, options: RenderOptions): s
   return text.replaceAll('$body$', bodyQuote(schema)).replaceAll('{schema}', () => schema);
 }
 
-/** A dollar quote that does not occur in the schema's name, which stands inside function bodies. */
+/** A dollar quote that does not occur in the schema's name, which is part of function bodies. */
 function bodyQuote(schema: string): string {
   let tag = 'body';
   while (schema.includes(`$${tag}$`)) tag += '_';
-  // Doubled, because `replaceAll` reads a dollar sign in its replacement as a mark of its own.
+  // Doubled: `$$` stands for a dollar sign in the replacement of `replaceAll`.
   return `$$${tag}$$`;
 }
 
-/** A comment, a string, a quoted name, a dollar-quoted body, a semicolon, or anything else. */
+/** A comment, string, quoted name, dollar-quoted body, semicolon, or anything else. */
 const TOKEN = /--[^\n]*|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[^]*?\$\1\$|;|[^-'"$;]+|[^]/g;
 
-/** The statements of a text, each with the comments before it and without its semicolon. */
+/** Splits a text into statements, each with the comments before it and without its semicolon. */
 export function splitStatements(text: string): string[] {
   const statements: string[] = [];
   let statement = '';
@@ -104,7 +104,7 @@ export function splitStatements(text: string): string[] {
   return statements;
 }
 
-/** The index that a statement of an online migration builds or drops, where it does. */
+/** The index that a statement of an online migration builds or drops, if any. */
 export function changedIndex(statement: string): { readonly name: string; readonly isWanted: boolean } | undefined {
   const change = /^(CREATE|DROP) (?:UNIQUE )?INDEX CONCURRENTLY IF (?:NOT )?EXISTS (?:"(?:[^"]|"")*"\.)?(\w+)/m.exec(
     statement,
@@ -113,16 +113,16 @@ export function changedIndex(statement: string): { readonly name: string; readon
   return name === undefined ? undefined : { name, isWanted: verb === 'CREATE' };
 }
 
-/** The table and column that a statement of a SQLite migration adds, where it does. */
+/** The column that a statement of a SQLite migration adds, if any. */
 export function addedColumn(statement: string): { readonly table: string; readonly column: string } | undefined {
   const [, table, column] = /^ALTER TABLE (\w+) ADD COLUMN (\w+)/m.exec(statement) ?? [];
   return table === undefined || column === undefined ? undefined : { table, column };
 }
 
-/** Refuses a name that Postgres would refuse or shorten. Any other name is fine, whatever its characters. */
+/** Throws for a name that Postgres would reject or truncate. All characters but NUL are allowed. */
 export function checkSchemaName(schema: string): void {
   if (schema !== '' && !schema.includes('\0') && Buffer.byteLength(schema) <= SCHEMA_NAME_BYTES_MAX) return;
   throw new InvalidSchemaNameError(
-    `The schema name ${JSON.stringify(schema)} cannot be used: give one of 1 to ${SCHEMA_NAME_BYTES_MAX} bytes without NUL.`,
+    `Invalid schema name ${JSON.stringify(schema)}: it must have 1 to ${SCHEMA_NAME_BYTES_MAX} bytes, none of them NUL.`,
   );
 }

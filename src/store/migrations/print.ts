@@ -1,4 +1,4 @@
-// The migrations as one SQL script, for an administrator who runs them by hand:
+// Prints the migrations as one SQL script, for administrators who run them by hand:
 //
 //   npx everstep schema --print-migrations all | psql --set ON_ERROR_STOP=1 mydatabase
 import { DBOSDataValidationError, InvalidSchemaNameError } from '../../model/errors/errors.js';
@@ -20,20 +20,20 @@ export interface PrintOptions {
   readonly dialect: 'postgres' | 'sqlite';
   /** The schema of the system tables on Postgres. */
   readonly schema?: string;
-  /** The number of the first migration to print; 1 prints all. */
+  /** The first migration to print; 1 for all. */
   readonly from?: number;
   readonly useListenNotify?: boolean;
-  /** Also grants this role what an application needs. On Postgres only. */
+  /** Also grants this role what an application needs. Postgres only. */
   readonly role?: string;
 }
 
-/** The script. It is meant for a database at version `from - 1`. */
+/** The script for a database at version `from - 1`. */
 export function printMigrations(options: PrintOptions): string {
   const { dialect, schema = 'dbos', from = 1, role } = options;
   refuseBadOptions({ ...options, schema, from });
   const [shared, everstep] = tracksOf(dialect);
   const script = dialect === 'postgres' ? postgresScript({ ...options, schema, from }) : sqliteScript(from);
-  // Everstep's own migrations do nothing where their work is done, so they are always printed.
+  // Everstep's own migrations are idempotent, so they are always printed.
   const parts = [
     header(dialect, from, latestVersion(shared)),
     ...(dialect === 'postgres' && from === 1 ? [`CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(schema)};\n`] : []),
@@ -48,7 +48,7 @@ export function printMigrations(options: PrintOptions): string {
   return parts.join('\n');
 }
 
-/** The rights of an application's role, for the owner of the schema to run. On Postgres only. */
+/** The grants for an application's role, for the owner of the schema to run. Postgres only. */
 export function printGrants({ schema = 'dbos', role }: { readonly schema?: string; readonly role: string }): string {
   refuseBadOptions({ dialect: 'postgres', schema, from: 1, role });
   return `${grantStatements(schema, role).join(';\n')};\n`;
@@ -65,7 +65,7 @@ function postgresScript(options: PrintOptions & { schema: string; from: number }
   return {
     versionTable: (track) => versionTable(qualified(track), 'BIGINT'),
     migration(track, migration) {
-      // An empty database has no users who would be held up, so its indexes are built in the transaction.
+      // In an empty database, indexes block no users, so they are built in the transaction.
       const isOnline = from > 1;
       const text = renderMigration(migration, { schema, useListenNotify, isOnline });
       const body = text + setVersion(qualified(track), versionAfter(track, migration));
@@ -75,7 +75,7 @@ function postgresScript(options: PrintOptions & { schema: string; from: number }
 }
 
 function sqliteScript(from: number): Script {
-  // The shared base repeats what an earlier migration has added; the runner would look, a script cannot.
+  // The shared base repeats columns of earlier migrations. The runner checks for them; a script cannot.
   const columns = new Set<string>();
   const isNew = (statement: string): boolean => {
     const added = addedColumn(statement);
@@ -119,31 +119,31 @@ function setVersion(name: string, version: number): string {
   return `UPDATE ${name} SET version = ${version} WHERE version < ${version};\n`;
 }
 
-/** A script is read by people and piped by shells: names that need escaping are refused here, and only here. */
+/** Scripts are read by people and piped through shells, so names that need escaping are rejected here, and only here. */
 function refuseBadOptions({ dialect, schema, from, role }: PrintOptions & { schema: string; from: number }): void {
   checkSchemaName(schema);
   if (/["'\\]/.test(schema)) {
     throw new InvalidSchemaNameError(
-      `The schema name ${JSON.stringify(schema)} cannot be printed: it contains a quote.`,
+      `Cannot print migrations for schema name ${JSON.stringify(schema)}: it contains a quote or backslash.`,
     );
   }
   if (role !== undefined && (role === '' || /["'\\]/.test(role))) {
     throw new DBOSDataValidationError(
-      `The role name ${JSON.stringify(role)} cannot be printed: it is empty or contains a quote.`,
+      `Cannot print grants for role name ${JSON.stringify(role)}: it is empty or contains a quote or backslash.`,
     );
   }
   if (!Number.isInteger(from) || from < 1) {
     throw new DBOSDataValidationError(
-      `Migrations cannot be printed from ${from}: give the number of one, or 1 for all.`,
+      `Cannot print migrations from ${from}: pass the number of a migration, or 1 for all.`,
     );
   }
   if (dialect === 'sqlite' && from > 24 && from < 100) {
     throw new DBOSDataValidationError(
-      `Migrations for SQLite cannot be printed from ${from}: a file between versions 24 and 99 was left by another ` +
-        'library. Run `npx everstep migrate` on it, which looks at what it has.',
+      `Cannot print migrations for SQLite from ${from}: a file between versions 24 and 99 comes from another ` +
+        'library. Run `npx everstep migrate` on it, which checks its columns.',
     );
   }
   if (dialect === 'sqlite' && role !== undefined) {
-    throw new DBOSDataValidationError('SQLite has no roles: leave out the role.');
+    throw new DBOSDataValidationError('SQLite has no roles: omit the role.');
   }
 }

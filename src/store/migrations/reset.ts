@@ -1,15 +1,15 @@
-// Removes everything that the migrations have created, and nothing else: the schema or the file may hold tables of the
-// application as well.
+// Drops everything that the migrations created, and nothing else: the schema or file may also have tables of the
+// application.
 import { DatabaseStatementError } from '../../model/errors/errors.js';
 import { quoteIdentifier, oneOf, sql } from '../../sql/sql.js';
 import type { Connection, Database } from '../database.js';
 import { tracksOf } from './plan.js';
 
 const SCHEMA = 'dbos';
-/** Other objects depend on what was to be dropped. */
+/** Other objects depend on the one to drop. */
 const DEPENDENT_OBJECTS = '2BP01';
 
-/** Drops the system tables and functions; on Postgres also the schema, if nothing is left in it. */
+/** Drops the system tables and functions; on Postgres also the schema, if it is then empty. */
 export async function dropSystemTables(database: Database, { schema = SCHEMA } = {}): Promise<void> {
   const names = createdNames(database.dialect.name);
   await database.exclusive(async (connection) => {
@@ -37,7 +37,7 @@ function createdNames(dialect: 'postgres' | 'sqlite'): CreatedNames {
 }
 
 async function dropFromFile(connection: Connection, tables: readonly string[]): Promise<void> {
-  // Inside a transaction this setting is ignored; it belongs to the connection, which is closed with the database.
+  // Ignored inside a transaction. It is a setting of the connection, which is closed with the database.
   await connection.script('PRAGMA foreign_keys = OFF');
   await connection.transaction((tx) => tx.script(tables.map((name) => `DROP TABLE IF EXISTS ${name};`).join('\n')));
 }
@@ -52,7 +52,7 @@ async function dropFromSchema(
     await tx.script(
       tables.map((name) => `DROP TABLE IF EXISTS ${quoted}.${quoteIdentifier(name)} CASCADE;`).join('\n'),
     );
-    // A name may stand for several functions, which only their parameters tell apart.
+    // Functions may be overloaded.
     const found = await tx.run(sql`
       SELECT p.oid::regprocedure::text AS signature
       FROM pg_catalog.pg_proc AS p

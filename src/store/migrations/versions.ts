@@ -1,4 +1,4 @@
-// Reads which version a database has. It writes nothing and needs no lock, so a role that owns nothing can ask.
+// Reads the version of a database. It needs neither a lock nor write privileges.
 import { type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
 import type { Track } from './migration.js';
@@ -7,7 +7,7 @@ import { pendingMigrations, tracksOf } from './plan.js';
 /** The version of each track, in the order of `tracksOf`. */
 export type Versions = readonly [shared: number, everstep: number];
 
-/** Where a version is read from: the database, or a connection that is held. */
+/** What to read a version from: the database, or a held connection. */
 export interface VersionSource {
   readonly dialectName: 'postgres' | 'sqlite';
   readonly schema: string;
@@ -23,7 +23,7 @@ export async function readVersions(source: VersionSource): Promise<Versions> {
   return [await readVersion(source, shared), await readVersion(source, everstep)];
 }
 
-/** The version of a track; 0 where its table is missing or empty. */
+/** The version of a track; 0 if its table is missing or empty. */
 export async function readVersion(source: VersionSource, track: Track): Promise<number> {
   if (!(await hasTable(source, track.versionTable))) return 0;
   const [row] = await source.run(sql`
@@ -42,7 +42,7 @@ export async function hasTable(source: VersionSource, name: string): Promise<boo
   return (await source.run(statement)).length > 0;
 }
 
-/** True when there is nothing to migrate. A database ahead of this build counts as current. */
+/** Whether there is nothing to migrate. A database ahead of this build is current. */
 export function isCurrent(dialectName: 'postgres' | 'sqlite', versions: Versions): boolean {
   return tracksOf(dialectName).every((track, index) => pendingMigrations(track, versions[index] ?? 0).length === 0);
 }

@@ -1,5 +1,5 @@
-// Where connections come from: our own pool, the caller's pool, or a fresh connection for each operation. Every
-// connection handed out is fit for use: one that has rested for a while is tried first.
+// Sources of connections: our own pool, a caller's pool, or a new connection per operation. A connection that was idle for
+// a while is tested before it is handed out.
 import pg from 'pg';
 import type { Clock } from '../../base/clock.js';
 import { DBOSInitializationError } from '../../model/errors/errors.js';
@@ -17,17 +17,17 @@ export interface Client {
 
 export interface ClientSource {
   acquire(): Promise<Client>;
-  /** Gives the client back; one that has failed is closed instead of being used again. */
+  /** Returns the client; a broken one is closed instead of reused. */
   release(client: Client, isBroken: boolean): void;
   end(): Promise<void>;
-  /** Where there is a pool. */
+  /** Only with a pool. */
   use?(): ConnectionUse;
 }
 
-/** How long a pooled connection may rest before it is tried out at its next use. */
-const REST_MAX_MS = 10_000;
+/** How long a pooled connection may be idle before it is tested at its next use. */
+const IDLE_MAX_MS = 10_000;
 
-/** The holder's statements report a broken connection; this only keeps the event from ending the process. */
+/** Statements report a broken connection; this only keeps the event from crashing the process. */
 const ignoreError = (): void => {};
 
 export function pooledClients(config: pg.PoolConfig, clock: Clock, onIdleError: (error: Error) => void): ClientSource {
@@ -36,9 +36,9 @@ export function pooledClients(config: pg.PoolConfig, clock: Clock, onIdleError: 
   return { ...sharedClients(pool, clock), end: () => pool.end() };
 }
 
-/** Clients of a pool that the caller owns: it is never ended by us. */
+/** Clients of the caller's pool, which we never end. */
 export function sharedClients(pool: pg.Pool, clock: Clock): ClientSource {
-  const restingSince = new WeakMap<object, number>();
+  const idleSince = new WeakMap<object, number>();
 
   async function checkOut(): Promise<pg.PoolClient> {
     const client = await pool.connect();
@@ -47,7 +47,7 @@ export function sharedClients(pool: pg.Pool, clock: Clock): ClientSource {
   }
 
   function checkIn(client: pg.PoolClient, isBroken: boolean): void {
-    restingSince.set(client, clock.now());
+    idleSince.set(client, clock.now());
     client.off('error', ignoreError);
     client.release(isBroken);
   }
@@ -56,8 +56,8 @@ export function sharedClients(pool: pg.Pool, clock: Clock): ClientSource {
     async acquire() {
       for (;;) {
         const client = await checkOut();
-        const restingAt = restingSince.get(client);
-        if (restingAt === undefined || clock.now() - restingAt < REST_MAX_MS || (await answers(client))) {
+        const idleAt = idleSince.get(client);
+        if (idleAt === undefined || clock.now() - idleAt < IDLE_MAX_MS || (await isAlive(client))) {
           return asClient(client);
         }
         checkIn(client, true);
@@ -89,12 +89,12 @@ export function freshClients(config: pg.ClientConfig): ClientSource {
   };
 }
 
-async function answers(client: pg.PoolClient): Promise<boolean> {
+async function isAlive(client: pg.PoolClient): Promise<boolean> {
   try {
     await client.query('SELECT 1');
     return true;
   } catch {
-    // Whatever the reason, this connection is of no use; the caller takes another one.
+    // Whatever the reason, the connection is unusable; the caller takes another one.
     return false;
   }
 }
@@ -103,7 +103,7 @@ function asClient(client: pg.ClientBase): Client {
   const candidate = client as unknown as Client & { pipeline?: boolean };
   if (typeof candidate.connection?.bind !== 'function' || candidate.pipeline === true) {
     throw new DBOSInitializationError(
-      'The given pool cannot be used: it is built on pg-native or runs in pipeline mode. Pass an ordinary pg.Pool.',
+      'Unsupported pool: it uses pg-native or pipeline mode. Pass an ordinary pg.Pool.',
     );
   }
   return candidate;

@@ -1,4 +1,4 @@
-// From a Postgres URL and options to the configuration of `pg`.
+// Builds the configuration of `pg` from a Postgres URL and options.
 import type pg from 'pg';
 import { InvalidDatabaseURLError } from '../../model/errors/database-errors.js';
 
@@ -6,9 +6,9 @@ export interface ConnectionOptions {
   readonly url: string;
   readonly poolSize?: number;
   readonly applicationName?: string;
-  /** Ends a session that sits in an open transaction for this long; 0 leaves the server's setting. */
+  /** Ends sessions that are idle in a transaction for this long; 0 keeps the server's setting. */
   readonly idleTransactionTimeoutMs?: number;
-  /** The URL leads to a pooler in transaction mode: no session settings, no prepared names, no LISTEN. */
+  /** The URL is that of a pooler in transaction mode: no session settings, named statements or LISTEN. */
   readonly isTransactionPooler?: boolean;
 }
 
@@ -17,21 +17,21 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
 
 /**
- * All our statements are small look-ups by an index. A plan made while a table was tiny would scan it whole, and the
- * server keeps such a plan for a prepared statement long after the table has grown.
+ * All our statements are small index lookups. A plan made while a table was tiny would scan it, and the server keeps the
+ * plan of a prepared statement long after the table has grown.
  */
 const SESSION_SETTINGS = {
-  // Our statements are too small to be worth compiling; the costs of disabled nodes would make the server try.
+  // Our statements are too small to compile, but the costs of disabled nodes would make the server try.
   jit: 'off',
   enable_seqscan: 'off',
-  // A bitmap is made of the whole backlog before its first row is taken.
+  // A bitmap scan reads the whole backlog before it returns the first row.
   enable_bitmapscan: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
   enable_material: 'off',
-  // Whoever waited for its turn must see what those before it have done.
+  // After waiting for an advisory lock, a statement must see what earlier holders committed.
   default_transaction_isolation: 'read\\ committed',
-  // The trigger on messages leaves our own alone: we tell of them apart from their commit.
+  // Disables the trigger on messages for our own: we notify outside their commit.
   'everstep.quiet': 'on',
 } as const;
 
@@ -50,7 +50,7 @@ export function poolConfig(options: ConnectionOptions): pg.PoolConfig {
   };
 }
 
-/** Settings as the server takes them at the start of a session; later ones win, so the URL's come last. */
+/** Session settings in startup options. Later ones win, so the URL's come last. */
 function sessionOptions(options: ConnectionOptions): string {
   const idleTransactionTimeoutMs = options.idleTransactionTimeoutMs ?? IDLE_TRANSACTION_TIMEOUT_MS;
   const settings = Object.entries<string | number>(SESSION_SETTINGS);
@@ -58,13 +58,13 @@ function sessionOptions(options: ConnectionOptions): string {
   return settings.map(([name, value]) => `-c ${name}=${value}`).join(' ');
 }
 
-/** Checks the URL before anything is tried with it, so that a typing error is reported as one. */
+/** Checks the URL before it is used, so that a typo is reported as such. */
 export function parsePostgresURL(text: string): URL {
   let url: URL;
   try {
     url = new URL(text);
   } catch {
-    // The password may be anywhere in it, so the text is not quoted, nor is the parser's error kept, which repeats it.
+    // Do not quote the URL or keep the parser's error, which repeats it: the password may be anywhere.
     throw new InvalidDatabaseURLError(`Invalid database URL: it cannot be parsed. ${EXPECTED_FORM}`);
   }
   const missing = [
@@ -80,7 +80,7 @@ export function parsePostgresURL(text: string): URL {
   return url;
 }
 
-/** Names the database for people: host, port and name, never the password. */
+/** The database for logs and errors: host, port and name, never the password. */
 export function describePostgresURL(text: string): string {
   const url = parsePostgresURL(text);
   const host = url.hostname || url.searchParams.get('host');

@@ -1,5 +1,5 @@
-// The system database on Postgres, over `pg`. A write is one round trip and one commit, however many statements
-// it has; statements are prepared once a connection under names derived from their text.
+// The system database on Postgres, through `pg`. A write is one round trip and one commit for any number of statements.
+// Statements are prepared once per connection, under names derived from their text.
 import type pg from 'pg';
 import { type Clock, systemClock } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
@@ -23,10 +23,10 @@ import { type FollowingBatch, type PreparedStatement, StatementBatch, statementN
 export interface PostgresOptions extends ConnectionOptions {
   /** The schema that holds the system tables. */
   readonly schema?: string;
-  /** A pool of the caller's own, never ended here; or `none` for a connection an operation. */
+  /** The caller's pool, which we never end; or `none` for a new connection per operation. */
   readonly pool?: pg.Pool | 'none';
   readonly clock?: Clock;
-  /** Replaces the database clock; for tests that move time by hand. */
+  /** Replaces the database clock, for tests that control time. */
   readonly now?: () => number;
   readonly logger?: DLogger;
 }
@@ -36,11 +36,11 @@ const QUERY_CANCELED = '57014';
 
 export class PostgresDatabase implements Database {
   readonly dialect: Dialect;
-  /** The database as people may see it: host, port and name. */
+  /** Host, port and name of the database, for logs and errors. */
   readonly where: string;
   readonly options: PostgresOptions;
   readonly #source: ClientSource;
-  /** A kept plan is only safe in sessions with our settings; elsewhere each statement is planned anew. */
+  /** Cached plans are only safe in sessions with our settings; elsewhere statements are planned each time. */
   readonly #hasPreparedNames: boolean;
   readonly #names = new Map<string, string>();
   readonly #preparedNames = new WeakMap<object, Set<string>>();
@@ -66,7 +66,7 @@ export class PostgresDatabase implements Database {
 
   async observe(statement: Sql, options: ObserveOptions): Promise<Row[]> {
     try {
-      // Without a name, so that it is planned for its values, and leaves no plan behind. The settings end with the commit.
+      // Unnamed, so that it is planned for its values and no plan is cached. The settings end with the commit.
       const sent = this.#withClient((client) =>
         this.#send(client, [settingsFor(options), statement], 'read', { isNamed: false }),
       );
@@ -121,8 +121,7 @@ export class PostgresDatabase implements Database {
   }
 
   async #withClient<T>(body: (client: Client) => Promise<T>): Promise<T> {
-    if (this.#isClosed)
-      throw new DatabaseClosedError(`The connection to ${this.where} has been closed by this process.`);
+    if (this.#isClosed) throw new DatabaseClosedError(`This process has closed its connection to ${this.where}.`);
     this.#inUse += 1;
     try {
       const client = await this.#acquire();
@@ -149,7 +148,7 @@ export class PostgresDatabase implements Database {
   }
 
   #connection(client: Client): Connection {
-    // Inside an open transaction a lost connection means that nothing was stored; only COMMIT leaves a doubt.
+    // A connection lost in an open transaction means that nothing was stored; only COMMIT is in doubt.
     const send = async (statement: Sql, phase: Phase): Promise<Row[]> =>
       (await this.#send(client, [statement], phase))[0] ?? [];
     const script = (text: string, phase: Phase): Promise<void> => this.#script(client, text, phase);
@@ -179,7 +178,7 @@ export class PostgresDatabase implements Database {
     try {
       await client.query('ROLLBACK');
     } catch {
-      // The connection is gone, and with it the transaction. The error that led here is the one to report.
+      // The connection is lost, and the transaction with it. Report the original error.
     }
   }
 
@@ -188,7 +187,7 @@ export class PostgresDatabase implements Database {
       const result = (await client.query(text)) as { command?: string };
       if (text === 'COMMIT' && result.command === 'ROLLBACK') {
         throw new DatabaseStatementError(
-          'The transaction was rolled back: one of its statements had failed and the failure was caught.',
+          'The transaction was rolled back: one of its statements failed and the error was caught.',
           { sqlState: '25P02' },
         );
       }
@@ -197,7 +196,7 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  /** A statement to be sent together with the batch that is sent next. `done` tells when it needs the client no more. */
+  /** A statement to send with the next batch. `done` resolves when it no longer needs the client. */
   #follow(client: Client, statement: Sql): FollowingBatch & { done(): Promise<void> } {
     const ended = deferred<void>();
     let isQueued = false;
@@ -258,17 +257,17 @@ interface SendOptions {
   readonly following?: FollowingBatch;
 }
 
-/** The commit is flushed to the disk by a later one, or by the server itself within a second. */
+/** A later commit flushes this one, or the server does within a second. */
 const WITHOUT_DISK = sql`SELECT set_config('synchronous_commit', 'off', TRUE)`;
 
-/** Settings for the statement after it in the same commit. */
-function settingsFor({ timeoutMs, reads }: ObserveOptions): Sql {
-  const ifMuch = reads === 'much' ? 'on' : 'off';
+/** Settings for the next statement of the same commit. */
+function settingsFor({ timeoutMs, scans }: ObserveOptions): Sql {
+  const ifAll = scans === 'all' ? 'on' : 'off';
   return sql`
     SELECT set_config('statement_timeout', ${String(timeoutMs)}, TRUE),
-      set_config('enable_seqscan', ${ifMuch}, TRUE),
-      set_config('enable_bitmapscan', ${reads === 'little' ? 'off' : 'on'}, TRUE),
-      set_config('enable_hashjoin', ${ifMuch}, TRUE),
+      set_config('enable_seqscan', ${ifAll}, TRUE),
+      set_config('enable_bitmapscan', ${scans === 'index' ? 'off' : 'on'}, TRUE),
+      set_config('enable_hashjoin', ${ifAll}, TRUE),
       set_config('jit', 'off', TRUE)`;
 }
 
@@ -277,11 +276,11 @@ function clientSource(options: PostgresOptions, clock: Clock): ClientSource {
   if (options.pool) return sharedClients(options.pool, clock);
   const logger = options.logger ?? silentLogger;
   return pooledClients(poolConfig(options), clock, (error) => {
-    logger.debug(`A resting database connection was lost: ${error.message}`);
+    logger.debug(`An idle database connection was lost: ${error.message}`);
   });
 }
 
-/** For statements whose own failure is told elsewhere or matters to nobody. */
+/** For statements whose own failure is reported elsewhere or ignored. */
 function rethrowIfLost(error: unknown): void {
   if (isConnectionLost(error)) throw error;
 }

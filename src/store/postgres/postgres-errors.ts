@@ -1,5 +1,5 @@
-// Errors of `pg` and of the server as ours. What matters most is whether a statement can have taken effect:
-// a server that answers ERROR has undone it, a connection that breaks off has said nothing.
+// Translates errors of `pg` and the server to ours. What matters most is whether a statement can have taken effect: after an
+// ERROR response it was undone; after a lost connection nothing is known.
 import { withoutPasswords } from '../../base/url.js';
 import {
   CommitUnknownError,
@@ -10,7 +10,7 @@ import {
 } from '../../model/errors/database-errors.js';
 import { DBOSError } from '../../model/errors/errors.js';
 
-/** What was going on when the error came: `connect` and `read` cannot have changed anything. */
+/** What the error interrupted: `connect` and `read` cannot have changed anything. */
 export type Phase = 'connect' | 'read' | 'write';
 
 const SOCKET_CODES = new Set([
@@ -39,7 +39,7 @@ export function sqlState(error: unknown): string | undefined {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !SOCKET_CODES.has(code) ? code : undefined;
 }
 
-/** Our error for an error of `pg`; errors of other origin are returned as they are. */
+/** Our error for an error of `pg`; other errors are returned unchanged. */
 export function translatePostgresError(error: unknown, phase: Phase, where: string): unknown {
   if (error instanceof DBOSError || !(error instanceof Error)) return error;
   const state = sqlState(error);
@@ -48,19 +48,20 @@ export function translatePostgresError(error: unknown, phase: Phase, where: stri
   const options = { cause: error };
   if (state !== undefined && isAccessState(state)) {
     return new DatabaseAccessError(
-      `Postgres at ${where} refused: ${reason}. Check user, password and the rights of the role on database and schema.`,
+      `Postgres at ${where} denied access: ${reason}. Check the user, the password, and the role's privileges on the ` +
+        'database and schema.',
       options,
     );
   }
   if (state === '53100') {
     return new DatabaseFullError(
-      `The disk of Postgres at ${where} is full: ${reason}. Work goes on when there is room.`,
+      `The disk of Postgres at ${where} is full: ${reason}. Free some space; work then continues on its own.`,
       options,
     );
   }
   if (state === '3D000') {
     return new DatabaseUnavailableError(
-      `The database at ${where} does not exist: ${reason}. Create it, or run migrations with a role that may.`,
+      `The database at ${where} does not exist: ${reason}. Create it, or run migrations with a role that may create it.`,
       options,
     );
   }
@@ -81,17 +82,17 @@ export function translatePostgresError(error: unknown, phase: Phase, where: stri
   }
   if (phase === 'write') {
     return new CommitUnknownError(
-      `The connection to Postgres at ${where} broke while a change was under way: ${reason}. It may or may not be stored.`,
+      `The connection to Postgres at ${where} was lost during a write: ${reason}. The change may or may not be stored.`,
       options,
     );
   }
   return new DatabaseUnavailableError(
-    `Postgres at ${where} cannot be reached: ${reason}. Check that the server runs and that host and port are right.`,
+    `Cannot reach Postgres at ${where}: ${reason}. Check that the server is running and that host and port are correct.`,
     options,
   );
 }
 
-/** Bad login, no such role, no rights. */
+/** Failed login, unknown role, or missing privilege. */
 function isAccessState(state: string): boolean {
   return state.startsWith('28') || state === '42501';
 }

@@ -1,18 +1,18 @@
-// Runs several prepared statements on one connection in one round trip and one commit. The statements are
-// sent back to back with a single Sync at the end, which makes them one implicit transaction: each sees the
-// effects of those before it, and a failure undoes them all. It plugs into `pg` the way its cursors do.
+// Runs several prepared statements on one connection in one round trip and one commit. They are pipelined with a single
+// Sync at the end, which makes them one implicit transaction: each sees the effects of those before it, and a failure undoes
+// them all. It plugs into `pg` as its cursors do.
 import { createHash } from 'node:crypto';
 import type { Value } from '../../sql/sql.js';
 import type { Row } from '../database.js';
 
-/** A statement ready to send: `name` is empty where prepared names may not be used. */
+/** A statement ready to send. `name` is empty if named statements may not be used. */
 export interface PreparedStatement {
   readonly name: string;
   readonly text: string;
   readonly values: readonly Value[];
 }
 
-/** The name of a statement. It follows from the text: whoever else uses the connection means the same by it. */
+/** A statement's name. It depends only on the text, so all users of the connection agree on it. */
 export function statementName(text: string): string {
   return `everstep_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
 }
@@ -35,7 +35,7 @@ interface FieldDescription {
 
 type Parser = (text: string) => unknown;
 
-/** Only the types that our statements return need more than their text. */
+/** By type OID. Other types are returned as text. */
 const PARSERS: Readonly<Record<number, Parser>> = {
   16: (text) => text === 't',
   20: Number,
@@ -49,7 +49,7 @@ const PARSERS: Readonly<Record<number, Parser>> = {
 /** A batch that is a commit of its own, right behind another one. */
 export interface FollowingBatch {
   readonly batch: StatementBatch;
-  /** Gives the batch to the client, which then only waits for its answers. */
+  /** Queues the batch at the client, which then only waits for the responses. */
   queue(): void;
 }
 
@@ -94,7 +94,7 @@ export class StatementBatch {
     const sent = new Set<string>();
     for (const { name, text, values } of this.#statements) {
       if (name === '' || !(this.#preparedNames.has(name) || sent.has(name))) {
-        // An earlier failure may have left the name on the server; closing an unknown name does no harm.
+        // An earlier failure may have left the name on the server; closing an unknown name is harmless.
         if (name !== '') connection.close({ type: 'S', name });
         connection.parse({ name, text, types: [] });
         sent.add(name);

@@ -1,14 +1,14 @@
-// What the limits of a queue leave free, as parts of the statements that claim from it.
+// The headroom that a queue's limits leave, as parts of claim statements.
 import { type Limits, UNLIMITED } from '../../model/queues.js';
 import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Row } from '../database.js';
-import { isEnqueued } from './waiting.js';
+import { isEnqueued, isInFlight } from '../runs/states.js';
 
 const workflows = table('workflow_status');
-/** Running workflows that are counted to find out a share; beyond it nobody lacks work. */
+/** Running workflows counted to compute a share. With more, every engine has work anyway. */
 const SHARED_MAX = 10_000;
 
-/** A queue or one of its partitions, with the limits that hold there across processes. */
+/** A queue or one of its partitions, with the limits that apply across processes. */
 export interface Scope {
   readonly queueName: string;
   readonly whole: Limits;
@@ -19,21 +19,21 @@ export function isUnlimited({ whole, partition }: Scope): boolean {
   return whole.concurrency === null && whole.rate === null && !partition;
 }
 
-/** How many engines serve the queue, and how many of its workflows run in this one. */
+/** How many engines serve the queue, and how many of its workflows run here. */
 export interface Share {
   readonly engines: number;
   readonly running: number;
 }
 
-/** What a claim leaves behind. */
-export interface Left {
-  /** Whether workflows are waiting, for whomever. */
+/** The state of the queue after a claim. */
+export interface ClaimRemainder {
+  /** Whether workflows are waiting, for any engine. */
   readonly isWaiting: boolean;
-  /** Whether the limits of the queue would let one more begin. */
+  /** Whether the queue's limits allow one more to start. */
   readonly hasRoom: boolean;
-  /** How long until the queue's rate limit lets one more begin; null if it is not in the way. */
+  /** Time until the queue's rate limit allows another start; null if it is not exhausted. */
   readonly waitMs: number | null;
-  /** The same two for the limits of the partition. */
+  /** The same two for the partition's limits. */
   readonly hasPartitionRoom: boolean;
   readonly partitionWaitMs: number | null;
 }
@@ -45,41 +45,41 @@ export function inPartition(alias: 'w' | 'p', { partition }: Scope): Sql {
     : sql`AND p.queue_partition_key = ${partition.key} AND p.queue_partition_key IS NOT NULL`;
 }
 
-/** The smallest of all that limits this claim, and never less than nothing. */
-export function atMost(limit: number, scope: Scope, share: Share | undefined): Sql {
-  const rooms = roomsOf(scope);
-  if (share) rooms.push(shareOf(limit, scope, share));
-  if (rooms.length === 0) return sql`${limit}`;
+/** The smallest bound on this claim, at least 0. */
+export function effectiveLimit(limit: number, scope: Scope, share: Share | undefined): Sql {
+  const bounds = headroom(scope);
+  if (share) bounds.push(shareOf(limit, scope, share));
+  if (bounds.length === 0) return sql`${limit}`;
   return sql`(
     SELECT CASE WHEN MIN(r.n) > 0 THEN MIN(r.n) ELSE 0 END
-    FROM (SELECT CAST(${limit} AS BIGINT) AS n ${unionOf(rooms)}) AS r)`;
+    FROM (SELECT CAST(${limit} AS BIGINT) AS n ${unionOf(bounds)}) AS r)`;
 }
 
-function unionOf(rooms: readonly Sql[]): Sql {
-  return rooms.reduce((all, room) => sql`${all} UNION ALL SELECT ${room}`, sql``);
+function unionOf(bounds: readonly Sql[]): Sql {
+  return bounds.reduce((all, bound) => sql`${all} UNION ALL SELECT ${bound}`, sql``);
 }
 
-function roomsOf(scope: Scope): Sql[] {
-  return [...wholeRooms(scope), ...partitionRooms(scope)];
+function headroom(scope: Scope): Sql[] {
+  return [...queueHeadroom(scope), ...partitionHeadroom(scope)];
 }
 
-/** What each limit of the queue leaves free. */
-function wholeRooms({ queueName, whole }: Scope): Sql[] {
-  return roomsWithin({ queueName, whole }, whole);
+/** The headroom of each of the queue's own limits. */
+function queueHeadroom({ queueName, whole }: Scope): Sql[] {
+  return headroomWithin({ queueName, whole }, whole);
 }
 
-function partitionRooms(scope: Scope): Sql[] {
-  return roomsWithin(scope, scope.partition?.limits ?? UNLIMITED);
+function partitionHeadroom(scope: Scope): Sql[] {
+  return headroomWithin(scope, scope.partition?.limits ?? UNLIMITED);
 }
 
-function roomsWithin(scope: Scope, { concurrency, rate }: Limits): Sql[] {
-  const rooms: Sql[] = [];
-  if (concurrency !== null) rooms.push(sql`${concurrency} - ${countOf('PENDING', scope, concurrency)}`);
-  if (rate !== null) rooms.push(sql`${rate.max} - ${startsOf(scope, rate)}`);
-  return rooms;
+function headroomWithin(scope: Scope, { concurrency, rate }: Limits): Sql[] {
+  const bounds: Sql[] = [];
+  if (concurrency !== null) bounds.push(sql`${concurrency} - ${countOf('PENDING', scope, concurrency)}`);
+  if (rate !== null) bounds.push(sql`${rate.max} - ${startsOf(scope, rate)}`);
+  return bounds;
 }
 
-/** How many rows are in a state, counted up to `max`. */
+/** The number of rows in a state, counted up to `max`. */
 function countOf(status: 'PENDING' | 'ENQUEUED', scope: Scope, max: number): Sql {
   return sql`(
     SELECT COUNT(*)
@@ -91,15 +91,12 @@ function countOf(status: 'PENDING' | 'ENQUEUED', scope: Scope, max: number): Sql
       LIMIT ${max}) AS counted)`;
 }
 
-/**
- * True for a running row. Said so that Postgres does not see in it the condition of the index of all running workflows,
- * which knows nothing of queues.
- */
-const isRunning = sql`p.status = (SELECT 'PENDING') AND p.status IN ('ENQUEUED', 'PENDING')`;
+/** Running. The subquery keeps Postgres from using the index of all running workflows, which does not have the queue. */
+const isRunning = sql`p.status = (SELECT 'PENDING') AND ${isInFlight('p')}`;
 
 type Rate = NonNullable<Limits['rate']>;
 
-/** The latest starts within the period. Rides idx_workflow_status_rate_limited. */
+/** The latest starts within the period. Uses idx_workflow_status_rate_limited. */
 function latestStarts(scope: Scope, rate: Rate): Sql {
   return sql`
     SELECT p.started_at_epoch_ms AS at
@@ -114,38 +111,38 @@ function startsOf(scope: Scope, rate: Rate): Sql {
   return sql`(SELECT COUNT(*) FROM (${latestStarts(scope, rate)}) AS started)`;
 }
 
-/** An even part of what waits and runs, less what runs here already. With work for all, nobody need hold back. */
+/** An even share of what waits and runs, less what runs here. If there is enough for all engines, no one holds back. */
 function shareOf(limit: number, scope: Scope, { engines, running }: Share): Sql {
   const enough = limit * engines;
   const waiting = countOf('ENQUEUED', scope, enough);
   const all = sql`${waiting} + ${countOf('PENDING', scope, SHARED_MAX)}`;
   const max = scope.whole.concurrency ?? SHARED_MAX;
-  // SQLite gets numbers as floating-point ones; this division is of whole numbers.
+  // SQLite binds numbers as floats, but this must be an integer division.
   const whole = (value: number): Sql => sql`CAST(${value} AS BIGINT)`;
   return sql`CASE WHEN ${waiting} >= ${enough} THEN ${whole(limit)} ELSE (
     SELECT (MIN(s.n) + ${whole(engines - 1)}) / ${whole(engines)} - ${whole(running)}
     FROM (SELECT ${all} AS n UNION ALL SELECT ${whole(max)}) AS s) END`;
 }
 
-export function leftStatement(scope: Scope): Sql {
+export function remainderStatement(scope: Scope): Sql {
   const { queueName, whole, partition } = scope;
   return sql`
     SELECT
       CASE WHEN EXISTS (
         SELECT 1 FROM ${workflows} AS p WHERE p.queue_name = ${queueName} AND ${isEnqueued('p')} ${inPartition('p', scope)}
       ) THEN 1 ELSE 0 END AS is_waiting,
-      ${hasRoom(wholeRooms(scope))} AS has_room,
-      ${hasRoom(partitionRooms(scope))} AS has_partition_room,
+      ${hasRoom(queueHeadroom(scope))} AS has_room,
+      ${hasRoom(partitionHeadroom(scope))} AS has_partition_room,
       ${waitOf({ queueName, whole }, whole.rate)} AS wait_ms,
       ${waitOf(scope, partition?.limits.rate ?? null)} AS partition_wait_ms`;
 }
 
-function hasRoom(rooms: readonly Sql[]): Sql {
-  if (rooms.length === 0) return sql`1`;
-  return sql`(SELECT CASE WHEN MIN(r.n) > 0 THEN 1 ELSE 0 END FROM (SELECT 1 AS n ${unionOf(rooms)}) AS r)`;
+function hasRoom(bounds: readonly Sql[]): Sql {
+  if (bounds.length === 0) return sql`1`;
+  return sql`(SELECT CASE WHEN MIN(r.n) > 0 THEN 1 ELSE 0 END FROM (SELECT 1 AS n ${unionOf(bounds)}) AS r)`;
 }
 
-/** How long until the oldest of the starts that fill the period has left it. */
+/** Time until the oldest of the starts that fill the period leaves it. */
 function waitOf(scope: Scope, rate: Rate | null): Sql {
   if (rate === null) return sql`NULL`;
   return sql`(
@@ -153,7 +150,7 @@ function waitOf(scope: Scope, rate: Rate | null): Sql {
     FROM (${latestStarts(scope, rate)}) AS started)`;
 }
 
-export function toLeft(row: Row | undefined): Left {
+export function toRemainder(row: Row | undefined): ClaimRemainder {
   return {
     isWaiting: row?.['is_waiting'] === 1,
     hasRoom: row?.['has_room'] === 1,

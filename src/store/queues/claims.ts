@@ -1,111 +1,111 @@
-// Taking workflows from a queue. A claim is one statement: it counts what the limits leave free, picks the next rows,
-// makes them this engine's, and returns all that is needed to run them.
+// Claims workflows from a queue. A claim is one statement: it computes the headroom, picks the next rows, takes ownership
+// of them, and returns what is needed to run them.
 //
-// Where a limit holds across processes, they take turns: each waits until the commit of the one before is through, and
-// its statement then sees all that those before have claimed. So the count is exact. Without such a limit they claim
-// side by side and skip what another one has locked.
+// If a limit applies across processes, an advisory lock serialises claims: each sees what earlier ones claimed, so the
+// count is exact. Without such a limit they run concurrently and skip rows that others have locked.
 import type { WorkflowRecord } from '../../model/records.js';
 import { type Limits, UNLIMITED } from '../../model/queues.js';
-import { lock, nowMs, oneOf, type Sql, sql, table, turn } from '../../sql/sql.js';
+import { advisoryLock, lock, nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import {
-  atMost,
+  type ClaimRemainder,
+  effectiveLimit,
   inPartition,
   isUnlimited,
-  type Left,
-  leftStatement,
+  remainderStatement,
   type Scope,
   type Share,
-  toLeft,
+  toRemainder,
 } from './claim-limits.js';
-import { isEnqueued } from './waiting.js';
 import { workflowColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
+import { isEnqueued, unindexed } from '../runs/states.js';
 
 export interface ClaimOptions {
   readonly queueName: string;
   readonly limit: number;
-  /** The fencing token of the claimed workflows, never used before. */
+  /** A fresh fencing token for the claimed workflows. */
   readonly owner: string;
   readonly executorID: string;
   readonly applicationVersion: string;
   readonly applicationName: string;
-  /** Names of the functions that this engine has, as `class.name`. Rows of other functions are left to others. */
+  /** The functions registered here, as `class.name`. Other rows are left to other engines. */
   readonly functions: readonly string[];
-  /** The configured instances that it has, as `class/instance`. Rows of other instances are left to others. */
+  /** The configured instances registered here, as `class/instance`. Other rows are left to other engines. */
   readonly instances?: readonly string[];
   /** Limits of the queue across all processes. */
   readonly limits?: Limits;
-  /** Leaves the others what is theirs when the queue is shared evenly. */
+  /** Limits the claim to an even share of the queue. */
   readonly share?: Share;
 }
 
 export interface Claimed {
   readonly workflow: WorkflowRecord;
-  /** How long the workflow may still run by the database's clock; null without a deadline. */
+  /** Time to its deadline by the database clock; null without one. */
   readonly remainingMs: number | null;
-  /** Whether an earlier run has left checkpoints. */
+  /** Whether an earlier run wrote checkpoints. */
   readonly hasSteps: boolean;
 }
 
 export interface Claim {
   readonly claimed: readonly Claimed[];
-  readonly left: Left;
+  readonly remainder: ClaimRemainder;
 }
 
 const workflows = table('workflow_status');
 const returned = workflowColumns.returning;
+const isStillEnqueued = unindexed(sql`status = 'ENQUEUED'`);
 const NOTHING_IN_THE_WAY = { hasRoom: true, waitMs: null, hasPartitionRoom: true, partitionWaitMs: null } as const;
 
-/** Claims at most `limit` workflows of the queue: by priority, then in the order of their creation. */
+/** Claims up to `limit` workflows of the queue, by priority, then creation. */
 export async function claimWorkflows(database: Database, options: ClaimOptions): Promise<Claim> {
   const scope: Scope = { queueName: options.queueName, whole: options.limits ?? UNLIMITED };
   const statement = claimStatement(options, scope, options.limit);
   if (isUnlimited(scope) && !options.share) {
     const claimed = (await database.run(statement)).map(toClaimed);
-    return { claimed, left: { ...NOTHING_IN_THE_WAY, isWaiting: claimed.length >= options.limit } };
+    return { claimed, remainder: { ...NOTHING_IN_THE_WAY, isWaiting: claimed.length >= options.limit } };
   }
-  const turns = isUnlimited(scope) ? [] : [takeTurn(options.queueName)];
-  const results = await database.commit([...turns, statement, leftStatement(scope)]);
-  const [claimed = [], left = []] = results.slice(turns.length);
-  return { claimed: claimed.map(toClaimed), left: toLeft(left[0]) };
+  const locks = isUnlimited(scope) ? [] : [lockQueueClaims(options.queueName)];
+  const results = await database.commit([...locks, statement, remainderStatement(scope)]);
+  const [claimed = [], remainder = []] = results.slice(locks.length);
+  return { claimed: claimed.map(toClaimed), remainder: toRemainder(remainder[0]) };
 }
 
 export interface PartitionClaimOptions extends Omit<ClaimOptions, 'limit' | 'share'> {
   readonly partitionLimits: Limits;
-  /** The partitions to claim from, in this order, and how many of each at most. */
+  /** The partitions to claim from, in this order, each with its limit. */
   readonly partitions: readonly { readonly key: string; readonly limit: number }[];
 }
 
-/** Claims from several partitions of a queue in one commit. Returns a claim for each. */
+/** Claims from several partitions of a queue in one commit. Returns one claim per partition. */
 export async function claimPartitions(database: Database, options: PartitionClaimOptions): Promise<Claim[]> {
   const statements = options.partitions.flatMap(({ key, limit }) => {
     const { queueName, limits: whole = UNLIMITED, partitionLimits } = options;
     const scope: Scope = { queueName, whole, partition: { key, limits: partitionLimits } };
-    return [claimStatement(options, scope, limit), leftStatement(scope)];
+    return [claimStatement(options, scope, limit), remainderStatement(scope)];
   });
-  const results = await database.commit([takeTurn(options.queueName), ...statements]);
+  const results = await database.commit([lockQueueClaims(options.queueName), ...statements]);
   return options.partitions.map((_, index) => ({
     claimed: (results[1 + 2 * index] ?? []).map(toClaimed),
-    left: toLeft(results[2 + 2 * index]?.[0]),
+    remainder: toRemainder(results[2 + 2 * index]?.[0]),
   }));
 }
 
-/** What the limits of a queue or of a partition leave free at the moment. */
-export async function leftOf(database: Database, scope: Scope): Promise<Left> {
-  const [row] = await database.read(leftStatement(scope));
-  return toLeft(row);
+/** What a claim could still take from a queue or partition at the moment. */
+export async function findRemainder(database: Database, scope: Scope): Promise<ClaimRemainder> {
+  const [row] = await database.read(remainderStatement(scope));
+  return toRemainder(row);
 }
 
-/** Waits until the claims under way are through, of a queue with a limit; those that come later wait for this commit. */
-export function takeTurn(queueName: string): Sql {
-  return sql`SELECT ${turn(`queue.${queueName}`)} AS turn`;
+/** Waits for claims in flight on a queue with limits, and blocks later ones until this commit. */
+export function lockQueueClaims(queueName: string): Sql {
+  return sql`SELECT ${advisoryLock(`queue.${queueName}`)} AS locked`;
 }
 
 function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limit: number): Sql {
   const isRateLimited = scope.whole.rate !== null || (scope.partition?.limits.rate ?? null) !== null;
-  // Rides idx_workflow_status_in_flight_v2 or …_partition_dequeue_v3. The picked rows are materialized: the planner must
-  // not pick again for each row. The outer condition hides the status from it, or it would walk the whole queue once more
-  // for each picked row. Rows of one millisecond come in the order in which their creator has numbered them.
+  // Uses idx_workflow_status_in_flight_v2 or …_partition_dequeue_v3. The CTE is materialized so that the planner does not
+  // pick again for each row. The outer condition hides the status from the planner, or it would walk the queue again for
+  // each picked row. Rows of the same millisecond are in the order of their creator tokens.
   return sql`
     WITH picked AS MATERIALIZED (
       SELECT w.workflow_uuid AS id
@@ -118,7 +118,7 @@ function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limi
           OR COALESCE(w.class_name, '') || '/' || w.config_name ${oneOf(options.instances ?? [])})
         AND (SELECT COUNT(*) FROM ${table('paused_queues')} AS z WHERE z.name = ${scope.queueName}) = 0
       ORDER BY w.priority, w.created_at, w.creator_xid, w.workflow_uuid
-      LIMIT ${atMost(limit, scope, options.share)}
+      LIMIT ${effectiveLimit(limit, scope, options.share)}
       ${lock('skip', 'w')}
     )
     UPDATE ${workflows}
@@ -129,14 +129,14 @@ function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limi
       rate_limited = ${isRateLimited},
       workflow_deadline_epoch_ms = COALESCE(workflow_deadline_epoch_ms, ${nowMs} + workflow_timeout_ms)
     FROM picked
-    WHERE workflow_uuid = picked.id AND CASE WHEN status = 'ENQUEUED' THEN TRUE ELSE FALSE END
+    WHERE workflow_uuid = picked.id AND ${isStillEnqueued}
     RETURNING ${returned}, workflow_deadline_epoch_ms - ${nowMs} AS remaining_ms,
       CASE WHEN EXISTS (
         SELECT 1 FROM ${table('operation_outputs')} AS s WHERE s.workflow_uuid = workflow_status.workflow_uuid
       ) THEN 1 ELSE 0 END AS has_steps`;
 }
 
-/** A row without a version goes to the latest one only. */
+/** Only the latest version may claim rows without a version. */
 function isLatest(options: Pick<ClaimOptions, 'applicationVersion' | 'applicationName'>): Sql {
   return sql`${options.applicationVersion} = (
     SELECT v.version_name
@@ -154,7 +154,7 @@ function toClaimed(row: Row): Claimed {
   };
 }
 
-/** Inputs that another library has stored in a table of their own, by workflow ID. */
+/** Inputs that other libraries store in a separate table, by workflow ID. */
 export async function findSeparateInputs(
   database: Database,
   workflowIDs: readonly string[],

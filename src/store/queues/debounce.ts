@@ -1,30 +1,32 @@
-// Debouncing: putting off a delayed workflow that stands for all calls with its key, and giving it the latest input.
+// Debouncing: postpones the delayed workflow that represents all calls with its key, and gives it the latest input.
 import { nowMs, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
+import { unindexed } from '../runs/states.js';
 
 export interface Bounce {
   readonly queueName: string;
-  /** The key, as it stands in the row. */
+  /** The key as stored. */
   readonly deduplicationID: string;
   readonly name: string;
   readonly className: string | null;
-  /** Whose workflow it must be, if it is somebody's; null for anybody's. */
+  /** The application that the workflow must belong to, if it belongs to one; null for any. */
   readonly applicationName: string | null;
-  /** How long to wait from now on; not beyond the workflow's own limit. */
+  /** The delay from now, capped by the workflow's own deadline for debouncing. */
   readonly periodMs: number;
   readonly inputs: string;
   readonly serialization: string;
 }
 
 const workflows = table('workflow_status');
+const isDelayed = unindexed(sql`status = 'DELAYED'`);
 
-/** Puts off the workflow that holds the key, if it still waits, and gives its ID. */
+/** Postpones the workflow that holds the key, if it is still delayed, and returns its ID. */
 export async function bounceIfDelayed(database: Database, bounce: Bounce): Promise<string | undefined> {
   const { queueName, deduplicationID, name, className, applicationName, periodMs, inputs, serialization } = bounce;
-  // Rides uq_workflow_status_dedup_id.
+  // Uses uq_workflow_status_dedup_id.
   const condition = sql`
     queue_name = ${queueName} AND deduplication_id = ${deduplicationID} AND deduplication_id IS NOT NULL
-      AND CASE WHEN status = 'DELAYED' THEN TRUE ELSE FALSE END AND is_debounced = TRUE
+      AND ${isDelayed} AND is_debounced = TRUE
       AND name = ${name} AND COALESCE(class_name, '') = ${className ?? ''}
       AND ${applicationName === null ? sql`TRUE` : sql`(application_name = ${applicationName} OR application_name IS NULL)`}`;
   const [bounced = []] = await database.commit([
@@ -37,7 +39,7 @@ export async function bounceIfDelayed(database: Database, bounce: Bounce): Promi
           ELSE ${nowMs} + CAST(${periodMs} AS BIGINT) END
       WHERE ${condition}
       RETURNING workflow_uuid`,
-    // Where another library has put the input of the same workflow.
+    // Other libraries store the input here.
     sql`
       UPDATE ${table('workflow_input')}
       SET inputs = ${inputs}

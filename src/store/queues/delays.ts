@@ -1,21 +1,23 @@
-// Workflows that wait for their time or their turn: making the due ones ready, and moving them forth and back.
+// Delayed and enqueued workflows: enqueueing those that are due, and changing delays and priorities.
 import { lock, nowMs, sql, table } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
+import { isActive, isWaiting, unindexed } from '../runs/states.js';
 
 const workflows = table('workflow_status');
+const isStillDelayed = unindexed(sql`status = 'DELAYED'`);
 
-/** A queue in which workflows have become ready; with the partition, if they have one. */
+/** A queue, and partition if any, in which workflows are now ready to be claimed. */
 export interface Ready {
   readonly queueName: string;
   readonly partitionKey: string | null;
 }
 
 /**
- * Enqueues delayed workflows of the application whose time has come, at most `limit` of them. A debounced one gives its
- * key back, so that the next call with that key begins a new one.
+ * Enqueues up to `limit` delayed workflows of the application that are due. A debounced one releases its key, so that the
+ * next call with that key creates a new workflow.
  */
 export async function enqueueDue(database: Database, applicationName: string, limit: number): Promise<Ready[]> {
-  // Rides idx_workflow_status_delayed.
+  // Uses idx_workflow_status_delayed.
   const ready = await database.run(sql`
     WITH picked AS MATERIALIZED (
       SELECT w.workflow_uuid AS id
@@ -31,7 +33,7 @@ export async function enqueueDue(database: Database, applicationName: string, li
       deduplication_id = CASE WHEN is_debounced = TRUE THEN NULL ELSE deduplication_id END
     FROM picked
     WHERE workflow_uuid = picked.id AND delay_until_epoch_ms <= ${nowMs}
-      AND CASE WHEN status = 'DELAYED' THEN TRUE ELSE FALSE END
+      AND ${isStillDelayed}
     RETURNING queue_name, queue_partition_key`);
   return ready.map(toReady);
 }
@@ -43,7 +45,7 @@ function toReady(row: Row): Ready {
   };
 }
 
-/** How long until the next delayed workflow is due by the database's clock; undefined when there is none. */
+/** Time until the next delayed workflow is due by the database clock; undefined if there is none. */
 export async function msToNextDue(database: Database, applicationName: string): Promise<number | undefined> {
   const [row] = await database.read(sql`
     SELECT w.delay_until_epoch_ms - ${nowMs} AS remaining
@@ -55,31 +57,37 @@ export async function msToNextDue(database: Database, applicationName: string): 
   return row?.['remaining'] as number | undefined;
 }
 
-/** How long to wait from now on, or until when. */
+/** A delay from now, or a point in time. */
 export type Delay = { readonly delayMs: number } | { readonly untilMs: number };
 
-/** Delays a workflow that waits in a queue or for its time. Tells whether there was one to delay. */
+/** Delays a workflow that is enqueued or delayed; false if there is none. */
 export async function delayIfWaiting(database: Database, workflowID: string, delay: Delay): Promise<boolean> {
   const until = 'delayMs' in delay ? sql`${nowMs} + CAST(${delay.delayMs} AS BIGINT)` : sql`${delay.untilMs}`;
   const delayed = await database.run(sql`
     UPDATE ${workflows}
     SET status = 'DELAYED', delay_until_epoch_ms = ${until}, updated_at = ${nowMs}
-    WHERE workflow_uuid = ${workflowID} AND CASE WHEN status IN ('DELAYED', 'ENQUEUED') THEN TRUE ELSE FALSE END
+    WHERE workflow_uuid = ${workflowID} AND ${isWaiting()}
     RETURNING workflow_uuid`);
   return delayed.length > 0;
 }
 
-/** Gives a workflow that has not ended another priority. Tells where it waits, if it waits in a queue. */
+/** A workflow with a new priority. */
+export interface Prioritized {
+  /** The queue in which it waits to be claimed; undefined if it is delayed or running. */
+  readonly ready: Ready | undefined;
+}
+
+/** Changes the priority of a workflow that has not ended; undefined if there is none. */
 export async function setPriorityIfActive(
   database: Database,
   workflowID: string,
   priority: number,
-): Promise<Ready | undefined> {
+): Promise<Prioritized | undefined> {
   const [row] = await database.run(sql`
     UPDATE ${workflows}
     SET priority = ${priority}, updated_at = ${nowMs}
     WHERE workflow_uuid = ${workflowID}
-      AND CASE WHEN status IN ('DELAYED', 'ENQUEUED', 'PENDING') THEN TRUE ELSE FALSE END
+      AND ${unindexed(isActive())}
     RETURNING status, queue_name, queue_partition_key`);
-  return row?.['status'] === 'ENQUEUED' ? toReady(row) : undefined;
+  return row && { ready: row['status'] === 'ENQUEUED' ? toReady(row) : undefined };
 }

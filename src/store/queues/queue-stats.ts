@@ -1,27 +1,27 @@
-// How full the queues are.
+// Queue statistics.
 import { nowMs, oneOf, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
-import { isEnqueued } from './waiting.js';
+import { isEnqueued, isInFlight } from '../runs/states.js';
 
 export interface QueueStats {
   readonly queueName: string;
-  /** The partition that is counted; absent where the whole queue is. */
+  /** The partition, if counted by partition. */
   readonly partitionKey?: string | null;
-  /** Workflows that wait to be taken. */
+  /** Workflows ready to be claimed. */
   readonly enqueued: number;
-  /** Workflows that wait for their time. */
+  /** Workflows that are delayed. */
   readonly delayed: number;
-  /** Workflows that were taken and have not ended. */
+  /** Workflows that were claimed and have not ended. */
   readonly running: number;
-  /** How long the first in line has been waiting; null if nobody waits. */
+  /** How long the oldest enqueued workflow has been waiting; null if there is none. */
   readonly oldestWaitMs: number | null;
 }
 
 export interface QueueStatsOptions {
-  /** Undefined counts all queues. */
+  /** All queues if undefined. */
   readonly queueNames?: readonly string[];
   readonly isByPartition: boolean;
-  /** Counts the workflows of this application and those that nobody owns. */
+  /** Counts the workflows of this application and those without one. */
   readonly applicationName: string | null;
 }
 
@@ -33,7 +33,7 @@ export async function countQueues(database: Database, options: QueueStatsOptions
     applicationName === null ? sql`` : sql`AND (w.application_name = ${applicationName} OR w.application_name IS NULL)`;
   const scope = sql`w.queue_name ${queueNames ? oneOf(queueNames) : sql`IS NOT NULL`} ${inApplication}`;
   const partition = isByPartition ? sql`w.queue_partition_key` : sql`NULL`;
-  // Each branch rides a partial index that holds the active workflows alone, however many have ended.
+  // Each branch uses a partial index of active workflows, so its cost does not depend on how many have ended.
   const counted = await database.read(sql`
     SELECT a.queue_name, a.partition_key,
       SUM(CASE WHEN a.status = 'ENQUEUED' THEN 1 ELSE 0 END) AS enqueued,
@@ -44,7 +44,7 @@ export async function countQueues(database: Database, options: QueueStatsOptions
       SELECT w.queue_name, ${partition} AS partition_key, w.status,
         CASE WHEN w.delay_until_epoch_ms > w.created_at THEN w.delay_until_epoch_ms ELSE w.created_at END AS since
       FROM ${workflows} AS w
-      WHERE w.status IN ('ENQUEUED', 'PENDING') AND ${scope}
+      WHERE ${isInFlight('w')} AND ${scope}
       UNION ALL
       SELECT w.queue_name, ${partition} AS partition_key, w.status, w.created_at AS since
       FROM ${workflows} AS w
@@ -61,19 +61,19 @@ export async function countQueues(database: Database, options: QueueStatsOptions
   }));
 }
 
-/** Workflows that run and came from no queue. */
+/** Running workflows that came from no queue. */
 export async function countUnqueued(database: Database, applicationName: string | null): Promise<number> {
   const inApplication =
     applicationName === null ? sql`` : sql`AND (w.application_name = ${applicationName} OR w.application_name IS NULL)`;
-  // Rides idx_workflow_status_in_flight_v2; SQLite wants its condition in the same words.
+  // Uses idx_workflow_status_in_flight_v2, for which SQLite needs its exact condition.
   const [row] = await database.read(sql`
     SELECT COUNT(*) AS running
     FROM ${workflows} AS w
-    WHERE w.status IN ('ENQUEUED', 'PENDING') AND w.queue_name IS NULL ${inApplication}`);
+    WHERE ${isInFlight('w')} AND w.queue_name IS NULL ${inApplication}`);
   return Number(row?.['running'] ?? 0);
 }
 
-/** How many workflows of the queue would be taken before this one, counted up to `max`. */
+/** How many workflows of the queue would be claimed before this one, counted up to `max`. */
 export async function countAhead(database: Database, workflowID: string, max: number): Promise<number> {
   const [row] = await database.read(sql`
     SELECT COUNT(*) AS ahead
@@ -89,9 +89,9 @@ export async function countAhead(database: Database, workflowID: string, max: nu
   return Number(row?.['ahead'] ?? 0);
 }
 
-/** How many workflows wait in the queue, counted up to `max`. */
+/** How many workflows are enqueued, counted up to `max`. */
 export async function countWaiting(database: Database, queueName: string, max: number): Promise<number> {
-  // Rides idx_workflow_status_in_flight_v2.
+  // Uses idx_workflow_status_in_flight_v2.
   const [row] = await database.read(sql`
     SELECT COUNT(*) AS waiting
     FROM (

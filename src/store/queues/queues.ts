@@ -1,8 +1,8 @@
-// The queues that are kept in the database, and those that are paused.
+// Queues that are stored in the database, and which queues are paused.
 import { newID } from '../../base/ids.js';
 import type { QueueRecord } from '../../model/queues.js';
 import { lock, nowMs, oneOf, type Sql, sql, table, type Value } from '../../sql/sql.js';
-import { takeTurn } from './claims.js';
+import { lockQueueClaims } from './claims.js';
 import { TableColumns } from '../columns.js';
 import type { Database, Executor, Reader } from '../database.js';
 
@@ -38,7 +38,7 @@ function assignments(record: QueueRecord): Sql {
     partition_rate_limit_period_sec = ${partitionRatePeriod}, application_name = ${applicationName}, updated_at = ${nowMs}`;
 }
 
-/** Adds the queue if none of its name is there. Tells whether it was added. */
+/** Inserts the queue if its name is free. Returns whether it was inserted. */
 export async function insertQueue(executor: Executor, record: QueueRecord): Promise<boolean> {
   const values = columns.toValues(record).reduce<Sql>((all, value) => sql`${all}, ${value}`, sql`${newID()}`);
   const added = await executor.run(sql`
@@ -49,12 +49,12 @@ export async function insertQueue(executor: Executor, record: QueueRecord): Prom
   return added.length > 0;
 }
 
-/** Replaces the settings of a queue that is there. */
+/** Replaces the settings of an existing queue. */
 export async function updateQueue(executor: Executor, record: QueueRecord): Promise<void> {
   await executor.run(sql`UPDATE ${queues} SET ${assignments(record)} WHERE name = ${record.name}`);
 }
 
-/** The queue, locked against changes by others until the commit. */
+/** Reads the queue and locks its row until the commit. */
 export async function lockQueue(tx: Executor, name: string): Promise<QueueRecord | null> {
   const [row] = await tx.run(sql`SELECT ${selected} FROM ${queues} AS q WHERE q.name = ${name} ${lock('update', 'q')}`);
   return row ? columns.toRecord(row) : null;
@@ -65,7 +65,7 @@ export async function findQueue(database: Reader, name: string): Promise<QueueRe
   return row ? columns.toRecord(row) : null;
 }
 
-/** The queues of these applications and those that nobody owns; all queues if no application is given. */
+/** The queues of these applications and those without one; all queues if no applications are given. */
 export async function listQueues(database: Database, applicationNames?: readonly string[]): Promise<QueueRecord[]> {
   const condition = applicationNames
     ? sql`WHERE q.application_name ${oneOf(applicationNames)} OR q.application_name IS NULL`
@@ -74,25 +74,31 @@ export async function listQueues(database: Database, applicationNames?: readonly
   return found.map((row) => columns.toRecord(row));
 }
 
-/** Removes the queue. Workflows in it stay, and wait until a queue of this name is there again. */
+/** Deletes the queue. Its workflows stay enqueued until a queue of this name exists again. */
 export async function deleteQueue(database: Database, name: string): Promise<boolean> {
   const deleted = await database.run(sql`DELETE FROM ${queues} WHERE name = ${name} RETURNING name`);
   return deleted.length > 0;
 }
 
-/** Takes a turn like a claim does: one that has begun before the pause is through when this resolves. */
-export async function pauseQueue(database: Database, name: string): Promise<void> {
-  await database.commit([
-    takeTurn(name),
-    sql`INSERT INTO ${paused} (name, paused_at) VALUES (${name}, ${nowMs}) ON CONFLICT DO NOTHING`,
+/**
+ * Pauses the queue; false if it was paused before. Takes the lock of claims, so that claims in flight have ended when
+ * this resolves.
+ */
+export async function pauseQueue(database: Database, name: string): Promise<boolean> {
+  const [, added = []] = await database.commit([
+    lockQueueClaims(name),
+    sql`INSERT INTO ${paused} (name, paused_at) VALUES (${name}, ${nowMs}) ON CONFLICT DO NOTHING RETURNING name`,
   ]);
+  return added.length > 0;
 }
 
-export async function resumeQueue(database: Database, name: string): Promise<void> {
-  await database.run(sql`DELETE FROM ${paused} WHERE name = ${name}`);
+/** Ends the pause; false if the queue was not paused. */
+export async function resumeQueue(database: Database, name: string): Promise<boolean> {
+  const removed = await database.run(sql`DELETE FROM ${paused} WHERE name = ${name} RETURNING name`);
+  return removed.length > 0;
 }
 
-/** The paused queues and since when they are. */
+/** The paused queues, and when each was paused. */
 export async function findPausedQueues(database: Database): Promise<Map<string, number>> {
   const found = await database.read(sql`SELECT p.name, p.paused_at FROM ${paused} AS p`);
   return new Map(found.map((row) => [row['name'] as string, row['paused_at'] as number]));

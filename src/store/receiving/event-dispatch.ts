@@ -1,5 +1,5 @@
-// How far an event receiver or a decorated schedule has come: a value with a time or a sequence number, which an earlier
-// one does not replace.
+// The progress of an event receiver or decorated schedule: a value with a time or sequence number. An older one does not
+// replace a newer one.
 import { sql, type Sql, table } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
 
@@ -14,13 +14,13 @@ export interface EventDispatchState {
 
 const states = table('event_dispatch_kv');
 
-/** The new state is of an earlier time, or has a smaller number, than the one that is stored. */
+/** True if the new state has an earlier time or smaller number than the stored one. */
 const isStale: Sql = sql`(COALESCE(EXCLUDED.update_time < event_dispatch_kv.update_time, FALSE)
   OR COALESCE(EXCLUDED.update_seq < event_dispatch_kv.update_seq, FALSE))`;
 
 const unconditionally = sql`TRUE`;
 
-/** Stores the state unless a later one is there. Returns what is stored then; nothing if the condition does not hold. */
+/** Stores the state unless a newer one is stored. Returns the stored state; nothing if the condition does not hold. */
 export function upsertEventDispatchState(state: EventDispatchState, condition: Sql = unconditionally): Sql {
   const { service, workflowFnName, key, value, updateTime, updateSeq } = state;
   return sql`
@@ -52,7 +52,7 @@ export async function findEventDispatchState(
   return row && toEventDispatchState(row);
 }
 
-/** All states of a service for a function, by their keys. */
+/** All states of a service for a function, by key. */
 export async function listEventDispatchStates(
   database: Database,
   { service, workflowFnName }: Pick<EventDispatchState, 'service' | 'workflowFnName'>,

@@ -1,15 +1,18 @@
-// State changes of existing workflows that come from outside their run: cancel, resume, recover, give up. Each is one
-// guarded statement that returns what it has changed.
+// State changes made to workflows from outside their run: cancel, resume, recover, dead-letter. Each is one guarded
+// statement that returns what it changed.
 import { DBOSNonExistentWorkflowError, InvalidQueueError } from '../../model/errors/errors.js';
+import { hasOutcome, type WorkflowStatusString } from '../../model/status.js';
 import { lock, nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
+import { isActive, isCancellable, isPending, isUnfinished, unindexed } from './states.js';
 
-/** The queue of workflows that go on after a recovery, a resume or a fork without a queue of their own. */
+/** For workflows that are recovered, resumed or forked without a queue of their own. */
 export const INTERNAL_QUEUE = '_dbos_internal_queue';
 
 const workflows = table('workflow_status');
+const isStillActive = unindexed(isActive());
 
-/** A workflow whose state has changed. */
+/** A workflow whose state changed. */
 export interface Changed {
   readonly workflowID: string;
   readonly queueName: string | null;
@@ -28,7 +31,7 @@ function toChanged(row: Row): Changed {
   };
 }
 
-/** Cancels those that have not ended, with all their descendants if wanted. Returns the IDs that were cancelled. */
+/** Cancels the workflows that have not ended, with their descendants if asked to. Returns the cancelled IDs. */
 export async function cancelWorkflows(
   database: Database,
   workflowIDs: readonly string[],
@@ -36,7 +39,7 @@ export async function cancelWorkflows(
 ): Promise<string[]> {
   if (!children) return idsOf(await database.run(cancelEach(workflowIDs)));
   const cancelled: string[] = [];
-  // A child that its parent has started meanwhile is found by the next look: a cancelled parent starts no more.
+  // The next round finds children started meanwhile. A cancelled parent starts no more.
   for (let latest: string[] = ['']; latest.length > 0; cancelled.push(...latest)) {
     latest = idsOf(await database.run(cancelTrees(workflowIDs)));
   }
@@ -47,7 +50,6 @@ function idsOf(rows: readonly Row[]): string[] {
   return rows.map((row) => row['workflow_uuid'] as string);
 }
 
-/** What a cancelled workflow is like. */
 export const cancellation = sql`
   status = 'CANCELLED', queue_name = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL, owner_xid = NULL,
   updated_at = ${nowMs}, completed_at = ${nowMs}`;
@@ -56,11 +58,11 @@ function cancelEach(workflowIDs: readonly string[]): Sql {
   return sql`
     UPDATE ${workflows}
     SET ${cancellation}
-    WHERE workflow_uuid ${oneOf(workflowIDs)} AND status NOT IN ('SUCCESS', 'ERROR', 'CANCELLED')
+    WHERE workflow_uuid ${oneOf(workflowIDs)} AND ${isCancellable()}
     RETURNING workflow_uuid`;
 }
 
-// Rides idx_workflow_status_parent_workflow_id from level to level.
+// Uses idx_workflow_status_parent_workflow_id for each level.
 function cancelTrees(workflowIDs: readonly string[]): Sql {
   return sql`
     WITH RECURSIVE tree(id) AS (
@@ -70,33 +72,33 @@ function cancelTrees(workflowIDs: readonly string[]): Sql {
     )
     UPDATE ${workflows}
     SET ${cancellation}
-    WHERE workflow_uuid IN (SELECT id FROM tree) AND status NOT IN ('SUCCESS', 'ERROR', 'CANCELLED')
+    WHERE workflow_uuid IN (SELECT id FROM tree) AND ${isCancellable()}
     RETURNING workflow_uuid`;
 }
 
-/** Cancels the active workflows of a schedule but this one, if this one was created by its own call. */
+/** Cancels the schedule's other active workflows, if this call created the given one. */
 export function cancelOthersOfSchedule(
   scheduleName: string,
   { workflowID, creator }: { readonly workflowID: string; readonly creator: string },
 ): Sql {
-  // Rides idx_workflow_status_schedule_name.
+  // Uses idx_workflow_status_schedule_name.
   return sql`
     UPDATE ${workflows}
     SET ${cancellation}
     WHERE schedule_name = ${scheduleName} AND schedule_name IS NOT NULL AND workflow_uuid <> ${workflowID}
-      AND CASE WHEN status IN ('ENQUEUED', 'PENDING', 'DELAYED') THEN TRUE ELSE FALSE END
+      AND ${isStillActive}
       AND EXISTS (SELECT 1 FROM ${workflows} AS n WHERE n.workflow_uuid = ${workflowID} AND n.creator_xid = ${creator})
     RETURNING workflow_uuid`;
 }
 
-/** Cancels active workflows whose deadline has passed, at most `limit` of them, the most overdue first. */
+/** Cancels up to `limit` active workflows past their deadline, the most overdue first. */
 export async function cancelOverdue(database: Database, limit: number): Promise<string[]> {
-  // Rides idx_workflow_status_deadline.
+  // Uses idx_workflow_status_deadline.
   const cancelled = await database.run(sql`
     WITH picked AS MATERIALIZED (
       SELECT w.workflow_uuid AS id
       FROM ${workflows} AS w
-      WHERE w.status IN ('ENQUEUED', 'PENDING', 'DELAYED') AND w.workflow_deadline_epoch_ms IS NOT NULL
+      WHERE ${isActive('w')} AND w.workflow_deadline_epoch_ms IS NOT NULL
         AND w.workflow_deadline_epoch_ms <= ${nowMs}
       ORDER BY w.workflow_deadline_epoch_ms
       LIMIT ${limit}
@@ -104,17 +106,17 @@ export async function cancelOverdue(database: Database, limit: number): Promise<
     UPDATE ${workflows}
     SET ${cancellation}
     FROM picked
-    WHERE workflow_uuid = picked.id AND CASE WHEN status IN ('ENQUEUED', 'PENDING', 'DELAYED') THEN TRUE ELSE FALSE END
+    WHERE workflow_uuid = picked.id AND ${isStillActive}
     RETURNING workflow_uuid`);
   return idsOf(cancelled);
 }
 
-/** How long until the next deadline of an active workflow by the database's clock; undefined when there is none. */
+/** Time to the next deadline of an active workflow by the database clock; undefined if there is none. */
 export async function msToNextDeadline(database: Database): Promise<number | undefined> {
   const [row] = await database.read(sql`
     SELECT w.workflow_deadline_epoch_ms - ${nowMs} AS remaining
     FROM ${workflows} AS w
-    WHERE w.status IN ('ENQUEUED', 'PENDING', 'DELAYED') AND w.workflow_deadline_epoch_ms IS NOT NULL
+    WHERE ${isActive('w')} AND w.workflow_deadline_epoch_ms IS NOT NULL
     ORDER BY w.workflow_deadline_epoch_ms
     LIMIT 1`);
   return row?.['remaining'] as number | undefined;
@@ -122,13 +124,13 @@ export async function msToNextDeadline(database: Database): Promise<number | und
 
 export interface Resumption {
   readonly queueName?: string;
-  /** Null leaves each its own. */
+  /** Null keeps each workflow's own. */
   readonly partitionKey?: string | null;
-  /** Whether a workflow without a partition key would wait in the queue for ever. */
+  /** Whether the queue is partitioned: a workflow without a key would never leave it. */
   readonly isPartitioned?: boolean;
 }
 
-/** Puts workflows that have not ended back into a queue, with a fresh start. All must exist, or none is resumed. */
+/** Enqueues unfinished workflows again, with their attempts reset. All must exist, or none is resumed. */
 export async function resumeWorkflows(
   database: Database,
   workflowIDs: readonly string[],
@@ -143,10 +145,12 @@ export async function resumeWorkflows(
     const existing = new Set(idsOf(found));
     const missing = workflowIDs.find((workflowID) => !existing.has(workflowID));
     if (missing !== undefined) throw new DBOSNonExistentWorkflowError(`Workflow ${missing} does not exist`);
-    const [keyless] = found.filter((row) => row['queue_partition_key'] === null && !isFinal(row));
+    const [keyless] = found.filter(
+      (row) => row['queue_partition_key'] === null && !hasOutcome(row['status'] as WorkflowStatusString),
+    );
     if (isPartitioned && partitionKey === null && keyless) {
       throw new InvalidQueueError(
-        `Queue "${queueName}" is partitioned and workflow "${String(keyless['workflow_uuid'])}" has no partition key. Give it one with queuePartitionKey.`,
+        `Queue "${queueName}" is partitioned and workflow "${String(keyless['workflow_uuid'])}" has no partition key. Set queuePartitionKey.`,
       );
     }
     const resumed = await tx.run(sql`
@@ -154,26 +158,19 @@ export async function resumeWorkflows(
       SET status = 'ENQUEUED', queue_name = ${queueName}, recovery_attempts = 0, workflow_deadline_epoch_ms = NULL,
         deduplication_id = NULL, started_at_epoch_ms = NULL, completed_at = NULL, owner_xid = NULL, delay_until_epoch_ms = NULL,
         queue_partition_key = COALESCE(${partitionKey}, queue_partition_key), updated_at = ${nowMs}
-      WHERE workflow_uuid ${oneOf(workflowIDs)} AND status NOT IN ('SUCCESS', 'ERROR')
+      WHERE workflow_uuid ${oneOf(workflowIDs)} AND ${isUnfinished()}
       RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`);
     return resumed.map(toChanged);
   });
 }
 
-function isFinal(row: Row): boolean {
-  return row['status'] === 'SUCCESS' || row['status'] === 'ERROR';
-}
-
-// A start that a rate limit has counted is counted until its period is over, although the workflow is to start again.
+// A start that a rate limit counted stays counted until its period ends, although the workflow starts again.
 const requeued = sql`
   status = 'ENQUEUED', owner_xid = NULL, updated_at = ${nowMs},
   started_at_epoch_ms = CASE WHEN rate_limited = TRUE THEN started_at_epoch_ms END,
   queue_name = COALESCE(queue_name, ${INTERNAL_QUEUE})`;
 
-/**
- * Puts the running workflows of an engine that is gone back into their queues; with `ifLeaseOver` only if its lease is
- * over at this moment.
- */
+/** Re-enqueues the running workflows of a dead engine; with `ifLeaseOver` only if its lease has expired. */
 export async function recoverIncarnation(
   database: Database,
   ownerPrefix: string,
@@ -185,7 +182,7 @@ export async function recoverIncarnation(
         FROM ${table('executors')} AS e
         WHERE e.incarnation_id = ${ownerPrefix} AND e.lease_until_epoch_ms < ${nowMs})`
     : sql``;
-  // The owner token begins with the engine's own; the range holds exactly those. Rides idx_workflow_status_pending.
+  // Owner tokens start with the incarnation ID, so the engine's tokens are a range. Uses idx_workflow_status_pending.
   const recovered = await database.run(sql`
     UPDATE ${workflows}
     SET ${requeued}
@@ -195,11 +192,11 @@ export async function recoverIncarnation(
 }
 
 /**
- * Puts the running workflows of engines that are not on the list back into their queues. An engine that was taken for
- * dead may have begun new work and died before it was on the list again.
+ * Re-enqueues the running workflows of unregistered engines. An engine that was declared dead may have claimed new work
+ * and died before it registered again.
  */
 export async function recoverUnlisted(database: Database): Promise<Changed[]> {
-  // Rides idx_workflow_status_pending. Tokens of other libraries have no dot.
+  // Uses idx_workflow_status_pending. Tokens of other libraries have no dot.
   const recovered = await database.run(sql`
     UPDATE ${workflows}
     SET ${requeued}
@@ -211,7 +208,7 @@ export async function recoverUnlisted(database: Database): Promise<Changed[]> {
   return recovered.map(toChanged);
 }
 
-/** Puts the running workflows of an executor ID and version back, except those that `keptPrefix` owns. */
+/** Re-enqueues the running workflows of an executor ID and version, except those owned by `keptPrefix`. */
 export async function recoverExecutor(
   database: Database,
   executor: { readonly executorID: string; readonly applicationVersion: string; readonly keptPrefix: string },
@@ -226,13 +223,13 @@ export async function recoverExecutor(
   return recovered.map(toChanged);
 }
 
-/** A workflow and the token under which a run here owns it. */
+/** A workflow and the owner token of its run here. */
 export interface Owned {
   readonly workflowID: string;
   readonly owner: string;
 }
 
-/** The running workflows that an engine owns, except those it has taken within the last `sinceMs`. */
+/** The running workflows that an engine owns, except those claimed within the last `sinceMs`. */
 export async function findOwnedBy(database: Database, ownerPrefix: string, sinceMs: number): Promise<Owned[]> {
   const found = await database.read(sql`
     SELECT w.workflow_uuid, w.owner_xid
@@ -242,14 +239,14 @@ export async function findOwnedBy(database: Database, ownerPrefix: string, since
   return found.map((row) => ({ workflowID: row['workflow_uuid'] as string, owner: row['owner_xid'] as string }));
 }
 
-/** The running workflows with this very token. */
+/** The running workflows with this token. */
 export async function findOwnedWith(database: Database, owner: string): Promise<Owned[]> {
   const found = await database.read(sql`
     SELECT w.workflow_uuid FROM ${workflows} AS w WHERE w.status = 'PENDING' AND w.owner_xid = ${owner}`);
   return found.map((row) => ({ workflowID: row['workflow_uuid'] as string, owner }));
 }
 
-/** Gives workflows that are owned here back to their queues: they will not be finished here. No attempt is counted. */
+/** Re-enqueues owned workflows that will not finish here. The attempt does not count. */
 export async function handBack(database: Database, owned: readonly Owned[]): Promise<Changed[]> {
   const given = await database.run(sql`
     UPDATE ${workflows}
@@ -259,8 +256,8 @@ export async function handBack(database: Database, owned: readonly Owned[]): Pro
   return given.map(toChanged);
 }
 
-/** Moves workflows that have been tried too often to the dead letters. */
-export async function giveUpIfOwned(database: Database, owned: readonly Owned[]): Promise<string[]> {
+/** Moves owned workflows to the dead letters: they were attempted too often. */
+export async function deadLetterIfOwned(database: Database, owned: readonly Owned[]): Promise<string[]> {
   const dead = await database.run(sql`
     UPDATE ${workflows}
     SET status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED', queue_name = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL,
@@ -273,5 +270,5 @@ export async function giveUpIfOwned(database: Database, owned: readonly Owned[])
 function isOwned(owned: readonly Owned[]): Sql {
   const workflowIDs = owned.map(({ workflowID }) => workflowID);
   const owners = [...new Set(owned.map(({ owner }) => owner))];
-  return sql`workflow_uuid ${oneOf(workflowIDs)} AND owner_xid ${oneOf(owners)} AND CASE WHEN status = 'PENDING' THEN TRUE ELSE FALSE END`;
+  return sql`workflow_uuid ${oneOf(workflowIDs)} AND owner_xid ${oneOf(owners)} AND ${isPending()}`;
 }

@@ -1,19 +1,19 @@
-// The rows of `operation_outputs`: a step's checkpoint, written once by the run that owns the workflow.
+// Rows of `operation_outputs`: a step's checkpoint, written once by the run that owns the workflow.
 import type { StepRecord } from '../../model/records.js';
 import { lock, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { stepColumns } from '../columns.js';
 import type { Database } from '../database.js';
 import { isOwned } from './workflows.js';
 
-/** A checkpoint together with the token under which its run owns the workflow. */
+/** A checkpoint and the owner token of its run. */
 export interface Checkpoint {
   readonly owner: string;
   readonly step: StepRecord;
-  /** The child that the checkpoint speaks of. It is only written if this very start has created it. */
+  /** The child that the checkpoint refers to. It is only written if this start created the child. */
   readonly child?: { readonly workflowID: string; readonly creator: string };
-  /** The message that the checkpoint says was sent. It is only written if the message is there. */
+  /** The message that the checkpoint reports as sent. It is only written if the message exists. */
   readonly sentID?: string;
-  /** The message that the checkpoint holds. It is only written if this very step has consumed it. */
+  /** The message that the checkpoint contains. It is only written if this step consumed the message. */
   readonly receivedID?: string;
 }
 
@@ -27,13 +27,13 @@ const checkpointColumns = [
 ] as const;
 const passedColumns = stepColumns.pass('r');
 const selectedColumns = stepColumns.select('o');
-/** With a lock the planner looks up each row; without one it may read the whole table into a hash first. */
+/** The lock makes the planner look up each row; without it, it may hash the whole table first. */
 const lockedAgainstHashing = lock('share', 'c');
 const steps = table('operation_outputs');
 const workflows = table('workflow_status');
 const messages = table('notifications');
 
-/** Records the checkpoints of runs that own their workflows and returns their keys. */
+/** Writes the checkpoints of runs that own their workflows and returns their keys. */
 export function insertCheckpoints(checkpoints: readonly Checkpoint[]): Sql {
   const data = checkpoints.map(({ owner, step, child, sentID, receivedID }) => [
     ...stepColumns.toValues(step),
@@ -75,7 +75,7 @@ export async function loadSteps(database: Database, workflowIDs: readonly string
   return found.map((row) => stepColumns.toRecord(row));
 }
 
-/** The checkpoints of a workflow from an offset on, in the order of their numbers. */
+/** A page of a workflow's checkpoints, by number. */
 export async function listSteps(
   database: Database,
   workflowID: string,

@@ -1,11 +1,13 @@
-// The rows of `workflow_status`: creating them, finishing them, reading them. A statement here is guarded by the state
-// that it expects and judged by what it returns.
+// Rows of `workflow_status`: creating, finishing and reading them. Each statement is guarded by the state that it expects
+// and judged by what it returns.
 import type { WorkflowRecord } from '../../model/records.js';
+import type { OutcomeStatus } from '../../model/status.js';
 import { lock, nowMs, oneOf, rows, type Sql, sql, table, type Value } from '../../sql/sql.js';
 import { TableColumns, workflowColumns } from '../columns.js';
 import type { Database, Reader } from '../database.js';
+import { hasEnded, isPending } from './states.js';
 
-/** What a caller says of a new workflow; the database adds the times. */
+/** A workflow to create; the database adds the times. */
 export interface NewWorkflow extends Pick<
   WorkflowRecord,
   | 'workflowID'
@@ -35,15 +37,15 @@ export interface NewWorkflow extends Pick<
   | 'attributes'
   | 'owner'
 > {
-  /** A fresh token; tells afterwards whether the row is the one of this call. */
+  /** A fresh token, to recognise the row of this call. */
   readonly creator: string;
-  /** How the workflow has ended already: its outcome came in the same commit as its start. */
+  /** The outcome, if it is part of the same commit as the start. */
   readonly outcome?: Pick<Outcome, 'status' | 'output' | 'error'>;
-  /** For a child: the token under which the parent must still be owned, or the child is not created. */
+  /** For a child: the owner token that the parent must still have, or the child is not created. */
   readonly parentOwner: string | null;
-  /** How long a DELAYED workflow waits from now on, by the database's clock. */
+  /** The delay of a DELAYED workflow from now, by the database clock. */
   readonly delayMs: number | null;
-  /** For how long from now on further calls may put a debounced workflow off. */
+  /** How long from now further calls may postpone a debounced workflow. */
   readonly debounceMs: number | null;
 }
 
@@ -74,7 +76,7 @@ const newWorkflowColumns = new TableColumns<NewWorkflow>([
   ['creator', 'creator_xid', 'text'],
 ]);
 
-/** Columns that only serve to compute others and to guard. */
+/** Columns that are only used to compute others and in guards. */
 const helperColumns = [
   { name: 'status', type: 'text' },
   { name: 'owner_xid', type: 'text' },
@@ -101,24 +103,18 @@ function helperValues({ status, owner, deadlineAt, delayMs, debounceMs, parentOw
   ];
 }
 
-/**
- * True for a PENDING row `w` that is looked up by its key. Written so that the planner neither sees the condition of a
- * partial index in it, nor thinks that few rows fulfil it: in both cases it would walk the table instead of using the key.
- */
-export const isPending: Sql = sql`CASE WHEN w.status = 'PENDING' THEN TRUE ELSE FALSE END`;
-
 const unconditionally = sql`TRUE`;
 export const lockedAgainstTakeOver = lock('share', 'w');
 const workflowTable = table('workflow_status');
 
 /**
- * True for a line `r` whose run owns its workflow. The workflow's row is locked against a take-over until the commit, so
- * that nothing of a former owner can slip in after one.
+ * True for a row `r` whose run owns its workflow. Locks the workflow's row against a takeover until the commit, so that a
+ * former owner cannot write after one.
  */
 export const isOwned: Sql = sql`EXISTS (
       SELECT 1
       FROM ${workflowTable} AS w
-      WHERE w.workflow_uuid = r.workflow_uuid AND w.owner_xid = r.owner_xid AND ${isPending}
+      WHERE w.workflow_uuid = r.workflow_uuid AND w.owner_xid = r.owner_xid AND ${isPending('w')}
       ${lockedAgainstTakeOver})`;
 
 const insertColumns = [...newWorkflowColumns.columns, ...helperColumns];
@@ -126,8 +122,8 @@ const insertedColumns = newWorkflowColumns.pass('r');
 const selectedColumns = workflowColumns.select('w');
 
 /**
- * Creates the workflows that can be created and returns their tokens; an ID or deduplication ID in use is left alone.
- * `condition` speaks of the rows as `r`.
+ * Creates the workflows whose ID and deduplication ID are free, and returns their creator tokens. `condition` refers to a
+ * row as `r`.
  */
 export function insertWorkflows(workflows: readonly NewWorkflow[], condition: Sql = unconditionally): Sql {
   const data = workflows.map((workflow) => [...newWorkflowColumns.toValues(workflow), ...helperValues(workflow)]);
@@ -146,13 +142,13 @@ export function insertWorkflows(workflows: readonly NewWorkflow[], condition: Sq
     WHERE (r.parent_owner IS NULL OR EXISTS (
       SELECT 1
       FROM ${workflowTable} AS w
-      WHERE w.workflow_uuid = r.parent_workflow_id AND w.owner_xid = r.parent_owner AND ${isPending}
+      WHERE w.workflow_uuid = r.parent_workflow_id AND w.owner_xid = r.parent_owner AND ${isPending('w')}
       ${lockedAgainstTakeOver})) AND ${condition}
     ON CONFLICT DO NOTHING
     RETURNING creator_xid, workflow_deadline_epoch_ms`;
 }
 
-/** Creates the workflow if its ID is free. Tells whether this very one is there, so that it can be tried again. */
+/** Creates the workflow if its ID is free. Returns whether the row is this call's, so it can be retried. */
 export async function insertIfFree(database: Database, workflow: NewWorkflow): Promise<boolean> {
   const [, found = []] = await database.commit([
     insertWorkflows([workflow]),
@@ -161,17 +157,17 @@ export async function insertIfFree(database: Database, workflow: NewWorkflow): P
   return found[0]?.['creator_xid'] === workflow.creator;
 }
 
-/** How a run ends. */
+/** The outcome of a run. */
 export interface Outcome {
   readonly workflowID: string;
-  /** The token under which the run owns the workflow. */
+  /** The owner token of the run. */
   readonly owner: string;
-  readonly status: 'SUCCESS' | 'ERROR';
+  readonly status: OutcomeStatus;
   readonly output: string | null;
   readonly error: string | null;
 }
 
-// The key has a name of its own: RETURNING can name the updated table neither with an alias nor without.
+// The key has another name because RETURNING cannot qualify the updated table's, with or without an alias.
 const outcomeColumns = new TableColumns<Outcome>([
   ['workflowID', 'target_id', 'text'],
   ['owner', 'owner', 'text'],
@@ -180,7 +176,7 @@ const outcomeColumns = new TableColumns<Outcome>([
   ['error', 'error', 'text'],
 ]);
 
-/** Records the outcomes of the workflows that are still owned and returns their IDs. */
+/** Writes the outcomes of workflows that are still owned and returns their IDs. */
 export function finishIfOwned(outcomes: readonly Outcome[]): Sql {
   return sql`
     UPDATE ${workflowTable} AS w
@@ -191,11 +187,11 @@ export function finishIfOwned(outcomes: readonly Outcome[]): Sql {
       outcomeColumns.columns,
       outcomes.map((outcome) => outcomeColumns.toValues(outcome)),
     )}
-    WHERE w.workflow_uuid = r.target_id AND w.owner_xid = r.owner AND ${isPending}
+    WHERE w.workflow_uuid = r.target_id AND w.owner_xid = r.owner AND ${isPending('w')}
     RETURNING workflow_uuid`;
 }
 
-/** The workflows with these IDs that exist, in no order. */
+/** The existing workflows among these IDs, in no order. */
 export async function findWorkflows(database: Reader, workflowIDs: readonly string[]): Promise<WorkflowRecord[]> {
   const found = await database.read(sql`
     SELECT ${selectedColumns}
@@ -214,7 +210,7 @@ const deduplicationColumns = new TableColumns<DeduplicationKey>([
   ['deduplicationID', 'deduplication_id', 'text'],
 ]);
 
-/** The workflows that hold one of these deduplication IDs. */
+/** The workflows that hold these deduplication IDs. */
 export async function findDeduplicationHolders(
   database: Reader,
   keys: readonly DeduplicationKey[],
@@ -231,7 +227,7 @@ export async function findDeduplicationHolders(
   return found.map((row) => workflowColumns.toRecord(row));
 }
 
-/** How a workflow has ended. */
+/** A workflow that has ended. */
 export type FinishedWorkflow = Pick<WorkflowRecord, 'workflowID' | 'status' | 'output' | 'error' | 'serialization'>;
 
 const finishedColumns = new TableColumns<FinishedWorkflow>([
@@ -242,39 +238,39 @@ const finishedColumns = new TableColumns<FinishedWorkflow>([
   ['serialization', 'serialization', 'text'],
 ]);
 
-/** Those of the workflows that have ended. An outcome that another library stored apart is found as well. */
+/** The workflows among these that have ended. Includes outcomes that other libraries store in a separate table. */
 export async function findFinished(database: Database, workflowIDs: readonly string[]): Promise<FinishedWorkflow[]> {
   const found = await database.read(sql`
     SELECT w.workflow_uuid, w.status, COALESCE(w.output, o.output) AS output, COALESCE(w.error, o.error) AS error,
       w.serialization
     FROM ${workflowTable} AS w
     LEFT JOIN ${table('workflow_output')} AS o ON o.workflow_uuid = w.workflow_uuid
-    WHERE w.workflow_uuid ${oneOf(workflowIDs)} AND w.status NOT IN ('PENDING', 'ENQUEUED', 'DELAYED')`);
+    WHERE w.workflow_uuid ${oneOf(workflowIDs)} AND ${hasEnded('w')}`);
   return found.map((row) => finishedColumns.toRecord(row));
 }
 
 /**
- * Those of the given that own their workflow no more. One workflow may be given with several tokens: a run of it may be on
- * its way out while the next one has begun.
+ * The given owners that lost their workflow. A workflow may be given with several tokens: one run may be ending while the
+ * next has started.
  */
 export async function findLost<T extends { readonly workflowID: string; readonly owner: string }>(
   database: Database,
   owned: readonly T[],
 ): Promise<Set<T>> {
-  const data = owned.map(({ workflowID, owner }, place) => [place, workflowID, owner]);
+  const data = owned.map(({ workflowID, owner }, ordinal) => [ordinal, workflowID, owner]);
   const lost = await database.read(sql`
-    SELECT r.place
+    SELECT r.ordinal
     FROM ${rows('r', OWNED_COLUMNS, data)}
     WHERE NOT EXISTS (
       SELECT 1
       FROM ${workflowTable} AS w
-      WHERE w.workflow_uuid = r.id AND w.owner_xid = r.owner AND ${isPending})`);
-  const places = new Set(lost.map((row) => row['place']));
-  return new Set(owned.filter((_, place) => places.has(place)));
+      WHERE w.workflow_uuid = r.id AND w.owner_xid = r.owner AND ${isPending('w')})`);
+  const ordinals = new Set(lost.map((row) => row['ordinal']));
+  return new Set(owned.filter((_, ordinal) => ordinals.has(ordinal)));
 }
 
 const OWNED_COLUMNS = [
-  { name: 'place', type: 'int' },
+  { name: 'ordinal', type: 'int' },
   { name: 'id', type: 'text' },
   { name: 'owner', type: 'text' },
 ] as const;

@@ -1,4 +1,4 @@
-// The schedules of the database: keeping them and finding them. Firing them is left to `schedule-firing.ts`.
+// Schedules in the database. `schedule-firing.ts` fires them.
 import type { ScheduleRecord } from '../../model/schedules.js';
 import { lock, nowMs, oneOf, type Sql, sql, table, type Value } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
@@ -37,14 +37,14 @@ function toRecord(row: Row): ScheduleRecord {
   };
 }
 
-/** Says that schedules have changed, to those who look at the counter. */
+/** Increments the counter that other processes poll for changes. */
 async function countChange(tx: Executor): Promise<void> {
   await tx.run(sql`
     INSERT INTO ${counters} (topic, changes) VALUES ('schedules', 1)
     ON CONFLICT (topic) DO UPDATE SET changes = ${counters}.changes + 1`);
 }
 
-/** How often schedules have been changed by Everstep. */
+/** How often Everstep changed schedules. */
 export async function countScheduleChanges(database: Database): Promise<number> {
   const [row] = await database.read(sql`SELECT c.changes FROM ${counters} AS c WHERE c.topic = 'schedules'`);
   return Number(row?.['changes'] ?? 0);
@@ -56,7 +56,7 @@ async function writeSettings(tx: Executor, { scheduleID, overlap, jitterMs }: Sc
     ON CONFLICT (schedule_id) DO UPDATE SET overlap = ${overlap}, jitter_ms = ${jitterMs}`);
 }
 
-/** Adds the schedule if its name is free. Tells whether it was added. */
+/** Inserts the schedule if its name is free. Returns whether it was inserted. */
 export async function insertSchedule(tx: Executor, record: ScheduleRecord): Promise<boolean> {
   const [first, ...rest] = columns.toValues(record) as [Value, ...Value[]];
   const values = rest.reduce<Sql>((all, value) => sql`${all}, ${value}`, sql`${first}`);
@@ -68,7 +68,7 @@ export async function insertSchedule(tx: Executor, record: ScheduleRecord): Prom
   return true;
 }
 
-/** Replaces the definition of a schedule; its state stays. */
+/** Replaces a schedule's definition; its status stays. */
 export async function updateSchedule(tx: Executor, record: ScheduleRecord): Promise<void> {
   await tx.run(sql`
     UPDATE ${schedules}
@@ -81,20 +81,28 @@ export async function updateSchedule(tx: Executor, record: ScheduleRecord): Prom
   await countChange(tx);
 }
 
-export async function setScheduleStatus(tx: Executor, name: string, status: 'ACTIVE' | 'PAUSED'): Promise<void> {
-  await tx.run(sql`UPDATE ${schedules} SET status = ${status} WHERE schedule_name = ${name}`);
-  await countChange(tx);
+/** Returns whether the schedule exists and had another status. */
+export async function setScheduleStatus(tx: Executor, name: string, status: 'ACTIVE' | 'PAUSED'): Promise<boolean> {
+  const changed = await tx.run(sql`
+    UPDATE ${schedules}
+    SET status = ${status}
+    WHERE schedule_name = ${name} AND status <> ${status}
+    RETURNING schedule_name`);
+  if (changed.length > 0) await countChange(tx);
+  return changed.length > 0;
 }
 
-export async function deleteSchedule(tx: Executor, name: string): Promise<void> {
+/** Returns whether there was such a schedule. */
+export async function deleteSchedule(tx: Executor, name: string): Promise<boolean> {
   await tx.run(sql`
     DELETE FROM ${settings}
     WHERE schedule_id IN (SELECT s.schedule_id FROM ${schedules} AS s WHERE s.schedule_name = ${name})`);
-  await tx.run(sql`DELETE FROM ${schedules} WHERE schedule_name = ${name}`);
-  await countChange(tx);
+  const deleted = await tx.run(sql`DELETE FROM ${schedules} WHERE schedule_name = ${name} RETURNING schedule_name`);
+  if (deleted.length > 0) await countChange(tx);
+  return deleted.length > 0;
 }
 
-/** The schedule, locked against changes by others until the commit. */
+/** Reads the schedule and locks its row until the commit. */
 export async function lockSchedule(tx: Executor, name: string): Promise<ScheduleRecord | null> {
   const [row] = await tx.run(sql`${selected} WHERE s.schedule_name = ${name} ${lock('update', 's')}`);
   return row ? toRecord(row) : null;
@@ -105,7 +113,7 @@ export interface ScheduleQuery {
   readonly namePrefixes?: readonly string[];
   readonly statuses?: readonly string[];
   readonly workflowNames?: readonly string[];
-  /** The schedules of these applications, and those that nobody owns. */
+  /** The schedules of these applications, and those without one. */
   readonly applicationNames?: readonly string[];
 }
 

@@ -1,6 +1,5 @@
-// The system database in a SQLite file: one writer connection behind a mutex, one reader connection beside it.
-// The library is synchronous, so a statement of another task would land inside an open transaction if the
-// writer were shared without the mutex. In memory there is only one connection, for reads as well.
+// The system database in a SQLite file: a writer connection behind a mutex, and a reader connection. Without the mutex,
+// statements of other tasks would land in the writer's open transaction. An in-memory database has one connection for both.
 import { type Clock, sleep, systemClock } from '../../base/clock.js';
 import { Mutex } from '../../base/mutex.js';
 import { DatabaseClosedError } from '../../model/errors/database-errors.js';
@@ -20,21 +19,21 @@ export interface SqliteOptions {
   /** Path of the file, or `:memory:`. */
   readonly path: string;
   readonly clock?: Clock;
-  /** Replaces the database clock; for tests that move time by hand. */
+  /** Replaces the database clock, for tests that control time. */
   readonly now?: () => number;
-  /** How long to wait for another process' write lock before giving up. */
+  /** How long to wait for another process's write lock. */
   readonly busyTimeoutMs?: number;
   readonly library?: SqliteLibrary;
 }
 
 const BUSY_TIMEOUT_MS = 10_000;
-/** How long a call may block the thread for a lock; longer waits leave the event loop free. */
+/** How long a call may block the thread for a lock; longer waits are asynchronous. */
 const BLOCKING_TIMEOUT_MS = 20;
 const STATEMENT_CACHE_MAX = 500;
-/** Length of the log at which it is moved into the file. SQLite's own 1000 makes a busy writer do it all the time. */
+/** The WAL size that triggers a checkpoint. With SQLite's default of 1000, a busy writer checkpoints all the time. */
 const CHECKPOINT_PAGES = 4000;
 
-/** A handle with its prepared statements. */
+/** A handle with a cache of prepared statements. */
 class PreparedHandle {
   readonly #statements = new Map<string, SqliteStatement>();
 
@@ -77,7 +76,7 @@ export class SqliteDatabase implements Database {
     this.#reader = reader === writer ? this.#writer : new PreparedHandle(reader);
   }
 
-  /** Opens the file, creating it if it is not there. */
+  /** Opens the file, creating it if it does not exist. */
   static async open(options: SqliteOptions): Promise<SqliteDatabase> {
     const library = options.library ?? findSqliteLibrary();
     const open = (): Promise<SqliteHandle> => whileBusy(options, () => openConfigured(library, options.path));
@@ -149,10 +148,7 @@ export class SqliteDatabase implements Database {
     });
   }
 
-  /**
-   * A number that changes when another connection has committed to the file; undefined while a
-   * transaction is open here, when none can have.
-   */
+  /** Changes when another connection commits to the file. Undefined during a transaction here, when none can. */
   dataVersion(): number | undefined {
     if (this.#isClosed || this.#mutex.isLocked) return undefined;
     return this.#writer.handle.prepare('PRAGMA data_version').all([])[0]?.['data_version'] as number;
@@ -207,13 +203,12 @@ export class SqliteDatabase implements Database {
     try {
       this.#writer.execute('ROLLBACK');
     } catch {
-      // SQLite has rolled back by itself after some failures (a full disk, a lost file); then nothing is open.
+      // After some failures (full disk, lost file) SQLite has already rolled back.
     }
   }
 
   #refuseIfClosed(): void {
-    if (this.#isClosed)
-      throw new DatabaseClosedError(`The SQLite file "${this.path}" has been closed by this process.`);
+    if (this.#isClosed) throw new DatabaseClosedError(`This process has closed the SQLite file "${this.path}".`);
   }
 }
 
@@ -232,7 +227,7 @@ function openConfigured(library: SqliteLibrary, path: string): SqliteHandle {
   }
 }
 
-/** Repeats `body` while the file is locked by someone else, without blocking the event loop. */
+/** Retries `body` while another process locks the file, without blocking the event loop. */
 async function whileBusy<T>(options: SqliteOptions, body: () => T): Promise<T> {
   const clock = options.clock ?? systemClock;
   const giveUpAt = clock.now() + (options.busyTimeoutMs ?? BUSY_TIMEOUT_MS);

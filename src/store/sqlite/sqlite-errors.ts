@@ -1,4 +1,4 @@
-// SQLite's result codes as our errors. Both libraries are read: one names the code, the other numbers it.
+// Translates SQLite's result codes to our errors. One library reports the code's name, the other its number.
 import {
   DatabaseAccessError,
   DatabaseBusyError,
@@ -37,7 +37,7 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(sqliteCode(error));
 }
 
-/** Our error for an error of the SQLite library; errors of other origin are returned as they are. */
+/** Our error for an error of the SQLite library; other errors are returned unchanged. */
 export function translateSqliteError(error: unknown, path: string): unknown {
   const code = sqliteCode(error);
   if (code === '' || error instanceof DBOSError) return error;
@@ -45,32 +45,32 @@ export function translateSqliteError(error: unknown, path: string): unknown {
   const options = { cause: error };
   if (isBusy(error)) {
     return new DatabaseBusyError(
-      `The SQLite file "${path}" is locked by another process: ${reason}. Look for a long transaction in it.`,
+      `The SQLite file "${path}" is locked by another process: ${reason}. Check that process for a long transaction.`,
       options,
     );
   }
   if (code === 'SQLITE_FULL') {
     return new DatabaseFullError(
-      `The disk that holds "${path}" is full: ${reason}. Make room; work goes on by itself.`,
+      `The disk of "${path}" is full: ${reason}. Free some space; work then continues on its own.`,
       options,
     );
   }
   if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) {
     return new DatabaseCorruptError(
-      `"${path}" is damaged or no SQLite database: ${reason}. Check the path, or restore the file from a backup.`,
+      `"${path}" is corrupt or not a SQLite database: ${reason}. Check the path, or restore the file from a backup.`,
       options,
     );
   }
   if (/^SQLITE_(CANTOPEN|IOERR)/.test(code)) {
     return new DatabaseUnavailableError(
-      `The SQLite file "${path}" cannot be opened, read or written: ${reason}. ` +
-        'Check that its folder exists and that the disk is there.',
+      `Cannot open, read or write the SQLite file "${path}": ${reason}. ` +
+        'Check that its folder exists and that the disk is mounted.',
       options,
     );
   }
   if (/^SQLITE_(READONLY|PERM|AUTH)/.test(code)) {
     return new DatabaseAccessError(
-      `The SQLite file "${path}" cannot be written: ${reason}. Give the process write access to the file and its folder.`,
+      `Cannot write the SQLite file "${path}": ${reason}. Give the process write access to the file and its folder.`,
       options,
     );
   }

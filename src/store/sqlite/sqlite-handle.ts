@@ -1,5 +1,5 @@
-// The few methods that we need of a SQLite library, with one implementation for the runtime's own `node:sqlite`
-// and one for `better-sqlite3`. All calls are synchronous; ordering them is left to the database above.
+// The methods that we need of a SQLite library, implemented for the built-in `node:sqlite` and for `better-sqlite3`. All
+// calls are synchronous.
 import { createRequire } from 'node:module';
 import { SqliteDriverMissingError } from '../../model/errors/database-errors.js';
 import type { Value } from '../../sql/sql.js';
@@ -8,7 +8,7 @@ import type { Row } from '../database.js';
 export type BindValue = string | number | bigint | null | Uint8Array;
 
 export interface SqliteStatement {
-  /** Runs the statement to its end and returns its rows, none if it yields none. */
+  /** Runs the statement to completion and returns its rows, if any. */
   all(values: readonly BindValue[]): Row[];
 }
 
@@ -23,7 +23,7 @@ export interface SqliteLibrary {
   open(path: string): SqliteHandle;
 }
 
-/** What `node:sqlite` offers and we use. Its types are not in the Node 20 type package. */
+/** The parts of `node:sqlite` that we use. The types of Node 20 lack it. */
 interface NodeSqlite {
   DatabaseSync: new (path: string) => {
     prepare(text: string): { all(...values: BindValue[]): Row[] };
@@ -32,7 +32,7 @@ interface NodeSqlite {
   };
 }
 
-/** What `better-sqlite3` offers and we use. */
+/** The parts of `better-sqlite3` that we use. */
 type BetterSqlite = new (path: string) => {
   prepare(text: string): {
     readonly reader: boolean;
@@ -43,7 +43,7 @@ type BetterSqlite = new (path: string) => {
   close(): void;
 };
 
-/** The library to use: the runtime's own where it has one, else `better-sqlite3`. */
+/** The built-in library if there is one, else `better-sqlite3`. */
 export function findSqliteLibrary(): SqliteLibrary {
   return nodeSqlite() ?? betterSqlite();
 }
@@ -96,14 +96,14 @@ function loadBetterSqlite(): BetterSqlite {
     return createRequire(import.meta.url)('better-sqlite3') as BetterSqlite;
   } catch (cause) {
     throw new SqliteDriverMissingError(
-      `Node ${process.versions.node} has no built-in SQLite and the package "better-sqlite3" cannot be loaded. ` +
+      `Node ${process.versions.node} has no built-in SQLite, and loading the package "better-sqlite3" failed. ` +
         'Run: npm install better-sqlite3@12 (or use Node 22.13 or newer).',
       { cause },
     );
   }
 }
 
-/** A statement's parameter in a form that both libraries store as SQLite means it. */
+/** A parameter in a form that both libraries bind with the right SQLite type. */
 export function toBindValue(value: Value): BindValue {
   if (typeof value === 'boolean') return value ? 1 : 0;
   // better-sqlite3 binds a number outside 32 bits as a float; a bigint stays an integer.

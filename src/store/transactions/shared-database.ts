@@ -1,5 +1,5 @@
-// Where the application's database is the system database: how that is found out, and how a checkpoint is written in a
-// transaction of the application's, on a connection that is not ours.
+// For applications whose database is also the system database: detects that, and writes a checkpoint in the application's
+// own transaction and connection.
 import { statSync } from 'node:fs';
 import { refusal } from '../../sql/refusal.js';
 import { idents, render, type Rendered, rows, sql, type Sql, table } from '../../sql/sql.js';
@@ -8,15 +8,16 @@ import type { Database, Row } from '../database.js';
 import { PostgresDatabase } from '../postgres/postgres-database.js';
 import { SqliteDatabase } from '../sqlite/sqlite-database.js';
 import type { Checkpoint } from '../runs/steps.js';
-import { isOwned, isPending, lockedAgainstTakeOver } from '../runs/workflows.js';
+import { isPending } from '../runs/states.js';
+import { isOwned, lockedAgainstTakeOver } from '../runs/workflows.js';
 
-/** Runs one statement, with placeholders of the database's dialect, on a connection of the application's. */
+/** Runs one statement, with the dialect's placeholders, on an application's connection. */
 export type Query = (text: string, values: Rendered['values']) => Promise<readonly Row[]>;
 
 const joinedColumns = [...stepColumns.columns, { name: 'owner_xid', type: 'text' }] as const;
 const passedColumns = stepColumns.pass('r');
 
-/** Records a checkpoint of a run that owns its workflow. It rests on nothing else, so it is simpler than the writer's. */
+/** Writes a checkpoint of a run that owns its workflow. It has no other guard, so it is simpler than the writer's. */
 function insertOnSqlite({ owner, step }: Checkpoint): Sql {
   return sql`
     INSERT INTO ${table('operation_outputs')} (${stepColumns.names})
@@ -27,7 +28,7 @@ function insertOnSqlite({ owner, step }: Checkpoint): Sql {
     RETURNING workflow_uuid, function_id`;
 }
 
-/** The same, as simple as can be: it is planned anew each time. */
+/** The same, as simple as possible, because it is planned each time. */
 function insertOnPostgres({ owner, step }: Checkpoint): Sql {
   const others = stepColumns.columns.filter(({ field }) => field !== 'stepID');
   const values = others.map(({ field }) => sql`, ${step[field]}`).reduce((all, value) => sql`${all}${value}`);
@@ -37,7 +38,7 @@ function insertOnPostgres({ owner, step }: Checkpoint): Sql {
       CASE WHEN EXISTS (
         SELECT 1
         FROM ${table('workflow_status')} AS w
-        WHERE w.workflow_uuid = ${step.workflowID} AND w.owner_xid = ${owner} AND ${isPending}
+        WHERE w.workflow_uuid = ${step.workflowID} AND w.owner_xid = ${owner} AND ${isPending('w')}
         ${lockedAgainstTakeOver})
       THEN CAST(${step.stepID} AS INTEGER) ELSE ${refusal} END${values})`;
 }
@@ -45,15 +46,15 @@ function insertOnPostgres({ owner, step }: Checkpoint): Sql {
 export type { Rendered };
 
 /**
- * The statement that writes the checkpoint. If its guard refuses it, or the step has one: it gives no row on SQLite, and
- * fails on Postgres.
+ * The statement that writes the checkpoint. If the guard refuses it or the step already has one, it returns no row on
+ * SQLite and fails on Postgres.
  */
 export function joinedCheckpoint({ dialect }: Database, checkpoint: Checkpoint): Rendered {
   const statement = dialect.name === 'postgres' ? insertOnPostgres(checkpoint) : insertOnSqlite(checkpoint);
   return render(statement, dialect);
 }
 
-/** Whether `query` leads to the system database, with a role that may write checkpoints there. */
+/** Whether `query` runs on the system database, with a role that may write checkpoints. */
 export async function isSameDatabase(database: Database, query: Query): Promise<boolean> {
   if (database instanceof SqliteDatabase) return isSameFile(database, query);
   const here = await database.read(IDENTITY);
@@ -65,13 +66,13 @@ export async function isSameDatabase(database: Database, query: Query): Promise<
   return (await query(rights.text, rights.values))[0]?.['allowed'] === true;
 }
 
-/** A server that was started at this very moment, and a database of it. */
+/** Identifies a server by its start time, and a database on it. */
 const IDENTITY = sql`
   SELECT CONCAT(EXTRACT(EPOCH FROM pg_postmaster_start_time()), '/', d.oid, '/', d.datname) AS identity
   FROM pg_catalog.pg_database AS d
   WHERE d.datname = current_database()`;
 
-/** Whether the role may do what a checkpoint takes. The lock of its guard needs the right to update. */
+/** Whether the role has the privileges that a checkpoint needs. The row lock of its guard needs UPDATE. */
 function rightsIn({ dialect }: Database, schema: string): Sql {
   const steps = dialect.table('operation_outputs');
   const workflows = dialect.table('workflow_status');

@@ -1,4 +1,4 @@
-// The items of one commit: the statements that write them, and how each item is settled afterwards.
+// The items of one commit: the statements that write them, and how each item is settled.
 import type { Entry } from '../../base/batcher.js';
 import type { Sql } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
@@ -27,19 +27,19 @@ import {
   type StartVerdict,
 } from './writer-verdicts.js';
 
-/** A child workflow together with the parent's record of having started it. */
+/** A child workflow and its parent's checkpoint of the start. */
 export interface ChildStart {
   readonly start: NewWorkflow;
   readonly checkpoint: Checkpoint;
 }
 
-/** What became of both. The record is only written if the child was created by this start. */
+/** The checkpoint is only written if this start created the child. */
 export interface ChildVerdict {
   readonly start: StartVerdict;
   readonly checkpoint: CheckpointVerdict;
 }
 
-/** A message, with the sender's record of it if it was sent by workflow code. */
+/** A message, with the sender's checkpoint if workflow code sent it. */
 export interface Send {
   readonly sending: Sending;
   readonly checkpoint?: Checkpoint;
@@ -47,19 +47,19 @@ export interface Send {
   readonly isAnnounced?: boolean;
 }
 
-/** What became of both. The record is only written if the message is there. */
+/** The checkpoint is only written if the message is stored. */
 export interface SendVerdicts {
   readonly sent: SendVerdict;
   readonly checkpoint: CheckpointVerdict | undefined;
 }
 
-/** An event, with the record of the step that sets it. */
+/** An event, with the checkpoint of the step that sets it. */
 export interface SetEvent {
   readonly event: NewEvent;
   readonly checkpoint: Checkpoint;
 }
 
-/** A stream value, with the writer's record of it if it was written by workflow code. */
+/** A stream value, with the writer's checkpoint if workflow code wrote it. */
 export interface Append {
   readonly value: NewStreamValue;
   readonly checkpoint?: Checkpoint;
@@ -71,7 +71,7 @@ export type Item =
   /** Nothing depends on a relaxed one: it need not be durable before the next commit is. */
   | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint; readonly relaxed?: boolean }
   | { readonly kind: 'send'; readonly send: Send }
-  /** The checkpoint of a step that has received a message. */
+  /** The checkpoint of a step that received a message. */
   | { readonly kind: 'receipt'; readonly checkpoint: Checkpoint }
   | { readonly kind: 'event'; readonly set: SetEvent }
   | { readonly kind: 'stream'; readonly append: Append }
@@ -91,11 +91,11 @@ export class WriteGroup {
   readonly #streams = new WritePart({ write: insertStreamValues, judge: judgeStreamValues });
   readonly #checkpoints = new WritePart({ write: insertCheckpoints, judge: judgeCheckpoints });
   readonly #outcomes = new WritePart({ write: finishIfOwned, judge: judgeOutcomes });
-  /** The starts that bring their outcome along, by the outcome. */
+  /** Starts that include their outcome, by outcome. */
   readonly #joined = new Map<Outcome, () => StartVerdict>();
   /**
-   * In the order of the statements. Starts come first, so that all else in the commit finds its workflow; checkpoints
-   * come after what they speak of; outcomes come last, because they end the ownership.
+   * In the order of the statements: starts first, so that everything else finds its workflow; checkpoints after what they
+   * refer to; outcomes last, because they end the ownership.
    */
   readonly #parts: readonly (readonly [Pick<WritePart<never>, 'judge'>, Sql])[];
   readonly #settle: (() => void)[];
@@ -136,7 +136,7 @@ export class WriteGroup {
     for (const settle of this.#settle) settle();
   }
 
-  /** Puts the item into its parts. The returned function puts its verdict together. */
+  /** Adds the item to its parts. The returned function combines their verdicts. */
   #take(item: Item, ended: ReadonlyMap<string, Outcome>): () => Verdict {
     switch (item.kind) {
       case 'start': {
@@ -177,7 +177,7 @@ export class WriteGroup {
   }
 }
 
-/** Workflows that begin and end in one commit, without a checkpoint: one row instead of a row and its change. */
+/** Workflows that start and end in this commit without a checkpoint: one insert instead of an insert and an update. */
 function outcomesWithTheirStart(entries: readonly Entry<Item, Verdict>[]): Map<string, Outcome> {
   const started = new Map<string, string | null>();
   const ended = new Map<string, Outcome>();
@@ -192,7 +192,7 @@ function outcomesWithTheirStart(entries: readonly Entry<Item, Verdict>[]): Map<s
   return ended;
 }
 
-/** The run that an item comes from and on whose ownership it rests. */
+/** The run that an item comes from, and whose ownership it depends on. */
 export function writerOf(item: Exclude<Item, { kind: 'start' }>): Owned | undefined {
   switch (item.kind) {
     case 'child':
@@ -215,7 +215,7 @@ function ownerOf({ owner, step }: Checkpoint): Owned {
   return { workflowID: step.workflowID, owner };
 }
 
-/** The payload of an item in characters, to bound what goes into one commit. */
+/** The payload of an item in characters, to bound the size of a commit. */
 export function weigh(item: Item): number {
   switch (item.kind) {
     case 'start':

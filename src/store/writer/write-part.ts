@@ -1,35 +1,35 @@
-// One statement of a commit: the rows that its items bring, and what became of each.
+// One statement of a commit: its rows, and the verdict on each.
 import type { Sql } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
 
-export interface PartOptions<Line, V> {
-  /** Writes what the guards allow and returns the keys of what was written. */
-  write(lines: readonly Line[]): Sql;
-  /** What became of each line, in their order. Without it, another part of the item tells. */
-  judge?(database: Database, lines: readonly Line[], written: readonly Row[]): Promise<readonly V[]>;
+export interface PartOptions<NewRow, V> {
+  /** The statement: it writes what its guard allows and returns the keys written. */
+  write(rows: readonly NewRow[]): Sql;
+  /** The verdict on each row, in the same order. Omitted if another part of the item has the verdict. */
+  judge?(database: Database, rows: readonly NewRow[], written: readonly Row[]): Promise<readonly V[]>;
 }
 
-export class WritePart<Line, V = never> {
-  readonly #options: PartOptions<Line, V>;
-  readonly #lines: Line[] = [];
+export class WritePart<NewRow, V = never> {
+  readonly #options: PartOptions<NewRow, V>;
+  readonly #rows: NewRow[] = [];
   #verdicts: readonly V[] = [];
 
-  constructor(options: PartOptions<Line, V>) {
+  constructor(options: PartOptions<NewRow, V>) {
     this.#options = options;
   }
 
-  /** Takes a line in. The returned function tells its verdict, once there is one. */
-  add(line: Line): () => V {
-    const place = this.#lines.push(line) - 1;
-    return () => this.#verdicts[place] as V;
+  /** Adds a row. The returned function gives its verdict after `judge`. */
+  add(row: NewRow): () => V {
+    const index = this.#rows.push(row) - 1;
+    return () => this.#verdicts[index] as V;
   }
 
-  /** The statement, if there is anything to write. */
+  /** Undefined if there is nothing to write. */
   get statement(): Sql | undefined {
-    return this.#lines.length === 0 ? undefined : this.#options.write(this.#lines);
+    return this.#rows.length === 0 ? undefined : this.#options.write(this.#rows);
   }
 
   async judge(database: Database, written: readonly Row[]): Promise<void> {
-    this.#verdicts = (await this.#options.judge?.(database, this.#lines, written)) ?? [];
+    this.#verdicts = (await this.#options.judge?.(database, this.#rows, written)) ?? [];
   }
 }

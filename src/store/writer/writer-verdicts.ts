@@ -1,30 +1,30 @@
-// Tells for each item of a batch what became of it. The rows that the statements returned settle the usual case
-// without a further look; only items that are missing there are looked up.
+// The verdict on each item of a batch. The rows that the statements returned settle the usual case; only missing items are
+// looked up.
 import { DatabaseStatementError } from '../../model/errors/database-errors.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
 import type { Database, Reader, Row } from '../database.js';
 import { type Checkpoint, loadSteps } from '../runs/steps.js';
 import { findDeduplicationHolders, findWorkflows, type NewWorkflow, type Outcome } from '../runs/workflows.js';
 
-/** What became of a start. */
+/** The verdict on a start. */
 export type StartVerdict =
-  /** The row is this caller's. The deadline is the one that the database has set. */
+  /** The row is this caller's. The database set the deadline. */
   | { readonly kind: 'created'; readonly deadlineAt: number | null }
-  /** A workflow with this ID was there before. */
+  /** A workflow with this ID already exists. */
   | { readonly kind: 'exists'; readonly workflow: WorkflowRecord }
-  /** Another workflow in the queue holds the deduplication ID. */
+  /** Another workflow in the queue has the deduplication ID. */
   | { readonly kind: 'duplicated'; readonly holderID: string }
-  /** The parent is not its run's any more. */
+  /** The run no longer owns the parent. */
   | { readonly kind: 'orphaned' };
 
-/** What became of a checkpoint. */
+/** The verdict on a checkpoint. */
 export type CheckpointVerdict =
   | 'recorded'
-  /** The workflow is not this run's any more, or is gone. */
+  /** The run no longer owns the workflow, or it was deleted. */
   | 'lost'
-  /** The step has another checkpoint already. */
+  /** The step already has another checkpoint. */
   | 'conflict'
-  /** What the checkpoint speaks of is not there: the child, or the message. */
+  /** What the checkpoint refers to does not exist: the child or the message. */
   | 'refused';
 
 export type OutcomeVerdict = 'recorded' | 'lost';
@@ -74,8 +74,8 @@ function explainStart(
     (other) => other.queueName === start.queueName && other.deduplicationID === start.deduplicationID,
   );
   if (holder) return { kind: 'duplicated', holderID: holder.workflowID };
-  // What stood in the way is gone by now. Reported as a serialization failure, which is tried again.
-  throw new DatabaseStatementError(`The workflow in the way of "${start.workflowID}" has just been removed.`, {
+  // The conflicting row is gone by now. Report a serialization failure, which is retried.
+  throw new DatabaseStatementError(`The workflow that conflicted with "${start.workflowID}" was deleted meanwhile.`, {
     sqlState: '40001',
   });
 }
@@ -85,10 +85,10 @@ export async function judgeCheckpoints(
   checkpoints: readonly Checkpoint[],
   written: readonly Row[] = [],
 ): Promise<CheckpointVerdict[]> {
-  // Keys are unique, so when all have come back, all were written.
+  // Keys are unique: if all were returned, all were written.
   if (written.length === checkpoints.length) return checkpoints.map(() => 'recorded');
   const recorded = new Set(written.map((row) => stepKey(row['workflow_uuid'] as string, row['function_id'] as number)));
-  // Two checkpoints of one step in a batch: the statement has taken the first.
+  // Of two checkpoints of a step in one batch, the statement wrote the first.
   const isRecorded = checkpoints.map(({ step }) => recorded.delete(stepKey(step.workflowID, step.stepID)));
   const missing = checkpoints.filter((_, index) => !isRecorded[index]);
   const workflowIDs = unique(missing.map(({ step }) => step.workflowID));
@@ -100,7 +100,7 @@ export async function judgeCheckpoints(
     if (isRecorded[index]) return 'recorded';
     const { owner, step } = checkpoint;
     const found = steps.get(stepKey(step.workflowID, step.stepID));
-    // Written by an earlier attempt whose commit was not confirmed; the run may even have ended since.
+    // Written by an earlier attempt whose commit was unconfirmed; the run may even have ended since.
     if (found && isSameCheckpoint(found, step)) return 'recorded';
     const workflow = workflows.get(step.workflowID);
     if (workflow?.owner !== owner || workflow.status !== 'PENDING') return 'lost';
@@ -121,12 +121,12 @@ export async function judgeOutcomes(
   return outcomes.map((outcome, index): OutcomeVerdict => {
     if (isRecorded[index]) return 'recorded';
     const workflow = workflows.get(outcome.workflowID);
-    // The token is gone once an outcome stands; the same outcome is ours, or as good as ours.
+    // An outcome clears the owner token. An equal outcome is ours, or as good as ours.
     return workflow && isSameOutcome(workflow, outcome) ? 'recorded' : 'lost';
   });
 }
 
-/** Whether the checkpoint may only be written if something else is there. */
+/** Whether the checkpoint may only be written if something else exists. */
 function restsOnOthers({ child, sentID, receivedID }: Checkpoint): boolean {
   return child !== undefined || sentID !== undefined || receivedID !== undefined;
 }

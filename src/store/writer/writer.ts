@@ -1,13 +1,13 @@
 // The group writer. Starts, checkpoints, messages, events, stream values and outcomes of all runs in the process share
-// commits: what is submitted while one commit is on its way to disk forms the next. A batch is at most one statement a
-// kind of row, in one transaction, and each item's promise settles after that commit.
+// commits: what is submitted while one is in flight forms the next. A batch is one transaction with at most one statement
+// per kind of row. Each item's promise settles after its commit.
 //
-// Every statement inserts or updates what its guard allows and returns the keys it has written. An item that is
-// missing there lost against its guard, and a look at the tables tells why. That look also settles a batch that
-// is sent again after a commit of unknown outcome: what the first attempt has written is found to be ours.
+// Every statement writes what its guard allows and returns the keys written. A missing item was refused by its guard, and a
+// lookup finds out why. The lookup also settles a batch that is retried after a commit of unknown outcome: it recognises
+// what the first attempt wrote.
 //
-// Items are written in the order of their submission, and nothing of a run is written after an item of it that failed. So
-// an effect that goes through the writer is never visible before all that its run recorded earlier is durable.
+// Items are written in order of submission, and once an item of a run has failed, no later one is written. So an effect
+// that goes through the writer is never visible before everything its run recorded earlier is durable.
 import { Batcher, type Entry } from '../../base/batcher.js';
 import type { Clock } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
@@ -39,16 +39,16 @@ export interface WriterOptions {
   readonly bus?: Pick<Bus, 'afterCommit'>;
   /** Items in one commit at most. */
   readonly itemsMax?: number;
-  /** Characters of payload in one commit at most; a single larger item goes alone. */
+  /** The most characters of payload per commit; a larger item is committed alone. */
   readonly charactersMax?: number;
-  /** Waiting items beyond which new starts are held back. */
+  /** The backlog at which new starts have to wait. */
   readonly backlogMax?: number;
 }
 
 const ITEMS_MAX = 500;
 const CHARACTERS_MAX = 4_000_000;
 const BACKLOG_MAX = 10_000;
-/** Runs that broke and never ended; they are few, and only what is still in the backlog matters. */
+/** Failed runs to remember. They are few, and only those with items in the backlog matter. */
 const BROKEN_MAX = 1000;
 
 export class Writer {
@@ -78,7 +78,7 @@ export class Writer {
     });
   }
 
-  /** Resolves when the backlog has room for new work; undefined when it has. Work under way never waits. */
+  /** Resolves when the backlog has room for new work; undefined if it already has. Work in progress never waits. */
   room(): Promise<void> | undefined {
     return this.#batcher.room();
   }
@@ -88,7 +88,7 @@ export class Writer {
     return this.#submit<StartVerdict>({ kind: 'start', start });
   }
 
-  /** Creates a child workflow and its parent's record of it, both or neither. */
+  /** Creates a child workflow and its parent's checkpoint of it, both or neither. */
   startChild(child: ChildStart): Promise<ChildVerdict> {
     return this.#submit<ChildVerdict>({ kind: 'child', child });
   }
@@ -102,7 +102,7 @@ export class Writer {
     return this.#submit<SendVerdicts>({ kind: 'send', send });
   }
 
-  /** Consumes the message that the checkpoint holds, and records the checkpoint. */
+  /** Consumes the message in the checkpoint and writes the checkpoint. */
   receive(checkpoint: Checkpoint): Promise<CheckpointVerdict> {
     return this.#submit<CheckpointVerdict>({ kind: 'receipt', checkpoint });
   }
@@ -121,17 +121,17 @@ export class Writer {
     return this.#submit<OutcomeVerdict>({ kind: 'outcome', outcome });
   }
 
-  /** Resolves when all that was submitted is written. */
+  /** Resolves when everything submitted is written. */
   idle(): Promise<void> {
     return this.#batcher.idle();
   }
 
-  /** Writes what was accepted and refuses anything further. While the database is away it waits for it. */
+  /** Flushes the backlog and rejects further items. Waits for the database if it is unreachable. */
   close(): Promise<void> {
     return this.#batcher.close(closedError());
   }
 
-  /** Like `close`, but gives up on what a database that is away keeps from being written. */
+  /** Like `close`, but does not wait for an unreachable database. */
   async abandon(): Promise<void> {
     this.#stopped.abort(closedError());
     await this.close();
@@ -151,7 +151,7 @@ export class Writer {
       if (classifyFailure(error) !== 'final' || this.#stopped.signal.aborted) throw error;
       const [only] = accepted;
       if (only && accepted.length === 1) this.#reject(only, error);
-      // One bad item fails the whole statement. Alone, only the guilty fails.
+      // One bad item fails the whole statement. Written one by one, only that item fails.
       else for (const entry of accepted) await this.#writeAlone(entry);
     }
   }
@@ -173,7 +173,7 @@ export class Writer {
     reject(error);
   }
 
-  /** Refuses what comes after an item of the same run that could not be written. Only its outcome may still come. */
+  /** Rejects items of a run after one that could not be written. Only its outcome may follow. */
   #refuse({ item, reject }: Entry<Item, Verdict>): boolean {
     const owner = item.kind === 'start' ? undefined : writerOf(item)?.owner;
     if (owner === undefined || !this.#broken.has(owner)) return false;
@@ -183,7 +183,7 @@ export class Writer {
     return true;
   }
 
-  /** Every statement is guarded, so the whole may be repeated. */
+  /** Every statement is guarded, so the batch can be retried. */
   #write(batch: readonly Entry<Item, Verdict>[]): Promise<void> {
     const group = new WriteGroup(batch);
     return withRetry(() => group.write(this.#database, this.#bus), this.#retry);
@@ -191,5 +191,5 @@ export class Writer {
 }
 
 function closedError(): DatabaseClosedError {
-  return new DatabaseClosedError('Everstep is shutting down in this process; the change was not recorded.');
+  return new DatabaseClosedError('Everstep is shutting down; the change was not recorded.');
 }

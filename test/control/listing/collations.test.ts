@@ -69,5 +69,5 @@ async function explainWithValues(database: Database, query: ReturnType<typeof to
 }
 
 function observing(database: Database) {
-  return (statement: Parameters<Database['run']>[0]) => database.observe(statement, { timeoutMs: 0, reads: 'little' });
+  return (statement: Parameters<Database['run']>[0]) => database.observe(statement, { timeoutMs: 0, scans: 'index' });
 }

@@ -4,7 +4,7 @@ import { registerQueue } from '../../../src/control/queues/queues.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import { insertCheckpoints } from '../../../src/store/runs/steps.js';
 import { registerVersion } from '../../../src/store/management/versions.js';
-import { enterIncarnation } from '../../../src/store/liveness/executors.js';
+import { insertIncarnation } from '../../../src/store/liveness/executors.js';
 import { insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
 import { operatorOn } from '../../rig/operators.js';
@@ -36,7 +36,7 @@ async function setup(dialect: TestDialect) {
       pid: 1,
       metadata: null,
     };
-    await enterIncarnation(database, { ...incarnation, applicationName: key }, 1);
+    await insertIncarnation(database, { ...incarnation, applicationName: key }, 1);
     const workflows = (['PENDING', 'ENQUEUED', 'DELAYED', 'SUCCESS', 'ERROR', 'CANCELLED', 'SUCCESS'] as const).map(
       (status, index) => newWorkflow({ workflowID: `${key} ${index}`, applicationName, status: 'PENDING', owner: key }),
     );
@@ -105,15 +105,18 @@ describe('renameApplication', () => {
   });
 
   test.each([
-    ['', 'new', {}, 'old name of the application must not be empty'],
-    ['old', ' ', {}, 'new name of the application must not be empty'],
-    [undefined, 'new', {}, 'nothing to move'],
+    ['', 'new', {}, 'oldName must not be empty'],
+    ['old', ' ', {}, 'newName must not be empty'],
+    [undefined, 'new', {}, 'Nothing to move'],
     ['same', 'same', {}, 'already'],
     ['old', 'new', { batchSize: 0 }, 'batchSize'],
     ['old', 'new', { batchSize: 1.5 }, 'batchSize'],
   ])('of %j to %j with %j is refused', async (oldName, newName, options, message) => {
     const renamed = renameApplication(operatorOn(undefined as never), { oldName, newName }, options);
 
-    await expect(renamed).rejects.toMatchObject({ name: 'DBOSError', message: expect.stringContaining(message) });
+    await expect(renamed).rejects.toMatchObject({
+      name: 'DBOSInvalidArgumentError',
+      message: expect.stringContaining(message),
+    });
   });
 });

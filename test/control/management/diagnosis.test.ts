@@ -4,7 +4,7 @@ import { diagnose } from '../../../src/control/management/diagnosis.js';
 import type { Operator } from '../../../src/control/operator.js';
 import { pauseQueue } from '../../../src/control/queues/queues.js';
 import type { Database } from '../../../src/store/database.js';
-import { enterIncarnation } from '../../../src/store/liveness/executors.js';
+import { insertIncarnation } from '../../../src/store/liveness/executors.js';
 import { insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
 import { operatorOn } from '../../rig/operators.js';
@@ -23,7 +23,7 @@ async function setup(dialect: TestDialect) {
 
 function enter(database: Database, executorID: string, leaseMs: number): Promise<void> {
   const fields = { applicationName: 'test', applicationVersion: '1', host: 'web-1', pid: 7, metadata: null };
-  return enterIncarnation(database, { incarnationID: executorID, executorID, ...fields }, leaseMs);
+  return insertIncarnation(database, { incarnationID: executorID, executorID, ...fields }, leaseMs);
 }
 
 describe('a diagnosis', () => {

@@ -3,8 +3,8 @@ import { explainWorkflow } from '../../../src/control/management/explain.js';
 import { type QueueParameters, toQueueRecord } from '../../../src/model/queues.js';
 import type { Database } from '../../../src/store/database.js';
 import { claimWorkflows } from '../../../src/store/queues/claims.js';
-import { type Incarnation, enterIncarnation, type Services } from '../../../src/store/liveness/executors.js';
-import { INTERNAL_QUEUE, cancelWorkflows, giveUpIfOwned } from '../../../src/store/runs/lifecycle.js';
+import { type Incarnation, insertIncarnation, type Services } from '../../../src/store/liveness/executors.js';
+import { INTERNAL_QUEUE, cancelWorkflows, deadLetterIfOwned } from '../../../src/store/runs/lifecycle.js';
 import { insertQueue, pauseQueue } from '../../../src/store/queues/queues.js';
 import { registerVersion } from '../../../src/store/management/versions.js';
 import { finishIfOwned, insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
@@ -46,7 +46,7 @@ forEachDialect((dialect) => {
       metadata: JSON.stringify({ services: says }),
       ...fields,
     };
-    await enterIncarnation(database, incarnation, 30_000);
+    await insertIncarnation(database, incarnation, 30_000);
   }
 
   async function addQueue(database: Database, parameters: QueueParameters = {}): Promise<void> {
@@ -124,20 +124,20 @@ forEachDialect((dialect) => {
       expect(await explain(database, 'w')).toMatchObject({
         status: 'CANCELLED',
         reason: 'cancelled',
-        message: `It was cancelled at ${NOW_TEXT}. Resume it to let it go on.`,
+        message: `It was cancelled at ${NOW_TEXT}. Resume it to continue.`,
       });
     });
 
     test('dead-lettered', async () => {
       const { database } = await setup();
       await database.run(insertWorkflows([newWorkflow({ workflowID: 'w', owner: 'live.1', recoveryAttempts: 102 })]));
-      await giveUpIfOwned(database, [{ workflowID: 'w', owner: 'live.1' }]);
+      await deadLetterIfOwned(database, [{ workflowID: 'w', owner: 'live.1' }]);
 
       expect(await explain(database, 'w')).toMatchObject({
         status: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED',
         reason: 'dead-lettered',
         message:
-          `It was started 102 times and never ended, so it was set aside at ${NOW_TEXT}. ` +
+          `It was started 102 times and never ended, so it became a dead letter at ${NOW_TEXT}. ` +
           'Find out why its process dies, then resume it.',
         details: { recoveryAttempts: 102, completedAt: NOW },
       });
@@ -162,7 +162,7 @@ forEachDialect((dialect) => {
       expect(await explain(database, 'w')).toMatchObject({
         status: 'PENDING',
         reason: 'running',
-        message: `It runs on executor "ex" since ${NOW_TEXT}.`,
+        message: `It has been running on executor "ex" since ${NOW_TEXT}.`,
         details: { executorID: 'ex', startedAt: NOW },
       });
     });
@@ -189,7 +189,7 @@ forEachDialect((dialect) => {
         status: 'PENDING',
         reason: 'executor-gone',
         message:
-          'It was taken by executor "gone", whose process is gone. Any live process of version "v1" will take it over.',
+          'It was taken by executor "gone", whose process died. Any live process of version "v1" will take it over.',
         details: { executorID: 'gone', startedAt: NOW },
       });
       expect((await explain(database, 'silent')).reason).toBe('executor-gone');
@@ -205,7 +205,7 @@ forEachDialect((dialect) => {
         workflowID: 'w',
         status: 'ENQUEUED',
         reason: 'paused',
-        message: `Queue "q" is paused since ${NOW_TEXT}. Resume the queue.`,
+        message: `Queue "q" has been paused since ${NOW_TEXT}. Resume the queue.`,
         details: { queueName: 'q', pausedAt: NOW },
       });
     });
@@ -309,7 +309,7 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'concurrency',
-        message: 'The queue "q" runs 2 workflow(s) at once, and so many are running.',
+        message: 'The queue "q" runs at most 2 workflow(s) at once, and that many are running.',
         details: { queueName: 'q', concurrency: 2 },
       });
     });
@@ -353,7 +353,7 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'partition-concurrency',
-        message: 'The partition "a" of queue "q" runs 1 workflow(s) at once, and so many are running.',
+        message: 'The partition "a" of queue "q" runs at most 1 workflow(s) at once, and that many are running.',
         details: { queueName: 'q', partitionKey: 'a', concurrency: 1 },
       });
       expect((await explain(database, 'other')).reason).toBe('about-to-start');
@@ -398,7 +398,7 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'waiting-its-turn',
-        message: '2 workflow(s) are before it in line.',
+        message: '2 workflow(s) are ahead of it.',
         details: { queueName: 'q', ahead: 2 },
       });
       expect((await explain(database, 'last')).details).toMatchObject({ ahead: 3 });

@@ -44,7 +44,7 @@ describe('a dispatcher', () => {
       clock,
       logger: silentLogger,
       source: {
-        look: async () => {
+        findWork: async () => {
           looks += 1;
           return { queues: names.map(queueOf), waiting: [] };
         },
@@ -70,7 +70,7 @@ describe('a dispatcher', () => {
       ...(fields.notifyPeers && { notifyPeers: fields.notifyPeers }),
     });
     dispatcher.start();
-    await until(() => looks === 1 || 'look' in fields);
+    await until(() => looks === 1 || 'findWork' in fields);
     await turns();
     return { clock, dispatcher, claims, looks: () => looks, queuesOf: () => claims.map(({ queue }) => queue) };
   }
@@ -127,7 +127,7 @@ describe('a dispatcher', () => {
     dispatcher.wake('a');
     expect(claims).toEqual([]);
     capacity = 1;
-    dispatcher.freed('a', null);
+    dispatcher.slotFreed('a', null);
 
     expect(claims.map(({ limit }) => limit)).toEqual([1]);
     claims[0]?.end({});
@@ -139,7 +139,7 @@ describe('a dispatcher', () => {
     const told: string[] = [];
     let running = 0;
     const { clock, dispatcher } = await setup([], {
-      look: async () => ({ queues: [partitioned], waiting: [] }),
+      findWork: async () => ({ queues: [partitioned], waiting: [] }),
       engines: () => 3,
       running: () => running,
       claimPartitions: async (_, partitions) => {
@@ -155,7 +155,7 @@ describe('a dispatcher', () => {
 
     // One more than its part runs; the place of one that ends is left to others for a moment.
     running = 3;
-    dispatcher.freed('parts', 'key');
+    dispatcher.slotFreed('parts', 'key');
     await turns();
     expect([limits, told]).toEqual([[3], ['parts']]);
 

@@ -52,7 +52,7 @@ async function setScene(dialect: TestDialect) {
       clock.advance(5);
       return condition();
     });
-  const isRetrying = () => lines.some((line) => line.includes('Trying again until it works'));
+  const isRetrying = () => lines.some((line) => line.includes('Retrying until it succeeds'));
   return { ...first, proxy, clock, runs, passUntil, isRetrying };
 }
 

@@ -31,7 +31,7 @@ describe('a change made by one engine', () => {
         ended = Math.max(ended, reloading);
       },
     });
-    const change = async (body: () => Promise<void>): Promise<void> => {
+    const change = async (body: () => Promise<unknown>): Promise<void> => {
       const before = begun;
       await body();
       await reach(() => ended > before);
@@ -278,10 +278,10 @@ describe('making up for what was missed', () => {
       expect(times).toHaveLength(1000);
       expect(Math.min(...times)).toBe(START + 3 * HOUR - 999_000);
       expect(dues()).toHaveLength(1003);
-      expect(lines).toContain('warn Schedule "busy" has missed too many runs; only the last 1000 are made up for.');
-      expect(lines).toContain('info Schedule "calm" has missed 3 runs; they are made up for.');
-      expect(lines.filter((line) => line.startsWith('info Making up for missed runs of schedules:'))).toContain(
-        'info Making up for missed runs of schedules: 100 of 1000 done.',
+      expect(lines).toContain('warn Schedule "busy" has missed too many runs. Backfilling only the last 1000.');
+      expect(lines).toContain('info Schedule "calm" has missed 3 runs. Backfilling them.');
+      expect(lines.filter((line) => line.startsWith('info Backfilling missed runs of schedules:'))).toContain(
+        'info Backfilling missed runs of schedules: 100 of 1000 done.',
       );
     });
 

@@ -65,7 +65,7 @@ describe('two engines', () => {
       }
 
       expect(dues()).toEqual(['12:01:00', '12:02:00']);
-      expect(lines.join('\n')).toContain('warn Schedule "broken" is not fired, its context cannot be read');
+      expect(lines.join('\n')).toContain('warn Skipping schedule "broken": its context cannot be decoded');
     });
 
     test('agree on overlap', async () => {

@@ -207,7 +207,7 @@ describe('a malformed expression', () => {
     ['* * * * * * *', 'expected 5 or 6 fields but got 7'],
     ['', 'expected 5 or 6 fields but got 0'],
     ['2026-01-01T00:00:00Z', 'expected 5 or 6 fields but got 1'],
-    ['@reboot', '@reboot is no nickname'],
+    ['@reboot', '@reboot is not a nickname'],
   ];
 
   test.each(REFUSED)('%s is refused, by the name of the field', (expression, start) => {

@@ -5,11 +5,11 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.js';
 import { silentLogger } from '../../../src/base/log.js';
 import {
-  enterIncarnation,
+  insertIncarnation,
   type Incarnation,
   listPeers,
   type Peer,
-  prolongLease,
+  renewLease,
   removeIncarnation,
 } from '../../../src/store/liveness/executors.js';
 import { recoverIncarnation } from '../../../src/store/runs/lifecycle.js';
@@ -48,9 +48,9 @@ describe('executors', () => {
   forEachDialect((dialect) => {
     test('an engine sees the others and whether their lease is over, until they leave', async () => {
       const database = await dialect.create();
-      await enterIncarnation(database, incarnation({ incarnationID: 'a' }), 60_000);
-      await enterIncarnation(database, incarnation({ incarnationID: 'b' }), 60_000);
-      await enterIncarnation(database, incarnation({ incarnationID: 'c' }), -1000);
+      await insertIncarnation(database, incarnation({ incarnationID: 'a' }), 60_000);
+      await insertIncarnation(database, incarnation({ incarnationID: 'b' }), 60_000);
+      await insertIncarnation(database, incarnation({ incarnationID: 'c' }), -1000);
 
       const peers = await listPeers(database, 'a');
       await removeIncarnation(database, 'b');
@@ -64,20 +64,20 @@ describe('executors', () => {
 
     test('a lease is prolonged, unless the engine was taken for dead', async () => {
       const database = await dialect.create();
-      await enterIncarnation(database, incarnation(), -1000);
+      await insertIncarnation(database, incarnation(), -1000);
 
-      expect(await prolongLease(database, 'b', 60_000)).toBe(true);
+      expect(await renewLease(database, 'b', 60_000)).toBe(true);
       expect((await listPeers(database, 'a'))[0]?.isLeaseOver).toBe(false);
       await removeIncarnation(database, 'b');
-      expect(await prolongLease(database, 'b', 60_000)).toBe(false);
+      expect(await renewLease(database, 'b', 60_000)).toBe(false);
     });
 
     test('an engine that has prolonged its lease in time keeps its place and its workflows', async () => {
       const database = await dialect.create();
       const [living, late] = [newWorkflow({ owner: 'living.1' }), newWorkflow({ owner: 'late.1' })];
       await database.run(insertWorkflows([living, late]));
-      await enterIncarnation(database, incarnation({ incarnationID: 'living' }), 60_000);
-      await enterIncarnation(database, incarnation({ incarnationID: 'late' }), -1000);
+      await insertIncarnation(database, incarnation({ incarnationID: 'living' }), 60_000);
+      await insertIncarnation(database, incarnation({ incarnationID: 'late' }), -1000);
 
       const recovered = [
         ...(await recoverIncarnation(database, 'living', { ifLeaseOver: true })),

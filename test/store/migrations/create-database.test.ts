@@ -57,7 +57,7 @@ onlyOn('postgres', (dialect) => {
     await expect(creation).rejects.toMatchObject({
       code: 'DATABASE_ACCESS',
       message: expect.stringMatching(
-        /"not_there" does not exist and could not be created.*permission denied.*CREATEDB/s,
+        /"not_there" does not exist at .* and could not be created.*permission denied.*CREATEDB/s,
       ),
     });
     await expect(creation).rejects.not.toThrow(/secret/);

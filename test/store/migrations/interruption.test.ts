@@ -141,7 +141,7 @@ onlyOn('postgres', (dialect) => {
 
     expect(await migration).toEqual({ from: 17, to: LATEST });
     expect(await readVersionRows(database)).toEqual([[LATEST], [EVERSTEP_LATEST]]);
-    expect(log.warnings[0]).toMatch(/Migration 18 is tried again: .*lock timeout/);
+    expect(log.warnings[0]).toMatch(/Retrying migration 18: .*lock timeout/);
   });
 
   it('a migration that is always in the way of somebody fails in the end', async () => {

@@ -210,7 +210,7 @@ onlyOn('postgres', (dialect) => {
 
     const result = await migrate(slow, { logger: warnings, lockPollMs: 20 });
 
-    expect(warnings.warnings).toContainEqual(expect.stringMatching(/Migration 115 is tried again: .*lock timeout/));
+    expect(warnings.warnings).toContainEqual(expect.stringMatching(/Retrying migration 115: .*lock timeout/));
     expect(result.to).toBe(LATEST);
     expect(await readCatalog(database)).toEqual(expectedSchema(database));
   });
@@ -266,7 +266,7 @@ onlyOn('postgres', (dialect) => {
     expect(result).toEqual({ from: 0, to: LATEST });
     expect(clock.waits).toEqual(Array.from({ length: 30 }, () => 1000));
     expect(warnings.warnings).toEqual([
-      expect.stringMatching(/lock 1234567890 and has done nothing for 30000 ms; migrating without/),
+      expect.stringMatching(/lock 1234567890 and has made no progress for 30000 ms; migrating without/),
     ]);
   });
 

@@ -64,7 +64,7 @@ describe('PostgresDatabase', () => {
       expect(errors[0]).toBeInstanceOf(DatabaseUnavailableError);
       expect(errors[0]?.message).toMatch(/does not exist.*Create it/);
       expect(errors[1]).toBeInstanceOf(DatabaseAccessError);
-      expect(errors[1]?.message).toMatch(/permission denied.*rights/);
+      expect(errors[1]?.message).toMatch(/permission denied.*privileges/);
     });
 
     test('a broken connection is replaced, and a read that broke can simply be repeated', async () => {

@@ -4,7 +4,7 @@ import type { Limits } from '../../../src/model/queues.js';
 import { type Sql, sql, table } from '../../../src/sql/sql.js';
 import { type ClaimOptions, claimPartitions, claimWorkflows } from '../../../src/store/queues/claims.js';
 import type { Database } from '../../../src/store/database.js';
-import { findWaitingPartitions, findWaitingQueues } from '../../../src/store/queues/waiting.js';
+import { findWaitingPartitions, findWaitingQueues } from '../../../src/store/queues/waiting-work.js';
 import { forEachDialect } from '../../rig/dialects.js';
 
 const CLAIM: ClaimOptions = {

@@ -6,12 +6,12 @@ import {
   claimPartitions,
   claimWorkflows,
   findSeparateInputs,
-  takeTurn,
+  lockQueueClaims,
 } from '../../../src/store/queues/claims.js';
 import type { Database } from '../../../src/store/database.js';
 import { recoverIncarnation } from '../../../src/store/runs/lifecycle.js';
 import { pauseQueue, resumeQueue } from '../../../src/store/queues/queues.js';
-import { findWaitingPartitions } from '../../../src/store/queues/waiting.js';
+import { findWaitingPartitions } from '../../../src/store/queues/waiting-work.js';
 import { listVersions, registerVersion } from '../../../src/store/management/versions.js';
 import { insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
 import { forEachDialect } from '../../rig/dialects.js';
@@ -159,7 +159,7 @@ describe('claims', () => {
 
       expect(first.claimed.length).toBe(2);
       expect(second.claimed.length).toBe(0);
-      expect(second.left).toMatchObject({ isWaiting: true, hasRoom: false, waitMs: null });
+      expect(second.remainder).toMatchObject({ isWaiting: true, hasRoom: false, waitMs: null });
     });
 
     test('a rate limit counts by the clock of the database and tells how long to wait', async () => {
@@ -175,11 +175,11 @@ describe('claims', () => {
       now += 100;
       const refused = await claim('me.3');
       expect(refused.claimed.length).toBe(0);
-      expect(refused.left).toMatchObject({ isWaiting: true, hasRoom: false, waitMs: 500 });
+      expect(refused.remainder).toMatchObject({ isWaiting: true, hasRoom: false, waitMs: 500 });
 
       now += 500;
       expect((await claim('me.4')).claimed.length).toBe(1);
-      expect((await claim('me.5')).left.waitMs).toBe(400);
+      expect((await claim('me.5')).remainder.waitMs).toBe(400);
     });
 
     test('a start that a rate limit has counted is counted after a recovery', async () => {
@@ -191,7 +191,7 @@ describe('claims', () => {
       now += 10;
       expect((await recoverIncarnation(database, 'dead')).length).toBe(1);
 
-      expect((await claimWorkflows(database, { ...CLAIM, limits })).left).toMatchObject({
+      expect((await claimWorkflows(database, { ...CLAIM, limits })).remainder).toMatchObject({
         hasRoom: false,
         waitMs: 990,
       });
@@ -209,8 +209,8 @@ describe('claims', () => {
       const claims = await claimPartitions(database, { ...CLAIM, limits: whole, partitionLimits, partitions });
 
       expect(claims.map(({ claimed }) => claimed.length)).toEqual([2, 1, 0]);
-      expect(claims[0]?.left).toMatchObject({ isWaiting: true, hasRoom: true, hasPartitionRoom: false });
-      expect(claims[2]?.left).toMatchObject({ isWaiting: true, hasRoom: false, hasPartitionRoom: true });
+      expect(claims[0]?.remainder).toMatchObject({ isWaiting: true, hasRoom: true, hasPartitionRoom: false });
+      expect(claims[2]?.remainder).toMatchObject({ isWaiting: true, hasRoom: false, hasPartitionRoom: true });
     });
 
     test('the partitions in which workflows wait are found from key to key', async () => {
@@ -250,7 +250,7 @@ describe('claims', () => {
       let pausing: Promise<unknown> = Promise.resolve();
 
       await first.transaction(async (tx) => {
-        await tx.run(takeTurn('q'));
+        await tx.run(lockQueueClaims('q'));
         pausing = pauseQueue(second, 'q').then(() => order.push('paused'));
         // Long enough for a pause that does not wait.
         for (let turn = 0; turn < 20; turn += 1) await first.read(sql`SELECT 1 AS one`);

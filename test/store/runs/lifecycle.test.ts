@@ -9,7 +9,7 @@ import {
   cancelOverdue,
   cancelWorkflows,
   findOwnedBy,
-  giveUpIfOwned,
+  deadLetterIfOwned,
   handBack,
   INTERNAL_QUEUE,
   msToNextDeadline,
@@ -178,7 +178,7 @@ describe('lifecycle', () => {
       const owned = (workflow: NewWorkflow, owner: string) => ({ workflowID: workflow.workflowID, owner });
 
       await handBack(database, [owned(given, 'me.1'), owned(lost, 'me.3')]);
-      await giveUpIfOwned(database, [owned(dead, 'me.2'), owned(lost, 'me.3')]);
+      await deadLetterIfOwned(database, [owned(dead, 'me.2'), owned(lost, 'me.3')]);
 
       expect(await find(database, given.workflowID)).toMatchObject({
         status: 'ENQUEUED',

@@ -1,8 +1,8 @@
-// Where a registered function stands: free, or in a class; and the decorators that put it there. Both kinds of decorators
-// are understood: TypeScript's legacy ones and the standard ones.
+// What a registered function belongs to: a class, or none; and the method decorators that find it out. Both kinds of
+// decorators work: TypeScript's legacy ones and the standard ones.
 import type { AnyConstructor, FunctionName, Registry, UserFunction } from './registry.js';
 
-export interface Place {
+export interface FunctionOwner {
   readonly name: string;
   readonly isInstance: boolean;
   readonly isMethod: boolean;
@@ -10,7 +10,7 @@ export interface Place {
   readonly givenClassName: string | undefined;
 }
 
-/** Fits both kinds of decorators. */
+/** The type of a method decorator, legacy or standard. */
 export interface MethodDecorator {
   <This, Args extends never[], Return>(
     target: (this: This, ...args: Args) => Promise<Return>,
@@ -34,7 +34,7 @@ export function isStandardContext(value: unknown): value is StandardContext {
   return typeof value === 'object' && value !== null && 'kind' in value && 'addInitializer' in value;
 }
 
-export function placeOf(fn: UserFunction, config: FunctionName): Place {
+export function functionOwnerOf(fn: UserFunction, config: FunctionName): FunctionOwner {
   const { ctorOrProto } = config;
   const isStatic = typeof ctorOrProto === 'function';
   const ownerClass = ctorOrProto === undefined ? undefined : isStatic ? ctorOrProto : ctorOrProto.constructor;
@@ -47,10 +47,10 @@ export function placeOf(fn: UserFunction, config: FunctionName): Place {
   };
 }
 
-/** A method decorator for both kinds of decorators. */
+/** A method decorator, legacy or standard, that registers the method with `register`. */
 export function decorateMethod(
   registry: Registry,
-  register: (fn: UserFunction, place: Place) => UserFunction,
+  register: (fn: UserFunction, owner: FunctionOwner) => UserFunction,
   name?: string,
 ): MethodDecorator {
   const decorator = (target: unknown, contextOrKey: unknown, descriptor?: PropertyDescriptor): unknown => {
@@ -80,6 +80,6 @@ export function decorateMethod(
     });
     return { ...descriptor, value: wrapper };
   };
-  // The two kinds of decorators have types that exclude each other; at run time one function serves both.
+  // The types of the two kinds exclude each other. At run time one function serves both.
   return decorator as unknown as MethodDecorator;
 }

@@ -1,25 +1,16 @@
-// Where work is waiting: queues, and partitions of queues.
+// Queues and partitions with enqueued workflows.
 import { rows, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
+import { isEnqueued } from '../runs/states.js';
 
 const workflows = table('workflow_status');
 
-/**
- * True for a row that waits in a queue. It says the condition of the partial indexes as well: SQLite uses one only where
- * it stands word for word.
- */
-export function isEnqueued(alias: 'w' | 'p'): Sql {
-  return alias === 'w'
-    ? sql`w.status = 'ENQUEUED' AND w.status IN ('ENQUEUED', 'PENDING')`
-    : sql`p.status = 'ENQUEUED' AND p.status IN ('ENQUEUED', 'PENDING')`;
-}
-
-/** Partitions with waiting workflows after a key, at most `limit` of them, in the order of their keys. */
+/** Up to `limit` partitions with enqueued workflows after a key, by key. */
 export async function findWaitingPartitions(
   database: Database,
   { queueName, after, limit }: { readonly queueName: string; readonly after: string; readonly limit: number },
 ): Promise<string[]> {
-  // From one key to the next greater one, riding idx_workflow_status_partition_dequeue_v3.
+  // Skips from key to key in idx_workflow_status_partition_dequeue_v3.
   const found = await database.read(sql`
     WITH RECURSIVE keys(key, n) AS (
       SELECT (${nextKey(queueName, sql`${after}`)}), 1
@@ -42,7 +33,7 @@ function nextKey(queueName: string, after: Sql): Sql {
     LIMIT 1`;
 }
 
-/** Those of the queues in which workflows wait. */
+/** The queues among these with enqueued workflows. */
 export async function findWaitingQueues(database: Database, queueNames: readonly string[]): Promise<string[]> {
   const found = await database.read(sql`
     SELECT q.name

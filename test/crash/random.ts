@@ -6,9 +6,9 @@ export interface RandomSource {
   below(limit: number): number;
 }
 
-export function randomSource(): RandomSource {
+export function randomSource(fixedSeed?: number): RandomSource {
   const given = Number(process.env['CRASH_SEED']);
-  const seed = given > 0 ? given : Math.floor(Math.random() * 2 ** 31);
+  const seed = given > 0 ? given : (fixedSeed ?? Math.floor(Math.random() * 2 ** 31));
   let state = seed;
   // mulberry32
   const next = (): number => {

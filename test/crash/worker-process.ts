@@ -8,10 +8,11 @@ import type { DLogger } from '../../src/base/log.js';
 import { Debouncer } from '../../src/facade/debouncer.js';
 import { createDBOS } from '../../src/facade/dbos.js';
 import { Journal } from './journal.js';
+import { ledgerOn } from './ledger.js';
 import { armKillPoint, type KillPoint } from './kill-points.js';
 import { registerWorkflows, type WorkflowName, type WorkflowSettings } from './workflows.js';
 
-export interface WorkerSettings extends Omit<WorkflowSettings, 'journal'> {
+export interface WorkerSettings extends Omit<WorkflowSettings, 'journal' | 'book'> {
   readonly url: string;
   readonly journalPath: string;
   readonly leaseSeconds?: number;
@@ -21,6 +22,8 @@ export interface WorkerSettings extends Omit<WorkflowSettings, 'journal'> {
   /** How long running workflows are waited for when a signal ends the process. */
   readonly drainMs?: number;
   readonly applicationVersion?: string;
+  /** The application's database, with the table `bookings`. */
+  readonly ledgerURL?: string;
   /** The only queues to serve. */
   readonly listenQueues?: string[];
 }
@@ -60,7 +63,7 @@ export type Command =
 const settings = JSON.parse(process.argv[2] ?? '{}') as WorkerSettings;
 const journal = new Journal(settings.journalPath);
 const DBOS = createDBOS();
-const workflows = registerWorkflows(DBOS, { ...settings, journal });
+const workflows = registerWorkflows(DBOS, { ...settings, journal, book: ledgerOn(DBOS, settings.ledgerURL) });
 const results: Promise<void>[] = [];
 
 const log =

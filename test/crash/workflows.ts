@@ -19,12 +19,17 @@ export const NAMES = [
   'mail',
   'streamer',
   'forker',
+  'ledger',
+  'counter',
 ] as const;
 export type WorkflowName = (typeof NAMES)[number];
 
 /** What `streamer` writes: so many values after each of its steps. */
 export const STREAMER_STEPS = 10;
 export const STREAMER_VALUES = 20;
+
+/** How often `counter` sets its event. */
+export const COUNTER_STEPS = 6;
 
 /** How many tokens the outcome of each workflow has. */
 export const TOKENS: Readonly<Record<WorkflowName, number>> = {
@@ -41,6 +46,8 @@ export const TOKENS: Readonly<Record<WorkflowName, number>> = {
   mail: 3,
   streamer: STREAMER_STEPS,
   forker: 3,
+  ledger: 4,
+  counter: COUNTER_STEPS,
 };
 
 export interface WorkflowSettings {
@@ -51,13 +58,15 @@ export interface WorkflowSettings {
   readonly stepMs?: number;
   /** How long `everything` and `sleeper` sleep. */
   readonly sleepMs?: number;
+  /** Books an amount in a transaction of the application's database, and returns a fresh token, which is in the booking. */
+  readonly book?: (name: string) => Promise<string>;
 }
 
 /** A job takes its length in milliseconds; the others take nothing. */
 export type Workflow = (lengthMs?: number) => Promise<string[]>;
 
 export function registerWorkflows(DBOS: DBOSInstance, settings: WorkflowSettings): Record<WorkflowName, Workflow> {
-  const { journal, gate, stepMs = 0, sleepMs = 60 } = settings;
+  const { journal, gate, stepMs = 0, sleepMs = 60, book = async () => newID() } = settings;
 
   const effect = (name: string, body?: () => Promise<void>): Promise<string> =>
     DBOS.runStep(
@@ -183,7 +192,22 @@ export function registerWorkflows(DBOS: DBOSInstance, settings: WorkflowSettings
     return [first, ...own, ...(await fork.getResult())];
   });
 
-  return { forker, mail, streamer, everything, pair, plain, one, five, held, heldOutcome, sleeper, family, job };
+  const ledger = register('ledger', async () => {
+    const before = await effect('before');
+    const booked = [await book('debit'), await book('credit')];
+    return [before, ...booked, await effect('after', slowly)];
+  });
+
+  const counter = register('counter', async () => {
+    const tokens: string[] = [];
+    for (let count = 1; count <= COUNTER_STEPS; count += 1) {
+      await DBOS.setEvent('count', count);
+      tokens.push(await effect(`count ${count}`, slowly));
+    }
+    return tokens;
+  });
+
+  return { ledger, counter, forker, mail, streamer, everything, pair, plain, one, five, held, heldOutcome, sleeper, family, job };
 }
 
 function pause(delayMs: number): Promise<void> {

@@ -142,7 +142,7 @@ export class Receiving {
   countWaiting(queueName: string, max: number, signal: AbortSignal): Promise<number> {
     const { clock, logger } = this;
     const count = () => countWaiting(this.#engine.runtime.store.database, queueName, max);
-    return withRetry(count, { clock, logger, signal, isIdempotent: true });
+    return withRetry(count, { clock, logger, signal, isIdempotent: true, isPatient: true });
   }
 
   /** Whether the queue has limits for its partitions; undefined if it is not known. */

@@ -36,6 +36,11 @@ export interface ObserveOptions {
 
 export interface CommitOptions {
   /**
+   * How long a statement waits for a lock before it fails, and with it the commit. Default: until the lock is free. SQLite,
+   * which locks the whole file, ignores it.
+   */
+  readonly lockTimeoutMs?: number;
+  /**
    * The commit does not wait for the disk. A crash of the server may undo it, but then also everything committed after it:
    * what depends on it is never durable before it.
    */

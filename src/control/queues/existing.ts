@@ -6,8 +6,7 @@ import {
   DBOSQueueDuplicatedError,
   DBOSWorkflowIDInUseError,
 } from '../../model/errors/errors.js';
-import type { WorkflowRecord } from '../../model/records.js';
-import type { NewWorkflow } from '../../store/runs/workflows.js';
+import type { NewWorkflow, WorkflowSummary } from '../../store/runs/workflows.js';
 import type { StartVerdict } from '../../store/writer/writer-verdicts.js';
 import type { DuplicationPolicy, WorkflowIDReusePolicy } from './enqueue.js';
 
@@ -33,7 +32,7 @@ export function existingOf(refusable: Refusable, verdict: Exclude<StartVerdict, 
   }
 }
 
-function refuseConflict({ logger, workflow, workflowIDReusePolicy }: Refusable, existing: WorkflowRecord): void {
+function refuseConflict({ logger, workflow, workflowIDReusePolicy }: Refusable, existing: WorkflowSummary): void {
   const differs =
     existing.name !== workflow.name
       ? `it runs "${existing.name}", not "${workflow.name}"`

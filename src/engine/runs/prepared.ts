@@ -5,7 +5,7 @@ import { DBOSError, DBOSInvalidWorkflowInputError } from '../../model/errors/err
 import { type EventDispatchState, upsertEventDispatchState } from '../../store/receiving/event-dispatch.js';
 import { withRetry } from '../../store/retry.js';
 import { insertWorkflows, type NewWorkflow } from '../../store/runs/workflows.js';
-import { judgeStarts } from '../../store/writer/writer-verdicts.js';
+import { judgeAllStarts } from '../../store/writer/writer-verdicts.js';
 import type { Engine } from '../engine.js';
 import type { Runtime } from '../runtime.js';
 import { inChunks } from '../queues/enqueue.js';
@@ -109,10 +109,10 @@ export async function enqueuePrepared(
   const inserts = inChunks(workflows).map((chunk) => insertWorkflows(chunk));
   const enqueue = async () => {
     const written = await database.commit([...inserts, ...states.map((state) => upsertEventDispatchState(state))]);
-    return judgeStarts(database, workflows, written.slice(0, inserts.length).flat());
+    return judgeAllStarts(database, workflows, written.slice(0, inserts.length).flat());
   };
   const verdicts = await (signal
-    ? withRetry(enqueue, { clock, logger, signal, isIdempotent: true })
+    ? withRetry(enqueue, { clock, logger, signal, isIdempotent: true, isPatient: true })
     : engine.runtime.retrying(enqueue));
   const created = workflows.filter((_, index) => verdicts[index]?.kind === 'created');
   engine.queues.announce(created);

@@ -33,6 +33,7 @@ export interface PostgresOptions extends ConnectionOptions {
 
 const STATEMENT_NAMES_MAX = 1000;
 const QUERY_CANCELED = '57014';
+const READ_ONLY = '25006';
 
 export class PostgresDatabase implements Database {
   readonly dialect: Dialect;
@@ -80,8 +81,9 @@ export class PostgresDatabase implements Database {
   }
 
   async commit(statements: readonly Sql[], options: CommitOptions = {}): Promise<Row[][]> {
-    if (!options.relaxed) return this.#commit(statements, options.afterCommit);
-    return (await this.#commit([WITHOUT_DISK, ...statements], options.afterCommit)).slice(1);
+    const settings = commitSettings(options);
+    if (!settings) return this.#commit(statements, options.afterCommit);
+    return (await this.#commit([settings, ...statements], options.afterCommit)).slice(1);
   }
 
   #commit(statements: readonly Sql[], afterCommit: Sql | undefined): Promise<Row[][]> {
@@ -130,7 +132,7 @@ export class PostgresDatabase implements Database {
         this.#source.release(client, false);
         return result;
       } catch (error) {
-        this.#source.release(client, isConnectionLost(error));
+        this.#source.release(client, isConnectionLost(error) || isReadOnly(error));
         throw error;
       }
     } finally {
@@ -257,8 +259,21 @@ interface SendOptions {
   readonly following?: FollowingBatch;
 }
 
-/** A later commit flushes this one, or the server does within a second. */
-const WITHOUT_DISK = sql`SELECT set_config('synchronous_commit', 'off', TRUE)`;
+/**
+ * Settings for one commit, in a statement ahead of its own. Who limits the wait for locks wants no other limit: the role may
+ * have a statement timeout. A relaxed commit is flushed by a later one, or by the server within a second.
+ */
+function commitSettings({ lockTimeoutMs, relaxed }: CommitOptions): Sql | undefined {
+  const locks = lockTimeoutMs === undefined ? undefined : lockSettings(lockTimeoutMs);
+  if (!relaxed) return locks && sql`SELECT ${locks}`;
+  return locks ? sql`SELECT ${withoutDisk}, ${locks}` : sql`SELECT ${withoutDisk}`;
+}
+
+const withoutDisk = sql`set_config('synchronous_commit', 'off', TRUE)`;
+
+function lockSettings(timeoutMs: number): Sql {
+  return sql`set_config('statement_timeout', '0', TRUE), set_config('lock_timeout', ${String(timeoutMs)}, TRUE)`;
+}
 
 /** Settings for the next statement of the same commit. */
 function settingsFor({ timeoutMs, scans }: ObserveOptions): Sql {
@@ -283,6 +298,11 @@ function clientSource(options: PostgresOptions, clock: Clock): ClientSource {
 /** For statements whose own failure is told elsewhere or matters to nobody. */
 function rethrowIfLost(error: unknown): void {
   if (isConnectionLost(error)) throw error;
+}
+
+/** During a failover: the connection leads to a server that is not the primary (any more). */
+function isReadOnly(error: unknown): boolean {
+  return error instanceof DatabaseStatementError && error.sqlState === READ_ONLY;
 }
 
 function isConnectionLost(error: unknown): boolean {

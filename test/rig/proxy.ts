@@ -14,6 +14,15 @@ export interface Proxy {
   readonly losses: number;
   /** Cuts the connection at the next request, before the server has seen it. */
   loseNextRequest(matching?: RegExp): void;
+  /**
+   * Cuts the connection at the next request that matches, for the client only: the request is kept, and `deliver` lets the
+   * server have it late.
+   */
+  holdNextRequest(matching?: RegExp): void;
+  /** Delivers the request that was held. Resolves when the server has answered. */
+  deliver(): Promise<void>;
+  /** Passes on the next request that matches, and cuts the connection for the client only: the server keeps at it. */
+  abandonNextRequest(matching?: RegExp): void;
   /** Whether what was to be lost is lost. */
   readonly hasStruck: boolean;
   /** Cuts all connections and refuses new ones, until `restore`. */
@@ -24,7 +33,7 @@ export interface Proxy {
 /** What a request has to hold to be lost. */
 const ANYTHING = /(?:)/;
 
-type Fault = 'none' | 'lose-answer' | 'lose-request' | 'refuse';
+type Fault = 'none' | 'lose-answer' | 'lose-request' | 'hold-request' | 'abandon-request' | 'refuse';
 
 /** Starts a proxy in front of the server of `targetURL`; it is closed when the test ends. */
 export async function startProxy(targetURL: string): Promise<Proxy> {
@@ -33,14 +42,16 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
   let fault: Fault = 'none';
   let pattern = ANYTHING;
   let losses = 0;
+  let held: { readonly upstream: Socket; readonly request: Buffer } | undefined;
 
   const server: Server = createServer((client) => {
     if (fault === 'refuse') return client.destroy();
     const upstream = connect(Number(target.port), target.hostname);
     let isLosingAnswer = false;
+    let isAbandoned = false;
     const close = (): void => {
       client.destroy();
-      upstream.destroy();
+      if (!isAbandoned) upstream.destroy();
     };
     for (const socket of [client, upstream]) {
       sockets.add(socket);
@@ -56,6 +67,13 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
         fault = 'none';
         return close();
       }
+      if ((fault === 'hold-request' || fault === 'abandon-request') && isMeant) {
+        isAbandoned = true;
+        if (fault === 'hold-request') held = { upstream, request: chunk };
+        else upstream.write(chunk);
+        fault = 'none';
+        return close();
+      }
       if (fault === 'lose-answer' && isMeant) {
         fault = 'none';
         losses += 1;
@@ -64,7 +82,7 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
       upstream.write(chunk);
     });
     // The server answers a statement after it has committed it.
-    upstream.on('data', (chunk) => (isLosingAnswer ? close() : client.write(chunk)));
+    upstream.on('data', (chunk) => (isLosingAnswer ? close() : isAbandoned || client.write(chunk)));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(async () => {
@@ -88,6 +106,19 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
     },
     loseNextAnswer: (to = ANYTHING) => arm('lose-answer', to),
     loseNextRequest: (matching = ANYTHING) => arm('lose-request', matching),
+    holdNextRequest: (matching = ANYTHING) => arm('hold-request', matching),
+    abandonNextRequest: (matching = ANYTHING) => arm('abandon-request', matching),
+    async deliver() {
+      if (!held) throw new Error('No request is held.');
+      const { upstream, request } = held;
+      const answered = new Promise<void>((resolve) => {
+        upstream.once('data', () => resolve());
+        upstream.once('close', () => resolve());
+      });
+      upstream.write(request);
+      await answered;
+      upstream.destroy();
+    },
     cut() {
       fault = 'refuse';
       for (const socket of sockets) socket.destroy();

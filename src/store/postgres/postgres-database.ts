@@ -13,12 +13,14 @@ import {
 } from '../../model/errors/database-errors.js';
 import { DBOSQueryTimeoutError } from '../../model/errors/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
-import { type Dialect, render, type Sql, sql } from '../../sql/sql.js';
+import { type Dialect, render, type Sql } from '../../sql/sql.js';
 import type { CommitOptions, Connection, ConnectionUse, Database, Executor, ObserveOptions, Row } from '../database.js';
 import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
 import { type Phase, translatePostgresError } from './postgres-errors.js';
+import { SessionFence } from './session-fence.js';
 import { type FollowingBatch, type PreparedStatement, StatementBatch, statementName } from './statement-batch.js';
+import { commitSettings, observeSettings } from './transaction-settings.js';
 
 export interface PostgresOptions extends ConnectionOptions {
   /** The schema that holds the system tables. */
@@ -41,6 +43,7 @@ export class PostgresDatabase implements Database {
   readonly where: string;
   readonly options: PostgresOptions;
   readonly #source: ClientSource;
+  readonly #fence: SessionFence;
   /** Cached plans are only safe in sessions with our settings; elsewhere statements are planned each time. */
   readonly #hasPreparedNames: boolean;
   readonly #names = new Map<string, string>();
@@ -55,10 +58,11 @@ export class PostgresDatabase implements Database {
     this.dialect = postgresDialect({ schema: options.schema ?? 'dbos', now: options.now });
     this.#hasPreparedNames = !options.isTransactionPooler && options.pool === undefined;
     this.#source = clientSource(options, options.clock ?? systemClock);
+    this.#fence = new SessionFence(options.logger ?? silentLogger);
   }
 
   async run(statement: Sql): Promise<Row[]> {
-    return (await this.#withClient((client) => this.#send(client, [statement], 'write')))[0] ?? [];
+    return (await this.commit([statement]))[0] ?? [];
   }
 
   async read(statement: Sql): Promise<Row[]> {
@@ -69,7 +73,7 @@ export class PostgresDatabase implements Database {
     try {
       // Unnamed, so that it is planned for its values and no plan is cached. The settings end with the commit.
       const sent = this.#withClient((client) =>
-        this.#send(client, [settingsFor(options), statement], 'read', { isNamed: false }),
+        this.#send(client, [observeSettings(options), statement], 'read', { isNamed: false }),
       );
       return (await sent)[1] ?? [];
     } catch (error) {
@@ -81,17 +85,21 @@ export class PostgresDatabase implements Database {
   }
 
   async commit(statements: readonly Sql[], options: CommitOptions = {}): Promise<Row[][]> {
-    const settings = commitSettings(options);
-    if (!settings) return this.#commit(statements, options.afterCommit);
-    return (await this.#commit([settings, ...statements], options.afterCommit)).slice(1);
+    try {
+      return await this.#commit(statements, options);
+    } catch (error) {
+      if (!this.#fence.turnOffIfUnsupported(error)) throw error;
+      return this.#commit(statements, options);
+    }
   }
 
-  #commit(statements: readonly Sql[], afterCommit: Sql | undefined): Promise<Row[][]> {
-    if (!afterCommit) return this.#withClient((client) => this.#send(client, statements, 'write'));
+  #commit(statements: readonly Sql[], options: CommitOptions): Promise<Row[][]> {
+    const { afterCommit } = options;
+    if (!afterCommit) return this.#withClient((client) => this.#sendCommit(client, statements, { options }));
     const committed = deferred<Row[][]>();
     const both = this.#withClient(async (client) => {
       const following = this.#follow(client, afterCommit);
-      const sent = this.#send(client, statements, 'write', { following });
+      const sent = this.#sendCommit(client, statements, { options, following });
       void sent.then(
         (results) => committed.resolve(results),
         (error: unknown) => committed.reject(error),
@@ -101,6 +109,16 @@ export class PostgresDatabase implements Database {
     });
     both.catch((error: unknown) => committed.reject(error));
     return committed.promise;
+  }
+
+  async #sendCommit(
+    client: Client,
+    statements: readonly Sql[],
+    { options, following }: { readonly options: CommitOptions; readonly following?: FollowingBatch },
+  ): Promise<Row[][]> {
+    const guard = this.#fence.guard(client, commitSettings(options));
+    const results = await this.#send(client, [...guard, ...statements], 'write', { following });
+    return results.slice(guard.length);
   }
 
   transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T> {
@@ -128,10 +146,12 @@ export class PostgresDatabase implements Database {
     try {
       const client = await this.#acquire();
       try {
+        while (this.#fence.isPending) await this.#fence.settle((statements) => this.#send(client, statements, 'read'));
         const result = await body(client);
         this.#source.release(client, false);
         return result;
       } catch (error) {
+        if (error instanceof CommitUnknownError) this.#fence.onLost(client);
         this.#source.release(client, isConnectionLost(error) || isReadOnly(error));
         throw error;
       }
@@ -257,33 +277,6 @@ interface SendOptions {
   readonly isNamed?: boolean;
   /** Goes on the same way, as a commit of its own. */
   readonly following?: FollowingBatch;
-}
-
-/**
- * Settings for one commit, in a statement ahead of its own. Who limits the wait for locks wants no other limit: the role may
- * have a statement timeout. A relaxed commit is flushed by a later one, or by the server within a second.
- */
-function commitSettings({ lockTimeoutMs, relaxed }: CommitOptions): Sql | undefined {
-  const locks = lockTimeoutMs === undefined ? undefined : lockSettings(lockTimeoutMs);
-  if (!relaxed) return locks && sql`SELECT ${locks}`;
-  return locks ? sql`SELECT ${withoutDisk}, ${locks}` : sql`SELECT ${withoutDisk}`;
-}
-
-const withoutDisk = sql`set_config('synchronous_commit', 'off', TRUE)`;
-
-function lockSettings(timeoutMs: number): Sql {
-  return sql`set_config('statement_timeout', '0', TRUE), set_config('lock_timeout', ${String(timeoutMs)}, TRUE)`;
-}
-
-/** Settings for the next statement of the same commit. */
-function settingsFor({ timeoutMs, scans }: ObserveOptions): Sql {
-  const ifAll = scans === 'all' ? 'on' : 'off';
-  return sql`
-    SELECT set_config('statement_timeout', ${String(timeoutMs)}, TRUE),
-      set_config('enable_seqscan', ${ifAll}, TRUE),
-      set_config('enable_bitmapscan', ${scans === 'index' ? 'off' : 'on'}, TRUE),
-      set_config('enable_hashjoin', ${ifAll}, TRUE),
-      set_config('jit', 'off', TRUE)`;
 }
 
 function clientSource(options: PostgresOptions, clock: Clock): ClientSource {

@@ -56,7 +56,7 @@ import { durableSleep, operation } from '../engine/runs/operation.js';
 import { deprecatePatch, patch } from '../engine/runs/patch.js';
 import { checkStepConfig, type StepConfig } from '../engine/runs/step.js';
 import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/runs/wait.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError, type JSONValue } from '../model/errors/errors.js';
+import { DBOSInvalidWorkflowTransitionError, type JSONValue } from '../model/errors/errors.js';
 import { filledName } from '../model/validation/validation.js';
 import type { RegisterQueueOptions } from '../model/queues.js';
 import type { Associations, ExternalRegistration, FunctionInfo, PluginKey } from './associations.js';

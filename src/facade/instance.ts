@@ -53,7 +53,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     const runtime = currentContext()?.run?.runtime;
     const engine = runtime ? Engine.of(runtime) : this.lifecycle.engine;
     if (engine) return engine;
-    throw new DBOSExecutorNotInitializedError(`Call DBOS.launch() before running ${reason}.`);
+    throw new DBOSExecutorNotInitializedError(`\`DBOS.launch()\` must be called before running ${reason}.`);
   }
 
   // ── Verbs ──────────────────────────────────────────────────────────────────────────────────────────────────────

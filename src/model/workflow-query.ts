@@ -160,8 +160,6 @@ const queryCheck = record({
   loadOutput: flag,
 } satisfies Record<keyof GetWorkflowsInput, Check<unknown>>);
 
-const IN_QUEUE: readonly WorkflowStatusString[] = ['ENQUEUED', 'PENDING', 'DELAYED'];
-
 /** Checks a query. `ownApplication` is the default for `applicationName`; null means all. */
 export function toWorkflowQuery(input: GetWorkflowsInput, ownApplication: string | null): WorkflowQuery {
   queryCheck.read(input, 'filter');

@@ -110,9 +110,9 @@ describe('the command line', () => {
     [['migrate', '-s', 'sqlite:///x.sqlite', '-r', 'shop'], 2, /SQLite has no roles/],
     [['workflow', 'list'], 2, /No system database\. Pass --sys-db-url/],
     [['workflow', 'list', '-s', 'sqlite:///no/such.sqlite'], 1, /Database file "no\/such\.sqlite"/],
-    [['workflow', 'list', '-s', 'mysql://root:s3cret@host/db'], 1, /neither of Postgres nor of SQLite/],
-    [['workflow', 'list', '-s', 'postgresql://me:s3cret@127.0.0.1:1/db'], 1, /cannot be reached/],
-    [['migrate', '-s', 'postgresql://me:s3cret@127.0.0.1:1/db'], 1, /cannot be reached/],
+    [['workflow', 'list', '-s', 'mysql://root:s3cret@host/db'], 1, /neither a Postgres nor a SQLite URL/],
+    [['workflow', 'list', '-s', 'postgresql://me:s3cret@127.0.0.1:1/db'], 1, /Cannot reach Postgres/],
+    [['migrate', '-s', 'postgresql://me:s3cret@127.0.0.1:1/db'], 1, /Cannot reach Postgres/],
     [['start'], 1, /nothing to start/],
   ])('%j ends with exit code %i', async (words, exitCode, message) => {
     const called = await call(words);

@@ -5,7 +5,7 @@ import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control
 import { garbageCollect, globalTimeout } from '../../control/management/retention.js';
 import { type Route, route } from '../http/route.js';
 import { boolean, integer, INT_MAX, optional, record } from '../../model/validation/validation.js';
-import { text, nonEmpty, listOf } from '../shape.js';
+import { listOf, nonEmpty } from '../shape.js';
 import { forkFields, queueTarget, replacementChildren, someWorkflows } from './workflow-actions.js';
 
 const tag = 'Many workflows';

@@ -51,7 +51,7 @@ export async function callTransaction(registry: Registry, call: TransactionCall)
   const { name } = call;
   const context = currentContext();
   const engine = context?.run ? Engine.of(context.run.runtime) : Engine.launchedWith(registry);
-  if (!engine) throw new DBOSExecutorNotInitializedError('Call DBOS.launch() before running transactions.');
+  if (!engine) throw new DBOSExecutorNotInitializedError('`DBOS.launch()` must be called before running transactions.');
   const handler = handlerFor(engine, registry, call.dsName);
   if (context?.transactionID !== undefined || context?.step !== undefined) {
     throw new DBOSInvalidWorkflowTransitionError(

@@ -624,7 +624,7 @@ telemetry: { logs: { silent: false } }
     vi.spyOn(process, 'cwd').mockReturnValue(folder);
     onTestFinished(() => void vi.restoreAllMocks());
 
-    expect(resolveConfig(undefined, {}).name).toBe('here');
+    expect(resolveConfig(undefined, {}, { parseYaml }).name).toBe('here');
   });
 
   test.each([

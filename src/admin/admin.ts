@@ -38,11 +38,9 @@ export function createAdmin(options: AdminOptions): Admin {
     throw new DBOSInitializationError('createAdmin needs a token, or isOpen if you guard the interface yourself.');
   }
   if (token !== undefined && isOpen) {
-    throw new DBOSInitializationError(
-      'createAdmin takes a token or isOpen, not both: whoever is let in needs no token.',
-    );
+    throw new DBOSInitializationError('createAdmin takes a token or isOpen, not both.');
   }
-  if (token?.trim() === '') throw new DBOSInitializationError('The token of the admin interface must not be empty.');
+  if (token?.trim() === '') throw new DBOSInitializationError('token must not be empty.');
   if (basePath !== '' && !/^(\/[^/?#]+)+$/.test(basePath)) {
     throw new DBOSInitializationError('basePath must begin with a slash and not end with one.');
   }

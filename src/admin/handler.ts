@@ -76,7 +76,7 @@ export class Handler {
     if (path === '/healthz') return allowing(request, () => textAnswer('ok'));
     if (path === '/readyz') return allowing(request, () => this.#readiness());
     checkAccess(request, this.#options);
-    if (path === undefined) throw notFound('There is nothing under this path.');
+    if (path === undefined) throw notFound('Unknown path.');
     if (path === '/metrics') return allowing(request, () => this.#metrics());
     if (path === API || path.startsWith(`${API}/`)) return this.#answerAPI(request, path.slice(API.length));
     return this.#answerLegacy(request, path);
@@ -84,7 +84,7 @@ export class Handler {
 
   async #answerAPI(request: Request, path: string): Promise<Response> {
     const found = this.#api.find(path);
-    if (!found || found.size === 0) throw notFound('There is nothing under this path.');
+    if (!found || found.size === 0) throw notFound('Unknown path.');
     const match = matchOf(found, request);
     if (!match) return refuseMethod(found, request);
     const { route } = match;
@@ -177,7 +177,7 @@ function matchOf<R extends { method: Route['method']; path: string }>(
 function refuseMethod(found: ReadonlyMap<string, unknown>, { method }: Request): Response {
   const allow = [...found.keys(), ...(found.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ');
   if (method === 'OPTIONS') return emptyAnswer(204, { allow });
-  throw new Refusal(405, 'METHOD_NOT_ALLOWED', `Use one of ${allow} here.`, { allow });
+  throw new Refusal(405, 'METHOD_NOT_ALLOWED', `Method not allowed. Use one of ${allow}.`, { allow });
 }
 
 /** For what can only be read. */

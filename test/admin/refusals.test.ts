@@ -125,7 +125,7 @@ describe('what makes no sense is refused', () => {
         await call('POST', '/api/v1/schedules', schedule),
       ];
 
-      expect(answers.map(({ status, body }) => [status, (body as { error: { code: string } }).error.code])).toEqual([
+      expect(answers.map(({ status, body }): unknown[] => [status, body.error.code])).toEqual([
         [409, 'INVALID_WORKFLOW_TRANSITION'],
         [404, 'VERSION_NOT_FOUND'],
         [409, 'SCHEDULE_EXISTS'],

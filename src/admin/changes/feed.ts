@@ -169,7 +169,7 @@ class Session {
       if (!this.#isStopped && changes.changes.length > 0) this.#out.tell(changes);
     } catch (error) {
       if (error instanceof DatabaseClosedError) this.#out.end();
-      else this.#operator.logger.debug(`Changes could not be looked for: ${String(error)}`);
+      else this.#operator.logger.debug(`Cannot look for changes: ${String(error)}`);
     } finally {
       this.#isLooking = false;
     }

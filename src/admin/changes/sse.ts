@@ -29,7 +29,7 @@ const RETRY_MS = 2000;
 
 export async function eventAnswer(options: EventStreamOptions): Promise<Response> {
   if (options.feed.watcherCount >= CLIENTS_MAX) {
-    throw new Refusal(503, 'TOO_MANY_CLIENTS', `There are ${CLIENTS_MAX} clients of this stream already.`);
+    throw new Refusal(503, 'TOO_MANY_CLIENTS', `This stream already has ${CLIENTS_MAX} clients. Try again later.`);
   }
   const stream = new EventStream(options);
   await stream.begin();

@@ -22,9 +22,11 @@ export function checkAccess(request: Request, { token, isOpen, allowedHosts }: A
   // A page under a name of its own that leads to this machine would otherwise read all answers.
   const name = host.replace(/:\d+$/, '');
   if (!(allowedHosts?.includes(name) ?? LOOPBACK_HOST.test(name))) {
-    throw forbidden('The interface is open to this machine only. Use one of its own names, or set a token.');
+    throw forbidden(
+      'The interface is open to this machine only. Use a loopback name such as localhost, or set a token.',
+    );
   }
-  if (isFromElsewhere(request.headers, host)) throw forbidden('Requests of other web pages are refused.');
+  if (isFromElsewhere(request.headers, host)) throw forbidden('Cross-site requests are refused.');
 }
 
 function isBearer(authorization: string | null, token: string): boolean {

@@ -29,7 +29,7 @@ export async function readBody(request: Request, maxBytes: number): Promise<stri
 }
 
 function tooLarge(maxBytes: number): Refusal {
-  return new Refusal(413, 'PAYLOAD_TOO_LARGE', `The body has more than ${maxBytes} bytes.`);
+  return new Refusal(413, 'PAYLOAD_TOO_LARGE', `The body is larger than ${maxBytes} bytes.`);
 }
 
 function decode(bytes: Uint8Array): string {

@@ -9,11 +9,11 @@ const error = record({ error: record({ code: text, message: text }) }).named('Er
 const REFUSALS: Readonly<Record<string, string>> = {
   400: 'The request is wrong; the message names the field.',
   401: 'The token is missing or wrong.',
-  404: 'What the path names is not there.',
-  409: 'The state of things does not allow it.',
+  404: 'What the path names does not exist.',
+  409: 'The current state does not allow it.',
   413: 'The body is too large.',
   415: 'The body is not sent as JSON.',
-  500: 'Something went wrong; the log of the process says what.',
+  500: 'Internal error. See the log of the process.',
   503: 'The database cannot be reached, or the process is not ready.',
 };
 

@@ -60,7 +60,7 @@ const STATUSES: Readonly<Record<string, number>> = {
 
 /** Messages of the database may hold addresses and statements. */
 const PUBLIC_MESSAGES: Readonly<Record<number, string>> = {
-  500: 'Something went wrong; the log of the process says what.',
+  500: 'Internal error. See the log of the process.',
   503: 'The system database cannot be reached, or the process is not ready. Try again later.',
 };
 

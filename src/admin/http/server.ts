@@ -48,7 +48,7 @@ export class AdminServer {
     }
     http.on('error', (error) => logger.error(error));
     const { port: actualPort } = http.address() as AddressInfo;
-    logger.info(`The admin server listens on http://${host.includes(':') ? `[${host}]` : host}:${actualPort}`);
+    logger.info(`Admin server listening on http://${host.includes(':') ? `[${host}]` : host}:${actualPort}`);
     return server;
   }
 

@@ -110,7 +110,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
       const { onConflict = 'always_update', applicationName = operator.applicationName, ...given } = call.body;
       const applicationVersion = localEngine(environment.source)?.applicationVersion ?? null;
       if (onConflict === 'update_if_latest_version' && applicationVersion === null) {
-        throw invalid("onConflict cannot be 'update_if_latest_version' here: a client has no version of its own.");
+        throw invalid("onConflict cannot be 'update_if_latest_version' here: a client has no application version.");
       }
       const name = nameIn(call);
       const registration = { name, parameters: given, onConflict, applicationName, applicationVersion };
@@ -180,7 +180,7 @@ function nameIn({ path }: AnyCall): string {
 async function requireQueue(call: AnyCall): Promise<QueueRecord> {
   const found = await findQueueRecord(call.operator, nameIn(call));
   if (found) return found;
-  throw notFound(`No queue of the database has the name ${JSON.stringify(nameIn(call))}.`);
+  throw notFound(`Queue ${JSON.stringify(nameIn(call))} not found in the database.`);
 }
 
 function pausedQueues({ operator }: AnyCall): Promise<Map<string, number>> {

@@ -208,5 +208,5 @@ function nameIn({ path }: AnyCall): string {
 async function requireSchedule(call: AnyCall): Promise<WorkflowSchedule> {
   const found = await getSchedule(call.operator, nameIn(call));
   if (found) return found;
-  throw notFound(`No schedule has the name ${JSON.stringify(nameIn(call))}.`);
+  throw notFound(`Schedule ${JSON.stringify(nameIn(call))} not found.`);
 }

@@ -37,7 +37,7 @@ const APPLICATION_ROUTES: readonly Route[] = [
     result: versionView,
     async handle({ operator }) {
       const [latest] = await listApplicationVersions(operator);
-      if (!latest) throw notFound('No version of the application was launched yet.');
+      if (!latest) throw notFound('No application version has been launched yet.');
       return latest;
     },
   }),

@@ -107,7 +107,7 @@ export function idIn(path: Readonly<Record<string, string>>): string {
 }
 
 function workflowMissing(id: string): Error {
-  return notFound(`No workflow has the ID ${JSON.stringify(id)}.`);
+  return notFound(`Workflow ${JSON.stringify(id)} not found.`);
 }
 
 /** Verbs leave alone what is not there; whoever names a single workflow wants to know. */

@@ -155,14 +155,14 @@ class Importer {
     const [duplicated] = verdict.duplicated;
     if (duplicated !== undefined) this.#refuse(duplicated, 'its deduplication ID is held by another in its queue');
     const [existing] = verdict.existing;
-    if (existing !== undefined && options.isAllOrNone) this.#refuse(existing, 'there is one with this ID');
+    if (existing !== undefined && options.isAllOrNone) this.#refuse(existing, 'the ID is in use');
     this.#tell(batch, new Set(verdict.written));
   }
 
   #refuse(workflowID: string, problem: string): never {
     throw new WorkflowImportError(
-      `Workflow "${workflowID}" was not imported: ${problem}. ${this.#imported} before it were. ` +
-        `Import with onConflict: 'skip' to leave those that are there, or delete them first.`,
+      `Workflow "${workflowID}" was not imported: ${problem}. ${this.#imported} before it were imported. ` +
+        `Import with onConflict: 'skip' to keep existing workflows, or delete them first.`,
       workflowID,
       this.#imported,
     );

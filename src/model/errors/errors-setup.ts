@@ -127,7 +127,7 @@ export class DBOSInvalidQueuePriorityError extends DBOSError {
   override readonly code = 'INVALID_QUEUE_PRIORITY';
 
   constructor(priority: number, min: number, max: number, options?: ErrorOptions) {
-    super(`Invalid priority ${priority}. Use a whole number from ${min} to ${max}.`, 29, options);
+    super(`Invalid priority ${priority}. Use an integer from ${min} to ${max}.`, 29, options);
   }
 }
 

@@ -14,7 +14,7 @@ export type ClientOrConfig = pg.Pool | pg.ClientBase | pg.ClientConfig;
 export function guardDataSourcePoolPG(pool: pg.Pool, dataSourceType: string): void {
   const warn = (error: Error): void => {
     const logger = defaultRegistry.engine?.runtime.logger ?? consoleLogger();
-    logger.warn(`${dataSourceType} has lost a connection: ${error.message}`);
+    logger.warn(`Lost a connection of ${dataSourceType}: ${error.message}`);
   };
   guard(pool, warn);
 }

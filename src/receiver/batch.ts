@@ -58,7 +58,7 @@ async function decode<Message, Options extends ConsumerOptions<Message>>(
     workflowID = options.workflowID?.(message) ?? adapter.workflowIDOf(message, options);
     if (workflowID === undefined || workflowID.trim() === '') {
       throw new UndecodableMessageError(
-        'A message has no ID, so that its deliveries cannot be told apart. Let the sender set one, or give the option workflowID.',
+        'The message has no ID, so redeliveries cannot be recognised. Have the sender set one, or set the option workflowID.',
       );
     }
     const queuePartitionKey = orderingKey && (orderingKey(message) || NO_KEY);

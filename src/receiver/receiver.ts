@@ -1,6 +1,7 @@
 // A receiver. Functions are registered with it before launch; from launch to shutdown it starts a workflow of them for
 // each message. It is the same for all brokers: what differs is in the adapter.
 import { InvalidReceiverError } from '../model/errors/errors.js';
+import { messageOf, positiveInteger } from '../model/validation/validation.js';
 import {
   type FunctionName,
   Receiving,
@@ -61,7 +62,7 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
     checkCount('maxQueueDepth', options.maxQueueDepth);
     if (options.deadLetter === 'broker' && !this.#adapter.canReject) {
       throw new InvalidReceiverError(
-        `The ${this.#adapter.name} receiver cannot leave messages to the broker. Use deadLetter: 'keep', or a function.`,
+        `The ${this.#adapter.name} receiver cannot leave dead letters to the broker. Use deadLetter: 'keep', or a function.`,
       );
     }
     this.#adapter.check?.(options);
@@ -147,12 +148,12 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
     const fullName = className === '' ? name : `${className}.${name}`;
     if (!workflowConfig) {
       throw new InvalidReceiverError(
-        `"${fullName}" is to receive messages but is no workflow. Register it with DBOS.registerWorkflow, or put @DBOS.workflow() below the decorator of the receiver.`,
+        `"${fullName}" cannot receive messages: it is not a workflow. Register it with DBOS.registerWorkflow, or put @DBOS.workflow() below the decorator of the receiver.`,
       );
     }
     if (isInstance) {
       throw new InvalidReceiverError(
-        `"${fullName}" is to receive messages but is a method of an instance. Make it static, or register a function.`,
+        `"${fullName}" cannot receive messages: it is an instance method. Make it static, or register a function.`,
       );
     }
     return registeredFunction;
@@ -174,8 +175,8 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
     if (isPartitioned !== undefined && isPartitioned !== isOrdered) {
       throw new InvalidReceiverError(
         isOrdered
-          ? `Queue "${queueName}" has no partitions, so that it cannot keep the order of the messages for "${functionName}". Register it with partitionConcurrency: 1.`
-          : `Queue "${queueName}" has partitions, but the messages for "${functionName}" have no key. Give the option orderingKey.`,
+          ? `Queue "${queueName}" has no partitions, so it cannot keep the order of the messages for "${functionName}". Register it with partitionConcurrency: 1.`
+          : `Queue "${queueName}" has partitions, but the messages for "${functionName}" have no key. Set the option orderingKey.`,
       );
     }
     return queueName;
@@ -183,6 +184,6 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
 }
 
 function checkCount(name: string, value: number | undefined): void {
-  if (value === undefined || (Number.isInteger(value) && value >= 1)) return;
-  throw new InvalidReceiverError(`${name} must be a whole number from 1 on, but is ${String(value)}.`);
+  const problem = value === undefined ? undefined : positiveInteger.find(value);
+  if (problem !== undefined) throw new InvalidReceiverError(messageOf(problem, name));
 }

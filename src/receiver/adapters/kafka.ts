@@ -11,6 +11,7 @@ import {
 import { type Clock, sleep } from '../../base/clock.js';
 import { type Deferred, deferred } from '../../base/deferred.js';
 import { InvalidReceiverError } from '../../model/errors/errors.js';
+import { messageOf, oneOf } from '../../model/validation/validation.js';
 import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
 import { Mailbox } from '../mailbox.js';
 import { Receiver, type ReceiverSettings } from '../receiver.js';
@@ -48,18 +49,17 @@ export class KafkaReceiver extends Receiver<KafkaMessage, KafkaConsumerOptions> 
   }
 }
 
+const orderingCheck = oneOf(['none', 'partition', 'topic']);
+
 export function kafkaAdapter(client: KafkaClient): Adapter<KafkaMessage, KafkaConsumerOptions> {
   return {
     name: 'kafka',
     describe: ({ topics }) => `topic ${topicsOf(topics).map(String).join(', ')}`,
     check: ({ ordering = 'none', orderingKey }) => {
-      if (!['none', 'partition', 'topic'].includes(ordering)) {
-        throw new InvalidReceiverError(
-          `ordering must be 'none', 'partition' or 'topic', but is '${String(ordering)}'.`,
-        );
-      }
+      const problem = orderingCheck.find(ordering);
+      if (problem !== undefined) throw new InvalidReceiverError(messageOf(problem, 'ordering'));
       if (ordering !== 'none' && orderingKey) {
-        throw new InvalidReceiverError('ordering and orderingKey contradict each other. Give one of them.');
+        throw new InvalidReceiverError('ordering and orderingKey exclude each other. Set one of them.');
       }
     },
     // The same ID as DBOS's receiver uses: a message that it has started a workflow for does not start another.

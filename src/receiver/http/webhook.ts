@@ -33,10 +33,10 @@ export function verifyWebhook(webhook: SignedWebhook, options: WebhookOptions, n
   const { id, timestamp, signature, body } = webhook;
   if (!id || !timestamp || !signature) throw new WebhookVerificationError('The webhook is not signed.');
   if (id.length > ID_LENGTH_MAX) throw new WebhookVerificationError('The ID of the webhook is too long.');
-  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('The time of the webhook is malformed.');
+  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('The timestamp of the webhook is malformed.');
   const { secrets, toleranceSeconds = TOLERANCE_SECONDS } = options;
   if (Math.abs(nowMs / 1000 - Number(timestamp)) > toleranceSeconds) {
-    throw new WebhookVerificationError('The webhook is too old, or from the future.');
+    throw new WebhookVerificationError('The timestamp of the webhook is too old, or in the future.');
   }
   const given = signature.split(' ').flatMap((one) => {
     const [version, text] = one.split(',', 2);
@@ -47,7 +47,7 @@ export function verifyWebhook(webhook: SignedWebhook, options: WebhookOptions, n
   const fits = expected.flatMap((one) =>
     given.map((other) => one.length === other.length && timingSafeEqual(one, other)),
   );
-  if (!fits.includes(true)) throw new WebhookVerificationError('No signature of the webhook fits.');
+  if (!fits.includes(true)) throw new WebhookVerificationError('No signature of the webhook matches.');
   return id;
 }
 
@@ -70,5 +70,7 @@ export function keyOf(secret: string): Buffer {
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;
   const key = Buffer.from(text, 'base64');
   if (key.length >= SECRET_BYTES_MIN && /^[A-Za-z0-9+/]+=*$/.test(text)) return key;
-  throw new WebhookVerificationError(`A secret is "${PREFIX}" and at least ${SECRET_BYTES_MIN} bytes in base64.`);
+  throw new WebhookVerificationError(
+    `A secret must be "${PREFIX}" followed by at least ${SECRET_BYTES_MIN} bytes in base64.`,
+  );
 }

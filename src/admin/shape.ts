@@ -1,4 +1,4 @@
-// The bounds of what clients may send: longer texts and lists are refused before anything is done with them.
+// Size limits for client input: longer texts and lists are refused up front.
 import { array, type ArrayOptions, type Check, string } from '../model/validation/validation.js';
 
 const TEXT_MAX = 10_000;
@@ -6,7 +6,7 @@ const LIST_MAX = 10_000;
 
 export const text = string({ max: TEXT_MAX });
 
-/** A text that names something. */
+/** An ID or a name. */
 export const nonEmpty = string({ min: 1, max: TEXT_MAX });
 
 export function listOf<T>(item: Check<T>, { min, max = LIST_MAX }: ArrayOptions = {}): Check<T[]> {

@@ -1,8 +1,8 @@
-// The parameters of a URL, brought to the types that their checks want.
+// Parses query parameters into the types their checks expect.
 import { invalid, readRequest } from './refusal.js';
 import type { Check, Fields, JSONSchema } from '../../model/validation/validation.js';
 
-/** Reads the query string. A parameter that may have several values is repeated. */
+/** Reads the query string. A parameter with several values is repeated. */
 export function readQuery<T>(fields: Fields, check: Check<T>, parameters: URLSearchParams): T {
   const given: Record<string, unknown> = {};
   for (const key of new Set(parameters.keys())) {
@@ -19,7 +19,7 @@ function fromTexts(schema: JSONSchema, texts: readonly string[], key: string): u
   return fromText(schema, value, key);
 }
 
-/** What is no number stays a text, which the check refuses. */
+/** Text that is not a number stays text, and the check refuses it. */
 function fromText(schema: JSONSchema, value: string, key: string): unknown {
   switch (schema['type']) {
     case 'integer':

@@ -1,11 +1,10 @@
-// Routes that act on many workflows at once. They have a path of their own, so that no workflow ID can be mistaken for a
-// verb.
+// Routes that change many workflows at once. They have their own path, so that no workflow ID can be mistaken for a verb.
 import { forkFromFailure, forkWorkflows } from '../../control/management/forks.js';
 import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/management/lifecycle.js';
 import { garbageCollect, globalTimeout } from '../../control/management/retention.js';
 import { type Route, route } from '../http/route.js';
 import { boolean, integer, INT_MAX, optional, record } from '../../model/validation/validation.js';
-import { listOf, nonEmpty } from '../shape.js';
+import { nonEmpty, listOf } from '../shape.js';
 import { forkFields, queueTarget, replacementChildren, someWorkflows } from './workflow-actions.js';
 
 const tag = 'Many workflows';
@@ -16,7 +15,7 @@ export const BULK_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/bulk/cancel',
     tag,
-    summary: 'Cancels workflows that have not ended, and answers with their IDs. Others are left alone.',
+    summary: 'Cancels active workflows and returns their IDs. Others do not change.',
     body: record({ workflowIDs, cancelChildren: optional(boolean) }),
     result: someWorkflows,
     async handle({ operator, body: { workflowIDs: ids, ...options } }) {
@@ -28,7 +27,7 @@ export const BULK_ROUTES: readonly Route[] = [
     path: '/bulk/resume',
     tag,
     summary:
-      'Resumes workflows that have no result or error yet, and answers with their IDs. All must exist, or none is resumed.',
+      'Resumes workflows that have no result or error yet, and returns their IDs. All must exist, or none is resumed.',
     body: record({ workflowIDs, ...queueTarget }),
     result: someWorkflows,
     async handle({ operator, body: { workflowIDs: ids, ...options } }) {
@@ -39,7 +38,7 @@ export const BULK_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/bulk/delete',
     tag,
-    summary: 'Deletes workflows with everything that belongs to them, and answers with the IDs of those that existed.',
+    summary: 'Deletes workflows with all their data, and returns the IDs of those that existed.',
     body: record({ workflowIDs, deleteChildren: optional(boolean) }),
     result: someWorkflows,
     async handle({ operator, body: { workflowIDs: ids, ...options } }) {
@@ -50,7 +49,7 @@ export const BULK_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/bulk/fork',
     tag,
-    summary: 'Forks workflows: all, or none if one does not exist or an ID is in use.',
+    summary: 'Forks workflows: all of them, or none if one does not exist or an ID is in use.',
     body: record({
       forks: listOf(
         record({
@@ -74,10 +73,10 @@ export const BULK_ROUTES: readonly Route[] = [
     path: '/bulk/fork-from-failure',
     tag,
     summary:
-      'Forks workflows from where each has failed, or from another step of each. Exactly one field tells the step.',
+      'Forks workflows from where each failed, or from another step. Pass exactly one of the fields that select the step.',
     body: record({
       workflowIDs,
-      fromLastFailure: optional(boolean.about('The last step that has failed; if none has, the last one.')),
+      fromLastFailure: optional(boolean.about('The last failed step, or the last step if none failed.')),
       fromLastStep: optional(boolean),
       fromStep: optional(integer({ max: INT_MAX })),
       fromStepName: optional(nonEmpty.about('The last step of this name.')),
@@ -98,10 +97,10 @@ export const MAINTENANCE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/maintenance/garbage-collect',
     tag: MAINTENANCE,
-    summary: 'Deletes old workflows that have ended, in small commits. Give an age, a number to keep, or both.',
+    summary: 'Deletes old workflows that have ended, in small commits. Pass a cutoff, a number to keep, or both.',
     body: record({
-      cutoffEpochTimestampMs: optional(integer().about('Older ones are deleted.')),
-      rowsThreshold: optional(integer({ min: 1 }).about('So many of the newest are kept.')),
+      cutoffEpochTimestampMs: optional(integer().about('Older workflows are deleted.')),
+      rowsThreshold: optional(integer({ min: 1 }).about('The number of newest workflows to keep.')),
       batchSize: optional(integer({ min: 1, max: 10_000 })),
     }),
     result: record({ workflows: integer(), orphans: integer() }),
@@ -111,7 +110,7 @@ export const MAINTENANCE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/maintenance/global-timeout',
     tag: MAINTENANCE,
-    summary: 'Cancels all active workflows that were created at a time or before.',
+    summary: 'Cancels all active workflows created at the cutoff or earlier.',
     body: record({ cutoffEpochTimestampMs: integer() }),
     result: record({ cancelled: integer() }),
     async handle({ operator, body }) {

@@ -1,4 +1,4 @@
-// Routes that look at many workflows: lists, counts and figures.
+// Routes that list, count and aggregate workflows.
 import { getMetrics, getStepAggregates, getWorkflowAggregates } from '../../control/listing/aggregates.js';
 import { countWorkflows, listWorkflowPage, type WorkflowFilters } from '../../control/listing/listing.js';
 import { OUTCOME_STATUSES } from '../../model/status.js';
@@ -22,7 +22,7 @@ import { status, viewWorkflow, workflowView } from '../views/workflow-view.js';
 const names = optional(listOf(nonEmpty));
 const time = optional(timestamp);
 
-/** One of the values of each filter must hold, and all filters. */
+/** A workflow must match all filters, and any of the values of each. */
 const figureFilters = {
   workflowID: names,
   workflowIDPrefix: names,
@@ -42,13 +42,13 @@ const figureFilters = {
   completedBefore: time,
   dequeuedAfter: time,
   dequeuedBefore: time,
-  queuesOnly: optional(boolean.about('Only those that are in a queue: enqueued, delayed or running.')),
+  queuesOnly: optional(boolean.about('Only workflows in a queue: enqueued, delayed or running.')),
   wasForkedFrom: optional(boolean),
   hasParent: optional(boolean),
-  attributes: optional(jsonObject.about('Workflows whose attributes contain these; in a query string as JSON.')),
+  attributes: optional(jsonObject.about('Only workflows with these attributes; JSON in a query string.')),
 };
 
-/** Figures cannot be asked for by this one. */
+/** Aggregates do not support `isFork`. */
 export const filters = { ...figureFilters, isFork: optional(boolean) };
 
 type Filters = CheckedFields<typeof filters>;
@@ -62,11 +62,11 @@ const figure = nullable(integer());
 const group = mapOf(nullable(text));
 
 const page = {
-  limit: optional(integer({ min: 1, max: 1000 }).about('100 unless given.')),
-  cursor: optional(nonEmpty.about('The nextCursor of the page before, with the same filters and order.')),
-  sortDesc: optional(boolean.about('The newest first, unless false.')),
-  loadInput: optional(boolean.about('With the inputs.')),
-  loadOutput: optional(boolean.about('With outputs and errors.')),
+  limit: optional(integer({ min: 1, max: 1000 }).about('Defaults to 100.')),
+  cursor: optional(nonEmpty.about('The nextCursor of the previous page, with the same filters and order.')),
+  sortDesc: optional(boolean.about('Newest first. Defaults to true.')),
+  loadInput: optional(boolean.about('Includes inputs.')),
+  loadOutput: optional(boolean.about('Includes outputs and errors.')),
 };
 
 const workflowPage = record({
@@ -79,7 +79,7 @@ export const LISTING_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/workflows',
     tag: 'Workflows',
-    summary: 'A page of the workflows that match.',
+    summary: 'Lists matching workflows, one page at a time.',
     query: { ...filters, ...page },
     result: workflowPage,
     async handle({
@@ -95,7 +95,7 @@ export const LISTING_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/workflow-count',
     tag: 'Workflows',
-    summary: 'How many workflows match.',
+    summary: 'Counts matching workflows.',
     query: filters,
     result: record({ count: integer() }),
     async handle({ operator, query }) {
@@ -106,7 +106,7 @@ export const LISTING_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/aggregates/workflows',
     tag,
-    summary: 'Counts, and the longest waits and times, of the workflows that match, by group.',
+    summary: 'Counts matching workflows by group, with their longest waits and latencies.',
     body: record({
       groupByStatus: optional(boolean),
       groupByName: optional(boolean),
@@ -114,7 +114,7 @@ export const LISTING_ROUTES: readonly Route[] = [
       groupByExecutorId: optional(boolean),
       groupByApplicationVersion: optional(boolean),
       groupByApplicationName: optional(boolean),
-      timeBucketSizeMs: optional(integer({ min: 1 }).about('Groups by time of creation.')),
+      timeBucketSizeMs: optional(integer({ min: 1 }).about('Groups by creation time.')),
       selectCount: optional(boolean),
       selectMinCreatedAt: optional(boolean),
       selectMaxQueueWaitMs: optional(boolean),
@@ -142,11 +142,11 @@ export const LISTING_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/aggregates/steps',
     tag,
-    summary: 'Counts, and the longest times, of the steps that match, by group.',
+    summary: 'Counts matching steps by group, with their longest durations.',
     body: record({
       groupByFunctionName: optional(boolean),
       groupByStatus: optional(boolean),
-      timeBucketSizeMs: optional(integer({ min: 1 }).about('Groups by time of completion.')),
+      timeBucketSizeMs: optional(integer({ min: 1 }).about('Groups by completion time.')),
       selectCount: optional(boolean),
       selectMaxDurationMs: optional(boolean),
       status: optional(listOf(oneOf(OUTCOME_STATUSES))),
@@ -167,7 +167,7 @@ export const LISTING_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/metrics',
     tag,
-    summary: 'How many workflows were created and steps completed, by name, from a time on and before another.',
+    summary: 'Counts workflows created and steps completed, by name, from startTime to before endTime.',
     query: { startTime: timestamp, endTime: timestamp, applicationName: names },
     result: record({
       metrics: array(

@@ -1,4 +1,4 @@
-// Routes of queues.
+// Routes for queues.
 import {
   changeQueue,
   deleteQueue,
@@ -48,7 +48,7 @@ const parameters = {
   partitionQueue: optional(boolean),
 };
 
-/** In a change, null takes a limit away. */
+/** In an update, null removes a limit. */
 function removable<T>(shape: Check<T>): Check<T | null | undefined> {
   return optional(nullable(shape));
 }
@@ -69,7 +69,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/queues',
     tag,
-    summary: 'The queues of the database, and those in the memory of the process that answers.',
+    summary: 'Lists the queues of the database, and the in-memory queues of this process.',
     query: { applicationName: optional(listOf(nonEmpty)) },
     result: record({ queues: listOf(queueView) }),
     async handle(call) {
@@ -90,7 +90,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'GET',
     path: ONE,
     tag,
-    summary: 'One queue.',
+    summary: 'Returns a queue.',
     result: queueView,
     handle: async (call) => view(call, await requireQueue(call)),
   }),
@@ -98,7 +98,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'PUT',
     path: ONE,
     tag,
-    summary: 'Registers a queue. Settings of one that is there are replaced unless onConflict says otherwise.',
+    summary: 'Registers a queue. Replaces the settings of an existing one unless onConflict says otherwise.',
     body: record({
       ...parameters,
       onConflict: optional(oneOf(['always_update', 'never_update', 'update_if_latest_version'])),
@@ -121,13 +121,13 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'PATCH',
     path: ONE,
     tag,
-    summary: 'Changes the settings that are given; null takes a limit away.',
+    summary: 'Changes the given settings; null removes a limit.',
     body: change,
     result: queueView,
     async handle(call) {
       await requireQueue(call);
       const entries = Object.entries(call.body).map(([key, value]) => [key, value ?? undefined] as const);
-      // Each field has the type of the setting, or takes it away.
+      // Each field has the type of its setting; undefined removes it.
       const settings = Object.fromEntries(entries) as QueueParameters;
       return view(call, await changeQueue(call.operator, nameIn(call), settings));
     },
@@ -136,7 +136,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'DELETE',
     path: ONE,
     tag,
-    summary: 'Removes a queue. Workflows in it wait until it is registered again.',
+    summary: 'Deletes a queue. Its workflows wait until it is registered again.',
     async handle(call) {
       await requireQueue(call);
       await deleteQueue(call.operator, nameIn(call));
@@ -146,7 +146,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/pause`,
     tag,
-    summary: 'Keeps processes from claiming workflows of the queue until it is resumed.',
+    summary: 'Stops processes from claiming its workflows until it is resumed.',
     result: changeResult,
     handle: async (call) => ({ changed: await pauseQueue(call.operator, nameIn(call)) }),
   }),
@@ -154,7 +154,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/resume`,
     tag,
-    summary: 'Lets processes claim workflows of the queue again.',
+    summary: 'Lets processes claim its workflows again.',
     result: changeResult,
     handle: async (call) => ({ changed: await resumeQueue(call.operator, nameIn(call)) }),
   }),
@@ -162,7 +162,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/queue-stats',
     tag,
-    summary: 'How many workflows wait, are delayed and run, by queue or by partition.',
+    summary: 'Counts waiting, delayed and running workflows by queue or partition.',
     query: { queueName: optional(listOf(nonEmpty)), byPartition: optional(boolean) },
     result: record({ queues: listOf(queueStats) }),
     async handle({ operator, query }) {

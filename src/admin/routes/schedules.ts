@@ -1,4 +1,4 @@
-// Routes of schedules.
+// Routes for schedules.
 import {
   applySchedules,
   backfillSchedule,
@@ -37,9 +37,11 @@ const ONE = '/schedules/{name}';
 
 const settings = {
   context: optional(anything.about('Passed to the workflow.')),
-  automaticBackfill: optional(boolean.about('Fires at launch what was missed while no process was there.')),
+  automaticBackfill: optional(
+    boolean.about('Runs occurrences at launch that were missed while no process was running.'),
+  ),
   overlap: optional(oneOf(['allow', 'skip', 'cancelPrevious'])),
-  jitterMs: optional(number({ max: INT_MAX }).about('Fires up to so much later than due.')),
+  jitterMs: optional(number({ max: INT_MAX }).about('The maximum random delay.')),
 };
 
 const definition = record({
@@ -47,7 +49,7 @@ const definition = record({
   workflowName: nonEmpty,
   workflowClassName: optional(text),
   schedule: nonEmpty.about('A cron expression.'),
-  cronTimezone: optional(nonEmpty.about('An IANA name; UTC unless given.')),
+  cronTimezone: optional(nonEmpty.about('An IANA name. Defaults to UTC.')),
   queueName: optional(nonEmpty),
   applicationName: optional(nonEmpty),
   ...settings,
@@ -58,7 +60,7 @@ const COLLECTION: readonly Route[] = [
     method: 'GET',
     path: '/schedules',
     tag,
-    summary: 'The schedules that match, by name.',
+    summary: 'Lists matching schedules, sorted by name.',
     query: {
       status: optional(listOf(oneOf(['ACTIVE', 'PAUSED']))),
       workflowName: optional(listOf(nonEmpty)),
@@ -87,7 +89,7 @@ const COLLECTION: readonly Route[] = [
     method: 'PUT',
     path: '/schedules',
     tag,
-    summary: 'Creates or redefines schedules, all or none. State and last firing of those that are there stay.',
+    summary: 'Creates or replaces schedules, all or none. Existing ones keep their status and last run.',
     body: record({ schedules: listOf(definition, { max: 1000 }) }),
     handle: ({ operator, body: { schedules } }) =>
       applySchedules(
@@ -102,7 +104,7 @@ const SINGLE: readonly Route[] = [
     method: 'GET',
     path: ONE,
     tag,
-    summary: 'One schedule.',
+    summary: 'Returns a schedule.',
     result: scheduleView,
     handle: async (call) => viewSchedule(await requireSchedule(call)),
   }),
@@ -110,7 +112,7 @@ const SINGLE: readonly Route[] = [
     method: 'PATCH',
     path: ONE,
     tag,
-    summary: 'Changes what is given; null takes the time zone or the queue away.',
+    summary: 'Changes the given settings; null removes the time zone or the queue.',
     body: record({
       schedule: optional(nonEmpty),
       cronTimezone: optional(nullable(nonEmpty)),
@@ -128,7 +130,7 @@ const SINGLE: readonly Route[] = [
     method: 'DELETE',
     path: ONE,
     tag,
-    summary: 'Removes a schedule. What it has enqueued stays.',
+    summary: 'Deletes a schedule. Workflows it has enqueued stay.',
     async handle(call) {
       await requireSchedule(call);
       await deleteSchedule(call.operator, nameIn(call));
@@ -138,7 +140,7 @@ const SINGLE: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/pause`,
     tag,
-    summary: 'Keeps it from firing until it is resumed.',
+    summary: 'Stops it from firing until it is resumed.',
     result: changeResult,
     async handle(call) {
       await requireSchedule(call);
@@ -160,7 +162,7 @@ const SINGLE: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/trigger`,
     tag,
-    summary: 'Enqueues its workflow for now, whether or not it is paused.',
+    summary: 'Enqueues its workflow now, even if it is paused.',
     status: 201,
     result: workflowID,
     async handle(call) {
@@ -172,7 +174,7 @@ const SINGLE: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/backfill`,
     tag,
-    summary: 'Enqueues the workflows of all times after a start and before an end.',
+    summary: 'Enqueues workflows for all occurrences after start and before end.',
     body: record({ start: timestamp, end: timestamp }),
     status: 201,
     result: record({ workflowIDs: array(text) }),
@@ -186,8 +188,8 @@ const SINGLE: readonly Route[] = [
     method: 'GET',
     path: `${ONE}/next-runs`,
     tag,
-    summary: 'The next times at which it is due.',
-    query: { count: optional(integer({ min: 1, max: 1000 }).about('10 unless given.')) },
+    summary: 'Returns its next occurrences.',
+    query: { count: optional(integer({ min: 1, max: 1000 }).about('Defaults to 10.')) },
     result: record({ nextRuns: listOf(text) }),
     async handle(call) {
       await requireSchedule(call);

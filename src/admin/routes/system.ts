@@ -1,4 +1,4 @@
-// Routes of applications, their versions and executors, and of the interface itself.
+// Routes for applications, versions and executors, and for the interface itself.
 import { LIBRARY_VERSION } from '../../base/version.js';
 import { renameApplication } from '../../control/management/applications.js';
 import {
@@ -13,7 +13,7 @@ import { type Route, route } from '../http/route.js';
 import { array, boolean, integer, nullable, oneOf, optional, record } from '../../model/validation/validation.js';
 import { text, nonEmpty, listOf } from '../shape.js';
 import { localEngine } from '../source.js';
-import { eventAnswer } from '../changes/sse.js';
+import { eventResponse } from '../changes/sse.js';
 import { status } from '../views/workflow-view.js';
 
 const tag = 'Applications';
@@ -23,7 +23,7 @@ const APPLICATION_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/versions',
     tag,
-    summary: 'The versions of the application that were launched, the latest first.',
+    summary: 'Lists the launched versions of the application, latest first.',
     result: record({ versions: listOf(versionView) }),
     async handle({ operator }) {
       return { versions: await listApplicationVersions(operator) };
@@ -33,7 +33,7 @@ const APPLICATION_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/versions/latest',
     tag,
-    summary: 'The version that takes workflows without a version.',
+    summary: 'Returns the version that runs workflows without a version.',
     result: versionView,
     async handle({ operator }) {
       const [latest] = await listApplicationVersions(operator);
@@ -45,7 +45,7 @@ const APPLICATION_ROUTES: readonly Route[] = [
     method: 'PUT',
     path: '/versions/latest',
     tag,
-    summary: 'Makes a version the latest one.',
+    summary: 'Sets the latest version.',
     body: record({ versionName: nonEmpty, applicationName: optional(nonEmpty) }),
     result: versionView,
     async handle({ operator, body: { versionName, ...options } }) {
@@ -57,12 +57,12 @@ const APPLICATION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/applications/rename',
     tag,
-    summary: 'Gives an application another name, with all that belongs to it. No process of either name should run.',
+    summary: 'Renames an application and everything that belongs to it. Stop all processes of both names first.',
     body: record({
-      oldName: optional(nonEmpty.about('Without one, only what belongs to no application is moved.')),
+      oldName: optional(nonEmpty.about('If omitted, only rows of no application are moved.')),
       newName: nonEmpty,
       batchSize: optional(nullable(integer({ min: 1 }).about('Null moves everything in a single commit.'))),
-      adoptUnclaimedRows: optional(boolean.about('Moves what belongs to no application as well.')),
+      adoptUnclaimedRows: optional(boolean.about('Also moves rows that belong to no application.')),
     }),
     result: record({
       queues: integer(),
@@ -78,8 +78,8 @@ const APPLICATION_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/executors',
     tag,
-    summary: 'The processes that run workflows, and those that did and have not been cleared away yet.',
-    query: { isAlive: optional(boolean.about('Only those whose lease is, or is not, valid.')) },
+    summary: 'Lists executors, including dead ones that have not been cleaned up yet.',
+    query: { isAlive: optional(boolean.about('Only executors with a valid lease, or without one.')) },
     result: record({ executors: listOf(executorView) }),
     async handle({ operator, query }) {
       const peers = await operator.retrying(() => listPeers(operator.database));
@@ -91,7 +91,7 @@ const APPLICATION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/executors/{executorID}/recover',
     tag,
-    summary: 'Puts the running workflows of an executor that is gone back into their queues.',
+    summary: 'Puts the running workflows of a dead executor back into their queues.',
     result: record({ workflowIDs: array(text) }),
     async handle({ environment, path }) {
       const engine = localEngine(environment.source);
@@ -108,7 +108,7 @@ const INTERFACE_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/info',
     tag: INTERFACE,
-    summary: 'Who answers.',
+    summary: 'Describes the process that serves this interface.',
     result: record({
       library: text,
       version: text,
@@ -133,7 +133,7 @@ const INTERFACE_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/events',
     tag: INTERFACE,
-    summary: 'Changes of workflows and queues as they happen, as Server-Sent Events.',
+    summary: 'Streams changes of workflows and queues as Server-Sent Events.',
     query: {
       status: optional(listOf(status)),
       queueName: optional(listOf(nonEmpty)),
@@ -144,7 +144,7 @@ const INTERFACE_ROUTES: readonly Route[] = [
     async handle({ operator, environment, request, query }) {
       const lastID = Number(request.headers.get('last-event-id') ?? '');
       const since = Number.isSafeInteger(lastID) && lastID > 0 ? lastID : undefined;
-      return eventAnswer({ feed: environment.feed, clock: operator.clock, filters: query, since });
+      return eventResponse({ feed: environment.feed, clock: operator.clock, filters: query, since });
     },
   }),
 ];

@@ -1,4 +1,4 @@
-// Routes that act on single workflows.
+// Routes that create or change a single workflow.
 import { enqueue, send } from '../../client/enqueueing.js';
 import { updateWorkflowAttributes } from '../../control/management/attributes.js';
 import { forkWorkflows } from '../../control/management/forks.js';
@@ -26,28 +26,28 @@ const tag = 'Workflows';
 const ONE = '/workflows/{workflowID}';
 
 export const workflowID = record({ workflowID: text }).named('WorkflowID');
-/** The workflows that were changed or created. With children there is no limit to their number. */
+/** The changed or created workflows. With descendants their number has no limit. */
 export const someWorkflows = record({ workflowIDs: listOf(text, { max: Number.MAX_SAFE_INTEGER }) }).named(
   'WorkflowIDs',
 );
 
-/** What a change of one thing answers with. */
+/** The result of a change to one thing. */
 export const changeResult = record({ changed: boolean.about('False if there was nothing to change.') }).named('Change');
 
 /** The queue to enqueue a workflow in. */
 export const queueTarget = {
-  queueName: optional(nonEmpty.about('The internal queue unless given.')),
+  queueName: optional(nonEmpty.about('Defaults to the internal queue.')),
   queuePartitionKey: optional(nonEmpty),
 };
 
 export const forkFields = {
   ...queueTarget,
-  applicationVersion: optional(nonEmpty.about('That of the original unless given.')),
+  applicationVersion: optional(nonEmpty.about("Defaults to the original's version.")),
   timeoutMS: optional(number({ min: 1, max: INT_MAX })),
 };
 
 export const replacementChildren = optional(
-  mapOf(nonEmpty).about('IDs of children, and of those that take their place in the copied steps.'),
+  mapOf(nonEmpty).about('Maps IDs of children to those that replace them in the copied steps.'),
 );
 
 const enqueueBody = record({
@@ -55,12 +55,12 @@ const enqueueBody = record({
   workflowName: nonEmpty,
   workflowClassName: optional(text),
   workflowConfigName: optional(text),
-  workflowID: optional(nonEmpty.about('A fresh one unless given.')),
+  workflowID: optional(nonEmpty.about('Defaults to a new one.')),
   workflowIDReusePolicy: optional(oneOf(['return-existing', 'reject'])),
   args: optional(listOf(anything).about('The arguments of the workflow.')),
-  namedArgs: optional(jsonObject.about('With serializationType portable only.')),
+  namedArgs: optional(jsonObject.about('Only with serializationType portable.')),
   serializationType: optional(oneOf(['native', 'portable'])),
-  appVersion: optional(nonEmpty.about('The latest one unless given.')),
+  appVersion: optional(nonEmpty.about('Defaults to the latest.')),
   workflowTimeoutMS: optional(number({ max: INT_MAX })),
   deduplicationID: optional(nonEmpty),
   duplicationPolicy: optional(oneOf(['reject', 'return-existing'])),
@@ -78,7 +78,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/workflows',
     tag,
-    summary: 'Enqueues a workflow by the name of its function.',
+    summary: 'Enqueues a workflow by function name.',
     body: enqueueBody,
     status: 201,
     result: workflowID,
@@ -93,7 +93,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/cancel`,
     tag,
-    summary: 'Cancels it unless it has ended, and answers with the IDs of the workflows that were cancelled.',
+    summary: 'Cancels it unless it has ended, and returns the IDs of the cancelled workflows.',
     body: record({ cancelChildren: optional(boolean.about('Also cancels its descendants.')) }),
     result: someWorkflows,
     async handle({ operator, path, body }) {
@@ -106,7 +106,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/resume`,
     tag,
     summary:
-      'Lets it continue from its last checkpoint unless it has a result or an error. Answers with its ID, or with none.',
+      'Resumes it from its last checkpoint unless it has a result or an error. Returns its ID if it was resumed.',
     body: record(queueTarget),
     result: someWorkflows,
     async handle({ operator, path, body }) {
@@ -117,9 +117,9 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/fork`,
     tag,
-    summary: 'Makes a copy of it that goes on from one of its steps.',
+    summary: 'Starts a copy of it from one of its steps.',
     body: record({
-      startStep: integer({ max: INT_MAX }).about('The first step that the fork executes by itself.'),
+      startStep: integer({ max: INT_MAX }).about('The first step that the fork runs again.'),
       newWorkflowID: optional(nonEmpty),
       ...forkFields,
       replacementChildren,
@@ -136,7 +136,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/rewind`,
     tag,
-    summary: 'Runs it again, itself, from one of its steps. It must have ended.',
+    summary: 'Runs it again under its own ID, from one of its steps. It must have ended.',
     body: record({
       startStep: optional(integer({ max: INT_MAX })),
       applicationVersion: optional(nonEmpty),
@@ -152,7 +152,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     body: record({
       message: anything,
       topic: optional(nonEmpty),
-      idempotencyKey: optional(nonEmpty.about('With one, the message is sent once, however often this is called.')),
+      idempotencyKey: optional(nonEmpty.about('Calls with the same key send the message once.')),
       serializationType: optional(oneOf(['native', 'portable'])),
     }),
     handle: ({ operator, path, body }) => send(operator, { destinationID: idIn(path), ...body, message: body.message }),
@@ -176,7 +176,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'PUT',
     path: `${ONE}/priority`,
     tag,
-    summary: 'Changes its priority unless it has ended; lower numbers come first.',
+    summary: 'Sets its priority unless it has ended; lower numbers run first.',
     body: record({ priority: integer({ max: INT_MAX }) }),
     result: changeResult,
     async handle({ operator, path, body }) {
@@ -188,7 +188,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'PATCH',
     path: `${ONE}/attributes`,
     tag,
-    summary: 'Changes the attributes that are named; null takes one out. The others stay.',
+    summary: 'Changes the given attributes; null removes one. Others stay.',
     body: record({ attributes: jsonObject }),
     handle: ({ operator, path, body }) => updateWorkflowAttributes(operator, idIn(path), body.attributes),
   }),
@@ -196,8 +196,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'DELETE',
     path: ONE,
     tag,
-    summary:
-      'Deletes it in any state with everything that belongs to it, and answers with the IDs of the workflows that were deleted.',
+    summary: 'Deletes it in any status with all its data, and returns the IDs of the deleted workflows.',
     query: { deleteChildren: optional(boolean.about('Also deletes its descendants.')) },
     result: someWorkflows,
     async handle({ operator, path, query }) {

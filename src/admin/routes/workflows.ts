@@ -1,4 +1,4 @@
-// Routes that look at single workflows.
+// Routes that read a single workflow.
 import { explainWorkflow } from '../../control/management/explain.js';
 import {
   getAllEvents,
@@ -34,7 +34,7 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     method: 'GET',
     path: ONE,
     tag,
-    summary: 'One workflow, with its input and outcome.',
+    summary: 'Returns a workflow with its input and outcome.',
     result: workflowView,
     async handle({ operator, path }) {
       const found = await getWorkflow(operator, idIn(path));
@@ -46,7 +46,7 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     method: 'GET',
     path: `${ONE}/steps`,
     tag,
-    summary: 'Its steps, in the order of their numbers.',
+    summary: 'Lists its steps in order.',
     query: { limit: optional(integer({ min: 1, max: 10_000 })), offset: optional(integer({ max: INT_MAX })) },
     result: record({ steps: listOf(stepView) }),
     async handle({ operator, path, query }) {
@@ -58,7 +58,7 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     method: 'GET',
     path: `${ONE}/events`,
     tag,
-    summary: 'The events that it has set.',
+    summary: 'Returns its events.',
     result: record({ events: eventsView }),
     async handle({ operator, path }) {
       await requireWorkflow(operator, idIn(path));
@@ -69,7 +69,7 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     method: 'GET',
     path: `${ONE}/messages`,
     tag,
-    summary: 'The messages to it, the oldest first.',
+    summary: 'Lists the messages sent to it, oldest first.',
     result: record({ messages: listOf(messageView) }),
     async handle({ operator, path }) {
       await requireWorkflow(operator, idIn(path));
@@ -80,7 +80,7 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     method: 'GET',
     path: `${ONE}/streams`,
     tag,
-    summary: 'The values of its streams so far.',
+    summary: 'Returns the values of its streams so far.',
     result: record({ streams: streamsView }),
     async handle({ operator, path }) {
       await requireWorkflow(operator, idIn(path));
@@ -92,7 +92,7 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     method: 'GET',
     path: `${ONE}/explanation`,
     tag,
-    summary: 'Why it is in the state that it is in: above all, why it has not started.',
+    summary: 'Explains its status, such as why it has not started.',
     result: explanation,
     async handle({ operator, path }) {
       const found = await explainWorkflow(operator, idIn(path));
@@ -110,7 +110,7 @@ function workflowMissing(id: string): Error {
   return notFound(`Workflow ${JSON.stringify(id)} not found.`);
 }
 
-/** Verbs leave alone what is not there; whoever names a single workflow wants to know. */
+/** Verbs skip missing workflows, but a request for a single one should get a 404. */
 export async function requireWorkflow(operator: StoreOperator, id: string): Promise<void> {
   const found = await operator.retrying(() => findWorkflows(operator.database, [id]));
   if (found.length === 0) throw workflowMissing(id);

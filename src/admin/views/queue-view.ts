@@ -1,4 +1,4 @@
-// Queues, schedules, versions and executors as clients see them.
+// Queues, schedules, versions and executors as the API returns them.
 import { type QueueRecord, toQueueParameters } from '../../model/queues.js';
 import type { WorkflowSchedule } from '../../control/schedules/schedules.js';
 import type { Peer } from '../../store/liveness/executors.js';
@@ -20,7 +20,7 @@ const rateLimit = record({ limitPerPeriod: integer({ min: 1 }), periodSec: numbe
 
 export const queueView = record({
   name: text,
-  isInMemory: boolean.about('Defined in the process that answers, and not in the database.'),
+  isInMemory: boolean.about('Defined in this process, not in the database.'),
   isPaused: boolean,
   pausedAt: nullable(integer()),
   globalConcurrency: optional(integer()),
@@ -52,9 +52,9 @@ export function viewQueue(record: QueueRecord, paused: ReadonlyMap<string, numbe
 export const queueStats = record({
   queueName: text,
   partitionKey: optional(nullable(text)),
-  enqueued: integer().about('Workflows that wait to be taken.'),
-  delayed: integer().about('Workflows that wait for their time.'),
-  running: integer().about('Workflows that were taken and have not ended.'),
+  enqueued: integer().about('Workflows waiting to be claimed.'),
+  delayed: integer().about('Workflows waiting for their delay to end.'),
+  running: integer().about('Workflows that were claimed and have not ended.'),
   oldestWaitMs: nullable(integer()),
 }).named('QueueStats');
 
@@ -88,13 +88,13 @@ export const versionView = record({
 }).named('Version');
 
 export const executorView = record({
-  incarnationID: text.about('Of this launch; an executor that is launched again has another one.'),
+  incarnationID: text.about('Identifies this launch of the executor.'),
   executorID: text,
   applicationName: text,
   applicationVersion: text,
   host: text,
   pid: integer(),
-  isAlive: boolean.about('Its lease is not over.'),
+  isAlive: boolean.about('Its lease has not expired.'),
   listenQueues: optional(nullable(listOf(text))),
   memoryQueues: optional(listOf(text)),
   functions: optional(listOf(text).about('Its workflows, as class.name.')),
@@ -103,7 +103,7 @@ export const executorView = record({
 
 export function viewExecutor(peer: Peer): Checked<typeof executorView> {
   const { isLeaseOver, metadata, ...rest } = peer;
-  // What it says of itself are lists of names.
+  // The metadata holds lists of names.
   const services = servicesOf({ metadata }) as Pick<
     Checked<typeof executorView>,
     'listenQueues' | 'memoryQueues' | 'functions' | 'instances'
@@ -114,7 +114,7 @@ export function viewExecutor(peer: Peer): Checked<typeof executorView> {
 export const explanation = record({
   workflowID: text,
   status: nullable(text),
-  reason: text.about('One of a fixed set of words, for programs.'),
-  message: text.about('A sentence or two, for people.'),
+  reason: text.about('A code, for programs.'),
+  message: text.about('An explanation, for people.'),
   details: anything,
 }).named('Explanation');

@@ -1,4 +1,4 @@
-// Workflows, their steps, messages, events and streams as clients see them.
+// Workflows, their steps, messages, events and streams as the API returns them.
 import type { NotificationInfo } from '../../control/listing/inspection.js';
 import type { StepInfo, WorkflowStatus } from '../../control/listing/status.js';
 import { StatusString } from '../../model/status.js';
@@ -57,7 +57,7 @@ export const workflowView = record({
 export type WorkflowView = Checked<typeof workflowView>;
 
 export interface ViewOptions {
-  /** False where the outcome was left out. */
+  /** False if the outcome was not loaded. */
   readonly hasOutcome?: boolean;
 }
 
@@ -66,7 +66,7 @@ export function viewWorkflow(workflow: WorkflowStatus, { hasOutcome = true }: Vi
   return {
     ...rest,
     input: input === undefined ? undefined : showValue(input),
-    // A workflow that has returned nothing has an output all the same.
+    // A successful workflow has an output even if it returned undefined.
     output: hasOutcome && workflow.status === 'SUCCESS' ? showValue(output) : undefined,
     error: error === undefined ? undefined : showValue(error),
   };
@@ -128,5 +128,5 @@ export function viewMessage({ message, ...rest }: NotificationInfo): Checked<typ
   return { ...rest, message: showValue(message) };
 }
 
-export const eventsView = mapOf(shownValue).about('The events by key.');
-export const streamsView = mapOf(listOf(shownValue)).about('The values of each stream, by key.');
+export const eventsView = mapOf(shownValue).about('Events by key.');
+export const streamsView = mapOf(listOf(shownValue)).about('Stream values by key.');

@@ -32,7 +32,7 @@ import {
   type ScheduleOptions,
 } from '../control/schedules/schedules.js';
 import { queueOf, type WorkflowQueue } from '../facade/workflow-queue.js';
-import { DBOSError, type JSONValue } from '../model/errors/errors.js';
+import { DBOSInvalidArgumentError, type JSONValue } from '../model/errors/errors.js';
 import type { RegisterQueueOptions } from '../model/queues.js';
 import type { BorrowedConnection } from '../store/transactions/borrowed.js';
 import { ClientOperator } from './client-operator.js';
@@ -197,8 +197,8 @@ export class DBOSClient extends Management<WorkflowQueue> {
   /** The value of an event; null when the time is up, by default after 60 s. */
   async getEvent<T>(workflowID: string, key: string, limit?: number | TimeLimit): Promise<T | null> {
     const { clock, codec, watchers } = this.#operator;
-    checkName('ID of the workflow', workflowID);
-    checkName('key of an event', key);
+    checkName('workflowID', workflowID);
+    checkName('key', key);
     const found = await watchers.events.waitUntil({ workflowID, key }, { deadlineAt: deadlineOf(clock, limit, 60) });
     return found ? ((await codec.decodeValue(found.text, found.serialization)) as T) : null;
   }
@@ -251,7 +251,10 @@ export class DBOSClient extends Management<WorkflowQueue> {
   ): Promise<WorkflowQueue> {
     const { onConflict = 'always_update', applicationName = this.applicationName ?? null, ...parameters } = options;
     if (onConflict === 'update_if_latest_version') {
-      throw new DBOSError("A client has no version of its own, so onConflict cannot be 'update_if_latest_version'.");
+      throw new DBOSInvalidArgumentError(
+        "onConflict cannot be 'update_if_latest_version' here: a client has no application version.",
+        'options.onConflict',
+      );
     }
     const registration = { name, parameters, onConflict, applicationName, applicationVersion: null };
     return queueOf(this.#operator, await registerQueue(this.#operator, registration));
@@ -279,7 +282,7 @@ function idsOf(handles: readonly WorkflowHandle<unknown>[]): string[] {
 
 function toDefinition({ workflowClassName, ...rest }: ClientSchedule): ScheduleDefinition {
   if (typeof rest.workflowName !== 'string' || rest.workflowName.trim() === '') {
-    throw new DBOSError('A schedule needs a workflowName.');
+    throw new DBOSInvalidArgumentError('A schedule needs a workflowName.', 'workflowName');
   }
   return { ...rest, workflowClassName: workflowClassName ?? null };
 }

@@ -5,8 +5,9 @@ import { consoleLogger, type DLogger } from '../base/log.js';
 import { locateDatabase } from '../base/url.js';
 import { Codec } from '../codec/codec.js';
 import type { DBOSSerializer } from '../codec/serializer.js';
-import { type Check, KINDS, numberThat, objectWith } from '../model/checks.js';
 import { DBOSInitializationError } from '../model/errors/errors.js';
+import { checkSetting, SETTINGS } from '../model/settings.js';
+import { type Check, objectWith } from '../model/validation/validation.js';
 import { checkSchemaName } from '../store/migrations/plan.js';
 import type { ClientOperatorOptions } from './client-operator.js';
 
@@ -42,22 +43,19 @@ export interface ClientTestSettings {
   readonly clock?: Clock;
 }
 
-const { text, flag, count, timeoutMs } = KINDS;
-const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check>> = {
+const { text, flag, count, timeoutMs, limit, pool, serializer, logger } = SETTINGS;
+const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check<unknown>>> = {
   systemDatabaseUrl: text,
-  systemDatabasePool: objectWith('connect', 'query'),
-  systemDatabaseSchemaName(label, value) {
-    text(label, value);
-    checkSchemaName(value as string);
-  },
+  systemDatabasePool: pool,
+  systemDatabaseSchemaName: text,
   systemDatabasePoolSize: count,
-  systemDatabasePollingConcurrency: numberThat('a whole number', Number.isInteger),
+  systemDatabasePollingConcurrency: limit,
   systemDatabaseIdleTransactionTimeoutMs: timeoutMs,
   observabilityQueryTimeoutMs: timeoutMs,
   useListenNotify: flag,
   transactionPooler: flag,
-  serializer: objectWith('name', 'stringify', 'parse'),
-  logger: objectWith('debug', 'info', 'warn', 'error'),
+  serializer,
+  logger,
   applicationName: text,
 };
 
@@ -83,11 +81,12 @@ export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOpt
 }
 
 function check(config: DBOSClientConfig): void {
-  objectWith()('The configuration of a client', config);
-  for (const [field, verify] of Object.entries(CHECKS)) {
+  checkSetting(objectWith(), 'The configuration of a client', config);
+  for (const [field, setting] of Object.entries(CHECKS)) {
     const value = config[field as keyof DBOSClientConfig];
-    if (value !== undefined) verify(field, value);
+    if (value !== undefined) checkSetting(setting, field, value);
   }
+  if (config.systemDatabaseSchemaName !== undefined) checkSchemaName(config.systemDatabaseSchemaName);
   if (config.systemDatabaseUrl === undefined) {
     throw new DBOSInitializationError('DBOSClient.create needs a systemDatabaseUrl.');
   }

@@ -11,7 +11,7 @@ import {
 import { announceQueued } from '../control/notify/announcements.js';
 import type { Operator } from '../control/operator.js';
 import { refuseMissingKey } from '../control/queues/queue-target.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
+import { DBOSInvalidArgumentError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 import { limitsOf } from '../model/queues.js';
 import { borrow, type BorrowedConnection } from '../store/transactions/borrowed.js';
 import type { Reader } from '../store/database.js';
@@ -78,7 +78,10 @@ export async function enqueueIn(
   { options, ...given }: Arguments & { readonly options: EnqueueWorkflowOptions },
 ): Promise<string> {
   if (options.duplicationPolicy === 'return-existing') {
-    throw new DBOSError("duplicationPolicy 'return-existing' is not possible in a transaction of your own.");
+    throw new DBOSInvalidArgumentError(
+      "duplicationPolicy 'return-existing' is not supported in a caller's transaction.",
+      'options.duplicationPolicy',
+    );
   }
   const workflow = await toEnqueued(operator, options, given);
   const tx = borrow(operator.database.dialect, connection);

@@ -56,7 +56,8 @@ import { durableSleep, operation } from '../engine/runs/operation.js';
 import { deprecatePatch, patch } from '../engine/runs/patch.js';
 import { checkStepConfig, type StepConfig } from '../engine/runs/step.js';
 import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/runs/wait.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError, type JSONValue } from '../model/errors/errors.js';
+import { DBOSInvalidWorkflowTransitionError, type JSONValue } from '../model/errors/errors.js';
+import { filledName } from '../model/validation/validation.js';
 import type { RegisterQueueOptions } from '../model/queues.js';
 import type { Associations, ExternalRegistration, FunctionInfo, PluginKey } from './associations.js';
 import { forkFromFailure, forkWorkflow, forkWorkflows } from './forks.js';
@@ -348,7 +349,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   /** The first workflow started in the callback gets this ID. */
   withNextWorkflowID<R>(workflowID: string, callback: () => Promise<R>): Promise<R> {
-    if (workflowID.trim() === '') throw new DBOSError('A workflow ID must not be empty.');
+    filledName.read(workflowID, 'workflowID');
     return this.#within({ nextWorkflowID: { workflowID } }, callback);
   }
 

@@ -6,6 +6,7 @@ import {
   DBOSInvalidWorkflowTransitionError,
   DBOSNotRegisteredError,
 } from '../model/errors/errors.js';
+import { stackHere } from '../base/stack.js';
 import { currentContext, isWorkflowCode } from '../engine/runs/ambient.js';
 import { authorize } from '../engine/registration/authorization.js';
 import { Engine } from '../engine/engine.js';
@@ -55,7 +56,7 @@ function newRegistration(fn: UserFunction, kind: Registration['kind'], owner: Fu
     external: new Map(),
     parameters: parameterNames(fn).map((name, index) => ({ name, index, external: new Map() })),
     interceptors: [],
-    registeredAt: new Error('registered').stack ?? '',
+    registeredAt: stackHere('registered'),
   };
 }
 

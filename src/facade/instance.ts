@@ -10,7 +10,7 @@ import { debounce, type DebounceRequest } from '../engine/queues/debounce.js';
 import type { AnyConstructor, Registry, UserFunction } from '../engine/registration/registry.js';
 import { currentContext, isWorkflowCode } from '../engine/runs/ambient.js';
 import { operation } from '../engine/runs/operation.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
+import { DBOSExecutorNotInitializedError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 import type { QueueRecord } from '../model/queues.js';
 import type { LocalEngine } from '../admin/source.js';
 import { Associations } from './associations.js';
@@ -53,7 +53,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     const runtime = currentContext()?.run?.runtime;
     const engine = runtime ? Engine.of(runtime) : this.lifecycle.engine;
     if (engine) return engine;
-    throw new TypeError(`\`DBOS.launch()\` must be called before running ${reason}.`);
+    throw new DBOSExecutorNotInitializedError(`\`DBOS.launch()\` must be called before running ${reason}.`);
   }
 
   // ── Verbs ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -61,7 +61,9 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
   operatorFor(verb: string, callers: Callers = 'anywhere'): Runtime {
     const context = currentContext();
     if (callers === 'outside workflows' && context?.run) {
-      throw new DBOSError(`DBOS.${verb} cannot be called from a workflow. Call it from outside.`);
+      throw new DBOSInvalidWorkflowTransitionError(
+        `DBOS.${verb} cannot be called from a workflow. Call it from outside.`,
+      );
     }
     if (callers === 'outside workflow code' && isWorkflowCode(context)) {
       throw new DBOSInvalidWorkflowTransitionError(`Invalid call to \`${verb}\` in workflow code. Call it in a step.`);

@@ -3,15 +3,21 @@ import type { Server } from 'node:http';
 import type { AdminServer } from '../admin/http/server.js';
 import type { LocalEngine } from '../admin/source.js';
 import { internals } from '../base/internals.js';
+import { stackHere } from '../base/stack.js';
 import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
 import { Codec } from '../codec/codec.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
-import { type DBOSConfig, type EngineConfig, resolveConfig } from '../engine/config/config.js';
+import { type DBOSConfig, type EngineConfig, loadConfig } from '../engine/config/config.js';
 import { Engine } from '../engine/engine.js';
 import type { Runtime, RuntimeOptions } from '../engine/runtime.js';
 import type { Registration, Registry } from '../engine/registration/registry.js';
 import { currentContext } from '../engine/runs/ambient.js';
-import { DBOSError, DBOSExecutorNotInitializedError, type JSONValue } from '../model/errors/errors.js';
+import {
+  DBOSAlreadyLaunchedError,
+  DBOSExecutorNotInitializedError,
+  DBOSInvalidArgumentError,
+  type JSONValue,
+} from '../model/errors/errors.js';
 import type { MethodRegistrationBase } from './associations.js';
 import type { DBOSLifecycleCallback, DBOSMethodMiddlewareInstaller, ShutdownOptions } from './types.js';
 
@@ -59,7 +65,8 @@ export class Lifecycle {
   }
 
   setConfig(config: DBOSConfig): void {
-    if (this.#engine || this.#launching) throw new DBOSError('Cannot call DBOS.setConfig after DBOS.launch()');
+    if (this.#engine || this.#launching)
+      throw new DBOSAlreadyLaunchedError('Cannot call DBOS.setConfig after DBOS.launch()');
     this.#config = config;
   }
 
@@ -73,20 +80,22 @@ export class Lifecycle {
   }
 
   addRecipe(recipe: SerializationRecipe<unknown, JSONValue>): void {
-    if (this.#engine) throw new TypeError('DBOS.registerSerialization must be called before DBOS.launch()');
+    if (this.#engine)
+      throw new DBOSAlreadyLaunchedError('DBOS.registerSerialization must be called before DBOS.launch()');
     this.#recipes.push(recipe);
   }
 
   async launch(): Promise<void> {
-    if (this.#shuttingDown) throw new DBOSError('DBOS is shutting down. Await DBOS.shutdown() before launching again.');
+    if (this.#shuttingDown)
+      throw new DBOSAlreadyLaunchedError('DBOS is shutting down. Await DBOS.shutdown() before launching again.');
     if (this.#engine) return;
-    this.#launching ??= this.#launch(new Error('launch').stack ?? '').finally(() => (this.#launching = undefined));
+    this.#launching ??= this.#launch(stackHere('launch')).finally(() => (this.#launching = undefined));
     await this.#launching;
   }
 
   async #launch(stack: string): Promise<void> {
     const { registry, testSettings } = this.#options;
-    const config = resolveConfig(this.#config);
+    const config = await loadConfig(this.#config);
     this.#installMiddleware();
     const initialized: DBOSLifecycleCallback[] = [];
     try {
@@ -161,8 +170,9 @@ export class Lifecycle {
   async shutdown(options: ShutdownOptions): Promise<void> {
     const timeoutMs = options.workflowCompletionTimeoutMS ?? 0;
     if (!(Number.isFinite(timeoutMs) && timeoutMs >= 0 && timeoutMs <= TIMEOUT_MAX_MS)) {
-      throw new DBOSError(
+      throw new DBOSInvalidArgumentError(
         `Invalid workflowCompletionTimeoutMS ${timeoutMs}: it must be between 0 and ${TIMEOUT_MAX_MS}.`,
+        'options.workflowCompletionTimeoutMS',
       );
     }
     this.#shuttingDown ??= this.#shutdown(timeoutMs, options).finally(() => (this.#shuttingDown = undefined));

@@ -7,7 +7,7 @@ import {
   type ScheduleOptions,
 } from '../control/schedules/schedules.js';
 import type { Registry } from '../engine/registration/registry.js';
-import { DBOSError } from '../model/errors/errors.js';
+import { DBOSInvalidArgumentError } from '../model/errors/errors.js';
 import type { Instance } from './instance.js';
 
 /** What a schedule runs. It gets the time at which it was due, and the context of the schedule. */
@@ -65,7 +65,7 @@ export async function applySchedules(instance: Instance, schedules: readonly App
 function targetOf(registry: Registry, fn: ScheduledWorkflowFn) {
   const registration = registry.workflowOf(fn, fn.name);
   if (registration.isInstance) {
-    throw new DBOSError(
+    throw new DBOSInvalidArgumentError(
       `Cannot schedule instance method ${registration.name}: which instance should run it? Schedule a function or a static method.`,
     );
   }

@@ -1,6 +1,6 @@
 // Finding workflows: lists, pages, all of them one after the other, and how many there are.
-import { InvalidQueryError } from '../../model/errors/errors.js';
-import { flag, wholeNumber } from '../../model/query-values.js';
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
+import { integer, nullish } from '../../model/validation/validation.js';
 import type { WorkflowRecord } from '../../model/records.js';
 import {
   type GetWorkflowsInput,
@@ -35,6 +35,8 @@ export interface RecordPage {
 
 const PAGE_SIZE = 100;
 const PAGE_SIZE_MAX = 10_000;
+const pageSize = nullish(integer({ min: 1, max: PAGE_SIZE_MAX }));
+const totalLimit = nullish(integer());
 /** Workflows that are held at a time while all are passed. */
 const STREAM_PAGE_SIZE = 500;
 
@@ -87,11 +89,13 @@ export async function readPage(
 /** A page of the workflows that match, as they are stored. */
 export async function findWorkflowPage(operator: Operator, input: WorkflowPageInput = {}): Promise<RecordPage> {
   const { cursor, ...rest } = input;
-  if ('offset' in rest) throw new InvalidQueryError('A page has no offset. Pass the nextCursor of the page before.');
-  const limit = wholeNumber('limit', rest.limit, 1) ?? PAGE_SIZE;
-  if (limit > PAGE_SIZE_MAX) {
-    throw new InvalidQueryError(`limit is ${limit}, but a page has at most ${PAGE_SIZE_MAX} workflows.`);
+  if ('offset' in rest) {
+    throw new DBOSInvalidArgumentError(
+      'A page has no offset. Pass the nextCursor of the previous page.',
+      'filter.offset',
+    );
   }
+  const limit = pageSize.read(rest.limit, 'filter.limit') ?? PAGE_SIZE;
   // One more than the page has tells whether there is another page.
   const query = toWorkflowQuery({ ...rest, limit: limit + 1 }, operator.applicationName);
   const after = cursor === undefined || cursor === null ? undefined : readCursor(cursor, query.isDescending);
@@ -116,7 +120,7 @@ export async function* eachOf(
   input: WorkflowPageInput,
   getPage: (input: WorkflowPageInput) => Promise<WorkflowPage>,
 ): AsyncGenerator<WorkflowStatus, void, undefined> {
-  let left = wholeNumber('limit', input.limit) ?? Infinity;
+  let left = totalLimit.read(input.limit, 'filter.limit') ?? Infinity;
   let cursor = input.cursor;
   while (left > 0) {
     const page = await getPage({ ...input, cursor, limit: Math.min(left, STREAM_PAGE_SIZE) });
@@ -139,9 +143,14 @@ function writeCursor({ createdAt, workflowID }: Position, isDescending: boolean)
 
 function readCursor(cursor: string, isDescending: boolean): Position {
   const parts = parseCursor(cursor);
-  if (!parts) throw new InvalidQueryError('The cursor is none. Pass the nextCursor of a page, unchanged.');
-  if (flag('cursor', parts[2]) !== isDescending) {
-    throw new InvalidQueryError('The cursor is of a list in the opposite order. Pass the same sortDesc with it.');
+  if (!parts) {
+    throw new DBOSInvalidArgumentError('Invalid cursor. Pass the nextCursor of a page, unchanged.', 'filter.cursor');
+  }
+  if (parts[2] !== isDescending) {
+    throw new DBOSInvalidArgumentError(
+      'The cursor belongs to a list in the opposite order. Pass the same sortDesc with it.',
+      'filter.cursor',
+    );
   }
   return { createdAt: parts[0], workflowID: parts[1] };
 }

@@ -1,6 +1,6 @@
 // The steps of a workflow, for people.
 import type { StepRecord } from '../../model/records.js';
-import { checkFields, wholeNumber } from '../../model/query-values.js';
+import { integer, nullish, record } from '../../model/validation/validation.js';
 import { listSteps } from '../../store/runs/steps.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
@@ -10,6 +10,8 @@ export interface StepsQuery {
   readonly limit?: number;
   readonly offset?: number;
 }
+
+const queryCheck = record({ limit: nullish(integer()), offset: nullish(integer()) });
 
 /** The steps in the order of their numbers; undefined if there is no such workflow. */
 export async function listWorkflowSteps(
@@ -26,8 +28,8 @@ export async function findWorkflowSteps(
   workflowID: string,
   query: StepsQuery = {},
 ): Promise<StepRecord[] | null> {
-  checkFields('The query', query, ['limit', 'offset']);
-  const page = { limit: wholeNumber('limit', query.limit), offset: wholeNumber('offset', query.offset) };
+  const { limit, offset } = queryCheck.read(query, 'query');
+  const page = { limit: limit ?? undefined, offset: offset ?? undefined };
   const { database } = operator;
   return operator.retrying(async () => {
     const steps = await listSteps(database, workflowID, page);

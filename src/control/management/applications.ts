@@ -1,5 +1,6 @@
 // Giving an application another name, together with all that belongs to it.
-import { DBOSError } from '../../model/errors/errors.js';
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
+import { filledName, nullable, optional, positiveInteger } from '../../model/validation/validation.js';
 import { moveActive, moveAll, type MovedTable, moveRange, type Renaming } from '../../store/management/rename.js';
 import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
@@ -27,6 +28,8 @@ export interface ApplicationRowCounts {
 }
 
 const BATCH_SIZE = 10_000;
+const batchSizeCheck = nullable(positiveInteger);
+const oldNameCheck = optional(filledName);
 
 /**
  * Moves queues, schedules, versions and workflows that have not ended in one commit, then all other workflows and the
@@ -38,9 +41,7 @@ export async function renameApplication(
   { batchSize = BATCH_SIZE, adoptUnclaimedRows = false }: RenameApplicationOptions = {},
 ): Promise<ApplicationRowCounts> {
   checkNames(oldName, newName, adoptUnclaimedRows);
-  if (batchSize !== null && !(Number.isSafeInteger(batchSize) && batchSize > 0)) {
-    throw new DBOSError(`batchSize must be a positive whole number or null, but is ${batchSize}.`);
-  }
+  batchSizeCheck.read(batchSize, 'options.batchSize');
   const renaming = { oldName: oldName ?? null, newName, withUnclaimed: adoptUnclaimedRows };
   const counts =
     batchSize === null ? await moveAtOnce(operator, renaming) : await moveInRanges(operator, renaming, batchSize);
@@ -50,12 +51,14 @@ export async function renameApplication(
 }
 
 function checkNames(oldName: string | undefined, newName: string, adoptUnclaimedRows: boolean): void {
-  if (oldName?.trim() === '') throw new DBOSError('The old name of the application must not be empty.');
-  if (newName.trim() === '') throw new DBOSError('The new name of the application must not be empty.');
+  oldNameCheck.read(oldName, 'oldName');
+  filledName.read(newName, 'newName');
   if (oldName === undefined && !adoptUnclaimedRows) {
-    throw new DBOSError('There is nothing to move: give the old name, or adoptUnclaimedRows, or both.');
+    throw new DBOSInvalidArgumentError('Nothing to move. Pass oldName, adoptUnclaimedRows, or both.', 'oldName');
   }
-  if (oldName === newName) throw new DBOSError(`The application has the name "${newName}" already.`);
+  if (oldName === newName) {
+    throw new DBOSInvalidArgumentError(`The application is already named "${newName}".`, 'newName');
+  }
 }
 
 function moveAtOnce(operator: Operator, renaming: Renaming): Promise<ApplicationRowCounts> {

@@ -1,6 +1,6 @@
 // Changing the attributes of a workflow, in whatever state it is.
-import { DBOSNonExistentWorkflowError, InvalidQueryError } from '../../model/errors/errors.js';
-import { jsonObject } from '../../model/query-values.js';
+import { DBOSInvalidArgumentError, DBOSNonExistentWorkflowError } from '../../model/errors/errors.js';
+import { readJSONObject } from '../../model/validation/validation.js';
 import { mergeAttributes, replaceAttributes } from '../../store/management/attributes.js';
 import type { Operator } from '../operator.js';
 
@@ -18,11 +18,13 @@ export async function updateWorkflowAttributes(
   workflowID: string,
   attributes: Attributes,
 ): Promise<void> {
-  const change = jsonObject('attributes', attributes);
-  if (change === undefined) throw new InvalidQueryError('attributes must be an object.');
+  const change = readJSONObject(attributes, 'attributes');
   const count = Object.keys(change).length;
   if (count > NAMES_MAX) {
-    throw new InvalidQueryError(`${count} attributes are given, but at most ${NAMES_MAX} can be changed at a time.`);
+    throw new DBOSInvalidArgumentError(
+      `attributes has ${count} names, but at most ${NAMES_MAX} can be changed at a time.`,
+      'attributes',
+    );
   }
   refuseMissing(workflowID, await operator.retrying(() => mergeAttributes(operator.database, workflowID, change)));
 }
@@ -33,7 +35,7 @@ export async function setWorkflowAttributes(
   workflowID: string,
   attributes: Attributes | null,
 ): Promise<void> {
-  const whole = jsonObject('attributes', attributes) ?? null;
+  const whole = attributes == null ? null : readJSONObject(attributes, 'attributes');
   refuseMissing(workflowID, await operator.retrying(() => replaceAttributes(operator.database, workflowID, whole)));
 }
 

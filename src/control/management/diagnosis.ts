@@ -82,7 +82,7 @@ function judgeClock(clockAheadMs: number): Finding[] {
   const seconds = Math.round(Math.abs(clockAheadMs) / 1000);
   const message =
     `The clock here is ${seconds} s ${clockAheadMs > 0 ? 'ahead of' : 'behind'} the database's. ` +
-    'Set both by a time server: times and deadlines are compared.';
+    'Synchronise both with a time server: times and deadlines are compared.';
   return [{ kind: 'problem', subject: 'clock', message }];
 }
 
@@ -105,7 +105,7 @@ async function judgeQueues(
   return queues.flatMap(({ queueName, enqueued }): Finding[] => {
     if (enqueued === 0) return [];
     if (paused.has(queueName)) {
-      const message = `Queue "${queueName}" is paused, and ${enqueued} workflow(s) wait in it. Resume it when it is time.`;
+      const message = `Queue "${queueName}" is paused, and ${enqueued} workflow(s) wait in it. Resume it when you are ready.`;
       return [{ kind: 'notice', subject: 'queue', message }];
     }
     if (live.some((executor) => doesServe(executor, queueName, stored.has(queueName)))) return [];
@@ -123,7 +123,7 @@ function stuckWorkflow({ workflowID, message }: WorkflowExplanation): Finding {
 function judgeDeadLetters(count: number): Finding[] {
   if (count === 0) return [];
   const message =
-    `${count} workflow(s) were set aside as dead letters: they were started too often and never ended. ` +
+    `${count} workflow(s) are dead letters: they were started too often and never ended. ` +
     'Find out why their process dies, then resume or delete them.';
   return [{ kind: 'problem', subject: 'dead-letters', message }];
 }

@@ -75,11 +75,11 @@ async function explainOther(database: Database, workflow: WorkflowRecord): Promi
     case 'ERROR':
       return found('failed', `It ended ${at(completedAt)} with an error. Fork it to try again.`, { completedAt });
     case 'CANCELLED':
-      return found('cancelled', `It was cancelled ${at(completedAt)}. Resume it to let it go on.`, { completedAt });
+      return found('cancelled', `It was cancelled ${at(completedAt)}. Resume it to continue.`, { completedAt });
     case 'MAX_RECOVERY_ATTEMPTS_EXCEEDED':
       return found(
         'dead-lettered',
-        `It was started ${recoveryAttempts} times and never ended, so it was set aside ${at(completedAt)}. ` +
+        `It was started ${recoveryAttempts} times and never ended, so it became a dead letter ${at(completedAt)}. ` +
           'Find out why its process dies, then resume it.',
         { recoveryAttempts, completedAt },
       );
@@ -97,10 +97,11 @@ async function explainRunning(database: Database, workflow: WorkflowRecord): Pro
   const isOurs = owner !== null && owner.includes('.');
   const peers = isOurs ? await listPeers(database) : [];
   const isAlive = !isOurs || peers.some((peer) => !peer.isLeaseOver && owner.startsWith(`${peer.incarnationID}.`));
-  if (isAlive) return found('running', `It runs on executor "${executorID}" since ${time(startedAt)}.`, details);
+  if (isAlive)
+    return found('running', `It has been running on executor "${executorID}" since ${time(startedAt)}.`, details);
   return found(
     'executor-gone',
-    `It was taken by executor "${executorID}", whose process is gone. Any live process of version "${workflow.applicationVersion}" will take it over.`,
+    `It was taken by executor "${executorID}", whose process died. Any live process of version "${workflow.applicationVersion}" will take it over.`,
     details,
   );
 }
@@ -110,7 +111,7 @@ async function explainQueued(operator: Operator, workflow: WorkflowRecord): Prom
   const queueName = workflow.queueName ?? '';
   const pausedAt = (await findPausedQueues(database)).get(queueName);
   if (pausedAt !== undefined) {
-    return found('paused', `Queue "${queueName}" is paused since ${time(pausedAt)}. Resume the queue.`, {
+    return found('paused', `Queue "${queueName}" has been paused since ${time(pausedAt)}. Resume the queue.`, {
       queueName,
       pausedAt,
     });
@@ -240,7 +241,8 @@ async function explainLimits(
 }
 
 function limitMessage(place: string, { concurrency, rate }: Limits, waitMs: number | null): string {
-  if (waitMs === null) return `The ${place} runs ${concurrency} workflow(s) at once, and so many are running.`;
+  if (waitMs === null)
+    return `The ${place} runs at most ${concurrency} workflow(s) at once, and that many are running.`;
   return (
     `The ${place} starts at most ${rate?.max} workflow(s) in ${(rate?.periodMs ?? 0) / 1000} s. ` +
     `The next one may start in ${Math.ceil(waitMs / 100) / 10} s.`
@@ -253,7 +255,7 @@ async function explainTurn(database: Database, workflow: WorkflowRecord): Promis
   if (ahead === 0) return found('about-to-start', 'It is the first in line and about to start.', details);
   return found(
     'waiting-its-turn',
-    `${ahead}${ahead === AHEAD_MAX ? ' or more' : ''} workflow(s) are before it in line.`,
+    `${ahead}${ahead === AHEAD_MAX ? ' or more' : ''} workflow(s) are ahead of it.`,
     details,
   );
 }

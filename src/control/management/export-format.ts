@@ -74,7 +74,11 @@ function parsed(value: unknown): unknown {
 /** Reads an exported workflow. `imported` is how many were before it, for the error. */
 export function fromExported(exported: unknown, imported: number): Transferred {
   if (!isObject(exported) || !isObject(exported['workflow_status'])) {
-    throw new WorkflowImportError('An exported workflow is an object with a workflow_status.', undefined, imported);
+    throw new WorkflowImportError(
+      'An exported workflow must be an object with a workflow_status.',
+      undefined,
+      imported,
+    );
   }
   const given = exported['workflow_status']['workflow_uuid'];
   const workflowID = typeof given === 'string' ? given : undefined;
@@ -83,10 +87,10 @@ export function fromExported(exported: unknown, imported: number): Transferred {
     throw new WorkflowImportError(`Cannot import ${which}: ${problem}.`, workflowID, imported);
   };
   const status = importRow('workflow_status', exported['workflow_status'], refuse);
-  if (!Object.hasOwn(StatusString, status['status'] as WorkflowStatusString)) refuse('its status is none');
+  if (!Object.hasOwn(StatusString, status['status'] as WorkflowStatusString)) refuse('its status is unknown');
   const parts = PARTS.map((name) => {
     const list = exported[name] ?? [];
-    if (!Array.isArray(list)) return refuse(`${name} must be a list`);
+    if (!Array.isArray(list)) return refuse(`${name} must be an array`);
     return [name, list.map((row: unknown) => partOf(name, row, { workflowID: workflowID ?? '', refuse }))] as const;
   });
   // Each row has the columns of its table, by the checks above.
@@ -176,6 +180,6 @@ function parseText(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (cause) {
-    throw new WorkflowImportError('The text to import is neither lines of JSON nor an array.', undefined, 0, { cause });
+    throw new WorkflowImportError('The text to import must be lines of JSON or a JSON array.', undefined, 0, { cause });
   }
 }

@@ -1,7 +1,16 @@
 // Clearing away what is old. The work is done in small commits with a rest after each, so that whoever runs workflows
 // meanwhile hardly notices. Nothing is kept in between: a run that was interrupted is simply repeated.
 import { sleep } from '../../base/clock.js';
-import { DBOSError } from '../../model/errors/errors.js';
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
+import {
+  type Check,
+  checkThat,
+  func,
+  number,
+  optional,
+  positiveInteger,
+  record,
+} from '../../model/validation/validation.js';
 import { hasEnded, isActive } from '../../model/status.js';
 import {
   type AgeCursor,
@@ -82,23 +91,26 @@ export async function garbageCollect(operator: Operator, options: GarbageCollect
   return collected;
 }
 
-function checkOptions(options: GarbageCollectOptions): void {
-  const { cutoffEpochTimestampMs, rowsThreshold, batchSize, restFactor } = options;
-  if (cutoffEpochTimestampMs === undefined && rowsThreshold === undefined) {
-    throw new DBOSError('garbageCollect needs cutoffEpochTimestampMs, rowsThreshold, or both.');
-  }
-  if (cutoffEpochTimestampMs !== undefined) checkTime('cutoffEpochTimestampMs', cutoffEpochTimestampMs);
-  for (const [name, value] of Object.entries({ rowsThreshold, batchSize })) {
-    if (value === undefined || (Number.isSafeInteger(value) && value > 0)) continue;
-    throw new DBOSError(`${name} must be a positive whole number, but is ${value}.`);
-  }
-  if (restFactor === undefined || (Number.isFinite(restFactor) && restFactor >= 0)) return;
-  throw new DBOSError(`restFactor must be a number from 0 on, but is ${restFactor}.`);
-}
+const epochMs = checkThat<number>('a time in epoch milliseconds', Number.isFinite);
+const optionsCheck = record(
+  {
+    cutoffEpochTimestampMs: optional(epochMs),
+    rowsThreshold: optional(positiveInteger),
+    batchSize: optional(positiveInteger),
+    restFactor: optional(number()),
+    onProgress: optional(func),
+  } satisfies Record<keyof GarbageCollectOptions, Check<unknown>>,
+  { unknown: 'ignore' },
+);
 
-function checkTime(name: string, value: number): void {
-  if (Number.isFinite(value)) return;
-  throw new DBOSError(`${name} must be a time in epoch milliseconds, but is ${value}.`);
+function checkOptions(options: GarbageCollectOptions): void {
+  const { cutoffEpochTimestampMs, rowsThreshold } = optionsCheck.read(options, 'options');
+  if (cutoffEpochTimestampMs === undefined && rowsThreshold === undefined) {
+    throw new DBOSInvalidArgumentError(
+      'garbageCollect needs cutoffEpochTimestampMs, rowsThreshold, or both.',
+      'options',
+    );
+  }
 }
 
 /** Before which time workflows are deleted; undefined when there are none. */
@@ -149,7 +161,7 @@ async function walk(
 
 /** Cancels all active workflows that were created at this time or before. Returns how many. */
 export async function globalTimeout(operator: Operator, cutoffEpochTimestampMs: number): Promise<number> {
-  checkTime('cutoffEpochTimestampMs', cutoffEpochTimestampMs);
+  epochMs.read(cutoffEpochTimestampMs, 'cutoffEpochTimestampMs');
   const { database, applicationName, bus } = operator;
   const before = await notAfterNow(operator, Math.floor(cutoffEpochTimestampMs) + 1);
   let count = 0;

@@ -1,7 +1,7 @@
 // Rewinding: an ended workflow runs again under its own ID, from one of its steps.
 import { newID } from '../../base/ids.js';
 import { DatabaseStatementError } from '../../model/errors/database-errors.js';
-import { DBOSError, DBOSNonExistentWorkflowError } from '../../model/errors/errors.js';
+import { DBOSInvalidWorkflowTransitionError, DBOSNonExistentWorkflowError } from '../../model/errors/errors.js';
 import { isActive } from '../../model/status.js';
 import { rewindIfEnded } from '../../store/management/rewind.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
@@ -75,7 +75,7 @@ async function isRewound(
   if (!workflow) throw new DBOSNonExistentWorkflowError(`Workflow ${workflowID} does not exist`);
   if (workflow.creator === creator) return true;
   if (isActive(workflow.status)) {
-    throw new DBOSError(
+    throw new DBOSInvalidWorkflowTransitionError(
       `Workflow "${workflowID}" is ${workflow.status}, and only a workflow that has ended can be rewound. Cancel it first, or fork it.`,
     );
   }

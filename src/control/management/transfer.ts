@@ -1,7 +1,7 @@
 // Taking workflows out of a database, and putting them into one: the same, another, or one of the other kind.
 import { newID } from '../../base/ids.js';
-import { InvalidQueryError, WorkflowImportError } from '../../model/errors/errors.js';
-import { flag } from '../../model/query-values.js';
+import { WorkflowImportError } from '../../model/errors/errors.js';
+import { boolean, nullish, oneOf, optional, record } from '../../model/validation/validation.js';
 import { hasEnded } from '../../model/status.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import {
@@ -41,13 +41,19 @@ const BATCH = 50;
 /** Characters of values in a batch to be written, beyond which it is written at once. */
 const CHARACTERS_MAX = 4_000_000;
 
+const exportChildrenCheck = nullish(boolean);
+const importCheck = record(
+  { onConflict: optional(oneOf(['fail', 'skip'])), activeWorkflows: optional(oneOf(['cancel', 'enqueue'])) },
+  { unknown: 'ignore' },
+);
+
 /** The workflows that match, whole, in the order of their creation; children after their parents. */
 export async function* exportWorkflows(
   operator: Operator,
   input: ExportInput = {},
 ): AsyncGenerator<ExportedWorkflow, void, undefined> {
   const { exportChildren, ...query } = input;
-  const isWithChildren = flag('exportChildren', exportChildren) ?? false;
+  const isWithChildren = exportChildrenCheck.read(exportChildren, 'filter.exportChildren') ?? false;
   const exported = new Set<string>();
   let cursor: string | undefined;
   let left = query.limit ?? Infinity;
@@ -92,21 +98,10 @@ export async function importWorkflows(
   source: ExportSource,
   options: ImportOptions = {},
 ): Promise<ImportResult> {
-  const importer = new Importer(operator, checked(options));
+  const { onConflict = 'fail', activeWorkflows = 'cancel' } = importCheck.read(options, 'options');
+  const importer = new Importer(operator, { onConflict, activeWorkflows });
   for await (const one of readSource(source)) await importer.add(one);
   return importer.finish();
-}
-
-function checked({ onConflict = 'fail', activeWorkflows = 'cancel' }: ImportOptions): Required<ImportOptions> {
-  if (onConflict !== 'fail' && onConflict !== 'skip') {
-    throw new InvalidQueryError(`onConflict must be 'fail' or 'skip', but is ${JSON.stringify(onConflict)}.`);
-  }
-  if (activeWorkflows !== 'cancel' && activeWorkflows !== 'enqueue') {
-    throw new InvalidQueryError(
-      `activeWorkflows must be 'cancel' or 'enqueue', but is ${JSON.stringify(activeWorkflows)}.`,
-    );
-  }
-  return { onConflict, activeWorkflows };
 }
 
 /** Collects workflows and writes them in batches. */
@@ -160,14 +155,14 @@ class Importer {
     const [duplicated] = verdict.duplicated;
     if (duplicated !== undefined) this.#refuse(duplicated, 'its deduplication ID is held by another in its queue');
     const [existing] = verdict.existing;
-    if (existing !== undefined && options.isAllOrNone) this.#refuse(existing, 'there is one with this ID');
+    if (existing !== undefined && options.isAllOrNone) this.#refuse(existing, 'the ID is in use');
     this.#tell(batch, new Set(verdict.written));
   }
 
   #refuse(workflowID: string, problem: string): never {
     throw new WorkflowImportError(
-      `Workflow "${workflowID}" was not imported: ${problem}. ${this.#imported} before it were. ` +
-        `Import with onConflict: 'skip' to leave those that are there, or delete them first.`,
+      `Workflow "${workflowID}" was not imported: ${problem}. ${this.#imported} before it were imported. ` +
+        `Import with onConflict: 'skip' to keep existing workflows, or delete them first.`,
       workflowID,
       this.#imported,
     );

@@ -1,10 +1,11 @@
 // Reading streams: values in their order, waited for.
-import { DBOSError, DBOSNonExistentWorkflowError, DBOSStreamTimeoutError } from '../../model/errors/errors.js';
+import { DBOSNonExistentWorkflowError, DBOSStreamTimeoutError } from '../../model/errors/errors.js';
+import { INT_MAX, integer, optional } from '../../model/validation/validation.js';
 import type { EventKey } from '../../store/messaging/events.js';
 import { isClosingText, STREAM_CLOSED, type StoredStreamValue } from '../../store/messaging/streams.js';
 import type { Operator } from '../operator.js';
 import { checkName } from '../runs/storable.js';
-import { checkPolling, type PollingOptions } from '../runs/time-limit.js';
+import { checkPolling, type PollingOptions, timeoutCheck } from '../runs/time-limit.js';
 
 export interface ReadStreamOffsetOptions extends PollingOptions {
   /** How long to wait for each value; for ever unless given. */
@@ -16,7 +17,8 @@ export interface ReadStreamOptions extends ReadStreamOffsetOptions {
   readonly offset?: number;
 }
 
-const OFFSET_MAX = 2_147_483_647;
+const offsetCheck = integer({ max: INT_MAX });
+const optionalTimeout = optional(timeoutCheck);
 
 /** The values from the reader's offset to the end. */
 export async function* readAll(reader: StreamReader): AsyncGenerator<unknown, void, unknown> {
@@ -51,15 +53,11 @@ export class StreamReader {
     { offset = 0, timeoutSeconds, ...polling }: ReadStreamOptions,
     signal: AbortSignal | undefined,
   ) {
-    checkName('ID of the workflow', stream.workflowID);
-    checkName('key of a stream', stream.key);
+    checkName('workflowID', stream.workflowID);
+    checkName('key', stream.key);
     checkPolling(polling);
-    if (!(Number.isInteger(offset) && offset >= 0 && offset <= OFFSET_MAX)) {
-      throw new DBOSError(`offset must be an integer and not negative, but is ${offset}.`);
-    }
-    if (timeoutSeconds !== undefined && !(timeoutSeconds >= 0)) {
-      throw new DBOSError(`timeoutSeconds must be a number and not negative, but is ${timeoutSeconds}.`);
-    }
+    offsetCheck.read(offset, 'offset');
+    optionalTimeout.read(timeoutSeconds, 'timeoutSeconds');
     this.#operator = operator;
     this.offset = offset;
     this.#timeoutMs = timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000;

@@ -1,5 +1,6 @@
 // Debouncing without regard to who calls: putting off the workflow that stands for a key, and what may be asked for.
-import { DBOSError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
+import { DBOSInvalidArgumentError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
+import { optional, positiveNumber, string } from '../../model/validation/validation.js';
 import { type Bounce, bounceIfDelayed } from '../../store/queues/debounce.js';
 import { findDeduplicationHolders } from '../../store/runs/workflows.js';
 import type { StartWorkflowParams } from './enqueue.js';
@@ -49,19 +50,20 @@ export async function putOff(operator: Operator, bounce: Bounce): Promise<string
   }
 }
 
+const keyCheck = string();
+const timeoutCheck = optional(positiveNumber);
+
 /** Refuses times that make no sense, and options that contradict debouncing. */
 export function checkDebounce(
   { key, periodMs, timeoutMs }: DebounceTimes & { readonly key: string },
   refused: readonly string[],
 ): void {
-  if (typeof key !== 'string') throw new DBOSError('A debounce key must be a string.');
-  if (!(Number.isFinite(periodMs) && periodMs > 0)) {
-    throw new DBOSError(`debouncePeriodMs must be a positive number, but is ${periodMs}.`);
+  keyCheck.read(key, 'debounceKey');
+  positiveNumber.read(periodMs, 'debouncePeriodMs');
+  timeoutCheck.read(timeoutMs, 'debounceTimeoutMs');
+  if (refused.length > 0) {
+    throw new DBOSInvalidArgumentError(`A debounced workflow cannot have: ${refused.join(', ')}.`, refused[0]);
   }
-  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
-    throw new DBOSError(`debounceTimeoutMs must be a positive number, but is ${timeoutMs}.`);
-  }
-  if (refused.length > 0) throw new DBOSError(`A debounced workflow cannot have: ${refused.join(', ')}.`);
 }
 
 /** The parameters that contradict debouncing, by name. */

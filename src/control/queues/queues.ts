@@ -1,5 +1,5 @@
 // Queues that are kept in the database: registering, changing, pausing and removing them.
-import { DBOSError, InvalidQueueError } from '../../model/errors/errors.js';
+import { InvalidQueueError, OwnedByAnotherApplicationError } from '../../model/errors/errors.js';
 import {
   checkQueueName,
   checkQueueParameters,
@@ -9,6 +9,7 @@ import {
   toQueueParameters,
   toQueueRecord,
 } from '../../model/queues.js';
+import { oneOf } from '../../model/validation/validation.js';
 import type { Database, Executor } from '../../store/database.js';
 import {
   deleteQueue as deleteRow,
@@ -78,16 +79,15 @@ async function isToUpdate(database: Database, registration: QueueRegistration): 
   return latest === undefined || latest.versionName === applicationVersion;
 }
 
+const conflictCheck = oneOf<QueueConflictResolution>(['update_if_latest_version', 'always_update', 'never_update']);
+
 function checkConflictResolution({ onConflict }: QueueRegistration): void {
-  if (['update_if_latest_version', 'always_update', 'never_update'].includes(onConflict)) return;
-  throw new InvalidQueueError(
-    `onConflict must be 'update_if_latest_version', 'always_update' or 'never_update', but is ${String(onConflict)}.`,
-  );
+  conflictCheck.read(onConflict, 'options.onConflict');
 }
 
 function refuseForeign(stored: QueueRecord, applicationName: string | null): void {
   if (stored.applicationName === null || applicationName === null || stored.applicationName === applicationName) return;
-  throw new DBOSError(
+  throw new OwnedByAnotherApplicationError(
     `Queue "${stored.name}" belongs to application "${stored.applicationName}". Choose another name for the queue of "${applicationName}".`,
   );
 }

@@ -1,6 +1,7 @@
 // Changing when a waiting workflow is claimed: its delay and its priority.
-import { DBOSError } from '../../model/errors/errors.js';
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { checkPriority } from '../../model/queues.js';
+import { positiveNumber } from '../../model/validation/validation.js';
 import { type Delay, delayIfWaiting, setPriorityIfActive } from '../../store/queues/delays.js';
 import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
@@ -27,16 +28,14 @@ export async function setWorkflowDelay(
 function toDelay(options: number | SetWorkflowDelayOptions): Delay {
   const { delaySeconds, delayUntilEpochMS } = typeof options === 'number' ? { delaySeconds: options } : options;
   if ((delaySeconds === undefined) === (delayUntilEpochMS === undefined)) {
-    throw new DBOSError('setWorkflowDelay needs exactly one of delaySeconds and delayUntilEpochMS.');
-  }
-  for (const [name, value] of Object.entries({ delaySeconds, delayUntilEpochMS })) {
-    if (value !== undefined && !(Number.isFinite(value) && value > 0)) {
-      throw new DBOSError(`${name} must be a finite number greater than 0, but is ${value}.`);
-    }
+    throw new DBOSInvalidArgumentError(
+      'setWorkflowDelay needs exactly one of delaySeconds and delayUntilEpochMS.',
+      'options',
+    );
   }
   return delaySeconds === undefined
-    ? { untilMs: Math.ceil(delayUntilEpochMS ?? 0) }
-    : { delayMs: Math.ceil(delaySeconds * 1000) };
+    ? { untilMs: Math.ceil(positiveNumber.read(delayUntilEpochMS, 'delayUntilEpochMS')) }
+    : { delayMs: Math.ceil(positiveNumber.read(delaySeconds, 'delaySeconds') * 1000) };
 }
 
 /** Changes the priority of a workflow; lower numbers come first. False if it has ended or does not exist. */

@@ -3,6 +3,7 @@ import type { Codec } from '../../codec/codec.js';
 import {
   DBOSAwaitedWorkflowCancelledError,
   DBOSAwaitedWorkflowExceededMaxRecoveryAttempts,
+  DBOSInvalidArgumentError,
 } from '../../model/errors/errors.js';
 import type { FinishedWorkflow } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
@@ -67,10 +68,12 @@ export async function allEnded(
 
 /** Refuses handles that `waitFirst` could not tell apart. */
 export function checkHandles(handles: readonly WorkflowHandle<unknown>[]): void {
-  if (handles.length === 0) throw new Error('handles must not be empty');
+  if (handles.length === 0) throw new DBOSInvalidArgumentError('handles must not be empty', 'handles');
   const seen = new Set<string>();
   for (const { workflowID } of handles) {
-    if (seen.has(workflowID)) throw new Error(`Duplicate workflow ID in waitFirst: ${workflowID}`);
+    if (seen.has(workflowID)) {
+      throw new DBOSInvalidArgumentError(`Duplicate workflow ID in waitFirst: ${workflowID}`, 'handles');
+    }
     seen.add(workflowID);
   }
 }

@@ -151,7 +151,7 @@ export class RowWatcher<Question, Finding> {
         waiters.forEach((waiter, index) => this.#settle(waiter, findings[index]));
       }
     } catch (error) {
-      this.#options.logger.debug(`A look-up failed and will be repeated: ${(error as Error).message}`);
+      this.#options.logger.debug(`Lookup failed, retrying soon: ${(error as Error).message}`);
     } finally {
       this.#isLooking = false;
     }

@@ -1,8 +1,14 @@
 // Schedules: the verbs on them, and the workflows of their occurrences.
 import { newID } from '../../base/ids.js';
-import { DBOSError } from '../../model/errors/errors.js';
+import {
+  DatabaseStatementError,
+  OwnedByAnotherApplicationError,
+  ScheduleExistsError,
+  ScheduleNotFoundError,
+} from '../../model/errors/errors.js';
 import { parseCron } from '../../model/cron/cron.js';
 import { checkSchedule, occurrenceID, type ScheduleOverlap, type ScheduleRecord } from '../../model/schedules.js';
+import { date, integer } from '../../model/validation/validation.js';
 import type { Executor } from '../../store/database.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import {
@@ -81,11 +87,11 @@ export async function createSchedule(
   await change(operator, record.scheduleName, async (tx) => {
     if (await insertSchedule(tx, record)) return;
     const stored = await lockSchedule(tx, record.scheduleName);
-    if (!stored) throw new DBOSError(`Schedule '${record.scheduleName}' was deleted while it was being created.`);
+    if (!stored) throw deletedMeanwhile(record);
     refuseForeign(stored, record);
     // An earlier attempt of the same call.
     if (stored.scheduleID === scheduleID) return;
-    throw new DBOSError(`Schedule '${record.scheduleName}' already exists. Use updateSchedule or applySchedules.`);
+    throw new ScheduleExistsError(record.scheduleName);
   });
 }
 
@@ -101,10 +107,15 @@ export async function applySchedules(operator: Operator, definitions: readonly S
 async function apply(tx: Executor, record: ScheduleRecord): Promise<void> {
   if (await insertSchedule(tx, record)) return;
   const stored = await lockSchedule(tx, record.scheduleName);
-  if (!stored) throw new DBOSError(`Schedule '${record.scheduleName}' was deleted while it was being applied.`);
+  if (!stored) throw deletedMeanwhile(record);
   refuseForeign(stored, record);
   const applicationName = record.applicationName ?? stored.applicationName;
   await updateRow(tx, { ...record, scheduleID: stored.scheduleID, applicationName });
+}
+
+/** The insert found the name taken, and the lock found it free. A serialization failure is tried again. */
+function deletedMeanwhile({ scheduleName }: ScheduleRecord): Error {
+  return new DatabaseStatementError(`Schedule "${scheduleName}" has just been deleted.`, { sqlState: '40001' });
 }
 
 /** What can be changed; a missing key leaves its field alone. */
@@ -122,7 +133,7 @@ export async function updateSchedule(operator: Operator, name: string, update: S
   const context = 'context' in update ? await encodeContext(operator, update.context) : undefined;
   await change(operator, name, async (tx) => {
     const stored = await lockSchedule(tx, name);
-    if (!stored) throw new DBOSError(`Schedule '${name}' not found`);
+    if (!stored) throw new ScheduleNotFoundError(name);
     refuseForeign(stored, operator);
     const changed: ScheduleRecord = {
       ...stored,
@@ -196,7 +207,7 @@ async function findSchedule(operator: Operator, name: string): Promise<ScheduleR
 
 async function findKnown(operator: Operator, name: string): Promise<ScheduleRecord> {
   const found = await findSchedule(operator, name);
-  if (!found) throw new DBOSError(`Schedule "${name}" not found`);
+  if (!found) throw new ScheduleNotFoundError(name);
   refuseForeign(found, operator);
   return found;
 }
@@ -206,13 +217,15 @@ export async function getSchedule(operator: Operator, name: string): Promise<Wor
   return record && isVisible(record, operator) ? toSchedule(operator, record) : null;
 }
 
+const countCheck = integer();
+
 /** The next times at which a schedule, given by name, or a cron expression is due. */
 export async function nextRuns(
   operator: Operator,
   schedule: string | { readonly schedule: string; readonly cronTimezone?: string | null },
   count: number,
 ): Promise<Date[]> {
-  if (!(Number.isInteger(count) && count >= 0)) throw new DBOSError(`Give a whole number of runs, not ${count}.`);
+  countCheck.read(count, 'count');
   const found = typeof schedule === 'string' ? await findKnown(operator, schedule) : schedule;
   const cron = parseCron(found.schedule, { timeZone: found.cronTimezone });
   return cron.nextRuns(operator.clock.now(), count).map((dueAt) => new Date(dueAt));
@@ -262,8 +275,7 @@ export async function backfillSchedule(
   name: string,
   { start, end }: { readonly start: Date; readonly end: Date },
 ): Promise<string[]> {
-  const [startMs, endMs] = [start.getTime(), end.getTime()];
-  if (Number.isNaN(startMs) || Number.isNaN(endMs)) throw new DBOSError('backfillSchedule needs two valid dates.');
+  const [startMs, endMs] = [date.read(start, 'start').getTime(), date.read(end, 'end').getTime()];
   const record = await findKnown(operator, name);
   const cron = parseCron(record.schedule, { timeZone: record.cronTimezone });
   const workflows: NewWorkflow[] = [];
@@ -313,7 +325,7 @@ function isVisible(stored: ScheduleRecord, { applicationName }: Pick<Operator, '
 
 function refuseForeign(stored: ScheduleRecord, owner: Pick<Operator, 'applicationName'>): void {
   if (isVisible(stored, owner)) return;
-  throw new DBOSError(
+  throw new OwnedByAnotherApplicationError(
     `Schedule "${stored.scheduleName}" belongs to application "${stored.applicationName}". Choose another name, or use a client of that application.`,
   );
 }

@@ -124,7 +124,7 @@ forEachDialect((dialect) => {
       expect(await explain(database, 'w')).toMatchObject({
         status: 'CANCELLED',
         reason: 'cancelled',
-        message: `It was cancelled at ${NOW_TEXT}. Resume it to let it go on.`,
+        message: `It was cancelled at ${NOW_TEXT}. Resume it to continue.`,
       });
     });
 
@@ -137,7 +137,7 @@ forEachDialect((dialect) => {
         status: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED',
         reason: 'dead-lettered',
         message:
-          `It was started 102 times and never ended, so it was set aside at ${NOW_TEXT}. ` +
+          `It was started 102 times and never ended, so it became a dead letter at ${NOW_TEXT}. ` +
           'Find out why its process dies, then resume it.',
         details: { recoveryAttempts: 102, completedAt: NOW },
       });
@@ -162,7 +162,7 @@ forEachDialect((dialect) => {
       expect(await explain(database, 'w')).toMatchObject({
         status: 'PENDING',
         reason: 'running',
-        message: `It runs on executor "ex" since ${NOW_TEXT}.`,
+        message: `It has been running on executor "ex" since ${NOW_TEXT}.`,
         details: { executorID: 'ex', startedAt: NOW },
       });
     });
@@ -189,7 +189,7 @@ forEachDialect((dialect) => {
         status: 'PENDING',
         reason: 'executor-gone',
         message:
-          'It was taken by executor "gone", whose process is gone. Any live process of version "v1" will take it over.',
+          'It was taken by executor "gone", whose process died. Any live process of version "v1" will take it over.',
         details: { executorID: 'gone', startedAt: NOW },
       });
       expect((await explain(database, 'silent')).reason).toBe('executor-gone');
@@ -205,7 +205,7 @@ forEachDialect((dialect) => {
         workflowID: 'w',
         status: 'ENQUEUED',
         reason: 'paused',
-        message: `Queue "q" is paused since ${NOW_TEXT}. Resume the queue.`,
+        message: `Queue "q" has been paused since ${NOW_TEXT}. Resume the queue.`,
         details: { queueName: 'q', pausedAt: NOW },
       });
     });
@@ -309,7 +309,7 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'concurrency',
-        message: 'The queue "q" runs 2 workflow(s) at once, and so many are running.',
+        message: 'The queue "q" runs at most 2 workflow(s) at once, and that many are running.',
         details: { queueName: 'q', concurrency: 2 },
       });
     });
@@ -353,7 +353,7 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'partition-concurrency',
-        message: 'The partition "a" of queue "q" runs 1 workflow(s) at once, and so many are running.',
+        message: 'The partition "a" of queue "q" runs at most 1 workflow(s) at once, and that many are running.',
         details: { queueName: 'q', partitionKey: 'a', concurrency: 1 },
       });
       expect((await explain(database, 'other')).reason).toBe('about-to-start');
@@ -398,7 +398,7 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'waiting-its-turn',
-        message: '2 workflow(s) are before it in line.',
+        message: '2 workflow(s) are ahead of it.',
         details: { queueName: 'q', ahead: 2 },
       });
       expect((await explain(database, 'last')).details).toMatchObject({ ahead: 3 });

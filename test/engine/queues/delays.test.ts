@@ -229,12 +229,12 @@ forEachDialect((dialect) => {
     test.each<[unknown, string]>([
       [{}, 'setWorkflowDelay needs exactly one of delaySeconds and delayUntilEpochMS.'],
       [{ delaySeconds: 1, delayUntilEpochMS: 1 }, 'setWorkflowDelay needs exactly one of'],
-      [0, 'delaySeconds must be a finite number greater than 0, but is 0.'],
-      [-1, 'delaySeconds must be a finite number greater than 0, but is -1.'],
-      [NaN, 'delaySeconds must be a finite number greater than 0, but is NaN.'],
+      [0, 'delaySeconds must be a positive finite number, but is 0.'],
+      [-1, 'delaySeconds must be a positive finite number, but is -1.'],
+      [NaN, 'delaySeconds must be a positive finite number, but is NaN.'],
       [{ delaySeconds: 0 }, 'delaySeconds must be'],
       [{ delaySeconds: Infinity }, 'delaySeconds must be'],
-      [{ delayUntilEpochMS: 0 }, 'delayUntilEpochMS must be a finite number greater than 0, but is 0.'],
+      [{ delayUntilEpochMS: 0 }, 'delayUntilEpochMS must be a positive finite number, but is 0.'],
       [{ delayUntilEpochMS: -5 }, 'delayUntilEpochMS must be'],
     ])('refuses %j', async (options, message) => {
       const { DBOS, clock, enqueue } = await setup();
@@ -242,7 +242,7 @@ forEachDialect((dialect) => {
 
       const error = await failureOf(DBOS.setWorkflowDelay('w', options as number));
 
-      expect(error).toMatchObject({ name: 'DBOSError', dbosErrorCode: 1 });
+      expect(error).toMatchObject({ name: 'DBOSInvalidArgumentError', dbosErrorCode: 1 });
       expect(error.message).toContain(message);
       expect((await DBOS.getWorkflowStatus('w'))?.delayUntilEpochMS).toBe(clock.now() + 5000);
     });

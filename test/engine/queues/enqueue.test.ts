@@ -136,9 +136,9 @@ forEachDialect((dialect) => {
 
       const error = await failureOf(DBOS.startWorkflow(echo, { enqueueOptions })());
 
-      expect(error).toMatchObject({ name: 'DBOSError' });
+      expect(error).toMatchObject({ name: 'DBOSInvalidArgumentError' });
       expect(error.message).toBe(
-        `Enqueue option(s) ${names} set on a workflow that is not being enqueued. Give a queueName.`,
+        `Enqueue option(s) ${names} set on a workflow that is not being enqueued. Set queueName.`,
       );
     });
 
@@ -165,7 +165,7 @@ forEachDialect((dialect) => {
 
       const error = await failureOf(enqueue({ delaySeconds }));
 
-      expect(error.message).toBe(`delaySeconds must be a finite number and not negative, but is ${delaySeconds}.`);
+      expect(error.message).toBe(`delaySeconds must be a number of at least 0, but is ${delaySeconds}.`);
     });
 
     test('cannot have an empty queue name', async () => {
@@ -173,7 +173,7 @@ forEachDialect((dialect) => {
 
       const error = await failureOf(DBOS.startWorkflow(echo, { queueName: ' ' })());
 
-      expect(error.message).toBe('A queue name must not be empty.');
+      expect(error.message).toBe('queueName must not be empty.');
     });
   });
 

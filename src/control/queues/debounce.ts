@@ -1,6 +1,6 @@
 // Debouncing without regard to who calls: putting off the workflow that stands for a key, and what may be asked for.
 import { DBOSInvalidArgumentError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
-import { optional, positiveNumber, string } from '../../model/validation/validation.js';
+import { DURATION_MAX_MS, number, optional, positiveNumber, storableName } from '../../model/validation/validation.js';
 import { type Bounce, bounceIfDelayed } from '../../store/queues/debounce.js';
 import { findDeduplicationHolders } from '../../store/runs/workflows.js';
 import type { StartWorkflowParams } from './enqueue.js';
@@ -50,7 +50,7 @@ export async function putOff(operator: Operator, bounce: Bounce): Promise<string
   }
 }
 
-const keyCheck = string();
+const durationCheck = number({ max: DURATION_MAX_MS });
 const timeoutCheck = optional(positiveNumber);
 
 /** Refuses times that make no sense, and options that contradict debouncing. */
@@ -58,9 +58,10 @@ export function checkDebounce(
   { key, periodMs, timeoutMs }: DebounceTimes & { readonly key: string },
   refused: readonly string[],
 ): void {
-  keyCheck.read(key, 'debounceKey');
+  storableName.read(key, 'debounceKey');
   positiveNumber.read(periodMs, 'debouncePeriodMs');
   timeoutCheck.read(timeoutMs, 'debounceTimeoutMs');
+  durationCheck.read(Math.max(periodMs, timeoutMs ?? 0), 'debounceTimeoutMs');
   if (refused.length > 0) {
     throw new DBOSInvalidArgumentError(`A debounced workflow cannot have: ${refused.join(', ')}.`, refused[0]);
   }

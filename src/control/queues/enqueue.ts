@@ -3,7 +3,18 @@ import { newID } from '../../base/ids.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { checkPriority } from '../../model/queues.js';
-import { filledName, isRecord, nullish, number, optional, storableName } from '../../model/validation/validation.js';
+import {
+  array,
+  DURATION_MAX_MS,
+  filledName,
+  isRecord,
+  jsonObject,
+  nullish,
+  number,
+  optional,
+  storableName,
+  string,
+} from '../../model/validation/validation.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
 
@@ -58,8 +69,11 @@ export interface StartWorkflowParams {
 const QUEUE_OPTIONS = ['deduplicationID', 'priority', 'queuePartitionKey', 'delaySeconds', 'applicationName'] as const;
 const optionalName = nullish(storableName);
 const optionalID = nullish(filledName);
+const optionalUser = nullish(string());
+const optionalRoles = nullish(array(string()));
 const optionalTimeout = nullish(number());
 const delayCheck = optional(number());
+const durationCheck = number({ max: DURATION_MAX_MS });
 
 /** What a workflow is called with. */
 export interface Arguments {
@@ -74,8 +88,8 @@ export async function toEnqueued(
   { args, namedArgs }: Arguments,
 ): Promise<NewWorkflow> {
   checkNames(options);
-  checkStorableNames(options);
   checkWorkflowID(options.workflowID);
+  checkCaller(options);
   checkTimeout(options.workflowTimeoutMS);
   checkEnqueueOptions(options, true);
   const inputs = await codec.encodeInputs(args, options.serializationType, namedArgs);
@@ -102,19 +116,25 @@ export async function toEnqueued(
   });
 }
 
+/**
+ * Names of a workflow that is enqueued by name. One that the database refuses would fail a commit that the call shares with
+ * others, or end the transaction of the caller.
+ */
 export function checkNames(options: EnqueueWorkflowOptions): void {
   filledName.read(options.queueName, 'options.queueName');
   filledName.read(options.workflowName, 'options.workflowName');
-}
-
-/** A name that the database refuses would end the transaction of a caller, and only with its own words. */
-function checkStorableNames(options: EnqueueWorkflowOptions): void {
   optionalName.read(options.workflowClassName, 'options.workflowClassName');
   optionalName.read(options.workflowConfigName, 'options.workflowConfigName');
-  optionalName.read(options.deduplicationID, 'options.deduplicationID');
-  optionalName.read(options.queuePartitionKey, 'options.queuePartitionKey');
   optionalName.read(options.appVersion, 'options.appVersion');
-  optionalName.read(options.applicationName, 'options.applicationName');
+}
+
+/** The user and the roles that a workflow runs for. */
+export function checkCaller(caller: {
+  readonly authenticatedUser?: string;
+  readonly authenticatedRoles?: readonly string[];
+}): void {
+  optionalUser.read(caller.authenticatedUser, 'authenticatedUser');
+  optionalRoles.read(caller.authenticatedRoles, 'authenticatedRoles');
 }
 
 export function checkWorkflowID(workflowID: string | undefined): void {
@@ -123,13 +143,19 @@ export function checkWorkflowID(workflowID: string | undefined): void {
 
 export function checkTimeout(timeoutMs: number | null | undefined): void {
   optionalTimeout.read(timeoutMs, 'timeoutMS');
+  durationCheck.read(timeoutMs ?? 0, 'timeoutMS');
 }
 
 /** Refuses values that make no sense, and options of a queue where there is none. */
 export function checkEnqueueOptions(options: EnqueueOptions, isQueued: boolean): void {
   if (!isQueued) refuseQueueOptions(options);
   if (options.priority !== undefined) checkPriority(options.priority);
+  optionalName.read(options.deduplicationID, 'deduplicationID');
+  optionalName.read(options.queuePartitionKey, 'queuePartitionKey');
+  optionalName.read(options.applicationVersion, 'applicationVersion');
+  optionalName.read(options.applicationName, 'applicationName');
   delayCheck.read(options.delaySeconds, 'delaySeconds');
+  durationCheck.read((options.delaySeconds ?? 0) * 1000, 'delaySeconds');
 }
 
 function refuseQueueOptions(options: EnqueueOptions): void {
@@ -147,6 +173,12 @@ export function delayOf({ delaySeconds = 0 }: Pick<EnqueueOptions, 'delaySeconds
 }
 
 export function encodeAttributes(attributes: Record<string, unknown>): string {
+  const text = textOf(attributes);
+  jsonObject.read(JSON.parse(text), 'attributes');
+  return text;
+}
+
+function textOf(attributes: Record<string, unknown>): string {
   let cause: unknown;
   try {
     const text = isRecord(attributes) ? JSON.stringify(attributes) : undefined;

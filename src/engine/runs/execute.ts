@@ -9,6 +9,7 @@ import {
 import { classifyFailure } from '../../store/retry.js';
 import { deadLetterIfOwned } from '../../store/runs/lifecycle.js';
 import type { Outcome } from '../../store/runs/workflows.js';
+import type { OutcomeVerdict } from '../../store/writer/writer-verdicts.js';
 import { type Context, inContext } from './ambient.js';
 import { validateInputs } from '../registration/input-schema.js';
 import { intercept } from '../registration/registry.js';
@@ -98,19 +99,29 @@ async function recordOutcome(run: Run, result: CallResult): Promise<RunEnd> {
   return second.end ?? deadLetter(run, second.failure);
 }
 
+/** How the run ended, or why its outcome can never be stored. */
 type Attempt = { readonly end: RunEnd } | { readonly end?: undefined; readonly failure: unknown };
 
 async function tryToRecord(run: Run, encode: () => Promise<EncodedOutcome>): Promise<Attempt> {
+  let encoded: EncodedOutcome;
+  let verdict: OutcomeVerdict;
   try {
-    return { end: await record(run, await encode()) };
+    encoded = await encode();
   } catch (failure) {
-    if (failure instanceof OutcomeRefused) return { failure: failure.cause };
-    throw failure;
+    return { failure };
   }
+  try {
+    verdict = await run.runtime.store.writer.finish(encoded.stored);
+  } catch (failure) {
+    // At a shutdown the outcome is not refused, only not written.
+    if (classifyFailure(failure) !== 'final' || failure instanceof DatabaseClosedError) throw failure;
+    return { failure };
+  }
+  if (verdict === 'recorded') return { end: { outcome: encoded.seen, isRecorded: true } };
+  const reason = await run.findLossReason();
+  run.stop(reason);
+  return { end: { outcome: outcomeOfStopped(reason), isRecorded: false } };
 }
-
-/** Neither encoding the outcome again nor writing it again would help. */
-class OutcomeRefused extends Error {}
 
 async function encodeOutcome(run: Run, result: CallResult): Promise<EncodedOutcome> {
   if (!result.ok) return encodeFailure(run, result.error);
@@ -126,30 +137,15 @@ async function encodeOutcome(run: Run, result: CallResult): Promise<EncodedOutco
 
 async function encodeFailure(run: Run, error: unknown): Promise<EncodedOutcome> {
   const { codec } = run.runtime;
-  try {
-    const { text, serialization } = await codec.encodeError(error, run.isPortable ? 'portable' : undefined);
-    // The first caller of a portable workflow must see the same error as later ones.
-    const seen = run.isPortable ? await codec.decodeError(text, serialization) : error;
-    return { stored: outcomeOf(run, 'ERROR', text), seen: { kind: 'error', error: seen } };
-  } catch (cause) {
-    throw new OutcomeRefused('The serializer failed.', { cause });
-  }
+  const { text, serialization } = await codec.encodeError(error, run.isPortable ? 'portable' : undefined);
+  // The first caller of a portable workflow must see the same error as later ones.
+  const seen = run.isPortable ? await codec.decodeError(text, serialization) : error;
+  return { stored: outcomeOf(run, 'ERROR', text), seen: { kind: 'error', error: seen } };
 }
 
 function outcomeOf({ workflowID, owner }: Run, status: Outcome['status'], text: string): Outcome {
   const isSuccess = status === 'SUCCESS';
   return { workflowID, owner, status, output: isSuccess ? text : null, error: isSuccess ? null : text };
-}
-
-async function record(run: Run, { stored, seen }: EncodedOutcome): Promise<RunEnd> {
-  const verdict = await run.runtime.store.writer.finish(stored).catch((cause: unknown) => {
-    if (classifyFailure(cause) !== 'final' || cause instanceof DatabaseClosedError) throw cause;
-    throw new OutcomeRefused('The database refused it.', { cause });
-  });
-  if (verdict === 'recorded') return { outcome: seen, isRecorded: true };
-  const reason = await run.findLossReason();
-  run.stop(reason);
-  return { outcome: outcomeOfStopped(reason), isRecorded: false };
 }
 
 /** Otherwise the workflow would stay PENDING and be run again and again. */

@@ -2,7 +2,7 @@
 // comes from the message, so a message that is delivered twice starts one workflow.
 import { enqueuedWorkflow } from '../../control/queues/enqueue.js';
 import { DBOSInvalidArgumentError, DBOSInvalidWorkflowInputError } from '../../model/errors/errors.js';
-import { filledName } from '../../model/validation/validation.js';
+import { filledName, optional, storableName } from '../../model/validation/validation.js';
 import { type EventDispatchState, upsertEventDispatchState } from '../../store/receiving/event-dispatch.js';
 import { withRetry } from '../../store/retry.js';
 import { insertWorkflows, type NewWorkflow } from '../../store/runs/workflows.js';
@@ -12,6 +12,8 @@ import type { Runtime } from '../runtime.js';
 import { inChunks } from '../queues/enqueue.js';
 import { validateInputs } from '../registration/input-schema.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
+
+const optionalName = optional(storableName);
 
 export interface PrepareEnqueuedWorkflowOptions {
   readonly queueName: string;
@@ -60,6 +62,7 @@ export async function prepareEnqueuedWorkflow(
   }
   filledName.read(queueName, 'options.queueName');
   filledName.read(workflowID, 'options.workflowID');
+  optionalName.read(queuePartitionKey, 'options.queuePartitionKey');
   const { text, serialization } = await encode(engine.runtime, registration, args);
   return {
     workflowUUID: workflowID,

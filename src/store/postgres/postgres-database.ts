@@ -5,19 +5,14 @@ import { type Clock, systemClock } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import type { DLogger } from '../../base/log.js';
 import { silentLogger } from '../../base/log.js';
-import {
-  CommitUnknownError,
-  DatabaseClosedError,
-  DatabaseStatementError,
-  DatabaseUnavailableError,
-} from '../../model/errors/database-errors.js';
+import { CommitUnknownError, DatabaseClosedError, DatabaseStatementError } from '../../model/errors/database-errors.js';
 import { DBOSQueryTimeoutError } from '../../model/errors/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
 import { type Dialect, render, type Sql } from '../../sql/sql.js';
 import type { CommitOptions, Connection, ConnectionUse, Database, Executor, ObserveOptions, Row } from '../database.js';
 import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
-import { type Phase, translatePostgresError } from './postgres-errors.js';
+import { isConnectionLost, isReadOnly, type Phase, translatePostgresError } from './postgres-errors.js';
 import { SessionFence } from './session-fence.js';
 import { type FollowingBatch, type PreparedStatement, StatementBatch, statementName } from './statement-batch.js';
 import { commitSettings, observeSettings } from './transaction-settings.js';
@@ -35,7 +30,6 @@ export interface PostgresOptions extends ConnectionOptions {
 
 const STATEMENT_NAMES_MAX = 1000;
 const QUERY_CANCELED = '57014';
-const READ_ONLY = '25006';
 
 export class PostgresDatabase implements Database {
   readonly dialect: Dialect;
@@ -62,7 +56,7 @@ export class PostgresDatabase implements Database {
   }
 
   async run(statement: Sql): Promise<Row[]> {
-    return (await this.commit([statement]))[0] ?? [];
+    return (await this.#commit([statement], {}))[0] ?? [];
   }
 
   async read(statement: Sql): Promise<Row[]> {
@@ -84,16 +78,20 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  async commit(statements: readonly Sql[], options: CommitOptions = {}): Promise<Row[][]> {
+  commit(statements: readonly Sql[], options: CommitOptions = {}): Promise<Row[][]> {
+    return this.#commit(statements, options);
+  }
+
+  async #commit(statements: readonly Sql[], options: CommitOptions): Promise<Row[][]> {
     try {
-      return await this.#commit(statements, options);
+      return await this.#commitGuarded(statements, options);
     } catch (error) {
       if (!this.#fence.turnOffIfUnsupported(error)) throw error;
-      return this.#commit(statements, options);
+      return this.#commitGuarded(statements, options);
     }
   }
 
-  #commit(statements: readonly Sql[], options: CommitOptions): Promise<Row[][]> {
+  #commitGuarded(statements: readonly Sql[], options: CommitOptions): Promise<Row[][]> {
     const { afterCommit } = options;
     if (!afterCommit) return this.#withClient((client) => this.#sendCommit(client, statements, { options }));
     const committed = deferred<Row[][]>();
@@ -291,13 +289,4 @@ function clientSource(options: PostgresOptions, clock: Clock): ClientSource {
 /** For statements whose own failure is reported elsewhere or ignored. */
 function rethrowIfLost(error: unknown): void {
   if (isConnectionLost(error)) throw error;
-}
-
-/** During a failover: the connection leads to a server that is not the primary (any more). */
-function isReadOnly(error: unknown): boolean {
-  return error instanceof DatabaseStatementError && error.sqlState === READ_ONLY;
-}
-
-function isConnectionLost(error: unknown): boolean {
-  return error instanceof CommitUnknownError || error instanceof DatabaseUnavailableError;
 }

@@ -9,7 +9,16 @@ import { CommitUnknownError, DatabaseClosedError, DatabaseStatementError } from 
 import { DBOSQueryTimeoutError } from '../../model/errors/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
 import { type Dialect, render, type Sql } from '../../sql/sql.js';
-import type { CommitOptions, Connection, ConnectionUse, Database, Executor, ObserveOptions, Row } from '../database.js';
+import type {
+  CommitOptions,
+  Connection,
+  ConnectionUse,
+  Database,
+  Executor,
+  ObserveOptions,
+  Row,
+  TransactionOptions,
+} from '../database.js';
 import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
 import { isConnectionLost, isReadOnly, type Phase, translatePostgresError } from './postgres-errors.js';
@@ -119,8 +128,8 @@ export class PostgresDatabase implements Database {
     return results.slice(guard.length);
   }
 
-  transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T> {
-    return this.exclusive((connection) => connection.transaction(body));
+  transaction<T>(body: (tx: Executor) => Promise<T>, options?: TransactionOptions): Promise<T> {
+    return this.exclusive((connection) => connection.transaction(body, options));
   }
 
   exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T> {
@@ -182,8 +191,8 @@ export class PostgresDatabase implements Database {
       dialect: this.dialect,
       run: (statement) => send(statement, 'write'),
       script: (text) => script(text, 'write'),
-      transaction: async (body) => {
-        await script('BEGIN', 'read');
+      transaction: async (body, { isSnapshot = false } = {}) => {
+        await script(isSnapshot ? 'BEGIN ISOLATION LEVEL REPEATABLE READ' : 'BEGIN', 'read');
         const result = await body(inTransaction).catch(async (error: unknown) => {
           await this.#rollBack(client);
           throw error;

@@ -1,11 +1,12 @@
 // Debouncing without regard to who calls: putting off the workflow that stands for a key, and what may be asked for.
 import { DBOSInvalidArgumentError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
-import { DURATION_MAX_MS, number, optional, positiveNumber, storableName } from '../../model/validation/validation.js';
+import { optional, positiveNumber, storableName } from '../../model/validation/validation.js';
 import { type Bounce, bounceIfDelayed } from '../../store/queues/debounce.js';
 import { findDeduplicationHolders } from '../../store/runs/workflows.js';
 import type { StartWorkflowParams } from './enqueue.js';
 import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
+import { refuseTooLong } from '../runs/time-limit.js';
 
 /** The function that a debounced workflow runs. */
 interface Callee {
@@ -50,7 +51,6 @@ export async function putOff(operator: Operator, bounce: Bounce): Promise<string
   }
 }
 
-const durationCheck = number({ max: DURATION_MAX_MS });
 const timeoutCheck = optional(positiveNumber);
 
 /** Refuses times that make no sense, and options that contradict debouncing. */
@@ -61,7 +61,8 @@ export function checkDebounce(
   storableName.read(key, 'debounceKey');
   positiveNumber.read(periodMs, 'debouncePeriodMs');
   timeoutCheck.read(timeoutMs, 'debounceTimeoutMs');
-  durationCheck.read(Math.max(periodMs, timeoutMs ?? 0), 'debounceTimeoutMs');
+  refuseTooLong(periodMs, 'debouncePeriodMs');
+  refuseTooLong(timeoutMs, 'debounceTimeoutMs');
   if (refused.length > 0) {
     throw new DBOSInvalidArgumentError(`A debounced workflow cannot have: ${refused.join(', ')}.`, refused[0]);
   }

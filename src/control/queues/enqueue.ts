@@ -5,7 +5,6 @@ import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { checkPriority } from '../../model/queues.js';
 import {
   array,
-  DURATION_MAX_MS,
   filledName,
   isRecord,
   jsonObject,
@@ -17,6 +16,7 @@ import {
 } from '../../model/validation/validation.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
+import { refuseTooLong } from '../runs/time-limit.js';
 
 export type WorkflowIDReusePolicy = 'return-existing' | 'reject';
 export type DuplicationPolicy = 'reject' | 'return-existing';
@@ -73,7 +73,6 @@ const optionalUser = nullish(string());
 const optionalRoles = nullish(array(string()));
 const optionalTimeout = nullish(number());
 const delayCheck = optional(number());
-const durationCheck = number({ max: DURATION_MAX_MS });
 
 /** What a workflow is called with. */
 export interface Arguments {
@@ -142,8 +141,8 @@ export function checkWorkflowID(workflowID: string | undefined): void {
 }
 
 export function checkTimeout(timeoutMs: number | null | undefined): void {
+  refuseTooLong(timeoutMs, 'timeoutMS');
   optionalTimeout.read(timeoutMs, 'timeoutMS');
-  durationCheck.read(timeoutMs ?? 0, 'timeoutMS');
 }
 
 /** Refuses values that make no sense, and options of a queue where there is none. */
@@ -154,8 +153,8 @@ export function checkEnqueueOptions(options: EnqueueOptions, isQueued: boolean):
   optionalName.read(options.queuePartitionKey, 'queuePartitionKey');
   optionalName.read(options.applicationVersion, 'applicationVersion');
   optionalName.read(options.applicationName, 'applicationName');
+  refuseTooLong((options.delaySeconds ?? 0) * 1000, 'delaySeconds');
   delayCheck.read(options.delaySeconds, 'delaySeconds');
-  durationCheck.read((options.delaySeconds ?? 0) * 1000, 'delaySeconds');
 }
 
 function refuseQueueOptions(options: EnqueueOptions): void {

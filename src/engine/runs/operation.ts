@@ -3,8 +3,9 @@
 import { sleep } from '../../base/clock.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { SerializationOptions } from '../../control/runs/storable.js';
+import { refuseTooLong } from '../../control/runs/time-limit.js';
 import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
-import { DURATION_MAX_MS, finiteNumber, number } from '../../model/validation/validation.js';
+import { finiteNumber } from '../../model/validation/validation.js';
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
 import type { Runtime } from '../runtime.js';
 import { type Operation, own, perform, portable, replayOutcome } from './perform.js';
@@ -12,7 +13,6 @@ import type { Run } from './run.js';
 import type { WaitLimits } from '../../control/runs/row-watcher.js';
 
 const SLEEP = 'DBOS.sleep';
-const durationCheck = number({ min: -Infinity, max: DURATION_MAX_MS });
 
 /** Runs an operation. In workflow code it is recorded. */
 export async function operation<R>(options: Operation<R>, body: () => Promise<R>): Promise<R> {
@@ -78,7 +78,7 @@ export async function limitsOf(run: Run, timerID: number, givenDeadline: number 
 /** Sleeps. In workflow code the wake-up time is recorded, and a cancellation ends the sleep at once. */
 export async function durableSleep(runtime: Runtime, durationMs: number): Promise<void> {
   finiteNumber.read(durationMs, 'durationMs');
-  durationCheck.read(durationMs, 'durationMs');
+  refuseTooLong(durationMs, 'durationMs');
   const context = currentContext();
   refuseInTransaction(context, SLEEP);
   if (!isWorkflowCode(context)) return sleep(runtime.clock, Math.max(durationMs, 0));

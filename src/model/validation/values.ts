@@ -4,9 +4,6 @@ import { Check, checkThat, type Problem, wrong } from './check.js';
 /** The largest number that a Postgres INTEGER, a timer and a Postgres timeout can hold. */
 export const INT_MAX = 2_147_483_647;
 
-/** The longest time in milliseconds that can be added to any date and stored: 30,000 years. */
-export const DURATION_MAX_MS = 1_000_000_000_000_000;
-
 /** Names stand in indexes, which take no more than about 2700 bytes an entry. */
 const NAME_BYTES_MAX = 1024;
 const UTF16_UNIT_BYTES_MAX = 3;

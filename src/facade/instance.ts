@@ -1,5 +1,5 @@
-// What is behind an instance of `DBOS`, for the other modules of the package and for plugins: its functions, its engine,
-// and how its verbs are performed.
+// The internals of a `DBOS` instance, for other modules of the package and for plugins: its functions, its engine, and how
+// its verbs are performed.
 import type { Callers, DataSourceCheckpoints, RecordedVerb } from '../control/performer.js';
 import type { ManagementPerformer } from '../control/management/management.js';
 import type { Operator } from '../control/operator.js';
@@ -18,7 +18,7 @@ import { Functions, type Host } from './functions.js';
 import { Lifecycle, type TestSettings } from './lifecycle.js';
 import { queueOf, type WorkflowQueue } from './workflow-queue.js';
 
-/** A call of a debouncer. */
+/** A debounced call. */
 type DebounceCall = Pick<DebounceRequest, 'key' | 'periodMs' | 'timeoutMs' | 'applicationName' | 'params' | 'args'>;
 
 export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
@@ -39,7 +39,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     });
   }
 
-  /** What the admin interface acts for. */
+  /** The source of the admin interface. */
   get operator(): Runtime {
     return this.lifecycle.operator;
   }
@@ -48,7 +48,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     return this.lifecycle.localEngine;
   }
 
-  /** The launched engine: that of the surrounding workflow, if there is one. */
+  /** The launched engine; inside a workflow, the one that runs it. */
   engineFor(reason: string): Engine {
     const runtime = currentContext()?.run?.runtime;
     const engine = runtime ? Engine.of(runtime) : this.lifecycle.engine;
@@ -80,7 +80,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     body: (runtime: Runtime, token: string | undefined) => Promise<R>,
   ): Promise<R> {
     const { runtime } = this.engineFor(name);
-    // Before the operation takes its number: the token is made of it.
+    // Before the operation takes its number, from which the token is derived.
     const token = nextToken();
     return operation({ ...options, name: `DBOS.${name}` }, () => body(runtime, token));
   }
@@ -104,7 +104,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     this.#names.set(instance, name);
     if (this.lifecycle.engine) {
       this.lifecycle.logger.warn(
-        `ConfiguredInstance "${name}" was created after DBOS.launch(); it was not there for recovery.`,
+        `ConfiguredInstance "${name}" was created after DBOS.launch(); recovery did not see it.`,
       );
     }
   }

@@ -1,4 +1,4 @@
-// Launching an instance and shutting it down, and what belongs to a launch: the engine, the admin server, the plugins.
+// Launches an instance and shuts it down: the engine, the admin server and the plugins.
 import type { Server } from 'node:http';
 import type { AdminServer } from '../admin/http/server.js';
 import type { LocalEngine } from '../admin/source.js';
@@ -21,7 +21,7 @@ import {
 import type { MethodRegistrationBase } from './associations.js';
 import type { DBOSLifecycleCallback, DBOSMethodMiddlewareInstaller, ShutdownOptions } from './types.js';
 
-/** For tests: clocks that are moved by hand. */
+/** For tests: manually advanced clocks. */
 export type TestSettings = Pick<RuntimeOptions, 'clock' | 'databaseNow'>;
 
 export interface LifecycleOptions {
@@ -104,7 +104,7 @@ export class Lifecycle {
       const codec = this.#newCodec(config.serializer);
       this.#engine = await Engine.launch({ config, registry, codec, ...testSettings });
       for (const callback of this.#callbacks) {
-        // One that fails is destroyed as well: it may have opened something before.
+        // Destroy one that fails too: it may have opened something before.
         initialized.push(callback);
         await callback.initialize?.();
       }
@@ -137,7 +137,7 @@ export class Lifecycle {
   async #startAdminServer(config: EngineConfig, { clock }: Runtime): Promise<void> {
     const { adminHost: host, adminPort: port, adminToken: token, adminOpen: isOpen, logger } = config;
     const source = { [internals]: this, deactivateEventReceivers: () => this.deactivateEventReceivers() };
-    // Loaded only here: most processes never serve it.
+    // Loaded lazily: most processes never serve it.
     const [{ createAdmin }, { AdminServer }] = await Promise.all([
       import('../admin/admin.js'),
       import('../admin/http/server.js'),
@@ -145,12 +145,12 @@ export class Lifecycle {
     this.#adminServer = await AdminServer.start(createAdmin({ source, token, isOpen }), { host, port, logger, clock });
   }
 
-  /** What the admin interface acts for. */
+  /** The source of the admin interface. */
   get operator(): Runtime {
     return this.#launched.runtime;
   }
 
-  /** What only a process that runs workflows can tell and do. */
+  /** What only a process that runs workflows can do. */
   get localEngine(): LocalEngine {
     const { runtime, runs, liveness } = this.#launched;
     return {
@@ -185,7 +185,7 @@ export class Lifecycle {
       // The caller of launch sees the error.
     });
     const engine = this.#engine;
-    // Before the engine is gone: while plugins end, they may still hand over work.
+    // Before the engine stops: plugins may still hand over work while they shut down.
     if (engine) await this.deactivateEventReceivers();
     this.#engine = undefined;
     await this.#adminServer?.close();

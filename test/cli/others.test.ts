@@ -164,7 +164,7 @@ describe('the command line', () => {
       const { out, exitCode } = await everstep('doctor');
 
       expect(exitCode).toBe(1);
-      expect(out).toContain('✗ 1 workflow(s) wait in queue "nowhere", and no live process serves it.');
+      expect(out).toContain('✗ 1 workflow(s) wait in queue "nowhere", but no live process serves it.');
     });
   });
 });

@@ -1,4 +1,4 @@
-// Figures about many workflows and steps.
+// Aggregates over workflows and steps.
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import {
   asArray,
@@ -37,7 +37,7 @@ export interface GetWorkflowAggregatesInput extends Omit<
   readonly groupByExecutorId?: boolean;
   readonly groupByApplicationVersion?: boolean;
   readonly groupByApplicationName?: boolean;
-  /** Groups by spans of time in which workflows were created, of this length. */
+  /** Groups by creation time, in buckets of this length. */
   readonly timeBucketSizeMs?: number;
   readonly selectCount?: boolean;
   readonly selectMinCreatedAt?: boolean;
@@ -50,7 +50,7 @@ export interface GetWorkflowAggregatesInput extends Omit<
   readonly workflowIdPrefix?: WorkflowFilters['workflow_id_prefix'];
 }
 
-/** A figure that was not asked for is null. */
+/** Aggregates that were not selected are null. */
 export interface WorkflowAggregate {
   readonly group: Readonly<Record<string, string | null>>;
   readonly count: number | null;
@@ -62,7 +62,7 @@ export interface WorkflowAggregate {
 export interface GetStepAggregatesInput {
   readonly groupByFunctionName?: boolean;
   readonly groupByStatus?: boolean;
-  /** Groups by spans of time in which steps were completed, of this length. */
+  /** Groups by completion time, in buckets of this length. */
   readonly timeBucketSizeMs?: number;
   readonly selectCount?: boolean;
   readonly selectMaxDurationMs?: boolean;
@@ -82,7 +82,7 @@ export interface StepAggregate {
 
 export interface Metric {
   readonly metricType: 'workflow_count' | 'step_count';
-  /** The name of the workflow's function, or of the step. */
+  /** The name of the workflow function or the step. */
   readonly metricName: string;
   readonly value: number;
 }
@@ -123,7 +123,7 @@ const bucketCheck = nullish(integer());
 const flagCheck = nullish(boolean);
 const spanCheck = record({ startTime: timestamp, endTime: timestamp }, { unknown: 'ignore' });
 
-/** Counts, and the longest waits and times, of the workflows that match, by group. */
+/** Counts the matching workflows by group, with their longest waits and durations. */
 export async function getWorkflowAggregates(
   operator: Operator,
   input: GetWorkflowAggregatesInput,
@@ -137,7 +137,7 @@ export async function getWorkflowAggregates(
   return found.map(({ group, figures }) => ({ group, ...figures }));
 }
 
-/** Counts, and the longest times, of the steps that match, by group. */
+/** Counts the matching steps by group, with their longest durations. */
 export async function getStepAggregates(operator: Operator, input: GetStepAggregatesInput): Promise<StepAggregate[]> {
   const { aggregation, rest } = toAggregation(input, STEP_GROUPS, STEP_FIGURES);
   const given = stepFilterCheck.read(rest, 'query');
@@ -154,7 +154,7 @@ export async function getStepAggregates(operator: Operator, input: GetStepAggreg
   return found.map(({ group, figures }) => ({ group, ...figures }));
 }
 
-/** Takes the groups and figures out of the input; what is left is the filter. */
+/** Splits the input into groups, aggregates and filter. */
 function toAggregation<Group extends string, Figure extends string>(
   input: object,
   groupFields: Readonly<Record<string, Group>>,
@@ -181,7 +181,7 @@ function toAggregation<Group extends string, Figure extends string>(
   return { aggregation: { groups, bucketMs, figures }, rest };
 }
 
-/** How many workflows were created and steps completed, by name, from a time on and before another. */
+/** Counts workflows created and steps completed, by name, from `startTime` to before `endTime`. */
 export async function getMetrics(
   operator: Operator,
   span: { readonly startTime: string; readonly endTime: string },

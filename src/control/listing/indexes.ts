@@ -1,4 +1,4 @@
-// Indexes that an application has if it wants them.
+// Optional indexes, which an application builds on demand.
 import { indexName, OPTIONAL_INDEXES, type OptionalIndex } from '../../model/indexes.js';
 import { oneOf } from '../../model/validation/validation.js';
 import { createIndex, dropIndex, findIndexes } from '../../store/listing/indexes.js';
@@ -7,7 +7,7 @@ import type { Operator } from '../operator.js';
 export type { OptionalIndex };
 
 export interface OptionalIndexInfo {
-  /** The filter that it makes fast. */
+  /** The filter that it speeds up. */
   readonly index: OptionalIndex;
   readonly isThere: boolean;
 }
@@ -22,12 +22,12 @@ export async function listOptionalIndexes(operator: Operator): Promise<OptionalI
   }));
 }
 
-/** In SQLite texts are compared byte by byte, so that the index of the key finds prefixes. */
+/** SQLite compares text bytewise, so the primary key's index already serves prefix searches. */
 function isKeyEnough({ database }: Operator): boolean {
   return database.dialect.name === 'sqlite';
 }
 
-/** Builds the index, if it is not there. On Postgres work goes on meanwhile; on SQLite writers wait. */
+/** Builds the index if it does not exist. Postgres builds it concurrently; on SQLite writers wait. */
 export async function createOptionalIndex(operator: Operator, index: OptionalIndex): Promise<void> {
   indexCheck.read(index, 'index');
   if (index === 'workflow_id_prefix' && isKeyEnough(operator)) return;

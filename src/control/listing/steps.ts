@@ -1,4 +1,4 @@
-// The steps of a workflow, for people.
+// Lists the steps of a workflow.
 import type { StepRecord } from '../../model/records.js';
 import { integer, nullish, record } from '../../model/validation/validation.js';
 import { listSteps } from '../../store/runs/steps.js';
@@ -13,7 +13,7 @@ export interface StepsQuery {
 
 const queryCheck = record({ limit: nullish(integer()), offset: nullish(integer()) });
 
-/** The steps in the order of their numbers; undefined if there is no such workflow. */
+/** The steps in order; undefined if the workflow does not exist. */
 export async function listWorkflowSteps(
   operator: Operator,
   workflowID: string,
@@ -22,7 +22,7 @@ export async function listWorkflowSteps(
   return readSteps(operator, await findWorkflowSteps(operator, workflowID, query));
 }
 
-/** The same as they are stored; null if there is no such workflow. */
+/** The stored rows; null if the workflow does not exist. */
 export async function findWorkflowSteps(
   operator: Operator,
   workflowID: string,

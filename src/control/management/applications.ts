@@ -1,4 +1,4 @@
-// Giving an application another name, together with all that belongs to it.
+// Renames an application with everything that belongs to it.
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { filledName, nullable, optional, positiveInteger } from '../../model/validation/validation.js';
 import { moveActive, moveAll, type MovedTable, moveRange, type Renaming } from '../../store/management/rename.js';
@@ -6,19 +6,19 @@ import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
 
 export interface ApplicationNames {
-  /** Without one, only what belongs to no application is moved. */
+  /** If omitted, only rows of no application are moved. */
   readonly oldName: string | undefined;
   readonly newName: string;
 }
 
 export interface RenameApplicationOptions {
-  /** How many workflows or steps are moved in one commit; null moves everything in a single one. */
+  /** Workflows or steps moved in one commit; null moves everything in a single one. */
   readonly batchSize?: number | null;
-  /** Moves what belongs to no application as well. */
+  /** Also moves rows that belong to no application. */
   readonly adoptUnclaimedRows?: boolean;
 }
 
-/** What was moved. */
+/** The number of rows moved. */
 export interface ApplicationRowCounts {
   readonly queues: number;
   readonly schedules: number;
@@ -32,8 +32,8 @@ const batchSizeCheck = nullable(positiveInteger);
 const oldNameCheck = optional(filledName);
 
 /**
- * Moves queues, schedules, versions and workflows that have not ended in one commit, then all other workflows and the
- * steps. If it is interrupted, call it again. No process of the old name should run meanwhile.
+ * Moves queues, schedules, versions and active workflows in one commit, then all other workflows and the steps. If it is
+ * interrupted, call it again. No process of the old name should be running.
  */
 export async function renameApplication(
   operator: Operator,
@@ -77,11 +77,11 @@ async function moveInRanges(operator: Operator, renaming: Renaming, size: number
   const active = await operator.retrying(() => database.transaction((tx) => moveActive(tx, renaming)));
   const moveTable = async (name: MovedTable): Promise<number> => {
     let count = 0;
-    for (let place: string | undefined = ''; place !== undefined;) {
-      const after: string = place;
+    for (let next: string | undefined = ''; next !== undefined;) {
+      const after: string = next;
       const range = await operator.retrying(() => moveRange(database, name, { renaming, after, size }));
       count += range.moved;
-      place = range.next;
+      next = range.next;
     }
     return count;
   };

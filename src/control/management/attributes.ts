@@ -1,4 +1,4 @@
-// Changing the attributes of a workflow, in whatever state it is.
+// Changes the attributes of a workflow in any status.
 import { DBOSInvalidArgumentError, DBOSNonExistentWorkflowError } from '../../model/errors/errors.js';
 import { readJSONObject } from '../../model/validation/validation.js';
 import { mergeAttributes, replaceAttributes } from '../../store/management/attributes.js';
@@ -6,12 +6,12 @@ import type { Operator } from '../operator.js';
 
 type Attributes = Readonly<Record<string, unknown>>;
 
-/** More names at a time would be a statement that is nested too deeply. */
+/** More names at once would nest the statement too deeply. */
 const NAMES_MAX = 100;
 
 /**
- * Changes the attributes that are named and leaves the others as they are. A name gets the given value as a whole, in
- * place of what it had; null takes the name out.
+ * Changes the given attributes; others stay. Each value replaces the previous one, without merging; null removes the
+ * attribute.
  */
 export async function updateWorkflowAttributes(
   operator: Operator,
@@ -29,7 +29,7 @@ export async function updateWorkflowAttributes(
   refuseMissing(workflowID, await operator.retrying(() => mergeAttributes(operator.database, workflowID, change)));
 }
 
-/** Puts the attributes in place of all that the workflow has; null leaves it without any. */
+/** Replaces all attributes of the workflow; null removes them. */
 export async function setWorkflowAttributes(
   operator: Operator,
   workflowID: string,

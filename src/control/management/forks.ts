@@ -7,7 +7,7 @@ import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
 import { type QueueTargetOptions, refuseMissingKey, resolveQueueTarget } from '../queues/queue-target.js';
 
-/** What the forks of one call share. */
+/** Settings shared by all forks of a call. */
 export interface ForkSettings extends QueueTargetOptions {
   /** The version that runs them. Default: that of the original. */
   readonly applicationVersion?: string;
@@ -23,15 +23,15 @@ export interface ForkOptions extends ForkSettings {
 /** A workflow to fork. */
 export interface ForkRequest {
   readonly workflowID: string;
-  /** The first step that the fork executes; beyond the last one, all steps are copied. */
+  /** The first step that the fork runs; beyond the last one, all steps are copied. */
   readonly startStep: number;
   /** Default: a new ID. */
   readonly newWorkflowID?: string;
 }
 
-/** Give exactly one of the four that choose the step. */
+/** Set exactly one of the four fields that select the step. */
 export interface ForkFromFailureOptions extends Omit<ForkSettings, 'replacementChildren'> {
-  /** The last step that failed; if none did, the last one. */
+  /** The last failed step, or the last step if none failed. */
   readonly fromLastFailure?: boolean;
   readonly fromLastStep?: boolean;
   readonly fromStep?: number;
@@ -39,9 +39,9 @@ export interface ForkFromFailureOptions extends Omit<ForkSettings, 'replacementC
   readonly fromStepName?: string;
 }
 
-/** What callers inside the package add. */
+/** Internal options. */
 export interface ForkToken {
-  /** Identifies the call: repeated with the same token, it forks nothing more. Missing IDs are derived from it. */
+  /** Identifies the call: a retry with the same token creates no more forks. Missing IDs are derived from it. */
   readonly token?: string;
 }
 
@@ -58,7 +58,7 @@ export async function forkWorkflows(
   requests: readonly ForkRequest[],
   { token, ...settings }: ForkSettings & ForkToken = {},
 ): Promise<string[]> {
-  // Chosen before the first attempt: if the answer is lost, the next attempt must not fork twice.
+  // Chosen before the first attempt: if the reply is lost, the retry must not fork twice.
   const creator = token ?? newID();
   const forks = requests.map((request, index) => {
     const workflowID = request.newWorkflowID ?? (token === undefined ? newID() : `${token}-${index}`);

@@ -18,15 +18,15 @@ import {
 
 /** Without a partition key the workflow keeps its own. */
 export interface RewindOptions extends QueueTargetOptions {
-  /** The first step to execute again. Default: 0. */
+  /** The first step to run again. Default: 0. */
   readonly startStep?: number;
   /** The version that runs it. Default: its own. */
   readonly applicationVersion?: string;
 }
 
-/** What callers inside the package add. */
+/** Internal options. */
 export interface RewindCall extends RewindOptions {
-  /** Identifies the call: repeated with the same token, it does not rewind again. */
+  /** Identifies the call: a retry with the same token does not rewind again. */
   readonly token?: string;
   /**
    * Deletes data source checkpoints from `startStep` on, before the workflow is rewound. Await `assertEnded` between the
@@ -53,7 +53,7 @@ export async function rewindWorkflow(operator: Operator, workflowID: string, cal
     throw new DatabaseStatementError(`Workflow "${workflowID}" has just been rewound.`, { sqlState: '40001' });
   };
   const rewound = await operator.retrying(async () => {
-    // If its state changed in between, look again: isRewound throws the reason.
+    // If its status changed in between, check again: isRewound throws the reason.
     while (!(await isRewound(operator, rewind, target))) {
       await deleteCheckpoints?.(workflowID, startStep, assertEnded);
       const done = await rewindIfEnded(database, rewind);

@@ -1,4 +1,4 @@
-// Taking workflows out of a database, and putting them into one: the same, another, or one of the other kind.
+// Exports workflows from a database and imports them into one, of either dialect.
 import { newID } from '../../base/ids.js';
 import { WorkflowImportError } from '../../model/errors/errors.js';
 import { boolean, nullish, oneOf, optional, record } from '../../model/validation/validation.js';
@@ -17,16 +17,16 @@ import { announceQueued } from '../notify/announcements.js';
 import type { Operator } from '../operator.js';
 
 export interface ExportInput extends Omit<GetWorkflowsInput, 'offset' | 'loadInput' | 'loadOutput'> {
-  /** Takes all workflows along that they have started, and so on. */
+  /** Includes their descendants. */
   readonly exportChildren?: boolean;
 }
 
 export interface ImportOptions {
-  /** What to do with a workflow whose ID is in use: stop with an error, or leave the one that is there. */
+  /** If an ID exists: stop with an error, or keep the existing workflow. */
   readonly onConflict?: 'fail' | 'skip';
   /**
-   * What becomes of workflows that have not ended. They are held back as cancelled, so that nothing runs twice, and can be
-   * resumed; or they are put into their queues and go on here.
+   * What to do with active workflows: import them as cancelled, so that nothing runs twice and you can resume them; or
+   * enqueue them, so that they continue here.
    */
   readonly activeWorkflows?: 'cancel' | 'enqueue';
 }
@@ -36,9 +36,9 @@ export interface ImportResult {
   readonly skipped: number;
 }
 
-/** Workflows that are read or written at a time. */
+/** Workflows read or written at once. */
 const BATCH = 50;
-/** Characters of values in a batch to be written, beyond which it is written at once. */
+/** A batch with more characters is written at once. */
 const CHARACTERS_MAX = 4_000_000;
 
 const exportChildrenCheck = nullish(boolean);
@@ -47,7 +47,7 @@ const importCheck = record(
   { unknown: 'ignore' },
 );
 
-/** The workflows that match, whole, in the order of their creation; children after their parents. */
+/** The matching workflows with all their data, in creation order; children after their parents. */
 export async function* exportWorkflows(
   operator: Operator,
   input: ExportInput = {},
@@ -69,7 +69,7 @@ export async function* exportWorkflows(
   }
 }
 
-/** A workflow can match and be the child of one that does; it is given once. */
+/** Exports a workflow once, even if it matches and is a descendant of another match. */
 async function* exportTrees(
   operator: Operator,
   workflowIDs: readonly string[],
@@ -92,7 +92,7 @@ async function* exportEach(
   }
 }
 
-/** Puts exported workflows in, each whole or not at all, some at a time. */
+/** Imports exported workflows in batches, each workflow completely or not at all. */
 export async function importWorkflows(
   operator: Operator,
   source: ExportSource,
@@ -121,7 +121,7 @@ class Importer {
 
   async add(exported: unknown): Promise<void> {
     const read = fromExported(exported, this.#imported);
-    this.#batch.push({ ...read, workflow_status: this.#held(read.workflow_status) });
+    this.#batch.push({ ...read, workflow_status: this.#toImported(read.workflow_status) });
     this.#characters += sizeOf(read);
     if (this.#batch.length >= BATCH || this.#characters >= CHARACTERS_MAX) await this.#write();
   }
@@ -131,8 +131,8 @@ class Importer {
     return { imported: this.#imported, skipped: this.#skipped };
   }
 
-  /** What has ended stays as it is. */
-  #held(row: TransferredRow): TransferredRow {
+  /** The row to import. Ended workflows do not change. */
+  #toImported(row: TransferredRow): TransferredRow {
     if (hasEnded(row.status)) return row;
     const fresh = { ...row, startedAt: null };
     if (this.#options.activeWorkflows === 'cancel') {
@@ -156,7 +156,7 @@ class Importer {
     if (duplicated !== undefined) this.#refuse(duplicated, 'its deduplication ID is held by another in its queue');
     const [existing] = verdict.existing;
     if (existing !== undefined && options.isAllOrNone) this.#refuse(existing, 'the ID is in use');
-    this.#tell(batch, new Set(verdict.written));
+    this.#announce(batch, new Set(verdict.written));
   }
 
   #refuse(workflowID: string, problem: string): never {
@@ -168,7 +168,7 @@ class Importer {
     );
   }
 
-  #tell(batch: readonly Transferred[], written: ReadonlySet<string>): void {
+  #announce(batch: readonly Transferred[], written: ReadonlySet<string>): void {
     const rows = batch
       .map(({ workflow_status }) => workflow_status)
       .filter(({ workflowID }) => written.has(workflowID));

@@ -1,4 +1,4 @@
-// Messages to workflows as they are sent: checked, encoded and named. Whoever sends them writes them.
+// Prepares messages to workflows: checks, encodes and identifies them. The callers write them.
 import { newID } from '../../base/ids.js';
 import type { Codec } from '../../codec/codec.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
@@ -12,7 +12,7 @@ export interface BulkMessage<T = unknown> extends SerializationOptions {
   readonly destinationID: string;
   readonly message: T;
   readonly topic?: string;
-  /** A message with the same key is sent to the same workflow only once. */
+  /** Messages with the same key are sent to the same workflow only once. */
   readonly idempotencyKey?: string;
 }
 

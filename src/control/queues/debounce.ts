@@ -1,4 +1,4 @@
-// Debouncing without regard to who calls: putting off the workflow that stands for a key, and what may be asked for.
+// Debouncing, shared by engine and client: postpones the pending workflow of a key, and validates the options.
 import { DBOSInvalidArgumentError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
 import { optional, positiveNumber, storableName } from '../../model/validation/validation.js';
 import { type Bounce, bounceIfDelayed } from '../../store/queues/debounce.js';
@@ -16,7 +16,7 @@ interface Callee {
 
 export interface DebounceTimes {
   readonly periodMs: number;
-  /** The longest time that a workflow can be put off from its first call on. */
+  /** The longest time a workflow can be postponed, from the first call on. */
   readonly timeoutMs: number | undefined;
 }
 
@@ -29,7 +29,7 @@ export function firstDelayMs({ periodMs, timeoutMs = Infinity }: DebounceTimes):
   return Math.min(periodMs, timeoutMs);
 }
 
-/** Puts off the workflow that stands for the key and gives it the new input. Null if the key is free. */
+/** Postpones the pending workflow of the key and replaces its input. Null if there is none. */
 export async function putOff(operator: Operator, bounce: Bounce): Promise<string | null> {
   const { database, bus } = operator;
   for (;;) {
@@ -47,13 +47,13 @@ export async function putOff(operator: Operator, bounce: Bounce): Promise<string
       (holder.className ?? '') === (bounce.className ?? '') &&
       (isForAnybody || holder.applicationName === bounce.applicationName);
     if (!isOurs) throw new DBOSQueueDuplicatedError('', bounce.queueName, bounce.deduplicationID);
-    // It is about to leave DELAYED, or came in between: look again.
+    // It is about to leave DELAYED, or was created in between: try again.
   }
 }
 
 const timeoutCheck = optional(positiveNumber);
 
-/** Refuses times that make no sense, and options that contradict debouncing. */
+/** Refuses invalid times, and options that conflict with debouncing. */
 export function checkDebounce(
   { key, periodMs, timeoutMs }: DebounceTimes & { readonly key: string },
   refused: readonly string[],
@@ -68,7 +68,7 @@ export function checkDebounce(
   }
 }
 
-/** The parameters that contradict debouncing, by name. */
+/** The parameters that conflict with debouncing, by name. */
 export function refusedParams(params: StartWorkflowParams): string[] {
   const { deduplicationID, delaySeconds, priority, queuePartitionKey } = params.enqueueOptions ?? {};
   const refused = Object.entries({ deduplicationID, delaySeconds, priority, queuePartitionKey })

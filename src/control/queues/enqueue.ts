@@ -1,4 +1,4 @@
-// Workflows that are put into queues: what callers may say of them, and the rows that follow.
+// Enqueueing workflows: validates the options and builds the rows.
 import { newID } from '../../base/ids.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
@@ -21,7 +21,7 @@ import { refuseTooLong } from '../runs/time-limit.js';
 export type WorkflowIDReusePolicy = 'return-existing' | 'reject';
 export type DuplicationPolicy = 'reject' | 'return-existing';
 
-/** A workflow that is enqueued by the name of its function. */
+/** A workflow to enqueue by function name. */
 export interface EnqueueWorkflowOptions {
   readonly queueName: string;
   readonly workflowName: string;
@@ -52,11 +52,11 @@ export interface EnqueueOptions {
   readonly applicationName?: string;
 }
 
-/** How a workflow is started, whoever starts it. */
+/** Start options shared by engine and client. */
 export interface StartWorkflowParams {
   readonly workflowID?: string;
   readonly queueName?: string;
-  /** null detaches from the deadline of the calling workflow. */
+  /** Null detaches from the deadline of the calling workflow. */
   readonly timeoutMS?: number | null;
   readonly enqueueOptions?: EnqueueOptions;
   readonly authenticatedUser?: string;
@@ -74,13 +74,13 @@ const optionalRoles = nullish(array(string()));
 const optionalTimeout = nullish(number());
 const delayCheck = optional(number());
 
-/** What a workflow is called with. */
+/** The arguments of a workflow. */
 export interface Arguments {
   readonly args: readonly unknown[];
   readonly namedArgs?: Record<string, unknown>;
 }
 
-/** The row of a workflow that an operator enqueues without an engine. */
+/** Builds the row of a workflow enqueued without an engine. */
 export async function toEnqueued(
   { codec, applicationName }: Operator,
   options: EnqueueWorkflowOptions,
@@ -145,7 +145,7 @@ export function checkTimeout(timeoutMs: number | null | undefined): void {
   optionalTimeout.read(timeoutMs, 'timeoutMS');
 }
 
-/** Refuses values that make no sense, and options of a queue where there is none. */
+/** Refuses invalid values, and queue options without a queue. */
 export function checkEnqueueOptions(options: EnqueueOptions, isQueued: boolean): void {
   if (!isQueued) refuseQueueOptions(options);
   if (options.priority !== undefined) checkPriority(options.priority);
@@ -166,7 +166,7 @@ function refuseQueueOptions(options: EnqueueOptions): void {
   );
 }
 
-/** In whole milliseconds; null for none. */
+/** Whole milliseconds; null for none. */
 export function delayOf({ delaySeconds = 0 }: Pick<EnqueueOptions, 'delaySeconds'>): number | null {
   return delaySeconds > 0 ? Math.ceil(delaySeconds * 1000) : null;
 }
@@ -191,7 +191,7 @@ function textOf(attributes: Record<string, unknown>): string {
 
 type Given = 'workflowID' | 'name' | 'inputs' | 'serialization' | 'queueName';
 
-/** What is not given is as it is for a workflow that nobody said more of. */
+/** Fills in the defaults of a new row. */
 export function enqueuedWorkflow(fields: Pick<NewWorkflow, Given> & Partial<NewWorkflow>): NewWorkflow {
   return {
     status: 'ENQUEUED',
@@ -217,7 +217,7 @@ export function enqueuedWorkflow(fields: Pick<NewWorkflow, Given> & Partial<NewW
     scheduleName: null,
     attributes: null,
     owner: null,
-    // In the order of the calls: workflows of one millisecond are taken from their queue in it.
+    // In call order, which decides the claim order of workflows created in the same millisecond.
     creator: newID(),
     delayMs: null,
     ...fields,

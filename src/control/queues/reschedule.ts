@@ -1,4 +1,4 @@
-// Changing when a waiting workflow is claimed: its delay and its priority.
+// Changes when a waiting workflow is claimed: its delay and its priority.
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { checkPriority } from '../../model/queues.js';
 import { positiveNumber } from '../../model/validation/validation.js';
@@ -6,20 +6,20 @@ import { type Delay, delayIfWaiting, setPriorityIfActive } from '../../store/que
 import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
 
-/** Give exactly one of the two. */
+/** Set exactly one of the two. */
 export interface SetWorkflowDelayOptions {
   readonly delaySeconds?: number;
   readonly delayUntilEpochMS?: number;
 }
 
-/** Delays a workflow that is enqueued or delayed. False for any other, which is left alone. */
+/** Delays a workflow that is enqueued or delayed. Returns false for any other, which does not change. */
 export async function setWorkflowDelay(
   operator: Operator,
   workflowID: string,
   options: number | SetWorkflowDelayOptions,
 ): Promise<boolean> {
   const delay = toDelay(options);
-  // If the answer is lost, the delay is set again, unless the workflow was claimed in between.
+  // If the reply is lost, the retry sets the delay again, unless the workflow was claimed in between.
   const isDelayed = await operator.retrying(() => delayIfWaiting(operator.database, workflowID, delay));
   operator.bus.publish(topics.delays, '');
   return isDelayed;
@@ -38,7 +38,7 @@ function toDelay(options: number | SetWorkflowDelayOptions): Delay {
     : { delayMs: Math.ceil(positiveNumber.read(delaySeconds, 'delaySeconds') * 1000) };
 }
 
-/** Changes the priority of a workflow; lower numbers come first. False if it has ended or does not exist. */
+/** Sets the priority of a workflow; lower numbers run first. False if it has ended or does not exist. */
 export async function setWorkflowPriority(operator: Operator, workflowID: string, priority: number): Promise<boolean> {
   checkPriority(priority);
   const changed = await operator.retrying(() => setPriorityIfActive(operator.database, workflowID, priority));

@@ -1,28 +1,28 @@
-// What a database can keep, checked before anything is sent: a bad value is then an error of the call that brought it.
+// Checks that names and values can be stored before anything is sent, so that only the offending call fails.
 import type { Codec, Encoded } from '../../codec/codec.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import { SerializationError } from '../../model/errors/errors.js';
 import { optional, storableName, string } from '../../model/validation/validation.js';
 
 export interface SerializationOptions {
-  /** The format of the value; that of the workflow unless given. */
+  /** The format of the value. Default: the workflow's. */
   readonly serializationType?: WorkflowSerializationFormat;
 }
 
 const optionalName = optional(storableName);
-const sought = string();
+const lookupID = string();
 
-/** Refuses a topic, key or ID that cannot be stored as it is. */
+/** Refuses a topic, key or ID that cannot be stored unchanged. */
 export function checkName(argument: string, name: string | undefined): void {
   optionalName.read(name, argument);
 }
 
-/** Refuses an ID that no workflow can have: the database would refuse every query that asks for it among others. */
-export function checkSoughtID(workflowID: string): void {
-  sought.read(workflowID, 'workflowID');
+/** Refuses an ID that the database cannot compare: it would fail the whole shared query. */
+export function checkLookupID(workflowID: string): void {
+  lookupID.read(workflowID, 'workflowID');
 }
 
-/** The text of a message, event or stream value. */
+/** Encodes a message, event or stream value. */
 export async function encodeStorable(
   codec: Codec,
   value: unknown,

@@ -1,16 +1,16 @@
-// How long to wait: a number of seconds, or options that also know a point in time.
+// Time limits of waits: a number of seconds, or options with a timeout or deadline.
 import type { Clock } from '../../base/clock.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { checkThat, finiteNumber, optional, positiveNumber } from '../../model/validation/validation.js';
 
 export interface PollingOptions {
-  /** How often to look when no wake-up comes. */
+  /** How often to poll without notifications. */
   readonly pollingIntervalMs?: number;
 }
 
 export interface TimeLimit extends PollingOptions {
   readonly timeoutSeconds?: number;
-  /** Wins over `timeoutSeconds`. */
+  /** Overrides `timeoutSeconds`. */
   readonly deadlineEpochMS?: number;
 }
 
@@ -34,7 +34,7 @@ export function checkPolling({ pollingIntervalMs }: PollingOptions): void {
   intervalCheck.read(pollingIntervalMs, 'pollingIntervalMs');
 }
 
-/** The deadline that is meant, in whole milliseconds by the engine's clock; undefined for none. */
+/** The deadline in whole milliseconds by the engine's clock; undefined for none. */
 export function deadlineOf(
   clock: Clock,
   limit: number | TimeLimit | undefined,

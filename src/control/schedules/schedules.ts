@@ -26,20 +26,20 @@ import { announceQueued } from '../notify/announcements.js';
 import type { Operator } from '../operator.js';
 import { topics } from '../../store/notify/topics.js';
 
-/** What a schedule has besides its workflow and its cron expression. */
+/** Settings of a schedule besides its workflow and cron expression. */
 export interface ScheduleOptions {
-  /** Fires at launch what was missed while no process was running. */
+  /** Runs occurrences at launch that were missed while no process was running. */
   readonly automaticBackfill?: boolean;
   /** An IANA name. Default: UTC. */
   readonly cronTimezone?: string;
   readonly queueName?: string;
-  /** What happens while the previous run is active. Default: 'allow', which starts another one. */
+  /** What to do while the previous run is active. Default: 'allow', which starts another one. */
   readonly overlap?: ScheduleOverlap;
-  /** Fires up to this much later than due, to spread the load. */
+  /** Maximum random delay, to spread the load. */
   readonly jitterMs?: number;
 }
 
-/** A schedule as users see it. */
+/** A schedule, as the public API returns it. */
 export interface WorkflowSchedule {
   readonly scheduleId: string;
   readonly scheduleName: string;
@@ -70,7 +70,7 @@ export interface ScheduleDefinition extends ScheduleOptions {
 
 type Actor = Pick<Operator, 'codec' | 'applicationName'>;
 
-/** Changes schedules in one transaction, which may be repeated, and notifies the schedulers. */
+/** Changes schedules in one retriable transaction, and notifies the schedulers. */
 async function change<R>(operator: Operator, name: string | undefined, body: (tx: Executor) => Promise<R>): Promise<R> {
   const result = await operator.retrying(() => operator.database.transaction(body));
   await operator.bus.publishAndWait(topics.schedules, [name ?? '']);
@@ -80,7 +80,7 @@ async function change<R>(operator: Operator, name: string | undefined, body: (tx
 export async function createSchedule(
   operator: Operator,
   definition: ScheduleDefinition,
-  /** Chosen by the caller: a call repeated with the same one finds what it created. */
+  /** Chosen by the caller: a retry with the same ID finds the schedule it created. */
   scheduleID: string = newID(),
 ): Promise<void> {
   const record = await toRecord(operator, definition, scheduleID);
@@ -95,7 +95,7 @@ export async function createSchedule(
   });
 }
 
-/** Creates or redefines schedules, all or none. Existing ones keep their state and last firing. */
+/** Creates or replaces schedules, all or none. Existing ones keep their status and last run. */
 export async function applySchedules(operator: Operator, definitions: readonly ScheduleDefinition[]): Promise<void> {
   const records: ScheduleRecord[] = [];
   for (const definition of definitions) records.push(await toRecord(operator, definition, newID()));
@@ -113,12 +113,12 @@ async function apply(tx: Executor, record: ScheduleRecord): Promise<void> {
   await updateRow(tx, { ...record, scheduleID: stored.scheduleID, applicationName });
 }
 
-/** The insert found the name taken, and the lock found it free. A serialization failure is tried again. */
+/** The insert found the name taken, but the lock found it free. Throw a serialization failure to retry. */
 function deletedMeanwhile({ scheduleName }: ScheduleRecord): Error {
   return new DatabaseStatementError(`Schedule "${scheduleName}" has just been deleted.`, { sqlState: '40001' });
 }
 
-/** What can be changed; a missing key leaves its field alone. */
+/** The changeable fields; a missing key leaves its field unchanged. */
 export interface ScheduleUpdate {
   readonly schedule?: string;
   readonly context?: unknown;
@@ -151,8 +151,8 @@ export async function updateSchedule(operator: Operator, name: string, update: S
 }
 
 /**
- * Changes a schedule if it exists and this operator may change it. Returns whether something was changed; if the answer to
- * an attempt was lost, false: the next attempt finds it done.
+ * Changes a schedule if it exists and this operator may change it. Returns whether something changed. If the reply to an
+ * attempt was lost, returns false, because the retry finds it done.
  */
 function changeIfExists(operator: Operator, name: string, body: (tx: Executor) => Promise<boolean>): Promise<boolean> {
   return change(operator, name, async (tx) => {
@@ -163,17 +163,17 @@ function changeIfExists(operator: Operator, name: string, body: (tx: Executor) =
   });
 }
 
-/** False if there is no such schedule, or it was paused before. */
+/** False if the schedule does not exist or was already paused. */
 export function pauseSchedule(operator: Operator, name: string): Promise<boolean> {
   return changeIfExists(operator, name, (tx) => setScheduleStatus(tx, name, 'PAUSED'));
 }
 
-/** False if there is no such schedule, or it was not paused. */
+/** False if the schedule does not exist or was not paused. */
 export function resumeSchedule(operator: Operator, name: string): Promise<boolean> {
   return changeIfExists(operator, name, (tx) => setScheduleStatus(tx, name, 'ACTIVE'));
 }
 
-/** False if there is no such schedule. */
+/** False if the schedule does not exist. */
 export function deleteSchedule(operator: Operator, name: string): Promise<boolean> {
   return changeIfExists(operator, name, (tx) => deleteRow(tx, name));
 }
@@ -219,7 +219,7 @@ export async function getSchedule(operator: Operator, name: string): Promise<Wor
 
 const countCheck = integer();
 
-/** The next times at which a schedule, given by name, or a cron expression is due. */
+/** The next occurrences of a schedule, given by name, or of a cron expression. */
 export async function nextRuns(
   operator: Operator,
   schedule: string | { readonly schedule: string; readonly cronTimezone?: string | null },
@@ -257,7 +257,7 @@ export async function triggerSchedule(operator: Operator, name: string): Promise
   const { database, bus } = operator;
   const record = await findKnown(operator, name);
   const { now } = await operator.retrying(() => readNow(database));
-  // The ID contains the time: if the schedule was triggered in this millisecond before, try the next one.
+  // The ID contains the time: if the schedule was already triggered in this millisecond, try the next one.
   for (let at = now; ; at += 1) {
     const workflow = await workflowOf(operator, record, at, `sched-${name}-trigger-${new Date(at).toISOString()}`);
     if (!(await operator.retrying(() => insertIfFree(database, workflow)))) continue;
@@ -266,10 +266,10 @@ export async function triggerSchedule(operator: Operator, name: string): Promise
   }
 }
 
-/** Rows of one statement. */
+/** Rows per statement. */
 const ROWS_MAX = 200;
 
-/** Enqueues the workflows of all occurrences after the start and before the end; existing ones stay. */
+/** Enqueues workflows for all occurrences after the start and before the end; existing ones stay. */
 export async function backfillSchedule(
   operator: Operator,
   name: string,

@@ -1,7 +1,7 @@
 // Enqueues workflows by function name, and many workflows in one commit.
 import { newID } from '../../base/ids.js';
 import { checkNames, type EnqueueWorkflowOptions } from '../../control/queues/enqueue.js';
-import { existingOf } from '../../control/queues/existing.js';
+import { resolveStartConflict } from '../../control/queues/start-conflict.js';
 import { DBOSInvalidArgumentError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
 import { insertWorkflows, type NewWorkflow } from '../../store/runs/workflows.js';
 import { judgeAllStarts, type StartVerdict } from '../../store/writer/writer-verdicts.js';
@@ -16,7 +16,7 @@ import {
   type StartWorkflowParams,
 } from '../runs/new-workflow.js';
 import { own, perform } from '../runs/perform.js';
-import { authorizeAndEncode, refusableOf, refuseInStep, startWorkflow } from '../runs/start.js';
+import { authorizeAndEncode, conflictingStartOf, refuseInStep, startWorkflow } from '../runs/start.js';
 
 /** Enqueues a workflow by the name of its function, which need not be registered here. */
 export async function enqueueByName<R>(
@@ -135,7 +135,7 @@ async function insertOrRefuse(
     verdicts.forEach((verdict, index) => {
       const [request, workflow] = [requests[index], workflows[index]];
       if (request && workflow && verdict.kind !== 'created')
-        existingOf(refusableOf({ engine, request, workflow }), verdict);
+        resolveStartConflict(conflictingStartOf({ engine, request, workflow }), verdict);
     });
     return verdicts;
   });

@@ -148,7 +148,7 @@ forEachDialect((dialect) => {
       const error = await failureOf(enqueue({ priority }));
 
       expect(error).toMatchObject({ name: 'DBOSInvalidQueuePriorityError', dbosErrorCode: 29 });
-      expect(error.message).toBe(`Invalid priority ${priority}. Use a whole number from 0 to 2147483647.`);
+      expect(error.message).toBe(`Invalid priority ${priority}. Use an integer from 0 to 2147483647.`);
     });
 
     test('take the bounds of a priority', async () => {

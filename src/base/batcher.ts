@@ -11,13 +11,33 @@ export interface Entry<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
-export interface BatcherOptions<Item, Result> {
-  /** Writes a batch and settles each entry. A rejection rejects the entries not settled by then. */
-  flush(batch: readonly Entry<Item, Result>[]): Promise<void>;
-  /** How heavy an item is, for `weightMax`. */
-  readonly weigh?: (item: Item) => number;
+/** Bounds of one batch. */
+export interface BatchBounds<Item> {
   readonly itemsMax: number;
   readonly weightMax?: number;
+  /** How heavy an item is, for `weightMax`. */
+  readonly weigh?: (item: Item) => number;
+}
+
+/** How many of the first entries fit into one batch: at least one. */
+export function countWithin<Item>(
+  entries: readonly { readonly item: Item }[],
+  { itemsMax, weightMax = Infinity, weigh }: BatchBounds<Item>,
+): number {
+  if (!weigh) return Math.min(itemsMax, entries.length);
+  let weight = 0;
+  let count = 0;
+  for (const { item } of entries) {
+    weight += weigh(item);
+    if (count >= itemsMax || (count > 0 && weight > weightMax)) break;
+    count += 1;
+  }
+  return count;
+}
+
+export interface BatcherOptions<Item, Result> extends BatchBounds<Item> {
+  /** Writes a batch and settles each entry. A rejection rejects the entries not settled by then. */
+  flush(batch: readonly Entry<Item, Result>[]): Promise<void>;
   readonly backlogMax: number;
 }
 
@@ -59,9 +79,14 @@ export class Batcher<Item, Result> {
     await this.idle();
   }
 
+  /** Whether the backlog is empty and nothing is in flight. */
+  get isIdle(): boolean {
+    return !this.#isFlushing && this.#backlog.length === 0;
+  }
+
   /** Resolves when the backlog is empty and nothing is in flight. */
   async idle(): Promise<void> {
-    if (!this.#isFlushing && this.#backlog.length === 0) return;
+    if (this.isIdle) return;
     this.#idle ??= deferred<void>();
     await this.#idle.promise;
   }
@@ -74,24 +99,11 @@ export class Batcher<Item, Result> {
 
   #takeBatch(): Entry<Item, Result>[] {
     const batch = this.#backlog;
-    const count = this.#countForBatch();
+    const count = countWithin(batch, this.#options);
     this.#backlog = batch.splice(count);
     const room = this.#options.backlogMax - this.#backlog.length;
     if (room > 0) for (const wake of this.#waitingForRoom.splice(0, room)) wake();
     return batch;
-  }
-
-  #countForBatch(): number {
-    const { itemsMax, weightMax = Infinity, weigh } = this.#options;
-    if (!weigh) return Math.min(itemsMax, this.#backlog.length);
-    let weight = 0;
-    let count = 0;
-    for (const { item } of this.#backlog) {
-      weight += weigh(item);
-      if (count >= itemsMax || (count > 0 && weight > weightMax)) break;
-      count += 1;
-    }
-    return count;
   }
 
   async #flush(batch: readonly Entry<Item, Result>[]): Promise<void> {

@@ -15,12 +15,12 @@ import { DBOSInvalidArgumentError, DBOSInvalidWorkflowTransitionError } from '..
 import { limitsOf } from '../model/queues.js';
 import { borrow, type BorrowedConnection } from '../store/transactions/borrowed.js';
 import type { Reader } from '../store/database.js';
-import { insertMessages, judgeMessages } from '../store/messaging/messages.js';
+import { insertMessages, judgeAllMessages } from '../store/messaging/messages.js';
 import { findQueue } from '../store/queues/queues.js';
 import type { Store } from '../store/store.js';
 import { topics } from '../store/notify/topics.js';
 import { insertWorkflows, type NewWorkflow } from '../store/runs/workflows.js';
-import { judgeStarts } from '../store/writer/writer-verdicts.js';
+import { judgeAllStarts } from '../store/writer/writer-verdicts.js';
 import type { ClientOperator } from './client-operator.js';
 
 /** An operator that can write: a client, or an engine. */
@@ -89,7 +89,7 @@ export async function enqueueIn(
   const reader: Reader = { read: (statement) => tx.run(statement) };
   await refuseMissingPartition(reader, workflow);
   const written = await tx.run(insertWorkflows([workflow]));
-  const [verdict] = await judgeStarts(reader, [workflow], written);
+  const [verdict] = await judgeAllStarts(reader, [workflow], written);
   if (verdict && verdict.kind !== 'created')
     return resolveStartConflict(conflictingStartOf(operator, options, workflow), verdict);
   const { status, queueName, queuePartitionKey } = workflow;
@@ -118,6 +118,6 @@ export async function sendIn(
   const message = await encodeMessage(operator.codec, outgoing, outgoing.serializationType);
   const tx = borrow(operator.database.dialect, connection);
   const written = await tx.run(insertMessages([{ message }]));
-  const [verdict] = await judgeMessages((statement) => tx.run(statement), [{ message }], written);
+  const [verdict] = await judgeAllMessages({ read: (statement) => tx.run(statement) }, [{ message }], written);
   if (verdict === 'missing') throw missingDestinations([message]);
 }

@@ -94,6 +94,7 @@ export class Runtime implements Operator {
       now: databaseNow,
       logger: config.logger,
       sessionLock: presenceKey(incarnationID),
+      isPatient: true,
     });
     return new Runtime(options, { store, incarnationID }, runs);
   }
@@ -117,7 +118,7 @@ export class Runtime implements Operator {
    */
   retrying<T>(operation: () => Promise<T>, signal: AbortSignal = this.#closing.signal): Promise<T> {
     const { clock, logger } = this;
-    return withRetry(operation, { clock, logger, signal, isIdempotent: true });
+    return withRetry(operation, { clock, logger, signal, isIdempotent: true, isPatient: true });
   }
 
   memoryLimits(queueName: string): QueueLimits | undefined {

@@ -39,6 +39,14 @@ export class TableColumns<Record> {
     );
   }
 
+  /** All columns but those of the given fields. */
+  without<Field extends keyof Record & string>(...fields: readonly Field[]): TableColumns<Omit<Record, Field>> {
+    const rest = this.columns.filter(({ field }) => !(fields as readonly string[]).includes(field));
+    return new TableColumns<Omit<Record, Field>>(
+      rest.map(({ field, name, type }) => [field as Exclude<typeof field, Field>, name, type]),
+    );
+  }
+
   /** The select list, qualified by a table alias. */
   select(alias: string): Token {
     return selectList(this.columns, alias);

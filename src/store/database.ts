@@ -34,7 +34,20 @@ export interface ObserveOptions {
   readonly scans: 'all' | 'index' | 'bitmap';
 }
 
+export interface TransactionOptions {
+  /**
+   * All statements see the database as it was at the first one. A row that was changed since then cannot be changed: that
+   * fails with a serialization failure. On SQLite no other process can write meanwhile.
+   */
+  readonly isSnapshot?: boolean;
+}
+
 export interface CommitOptions {
+  /**
+   * How long a statement waits for a lock before it fails, and with it the commit. Default: until the lock is free. SQLite,
+   * which locks the whole file, ignores it.
+   */
+  readonly lockTimeoutMs?: number;
   /**
    * The commit does not wait for the disk. A crash of the server may undo it, but then also everything committed after it:
    * what depends on it is never durable before it.
@@ -53,7 +66,7 @@ export interface Database extends Executor, Reader {
   /** Runs the statements in order in one commit and returns the rows of each. All or nothing. */
   commit(statements: readonly Sql[], options?: CommitOptions): Promise<Row[][]>;
   /** Runs `body` in a transaction: committed when it returns, rolled back when it throws. */
-  transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T>;
+  transaction<T>(body: (tx: Executor) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Runs `body` with exclusive use of one connection. For migrations. */
   exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T>;
   /** Use of the connection pool, if there is one. */
@@ -66,5 +79,5 @@ export interface Database extends Executor, Reader {
 export interface Connection extends Executor {
   /** Runs one or more statements without parameters. */
   script(text: string): Promise<void>;
-  transaction<T>(body: (tx: Connection) => Promise<T>): Promise<T>;
+  transaction<T>(body: (tx: Connection) => Promise<T>, options?: TransactionOptions): Promise<T>;
 }

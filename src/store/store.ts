@@ -28,6 +28,8 @@ export interface StoreOptions extends Omit<PostgresOptions, 'clock' | 'logger'> 
   readonly sessionLock?: string;
   /** False defers listening until `listener.start()` is called. */
   readonly isListening?: boolean;
+  /** Whether the writer waits out conditions of the database that may need an operator. For engines. */
+  readonly isPatient?: boolean;
   /** How long notifications are collected before they are sent. */
   readonly notificationCoalesceMs?: number;
 }
@@ -52,9 +54,9 @@ export class Store {
       await database.close();
       throw error;
     }
-    const { logger } = options;
+    const { logger, isPatient } = options;
     const bus = new Bus({ clock, logger, listener });
-    return new Store(database, new Writer(database, { clock, logger, bus }), listener, bus);
+    return new Store(database, new Writer(database, { clock, logger, bus, isPatient }), listener, bus);
   }
 
   /** Flushes the writer, stops listening, and closes the connections. */

@@ -79,7 +79,7 @@ const loseRequest = network((proxy) => proxy.loseNextRequest());
 const loseCommitAnswer = network((proxy) => proxy.loseNextAnswer(/COMMIT/));
 const silence = network((proxy) => proxy.swallow());
 const deliverLate = network(async (proxy, random) => {
-  proxy.delayNextRequest(/COMMIT|UPDATE|INSERT/);
+  proxy.holdNextRequest(/COMMIT|UPDATE|INSERT/);
   for (let waits = 0; waits < 20 && !proxy.hasStruck; waits += 1) await pause(50);
   const hasStruck = proxy.hasStruck;
   proxy.restore();

@@ -2,7 +2,7 @@
 // are counted here, from the outside.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { render, type Sql } from '../../src/sql/sql.js';
-import type { CommitOptions } from '../../src/store/database.js';
+import type { CommitOptions, Executor, TransactionOptions } from '../../src/store/database.js';
 import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
 import { StatementBatch } from '../../src/store/postgres/statement-batch.js';
 import { SqliteDatabase } from '../../src/store/sqlite/sqlite-database.js';
@@ -64,11 +64,11 @@ export function armKillPoint(point: KillPoint, onCommit: (number: number, label:
 function killInTransaction(prototype: AnyDatabase, { number, moment }: KillPoint): void {
   const { transaction } = methodsOf(prototype, 'transaction');
   let count = 0;
-  prototype.transaction = async function (body) {
+  prototype.transaction = async function <T>(body: (tx: Executor) => Promise<T>, options?: TransactionOptions) {
     count += 1;
-    if (count !== number) return transaction.call(this, body) as ReturnType<typeof body>;
+    if (count !== number) return transaction.call(this, body, options) as Promise<T>;
     if (moment === 'before') die();
-    const result = await transaction.call(this, (tx) =>
+    const doomed = (tx: Executor): Promise<T> =>
       body({
         ...tx,
         run: async (statement) => {
@@ -76,10 +76,10 @@ function killInTransaction(prototype: AnyDatabase, { number, moment }: KillPoint
           if (moment === 'sent') die();
           return rows;
         },
-      }),
-    );
+      });
+    const result = await transaction.call(this, doomed, options);
     die();
-    return result as Awaited<ReturnType<typeof body>>;
+    return result as T;
   };
 }
 

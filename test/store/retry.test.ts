@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/log.js';
 import {
   CommitUnknownError,
+  DatabaseAccessError,
   DatabaseBusyError,
   DatabaseCorruptError,
   DatabaseFullError,
@@ -77,6 +78,19 @@ describe('withRetry', () => {
     expect(calls()).toBe(1);
   });
 
+  test('a condition of the database is waited out only by who is patient', async () => {
+    const { clock, logger, warnings } = setup();
+    const conditions = Array.from({ length: 61 }, () => new DatabaseAccessError('logins are refused.'));
+    const patient = failing(conditions);
+
+    await expect(withRetry(failing(conditions).operation, { clock, logger, isIdempotent: true })).rejects.toThrow();
+    const waited = withRetry(patient.operation, { clock, logger, isIdempotent: true, isPatient: true });
+
+    await expect(waited).resolves.toBe('done');
+    expect(patient.calls()).toBe(62);
+    expect(warnings).toHaveLength(3);
+  });
+
   test('the signal ends the waiting', async () => {
     const { logger } = setup();
     const controller = new AbortController();
@@ -99,13 +113,26 @@ describe('withRetry', () => {
     [new DatabaseBusyError('x'), 'transient'],
     [new DatabaseFullError('x'), 'transient'],
     [new CommitUnknownError('x'), 'unknown'],
-    [new DatabaseCorruptError('x'), 'final'],
+    [new DatabaseAccessError('x'), 'condition'],
+    [new DatabaseCorruptError('x'), 'condition'],
     [new DatabaseStatementError('serialization', { sqlState: '40001' }), 'transient'],
     [new DatabaseStatementError('deadlock', { sqlState: '40P01' }), 'transient'],
     [new DatabaseStatementError('too many connections', { sqlState: '53300' }), 'transient'],
     [new DatabaseStatementError('starting up', { sqlState: '57P03' }), 'transient'],
-    [new DatabaseStatementError('cancelled by the user', { sqlState: '57014' }), 'final'],
+    [new DatabaseStatementError('statement timeout', { sqlState: '57014' }), 'transient'],
+    [new DatabaseStatementError('read-only during a failover', { sqlState: '25006' }), 'transient'],
+    [new DatabaseStatementError('lock timeout', { sqlState: '55P03' }), 'transient'],
+    [new DatabaseStatementError('I/O error', { sqlState: '58030' }), 'condition'],
+    [new DatabaseStatementError('internal error', { sqlState: 'XX000' }), 'condition'],
+    [new DatabaseStatementError('raised by a trigger', { sqlState: 'P0001' }), 'condition'],
+    [new DatabaseStatementError('permission denied', { sqlState: '42501' }), 'condition'],
+    [new DatabaseStatementError('cardinality', { sqlState: '21000' }), 'final'],
+    [new DatabaseStatementError('NUL character', { sqlState: '22021' }), 'final'],
     [new DatabaseStatementError('unique', { sqlState: '23505' }), 'final'],
+    [new DatabaseStatementError('no such table', { sqlState: '42P01' }), 'final'],
+    [new DatabaseStatementError('index row too large', { sqlState: '54000' }), 'final'],
+    [new DatabaseStatementError('constraint', { sqlState: 'SQLITE_CONSTRAINT_NOTNULL' }), 'final'],
+    [new DatabaseStatementError('out of memory', { sqlState: 'SQLITE_NOMEM' }), 'condition'],
     [new Error('x'), 'final'],
     ['not even an error', 'final'],
   ])('%s is %s', (error, expected) => {

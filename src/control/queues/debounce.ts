@@ -1,11 +1,12 @@
 // Debouncing, shared by engine and client: postpones the pending workflow of a key, and validates the options.
 import { DBOSInvalidArgumentError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
-import { optional, positiveNumber, string } from '../../model/validation/validation.js';
+import { optional, positiveNumber, storableName } from '../../model/validation/validation.js';
 import { type Bounce, bounceIfDelayed } from '../../store/queues/debounce.js';
 import { findDeduplicationHolders } from '../../store/runs/workflows.js';
 import type { StartWorkflowParams } from './enqueue.js';
 import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
+import { refuseTooLong } from '../runs/time-limit.js';
 
 /** The function that a debounced workflow runs. */
 interface Callee {
@@ -50,7 +51,6 @@ export async function putOff(operator: Operator, bounce: Bounce): Promise<string
   }
 }
 
-const keyCheck = string();
 const timeoutCheck = optional(positiveNumber);
 
 /** Refuses invalid times, and options that conflict with debouncing. */
@@ -58,9 +58,11 @@ export function checkDebounce(
   { key, periodMs, timeoutMs }: DebounceTimes & { readonly key: string },
   refused: readonly string[],
 ): void {
-  keyCheck.read(key, 'debounceKey');
+  storableName.read(key, 'debounceKey');
   positiveNumber.read(periodMs, 'debouncePeriodMs');
   timeoutCheck.read(timeoutMs, 'debounceTimeoutMs');
+  refuseTooLong(periodMs, 'debouncePeriodMs');
+  refuseTooLong(timeoutMs, 'debounceTimeoutMs');
   if (refused.length > 0) {
     throw new DBOSInvalidArgumentError(`A debounced workflow cannot have: ${refused.join(', ')}.`, refused[0]);
   }

@@ -3,9 +3,20 @@ import { newID } from '../../base/ids.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { checkPriority } from '../../model/queues.js';
-import { filledName, isRecord, nullish, number, optional, storableName } from '../../model/validation/validation.js';
+import {
+  array,
+  filledName,
+  isRecord,
+  jsonObject,
+  nullish,
+  number,
+  optional,
+  storableName,
+  string,
+} from '../../model/validation/validation.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
+import { refuseTooLong } from '../runs/time-limit.js';
 
 export type WorkflowIDReusePolicy = 'return-existing' | 'reject';
 export type DuplicationPolicy = 'reject' | 'return-existing';
@@ -58,6 +69,8 @@ export interface StartWorkflowParams {
 const QUEUE_OPTIONS = ['deduplicationID', 'priority', 'queuePartitionKey', 'delaySeconds', 'applicationName'] as const;
 const optionalName = nullish(storableName);
 const optionalID = nullish(filledName);
+const optionalUser = nullish(string());
+const optionalRoles = nullish(array(string()));
 const optionalTimeout = nullish(number());
 const delayCheck = optional(number());
 
@@ -74,8 +87,8 @@ export async function toEnqueued(
   { args, namedArgs }: Arguments,
 ): Promise<NewWorkflow> {
   checkNames(options);
-  checkStorableNames(options);
   checkWorkflowID(options.workflowID);
+  checkCaller(options);
   checkTimeout(options.workflowTimeoutMS);
   checkEnqueueOptions(options, true);
   const inputs = await codec.encodeInputs(args, options.serializationType, namedArgs);
@@ -102,19 +115,25 @@ export async function toEnqueued(
   });
 }
 
+/**
+ * Names of a workflow that is enqueued by name. One that the database refuses would fail a commit that the call shares with
+ * others, or end the transaction of the caller.
+ */
 export function checkNames(options: EnqueueWorkflowOptions): void {
   filledName.read(options.queueName, 'options.queueName');
   filledName.read(options.workflowName, 'options.workflowName');
-}
-
-/** Checks up front: a name that the database refuses would abort the caller's transaction with an unhelpful error. */
-function checkStorableNames(options: EnqueueWorkflowOptions): void {
   optionalName.read(options.workflowClassName, 'options.workflowClassName');
   optionalName.read(options.workflowConfigName, 'options.workflowConfigName');
-  optionalName.read(options.deduplicationID, 'options.deduplicationID');
-  optionalName.read(options.queuePartitionKey, 'options.queuePartitionKey');
   optionalName.read(options.appVersion, 'options.appVersion');
-  optionalName.read(options.applicationName, 'options.applicationName');
+}
+
+/** The user and the roles that a workflow runs for. */
+export function checkCaller(caller: {
+  readonly authenticatedUser?: string;
+  readonly authenticatedRoles?: readonly string[];
+}): void {
+  optionalUser.read(caller.authenticatedUser, 'authenticatedUser');
+  optionalRoles.read(caller.authenticatedRoles, 'authenticatedRoles');
 }
 
 export function checkWorkflowID(workflowID: string | undefined): void {
@@ -122,6 +141,7 @@ export function checkWorkflowID(workflowID: string | undefined): void {
 }
 
 export function checkTimeout(timeoutMs: number | null | undefined): void {
+  refuseTooLong(timeoutMs, 'timeoutMS');
   optionalTimeout.read(timeoutMs, 'timeoutMS');
 }
 
@@ -129,6 +149,11 @@ export function checkTimeout(timeoutMs: number | null | undefined): void {
 export function checkEnqueueOptions(options: EnqueueOptions, isQueued: boolean): void {
   if (!isQueued) refuseQueueOptions(options);
   if (options.priority !== undefined) checkPriority(options.priority);
+  optionalName.read(options.deduplicationID, 'deduplicationID');
+  optionalName.read(options.queuePartitionKey, 'queuePartitionKey');
+  optionalName.read(options.applicationVersion, 'applicationVersion');
+  optionalName.read(options.applicationName, 'applicationName');
+  refuseTooLong((options.delaySeconds ?? 0) * 1000, 'delaySeconds');
   delayCheck.read(options.delaySeconds, 'delaySeconds');
 }
 
@@ -147,6 +172,12 @@ export function delayOf({ delaySeconds = 0 }: Pick<EnqueueOptions, 'delaySeconds
 }
 
 export function encodeAttributes(attributes: Record<string, unknown>): string {
+  const text = textOf(attributes);
+  jsonObject.read(JSON.parse(text), 'attributes');
+  return text;
+}
+
+function textOf(attributes: Record<string, unknown>): string {
   let cause: unknown;
   try {
     const text = isRecord(attributes) ? JSON.stringify(attributes) : undefined;

@@ -1,6 +1,7 @@
 // The queue in which a workflow is enqueued to run again: one of the application's, or the internal one.
 import { InvalidQueueError } from '../../model/errors/errors.js';
 import { limitsOf } from '../../model/queues.js';
+import { nullish, storableName } from '../../model/validation/validation.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import { findQueue } from '../../store/queues/queues.js';
 import type { Operator } from '../operator.js';
@@ -19,10 +20,14 @@ export interface QueueTarget {
   readonly isPartitioned: boolean;
 }
 
+const optionalName = nullish(storableName);
+
 /** A partition key without a queue name is ignored: the internal queue has no partitions. */
 export async function resolveQueueTarget(operator: Operator, options: QueueTargetOptions): Promise<QueueTarget> {
   const { queueName, queuePartitionKey = null } = options;
   if (queueName === undefined) return { queueName: INTERNAL_QUEUE, partitionKey: null, isPartitioned: false };
+  storableName.read(queueName, 'queueName');
+  optionalName.read(queuePartitionKey, 'queuePartitionKey');
   if (queueName.trim() === '') throw new InvalidQueueError('queueName must not be empty.');
   const stored = await operator.retrying(() => findQueue(operator.database, queueName));
   const limits = operator.memoryLimits?.(queueName) ?? (stored ? limitsOf(stored) : undefined);

@@ -6,8 +6,7 @@ import {
   DBOSQueueDuplicatedError,
   DBOSWorkflowIDInUseError,
 } from '../../model/errors/errors.js';
-import type { WorkflowRecord } from '../../model/records.js';
-import type { NewWorkflow } from '../../store/runs/workflows.js';
+import type { NewWorkflow, WorkflowSummary } from '../../store/runs/workflows.js';
 import type { StartVerdict } from '../../store/writer/writer-verdicts.js';
 import type { DuplicationPolicy, WorkflowIDReusePolicy } from './enqueue.js';
 
@@ -36,7 +35,7 @@ export function resolveStartConflict(
   }
 }
 
-function refuseConflict({ logger, workflow, workflowIDReusePolicy }: ConflictingStart, existing: WorkflowRecord): void {
+function refuseConflict({ logger, workflow, workflowIDReusePolicy }: ConflictingStart, existing: WorkflowSummary): void {
   const differs =
     existing.name !== workflow.name
       ? `it runs "${existing.name}", not "${workflow.name}"`

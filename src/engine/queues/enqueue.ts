@@ -4,7 +4,7 @@ import { checkNames, type EnqueueWorkflowOptions } from '../../control/queues/en
 import { resolveStartConflict } from '../../control/queues/start-conflict.js';
 import { DBOSInvalidArgumentError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
 import { insertWorkflows, type NewWorkflow } from '../../store/runs/workflows.js';
-import { judgeStarts, type StartVerdict } from '../../store/writer/writer-verdicts.js';
+import { judgeAllStarts, type StartVerdict } from '../../store/writer/writer-verdicts.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
 import type { Engine } from '../engine.js';
 import type { Handle } from '../runs/handles.js';
@@ -131,7 +131,7 @@ async function insertOrRefuse(
     const written = [];
     for (const chunk of inChunks(workflows)) written.push(...(await tx.run(insertWorkflows(chunk))));
     // On the same connection: calls that held one each and waited for a second one could deadlock on the pool.
-    const verdicts = await judgeStarts({ read: (statement) => tx.run(statement) }, workflows, written);
+    const verdicts = await judgeAllStarts({ read: (statement) => tx.run(statement) }, workflows, written);
     verdicts.forEach((verdict, index) => {
       const [request, workflow] = [requests[index], workflows[index]];
       if (request && workflow && verdict.kind !== 'created')

@@ -146,7 +146,7 @@ export class Receiving {
   countWaiting(queueName: string, max: number, signal: AbortSignal): Promise<number> {
     const { clock, logger } = this;
     const count = () => countWaiting(this.#engine.runtime.store.database, queueName, max);
-    return withRetry(count, { clock, logger, signal, isIdempotent: true });
+    return withRetry(count, { clock, logger, signal, isIdempotent: true, isPatient: true });
   }
 
   /** Whether the queue is partitioned; undefined if it is unknown. */

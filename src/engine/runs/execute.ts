@@ -1,10 +1,15 @@
 // Calls a workflow's function and makes its outcome durable.
 import {
+  DatabaseClosedError,
   DBOSNonExistentWorkflowError,
+  DBOSOutcomeNotStorableError,
   DBOSWorkflowCancelledError,
   DBOSWorkflowConflictError,
 } from '../../model/errors/errors.js';
+import { classifyFailure } from '../../store/retry.js';
+import { deadLetterIfOwned } from '../../store/runs/lifecycle.js';
 import type { Outcome } from '../../store/runs/workflows.js';
+import type { OutcomeVerdict } from '../../store/writer/writer-verdicts.js';
 import { type Context, inContext } from './ambient.js';
 import { validateInputs } from '../registration/input-schema.js';
 import { intercept } from '../registration/registry.js';
@@ -39,8 +44,9 @@ export async function execute(invocation: Invocation): Promise<RunEnd> {
   try {
     return run.stopReason ? await endStoppedRun(run, result) : await recordOutcome(run, result);
   } catch (error) {
-    // Neither the value nor the error could be stored, or the process is shutting down.
-    return { outcome: { kind: 'error', error }, isRecorded: false };
+    // The process is shutting down, and another one will record the outcome: callers must not see one that is not durable.
+    run.runtime.logger.debug(`The outcome of workflow "${run.workflowID}" was not recorded: ${String(error)}`);
+    return { outcome: { kind: 'elsewhere' }, isRecorded: false };
   }
 }
 
@@ -78,29 +84,74 @@ export function outcomeOfStopped(reason: Error | undefined): RunOutcome {
   return reason instanceof DBOSNonExistentWorkflowError ? { kind: 'error', error: reason } : { kind: 'elsewhere' };
 }
 
+/** An outcome as it is stored, and as callers in this process see it. */
+interface EncodedOutcome {
+  readonly stored: Outcome;
+  readonly seen: RunOutcome;
+}
+
+/** What cannot be stored is replaced by an error that says so. If that cannot be either, the workflow is dead-lettered. */
 async function recordOutcome(run: Run, result: CallResult): Promise<RunEnd> {
-  const { codec, store } = run.runtime;
-  const format = run.isPortable ? 'portable' : undefined;
-  const base = { workflowID: run.workflowID, owner: run.owner };
-  let outcome: Outcome;
-  let ended: RunOutcome;
+  const first = await tryToRecord(run, () => encodeOutcome(run, result));
+  if (first.end) return first.end;
+  const substitute = new DBOSOutcomeNotStorableError(run.workflowID, first.failure);
+  const second = await tryToRecord(run, () => encodeFailure(run, substitute));
+  return second.end ?? deadLetter(run, second.failure);
+}
+
+/** How the run ended, or why its outcome can never be stored. */
+type Attempt = { readonly end: RunEnd } | { readonly end?: undefined; readonly failure: unknown };
+
+async function tryToRecord(run: Run, encode: () => Promise<EncodedOutcome>): Promise<Attempt> {
+  let encoded: EncodedOutcome;
+  let verdict: OutcomeVerdict;
   try {
-    if (!result.ok) throw result.error;
-    const encoded = await codec.roundTripValue(result.value, { format, path: [run.registration.name] });
-    outcome = { ...base, status: 'SUCCESS', output: encoded.text, error: null };
-    ended = { kind: 'success', value: encoded.value };
+    encoded = await encode();
+  } catch (failure) {
+    return { failure };
+  }
+  try {
+    verdict = await run.runtime.store.writer.finish(encoded.stored);
+  } catch (failure) {
+    // At a shutdown the outcome is not refused, only not written.
+    if (classifyFailure(failure) !== 'final' || failure instanceof DatabaseClosedError) throw failure;
+    return { failure };
+  }
+  if (verdict === 'recorded') return { end: { outcome: encoded.seen, isRecorded: true } };
+  const reason = await run.findLossReason();
+  run.stop(reason);
+  return { end: { outcome: outcomeOfStopped(reason), isRecorded: false } };
+}
+
+async function encodeOutcome(run: Run, result: CallResult): Promise<EncodedOutcome> {
+  if (!result.ok) return encodeFailure(run, result.error);
+  const { codec } = run.runtime;
+  const format = run.isPortable ? 'portable' : undefined;
+  try {
+    const { text, value } = await codec.roundTripValue(result.value, { format, path: [run.registration.name] });
+    return { stored: outcomeOf(run, 'SUCCESS', text), seen: { kind: 'success', value } };
   } catch (error) {
-    const encoded = await codec.encodeError(error, format);
-    outcome = { ...base, status: 'ERROR', output: null, error: encoded.text };
-    // The first caller of a portable workflow must see the same error as later ones.
-    const seen = run.isPortable ? await codec.decodeError(encoded.text, encoded.serialization) : error;
-    ended = { kind: 'error', error: seen };
+    return encodeFailure(run, error);
   }
-  const verdict = await store.writer.finish(outcome);
-  if (verdict === 'lost') {
-    const reason = await run.findLossReason();
-    run.stop(reason);
-    return { outcome: outcomeOfStopped(reason), isRecorded: false };
-  }
-  return { outcome: ended, isRecorded: true };
+}
+
+async function encodeFailure(run: Run, error: unknown): Promise<EncodedOutcome> {
+  const { codec } = run.runtime;
+  const { text, serialization } = await codec.encodeError(error, run.isPortable ? 'portable' : undefined);
+  // The first caller of a portable workflow must see the same error as later ones.
+  const seen = run.isPortable ? await codec.decodeError(text, serialization) : error;
+  return { stored: outcomeOf(run, 'ERROR', text), seen: { kind: 'error', error: seen } };
+}
+
+function outcomeOf({ workflowID, owner }: Run, status: Outcome['status'], text: string): Outcome {
+  const isSuccess = status === 'SUCCESS';
+  return { workflowID, owner, status, output: isSuccess ? text : null, error: isSuccess ? null : text };
+}
+
+/** Otherwise the workflow would stay PENDING and be run again and again. */
+async function deadLetter(run: Run, failure: unknown): Promise<RunEnd> {
+  const { runtime } = run;
+  runtime.logger.error(new DBOSOutcomeNotStorableError(run.workflowID, failure));
+  await runtime.retrying(() => deadLetterIfOwned(runtime.database, [run]));
+  return { outcome: { kind: 'elsewhere' }, isRecorded: false };
 }

@@ -2,6 +2,7 @@
 import { newID } from '../../base/ids.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import {
+  checkCaller,
   checkEnqueueOptions,
   checkTimeout,
   checkWorkflowID,
@@ -112,6 +113,8 @@ export function checkParams(params: StartWorkflowParams, context: Context | unde
   checkWorkflowID(workflowID);
   if (queueName !== undefined) filledName.read(queueName, 'queueName');
   checkEnqueueOptions(enqueueOptions, queueName !== undefined);
+  const { authenticatedUser = context?.authenticatedUser, authenticatedRoles = context?.authenticatedRoles } = params;
+  checkCaller({ authenticatedUser, authenticatedRoles });
   if (
     duplicationPolicy === 'return-existing' &&
     (params.queueName === undefined || enqueueOptions.deduplicationID === undefined)

@@ -3,6 +3,7 @@
 import { sleep } from '../../base/clock.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { SerializationOptions } from '../../control/runs/storable.js';
+import { refuseTooLong } from '../../control/runs/time-limit.js';
 import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
 import { finiteNumber } from '../../model/validation/validation.js';
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
@@ -77,6 +78,7 @@ export async function limitsOf(run: Run, timerID: number, givenDeadline: number 
 /** Sleeps. In workflow code the wake-up time is recorded, and a cancellation ends the sleep at once. */
 export async function durableSleep(runtime: Runtime, durationMs: number): Promise<void> {
   finiteNumber.read(durationMs, 'durationMs');
+  refuseTooLong(durationMs, 'durationMs');
   const context = currentContext();
   refuseInTransaction(context, SLEEP);
   if (!isWorkflowCode(context)) return sleep(runtime.clock, Math.max(durationMs, 0));

@@ -2,7 +2,7 @@
 import { Batcher, type Entry } from '../../base/batcher.js';
 import type { Database } from '../../store/database.js';
 import type { Owned } from '../../store/runs/lifecycle.js';
-import { findLost } from '../../store/runs/workflows.js';
+import { findLost } from '../../store/runs/owners.js';
 
 const LOOKUPS_MAX = 500;
 

@@ -3,7 +3,8 @@
 import type { WorkflowRecord } from '../../model/records.js';
 import { topics } from '../../store/notify/topics.js';
 import { findOwnedBy, handBack, type Owned } from '../../store/runs/lifecycle.js';
-import { findLost, findWorkflows } from '../../store/runs/workflows.js';
+import { findLost } from '../../store/runs/owners.js';
+import { findWorkflows } from '../../store/runs/workflows.js';
 import type { Runtime } from '../runtime.js';
 import type { Run } from './run.js';
 import type { Runs } from './runs.js';

@@ -2,16 +2,18 @@
 // comes from the message, so a message that is delivered twice starts one workflow.
 import { enqueuedWorkflow } from '../../control/queues/enqueue.js';
 import { DBOSInvalidArgumentError, DBOSInvalidWorkflowInputError } from '../../model/errors/errors.js';
-import { filledName } from '../../model/validation/validation.js';
+import { filledName, optional, storableName } from '../../model/validation/validation.js';
 import { type EventDispatchState, upsertEventDispatchState } from '../../store/receiving/event-dispatch.js';
 import { withRetry } from '../../store/retry.js';
 import { insertWorkflows, type NewWorkflow } from '../../store/runs/workflows.js';
-import { judgeStarts } from '../../store/writer/writer-verdicts.js';
+import { judgeAllStarts } from '../../store/writer/writer-verdicts.js';
 import type { Engine } from '../engine.js';
 import type { Runtime } from '../runtime.js';
 import { inChunks } from '../queues/enqueue.js';
 import { validateInputs } from '../registration/input-schema.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
+
+const optionalName = optional(storableName);
 
 export interface PrepareEnqueuedWorkflowOptions {
   readonly queueName: string;
@@ -60,6 +62,7 @@ export async function prepareEnqueuedWorkflow(
   }
   filledName.read(queueName, 'options.queueName');
   filledName.read(workflowID, 'options.workflowID');
+  optionalName.read(queuePartitionKey, 'options.queuePartitionKey');
   const { text, serialization } = await encode(engine.runtime, registration, args);
   return {
     workflowUUID: workflowID,
@@ -112,10 +115,10 @@ export async function enqueuePrepared(
   const inserts = inChunks(workflows).map((chunk) => insertWorkflows(chunk));
   const enqueue = async () => {
     const written = await database.commit([...inserts, ...states.map((state) => upsertEventDispatchState(state))]);
-    return judgeStarts(database, workflows, written.slice(0, inserts.length).flat());
+    return judgeAllStarts(database, workflows, written.slice(0, inserts.length).flat());
   };
   const verdicts = await (signal
-    ? withRetry(enqueue, { clock, logger, signal, isIdempotent: true })
+    ? withRetry(enqueue, { clock, logger, signal, isIdempotent: true, isPatient: true })
     : engine.runtime.retrying(enqueue));
   const created = workflows.filter((_, index) => verdicts[index]?.kind === 'created');
   engine.queues.announce(created);

@@ -35,6 +35,9 @@ export class Runs {
   /** Starts a run. Resolves to its outcome. */
   launch(invocation: Invocation): Promise<RunOutcome> {
     const { run } = invocation;
+    // This run has taken the workflow from it: a resumed workflow may come back to its own process.
+    const older = this.#latest.get(run.workflowID);
+    if (older) this.stopLost(older, new DBOSWorkflowConflictError(run.workflowID));
     const ended = deferred<RunOutcome>();
     this.#ends.set(run, ended);
     this.#latest.set(run.workflowID, run);

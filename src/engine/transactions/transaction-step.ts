@@ -3,7 +3,7 @@
 import { sleep } from '../../base/clock.js';
 import type { RoundTrip } from '../../codec/codec.js';
 import type { MaybePromise } from '../../codec/maybe-promise.js';
-import { loadSteps } from '../../store/runs/steps.js';
+import { findSteps } from '../../store/runs/steps.js';
 import { joinedCheckpoint, type Query, type Rendered } from '../../store/transactions/shared-database.js';
 import type { Runtime } from '../runtime.js';
 import type { Transactions } from './transactions.js';
@@ -96,8 +96,7 @@ export class JoinedCheckpoint {
   async find(): Promise<StepOutcome | undefined> {
     const { run, stepID } = this.#step;
     const { runtime, workflowID } = run;
-    const steps = await runtime.retrying(() => loadSteps(runtime.database, [workflowID]));
-    const found = steps.find((step) => step.stepID === stepID);
+    const [found] = await runtime.retrying(() => findSteps(runtime.database, [{ workflowID, stepID }]));
     if (!found) return undefined;
     try {
       return { kind: 'value', value: await replayOutcome(run, found) };

@@ -75,6 +75,20 @@ export class CommitUnknownError extends DatabaseError {
   override readonly code = 'COMMIT_UNKNOWN';
 }
 
+/** A guarded write had no effect, and nothing that the guard asks for is in its way. */
+export class UnexplainedRefusalError extends DatabaseError {
+  override readonly name = 'UnexplainedRefusalError';
+  override readonly code = 'UNEXPLAINED_REFUSAL';
+
+  /** `what` completes "the database refused …". */
+  constructor(what: string) {
+    super(
+      `The database refused ${what} several times, and no reason can be found. ` +
+        'Check the triggers, rules and policies on its tables.',
+    );
+  }
+}
+
 const SQLITE_DRIVER_MISSING_MESSAGE =
   'No SQLite driver is available: this version of Node has none built in and better-sqlite3 is not installed. ' +
   'Run `npm install better-sqlite3`, or use Node 22.13 or later.';

@@ -159,6 +159,21 @@ export function isWorkflowIDInUseError(error: unknown): boolean {
   return hasErrorCode(error, WorkflowIDInUse, WORKFLOW_ID_IN_USE_CODE);
 }
 
+/** The outcome of a workflow could not be stored. This error is stored instead. */
+export class DBOSOutcomeNotStorableError extends DBOSError {
+  override readonly name = 'DBOSOutcomeNotStorableError';
+  override readonly code = 'OUTCOME_NOT_STORABLE';
+
+  constructor(
+    readonly workflowID: string,
+    reason: unknown,
+  ) {
+    // No cause: it may hold what could not be stored.
+    const message = reason instanceof Error ? reason.message : String(reason);
+    super(`The outcome of workflow "${workflowID}" cannot be stored: ${message.replaceAll('\0', '')}`);
+  }
+}
+
 /** A workflow could not be imported. Those before it, `imported` of them, are there. */
 export class WorkflowImportError extends DBOSError {
   override readonly name = 'WorkflowImportError';

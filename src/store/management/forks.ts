@@ -34,13 +34,13 @@ const events = table('workflow_events');
 const history = table('workflow_events_history');
 
 /**
- * Creates all forks in one commit, or none. Skips forks that an earlier attempt of the same call created. The originals are
- * locked first: nothing is recorded for them while their checkpoints, streams and events are copied.
+ * Creates all forks in one commit, or none. Skips forks that an earlier attempt of the same call created. Checkpoints,
+ * streams and events are copied from one snapshot, without a lock on the originals: those that run go on. If an original
+ * has changed its state meanwhile, the commit fails with a serialization failure.
  */
 export async function insertForks(database: Database, forks: readonly Fork[], settings: ForkSettings): Promise<void> {
   const originalIDs = [...new Set(forks.map(({ originalID }) => originalID))];
-  await database.transaction(async (tx) => {
-    await tx.run(sql`UPDATE ${workflows} SET was_forked_from = TRUE WHERE workflow_uuid ${oneOf(originalIDs)}`);
+  const copy = async (tx: Executor): Promise<void> => {
     const inserted = await tx.run(insertRows(forks, settings));
     const insertedIDs = new Set(inserted.map((row) => row['workflow_uuid']));
     if (insertedIDs.size < forks.length) {
@@ -53,7 +53,18 @@ export async function insertForks(database: Database, forks: readonly Fork[], se
     if (copied.length === 0) return;
     const statements = [copySteps(copied, settings), copyStreams(copied), copyHistory(copied), copyEvents(copied)];
     for (const statement of statements) await tx.run(statement);
-  });
+  };
+  await database.transaction(
+    async (tx) => {
+      await copy(tx);
+      // Last, because it locks the originals.
+      await tx.run(sql`
+        UPDATE ${workflows}
+        SET was_forked_from = TRUE
+        WHERE workflow_uuid ${oneOf(originalIDs)} AND was_forked_from = FALSE`);
+    },
+    { isSnapshot: true },
+  );
 }
 
 const forkColumns = [

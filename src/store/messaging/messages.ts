@@ -1,11 +1,12 @@
 // Rows of `notifications`: messages to workflows. A message is written once, even if the send is retried, and is consumed in
 // the commit that holds the receiving step's checkpoint. Consumed messages are kept.
-import { DatabaseStatementError } from '../../model/errors/database-errors.js';
+import { UnexplainedRefusalError } from '../../model/errors/database-errors.js';
 import { nowMs, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
-import type { Database, Executor, Row } from '../database.js';
+import type { Database, Executor, Reader, Row } from '../database.js';
 import type { Owned } from '../runs/lifecycle.js';
 import type { Checkpoint } from '../runs/steps.js';
+import { findOwners } from '../runs/owners.js';
 import { isOwned } from '../runs/workflows.js';
 
 export interface NewMessage {
@@ -99,39 +100,44 @@ function shiftsOf(sendings: readonly Sending[]): number[] {
   });
 }
 
-/** The result of each send, in the same order. */
+/**
+ * The result of each send, in the same order. Undefined if it was refused without a reason that can be seen, such as a
+ * destination that was created meanwhile: the send may be repeated.
+ */
 export async function judgeMessages(
-  look: (statement: Sql) => Promise<Row[]>,
+  database: Reader,
   sendings: readonly Sending[],
   written: readonly Row[],
-): Promise<SendVerdict[]> {
+): Promise<(SendVerdict | undefined)[]> {
   if (written.length === sendings.length) return sendings.map(() => 'sent');
   const sent = new Set(written.map((row) => row['message_uuid'] as string));
   const missing = sendings.filter(({ message }) => !sent.has(message.messageID));
-  const there = await look(sql`
+  const there = await database.read(sql`
     SELECT m.message_uuid
     FROM ${messages} AS m
     WHERE m.message_uuid ${oneOf(missing.map(({ message }) => message.messageID))}`);
   for (const row of there) sent.add(row['message_uuid'] as string);
   const workflowIDs = missing.flatMap(({ message, sender }) => [message.destinationID, sender?.workflowID ?? '']);
-  const owners = await look(sql`
-    SELECT w.workflow_uuid, w.owner_xid, w.status
-    FROM ${workflows} AS w
-    WHERE w.workflow_uuid ${oneOf([...new Set(workflowIDs)])}`);
-  const found = new Map(owners.map((row) => [row['workflow_uuid'], row]));
+  const owners = await findOwners(database, workflowIDs);
   const isOwner = ({ workflowID, owner }: Owned): boolean =>
-    found.get(workflowID)?.['owner_xid'] === owner && found.get(workflowID)?.['status'] === 'PENDING';
-  return sendings.map(({ message, sender }): SendVerdict => {
+    owners.get(workflowID)?.owner === owner && owners.get(workflowID)?.status === 'PENDING';
+  return sendings.map(({ message, sender }): SendVerdict | undefined => {
     if (sent.has(message.messageID)) return 'sent';
     if (sender && !isOwner(sender)) return 'lost';
-    if (!found.has(message.destinationID)) return 'missing';
-    // The destination was created after the insert. Report a serialization failure, which is retried.
-    throw new DatabaseStatementError(
-      `Workflow "${message.destinationID}" was created while a message was being sent to it.`,
-      {
-        sqlState: '40001',
-      },
-    );
+    return owners.has(message.destinationID) ? undefined : 'missing';
+  });
+}
+
+/** The same, for callers that can repeat only all sends together. */
+export async function judgeAllMessages(
+  database: Reader,
+  sendings: readonly Sending[],
+  written: readonly Row[],
+): Promise<SendVerdict[]> {
+  const verdicts = await judgeMessages(database, sendings, written);
+  return verdicts.map((verdict, index) => {
+    if (verdict) return verdict;
+    throw new UnexplainedRefusalError(`a message to workflow "${sendings[index]?.message.destinationID}"`);
   });
 }
 
@@ -163,7 +169,7 @@ async function insertAll(tx: Executor, sendings: readonly Sending[]): Promise<Se
   for (let start = 0; start < sendings.length; start += TOGETHER_MAX) {
     const chunk = sendings.slice(start, start + TOGETHER_MAX);
     const written = await tx.run(insertMessages(chunk));
-    verdicts.push(...(await judgeMessages((statement) => tx.run(statement), chunk, written)));
+    verdicts.push(...(await judgeAllMessages({ read: (statement) => tx.run(statement) }, chunk, written)));
   }
   return verdicts;
 }

@@ -1,13 +1,14 @@
 // Rows of `streams`: values that a workflow appends under a key. Only the run that owns the workflow writes, so it assigns
 // the offsets itself, and a retried append finds its own row.
 import { hasEnded, type WorkflowStatusString } from '../../model/status.js';
-import { oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
+import { rows, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
 import type { EventKey } from './events.js';
 import type { Owned } from '../runs/lifecycle.js';
 import type { CheckpointVerdict } from '../writer/writer-verdicts.js';
-import { findLost, isOwned } from '../runs/workflows.js';
+import { belongsTo, findOwners } from '../runs/owners.js';
+import { isOwned } from '../runs/workflows.js';
 
 /** A value appended by a run. */
 export interface NewStreamValue extends Owned {
@@ -51,22 +52,44 @@ export async function judgeStreamValues(
   written: readonly Row[],
 ): Promise<CheckpointVerdict[]> {
   if (written.length === values.length) return values.map(() => 'recorded');
-  const workflowIDs = [...new Set(values.map(({ workflowID }) => workflowID))];
+  const recorded = new Set(written.map(rowKey));
+  const isRecorded = values.map((value) => recorded.delete(valueKey(value)));
+  const missing = values.filter((_, index) => !isRecorded[index]);
   const there = await database.read(sql`
     SELECT s.workflow_uuid, s.key, s."offset", s.value, s.function_id
-    FROM ${streams} AS s
-    WHERE s.workflow_uuid ${oneOf(workflowIDs)} AND s."offset" ${oneOf([...new Set(values.map(({ offset }) => offset))], 'int')}`);
-  const stored = new Map(there.map((row) => [valueKey(row), row]));
-  const lost = await findLost(database, values);
-  return values.map((value) => {
-    const row = stored.get(JSON.stringify([value.workflowID, value.key, value.offset]));
-    // Written by this attempt, or by an earlier one whose commit was unconfirmed.
-    if (row?.['value'] === value.text && row['function_id'] === value.stepID) return 'recorded';
-    return lost.has(value) ? 'lost' : 'conflict';
+    FROM ${rows(
+      'r',
+      valueKeyColumns,
+      missing.map(({ workflowID, key, offset }) => [workflowID, key, offset]),
+    )}
+    JOIN ${streams} AS s
+      ON s.workflow_uuid = r.workflow_id AND s.key = r.stream_key AND s."offset" = r.at_offset`);
+  const stored = new Map(there.map((row) => [rowKey(row), row]));
+  const owners = await findOwners(
+    database,
+    missing.map(({ workflowID }) => workflowID),
+  );
+  return values.map((value, index) => {
+    if (isRecorded[index]) return 'recorded';
+    if (!belongsTo(owners.get(value.workflowID), value.owner)) return 'lost';
+    const row = stored.get(valueKey(value));
+    // Written by an earlier attempt whose commit was unconfirmed.
+    if (row) return row['value'] === value.text && row['function_id'] === value.stepID ? 'recorded' : 'conflict';
+    return owners.get(value.workflowID)?.status === 'PENDING' ? 'conflict' : 'lost';
   });
 }
 
-function valueKey(row: Row): string {
+const valueKeyColumns = [
+  { name: 'workflow_id', type: 'text' },
+  { name: 'stream_key', type: 'text' },
+  { name: 'at_offset', type: 'int' },
+] as const;
+
+function valueKey({ workflowID, key, offset }: NewStreamValue): string {
+  return JSON.stringify([workflowID, key, offset]);
+}
+
+function rowKey(row: Row): string {
   return JSON.stringify([row['workflow_uuid'], row['key'], row['offset']]);
 }
 

@@ -1515,6 +1515,18 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_listing_waiting
   WHERE CASE WHEN status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END;
 `,
   },
+  {
+    number: 9,
+    name: 'fenced_sessions',
+    isOnline: false,
+    sql: `-- Sessions whose connection was lost during a commit. A copy of the commit that reaches the server late finds its session
+-- here, and refuses itself.
+CREATE TABLE IF NOT EXISTS {schema}.fenced_sessions (
+  session_key BIGINT PRIMARY KEY,
+  fenced_at BIGINT NOT NULL
+);
+`,
+  },
 ];
 
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
@@ -2329,6 +2341,13 @@ CREATE INDEX IF NOT EXISTS idx_workflow_status_listing_queue
 CREATE INDEX IF NOT EXISTS idx_workflow_status_listing_waiting
   ON workflow_status (status, created_at)
   WHERE CASE WHEN status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END;
+`,
+  },
+  {
+    number: 9,
+    name: 'fenced_sessions',
+    isOnline: false,
+    sql: `-- Empty on purpose: on SQLite no commit is on its way when its answer is lost.
 `,
   },
 ];

@@ -29,6 +29,8 @@ const SESSION_SETTINGS = {
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
   enable_material: 'off',
+  // Work waits for the database; a role's limit for interactive statements must not fail it.
+  statement_timeout: 0,
   // After waiting for an advisory lock, a statement must see what earlier holders committed.
   default_transaction_isolation: 'read\\ committed',
   // Disables the trigger on messages for our own: we notify outside their commit.

@@ -5,20 +5,26 @@ import { type Clock, systemClock } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import type { DLogger } from '../../base/log.js';
 import { silentLogger } from '../../base/log.js';
-import {
-  CommitUnknownError,
-  DatabaseClosedError,
-  DatabaseStatementError,
-  DatabaseUnavailableError,
-} from '../../model/errors/database-errors.js';
+import { CommitUnknownError, DatabaseClosedError, DatabaseStatementError } from '../../model/errors/database-errors.js';
 import { DBOSQueryTimeoutError } from '../../model/errors/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
-import { type Dialect, render, type Sql, sql } from '../../sql/sql.js';
-import type { CommitOptions, Connection, ConnectionUse, Database, Executor, ObserveOptions, Row } from '../database.js';
+import { type Dialect, render, type Sql } from '../../sql/sql.js';
+import type {
+  CommitOptions,
+  Connection,
+  ConnectionUse,
+  Database,
+  Executor,
+  ObserveOptions,
+  Row,
+  TransactionOptions,
+} from '../database.js';
 import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
-import { type Phase, translatePostgresError } from './postgres-errors.js';
+import { isConnectionLost, isReadOnly, type Phase, translatePostgresError } from './postgres-errors.js';
+import { SessionFence } from './session-fence.js';
 import { type FollowingBatch, type PreparedStatement, StatementBatch, statementName } from './statement-batch.js';
+import { commitSettings, observeSettings } from './transaction-settings.js';
 
 export interface PostgresOptions extends ConnectionOptions {
   /** The schema that holds the system tables. */
@@ -40,6 +46,7 @@ export class PostgresDatabase implements Database {
   readonly where: string;
   readonly options: PostgresOptions;
   readonly #source: ClientSource;
+  readonly #fence: SessionFence;
   /** Cached plans are only safe in sessions with our settings; elsewhere statements are planned each time. */
   readonly #hasPreparedNames: boolean;
   readonly #names = new Map<string, string>();
@@ -54,10 +61,11 @@ export class PostgresDatabase implements Database {
     this.dialect = postgresDialect({ schema: options.schema ?? 'dbos', now: options.now });
     this.#hasPreparedNames = !options.isTransactionPooler && options.pool === undefined;
     this.#source = clientSource(options, options.clock ?? systemClock);
+    this.#fence = new SessionFence(options.logger ?? silentLogger);
   }
 
   async run(statement: Sql): Promise<Row[]> {
-    return (await this.#withClient((client) => this.#send(client, [statement], 'write')))[0] ?? [];
+    return (await this.#commit([statement], {}))[0] ?? [];
   }
 
   async read(statement: Sql): Promise<Row[]> {
@@ -68,7 +76,7 @@ export class PostgresDatabase implements Database {
     try {
       // Unnamed, so that it is planned for its values and no plan is cached. The settings end with the commit.
       const sent = this.#withClient((client) =>
-        this.#send(client, [settingsFor(options), statement], 'read', { isNamed: false }),
+        this.#send(client, [observeSettings(options), statement], 'read', { isNamed: false }),
       );
       return (await sent)[1] ?? [];
     } catch (error) {
@@ -79,17 +87,26 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  async commit(statements: readonly Sql[], options: CommitOptions = {}): Promise<Row[][]> {
-    if (!options.relaxed) return this.#commit(statements, options.afterCommit);
-    return (await this.#commit([WITHOUT_DISK, ...statements], options.afterCommit)).slice(1);
+  commit(statements: readonly Sql[], options: CommitOptions = {}): Promise<Row[][]> {
+    return this.#commit(statements, options);
   }
 
-  #commit(statements: readonly Sql[], afterCommit: Sql | undefined): Promise<Row[][]> {
-    if (!afterCommit) return this.#withClient((client) => this.#send(client, statements, 'write'));
+  async #commit(statements: readonly Sql[], options: CommitOptions): Promise<Row[][]> {
+    try {
+      return await this.#commitGuarded(statements, options);
+    } catch (error) {
+      if (!this.#fence.turnOffIfUnsupported(error)) throw error;
+      return this.#commitGuarded(statements, options);
+    }
+  }
+
+  #commitGuarded(statements: readonly Sql[], options: CommitOptions): Promise<Row[][]> {
+    const { afterCommit } = options;
+    if (!afterCommit) return this.#withClient((client) => this.#sendCommit(client, statements, { options }));
     const committed = deferred<Row[][]>();
     const both = this.#withClient(async (client) => {
       const following = this.#follow(client, afterCommit);
-      const sent = this.#send(client, statements, 'write', { following });
+      const sent = this.#sendCommit(client, statements, { options, following });
       void sent.then(
         (results) => committed.resolve(results),
         (error: unknown) => committed.reject(error),
@@ -101,8 +118,18 @@ export class PostgresDatabase implements Database {
     return committed.promise;
   }
 
-  transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T> {
-    return this.exclusive((connection) => connection.transaction(body));
+  async #sendCommit(
+    client: Client,
+    statements: readonly Sql[],
+    { options, following }: { readonly options: CommitOptions; readonly following?: FollowingBatch },
+  ): Promise<Row[][]> {
+    const guard = this.#fence.guard(client, commitSettings(options));
+    const results = await this.#send(client, [...guard, ...statements], 'write', { following });
+    return results.slice(guard.length);
+  }
+
+  transaction<T>(body: (tx: Executor) => Promise<T>, options?: TransactionOptions): Promise<T> {
+    return this.exclusive((connection) => connection.transaction(body, options));
   }
 
   exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T> {
@@ -126,11 +153,13 @@ export class PostgresDatabase implements Database {
     try {
       const client = await this.#acquire();
       try {
+        while (this.#fence.isPending) await this.#fence.settle((statements) => this.#send(client, statements, 'read'));
         const result = await body(client);
         this.#source.release(client, false);
         return result;
       } catch (error) {
-        this.#source.release(client, isConnectionLost(error));
+        if (error instanceof CommitUnknownError) this.#fence.onLost(client);
+        this.#source.release(client, isConnectionLost(error) || isReadOnly(error));
         throw error;
       }
     } finally {
@@ -162,8 +191,8 @@ export class PostgresDatabase implements Database {
       dialect: this.dialect,
       run: (statement) => send(statement, 'write'),
       script: (text) => script(text, 'write'),
-      transaction: async (body) => {
-        await script('BEGIN', 'read');
+      transaction: async (body, { isSnapshot = false } = {}) => {
+        await script(isSnapshot ? 'BEGIN ISOLATION LEVEL REPEATABLE READ' : 'BEGIN', 'read');
         const result = await body(inTransaction).catch(async (error: unknown) => {
           await this.#rollBack(client);
           throw error;
@@ -257,20 +286,6 @@ interface SendOptions {
   readonly following?: FollowingBatch;
 }
 
-/** A later commit flushes this one, or the server does within a second. */
-const WITHOUT_DISK = sql`SELECT set_config('synchronous_commit', 'off', TRUE)`;
-
-/** Settings for the next statement of the same commit. */
-function settingsFor({ timeoutMs, scans }: ObserveOptions): Sql {
-  const ifAll = scans === 'all' ? 'on' : 'off';
-  return sql`
-    SELECT set_config('statement_timeout', ${String(timeoutMs)}, TRUE),
-      set_config('enable_seqscan', ${ifAll}, TRUE),
-      set_config('enable_bitmapscan', ${scans === 'index' ? 'off' : 'on'}, TRUE),
-      set_config('enable_hashjoin', ${ifAll}, TRUE),
-      set_config('jit', 'off', TRUE)`;
-}
-
 function clientSource(options: PostgresOptions, clock: Clock): ClientSource {
   if (options.pool === 'none') return freshClients(poolConfig(options));
   if (options.pool) return sharedClients(options.pool, clock);
@@ -283,8 +298,4 @@ function clientSource(options: PostgresOptions, clock: Clock): ClientSource {
 /** For statements whose own failure is reported elsewhere or ignored. */
 function rethrowIfLost(error: unknown): void {
   if (isConnectionLost(error)) throw error;
-}
-
-function isConnectionLost(error: unknown): boolean {
-  return error instanceof CommitUnknownError || error instanceof DatabaseUnavailableError;
 }

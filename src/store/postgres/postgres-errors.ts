@@ -25,6 +25,7 @@ const SOCKET_CODES = new Set([
   'ENOENT',
   'EPIPE',
 ]);
+const READ_ONLY = '25006';
 const CONNECTION_MESSAGE =
   /terminat|timeout|not queryable|connection (error|ended|closed)|Client was closed|Client has encountered|SSL connection/i;
 
@@ -95,4 +96,13 @@ export function translatePostgresError(error: unknown, phase: Phase, where: stri
 /** Failed login, unknown role, or missing privilege. */
 function isAccessState(state: string): boolean {
   return state.startsWith('28') || state === '42501';
+}
+
+/** During a failover: the connection leads to a server that is not the primary (any more). */
+export function isReadOnly(error: unknown): boolean {
+  return error instanceof DatabaseStatementError && error.sqlState === READ_ONLY;
+}
+
+export function isConnectionLost(error: unknown): boolean {
+  return error instanceof CommitUnknownError || error instanceof DatabaseUnavailableError;
 }

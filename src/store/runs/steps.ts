@@ -2,7 +2,7 @@
 import type { StepRecord } from '../../model/records.js';
 import { lock, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { stepColumns } from '../columns.js';
-import type { Database } from '../database.js';
+import type { Database, Reader } from '../database.js';
 import { isOwned } from './workflows.js';
 
 /** A checkpoint and the owner token of its run. */
@@ -72,6 +72,24 @@ export async function loadSteps(database: Database, workflowIDs: readonly string
     FROM ${steps} AS o
     WHERE o.workflow_uuid ${oneOf(workflowIDs)}
     ORDER BY o.workflow_uuid, o.function_id`);
+  return found.map((row) => stepColumns.toRecord(row));
+}
+
+/** The key of a checkpoint. */
+export type StepKey = Pick<StepRecord, 'workflowID' | 'stepID'>;
+
+const keyColumns = [
+  { name: 'workflow_id', type: 'text' },
+  { name: 'step_id', type: 'int' },
+] as const;
+
+/** The existing checkpoints among these, in no order. Reads no others of the workflows. */
+export async function findSteps(database: Reader, keys: readonly StepKey[]): Promise<StepRecord[]> {
+  const data = keys.map(({ workflowID, stepID }) => [workflowID, stepID]);
+  const found = await database.read(sql`
+    SELECT ${selectedColumns}
+    FROM ${rows('r', keyColumns, data)}
+    JOIN ${steps} AS o ON o.workflow_uuid = r.workflow_id AND o.function_id = r.step_id`);
   return found.map((row) => stepColumns.toRecord(row));
 }
 

@@ -131,7 +131,7 @@ export function insertWorkflows(workflows: readonly NewWorkflow[], condition: Sq
     INSERT INTO ${workflowTable}
       (${newWorkflowColumns.names}, status, owner_xid, output, error, created_at, updated_at, started_at_epoch_ms, completed_at,
        workflow_deadline_epoch_ms, delay_until_epoch_ms, debounce_deadline_epoch_ms)
-    SELECT ${insertedColumns}, COALESCE(r.end_status, r.status), CASE WHEN r.end_status IS NULL THEN r.owner_xid END,
+    SELECT ${insertedColumns}, COALESCE(r.end_status, r.status), r.owner_xid,
       r.output, r.error, t.now, t.now,
       CASE WHEN r.status = 'PENDING' THEN t.now END,
       CASE WHEN r.end_status IS NOT NULL THEN t.now END,
@@ -176,12 +176,12 @@ const outcomeColumns = new TableColumns<Outcome>([
   ['error', 'error', 'text'],
 ]);
 
-/** Writes the outcomes of workflows that are still owned and returns their IDs. */
+/** Writes the outcomes of workflows that are still owned and returns their IDs. The token stays: it says who ended them. */
 export function finishIfOwned(outcomes: readonly Outcome[]): Sql {
   return sql`
     UPDATE ${workflowTable} AS w
     SET status = r.status, output = r.output, error = r.error, updated_at = ${nowMs}, completed_at = ${nowMs},
-      deduplication_id = NULL, owner_xid = NULL
+      deduplication_id = NULL
     FROM ${rows(
       'r',
       outcomeColumns.columns,
@@ -189,6 +189,21 @@ export function finishIfOwned(outcomes: readonly Outcome[]): Sql {
     )}
     WHERE w.workflow_uuid = r.target_id AND w.owner_xid = r.owner AND ${isPending('w')}
     RETURNING workflow_uuid`;
+}
+
+/** A workflow without its values, which may be large. */
+export type WorkflowSummary = Omit<WorkflowRecord, 'inputs' | 'output' | 'error' | 'attributes'>;
+
+const summaryColumns = workflowColumns.without('inputs', 'output', 'error', 'attributes');
+const selectedSummary = summaryColumns.select('w');
+
+/** Like `findWorkflows`, without the values. */
+export async function findSummaries(database: Reader, workflowIDs: readonly string[]): Promise<WorkflowSummary[]> {
+  const found = await database.read(sql`
+    SELECT ${selectedSummary}
+    FROM ${workflowTable} AS w
+    WHERE w.workflow_uuid ${oneOf(workflowIDs)}`);
+  return found.map((row) => summaryColumns.toRecord(row));
 }
 
 /** The existing workflows among these IDs, in no order. */
@@ -214,9 +229,9 @@ const deduplicationColumns = new TableColumns<DeduplicationKey>([
 export async function findDeduplicationHolders(
   database: Reader,
   keys: readonly DeduplicationKey[],
-): Promise<WorkflowRecord[]> {
+): Promise<WorkflowSummary[]> {
   const found = await database.read(sql`
-    SELECT ${selectedColumns}
+    SELECT ${selectedSummary}
     FROM ${rows(
       'k',
       deduplicationColumns.columns,
@@ -224,7 +239,7 @@ export async function findDeduplicationHolders(
     )}
     JOIN ${workflowTable} AS w
       ON w.queue_name = k.queue_name AND w.deduplication_id = k.deduplication_id`);
-  return found.map((row) => workflowColumns.toRecord(row));
+  return found.map((row) => summaryColumns.toRecord(row));
 }
 
 /** A workflow that has ended. */
@@ -248,29 +263,3 @@ export async function findFinished(database: Database, workflowIDs: readonly str
     WHERE w.workflow_uuid ${oneOf(workflowIDs)} AND ${hasEnded('w')}`);
   return found.map((row) => finishedColumns.toRecord(row));
 }
-
-/**
- * The given owners that lost their workflow. A workflow may be given with several tokens: one run may be ending while the
- * next has started.
- */
-export async function findLost<T extends { readonly workflowID: string; readonly owner: string }>(
-  database: Database,
-  owned: readonly T[],
-): Promise<Set<T>> {
-  const data = owned.map(({ workflowID, owner }, ordinal) => [ordinal, workflowID, owner]);
-  const lost = await database.read(sql`
-    SELECT r.ordinal
-    FROM ${rows('r', OWNED_COLUMNS, data)}
-    WHERE NOT EXISTS (
-      SELECT 1
-      FROM ${workflowTable} AS w
-      WHERE w.workflow_uuid = r.id AND w.owner_xid = r.owner AND ${isPending('w')})`);
-  const ordinals = new Set(lost.map((row) => row['ordinal']));
-  return new Set(owned.filter((_, ordinal) => ordinals.has(ordinal)));
-}
-
-const OWNED_COLUMNS = [
-  { name: 'ordinal', type: 'int' },
-  { name: 'id', type: 'text' },
-  { name: 'owner', type: 'text' },
-] as const;

@@ -13,14 +13,21 @@ import { DBOSError } from '../../model/errors/errors.js';
 const PRIMARY_CODES: Readonly<Record<number, string>> = {
   1: 'SQLITE_ERROR',
   3: 'SQLITE_PERM',
+  4: 'SQLITE_ABORT',
   5: 'SQLITE_BUSY',
   6: 'SQLITE_LOCKED',
+  7: 'SQLITE_NOMEM',
   8: 'SQLITE_READONLY',
+  9: 'SQLITE_INTERRUPT',
   10: 'SQLITE_IOERR',
   11: 'SQLITE_CORRUPT',
   13: 'SQLITE_FULL',
   14: 'SQLITE_CANTOPEN',
+  15: 'SQLITE_PROTOCOL',
+  17: 'SQLITE_SCHEMA',
+  18: 'SQLITE_TOOBIG',
   19: 'SQLITE_CONSTRAINT',
+  20: 'SQLITE_MISMATCH',
   23: 'SQLITE_AUTH',
   26: 'SQLITE_NOTADB',
 };
@@ -74,5 +81,5 @@ export function translateSqliteError(error: unknown, path: string): unknown {
       options,
     );
   }
-  return new DatabaseStatementError(`A statement failed on "${path}": ${reason}`, options);
+  return new DatabaseStatementError(`A statement failed on "${path}": ${reason}`, { ...options, sqlState: code });
 }

@@ -1,7 +1,7 @@
 // The items of one commit: the statements that write them, and how each item is settled.
 import type { Entry } from '../../base/batcher.js';
 import type { Sql } from '../../sql/sql.js';
-import type { Database, Row } from '../database.js';
+import type { CommitOptions, Database, Row } from '../database.js';
 import type { Bus } from '../notify/bus.js';
 import { notificationsOf } from '../notify/commit-notifications.js';
 import {
@@ -81,10 +81,7 @@ export type Verdict = StartVerdict | ChildVerdict | CheckpointVerdict | SendVerd
 
 export class WriteGroup {
   readonly #starts = new WritePart({ write: insertWorkflows, judge: judgeStarts });
-  readonly #messages = new WritePart<Sending, SendVerdict>({
-    write: (sendings) => insertMessages(sendings),
-    judge: (database, sendings, written) => judgeMessages((statement) => database.read(statement), sendings, written),
-  });
+  readonly #messages = new WritePart({ write: insertMessages, judge: judgeMessages });
   readonly #receipts = new WritePart<Checkpoint>({ write: consumeMessages });
   readonly #events = new WritePart<NewEvent>({ write: upsertEvents });
   readonly #eventHistory = new WritePart<NewEvent>({ write: upsertEventHistory });
@@ -92,23 +89,30 @@ export class WriteGroup {
   readonly #checkpoints = new WritePart({ write: insertCheckpoints, judge: judgeCheckpoints });
   readonly #outcomes = new WritePart({ write: finishIfOwned, judge: judgeOutcomes });
   /** Starts that include their outcome, by outcome. */
-  readonly #joined = new Map<Outcome, () => StartVerdict>();
+  readonly #joined = new Map<Outcome, () => StartVerdict | undefined>();
   /**
    * In the order of the statements: starts first, so that everything else finds its workflow; checkpoints after what they
    * refer to; outcomes last, because they end the ownership.
    */
   readonly #parts: readonly (readonly [Pick<WritePart<never>, 'judge'>, Sql])[];
-  readonly #settle: (() => void)[];
+  /** Each resolves its entry. False if the item was refused without a reason that can be seen. */
+  readonly #settle: readonly ((entry: Entry<Item, Verdict>) => boolean)[];
+  readonly #entries: readonly Entry<Item, Verdict>[];
   readonly #notifications: readonly Notification[];
   readonly #isRelaxed: boolean;
 
   constructor(entries: readonly Entry<Item, Verdict>[]) {
+    this.#entries = entries;
     const ended = outcomesWithTheirStart(entries);
     this.#isRelaxed = entries.every(({ item }) => item.kind === 'checkpoint' && item.relaxed === true);
     this.#notifications = notificationsOf(entries.map(({ item }) => item));
-    this.#settle = entries.map(({ item, resolve }) => {
-      const verdict = this.#take(item, ended);
-      return () => resolve(verdict());
+    this.#settle = entries.map(({ item }) => {
+      const verdictOf = this.#take(item, ended);
+      return ({ resolve }) => {
+        const verdict = verdictOf();
+        if (verdict !== undefined) resolve(verdict);
+        return verdict !== undefined;
+      };
     });
     const parts = [
       this.#starts,
@@ -126,18 +130,24 @@ export class WriteGroup {
     });
   }
 
-  /** Commits the statements and settles the entries. May be repeated as a whole. */
-  async write(database: Database, bus?: Pick<Bus, 'afterCommit'>): Promise<void> {
+  /**
+   * Commits the statements and settles the entries. May be repeated as a whole. Returns the entries whose items were
+   * refused without a reason that can be seen: nothing of them was written, and they are not settled.
+   */
+  async write(
+    database: Database,
+    { bus, lockTimeoutMs }: Pick<CommitOptions, 'lockTimeoutMs'> & { readonly bus?: Pick<Bus, 'afterCommit'> },
+  ): Promise<Entry<Item, Verdict>[]> {
     const statements = this.#parts.map(([, statement]) => statement);
     const commit = (notification?: Sql): Promise<Row[][]> =>
-      database.commit(statements, { afterCommit: notification, relaxed: this.#isRelaxed });
+      database.commit(statements, { afterCommit: notification, relaxed: this.#isRelaxed, lockTimeoutMs });
     const results = await (bus ? bus.afterCommit(this.#notifications, commit) : commit());
     for (const [index, [part]] of this.#parts.entries()) await part.judge(database, results[index] ?? []);
-    for (const settle of this.#settle) settle();
+    return this.#entries.filter((entry, index) => !this.#settle[index]?.(entry));
   }
 
-  /** Adds the item to its parts. The returned function combines their verdicts. */
-  #take(item: Item, ended: ReadonlyMap<string, Outcome>): () => Verdict {
+  /** Adds the item to its parts. The returned function combines their verdicts; undefined if there is none. */
+  #take(item: Item, ended: ReadonlyMap<string, Outcome>): () => Verdict | undefined {
     switch (item.kind) {
       case 'start': {
         const outcome = ended.get(item.start.workflowID);
@@ -148,14 +158,20 @@ export class WriteGroup {
       case 'child': {
         const start = this.#starts.add(item.child.start);
         const checkpoint = this.#checkpoints.add(item.child.checkpoint);
-        return () => ({ start: start(), checkpoint: checkpoint() });
+        return () => {
+          const verdict = start();
+          return verdict && { start: verdict, checkpoint: checkpoint() };
+        };
       }
       case 'checkpoint':
         return this.#checkpoints.add(item.checkpoint);
       case 'send': {
         const sent = this.#messages.add(item.send.sending);
         const checkpoint = item.send.checkpoint && this.#checkpoints.add(item.send.checkpoint);
-        return () => ({ sent: sent(), checkpoint: checkpoint?.() });
+        return () => {
+          const verdict = sent();
+          return verdict && { sent: verdict, checkpoint: checkpoint?.() };
+        };
       }
       case 'receipt':
         this.#receipts.add(item.checkpoint);
@@ -171,10 +187,15 @@ export class WriteGroup {
       }
       case 'outcome': {
         const start = this.#joined.get(item.outcome);
-        return start ? () => (start().kind === 'created' ? 'recorded' : 'lost') : this.#outcomes.add(item.outcome);
+        return start ? () => outcomeWith(start()) : this.#outcomes.add(item.outcome);
       }
     }
   }
+}
+
+/** An outcome that was part of the start's row. */
+function outcomeWith(start: StartVerdict | undefined): OutcomeVerdict | undefined {
+  return start && (start.kind === 'created' ? 'recorded' : 'lost');
 }
 
 /** Workflows that start and end in this commit without a checkpoint: one insert instead of an insert and an update. */
@@ -209,6 +230,14 @@ export function writerOf(item: Exclude<Item, { kind: 'start' }>): Owned | undefi
     case 'outcome':
       return item.outcome;
   }
+}
+
+/** The existing workflows whose rows the item locks. */
+export function workflowsOf(item: Item): string[] {
+  const writer = item.kind === 'start' ? undefined : writerOf(item);
+  const own = writer ? [writer.workflowID] : [];
+  if (item.kind === 'send') own.push(item.send.sending.message.destinationID);
+  return own;
 }
 
 function ownerOf({ owner, step }: Checkpoint): Owned {

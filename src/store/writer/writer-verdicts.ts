@@ -1,17 +1,25 @@
 // The verdict on each item of a batch. The rows that the statements returned settle the usual case; only missing items are
-// looked up.
-import { DatabaseStatementError } from '../../model/errors/database-errors.js';
-import type { StepRecord, WorkflowRecord } from '../../model/records.js';
+// looked up. A commit holds the items of one run per workflow at most, so a returned key belongs to one item. What an
+// earlier attempt has written is recognised by the run's token, which no other run has: equal content proves nothing.
+import { UnexplainedRefusalError } from '../../model/errors/database-errors.js';
+import type { StepRecord } from '../../model/records.js';
 import type { Database, Reader, Row } from '../database.js';
-import { type Checkpoint, loadSteps } from '../runs/steps.js';
-import { findDeduplicationHolders, findWorkflows, type NewWorkflow, type Outcome } from '../runs/workflows.js';
+import { belongsTo, findOutcomesOf, findOwners, type OwnerRow } from '../runs/owners.js';
+import { type Checkpoint, findSteps, type StepKey } from '../runs/steps.js';
+import {
+  findDeduplicationHolders,
+  findSummaries,
+  type NewWorkflow,
+  type Outcome,
+  type WorkflowSummary,
+} from '../runs/workflows.js';
 
 /** The verdict on a start. */
 export type StartVerdict =
   /** The row is this caller's. The database set the deadline. */
   | { readonly kind: 'created'; readonly deadlineAt: number | null }
   /** A workflow with this ID already exists. */
-  | { readonly kind: 'exists'; readonly workflow: WorkflowRecord }
+  | { readonly kind: 'exists'; readonly workflow: WorkflowSummary }
   /** Another workflow in the queue has the deduplication ID. */
   | { readonly kind: 'duplicated'; readonly holderID: string }
   /** The run no longer owns the parent. */
@@ -29,55 +37,73 @@ export type CheckpointVerdict =
 
 export type OutcomeVerdict = 'recorded' | 'lost';
 
+/**
+ * The verdict on each start. Undefined if it was refused and the reason is not there (any more), such as a conflicting
+ * workflow that was deleted meanwhile: the start may be repeated.
+ */
 export async function judgeStarts(
   database: Reader,
   starts: readonly NewWorkflow[],
   written: readonly Row[] = [],
-): Promise<StartVerdict[]> {
+): Promise<(StartVerdict | undefined)[]> {
   const deadlines = new Map(written.map((row) => [row['creator_xid'], row['workflow_deadline_epoch_ms']]));
   const missing = starts.filter((start) => !deadlines.has(start.creator));
-  const explained =
-    missing.length === 0 ? new Map<NewWorkflow, StartVerdict>() : await explainStarts(database, missing);
-  return starts.map(
-    (start) =>
-      explained.get(start) ?? { kind: 'created', deadlineAt: (deadlines.get(start.creator) as number | null) ?? null },
+  const explained = missing.length === 0 ? undefined : await explainStarts(database, missing);
+  return starts.map((start) =>
+    deadlines.has(start.creator)
+      ? { kind: 'created', deadlineAt: (deadlines.get(start.creator) as number | null) ?? null }
+      : explained?.get(start),
   );
+}
+
+/** The same, for callers that can repeat only all starts together. */
+export async function judgeAllStarts(
+  database: Reader,
+  starts: readonly NewWorkflow[],
+  written: readonly Row[],
+): Promise<StartVerdict[]> {
+  const verdicts = await judgeStarts(database, starts, written);
+  return verdicts.map((verdict, index) => {
+    if (verdict) return verdict;
+    throw new UnexplainedRefusalError(`to create workflow "${starts[index]?.workflowID}"`);
+  });
 }
 
 async function explainStarts(
   database: Reader,
   missing: readonly NewWorkflow[],
-): Promise<Map<NewWorkflow, StartVerdict>> {
-  const parentIDs = missing.flatMap((start) => (start.parentOwner === null ? [] : [start.parentWorkflowID ?? '']));
-  const existing = byID(
-    await findWorkflows(database, unique([...missing.map((start) => start.workflowID), ...parentIDs])),
+): Promise<Map<NewWorkflow, StartVerdict | undefined>> {
+  const found = await findSummaries(database, unique(missing.map(({ workflowID }) => workflowID)));
+  const existing = new Map(found.map((workflow) => [workflow.workflowID, workflow]));
+  const parentIDs = missing.flatMap(({ parentOwner, parentWorkflowID }) =>
+    parentOwner === null ? [] : [parentWorkflowID ?? ''],
   );
+  const parents = parentIDs.length === 0 ? new Map<string, OwnerRow>() : await findOwners(database, parentIDs);
   const keys = missing.flatMap(({ workflowID, queueName, deduplicationID }) =>
     !existing.has(workflowID) && queueName !== null && deduplicationID !== null ? [{ queueName, deduplicationID }] : [],
   );
   const holders = keys.length === 0 ? [] : await findDeduplicationHolders(database, keys);
-  return new Map(missing.map((start) => [start, explainStart(start, existing, holders)]));
+  return new Map(missing.map((start) => [start, explainStart(start, { existing, parents, holders })]));
 }
 
-function explainStart(
-  start: NewWorkflow,
-  workflows: ReadonlyMap<string, WorkflowRecord>,
-  holders: readonly WorkflowRecord[],
-): StartVerdict {
-  const existing = workflows.get(start.workflowID);
-  if (existing?.creator === start.creator) return { kind: 'created', deadlineAt: existing.deadlineAt };
-  if (existing) return { kind: 'exists', workflow: existing };
-  if (start.parentOwner !== null && workflows.get(start.parentWorkflowID ?? '')?.owner !== start.parentOwner) {
+interface Obstacles {
+  readonly existing: ReadonlyMap<string, WorkflowSummary>;
+  readonly parents: ReadonlyMap<string, OwnerRow>;
+  readonly holders: readonly WorkflowSummary[];
+}
+
+function explainStart(start: NewWorkflow, { existing, parents, holders }: Obstacles): StartVerdict | undefined {
+  const workflow = existing.get(start.workflowID);
+  if (workflow?.creator === start.creator) return { kind: 'created', deadlineAt: workflow.deadlineAt };
+  if (workflow) return { kind: 'exists', workflow };
+  const parent = parents.get(start.parentWorkflowID ?? '');
+  if (start.parentOwner !== null && !(parent?.owner === start.parentOwner && parent.status === 'PENDING')) {
     return { kind: 'orphaned' };
   }
   const holder = holders.find(
     (other) => other.queueName === start.queueName && other.deduplicationID === start.deduplicationID,
   );
-  if (holder) return { kind: 'duplicated', holderID: holder.workflowID };
-  // The conflicting row is gone by now. Report a serialization failure, which is retried.
-  throw new DatabaseStatementError(`The workflow that conflicted with "${start.workflowID}" was deleted meanwhile.`, {
-    sqlState: '40001',
-  });
+  return holder && { kind: 'duplicated', holderID: holder.workflowID };
 }
 
 export async function judgeCheckpoints(
@@ -87,25 +113,35 @@ export async function judgeCheckpoints(
 ): Promise<CheckpointVerdict[]> {
   // Keys are unique: if all were returned, all were written.
   if (written.length === checkpoints.length) return checkpoints.map(() => 'recorded');
-  const recorded = new Set(written.map((row) => stepKey(row['workflow_uuid'] as string, row['function_id'] as number)));
-  // Of two checkpoints of a step in one batch, the statement wrote the first.
-  const isRecorded = checkpoints.map(({ step }) => recorded.delete(stepKey(step.workflowID, step.stepID)));
-  const missing = checkpoints.filter((_, index) => !isRecorded[index]);
-  const workflowIDs = unique(missing.map(({ step }) => step.workflowID));
-  const workflows = byID(await findWorkflows(database, workflowIDs));
-  const steps = new Map(
-    (await loadSteps(database, workflowIDs)).map((step) => [stepKey(step.workflowID, step.stepID), step]),
+  const recorded = new Set(
+    written.map((row) => keyOf({ workflowID: row['workflow_uuid'] as string, stepID: row['function_id'] as number })),
   );
-  return checkpoints.map((checkpoint, index): CheckpointVerdict => {
-    if (isRecorded[index]) return 'recorded';
-    const { owner, step } = checkpoint;
-    const found = steps.get(stepKey(step.workflowID, step.stepID));
-    // Written by an earlier attempt whose commit was unconfirmed; the run may even have ended since.
-    if (found && isSameCheckpoint(found, step)) return 'recorded';
-    const workflow = workflows.get(step.workflowID);
-    if (workflow?.owner !== owner || workflow.status !== 'PENDING') return 'lost';
-    return !found && restsOnOthers(checkpoint) ? 'refused' : 'conflict';
-  });
+  // Of two checkpoints of a step in one batch, the statement wrote the first.
+  const isRecorded = checkpoints.map(({ step }) => recorded.delete(keyOf(step)));
+  const missing = checkpoints.filter((_, index) => !isRecorded[index]).map(({ step }) => step);
+  const owners = await findOwners(
+    database,
+    missing.map(({ workflowID }) => workflowID),
+  );
+  const steps = new Map((await findSteps(database, missing)).map((step) => [keyOf(step), step]));
+  return checkpoints.map((checkpoint, index) =>
+    isRecorded[index]
+      ? 'recorded'
+      : explainCheckpoint(checkpoint, owners.get(checkpoint.step.workflowID), steps.get(keyOf(checkpoint.step))),
+  );
+}
+
+function explainCheckpoint(
+  checkpoint: Checkpoint,
+  row: OwnerRow | undefined,
+  found: StepRecord | undefined,
+): CheckpointVerdict {
+  // A checkpoint that another owner wrote may well be equal to ours.
+  if (!belongsTo(row, checkpoint.owner)) return 'lost';
+  // Written by an earlier attempt whose commit was unconfirmed; the run may even have ended since.
+  if (found) return isSameCheckpoint(found, checkpoint.step) ? 'recorded' : 'conflict';
+  if (row?.status !== 'PENDING') return 'lost';
+  return restsOnOthers(checkpoint) ? 'refused' : 'conflict';
 }
 
 export async function judgeOutcomes(
@@ -115,15 +151,14 @@ export async function judgeOutcomes(
 ): Promise<OutcomeVerdict[]> {
   if (written.length === outcomes.length) return outcomes.map(() => 'recorded');
   const recorded = new Set(written.map((row) => row['workflow_uuid'] as string));
-  const isRecorded = outcomes.map((outcome) => recorded.delete(outcome.workflowID));
-  const missing = outcomes.filter((_, index) => !isRecorded[index]);
-  const workflows = byID(await findWorkflows(database, unique(missing.map((outcome) => outcome.workflowID))));
-  return outcomes.map((outcome, index): OutcomeVerdict => {
-    if (isRecorded[index]) return 'recorded';
-    const workflow = workflows.get(outcome.workflowID);
-    // An outcome clears the owner token. An equal outcome is ours, or as good as ours.
-    return workflow && isSameOutcome(workflow, outcome) ? 'recorded' : 'lost';
+  const missing = outcomes.filter(({ workflowID }) => !recorded.has(workflowID));
+  const rows = await findOutcomesOf(database, missing);
+  missing.forEach((outcome, ordinal) => {
+    const row = rows.get(ordinal);
+    const isOurs = row?.status === outcome.status && row.output === outcome.output && row.error === outcome.error;
+    if (isOurs) recorded.add(outcome.workflowID);
   });
+  return outcomes.map(({ workflowID }) => (recorded.has(workflowID) ? 'recorded' : 'lost'));
 }
 
 /** Whether the checkpoint may only be written if something else exists. */
@@ -141,16 +176,8 @@ function isSameCheckpoint(found: StepRecord, step: StepRecord): boolean {
   );
 }
 
-function isSameOutcome(found: WorkflowRecord, outcome: Outcome): boolean {
-  return found.status === outcome.status && found.output === outcome.output && found.error === outcome.error;
-}
-
-function stepKey(workflowID: string, stepID: number): string {
+function keyOf({ workflowID, stepID }: StepKey): string {
   return `${stepID} ${workflowID}`;
-}
-
-function byID(workflows: readonly WorkflowRecord[]): Map<string, WorkflowRecord> {
-  return new Map(workflows.map((workflow) => [workflow.workflowID, workflow]));
 }
 
 function unique(values: readonly string[]): string[] {

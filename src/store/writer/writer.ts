@@ -6,17 +6,19 @@
 // lookup finds out why. The lookup also settles a batch that is retried after a commit of unknown outcome: it recognises
 // what the first attempt wrote.
 //
-// Items are written in order of submission, and once an item of a run has failed, no later one is written. So an effect
-// that goes through the writer is never visible before everything its run recorded earlier is durable.
-import { Batcher, type Entry } from '../../base/batcher.js';
+// Items of a run are written in order of submission, and once one has failed, no later one is written. So an effect that
+// goes through the writer is never visible before everything its run recorded earlier is durable. An item that is blocked
+// holds back its run only (parked-items.ts).
+import { Batcher } from '../../base/batcher.js';
 import type { Clock } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { DatabaseClosedError } from '../../model/errors/database-errors.js';
 import type { Database } from '../database.js';
-import { classifyFailure, type RetryOptions, withRetry } from '../retry.js';
 import type { Checkpoint } from '../runs/steps.js';
 import type { Bus } from '../notify/bus.js';
 import type { NewWorkflow, Outcome } from '../runs/workflows.js';
+import { GroupCommits, ISOLATION_LOCK_TIMEOUT_MS, type WriterEntry } from './group-commits.js';
+import { ParkedItems } from './parked-items.js';
 import {
   type Append,
   type ChildStart,
@@ -27,8 +29,6 @@ import {
   type SetEvent,
   type Verdict,
   weigh,
-  WriteGroup,
-  writerOf,
 } from './write-group.js';
 import type { CheckpointVerdict, OutcomeVerdict, StartVerdict } from './writer-verdicts.js';
 
@@ -37,6 +37,11 @@ export interface WriterOptions {
   readonly logger: DLogger;
   /** Notifies other processes of messages and events. */
   readonly bus?: Pick<Bus, 'afterCommit'>;
+  /**
+   * Whether to wait out conditions of the database that may need an operator, such as missing privileges. Otherwise the
+   * item is rejected.
+   */
+  readonly isPatient?: boolean;
   /** Items in one commit at most. */
   readonly itemsMax?: number;
   /** The most characters of payload per commit; a larger item is committed alone. */
@@ -48,39 +53,35 @@ export interface WriterOptions {
 const ITEMS_MAX = 500;
 const CHARACTERS_MAX = 4_000_000;
 const BACKLOG_MAX = 10_000;
-/** Failed runs to remember. They are few, and only those with items in the backlog matter. */
-const BROKEN_MAX = 1000;
+/** How long a commit waits for a lock before the items that are blocked are found and set aside. */
+const LOCK_TIMEOUT_MS = 500;
 
 export class Writer {
-  readonly #database: Database;
   readonly #batcher: Batcher<Item, Verdict>;
+  readonly #commits: GroupCommits;
+  readonly #parked: ParkedItems;
   readonly #stopped = new AbortController();
-  readonly #retry: RetryOptions;
-  readonly #bus: WriterOptions['bus'];
-  /** The runs of which an item could not be written, and why, by their owner token. */
-  readonly #broken = new Map<string, unknown>();
+  readonly #backlogMax: number;
 
   constructor(database: Database, options: WriterOptions) {
-    this.#database = database;
-    this.#bus = options.bus;
-    this.#retry = {
-      clock: options.clock,
-      logger: options.logger,
-      signal: this.#stopped.signal,
-      isIdempotent: true,
-    };
+    const { clock, logger, bus, isPatient, backlogMax = BACKLOG_MAX } = options;
+    const { itemsMax = ITEMS_MAX, charactersMax: weightMax = CHARACTERS_MAX } = options;
+    const bounds = { itemsMax, weightMax, weigh };
+    const { signal } = this.#stopped;
+    this.#backlogMax = backlogMax;
+    this.#commits = new GroupCommits(database, { clock, logger, bus, isPatient, signal });
+    const write = (entries: readonly WriterEntry[]) => this.#commits.write(entries, ISOLATION_LOCK_TIMEOUT_MS);
+    this.#parked = new ParkedItems({ write, clock, logger, signal, bounds });
     this.#batcher = new Batcher<Item, Verdict>({
       flush: (batch) => this.#flush(batch),
-      weigh,
-      itemsMax: options.itemsMax ?? ITEMS_MAX,
-      weightMax: options.charactersMax ?? CHARACTERS_MAX,
-      backlogMax: options.backlogMax ?? BACKLOG_MAX,
+      backlogMax,
+      ...bounds,
     });
   }
 
   /** Resolves when the backlog has room for new work; undefined if it already has. Work in progress never waits. */
   room(): Promise<void> | undefined {
-    return this.#batcher.room();
+    return this.#parked.size < this.#backlogMax ? this.#batcher.room() : this.#parked.idle();
   }
 
   /** Creates a workflow. */
@@ -122,13 +123,17 @@ export class Writer {
   }
 
   /** Resolves when everything submitted is written. */
-  idle(): Promise<void> {
-    return this.#batcher.idle();
+  async idle(): Promise<void> {
+    do {
+      await this.#batcher.idle();
+      await this.#parked.idle();
+    } while (!this.#batcher.isIdle);
   }
 
   /** Flushes the backlog and rejects further items. Waits for the database if it is unreachable. */
-  close(): Promise<void> {
-    return this.#batcher.close(closedError());
+  async close(): Promise<void> {
+    await this.#batcher.close(closedError());
+    await this.idle();
   }
 
   /** Like `close`, but does not wait for an unreachable database. */
@@ -142,51 +147,13 @@ export class Writer {
     return this.#batcher.submit(item) as Promise<V>;
   }
 
-  async #flush(batch: readonly Entry<Item, Verdict>[]): Promise<void> {
-    const accepted = this.#broken.size === 0 ? batch : batch.filter((entry) => !this.#refuse(entry));
-    if (accepted.length === 0) return;
-    try {
-      await this.#write(accepted);
-    } catch (error) {
-      if (classifyFailure(error) !== 'final' || this.#stopped.signal.aborted) throw error;
-      const [only] = accepted;
-      if (only && accepted.length === 1) this.#reject(only, error);
-      // One bad item fails the whole statement. Written one by one, only that item fails.
-      else for (const entry of accepted) await this.#writeAlone(entry);
-    }
-  }
-
-  async #writeAlone(entry: Entry<Item, Verdict>): Promise<void> {
-    if (this.#refuse(entry)) return;
-    try {
-      await this.#write([entry]);
-    } catch (error) {
-      this.#reject(entry, error);
-    }
-  }
-
-  #reject({ item, reject }: Entry<Item, Verdict>, error: unknown): void {
-    const owner = item.kind === 'start' ? undefined : writerOf(item)?.owner;
-    if (owner !== undefined && item.kind !== 'outcome') this.#broken.set(owner, error);
-    const [oldest] = this.#broken.keys();
-    if (oldest !== undefined && this.#broken.size > BROKEN_MAX) this.#broken.delete(oldest);
-    reject(error);
-  }
-
-  /** Rejects items of a run after one that could not be written. Only its outcome may follow. */
-  #refuse({ item, reject }: Entry<Item, Verdict>): boolean {
-    const owner = item.kind === 'start' ? undefined : writerOf(item)?.owner;
-    if (owner === undefined || !this.#broken.has(owner)) return false;
-    const error = this.#broken.get(owner);
-    if (item.kind === 'outcome') return !this.#broken.delete(owner);
-    reject(error);
-    return true;
-  }
-
-  /** Every statement is guarded, so the batch can be retried. */
-  #write(batch: readonly Entry<Item, Verdict>[]): Promise<void> {
-    const group = new WriteGroup(batch);
-    return withRetry(() => group.write(this.#database, this.#bus), this.#retry);
+  /** What could not be written now waits beside the main stream, and with it what follows in its lane. */
+  async #flush(batch: readonly WriterEntry[]): Promise<void> {
+    const parked = this.#parked;
+    const isHeld = (entry: WriterEntry): boolean => parked.holds(entry);
+    if (parked.size > 0) parked.add({ entries: batch.filter(isHeld), reason: undefined });
+    const ready = parked.size > 0 ? batch.filter((entry) => !isHeld(entry)) : batch;
+    if (ready.length > 0) parked.add(await this.#commits.write(ready, LOCK_TIMEOUT_MS));
   }
 }
 

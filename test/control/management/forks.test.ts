@@ -7,13 +7,15 @@ import {
 } from '../../../src/control/management/forks.js';
 import { getAllEvents, getAllNotifications, getAllStreamEntries } from '../../../src/control/listing/inspection.js';
 import { registerQueue } from '../../../src/control/queues/queues.js';
-import { sql, table } from '../../../src/sql/sql.js';
+import { lock, sql, table } from '../../../src/sql/sql.js';
+import { upsertEventHistory, upsertEvents } from '../../../src/store/messaging/events.js';
 import { loadSteps } from '../../../src/store/runs/steps.js';
 import { findWorkflows, insertWorkflows } from '../../../src/store/runs/workflows.js';
-import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
+import { forEachDialect, onlyOn, type TestDialect } from '../../rig/dialects.js';
+import { until } from '../../rig/manual-clock.js';
 import { operatorOn } from '../../rig/operators.js';
 import { newWorkflow } from '../../rig/records.js';
-import { addWithHistory, CHILD, countRows } from './histories.js';
+import { addWithHistory, CHILD, countRows, STEPS } from './histories.js';
 
 async function setup(dialect: TestDialect) {
   const database = await dialect.create();
@@ -159,6 +161,38 @@ describe('a fork', () => {
         await expect(startSteps(options)).rejects.toThrow('exactly one of');
       }
     });
+  });
+});
+
+onlyOn('postgres', (dialect) => {
+  test('a fork of a running workflow does not lock it while it is copied, and is of one moment', async () => {
+    const { database, operator, fork, find } = await setup(dialect);
+    const workflowID = await addWithHistory(database, { status: 'PENDING', owner: 'o' });
+    const free = () =>
+      database.run(sql`
+        SELECT w.workflow_uuid FROM ${table('workflow_status')} AS w
+        WHERE w.workflow_uuid = ${workflowID} ${lock('skip', 'w')}`);
+
+    const { forked } = await database.transaction(async (tx) => {
+      await tx.run(sql`LOCK TABLE ${table('streams')} IN SHARE MODE`);
+      const waiting = fork(workflowID, 10);
+      await until(async () => {
+        const blocked = await database.read(sql`
+          SELECT pid FROM pg_stat_activity
+          WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`);
+        return blocked.length > 0;
+      });
+      expect(await free()).toHaveLength(1);
+      const event = { workflowID, owner: 'o', stepID: 7, key: 'meanwhile', text: '1', serialization: 'portable_json' };
+      await database.commit([upsertEvents([event]), upsertEventHistory([event])]);
+      return { forked: waiting };
+    });
+
+    const forkID = await forked;
+    expect(await loadSteps(database, [forkID])).toHaveLength(STEPS);
+    expect(await getAllEvents(operator, forkID)).not.toHaveProperty('meanwhile');
+    expect(await getAllEvents(operator, workflowID)).toHaveProperty('meanwhile');
+    expect(await find(workflowID)).toMatchObject({ wasForkedFrom: true });
   });
 });
 

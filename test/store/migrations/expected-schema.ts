@@ -180,9 +180,11 @@ export const POSTGRES_SCHEMA: Catalog = {
     ...COLUMNS,
     'dbos_migrations.version bigint not null',
     'everstep_migrations.version bigint not null',
+    'fenced_sessions.fenced_at bigint not null',
+    'fenced_sessions.session_key bigint not null',
     'workflow_status.attributes jsonb',
   ].sort(),
-  primaryKeys: PRIMARY_KEYS,
+  primaryKeys: [...PRIMARY_KEYS, 'fenced_sessions (session_key)'].sort(),
   uniqueKeys: UNIQUE_KEYS,
   foreignKeys: FOREIGN_KEYS,
   indexes: lines(`

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { findLost, insertWorkflows } from '../../../src/store/runs/workflows.js';
+import { findLost } from '../../../src/store/runs/owners.js';
+import { insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { forEachDialect } from '../../rig/dialects.js';
 import { newWorkflow } from '../../rig/records.js';
 

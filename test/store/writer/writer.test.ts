@@ -69,7 +69,7 @@ describe('Writer', () => {
       expect(await writer.finish(outcome)).toBe('recorded');
 
       const [stored] = await findWorkflows(database, [workflow.workflowID]);
-      expect(stored).toMatchObject({ status: 'SUCCESS', output: '"x"', owner: null, priority: 3, isDebounced: false });
+      expect(stored).toMatchObject({ status: 'SUCCESS', output: '"x"', owner: workflow.creator, priority: 3 });
       expect(JSON.parse(stored?.attributes ?? '')).toEqual({ customer: 'a"b' });
       expect(Math.abs((stored?.createdAt ?? 0) - Date.now())).toBeLessThan(60_000);
       expect(stored?.completedAt).toBeGreaterThanOrEqual(stored?.createdAt ?? Infinity);
@@ -123,13 +123,14 @@ describe('Writer', () => {
         ...workflow,
         workflowID: '',
         creator: '',
+        owner: typeof workflow.owner,
         createdAt: 0,
         updatedAt: 0,
         startedAt: typeof workflow.startedAt,
         completedAt: typeof workflow.completedAt,
       }));
       expect(one).toEqual(other);
-      expect(one).toMatchObject({ status: 'SUCCESS', output: 'o', owner: null, completedAt: 'number' });
+      expect(one).toMatchObject({ status: 'SUCCESS', output: 'o', owner: 'string', completedAt: 'number' });
     });
 
     test('payloads of every awkward kind come back unchanged, alone and in a batch', async () => {

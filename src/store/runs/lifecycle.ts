@@ -50,8 +50,9 @@ function idsOf(rows: readonly Row[]): string[] {
   return rows.map((row) => row['workflow_uuid'] as string);
 }
 
+// The token stays: the run may still record the step that it is in.
 export const cancellation = sql`
-  status = 'CANCELLED', queue_name = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL, owner_xid = NULL,
+  status = 'CANCELLED', queue_name = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL,
   updated_at = ${nowMs}, completed_at = ${nowMs}`;
 
 function cancelEach(workflowIDs: readonly string[]): Sql {

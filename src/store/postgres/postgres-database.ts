@@ -21,6 +21,7 @@ import type {
 } from '../database.js';
 import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
+import { MESSAGE_BYTES_MAX, refuseTooLarge } from './message-size.js';
 import { isConnectionLost, isReadOnly, type Phase, translatePostgresError } from './postgres-errors.js';
 import { SessionFence } from './session-fence.js';
 import { type FollowingBatch, type PreparedStatement, StatementBatch, statementName } from './statement-batch.js';
@@ -35,6 +36,8 @@ export interface PostgresOptions extends ConnectionOptions {
   /** Replaces the database clock, for tests that control time. */
   readonly now?: () => number;
   readonly logger?: DLogger;
+  /** The longest message that the server takes; tests lower it. */
+  readonly messageBytesMax?: number;
 }
 
 const STATEMENT_NAMES_MAX = 1000;
@@ -247,6 +250,7 @@ export class PostgresDatabase implements Database {
   async #send(client: Client, statements: readonly Sql[], phase: Phase, options: SendOptions = {}): Promise<Row[][]> {
     const { isNamed = true, following } = options;
     const prepared = statements.map((statement) => this.#prepare(statement, isNamed));
+    refuseTooLarge(prepared, this.options.messageBytesMax ?? MESSAGE_BYTES_MAX);
     try {
       return await new Promise<Row[][]>((resolve, reject) => {
         const onDone = (error: Error | undefined): void => (error ? reject(error) : resolve(batch.results));

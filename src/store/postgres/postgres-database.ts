@@ -127,8 +127,14 @@ export class PostgresDatabase implements Database {
     { options, following }: { readonly options: CommitOptions; readonly following?: FollowingBatch },
   ): Promise<Row[][]> {
     const guard = this.#fence.guard(client, commitSettings(options));
-    const results = await this.#send(client, [...guard, ...statements], 'write', { following });
-    return results.slice(guard.length);
+    try {
+      const results = await this.#send(client, [...guard, ...statements], 'write', { following });
+      return results.slice(guard.length);
+    } catch (error) {
+      // Before the caller learns of it: it may repeat the commit at once.
+      this.#noteLoss(client, error);
+      throw error;
+    }
   }
 
   transaction<T>(body: (tx: Executor) => Promise<T>, options?: TransactionOptions): Promise<T> {
@@ -161,7 +167,7 @@ export class PostgresDatabase implements Database {
         this.#source.release(client, false);
         return result;
       } catch (error) {
-        if (error instanceof CommitUnknownError) this.#fence.onLost(client);
+        this.#noteLoss(client, error);
         this.#source.release(client, isConnectionLost(error) || isReadOnly(error));
         throw error;
       }
@@ -169,6 +175,10 @@ export class PostgresDatabase implements Database {
       this.#inUse -= 1;
       if (this.#inUse === 0) this.#onUnused?.();
     }
+  }
+
+  #noteLoss(client: Client, error: unknown): void {
+    if (error instanceof CommitUnknownError) this.#fence.onLost(client);
   }
 
   async #acquire(): Promise<Client> {
@@ -195,7 +205,7 @@ export class PostgresDatabase implements Database {
       run: (statement) => send(statement, 'write'),
       script: (text) => script(text, 'write'),
       transaction: async (body, { isSnapshot = false } = {}) => {
-        await script(isSnapshot ? 'BEGIN ISOLATION LEVEL REPEATABLE READ' : 'BEGIN', 'read');
+        await this.#begin(client, isSnapshot ? 'BEGIN ISOLATION LEVEL REPEATABLE READ' : 'BEGIN');
         const result = await body(inTransaction).catch(async (error: unknown) => {
           await this.#rollBack(client);
           throw error;
@@ -204,6 +214,16 @@ export class PostgresDatabase implements Database {
         return result;
       },
     };
+  }
+
+  async #begin(client: Client, begin: string): Promise<void> {
+    try {
+      await this.#script(client, begin + this.#fence.scriptBehindBegin(client), 'read');
+    } catch (error) {
+      await this.#rollBack(client);
+      if (!this.#fence.turnOffIfUnsupported(error)) throw error;
+      await this.#script(client, begin, 'read');
+    }
   }
 
   async #rollBack(client: Client): Promise<void> {

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { internals } from '../../src/base/internals.js';
 import { resumeWorkflows } from '../../src/control/management/lifecycle.js';
 import { type Sql, sql, table } from '../../src/sql/sql.js';
+import { topics } from '../../src/store/notify/topics.js';
 import { onlyOn } from '../rig/dialects.js';
 import { startProxy } from '../rig/proxy.js';
 import { connect } from './scene.js';
@@ -22,7 +23,7 @@ onlyOn('postgres', (dialect) => {
     const count = async (rows: Sql) => Number((await database.read(sql`SELECT COUNT(*) AS n FROM ${rows}`))[0]?.['n']);
     const workflows = () => count(sql`${table('workflow_status')}`);
     const messages = () => count(sql`${table('notifications')}`);
-    return { proxy, client, workflows, messages };
+    return { proxy, client, database, workflows, messages };
   }
 
   test('a workflow is enqueued once although nobody heard of it, and is no obstacle to itself', async () => {
@@ -73,6 +74,28 @@ onlyOn('postgres', (dialect) => {
     expect(await client.resumeQueue('q')).toBe(true);
     expect(await client.resumeSchedule('s')).toBe(true);
     expect(await workflows()).toBe(1);
+  });
+
+  test('a cancellation or deletion whose answer was lost is announced, so that the runs stop at once', async () => {
+    const { proxy, client, database } = await setupProxy();
+    const { bus } = client[internals].operator;
+    const announced: string[] = [];
+    bus.subscribe(topics.changes, (workflowIDs) => void announced.push(...workflowIDs));
+    const options = { queueName: 'q', workflowName: 'w' };
+    for (const workflowID of ['alone', 'parent', 'child', 'deleted']) await client.enqueue({ ...options, workflowID });
+    await database.run(
+      sql`UPDATE ${table('workflow_status')} SET parent_workflow_id = 'parent' WHERE workflow_uuid = 'child'`,
+    );
+
+    proxy.loseNextAnswer(/UPDATE/);
+    await client.cancelWorkflow('alone');
+    proxy.loseNextAnswer(/UPDATE/);
+    await client.cancelWorkflow('parent', { cancelChildren: true });
+    proxy.loseNextAnswer(/COMMIT/);
+    await client.deleteWorkflow('deleted');
+
+    expect(proxy.losses).toBe(3);
+    expect(announced.toSorted()).toEqual(['alone', 'child', 'deleted', 'parent']);
   });
 
   test('a verb that does the same again when it is repeated says what it has changed', async () => {

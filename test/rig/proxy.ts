@@ -136,7 +136,8 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
     async deliver() {
       if (!held) throw new Error('No request is held.');
       const { upstream, request } = held;
-      if (upstream.destroyed) return;
+      // The server has ended the session meanwhile.
+      if (upstream.destroyed || upstream.readableEnded) return;
       const answered = new Promise<void>((resolve) => {
         upstream.once('data', () => resolve());
         upstream.once('close', () => resolve());

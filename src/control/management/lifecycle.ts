@@ -1,6 +1,6 @@
 // Cancels, resumes and deletes workflows. Each verb returns what its guarded statement changed.
 import { deleteWorkflows as remove } from '../../store/management/deletion.js';
-import { cancelWorkflows as cancel, resumeWorkflows as resume } from '../../store/runs/lifecycle.js';
+import { cancelWorkflows as cancel, findTrees, resumeWorkflows as resume } from '../../store/runs/lifecycle.js';
 import { topics } from '../../store/notify/topics.js';
 import { announceChanged } from '../notify/announcements.js';
 import type { Operator } from '../operator.js';
@@ -30,9 +30,26 @@ export async function cancelWorkflows(
   workflowIDs: readonly string[],
   { cancelChildren }: CancelOptions = {},
 ): Promise<string[]> {
-  const cancelled = await operator.retrying(() => cancel(operator.database, workflowIDs, { children: cancelChildren }));
-  await announceChanged(operator.bus, cancelled);
-  return cancelled;
+  const { database, bus } = operator;
+  const { result, isRepeated } = await repeating(operator, () =>
+    cancel(database, workflowIDs, { children: cancelChildren }),
+  );
+  const affected = isRepeated && cancelChildren ? await operator.retrying(() => findTrees(database, workflowIDs)) : [];
+  await announceChanged(bus, isRepeated ? [...workflowIDs, ...affected] : result);
+  return result;
+}
+
+/**
+ * Retries, and says whether it had to. Then the result may lack what an earlier attempt has done. It has to be announced
+ * all the same, or the runs concerned would notice late.
+ */
+async function repeating<T>(operator: Operator, operation: () => Promise<T>) {
+  let attempts = 0;
+  const result = await operator.retrying(() => {
+    attempts += 1;
+    return operation();
+  });
+  return { result, isRepeated: attempts > 1 };
 }
 
 /**
@@ -70,10 +87,12 @@ export async function deleteWorkflows(
   workflowIDs: readonly string[],
   { deleteChildren, deleteCheckpoints }: DeleteCall = {},
 ): Promise<string[]> {
-  const deleted = await operator.retrying(() => remove(operator.database, workflowIDs, { children: deleteChildren }));
+  const { result: deleted, isRepeated } = await repeating(operator, () =>
+    remove(operator.database, workflowIDs, { children: deleteChildren }),
+  );
   const deletedIDs = deleted.map(({ workflowID }) => workflowID);
   await deleteCheckpoints?.(deletedIDs);
-  await announceChanged(operator.bus, deletedIDs);
+  await announceChanged(operator.bus, isRepeated ? [...workflowIDs, ...deletedIDs] : deletedIDs);
   // Their slots are free, including those of processes that cannot notify.
   operator.bus.publishAll(
     topics.work,

@@ -127,7 +127,7 @@ export class Claims implements ClaimSource {
     if (exhausted.length === 0) return [...claimed];
     for (const workflowID of await deadLetterIfOwned(database, exhausted.map(ownedOf))) {
       logger.error(new DBOSMaxRecoveryAttemptsExceededError(workflowID));
-      bus.publishHere(topics.outcomes, workflowID);
+      bus.publish(topics.outcomes, workflowID);
     }
     return claimed.filter((one) => !isExhausted(one));
   }

@@ -14,10 +14,11 @@ import { invariant } from '../../base/assert.js';
 import type { RoundTrip } from '../../codec/codec.js';
 import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';
 import { PORTABLE_FORMAT } from '../../codec/serializer.js';
+import { DBOSWorkflowCancelledError } from '../../model/errors/errors.js';
 import type { StepRecord } from '../../model/records.js';
 import type { StoredMessage } from '../../store/messaging/messages.js';
 import type { Checkpoint } from '../../store/runs/steps.js';
-import type { RecordOptions, Run, VerdictOf } from './run.js';
+import type { RecordOptions, Run, RunStep, VerdictOf } from './run.js';
 
 /** How an operation differs from others. */
 export interface Operation<R> {
@@ -60,7 +61,7 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
   // Inlined: another async function around each step would cost measurably.
   try {
     const value = await strategy.body();
-    run.check();
+    if (run.stopReason) await step.keepIfCancelled(value);
     return (await step.recordValue(value)) as R;
   } catch (error) {
     return step.fail(error);
@@ -172,6 +173,7 @@ export class ActiveStep {
 
   /** The checkpoint, to be part of another write. */
   checkpoint(stored: Stored): Checkpoint {
+    this.run.check();
     return this.run.checkpoint(this.#recordOf(stored));
   }
 
@@ -185,17 +187,30 @@ export class ActiveStep {
     return this.run.commit(written, verdictOf, this.stepID);
   }
 
-  /** Sends the checkpoint by itself. */
+  /** Sends the checkpoint by itself. Throws if the run was stopped: it must record nothing more. */
   record(stored: Stored, options?: RecordOptions): void {
+    this.run.check();
     this.run.record(this.#recordOf(stored), options);
   }
 
   /** Sends the checkpoint of a value, and returns the copy that the workflow continues with. */
   recordValue(value: unknown, options?: RecordOptions): MaybePromise<unknown> {
+    this.run.check();
     return andThen(this.encode(value), ({ text, serialization, value: copy }) => {
       this.record({ output: text, serialization: this.#operation.format ? serialization : null }, options);
       return copy;
     });
+  }
+
+  /**
+   * The run was stopped while the body ran. If its workflow was cancelled, a resume should not repeat the body. Resolves
+   * when that is recorded, or refused because the workflow was resumed already.
+   */
+  async keepIfCancelled(value: unknown): Promise<void> {
+    const { run } = this;
+    if (!(run.stopReason instanceof DBOSWorkflowCancelledError)) return;
+    const { text, serialization } = await this.encode(value);
+    await run.keep(this.#recordOf({ output: text, serialization: this.#operation.format ? serialization : null }));
   }
 
   /** Records the error as the outcome and throws it. If the run was stopped, throws the reason and records nothing. */
@@ -219,10 +234,8 @@ export class ActiveStep {
     });
   }
 
-  /** Throws if the run was stopped: it must record nothing more. */
-  #recordOf(stored: Stored) {
+  #recordOf(stored: Stored): RunStep {
     const { run, stepID, name } = this;
-    run.check();
     this.#hasCheckpoint = true;
     return {
       stepID,

@@ -226,6 +226,11 @@ export class Run {
     if (isKeptElsewhere) this.#lastOwnWrite = ownBefore;
   }
 
+  /** Writes the checkpoint of a step that completed after the run was stopped. Nothing waits for it or depends on it. */
+  async keep(step: RunStep): Promise<void> {
+    await this.runtime.store.writer.checkpoint(this.checkpoint(step));
+  }
+
   /** A checkpoint of this run, to be part of another write. */
   checkpoint(step: RunStep): Checkpoint {
     const record = { ...step, workflowID: this.workflowID, applicationName: this.runtime.applicationName };

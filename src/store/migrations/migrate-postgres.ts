@@ -24,7 +24,7 @@ import { pendingMigrations, renderMigration, SHARED_BASE, tracksOf, versionAfter
 import { hasTable, isCurrent, readVersion, readVersions, type VersionSource } from './versions.js';
 
 /** Adds the primary key of notifications. Newer databases were created with it. */
-const NOTIFICATIONS_PRIMARY_KEY = 10;
+const NOTIFICATIONS_PRIMARY_KEY = 'notifications_primary_key';
 
 /** Applies the pending migrations and returns the version reached. */
 export async function migratePostgres(database: Database, options: PostgresMigrateOptions): Promise<number> {
@@ -133,7 +133,7 @@ async function applyInTransaction(
 ): Promise<void> {
   await run.connection.transaction(async (tx) => {
     if (!(await advance(tx, track, migration, version))) return;
-    if (migration.number === NOTIFICATIONS_PRIMARY_KEY && (await hasPrimaryKey(tx, run.schema))) return;
+    if (migration.name === NOTIFICATIONS_PRIMARY_KEY && (await hasPrimaryKey(tx, run.schema))) return;
     await tx.script(renderMigration(migration, run));
   });
 }

@@ -21,6 +21,7 @@ import type {
 } from '../database.js';
 import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
+import { MESSAGE_BYTES_MAX, refuseTooLarge } from './message-size.js';
 import { isConnectionLost, isReadOnly, type Phase, translatePostgresError } from './postgres-errors.js';
 import { SessionFence } from './session-fence.js';
 import { type FollowingBatch, type PreparedStatement, StatementBatch, statementName } from './statement-batch.js';
@@ -35,6 +36,8 @@ export interface PostgresOptions extends ConnectionOptions {
   /** Replaces the database clock, for tests that control time. */
   readonly now?: () => number;
   readonly logger?: DLogger;
+  /** The longest message that the server takes; tests lower it. */
+  readonly messageBytesMax?: number;
 }
 
 const STATEMENT_NAMES_MAX = 1000;
@@ -124,8 +127,14 @@ export class PostgresDatabase implements Database {
     { options, following }: { readonly options: CommitOptions; readonly following?: FollowingBatch },
   ): Promise<Row[][]> {
     const guard = this.#fence.guard(client, commitSettings(options));
-    const results = await this.#send(client, [...guard, ...statements], 'write', { following });
-    return results.slice(guard.length);
+    try {
+      const results = await this.#send(client, [...guard, ...statements], 'write', { following });
+      return results.slice(guard.length);
+    } catch (error) {
+      // Before the caller learns of it: it may repeat the commit at once.
+      this.#noteLoss(client, error);
+      throw error;
+    }
   }
 
   transaction<T>(body: (tx: Executor) => Promise<T>, options?: TransactionOptions): Promise<T> {
@@ -158,7 +167,7 @@ export class PostgresDatabase implements Database {
         this.#source.release(client, false);
         return result;
       } catch (error) {
-        if (error instanceof CommitUnknownError) this.#fence.onLost(client);
+        this.#noteLoss(client, error);
         this.#source.release(client, isConnectionLost(error) || isReadOnly(error));
         throw error;
       }
@@ -166,6 +175,10 @@ export class PostgresDatabase implements Database {
       this.#inUse -= 1;
       if (this.#inUse === 0) this.#onUnused?.();
     }
+  }
+
+  #noteLoss(client: Client, error: unknown): void {
+    if (error instanceof CommitUnknownError) this.#fence.onLost(client);
   }
 
   async #acquire(): Promise<Client> {
@@ -192,7 +205,7 @@ export class PostgresDatabase implements Database {
       run: (statement) => send(statement, 'write'),
       script: (text) => script(text, 'write'),
       transaction: async (body, { isSnapshot = false } = {}) => {
-        await script(isSnapshot ? 'BEGIN ISOLATION LEVEL REPEATABLE READ' : 'BEGIN', 'read');
+        await this.#begin(client, isSnapshot ? 'BEGIN ISOLATION LEVEL REPEATABLE READ' : 'BEGIN');
         const result = await body(inTransaction).catch(async (error: unknown) => {
           await this.#rollBack(client);
           throw error;
@@ -201,6 +214,16 @@ export class PostgresDatabase implements Database {
         return result;
       },
     };
+  }
+
+  async #begin(client: Client, begin: string): Promise<void> {
+    try {
+      await this.#script(client, begin + this.#fence.scriptBehindBegin(client), 'read');
+    } catch (error) {
+      await this.#rollBack(client);
+      if (!this.#fence.turnOffIfUnsupported(error)) throw error;
+      await this.#script(client, begin, 'read');
+    }
   }
 
   async #rollBack(client: Client): Promise<void> {
@@ -247,6 +270,7 @@ export class PostgresDatabase implements Database {
   async #send(client: Client, statements: readonly Sql[], phase: Phase, options: SendOptions = {}): Promise<Row[][]> {
     const { isNamed = true, following } = options;
     const prepared = statements.map((statement) => this.#prepare(statement, isNamed));
+    refuseTooLarge(prepared, this.options.messageBytesMax ?? MESSAGE_BYTES_MAX);
     try {
       return await new Promise<Row[][]>((resolve, reject) => {
         const onDone = (error: Error | undefined): void => (error ? reject(error) : resolve(batch.results));

@@ -37,8 +37,7 @@ export class SessionFence {
   /** The statements to put at the head of a commit on this connection; empty if the server does not support them. */
   guard(client: object, settings?: Sql): Sql[] {
     if (this.#isOff) return settings ? [sql`SELECT ${settings}`] : [];
-    let key = this.#keys.get(client);
-    if (key === undefined) this.#keys.set(client, (key = randomBytes(8).readBigInt64BE()));
+    const key = this.#keyOf(client);
     const lock = sql`pg_advisory_xact_lock_shared(CAST(${key} AS BIGINT))`;
     return [
       settings ? sql`SELECT ${settings}, ${lock}` : sql`SELECT ${lock}`,
@@ -46,6 +45,20 @@ export class SessionFence {
         SELECT CASE WHEN EXISTS (SELECT 1 FROM ${fences} AS f WHERE f.session_key = CAST(${key} AS BIGINT))
           THEN ${refusal} END AS refused`,
     ];
+  }
+
+  /**
+   * A script to put behind the BEGIN of an interactive transaction; empty if the server does not support it. The locks of
+   * the transaction keep its repetition from overtaking it. The fence ends it, if its COMMIT does not arrive.
+   */
+  scriptBehindBegin(client: object): string {
+    return this.#isOff ? '' : `; SELECT pg_catalog.pg_advisory_xact_lock_shared(${this.#keyOf(client)})`;
+  }
+
+  #keyOf(client: object): bigint {
+    let key = this.#keys.get(client);
+    if (key === undefined) this.#keys.set(client, (key = randomBytes(8).readBigInt64BE()));
+    return key;
   }
 
   /** The connection was lost during a commit. */

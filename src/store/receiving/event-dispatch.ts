@@ -1,6 +1,6 @@
 // The progress of an event receiver or decorated schedule: a value with a time or sequence number. An older one does not
 // replace a newer one.
-import { sql, type Sql, table } from '../../sql/sql.js';
+import { sql, type Sql, table, type Token } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
 
 export interface EventDispatchState {
@@ -20,13 +20,40 @@ const isStale: Sql = sql`(COALESCE(EXCLUDED.update_time < event_dispatch_kv.upda
 
 const unconditionally = sql`TRUE`;
 
+const INT64_MAX = 2n ** 63n - 1n;
+const NUMERIC_DIGITS = 38;
+/** Keeps SQLite from taking the digits for a number. */
+const DIGITS_PREFIX = 'n';
+
+/**
+ * SQLite has no integers beyond 64 bits and would store a REAL, without the last digits. Such a number is stored as text of
+ * fixed width, which sorts by value and after all numbers.
+ */
+function sequenceNumber(value: bigint | undefined): Token {
+  const isWide = value !== undefined && value > INT64_MAX;
+  const digits = value?.toString() ?? null;
+  return {
+    shape: `sequence:${isWide};`,
+    write(out) {
+      const isText = isWide && out.dialect.name === 'sqlite';
+      out.text(isText ? '' : 'CAST(');
+      out.placeholder();
+      out.text(isText ? '' : ' AS NUMERIC)');
+    },
+    collect(values, { name }) {
+      const isText = isWide && name === 'sqlite';
+      values.push(isText ? DIGITS_PREFIX + (digits ?? '').padStart(NUMERIC_DIGITS, '0') : digits);
+    },
+  };
+}
+
 /** Stores the state unless a newer one is stored. Returns the stored state; nothing if the condition does not hold. */
 export function upsertEventDispatchState(state: EventDispatchState, condition: Sql = unconditionally): Sql {
   const { service, workflowFnName, key, value, updateTime, updateSeq } = state;
   return sql`
     INSERT INTO ${states} (service_name, workflow_fn_name, key, value, update_time, update_seq)
     SELECT ${service}, ${workflowFnName}, ${key}, ${value},
-      CAST(${updateTime?.toString()} AS NUMERIC), CAST(${updateSeq?.toString()} AS NUMERIC)
+      CAST(${updateTime?.toString()} AS NUMERIC), ${sequenceNumber(updateSeq)}
     WHERE ${condition}
     ON CONFLICT (service_name, workflow_fn_name, key) DO UPDATE
     SET value = CASE WHEN ${isStale} THEN event_dispatch_kv.value ELSE EXCLUDED.value END,
@@ -84,6 +111,6 @@ export function toEventDispatchState(row: Row): EventDispatchState {
     key: row['key'] as string,
     value: (row['value'] as string | null) ?? undefined,
     updateTime: time === null ? undefined : Number(time),
-    updateSeq: seq === null ? undefined : BigInt(seq.replace(/\..*$/, '')),
+    updateSeq: seq === null ? undefined : BigInt(seq.replace(/^n|\..*$/g, '')),
   };
 }

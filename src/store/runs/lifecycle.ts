@@ -3,7 +3,7 @@
 import { DBOSNonExistentWorkflowError, InvalidQueueError } from '../../model/errors/errors.js';
 import { hasOutcome, type WorkflowStatusString } from '../../model/status.js';
 import { lock, nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
-import type { Database, Row } from '../database.js';
+import type { Database, Reader, Row } from '../database.js';
 import { isActive, isCancellable, isPending, isUnfinished, unindexed } from './states.js';
 
 /** For workflows that are recovered, resumed or forked without a queue of their own. */
@@ -50,8 +50,9 @@ function idsOf(rows: readonly Row[]): string[] {
   return rows.map((row) => row['workflow_uuid'] as string);
 }
 
+// The token stays: the run may still record the step that it is in.
 export const cancellation = sql`
-  status = 'CANCELLED', queue_name = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL, owner_xid = NULL,
+  status = 'CANCELLED', queue_name = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL,
   updated_at = ${nowMs}, completed_at = ${nowMs}`;
 
 function cancelEach(workflowIDs: readonly string[]): Sql {
@@ -63,13 +64,23 @@ function cancelEach(workflowIDs: readonly string[]): Sql {
 }
 
 // Uses idx_workflow_status_parent_workflow_id for each level.
-function cancelTrees(workflowIDs: readonly string[]): Sql {
+function treesOf(workflowIDs: readonly string[]): Sql {
   return sql`
     WITH RECURSIVE tree(id) AS (
       SELECT w.workflow_uuid FROM ${workflows} AS w WHERE w.workflow_uuid ${oneOf(workflowIDs)}
       UNION
       SELECT c.workflow_uuid FROM tree JOIN ${workflows} AS c ON c.parent_workflow_id = tree.id
-    )
+    )`;
+}
+
+/** The IDs of the existing workflows and of all their descendants. */
+export async function findTrees(database: Reader, workflowIDs: readonly string[]): Promise<string[]> {
+  return idsOf(await database.read(sql`${treesOf(workflowIDs)} SELECT tree.id AS workflow_uuid FROM tree`));
+}
+
+function cancelTrees(workflowIDs: readonly string[]): Sql {
+  return sql`
+    ${treesOf(workflowIDs)}
     UPDATE ${workflows}
     SET ${cancellation}
     WHERE workflow_uuid IN (SELECT id FROM tree) AND ${isCancellable()}

@@ -63,6 +63,9 @@ export const isWaiting = condition((status) =>
 /** Running, for a row found by its key. */
 export const isPending = condition((status) => unindexed(sql`${status} = 'PENDING'`));
 
+/** Cancelled, for a row found by its key. */
+export const isCancelled = condition((status) => unindexed(sql`${status} = 'CANCELLED'`));
+
 /**
  * The condition in a form that matches no partial index, and whose selectivity the planner cannot estimate. For rows found
  * by their key: given the plain condition, the planner may walk a partial index instead

@@ -3,7 +3,7 @@ import type { StepRecord } from '../../model/records.js';
 import { lock, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { stepColumns } from '../columns.js';
 import type { Database, Reader } from '../database.js';
-import { isOwned } from './workflows.js';
+import { isOwned, wasOwnedWhenCancelled } from './workflows.js';
 
 /** A checkpoint and the owner token of its run. */
 export interface Checkpoint {
@@ -35,6 +35,15 @@ const messages = table('notifications');
 
 /** Writes the checkpoints of runs that own their workflows and returns their keys. */
 export function insertCheckpoints(checkpoints: readonly Checkpoint[]): Sql {
+  return insertIf(isOwned, checkpoints);
+}
+
+/** Writes the checkpoints of runs whose workflows were cancelled meanwhile, so that a resume does not repeat the steps. */
+export function insertCheckpointsOfCancelled(checkpoints: readonly Checkpoint[]): Sql {
+  return insertIf(wasOwnedWhenCancelled, checkpoints);
+}
+
+function insertIf(mayWrite: Sql, checkpoints: readonly Checkpoint[]): Sql {
   const data = checkpoints.map(({ owner, step, child, sentID, receivedID }) => [
     ...stepColumns.toValues(step),
     owner,
@@ -47,7 +56,7 @@ export function insertCheckpoints(checkpoints: readonly Checkpoint[]): Sql {
     INSERT INTO ${steps} (${stepColumns.names})
     SELECT ${passedColumns}
     FROM ${rows('r', checkpointColumns, data)}
-    WHERE ${isOwned}
+    WHERE ${mayWrite}
       AND (r.child_id IS NULL OR EXISTS (
         SELECT 1
         FROM ${workflows} AS c

@@ -5,7 +5,7 @@ import type { OutcomeStatus } from '../../model/status.js';
 import { lock, nowMs, oneOf, rows, type Sql, sql, table, type Value } from '../../sql/sql.js';
 import { TableColumns, workflowColumns } from '../columns.js';
 import type { Database, Reader } from '../database.js';
-import { hasEnded, isPending } from './states.js';
+import { hasEnded, isCancelled, isPending } from './states.js';
 
 /** A workflow to create; the database adds the times. */
 export interface NewWorkflow extends Pick<
@@ -115,6 +115,13 @@ export const isOwned: Sql = sql`EXISTS (
       SELECT 1
       FROM ${workflowTable} AS w
       WHERE w.workflow_uuid = r.workflow_uuid AND w.owner_xid = r.owner_xid AND ${isPending('w')}
+      ${lockedAgainstTakeOver})`;
+
+/** The same for a row `r` whose run owned its workflow when it was cancelled. A resume ends that. */
+export const wasOwnedWhenCancelled: Sql = sql`EXISTS (
+      SELECT 1
+      FROM ${workflowTable} AS w
+      WHERE w.workflow_uuid = r.workflow_uuid AND w.owner_xid = r.owner_xid AND ${isCancelled('w')}
       ${lockedAgainstTakeOver})`;
 
 const insertColumns = [...newWorkflowColumns.columns, ...helperColumns];

@@ -13,7 +13,7 @@ import {
 } from '../messaging/messages.js';
 import { type NewEvent, upsertEventHistory, upsertEvents } from '../messaging/events.js';
 import type { Owned } from '../runs/lifecycle.js';
-import { type Checkpoint, insertCheckpoints } from '../runs/steps.js';
+import { type Checkpoint, insertCheckpoints, insertCheckpointsOfCancelled } from '../runs/steps.js';
 import { insertStreamValues, judgeStreamValues, type NewStreamValue } from '../messaging/streams.js';
 import { finishIfOwned, insertWorkflows, type NewWorkflow, type Outcome } from '../runs/workflows.js';
 import type { Notification } from '../notify/listener.js';
@@ -88,6 +88,8 @@ export class WriteGroup {
   readonly #streams = new WritePart({ write: insertStreamValues, judge: judgeStreamValues });
   readonly #checkpoints = new WritePart({ write: insertCheckpoints, judge: judgeCheckpoints });
   readonly #outcomes = new WritePart({ write: finishIfOwned, judge: judgeOutcomes });
+  /** Checkpoints that nothing else in their item depends on, and their verdicts. */
+  readonly #plain: { readonly checkpoint: Checkpoint; verdict(): CheckpointVerdict }[] = [];
   /** Starts that include their outcome, by outcome. */
   readonly #joined = new Map<Outcome, () => StartVerdict | undefined>();
   /**
@@ -143,7 +145,14 @@ export class WriteGroup {
       database.commit(statements, { afterCommit: notification, relaxed: this.#isRelaxed, lockTimeoutMs });
     const results = await (bus ? bus.afterCommit(this.#notifications, commit) : commit());
     for (const [index, [part]] of this.#parts.entries()) await part.judge(database, results[index] ?? []);
+    await this.#keepOfCancelled(database, { lockTimeoutMs });
     return this.#entries.filter((entry, index) => !this.#settle[index]?.(entry));
+  }
+
+  /** A step that completed while its workflow was cancelled is recorded all the same. Its run has to stop. */
+  async #keepOfCancelled(database: Database, options: CommitOptions): Promise<void> {
+    const lost = this.#plain.filter(({ verdict }) => verdict() === 'lost').map(({ checkpoint }) => checkpoint);
+    if (lost.length > 0) await database.commit([insertCheckpointsOfCancelled(lost)], options);
   }
 
   /** Adds the item to its parts. The returned function combines their verdicts; undefined if there is none. */
@@ -163,8 +172,11 @@ export class WriteGroup {
           return verdict && { start: verdict, checkpoint: checkpoint() };
         };
       }
-      case 'checkpoint':
-        return this.#checkpoints.add(item.checkpoint);
+      case 'checkpoint': {
+        const verdict = this.#checkpoints.add(item.checkpoint);
+        this.#plain.push({ checkpoint: item.checkpoint, verdict });
+        return verdict;
+      }
       case 'send': {
         const sent = this.#messages.add(item.send.sending);
         const checkpoint = item.send.checkpoint && this.#checkpoints.add(item.send.checkpoint);

@@ -98,6 +98,38 @@ describe('outcomes', () => {
   });
 
   onlyOn('postgres', (dialect) => {
+    test.each(['57014', '25006', '28000', '42501', '53100', '58030', 'XX000'])(
+      'a step that meets SQLSTATE %s for a moment does not fail its workflow',
+      async (state) => {
+        const { DBOS } = await createEngine(dialect);
+        const bodies: string[] = [];
+        const workflow = DBOS.registerWorkflow(
+          async () => {
+            await DBOS.runStep(async () => void bodies.push('charge'), { name: 'charge' });
+            return DBOS.runStep(async () => `shipped after ${bodies.length}`, { name: 'ship' });
+          },
+          { name: 'workflow' },
+        );
+        await DBOS.launch();
+        const { database } = engineOf(DBOS).runtime;
+        const script = (text: string) => database.exclusive((connection) => connection.script(text));
+        await script(`
+          CREATE SEQUENCE failures;
+          CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN
+            IF nextval('failures') < 8 THEN RAISE EXCEPTION 'for a moment' USING ERRCODE = '${state}'; END IF;
+            RETURN NEW;
+          END $$;
+          CREATE TRIGGER fail BEFORE INSERT ON dbos.operation_outputs FOR EACH ROW EXECUTE FUNCTION fail()`);
+
+        const handle = await DBOS.startWorkflow(workflow, { workflowID: 'w' })();
+
+        expect(await handle.getResult()).toBe('shipped after 1');
+        expect(await DBOS.getWorkflowStatus('w')).toMatchObject({ status: 'SUCCESS' });
+        expect(bodies).toEqual(['charge']);
+      },
+    );
+
     test('a caller sees no outcome that a shutdown kept from being recorded', async () => {
       const url = await dialect.createURL();
       const proxy = await startProxy(url);

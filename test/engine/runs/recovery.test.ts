@@ -1,9 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { DBOSInstance, WorkflowHandle } from '../../../src/index.js';
 import { silentLogger } from '../../../src/base/log.js';
 import { sql, table } from '../../../src/sql/sql.js';
+import { topics } from '../../../src/store/notify/topics.js';
 import { forEachDialect, onlyOn } from '../../rig/dialects.js';
-import { createEngine } from '../../rig/engines.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock } from '../../rig/manual-clock.js';
 import { createGenerations, createHangingEngine, createZombie, failureOf, newHalt } from './succession.js';
 
@@ -271,6 +272,23 @@ forEachDialect((dialect) => {
       expect(status).toMatchObject({ status: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED', recoveryAttempts: 4 });
       expect(status?.queueName).toBeUndefined();
       expect(errors).toMatchObject([{ code: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED', workflowID: 'w' }]);
+    });
+
+    test('is published to other processes as a dead letter, not only to its own', async () => {
+      const { DBOS } = await createEngine(dialect);
+      const workflow = DBOS.registerWorkflow(async () => 'done', { name: 'workflow' });
+      await DBOS.launch();
+      await DBOS.registerQueue('q');
+      await DBOS.pauseQueue('q');
+      await DBOS.startWorkflow(workflow, { workflowID: 'w', queueName: 'q' })();
+      const { bus, database } = engineOf(DBOS).runtime;
+      await database.run(sql`UPDATE ${table('workflow_status')} SET recovery_attempts = 1000`);
+      const elsewhere = vi.spyOn(bus, 'publishElsewhere');
+
+      await DBOS.resumeQueue('q');
+      await failureOf(DBOS.retrieveWorkflow('w').getResult());
+
+      expect(elsewhere.mock.calls).toContainEqual([topics.outcomes, 'w']);
     });
 
     test('can be resumed, and has all its attempts again', async () => {

@@ -1,5 +1,7 @@
 // The two functions for callers who speak nothing but SQL.
-import { describe, expect, it } from 'vitest';
+import pg from 'pg';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { DBOSClient } from '../../../src/index.js';
 import type { Database } from '../../../src/store/database.js';
 import { onlyOn } from '../../rig/dialects.js';
 import { execute, query } from './setup.js';
@@ -163,13 +165,47 @@ onlyOn('postgres', (dialect) => {
 
       const [row] = await query(
         database,
-        `SELECT dbos.enqueue_workflow('other', 'q2', ARRAY['2']::JSON[], workflow_id => 'a', priority => 9) AS id`,
+        `SELECT dbos.enqueue_workflow('w', 'q2', ARRAY['2']::JSON[], workflow_id => 'a', priority => 9) AS id`,
       );
 
       const [after] = await workflows(database);
       expect(row).toEqual({ id: 'a' });
       expect({ ...after, updated_at: 1 }).toEqual({ ...before, updated_at: 1 });
       expect(Number(after?.['updated_at'])).toBeGreaterThan(1);
+    });
+
+    it.each([
+      [`'other', 'q', class_name => 'C', config_name => 'c'`, 'it runs w, not other'],
+      [`'w', 'q', class_name => 'D', config_name => 'c'`, 'it belongs to class C, not D'],
+      [`'w', 'q', config_name => 'c'`, 'it belongs to class C, not '],
+      [`'w', 'q', class_name => 'C'`, 'it belongs to instance c, not '],
+    ])(
+      'refuses an ID under which another function runs, as startWorkflow does: (%s)',
+      async (parameters, difference) => {
+        const database = await dialect.create();
+        const first = `'w', 'q', class_name => 'C', config_name => 'c', workflow_id => 'a'`;
+        await execute(database, `SELECT dbos.enqueue_workflow(${first})`);
+        const before = await workflows(database);
+
+        const error = await failure(database, `SELECT dbos.enqueue_workflow(${parameters}, workflow_id => 'a')`);
+
+        const detail = `Workflow a already exists: ${difference}`;
+        expect(error).toMatchObject({ code: '22023', message: 'DBOS workflow conflict', detail });
+        expect(await workflows(database)).toEqual(before);
+      },
+    );
+
+    it('warns of an ID that is in another queue, as startWorkflow does', async () => {
+      const client = new pg.Client(await dialect.createURL());
+      await client.connect();
+      onTestFinished(() => client.end());
+      const notices: unknown[] = [];
+      client.on('notice', ({ severity, message }) => void notices.push([severity, message]));
+
+      for (const queue of ['q', 'q', 'q2'])
+        await client.query(`SELECT dbos.enqueue_workflow('w', $1, workflow_id => 'a')`, [queue]);
+
+      expect(notices).toEqual([['WARNING', 'Workflow a already exists in queue q; it was not enqueued in q2']]);
     });
 
     it('does not put another input before the one that a workflow was started with', async () => {
@@ -242,7 +278,46 @@ onlyOn('postgres', (dialect) => {
         `SELECT dbos.send_message('w', '"first"', 'topic', 'm1'); SELECT dbos.send_message('w', '"second"', 'topic', 'm1')`,
       );
 
-      expect(await messages(database)).toMatchObject([{ message_uuid: 'm1', topic: 'topic', message: '"first"' }]);
+      expect(await messages(database)).toMatchObject([{ message_uuid: 'm1::w', topic: 'topic', message: '"first"' }]);
+    });
+
+    it('takes the same message ID for another workflow', async () => {
+      const database = await dialect.create();
+      await execute(database, `INSERT INTO dbos.workflow_status (workflow_uuid) VALUES ('w'), ('x')`);
+
+      await execute(database, `SELECT dbos.send_message(id, '1', 'topic', 'm1') FROM (VALUES ('w'), ('x')) AS v(id)`);
+
+      expect(await messages(database)).toHaveLength(2);
+    });
+
+    it('and DBOS.send with the same idempotency key make one message, whichever comes first', async () => {
+      const url = await dialect.createURL();
+      const database = await dialect.open(url);
+      const client = await DBOSClient.create({ systemDatabaseUrl: url });
+      onTestFinished(() => client.destroy());
+      await execute(database, `INSERT INTO dbos.workflow_status (workflow_uuid) VALUES ('w'), ('x')`);
+      const sendBySQL = (workflowID: string) =>
+        execute(database, `SELECT dbos.send_message('${workflowID}', '"by SQL"', 'topic', 'm1')`);
+
+      await sendBySQL('w');
+      await client.send('w', 'by a client', 'topic', 'm1');
+      await client.send('x', 'by a client', 'topic', 'm1');
+      await sendBySQL('x');
+
+      expect((await messages(database)).map((message) => message['destination_uuid'])).toEqual(['w', 'x']);
+    });
+
+    it('does not repeat a message that an earlier version stored under the bare ID', async () => {
+      const database = await dialect.create();
+      await execute(
+        database,
+        `INSERT INTO dbos.workflow_status (workflow_uuid) VALUES ('w');
+         INSERT INTO dbos.notifications (message_uuid, destination_uuid, topic, message) VALUES ('m1', 'w', 'topic', '1')`,
+      );
+
+      await execute(database, `SELECT dbos.send_message('w', '1', 'topic', 'm1')`);
+
+      expect(await messages(database)).toHaveLength(1);
     });
 
     it('refuses a destination that does not exist', async () => {

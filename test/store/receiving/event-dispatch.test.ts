@@ -70,4 +70,18 @@ forEachDialect((dialect) => {
       updateSeq: updateSeq + 1n,
     });
   });
+
+  test.each([2n ** 63n - 1n, 2n ** 63n, 10n ** 20n + 1n, 10n ** 38n - 2n])(
+    'a number of up to 38 digits keeps them all, and its order: %s',
+    async (updateSeq) => {
+      const database = await dialect.create();
+      const first = { value: 'first', updateSeq };
+
+      expect(await upsert(database, first)).toEqual(first);
+      expect(await upsert(database, { value: 'smaller', updateSeq: updateSeq - 1n })).toEqual(first);
+      const next = { value: 'next', updateSeq: updateSeq + 1n };
+      expect(await upsert(database, next)).toEqual(next);
+      expect(await upsert(database, { value: 'small', updateSeq: 5n })).toEqual(next);
+    },
+  );
 });

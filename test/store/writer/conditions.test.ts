@@ -34,6 +34,7 @@ describe('conditions', () => {
     test.each([
       ['57014', 'a statement timeout or a cancellation'],
       ['25006', 'a read-only server during a failover'],
+      ['28000', 'a refused login'],
       ['42501', 'a missing privilege'],
       ['58030', 'an I/O error'],
       ['53100', 'a full disk'],

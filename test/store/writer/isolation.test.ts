@@ -190,6 +190,21 @@ describe('isolation', () => {
       expect((await waiting).kind).toBe('exists');
     });
 
+    test('an item too large for a message of Postgres is rejected alone, instead of being sent again and again', async () => {
+      const url = await dialect.createURL();
+      const database = await dialect.open(url, { messageBytesMax: 10_000 });
+      const writer = new Writer(database, { clock: systemClock, logger: silentLogger, isPatient: true });
+      const withInputs = (length: number) => newWorkflow({ inputs: 'é'.repeat(length / 2) });
+
+      const [small, tooLarge, medium, other] = await Promise.allSettled(
+        [100, 12_000, 6_000, 6_000].map((length) => writer.start(withInputs(length))),
+      );
+
+      expect(tooLarge).toMatchObject({ status: 'rejected', reason: { sqlState: '54000' } });
+      expect([small, medium, other].map((one) => one?.status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled']);
+      expect((await writer.start(newWorkflow())).kind).toBe('created');
+    });
+
     test('while a whole table is locked all wait, and all is written afterwards', async () => {
       const { database, writer, workflows } = await setup(dialect, 50);
       const tableLock = sql`LOCK TABLE ${table('operation_outputs')} IN SHARE MODE`;

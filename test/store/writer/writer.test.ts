@@ -5,6 +5,7 @@ import { silentLogger } from '../../../src/base/log.js';
 import { DatabaseClosedError } from '../../../src/model/errors/database-errors.js';
 import { type Sql, sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
+import { cancelWorkflows, resumeWorkflows } from '../../../src/store/runs/lifecycle.js';
 import { loadSteps } from '../../../src/store/runs/steps.js';
 import { findWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
 import type { ChildStart } from '../../../src/store/writer/write-group.js';
@@ -274,7 +275,7 @@ describe('Writer', () => {
       });
     });
 
-    test('nothing can be recorded for a workflow that was cancelled or deleted', async () => {
+    test('a workflow that was cancelled or deleted gets no outcome, and its run has lost it', async () => {
       const { database, writer } = await setup(dialect);
       const [cancelled, deleted] = [newWorkflow(), newWorkflow()];
       await Promise.all([writer.start(cancelled), writer.start(deleted)]);
@@ -296,8 +297,28 @@ describe('Writer', () => {
         ]),
       );
 
-      expect(verdicts.filter((verdict) => verdict === 'recorded')).toEqual([]);
-      expect(await loadSteps(database, [cancelled.workflowID, deleted.workflowID])).toEqual([]);
+      expect(verdicts).toEqual(['lost', 'lost', 'lost', 'lost']);
+      const steps = await loadSteps(database, [cancelled.workflowID, deleted.workflowID]);
+      expect(steps.map(({ workflowID }) => workflowID)).toEqual([cancelled.workflowID]);
+    });
+
+    test('a step that completes while its workflow is cancelled is recorded, until the workflow is resumed', async () => {
+      const { database, writer } = await setup(dialect);
+      const { workflowID, creator: owner, ...rest } = newWorkflow();
+      await writer.start({ workflowID, creator: owner, ...rest });
+      const event = { workflowID, owner, stepID: 1, key: 'k', text: '1', serialization: 'portable_json' };
+
+      await cancelWorkflows(database, [workflowID]);
+      const whileCancelled = await Promise.all([
+        writer.checkpoint({ owner, step: step(workflowID, 0) }),
+        writer.checkpoint({ owner: 'someone else', step: step(workflowID, 5) }),
+        writer.setEvent({ event, checkpoint: { owner, step: step(workflowID, 1) } }),
+      ]);
+      await resumeWorkflows(database, [workflowID]);
+      const afterwards = await writer.checkpoint({ owner, step: step(workflowID, 2) });
+
+      expect([...whileCancelled, afterwards]).toEqual(['lost', 'lost', 'lost', 'lost']);
+      expect((await loadSteps(database, [workflowID])).map(({ stepID }) => stepID)).toEqual([0]);
     });
 
     test('a second checkpoint of a step is a conflict; the very same one again is not', async () => {

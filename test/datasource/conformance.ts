@@ -1,6 +1,7 @@
 // What every adapter has to keep, on a real database.
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { deferred } from '../../src/base/deferred.js';
+import { DBOSClient } from '../../src/client/client.js';
 import { PGIsolationLevel } from '../../src/datasource/driver.js';
 import { OpenTransaction } from '../../src/datasource/open-transaction.js';
 import { until } from '../crash/processes.js';
@@ -18,10 +19,17 @@ export function conformance(name: AdapterName): void {
     afterAll(dropDatabase);
     formTests(name);
     ruleTests(name);
+    reuseTests(name);
     raceTests(name);
     if (ADAPTERS[name].dialect === 'postgres') networkTests(name);
     killTests(name);
   });
+}
+
+const SYSTEM_ID = '0123456789abcdef0123456789abcdef';
+
+function listed(workflowID: string, systemID?: string) {
+  return { workflowID, systemID };
 }
 
 function formTests(name: AdapterName): void {
@@ -73,13 +81,17 @@ function formTests(name: AdapterName): void {
     await DBOS.launch();
     const now = Date.now();
     const old = now - 200_000;
-    const values = `('a', 0, ${old}), ('a', 1, ${old}), ('b', 0, ${old}), ('c', 0, ${now}), ('d', 0, ${old})`;
+    const marked = `'{"__everstep_workflow":"${SYSTEM_ID}/creator","json":1}'`;
+    const values = [
+      `('a', 0, NULL, ${old}), ('a', 1, ${marked}, ${old}), ('b', 0, '{"json":1}', ${old})`,
+      `('c', 0, ${marked}, ${now}), ('d', 0, NULL, ${old})`,
+    ].join();
     const table = scene.adapter.dialect === 'postgres' ? 'dbos.transaction_completion' : 'transaction_completion';
-    await scene.query(`INSERT INTO ${table} (workflow_id, function_num, created_at) VALUES ${values}`);
+    await scene.query(`INSERT INTO ${table} (workflow_id, function_num, output, created_at) VALUES ${values}`);
     const handler = DBOS[internals].registry.dataSources.get('app');
 
-    expect(await handler?.listRecorded?.('', 2)).toEqual(['a', 'b']);
-    expect(await handler?.listRecorded?.('b', 2)).toEqual(['d']);
+    expect(await handler?.listRecorded?.('', 2)).toEqual([listed('a', SYSTEM_ID), listed('b')]);
+    expect(await handler?.listRecorded?.('b', 2)).toEqual([listed('d')]);
   });
 
   test('outside of a workflow a transaction just runs', async () => {
@@ -230,6 +242,39 @@ function ruleTests(name: AdapterName): void {
 
     await expect(workflow()).rejects.toThrow(/transaction_completion.* does not exist.*initializeDBOSSchema/);
     expect(await effectsIn(scene)).toEqual([]);
+  });
+}
+
+function reuseTests(name: AdapterName): void {
+  test('a new workflow under the ID of a deleted one runs its transaction: the old record is not taken for its own', async () => {
+    const scene = await setScene(name);
+    const { DBOS, source, run } = await scene.engine();
+    const workflow = DBOS.registerWorkflow(
+      async (text: string) => {
+        const value = await source.runTransaction(() => run(note(text)).then(() => text), { name: 'step' });
+        if (text === 'cancelled') await DBOS.sleep(600_000);
+        return value;
+      },
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+    const start = (text: string, queueName?: string) =>
+      DBOS.startWorkflow(workflow, { workflowID: 'w', queueName })(text);
+    const cancelled = await start('cancelled');
+    await until('it has slept', async () => ((await DBOS.listWorkflowSteps('w')) ?? []).length === 2);
+    await DBOS.cancelWorkflow('w');
+    await expect(cancelled.getResult()).rejects.toThrow(/cancelled/);
+
+    expect(await DBOS.garbageCollect({ cutoffEpochTimestampMs: Date.now() + 60_000 })).toMatchObject({ workflows: 1 });
+    const collected = await (await start('collected')).getResult();
+    // A client does not know the data source.
+    const client = await DBOSClient.create({ systemDatabaseUrl: scene.systemURL });
+    onTestFinished(() => client.destroy());
+    await client.deleteWorkflow('w');
+    const enqueued = await (await start('enqueued', '_dbos_internal_queue')).getResult();
+
+    expect([collected, enqueued]).toEqual(['collected', 'enqueued']);
+    expect(await effectsIn(scene)).toEqual(['cancelled', 'collected', 'enqueued']);
   });
 }
 

@@ -5,7 +5,7 @@ import { Service } from '../../base/service.js';
 import { hasOutcome } from '../../model/status.js';
 import type { Database } from '../../store/database.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
-import type { DataSourceTransactionHandler } from './data-source-handler.js';
+import type { DataSourceTransactionHandler, RecordedWorkflow } from './data-source-handler.js';
 
 export interface CompletionCleanupOptions {
   readonly clock: Clock;
@@ -28,6 +28,7 @@ const BACKLOG_MAX = 50_000;
 
 /** How long after launch the search for old records starts. Recovered workflows come first. */
 const SWEEP_AFTER_MS = 10_000;
+const SWEEP_EVERY_MS = 10 * 60_000;
 /** Workflows per query of the search. */
 const SWEEP_MAX = 200;
 const SWEEP_PAUSE_MS = 50;
@@ -50,14 +51,15 @@ export class CompletionCleanup {
   #old: Pending = new Map();
   #rotation: Timer | undefined;
   #handlers: readonly DataSourceTransactionHandler[] = [];
+  #systemID = '';
   readonly #sweeper: Service;
   #last: Promise<void> = Promise.resolve();
 
   constructor(options: CompletionCleanupOptions) {
     this.#options = options;
     this.#sweeper = new Service(
-      (signal) => this.#sweep(signal),
-      (error) => options.logger.debug(`Cannot look up old completion records: ${String(error)}`),
+      (signal) => this.#sweepRepeatedly(signal),
+      (error) => options.logger.warn(`The search for old completion records has ended: ${String(error)}`),
     );
   }
 
@@ -85,8 +87,9 @@ export class CompletionCleanup {
   }
 
   /** Starts the search for records that dead processes have left. */
-  start(handlers: readonly DataSourceTransactionHandler[]): void {
+  start(handlers: readonly DataSourceTransactionHandler[], systemID: string): void {
     this.#handlers = handlers;
+    this.#systemID = systemID;
     this.#sweeper.start();
   }
 
@@ -98,24 +101,48 @@ export class CompletionCleanup {
     await this.flush();
   }
 
-  async #sweep(signal: AbortSignal): Promise<void> {
-    await sleep(this.#options.clock, SWEEP_AFTER_MS, signal);
-    for (const handler of this.#handlers) {
-      let workflowIDs: readonly string[] | undefined;
-      while (handler.listRecorded && (!workflowIDs || workflowIDs.length === SWEEP_MAX)) {
-        workflowIDs = await handler.listRecorded(workflowIDs?.at(-1) ?? '', SWEEP_MAX);
-        const found = await findWorkflows(this.#options.database, workflowIDs);
-        for (const { workflowID } of found.filter(({ status }) => hasOutcome(status)))
-          this.add(handler, workflowID, true);
-        await sleep(this.#options.clock, SWEEP_PAUSE_MS, signal);
+  async #sweepRepeatedly(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#options;
+    await sleep(clock, SWEEP_AFTER_MS, signal);
+    for (;;) {
+      for (const handler of this.#handlers) {
+        await this.#sweep(handler, signal).catch((error: unknown) => {
+          signal.throwIfAborted();
+          logger.debug(`Cannot look up old completion records in data source "${handler.name}": ${String(error)}`);
+        });
       }
+      await sleep(clock, SWEEP_EVERY_MS, signal);
     }
   }
 
-  /** Deletes the records of these workflows, except of those that are running. Never rejects. */
-  async deleteNow(handler: DataSourceTransactionHandler, workflowIDs: Iterable<string>): Promise<void> {
-    const all = [...workflowIDs];
-    while (all.length > 0) await this.#delete(handler, all.splice(0, BATCH_MAX));
+  async #sweep(handler: DataSourceTransactionHandler, signal: AbortSignal): Promise<void> {
+    let recorded: readonly RecordedWorkflow[] | undefined;
+    while (handler.listRecorded && (!recorded || recorded.length === SWEEP_MAX)) {
+      recorded = await handler.listRecorded(recorded?.at(-1)?.workflowID ?? '', SWEEP_MAX);
+      for (const workflowID of await this.#findUnneeded(recorded)) this.add(handler, workflowID, true);
+      await sleep(this.#options.clock, SWEEP_PAUSE_MS, signal);
+    }
+  }
+
+  /** Those that have ended or were deleted. One of another system database, or of unknown origin, may be running there. */
+  async #findUnneeded(recorded: readonly RecordedWorkflow[]): Promise<string[]> {
+    const found = await findWorkflows(
+      this.#options.database,
+      recorded.map(({ workflowID }) => workflowID),
+    );
+    const statuses = new Map(found.map(({ workflowID, status }) => [workflowID, status]));
+    const isUnneeded = ({ workflowID, systemID }: RecordedWorkflow): boolean => {
+      const status = statuses.get(workflowID);
+      return status === undefined ? systemID === this.#systemID : hasOutcome(status);
+    };
+    return recorded.filter(isUnneeded).map(({ workflowID }) => workflowID);
+  }
+
+  /** Deletes the records that new workflows with these IDs would take for their own. Never rejects. */
+  async deleteReusable(handler: DataSourceTransactionHandler, workflowIDs: readonly string[]): Promise<void> {
+    await this.#deleteAll(workflowIDs, handler, async (ids, assertEnded) =>
+      handler.deleteUnmarked ? handler.deleteUnmarked(ids, 0, assertEnded) : deleteEntirely(handler, ids, assertEnded),
+    );
   }
 
   /** Deletes the collected batch. Never rejects. */
@@ -125,33 +152,52 @@ export class CompletionCleanup {
     const taken = this.#pending;
     this.#pending = new Map();
     this.#last = this.#last.then(async () => {
-      for (const [handler, workflowIDs] of taken) await this.deleteNow(handler, workflowIDs);
+      for (const [handler, workflowIDs] of taken) {
+        await this.#deleteAll([...workflowIDs], handler, (...given) => deleteEntirely(handler, ...given));
+      }
     });
     return this.#last;
   }
 
-  async #delete(handler: DataSourceTransactionHandler, workflowIDs: readonly string[]): Promise<void> {
-    try {
-      await this.#deleteIfEnded(handler, workflowIDs);
-    } catch (error) {
-      const left = error instanceof StillRunning ? workflowIDs.filter((id) => !error.workflowIDs.has(id)) : [];
-      if (left.length > 0 && left.length < workflowIDs.length) return this.#delete(handler, left);
-      this.#options.logger.debug(
-        `Cannot delete completion records from data source "${handler.name}": ${String(error)}`,
-      );
+  async #deleteAll(
+    workflowIDs: readonly string[],
+    handler: DataSourceTransactionHandler,
+    remove: Remove,
+  ): Promise<void> {
+    for (let first = 0; first < workflowIDs.length; first += BATCH_MAX) {
+      await this.#deleteEnded(workflowIDs.slice(first, first + BATCH_MAX), remove).catch((error: unknown) => {
+        const where = `data source "${handler.name}"`;
+        this.#options.logger.debug(`Cannot delete completion records from ${where}: ${String(error)}`);
+      });
     }
   }
 
   /** Checks between the deletion and its commit, so that nothing that a later run records can be among the deleted. */
-  async #deleteIfEnded(handler: DataSourceTransactionHandler, workflowIDs: readonly string[]): Promise<void> {
+  async #deleteEnded(workflowIDs: readonly string[], remove: Remove): Promise<void> {
     const assertEnded = async (): Promise<void> => {
       const found = await findWorkflows(this.#options.database, workflowIDs);
       const running = found.filter(({ status }) => !hasOutcome(status));
       if (running.length > 0) throw new StillRunning(new Set(running.map(({ workflowID }) => workflowID)));
     };
-    if (handler.deleteCheckpointsOfAll) return handler.deleteCheckpointsOfAll(workflowIDs, assertEnded);
-    // Not every plugin calls the check.
-    await assertEnded();
-    for (const workflowID of workflowIDs) await handler.deleteCheckpoints?.(workflowID, 0, assertEnded);
+    try {
+      await remove(workflowIDs, assertEnded);
+    } catch (error) {
+      const left = error instanceof StillRunning ? workflowIDs.filter((id) => !error.workflowIDs.has(id)) : [];
+      if (left.length === 0 || left.length === workflowIDs.length) throw error;
+      await this.#deleteEnded(left, remove);
+    }
   }
+}
+
+type Remove = (workflowIDs: readonly string[], assertEnded: () => Promise<void>) => Promise<void>;
+
+async function deleteEntirely(
+  handler: DataSourceTransactionHandler,
+  workflowIDs: readonly string[],
+  assertEnded: () => Promise<void>,
+): Promise<void> {
+  if (handler.deleteCheckpointsOfAll) return handler.deleteCheckpointsOfAll(workflowIDs, assertEnded);
+  // Not every plugin calls the check.
+  await assertEnded();
+  for (const workflowID of workflowIDs) await handler.deleteCheckpoints?.(workflowID, 0, assertEnded);
 }

@@ -1515,6 +1515,20 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_listing_waiting
   WHERE CASE WHEN status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END;
 `,
   },
+  {
+    number: 9,
+    name: 'system_identity',
+    isOnline: false,
+    sql: `-- Tells this system database from others whose engines use the same application database. It has one row.
+CREATE TABLE IF NOT EXISTS {schema}.system_identity (
+  key TEXT PRIMARY KEY,
+  id TEXT NOT NULL
+);
+INSERT INTO {schema}.system_identity (key, id)
+VALUES ('system', replace(gen_random_uuid()::text, '-', ''))
+ON CONFLICT DO NOTHING;
+`,
+  },
 ];
 
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
@@ -2329,6 +2343,20 @@ CREATE INDEX IF NOT EXISTS idx_workflow_status_listing_queue
 CREATE INDEX IF NOT EXISTS idx_workflow_status_listing_waiting
   ON workflow_status (status, created_at)
   WHERE CASE WHEN status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END;
+`,
+  },
+  {
+    number: 9,
+    name: 'system_identity',
+    isOnline: false,
+    sql: `-- Tells this system database from others whose engines use the same application database. It has one row.
+CREATE TABLE IF NOT EXISTS system_identity (
+  key TEXT NOT NULL PRIMARY KEY,
+  id TEXT NOT NULL
+);
+INSERT INTO system_identity (key, id)
+VALUES ('system', lower(hex(randomblob(16))))
+ON CONFLICT DO NOTHING;
 `,
   },
 ];

@@ -1,11 +1,14 @@
 // What every adapter has to keep, on a real database.
-import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, describe, expect, type MockInstance, onTestFinished, test, vi } from 'vitest';
 import { deferred } from '../../src/base/deferred.js';
 import { DBOSClient } from '../../src/client/client.js';
 import { PGIsolationLevel } from '../../src/datasource/driver.js';
 import { OpenTransaction } from '../../src/datasource/open-transaction.js';
 import { until } from '../crash/processes.js';
 import { wantsDialect } from '../rig/dialects.js';
+import { engineOf } from '../rig/engines.js';
+import type { StepTransactionHandler } from '../../src/engine/plugin.js';
+import type { OwnerLookup } from '../../src/engine/runs/owner-lookup.js';
 import { type AdapterName, ADAPTERS } from './adapters.js';
 import { killTests } from './kill-tests.js';
 import { networkTests } from './network-tests.js';
@@ -278,8 +281,36 @@ function reuseTests(name: AdapterName): void {
   });
 }
 
+/**
+ * Makes a launched engine blind, as a stopped process is: it claims nothing and does not notice that it has lost a workflow.
+ * Resolves when its open transaction has checked that it may commit.
+ */
+async function blind({ DBOS }: EngineUnderTest, checks: MockInstance<OwnerLookup['owns']>): Promise<void> {
+  const { runs, queues } = engineOf(DBOS);
+  vi.spyOn(runs, 'stopLost').mockImplementation(() => {});
+  await queues.stop();
+  await until('the ownership is checked', () => checks.mock.settledResults[0]?.type === 'fulfilled');
+}
+
+/** Stops an engine once more, between the commit of a transaction and its checkpoint. Returns how to wake it. */
+function stopAfterCommit({ DBOS }: EngineUnderTest): () => void {
+  const handler = DBOS[internals].registry.dataSources.get('app') as StepTransactionHandler;
+  const perform = handler.performTransaction.bind(handler);
+  const gate = deferred<void>();
+  handler.performTransaction = async (...args) => {
+    const kept = await perform(...args);
+    await gate.promise;
+    return kept;
+  };
+  return () => gate.resolve();
+}
+
 /** A workflow whose transaction waits in its body until it is let go. */
-function held(engine: EngineUnderTest): { started: Promise<void>; letGo(): void; start(): Promise<unknown> } {
+function held(engine: EngineUnderTest): {
+  started: Promise<void>;
+  letGo(): void;
+  start(queueName?: string): Promise<unknown>;
+} {
   const { DBOS, source, run } = engine;
   const started = deferred<void>();
   const gate = deferred<void>();
@@ -301,7 +332,8 @@ function held(engine: EngineUnderTest): { started: Promise<void>; letGo(): void;
     started: started.promise,
     letGo: () => gate.resolve(),
     // From a queue, so that it takes up the engine's only place.
-    start: () => DBOS.startWorkflow(workflow, { workflowID: 'w', queueName: '_dbos_internal_queue' })(),
+    start: (queueName = '_dbos_internal_queue') =>
+      DBOS.startWorkflow(workflow, { workflowID: 'w', queueName: queueName || undefined })(),
   };
 }
 
@@ -359,6 +391,39 @@ function raceTests(name: AdapterName): void {
     expect(records).toHaveLength(isLate ? 0 : 1);
     expect(await recordsIn(scene)).toEqual(records);
   });
+
+  test.runIf(ADAPTERS[name].dialect === 'postgres')(
+    'of two stopped owners that wake up one after the other, the second commits nothing: the record outlives it',
+    async () => {
+      const scene = await setScene(name);
+      const engines = [await scene.engine(), await scene.engine(), await scene.engine()] as const;
+      const [first, second, third] = engines;
+      const [a, b, c] = [held(first), held(second), held(third)];
+      const wakeFirst = stopAfterCommit(first);
+      await first.DBOS.launch();
+      const firstChecks = vi.spyOn(engineOf(first.DBOS).runtime.owners, 'owns');
+      await a.start('');
+      await a.started;
+      await blind(first, firstChecks);
+      await second.DBOS.launch();
+      const secondChecks = vi.spyOn(engineOf(second.DBOS).runtime.owners, 'owns');
+      await b.started;
+      await blind(second, secondChecks);
+      a.letGo();
+      await until('the first owner has committed', async () => (await recordsIn(scene)).length === 1);
+
+      await third.DBOS.launch();
+      c.letGo();
+      expect(await third.DBOS.retrieveWorkflow('w').getResult()).toBe('done');
+      wakeFirst();
+      await first.DBOS.shutdown({ workflowCompletionTimeoutMS: 10_000 });
+      b.letGo();
+      await second.DBOS.shutdown({ workflowCompletionTimeoutMS: 10_000 });
+
+      expect(await effectsIn(scene)).toEqual(['once']);
+      expect(await recordsIn(scene)).toHaveLength(1);
+    },
+  );
 
   test('four writers of one row all succeed under the strictest isolation', async () => {
     const scene = await setScene(name);

@@ -20,11 +20,16 @@ async function setup() {
   } as unknown as DataSourceTransactionHandler;
   const database = await sqlite.create();
   const cleanup = new CompletionCleanup({ clock, logger: silentLogger, database });
-  return { clock, database, deleted, handler, cleanup };
+  const addEnded = async (...workflowIDs: string[]): Promise<void> => {
+    await database.run(insertWorkflows(workflowIDs.map((workflowID) => newWorkflow({ workflowID }))));
+    await database.run(sql`UPDATE ${table('workflow_status')} SET status = 'SUCCESS'`);
+  };
+  return { clock, database, deleted, handler, cleanup, addEnded };
 }
 
 test('records are deleted soon, those with rivals after a minute at least', async () => {
-  const { clock, deleted, handler, cleanup } = await setup();
+  const { clock, deleted, handler, cleanup, addEnded } = await setup();
+  await addEnded('alone', 'with rivals', 'later');
 
   cleanup.add(handler, 'alone', false);
   cleanup.add(handler, 'with rivals', true);
@@ -43,8 +48,27 @@ test('records are deleted soon, those with rivals after a minute at least', asyn
   expect(deleted).toEqual([['alone'], ['with rivals', 'later']]);
 });
 
+test('records are kept if the row shows another owner, or is gone, whatever the run believed', async () => {
+  const { clock, database, deleted, handler, cleanup, addEnded } = await setup();
+  await addEnded('alone', 'recovered');
+  await database.run(sql`
+    UPDATE ${table('workflow_status')}
+    SET started_at_epoch_ms = started_at_epoch_ms + 1, recovery_attempts = 2
+    WHERE workflow_uuid = 'recovered'`);
+
+  for (const workflowID of ['alone', 'gone', 'recovered']) cleanup.add(handler, workflowID, false);
+  await cleanup.flush();
+  expect(deleted).toEqual([['alone']]);
+
+  clock.advance(60_000);
+  clock.advance(60_000);
+  await cleanup.flush();
+  expect(deleted).toEqual([['alone'], ['gone', 'recovered']]);
+});
+
 test('what is to be kept stays when the engine is shut down', async () => {
-  const { clock, deleted, handler, cleanup } = await setup();
+  const { clock, deleted, handler, cleanup, addEnded } = await setup();
+  await addEnded('alone');
   cleanup.add(handler, 'alone', false);
   cleanup.add(handler, 'with rivals', true);
 

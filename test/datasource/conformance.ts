@@ -3,6 +3,7 @@ import { afterAll, describe, expect, type MockInstance, onTestFinished, test, vi
 import { deferred } from '../../src/base/deferred.js';
 import { DBOSClient } from '../../src/client/client.js';
 import { PGIsolationLevel } from '../../src/datasource/driver.js';
+import { getPGErrorCode } from '../../src/datasource/failures.js';
 import { OpenTransaction } from '../../src/datasource/open-transaction.js';
 import { until } from '../crash/processes.js';
 import { wantsDialect } from '../rig/dialects.js';
@@ -194,6 +195,36 @@ function ruleTests(name: AdapterName): void {
     const [failed] = (await DBOS.listWorkflowSteps(handle.workflowID)) ?? [];
     expect(failed?.error).toMatchObject({ name: 'RangeError', message: 'out of stock', code: 'STOCK', left: 3 });
   });
+
+  test.runIf(ADAPTERS[name].dialect === 'postgres').each([false, true])(
+    'a deferred constraint that fails at COMMIT is an error of the function, not of its record (shared: %s)',
+    async (isShared) => {
+      const scene = await setScene(name, { isShared });
+      await scene.query('CREATE TABLE places (id INT PRIMARY KEY, place INT UNIQUE DEFERRABLE INITIALLY DEFERRED)');
+      await scene.query('INSERT INTO places VALUES (1, 1)');
+      const { DBOS, source, run } = await scene.engine();
+      let bodies = 0;
+      const workflow = DBOS.registerWorkflow(
+        () =>
+          source.runTransaction(
+            async () => {
+              bodies += 1;
+              if (bodies > 1) throw new Error('It runs again.');
+              await run('INSERT INTO places VALUES (2, 1)');
+            },
+            { name: 'step' },
+          ),
+        { name: 'workflow' },
+      );
+      await DBOS.launch();
+
+      const failure = await workflow().catch((error: unknown) => error);
+
+      expect(getPGErrorCode(failure)).toBe('23505');
+      expect(bodies).toBe(1);
+      expect(await scene.query('SELECT id FROM places')).toEqual([{ id: 1 }]);
+    },
+  );
 
   test('transactions are refused in steps and in each other, and operations in transactions', async () => {
     const scene = await setScene(name);

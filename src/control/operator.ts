@@ -8,6 +8,17 @@ import type { Database } from '../store/database.js';
 import type { Bus } from '../store/notify/bus.js';
 import type { RowWatchers } from './runs/row-watchers.js';
 
+/** The completion records that data sources hold of workflows. */
+export interface CompletionRecords {
+  /** The workflows were deleted: their records must not be taken for those of new workflows with the same IDs. */
+  forgetDeleted(workflowIDs: readonly string[]): Promise<void>;
+  /**
+   * A workflow that has ended is about to run again from this step on. Awaits `assertEnded` between a deletion and its
+   * commit: if someone else has rewound the workflow, the records of its new run must stay.
+   */
+  deleteFrom(workflowID: string, startStep: number, assertEnded: () => Promise<void>): Promise<void>;
+}
+
 export interface Operator {
   readonly database: Database;
   readonly codec: Codec;
@@ -21,6 +32,8 @@ export interface Operator {
   readonly bus: Bus;
   /** The limits of an in-memory queue, for operators that have such queues. */
   memoryLimits?(queueName: string): QueueLimits | undefined;
+  /** Completion records in data sources, for operators that have data sources. */
+  readonly dataSources?: CompletionRecords | undefined;
   /** Retries an idempotent operation until the database is back or the operator stops. */
   retrying<T>(operation: () => Promise<T>): Promise<T>;
 }

@@ -1,7 +1,5 @@
 // What the verbs of `Management` run on: an engine, which records them in workflow code, or a client, which just runs
 // them. The verbs are written once; the performer is what differs.
-import type { DeleteCall } from './management/lifecycle.js';
-import type { RewindCall } from './management/rewind.js';
 import type { Operator } from './operator.js';
 import type { WorkflowHandle } from './runs/outcome.js';
 
@@ -24,13 +22,6 @@ export interface Performer {
   /** Runs a verb, recorded in workflow code. The token identifies the call there: it is the same after a recovery. */
   perform<R>(verb: RecordedVerb, body: (operator: Operator, token: string | undefined) => Promise<R>): Promise<R>;
   handleOf<R>(workflowID: string): WorkflowHandle<R>;
-  /** Deletes the checkpoints of data sources. A client has no data sources. */
-  readonly dataSources?: DataSourceCheckpoints;
-}
-
-export interface DataSourceCheckpoints {
-  readonly forgetDeleted: NonNullable<DeleteCall['deleteCheckpoints']>;
-  readonly deleteFrom: NonNullable<RewindCall['deleteCheckpoints']>;
 }
 
 /** Reads, and records the result. */

@@ -1,7 +1,7 @@
 // The completion table: outcomes of steps, each written in the step's own transaction. Its primary key lets only one of
 // two concurrent owners commit a step.
 import { DBOSInitializationError, DBOSStepAlreadyRecordedError } from '../model/errors/errors.js';
-import type { Durability, KeptOutcome, TransactionStep } from '../engine/plugin.js';
+import type { Durability, KeptOutcome, RecordedWorkflow, TransactionStep } from '../engine/plugin.js';
 import { postgresDialect } from '../sql/postgres-dialect.js';
 import { refusal } from '../sql/refusal.js';
 import { type Dialect, nowMs, render, type Sql, sql, table, type Token } from '../sql/sql.js';
@@ -11,6 +11,7 @@ import { isMissingTable } from './failures.js';
 import { writeLast } from './last-statement.js';
 import { OpenTransaction } from './open-transaction.js';
 import { decodeOutcome, encodeOutput, encodeThrown, type RecordedStep } from './outcomes.js';
+import { isRecordOf, MARK_HEAD_LENGTH, MARK_START, systemIDIn } from './record-mark.js';
 
 const completions = table('transaction_completion');
 
@@ -44,6 +45,8 @@ export class CompletionTable<Client> implements OutcomeStore<Client> {
   readonly #driver: TransactionDriver<Client>;
   readonly #dialect: Dialect;
   readonly #recordWithinSeconds: number;
+  /** The records of earlier workflows with the same ID, in the way of these steps. */
+  readonly #stale = new WeakMap<TransactionStep, string>();
 
   constructor(
     driver: TransactionDriver<Client>,
@@ -64,7 +67,14 @@ export class CompletionTable<Client> implements OutcomeStore<Client> {
       FROM ${completions}
       WHERE workflow_id = ${workflowID} AND function_num = ${stepID}`;
     const [row] = await this.#driver.transact({ readOnly: true }, (client) => this.#run(client, statement));
-    return row && { outcome: await decodeOutcome(step, row), durability: 'recorded' };
+    this.#stale.delete(step);
+    if (!row) return undefined;
+    const text = row['error'] ?? row['output'];
+    if (typeof text === 'string' && !isRecordOf(step, text)) {
+      this.#stale.set(step, text);
+      return undefined;
+    }
+    return { outcome: await decodeOutcome(step, row), durability: 'recorded' };
   }
 
   async record(step: TransactionStep, transaction: OpenTransaction<Client>, value: unknown): Promise<Durability> {
@@ -72,7 +82,7 @@ export class CompletionTable<Client> implements OutcomeStore<Client> {
   }
 
   async recordError(step: TransactionStep, error: unknown): Promise<Durability> {
-    const record = { output: null, error: encodeThrown(error) };
+    const record = { output: null, error: encodeThrown(step, error) };
     await step.barrier();
     return this.#driver.transact({}, async (client) => {
       const transaction = new OpenTransaction(client, step.runtime.clock);
@@ -96,6 +106,9 @@ export class CompletionTable<Client> implements OutcomeStore<Client> {
     record: Required<RecordedStep>,
   ): Promise<Durability> {
     const { workflowID, stepID } = step;
+    const stale = this.#stale.get(step);
+    // In the same transaction: a former owner of the earlier workflow must never find the key free.
+    if (stale !== undefined) await this.#run(client, deletionOf(step, stale));
     const isSoon = this.prepare !== undefined && ageMs < LONG_MS;
     const statement = isSoon ? insertWithin(this.#recordWithinSeconds, step, record) : insertion(step, record);
     const isWritten = isSoon
@@ -107,21 +120,38 @@ export class CompletionTable<Client> implements OutcomeStore<Client> {
   }
 
   /** Workflows with old records, after an ID. */
-  async list(afterID: string, max: number): Promise<string[]> {
+  async list(afterID: string, max: number): Promise<RecordedWorkflow[]> {
     const statement = sql`
-      SELECT DISTINCT workflow_id
+      SELECT workflow_id, MIN(substr(COALESCE(output, error), 1, CAST(${MARK_HEAD_LENGTH} AS INTEGER))) AS head
       FROM ${completions}
       WHERE workflow_id > ${afterID} AND created_at < ${nowMs} - ${OLD_MS}
+      GROUP BY workflow_id
       ORDER BY workflow_id
       LIMIT ${max}`;
     const found = await this.#driver.transact({ readOnly: true }, (client) => this.#run(client, statement));
-    return found.map((row) => String(row['workflow_id']));
+    return found.map((row) => ({
+      workflowID: String(row['workflow_id']),
+      systemID: systemIDIn(String(row['head'])),
+    }));
   }
 
   async deleteFrom(workflowID: string, startStep: number, beforeCommit?: () => Promise<void>): Promise<void> {
     const statement = sql`
       DELETE FROM ${completions}
       WHERE workflow_id = ${workflowID} AND function_num >= ${startStep}`;
+    await this.#delete(statement, beforeCommit);
+  }
+
+  /** Deletes the records that do not say which workflow they belong to, from a step on. */
+  async deleteUnmarked(
+    workflowIDs: readonly string[],
+    startStep: number,
+    beforeCommit: () => Promise<void>,
+  ): Promise<void> {
+    const statement = sql`
+      DELETE FROM ${completions}
+      WHERE workflow_id ${oneOfJSON(workflowIDs)} AND function_num >= ${startStep}
+        AND substr(COALESCE(output, error, ''), 1, CAST(${MARK_START.length} AS INTEGER)) <> ${MARK_START}`;
     await this.#delete(statement, beforeCommit);
   }
 
@@ -156,6 +186,13 @@ export class CompletionTable<Client> implements OutcomeStore<Client> {
       );
     }
   }
+}
+
+/** Deletes the record of the step if it is still this one. */
+function deletionOf({ workflowID, stepID }: TransactionStep, text: string): Sql {
+  return sql`
+    DELETE FROM ${completions}
+    WHERE workflow_id = ${workflowID} AND function_num = ${stepID} AND COALESCE(error, output) = ${text}`;
 }
 
 function insertion({ workflowID, stepID }: TransactionStep, { output, error }: Required<RecordedStep>): Sql {

@@ -65,6 +65,19 @@ export function isPGKeyConflictError(error: unknown): boolean {
   return getPGErrorCode(error) === '23505';
 }
 
+/** The tables in which the outcomes of steps are recorded. */
+const RECORD_TABLES = new Set(['transaction_completion', 'operation_outputs']);
+
+/**
+ * True if the step has a record. A violation in another table is the function's own: a deferred constraint fails at COMMIT,
+ * which may share a round trip with the record.
+ */
+export function isRecordConflict(error: unknown): boolean {
+  if (!isPGKeyConflictError(error)) return false;
+  for (const { table } of chainOf(error)) if (typeof table === 'string') return RECORD_TABLES.has(table);
+  return true;
+}
+
 /** True for a statement in a transaction that an earlier failure has aborted. */
 export function isPGFailedSqlTransactionError(error: unknown): boolean {
   return getPGErrorCode(error) === '25P02';

@@ -17,6 +17,7 @@ import {
   type Durability,
   inClient,
   type KeptOutcome,
+  type RecordedWorkflow,
   type StepOutcome,
   type StepTransactionHandler,
   type TransactionStep,
@@ -118,8 +119,12 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     return this.#completions.deleteFrom(workflowID, startStep, beforeCommit);
   }
 
-  listRecorded(afterID: string, max: number): Promise<string[]> {
+  listRecorded(afterID: string, max: number): Promise<RecordedWorkflow[]> {
     return this.#completions.list(afterID, max);
+  }
+
+  deleteUnmarked(workflowIDs: readonly string[], startStep: number, beforeCommit: () => Promise<void>): Promise<void> {
+    return this.#completions.deleteUnmarked(workflowIDs, startStep, beforeCommit);
   }
 
   deleteCheckpointsOfAll(workflowIDs: readonly string[], beforeCommit: () => Promise<void>): Promise<void> {

@@ -1,7 +1,7 @@
 // The last statement of a transaction. If the driver supports it, COMMIT goes in the same round trip.
 import type { Rendered } from '../sql/sql.js';
 import type { TransactionDriver } from './driver.js';
-import { isPGKeyConflictError, isRefusal } from './failures.js';
+import { isRecordConflict, isRefusal } from './failures.js';
 
 /**
  * Runs the statement: on Postgres one that fails unless it writes its row, on SQLite one that returns the row. False if
@@ -18,7 +18,7 @@ export async function writeLast<Client>(
     else await driver.query(client, text, values);
     return true;
   } catch (error) {
-    if (isRefusal(error) || isPGKeyConflictError(error)) return false;
+    if (isRefusal(error) || isRecordConflict(error)) return false;
     throw error;
   }
 }

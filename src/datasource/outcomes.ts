@@ -3,6 +3,7 @@
 import { SuperJSON } from 'superjson';
 import { SUPERJSON_FORMAT } from '../codec/serializer.js';
 import type { StepOutcome, TransactionStep } from '../engine/plugin.js';
+import { mark, unmark } from './record-mark.js';
 
 /** A row of the completion table: one of the two is set. */
 export interface RecordedStep {
@@ -18,22 +19,23 @@ const CAUSES_MAX = 10;
 
 export async function encodeOutput(step: TransactionStep, value: unknown): Promise<string> {
   const { text, serialization } = await step.encode(value);
-  return serialization === SUPERJSON_FORMAT ? text : SuperJSON.stringify({ [FORMAT_KEY]: serialization, text });
+  const isSuperjson = serialization === SUPERJSON_FORMAT;
+  return mark(isSuperjson ? text : SuperJSON.stringify({ [FORMAT_KEY]: serialization, text }), step);
 }
 
 /** An error with all its fields, or with its message only if they cannot be stored. */
-export function encodeThrown(thrown: unknown): string {
+export function encodeThrown(step: TransactionStep, thrown: unknown): string {
   try {
-    return withFields(fieldsOf(thrown)).stringify(thrown);
+    return mark(withFields(fieldsOf(thrown)).stringify(thrown), step);
   } catch {
     // A field cannot be stored. Keep the message at least.
-    return SuperJSON.stringify(thrown instanceof Error ? new Error(thrown.message) : String(thrown));
+    return mark(SuperJSON.stringify(thrown instanceof Error ? new Error(thrown.message) : String(thrown)), step);
   }
 }
 
 export async function decodeOutcome(step: TransactionStep, recorded: RecordedStep): Promise<StepOutcome> {
-  if (typeof recorded.error === 'string') return { kind: 'error', error: decodeThrown(recorded.error) };
-  return { kind: 'value', value: await decodeOutput(step, recorded.output) };
+  if (typeof recorded.error === 'string') return { kind: 'error', error: decodeThrown(unmark(recorded.error)) };
+  return { kind: 'value', value: await decodeOutput(step, recorded.output && unmark(recorded.output)) };
 }
 
 async function decodeOutput({ runtime }: TransactionStep, text: string | null | undefined): Promise<unknown> {

@@ -48,6 +48,7 @@ export class Engine {
     });
     this.scheduler = new Scheduler({ runtime, announceQueued: (workflows) => this.queues.announce(workflows) });
     runtime.engine = this;
+    runtime.dataSources = this.transactions;
     registerHandles(runtime.codec, (workflowID) => this.handleOf(workflowID));
   }
 

@@ -14,7 +14,7 @@ export {
   callTransaction,
   type StepTransactionHandler,
 } from './transactions/call-transaction.js';
-export type { DataSourceTransactionHandler } from './transactions/data-source-handler.js';
+export type { DataSourceTransactionHandler, RecordedWorkflow } from './transactions/data-source-handler.js';
 
 // For receivers.
 export {

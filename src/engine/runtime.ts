@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../base/clock.js';
 import { newID } from '../base/ids.js';
 import type { DLogger } from '../base/log.js';
 import type { Codec } from '../codec/codec.js';
-import type { Operator } from '../control/operator.js';
+import type { CompletionRecords, Operator } from '../control/operator.js';
 import { RowWatchers } from '../control/runs/row-watchers.js';
 import { limitsOf, type QueueLimits } from '../model/queues.js';
 import type { WorkflowRecord } from '../model/records.js';
@@ -54,6 +54,8 @@ export class Runtime implements Operator {
   readonly hasPush: boolean;
   /** The engine it belongs to. `engine.ts` knows the type; naming it here would be an import cycle. */
   engine: object | undefined;
+  /** Set by the engine. */
+  dataSources: CompletionRecords | undefined;
   readonly #closing = new AbortController();
   #tokens = 0;
 

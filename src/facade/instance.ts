@@ -1,6 +1,6 @@
 // The internals of a `DBOS` instance, for other modules of the package and for plugins: its functions, its engine, and how
 // its verbs are performed.
-import type { Callers, DataSourceCheckpoints, RecordedVerb } from '../control/performer.js';
+import type { Callers, RecordedVerb } from '../control/performer.js';
 import type { ManagementPerformer } from '../control/management/management.js';
 import type { Operator } from '../control/operator.js';
 import type { WorkflowHandle } from '../control/runs/outcome.js';
@@ -83,14 +83,6 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     // Before the operation takes its number, from which the token is derived.
     const token = nextToken();
     return operation({ ...options, name: `DBOS.${name}` }, () => body(runtime, token));
-  }
-
-  get dataSources(): DataSourceCheckpoints {
-    const { transactions } = this.engineFor('data sources');
-    return {
-      forgetDeleted: (workflowIDs) => transactions.forgetDeleted(workflowIDs),
-      deleteFrom: (...given) => transactions.deleteFrom(...given),
-    };
   }
 
   queueOf(operator: Operator, record: QueueRecord): WorkflowQueue {

@@ -14,7 +14,7 @@ const step = {
   stepID: 0,
   assertCommitAllowed: async () => {},
   assertOwned: async () => {},
-  encode: async () => ({ text: '1', serialization: 'js_superjson', value: 1 }),
+  encode: async () => ({ text: '{"json":1}', serialization: 'js_superjson', value: 1 }),
 } as unknown as TransactionStep;
 
 onlyOn('postgres', () => {

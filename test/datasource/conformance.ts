@@ -1,10 +1,15 @@
 // What every adapter has to keep, on a real database.
-import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, describe, expect, type MockInstance, onTestFinished, test, vi } from 'vitest';
 import { deferred } from '../../src/base/deferred.js';
+import { DBOSClient } from '../../src/client/client.js';
 import { PGIsolationLevel } from '../../src/datasource/driver.js';
+import { getPGErrorCode } from '../../src/datasource/failures.js';
 import { OpenTransaction } from '../../src/datasource/open-transaction.js';
 import { until } from '../crash/processes.js';
 import { wantsDialect } from '../rig/dialects.js';
+import { engineOf } from '../rig/engines.js';
+import type { StepTransactionHandler } from '../../src/engine/plugin.js';
+import type { OwnerLookup } from '../../src/engine/runs/owner-lookup.js';
 import { type AdapterName, ADAPTERS } from './adapters.js';
 import { killTests } from './kill-tests.js';
 import { networkTests } from './network-tests.js';
@@ -18,10 +23,17 @@ export function conformance(name: AdapterName): void {
     afterAll(dropDatabase);
     formTests(name);
     ruleTests(name);
+    reuseTests(name);
     raceTests(name);
     if (ADAPTERS[name].dialect === 'postgres') networkTests(name);
     killTests(name);
   });
+}
+
+const SYSTEM_ID = '0123456789abcdef0123456789abcdef';
+
+function listed(workflowID: string, systemID?: string) {
+  return { workflowID, systemID };
 }
 
 function formTests(name: AdapterName): void {
@@ -73,13 +85,17 @@ function formTests(name: AdapterName): void {
     await DBOS.launch();
     const now = Date.now();
     const old = now - 200_000;
-    const values = `('a', 0, ${old}), ('a', 1, ${old}), ('b', 0, ${old}), ('c', 0, ${now}), ('d', 0, ${old})`;
+    const marked = `'{"__everstep_workflow":"${SYSTEM_ID}/creator","json":1}'`;
+    const values = [
+      `('a', 0, NULL, ${old}), ('a', 1, ${marked}, ${old}), ('b', 0, '{"json":1}', ${old})`,
+      `('c', 0, ${marked}, ${now}), ('d', 0, NULL, ${old})`,
+    ].join();
     const table = scene.adapter.dialect === 'postgres' ? 'dbos.transaction_completion' : 'transaction_completion';
-    await scene.query(`INSERT INTO ${table} (workflow_id, function_num, created_at) VALUES ${values}`);
+    await scene.query(`INSERT INTO ${table} (workflow_id, function_num, output, created_at) VALUES ${values}`);
     const handler = DBOS[internals].registry.dataSources.get('app');
 
-    expect(await handler?.listRecorded?.('', 2)).toEqual(['a', 'b']);
-    expect(await handler?.listRecorded?.('b', 2)).toEqual(['d']);
+    expect(await handler?.listRecorded?.('', 2)).toEqual([listed('a', SYSTEM_ID), listed('b')]);
+    expect(await handler?.listRecorded?.('b', 2)).toEqual([listed('d')]);
   });
 
   test('outside of a workflow a transaction just runs', async () => {
@@ -180,6 +196,36 @@ function ruleTests(name: AdapterName): void {
     expect(failed?.error).toMatchObject({ name: 'RangeError', message: 'out of stock', code: 'STOCK', left: 3 });
   });
 
+  test.runIf(ADAPTERS[name].dialect === 'postgres').each([false, true])(
+    'a deferred constraint that fails at COMMIT is an error of the function, not of its record (shared: %s)',
+    async (isShared) => {
+      const scene = await setScene(name, { isShared });
+      await scene.query('CREATE TABLE places (id INT PRIMARY KEY, place INT UNIQUE DEFERRABLE INITIALLY DEFERRED)');
+      await scene.query('INSERT INTO places VALUES (1, 1)');
+      const { DBOS, source, run } = await scene.engine();
+      let bodies = 0;
+      const workflow = DBOS.registerWorkflow(
+        () =>
+          source.runTransaction(
+            async () => {
+              bodies += 1;
+              if (bodies > 1) throw new Error('It runs again.');
+              await run('INSERT INTO places VALUES (2, 1)');
+            },
+            { name: 'step' },
+          ),
+        { name: 'workflow' },
+      );
+      await DBOS.launch();
+
+      const failure = await workflow().catch((error: unknown) => error);
+
+      expect(getPGErrorCode(failure)).toBe('23505');
+      expect(bodies).toBe(1);
+      expect(await scene.query('SELECT id FROM places')).toEqual([{ id: 1 }]);
+    },
+  );
+
   test('transactions are refused in steps and in each other, and operations in transactions', async () => {
     const scene = await setScene(name);
     const { DBOS, source } = await scene.engine();
@@ -233,8 +279,69 @@ function ruleTests(name: AdapterName): void {
   });
 }
 
+function reuseTests(name: AdapterName): void {
+  test('a new workflow under the ID of a deleted one runs its transaction: the old record is not taken for its own', async () => {
+    const scene = await setScene(name);
+    const { DBOS, source, run } = await scene.engine();
+    const workflow = DBOS.registerWorkflow(
+      async (text: string) => {
+        const value = await source.runTransaction(() => run(note(text)).then(() => text), { name: 'step' });
+        if (text === 'cancelled') await DBOS.sleep(600_000);
+        return value;
+      },
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+    const start = (text: string, queueName?: string) =>
+      DBOS.startWorkflow(workflow, { workflowID: 'w', queueName })(text);
+    const cancelled = await start('cancelled');
+    await until('it has slept', async () => ((await DBOS.listWorkflowSteps('w')) ?? []).length === 2);
+    await DBOS.cancelWorkflow('w');
+    await expect(cancelled.getResult()).rejects.toThrow(/cancelled/);
+
+    expect(await DBOS.garbageCollect({ cutoffEpochTimestampMs: Date.now() + 60_000 })).toMatchObject({ workflows: 1 });
+    const collected = await (await start('collected')).getResult();
+    // A client does not know the data source.
+    const client = await DBOSClient.create({ systemDatabaseUrl: scene.systemURL });
+    onTestFinished(() => client.destroy());
+    await client.deleteWorkflow('w');
+    const enqueued = await (await start('enqueued', '_dbos_internal_queue')).getResult();
+
+    expect([collected, enqueued]).toEqual(['collected', 'enqueued']);
+    expect(await effectsIn(scene)).toEqual(['cancelled', 'collected', 'enqueued']);
+  });
+}
+
+/**
+ * Makes a launched engine blind, as a stopped process is: it claims nothing and does not notice that it has lost a workflow.
+ * Resolves when its open transaction has checked that it may commit.
+ */
+async function blind({ DBOS }: EngineUnderTest, checks: MockInstance<OwnerLookup['owns']>): Promise<void> {
+  const { runs, queues } = engineOf(DBOS);
+  vi.spyOn(runs, 'stopLost').mockImplementation(() => {});
+  await queues.stop();
+  await until('the ownership is checked', () => checks.mock.settledResults[0]?.type === 'fulfilled');
+}
+
+/** Stops an engine once more, between the commit of a transaction and its checkpoint. Returns how to wake it. */
+function stopAfterCommit({ DBOS }: EngineUnderTest): () => void {
+  const handler = DBOS[internals].registry.dataSources.get('app') as StepTransactionHandler;
+  const perform = handler.performTransaction.bind(handler);
+  const gate = deferred<void>();
+  handler.performTransaction = async (...args) => {
+    const kept = await perform(...args);
+    await gate.promise;
+    return kept;
+  };
+  return () => gate.resolve();
+}
+
 /** A workflow whose transaction waits in its body until it is let go. */
-function held(engine: EngineUnderTest): { started: Promise<void>; letGo(): void; start(): Promise<unknown> } {
+function held(engine: EngineUnderTest): {
+  started: Promise<void>;
+  letGo(): void;
+  start(queueName?: string): Promise<unknown>;
+} {
   const { DBOS, source, run } = engine;
   const started = deferred<void>();
   const gate = deferred<void>();
@@ -256,7 +363,8 @@ function held(engine: EngineUnderTest): { started: Promise<void>; letGo(): void;
     started: started.promise,
     letGo: () => gate.resolve(),
     // From a queue, so that it takes up the engine's only place.
-    start: () => DBOS.startWorkflow(workflow, { workflowID: 'w', queueName: '_dbos_internal_queue' })(),
+    start: (queueName = '_dbos_internal_queue') =>
+      DBOS.startWorkflow(workflow, { workflowID: 'w', queueName: queueName || undefined })(),
   };
 }
 
@@ -314,6 +422,39 @@ function raceTests(name: AdapterName): void {
     expect(records).toHaveLength(isLate ? 0 : 1);
     expect(await recordsIn(scene)).toEqual(records);
   });
+
+  test.runIf(ADAPTERS[name].dialect === 'postgres')(
+    'of two stopped owners that wake up one after the other, the second commits nothing: the record outlives it',
+    async () => {
+      const scene = await setScene(name);
+      const engines = [await scene.engine(), await scene.engine(), await scene.engine()] as const;
+      const [first, second, third] = engines;
+      const [a, b, c] = [held(first), held(second), held(third)];
+      const wakeFirst = stopAfterCommit(first);
+      await first.DBOS.launch();
+      const firstChecks = vi.spyOn(engineOf(first.DBOS).runtime.owners, 'owns');
+      await a.start('');
+      await a.started;
+      await blind(first, firstChecks);
+      await second.DBOS.launch();
+      const secondChecks = vi.spyOn(engineOf(second.DBOS).runtime.owners, 'owns');
+      await b.started;
+      await blind(second, secondChecks);
+      a.letGo();
+      await until('the first owner has committed', async () => (await recordsIn(scene)).length === 1);
+
+      await third.DBOS.launch();
+      c.letGo();
+      expect(await third.DBOS.retrieveWorkflow('w').getResult()).toBe('done');
+      wakeFirst();
+      await first.DBOS.shutdown({ workflowCompletionTimeoutMS: 10_000 });
+      b.letGo();
+      await second.DBOS.shutdown({ workflowCompletionTimeoutMS: 10_000 });
+
+      expect(await effectsIn(scene)).toEqual(['once']);
+      expect(await recordsIn(scene)).toHaveLength(1);
+    },
+  );
 
   test('four writers of one row all succeed under the strictest isolation', async () => {
     const scene = await setScene(name);

@@ -2,7 +2,11 @@
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { deferred } from '../../src/base/deferred.js';
+import { beginRequest } from '../../src/admin/source.js';
+import { DBOSClient } from '../../src/client/client.js';
+import { deleteWorkflows } from '../../src/control/management/lifecycle.js';
 import { rewindWorkflow } from '../../src/control/management/rewind.js';
+import type { Operator } from '../../src/control/operator.js';
 import * as kit from '../../src/datasource.js';
 import { BetterSqlite3DataSource } from '../../src/datasource/adapters/better-sqlite3.js';
 import { NodePostgresDataSource } from '../../src/datasource/adapters/node-postgres.js';
@@ -68,12 +72,16 @@ describe('a handler with a protocol of its own', () => {
     const workflow = DBOS.registerWorkflow(async () => (++runs > 1 ? gate.promise : undefined), { name: 'workflow' });
     await DBOS.launch();
     await (await DBOS.startWorkflow(workflow, { workflowID: 'w' })()).getResult();
-    source.beforeDeletion = () => rewindWorkflow(engineOf(DBOS).runtime, 'w');
+    source.beforeDeletion = () => {
+      source.beforeDeletion = undefined;
+      return rewindWorkflow(engineOf(DBOS).runtime, 'w');
+    };
 
     const failure = DBOS.rewindWorkflow('w');
 
     await expect(failure).rejects.toThrow('only a workflow that has ended can be rewound');
-    expect(source.events).not.toContain('delete w from 0');
+    // The other rewind has deleted them, once.
+    expect(source.events.filter((event) => event === 'delete w from 0')).toHaveLength(1);
     gate.resolve();
     await DBOS.retrieveWorkflow('w').getResult();
     expect(runs).toBe(2);
@@ -91,6 +99,23 @@ describe('a handler with a protocol of its own', () => {
     for (const passMs of [60_000, 60_000, 500]) clock.advance(passMs);
 
     await until('it is asked again', () => source.events.filter((event) => event === 'delete w from 0').length === 2);
+  });
+
+  test.each([
+    [
+      'garbage collection',
+      (DBOS: DBOSInstance) => DBOS.garbageCollect({ cutoffEpochTimestampMs: Date.now() + 60_000 }),
+    ],
+    ['an HTTP request', (DBOS: DBOSInstance) => inRequest(DBOS, (operator) => deleteWorkflows(operator, ['w']))],
+  ])('learns of the deletion of a workflow by %s', async (_, remove) => {
+    const { DBOS, source } = await setup(sqlite);
+    const workflow = DBOS.registerWorkflow(async () => 'done', { name: 'workflow' });
+    await DBOS.launch();
+    await (await DBOS.startWorkflow(workflow, { workflowID: 'w' })()).getResult();
+
+    await remove(DBOS);
+
+    expect(source.events).toContain('delete w from 0');
   });
 
   test('is asked to delete the checkpoints of the steps that a rewound workflow is to run again', async () => {
@@ -171,6 +196,39 @@ describe('a handler with a protocol of its own', () => {
     await DBOS.launch();
 
     expect(await workflow()).toBe('owned');
+  });
+});
+
+/** Acts as a request to the admin interface of an engine does. */
+async function inRequest(DBOS: DBOSInstance, act: (operator: Operator) => Promise<unknown>): Promise<void> {
+  const request = beginRequest(DBOS);
+  await act(request.operator).finally(() => request.end());
+}
+
+describe('a data source of the kit', () => {
+  async function noting() {
+    const { DBOS, url } = await createEngine(sqlite, { leaseSeconds: 86_400 });
+    const source = new BetterSqlite3DataSource('app', (await sqlite.createURL()).replace('sqlite:///', ''), {
+      owner: DBOS,
+    });
+    const bodies: string[] = [];
+    const note = (name: string) =>
+      source.runTransaction(async () => (bodies.push(name), `${name} ${bodies.length}`), { name });
+    const workflow = DBOS.registerWorkflow(async () => [await note('a'), await note('b')], { name: 'workflow' });
+    await DBOS.launch();
+    expect(await (await DBOS.startWorkflow(workflow, { workflowID: 'w' })()).getResult()).toEqual(['a 1', 'b 2']);
+    return { DBOS, url, bodies };
+  }
+
+  test('runs the steps again that a client, which knows no data sources, has rewound', async () => {
+    const { DBOS, url, bodies } = await noting();
+    const client = await DBOSClient.create({ systemDatabaseUrl: url });
+    onTestFinished(() => client.destroy());
+
+    await client.rewindWorkflow('w', { startStep: 1 });
+
+    expect(await DBOS.retrieveWorkflow('w').getResult()).toEqual(['a 1', 'b 3']);
+    expect(bodies).toEqual(['a', 'b', 'b']);
   });
 });
 
@@ -371,17 +429,19 @@ onlyOn('postgres', (postgres) => {
     await handle.getResult();
   });
 
-  test('the records of a deleted workflow are deleted with it, so that its ID can be used again', async () => {
-    const { DBOS, source, workflow, bodies, records } = await oneConnection();
+  test('unmarked records of a deleted workflow are deleted with it, so that its ID can be used again', async () => {
+    const { DBOS, source, workflow, bodies } = await oneConnection();
     await DBOS.startWorkflow(workflow, { workflowID: 'w' })('SELECT 1').then((handle) => handle.getResult());
-    // As an earlier run would have left it, and the record of a workflow that nobody has deleted.
-    await source.runTransaction(() =>
-      source.client.query(`INSERT INTO dbos.transaction_completion (workflow_id, function_num, output)
-        VALUES ('w', 0, '{"json":null}'), ('other', 0, '{"json":null}') ON CONFLICT DO NOTHING`),
-    );
+    // As an earlier version or DBOS would have left it, and the record of a workflow that was not deleted.
+    const query = (text: string) => source.runTransaction(() => source.client.query<{ workflow_id: string }>(text));
+    await query(`
+      INSERT INTO dbos.transaction_completion (workflow_id, function_num, output)
+      VALUES ('w', 0, '{"json":null}'), ('other', 0, '{"json":null}')
+      ON CONFLICT (workflow_id, function_num) DO UPDATE SET output = EXCLUDED.output`);
 
     await DBOS.deleteWorkflow('w');
-    expect(await records()).toEqual([{ workflow_id: 'other' }]);
+    const left = await query('SELECT workflow_id FROM dbos.transaction_completion');
+    expect(left.rows).toEqual([{ workflow_id: 'other' }]);
     await DBOS.startWorkflow(workflow, { workflowID: 'w' })('SELECT 2').then((handle) => handle.getResult());
 
     expect(bodies).toEqual(['SELECT 1', 'SELECT 2']);

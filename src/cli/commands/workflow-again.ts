@@ -109,9 +109,7 @@ const FORK_COLUMNS: readonly Column<Fork>[] = [
 const rewindCommand = command({
   name: 'workflow rewind',
   about: 'Run completed workflows again under the same IDs, starting from a step',
-  details:
-    'Deletes the checkpoints from that step on. Checkpoints of data sources in other databases stay; fork the workflow ' +
-    'instead.',
+  details: 'Deletes the checkpoints from that step on.',
   parameter: SOME_PARAMETER,
   options: {
     step: withDefault(wholeNumber('First step to run again, from 0', { short: 'S' }), 0),

@@ -71,12 +71,6 @@ export async function resumeWorkflows(
   return resumedIDs;
 }
 
-/** Internal options of a deletion. */
-export interface DeleteCall extends DeleteOptions {
-  /** Deletes the workflows' checkpoints in data sources. */
-  readonly deleteCheckpoints?: (workflowIDs: readonly string[]) => Promise<void>;
-}
-
 /**
  * Deletes workflows in any status with all their data, and returns their IDs. Skips missing workflows.
  *
@@ -85,13 +79,13 @@ export interface DeleteCall extends DeleteOptions {
 export async function deleteWorkflows(
   operator: Operator,
   workflowIDs: readonly string[],
-  { deleteChildren, deleteCheckpoints }: DeleteCall = {},
+  { deleteChildren }: DeleteOptions = {},
 ): Promise<string[]> {
   const { result: deleted, isRepeated } = await repeating(operator, () =>
     remove(operator.database, workflowIDs, { children: deleteChildren }),
   );
   const deletedIDs = deleted.map(({ workflowID }) => workflowID);
-  await deleteCheckpoints?.(deletedIDs);
+  await operator.dataSources?.forgetDeleted(deletedIDs);
   await announceChanged(operator.bus, isRepeated ? [...workflowIDs, ...deletedIDs] : deletedIDs);
   // Their slots are free, including those of processes that cannot notify.
   operator.bus.publishAll(

@@ -60,7 +60,7 @@ const REST_MIN_MS = 1;
 /** Deletes old workflows that have ended, and leftovers of deleted workflows. */
 export async function garbageCollect(operator: Operator, options: GarbageCollectOptions): Promise<GarbageCollected> {
   checkOptions(options);
-  const { database, applicationName } = operator;
+  const { database, applicationName, dataSources } = operator;
   const { onProgress, batchSize = BATCH_SIZE, restFactor = REST_FACTOR } = options;
   const before = await cutoffOf(operator, options);
   let collected: GarbageCollected = { workflows: 0, orphans: 0 };
@@ -85,7 +85,11 @@ export async function garbageCollect(operator: Operator, options: GarbageCollect
   await walk(operator, walkOptions, async (range) => {
     const oldest = await listByAge(database, range, applicationName);
     const ended = oldest.filter(({ isOwn, status }) => isOwn && hasEnded(status)).map(({ workflowID }) => workflowID);
-    if (ended.length > 0) report(await deleteIfEnded(database, ended, before), 0);
+    if (ended.length > 0) {
+      const deletedIDs = await deleteIfEnded(database, ended, before);
+      report(deletedIDs.length, 0);
+      await dataSources?.forgetDeleted(deletedIDs);
+    }
     return oldest;
   });
   return collected;

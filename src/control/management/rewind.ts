@@ -2,6 +2,7 @@
 import { newID } from '../../base/ids.js';
 import { DatabaseStatementError } from '../../model/errors/database-errors.js';
 import { DBOSInvalidWorkflowTransitionError, DBOSNonExistentWorkflowError } from '../../model/errors/errors.js';
+import { rewindCreator } from '../../model/creator.js';
 import { isActive } from '../../model/status.js';
 import { rewindIfEnded } from '../../store/management/rewind.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
@@ -28,22 +29,14 @@ export interface RewindOptions extends QueueTargetOptions {
 export interface RewindCall extends RewindOptions {
   /** Identifies the call: a retry with the same token does not rewind again. */
   readonly token?: string;
-  /**
-   * Deletes data source checkpoints from `startStep` on, before the workflow is rewound. Await `assertEnded` between the
-   * deletion and its commit: if someone else has rewound the workflow, the checkpoints of its new run must stay.
-   */
-  readonly deleteCheckpoints?: (
-    workflowID: string,
-    startStep: number,
-    assertEnded: () => Promise<void>,
-  ) => Promise<void>;
 }
 
 /** Puts an ended workflow back into a queue, in the state it had before the given step. */
 export async function rewindWorkflow(operator: Operator, workflowID: string, call: RewindCall = {}): Promise<void> {
-  const { startStep = 0, applicationVersion = null, token: creator = newID(), deleteCheckpoints } = call;
+  const { startStep = 0, applicationVersion = null, token = newID() } = call;
   checkStartStep(startStep);
-  const { database, bus } = operator;
+  const creator = rewindCreator(startStep, token);
+  const { database, bus, dataSources } = operator;
   const target = await resolveQueueTarget(operator, call);
   const { queueName, partitionKey } = target;
   const rewind = { workflowID, startStep, creator, queueName, partitionKey, applicationVersion };
@@ -55,7 +48,7 @@ export async function rewindWorkflow(operator: Operator, workflowID: string, cal
   const rewound = await operator.retrying(async () => {
     // If its status changed in between, check again: isRewound throws the reason.
     while (!(await isRewound(operator, rewind, target))) {
-      await deleteCheckpoints?.(workflowID, startStep, assertEnded);
+      await dataSources?.deleteFrom(workflowID, startStep, assertEnded);
       const done = await rewindIfEnded(database, rewind);
       if (done) return done;
     }

@@ -1,5 +1,6 @@
 // Exports workflows from a database and imports them into one, of either dialect.
 import { newID } from '../../base/ids.js';
+import { importCreator } from '../../model/creator.js';
 import { WorkflowImportError } from '../../model/errors/errors.js';
 import { boolean, nullish, oneOf, optional, record } from '../../model/validation/validation.js';
 import { hasEnded } from '../../model/status.js';
@@ -108,7 +109,7 @@ export async function importWorkflows(
 class Importer {
   readonly #operator: Operator;
   readonly #options: Required<ImportOptions>;
-  readonly #creator = `import-${newID()}`;
+  readonly #creator = importCreator(newID());
   #batch: Transferred[] = [];
   #characters = 0;
   #imported = 0;

@@ -66,24 +66,17 @@ export abstract class WorkflowVerbs extends ListingVerbs {
    * deleted, in no particular order.
    */
   deleteWorkflows(workflowIDs: readonly string[], deleteChildren = false): Promise<string[]> {
-    const performer = this[internals];
-    return changed<string[]>(performer, 'deleteWorkflow', [], (operator) => {
-      const deleteCheckpoints = performer.dataSources?.forgetDeleted;
-      return deleteWorkflows(operator, workflowIDs, { deleteChildren, deleteCheckpoints });
-    });
+    const remove = (operator: Operator) => deleteWorkflows(operator, workflowIDs, { deleteChildren });
+    return changed<string[]>(this[internals], 'deleteWorkflow', [], remove);
   }
 
-  /**
-   * Runs an ended workflow again from one of its steps, under its own ID. A client does not know your data sources, so their
-   * checkpoints stay.
-   */
+  /** Runs an ended workflow again from one of its steps, under its own ID. */
   async rewindWorkflow<T>(workflowID: string, options: RewindOptions = {}): Promise<WorkflowHandle<Awaited<T>>> {
     const performer = this[internals];
     const operator = performer.operatorFor('rewindWorkflow');
-    await change(performer, 'rewindWorkflow', (_, token) => {
-      const deleteCheckpoints = performer.dataSources?.deleteFrom;
-      return rewindWorkflow(operator, workflowID, { ...options, token, deleteCheckpoints });
-    });
+    await change(performer, 'rewindWorkflow', (_, token) =>
+      rewindWorkflow(operator, workflowID, { ...options, token }),
+    );
     return this[internals].handleOf(workflowID);
   }
 

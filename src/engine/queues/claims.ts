@@ -1,5 +1,6 @@
 // From a claim to runs: loads the histories and inputs of all claimed workflows at once, dead-letters those that were
 // recovered too often, and runs the rest.
+import { creatorOf } from '../../model/creator.js';
 import { DBOSMaxRecoveryAttemptsExceededError } from '../../model/errors/errors.js';
 import { UNLIMITED } from '../../model/queues.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
@@ -145,6 +146,7 @@ export class Claims implements ClaimSource {
       registration: callee.registration,
       workflowID: workflow.workflowID,
       owner: workflow.owner ?? '',
+      creator: creatorOf(workflow),
       history,
       deadlineAt: workflow.deadlineAt,
       isPortable: workflow.serialization === 'portable_json',

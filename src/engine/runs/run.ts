@@ -43,6 +43,8 @@ export interface RunOptions {
   readonly workflowID: string;
   /** The owner token of this run. */
   readonly owner: string;
+  /** Tells the workflow from others that had its ID before. */
+  readonly creator: string;
   /** The checkpoints of earlier runs; undefined for a workflow that was just created here. */
   readonly history?: ReadonlyMap<number, StepRecord>;
   readonly deadlineAt: number | null;
@@ -56,6 +58,7 @@ export class Run {
   readonly registration: WorkflowRegistration;
   readonly workflowID: string;
   readonly owner: string;
+  readonly creator: string;
   readonly isPortable: boolean;
   readonly queueName: string | null;
   readonly partitionKey: string | null;
@@ -84,6 +87,7 @@ export class Run {
     this.registration = options.registration;
     this.workflowID = options.workflowID;
     this.owner = options.owner;
+    this.creator = options.creator;
     this.deadlineAt = options.deadlineAt;
     this.isPortable = options.isPortable;
     this.queueName = options.queueName;

@@ -204,6 +204,7 @@ function newRun({ engine, request, workflow }: PreparedStart, deadlineAt: number
     registration,
     workflowID: workflow.workflowID,
     owner: workflow.owner ?? '',
+    creator: workflow.creator,
     deadlineAt,
     isPortable: workflow.serialization === 'portable_json',
     queueName: null,

@@ -13,6 +13,10 @@ export class TransactionStep {
   readonly workflowID: string;
   readonly stepID: number;
   readonly name: string;
+  /** The system database. */
+  readonly systemID: string;
+  /** Tells the workflow from others that had its ID before. */
+  readonly creator: string;
   /** True if no earlier run can have recorded this step. */
   readonly isFirstRun: boolean;
   readonly runtime: Pick<Runtime, 'clock' | 'codec' | 'logger'>;
@@ -25,6 +29,8 @@ export class TransactionStep {
     this.workflowID = run.workflowID;
     this.stepID = stepID;
     this.name = name;
+    this.systemID = transactions.systemID;
+    this.creator = run.creator;
     this.isFirstRun = run.isFirst;
     this.runtime = run.runtime;
     this.joined = new JoinedCheckpoint(step, transactions);

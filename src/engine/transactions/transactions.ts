@@ -1,7 +1,10 @@
 // The service for transactions: opens and closes the data sources, and deletes completion records that are no longer
 // needed.
+import { invariant } from '../../base/assert.js';
 import { withTimeLimit } from '../../base/time-limit.js';
+import type { CompletionRecords } from '../../control/operator.js';
 import { isSameDatabase, type Query } from '../../store/transactions/shared-database.js';
+import { readSystemID } from '../../store/transactions/system-identity.js';
 import type { Run } from '../runs/run.js';
 import type { Runs } from '../runs/runs.js';
 import type { Runtime } from '../runtime.js';
@@ -11,11 +14,12 @@ import { CompletionCleanup } from './completion-cleanup.js';
 /** How long a shutdown waits for the cleanup and for each data source. */
 const CLOSE_MAX_MS = 5_000;
 
-export class Transactions {
+export class Transactions implements CompletionRecords {
   readonly #runtime: Runtime;
   readonly #cleanup: CompletionCleanup;
   readonly #shared = new Map<object, boolean>();
   readonly #opened: DataSourceTransactionHandler[] = [];
+  #systemID: string | undefined;
 
   constructor(runtime: Runtime, runs: Runs) {
     this.#runtime = runtime;
@@ -28,6 +32,12 @@ export class Transactions {
     });
   }
 
+  /** The identity of the system database. */
+  get systemID(): string {
+    invariant(this.#systemID !== undefined, 'transactions run after the start');
+    return this.#systemID;
+  }
+
   /** Whether a data source is on the system database. Answers are cached, failures are not. */
   async isShared(source: object, query: Query): Promise<boolean> {
     const known = this.#shared.get(source);
@@ -37,17 +47,18 @@ export class Transactions {
     return isShared;
   }
 
-  /** Deletes the completion records of a workflow from a step on, because these steps will run again. */
+  /** The steps from this one on will run again. Records of our own data sources say that they are of the past. */
   async deleteFrom(workflowID: string, startStep: number, assertEnded: () => Promise<void>): Promise<void> {
     for (const handler of this.#runtime.registry.dataSources.values()) {
-      await handler.deleteCheckpoints?.(workflowID, startStep, assertEnded);
+      if (handler.deleteUnmarked) await handler.deleteUnmarked([workflowID], startStep, assertEnded);
+      else await handler.deleteCheckpoints?.(workflowID, startStep, assertEnded);
     }
   }
 
-  /** The workflows were deleted, and their IDs may be reused. A run of theirs may still write a record, hence `add`. */
+  /** The IDs may be reused at once. A run of the workflows may still write a record, or conflict with one; hence `add`. */
   async forgetDeleted(workflowIDs: readonly string[]): Promise<void> {
     for (const handler of this.#runtime.registry.dataSources.values()) {
-      await this.#cleanup.deleteNow(handler, workflowIDs);
+      await this.#cleanup.deleteReusable(handler, workflowIDs);
       for (const workflowID of workflowIDs) this.#cleanup.add(handler, workflowID, true);
     }
   }
@@ -59,12 +70,14 @@ export class Transactions {
 
   /** Opens all data sources, and starts the search for records that dead processes have left. */
   async start(): Promise<void> {
-    for (const handler of this.#runtime.registry.dataSources.values()) {
+    const { database, registry } = this.#runtime;
+    this.#systemID = registry.dataSources.size > 0 ? await readSystemID(database) : '';
+    for (const handler of registry.dataSources.values()) {
       // Before it can fail: it may have connected by then and must be closed.
       this.#opened.push(handler);
       await handler.initialize();
     }
-    this.#cleanup.start(this.#opened);
+    this.#cleanup.start(this.#opened, this.#systemID);
   }
 
   /** Flushes pending deletions and closes all data sources, within a time limit each. */

@@ -57,12 +57,12 @@ export async function listByAge(
   }));
 }
 
-/** Deletes the workflows that are old enough and have ended, with all their data. Returns how many. */
+/** Deletes the workflows that are old enough and have ended, with all their data. Returns their IDs. */
 export async function deleteIfEnded(
   database: Database,
   workflowIDs: readonly string[],
   before: number,
-): Promise<number> {
+): Promise<string[]> {
   const [deleted = []] = await database.commit([
     sql`
       DELETE FROM ${workflows}
@@ -71,7 +71,7 @@ export async function deleteIfEnded(
       RETURNING workflow_uuid`,
     ...deletePayloads(workflowIDs),
   ]);
-  return deleted.length;
+  return deleted.map((row) => row['workflow_uuid'] as string);
 }
 
 /** Cancels the active workflows and returns their IDs. */

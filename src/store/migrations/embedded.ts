@@ -1717,6 +1717,20 @@ END;
 $body$;
 `,
   },
+  {
+    number: 11,
+    name: 'system_identity',
+    isOnline: false,
+    sql: `-- Tells this system database from others whose engines use the same application database. It has one row.
+CREATE TABLE IF NOT EXISTS {schema}.system_identity (
+  key TEXT PRIMARY KEY,
+  id TEXT NOT NULL
+);
+INSERT INTO {schema}.system_identity (key, id)
+VALUES ('system', replace(gen_random_uuid()::text, '-', ''))
+ON CONFLICT DO NOTHING;
+`,
+  },
 ];
 
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
@@ -2545,6 +2559,20 @@ CREATE INDEX IF NOT EXISTS idx_workflow_status_listing_waiting
     name: 'functions_agree',
     isOnline: false,
     sql: `-- Empty on purpose: SQLite has no stored functions.
+`,
+  },
+  {
+    number: 11,
+    name: 'system_identity',
+    isOnline: false,
+    sql: `-- Tells this system database from others whose engines use the same application database. It has one row.
+CREATE TABLE IF NOT EXISTS system_identity (
+  key TEXT NOT NULL PRIMARY KEY,
+  id TEXT NOT NULL
+);
+INSERT INTO system_identity (key, id)
+VALUES ('system', lower(hex(randomblob(16))))
+ON CONFLICT DO NOTHING;
 `,
   },
 ];

@@ -108,23 +108,23 @@ describe('a rewind', () => {
     });
 
     test('lets data sources forget the steps first, unless it is refused', async () => {
-      const { database, operator, workflowID, find } = await setup(dialect);
+      const { database, workflowID, find } = await setup(dialect);
       const told: unknown[] = [];
-      const deleteCheckpoints = async (id: string, startStep: number, assertEnded: () => Promise<void>) => {
+      const deleteFrom = async (id: string, startStep: number, assertEnded: () => Promise<void>) => {
         await assertEnded();
         told.push([id, startStep, (await find())?.status]);
       };
+      const forgetDeleted = async (): Promise<void> => {};
+      const telling = operatorOn(database, { dataSources: { deleteFrom, forgetDeleted } });
 
-      await rewindWorkflow(operator, workflowID, { startStep: 2, deleteCheckpoints });
-      await expect(rewindWorkflow(operator, workflowID, { deleteCheckpoints })).rejects.toThrow('is ENQUEUED');
-      await expect(rewindWorkflow(operator, 'nobody', { deleteCheckpoints })).rejects.toMatchObject({
-        code: 'NON_EXISTENT_WORKFLOW',
-      });
+      await rewindWorkflow(telling, workflowID, { startStep: 2 });
+      await expect(rewindWorkflow(telling, workflowID)).rejects.toThrow('is ENQUEUED');
+      await expect(rewindWorkflow(telling, 'nobody')).rejects.toMatchObject({ code: 'NON_EXISTENT_WORKFLOW' });
 
       expect(told).toEqual([[workflowID, 2, 'ERROR']]);
       await database.run(sql`UPDATE ${table('workflow_status')} SET status = 'CANCELLED'`);
-      const failing = { deleteCheckpoints: () => Promise.reject(new Error('no')) };
-      await expect(rewindWorkflow(operator, workflowID, failing)).rejects.toThrow('no');
+      const failing = { forgetDeleted, deleteFrom: () => Promise.reject(new Error('no')) };
+      await expect(rewindWorkflow(operatorOn(database, { dataSources: failing }), workflowID)).rejects.toThrow('no');
       expect((await find())?.status).toBe('CANCELLED');
     });
   });

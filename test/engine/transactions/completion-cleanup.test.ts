@@ -20,11 +20,16 @@ async function setup() {
   } as unknown as DataSourceTransactionHandler;
   const database = await sqlite.create();
   const cleanup = new CompletionCleanup({ clock, logger: silentLogger, database });
-  return { clock, database, deleted, handler, cleanup };
+  const addEnded = async (...workflowIDs: string[]): Promise<void> => {
+    await database.run(insertWorkflows(workflowIDs.map((workflowID) => newWorkflow({ workflowID }))));
+    await database.run(sql`UPDATE ${table('workflow_status')} SET status = 'SUCCESS'`);
+  };
+  return { clock, database, deleted, handler, cleanup, addEnded };
 }
 
 test('records are deleted soon, those with rivals after a minute at least', async () => {
-  const { clock, deleted, handler, cleanup } = await setup();
+  const { clock, deleted, handler, cleanup, addEnded } = await setup();
+  await addEnded('alone', 'with rivals', 'later');
 
   cleanup.add(handler, 'alone', false);
   cleanup.add(handler, 'with rivals', true);
@@ -43,8 +48,27 @@ test('records are deleted soon, those with rivals after a minute at least', asyn
   expect(deleted).toEqual([['alone'], ['with rivals', 'later']]);
 });
 
+test('records are kept if the row shows another owner, or is gone, whatever the run believed', async () => {
+  const { clock, database, deleted, handler, cleanup, addEnded } = await setup();
+  await addEnded('alone', 'recovered');
+  await database.run(sql`
+    UPDATE ${table('workflow_status')}
+    SET started_at_epoch_ms = started_at_epoch_ms + 1, recovery_attempts = 2
+    WHERE workflow_uuid = 'recovered'`);
+
+  for (const workflowID of ['alone', 'gone', 'recovered']) cleanup.add(handler, workflowID, false);
+  await cleanup.flush();
+  expect(deleted).toEqual([['alone']]);
+
+  clock.advance(60_000);
+  clock.advance(60_000);
+  await cleanup.flush();
+  expect(deleted).toEqual([['alone'], ['gone', 'recovered']]);
+});
+
 test('what is to be kept stays when the engine is shut down', async () => {
-  const { clock, deleted, handler, cleanup } = await setup();
+  const { clock, deleted, handler, cleanup, addEnded } = await setup();
+  await addEnded('alone');
   cleanup.add(handler, 'alone', false);
   cleanup.add(handler, 'with rivals', true);
 
@@ -54,7 +78,7 @@ test('what is to be kept stays when the engine is shut down', async () => {
   expect(deleted).toEqual([['alone']]);
 });
 
-test('what processes that are gone have left is found, and deleted if the workflow has ended', async () => {
+test('what processes left behind is found again and again, and deleted if its workflow has ended or was deleted', async () => {
   const { clock, database, deleted, handler, cleanup } = await setup();
   const statuses = new Map([
     ['cancelled', 'CANCELLED'],
@@ -67,17 +91,28 @@ test('what processes that are gone have left is found, and deleted if the workfl
       sql`UPDATE ${table('workflow_status')} SET status = ${status} WHERE workflow_uuid = ${workflowID}`,
     );
   }
-  const recorded = [...statuses.keys(), 'unknown'];
-  const listRecorded = async (afterID: string): Promise<string[]> => recorded.filter((id) => id > afterID);
+  const recorded = [
+    ...[...statuses.keys()].map((workflowID) => ({ workflowID, systemID: 'here' })),
+    { workflowID: 'gone', systemID: 'here' },
+    { workflowID: 'of another system', systemID: 'elsewhere' },
+    { workflowID: 'unknown', systemID: undefined },
+  ].sort((a, b) => (a.workflowID < b.workflowID ? -1 : 1));
+  const listRecorded = async (afterID: string) => recorded.filter(({ workflowID }) => workflowID > afterID);
+  const sweep = async (afterMs: number): Promise<void> => {
+    await clock.untilArmed(afterMs);
+    clock.advance(afterMs);
+    await clock.untilArmed(60_000);
+    clock.advance(60_000);
+    clock.advance(60_000);
+    await cleanup.flush();
+  };
 
-  cleanup.start([{ ...handler, listRecorded }]);
-  await clock.untilArmed(10_000);
-  clock.advance(10_000);
-  await clock.untilArmed(60_000);
-  clock.advance(60_000);
-  clock.advance(60_000);
-  await cleanup.flush();
+  cleanup.start([{ ...handler, listRecorded }], 'here');
+  await sweep(10_000);
+  expect(deleted).toEqual([['ended', 'gone']]);
 
-  expect(deleted).toEqual([['ended']]);
+  await database.run(sql`DELETE FROM ${table('workflow_status')} WHERE workflow_uuid = 'cancelled'`);
+  await sweep(600_000);
+  expect(deleted.at(-1)).toEqual(['cancelled', 'ended', 'gone']);
   await cleanup.stop();
 });

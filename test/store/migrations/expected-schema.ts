@@ -72,6 +72,8 @@ const COLUMNS = lines(`
   streams.serialization text
   streams.value text not null
   streams.workflow_uuid text not null
+  system_identity.id text not null
+  system_identity.key text not null
   workflow_events.key text not null
   workflow_events.serialization text
   workflow_events.value text not null
@@ -153,6 +155,7 @@ const PRIMARY_KEYS = lines(`
   queues (queue_id)
   schedule_settings (schedule_id)
   streams (workflow_uuid, key, "offset")
+  system_identity (key)
   workflow_events (workflow_uuid, key)
   workflow_events_history (workflow_uuid, function_id, key)
   workflow_input (workflow_uuid)

@@ -1,10 +1,12 @@
 // What the migration tests share: databases at a given version, and a clock that runs by itself.
+import { readdirSync } from 'node:fs';
 import { onTestFinished } from 'vitest';
 import pg from 'pg';
 import type { Clock } from '../../../src/base/clock.js';
 import { newID } from '../../../src/base/ids.js';
 import { type DLogger, silentLogger } from '../../../src/base/log.js';
 import type { Database } from '../../../src/store/database.js';
+import type { TestDialect } from '../../rig/dialects.js';
 import {
   addedColumn,
   pendingMigrations,
@@ -17,7 +19,15 @@ import { raw } from './catalog.js';
 import { POSTGRES_SCHEMA, SQLITE_SCHEMA } from './expected-schema.js';
 
 export const LATEST = 123;
-export const EVERSTEP_LATEST = 10;
+/** The migrations of Everstep's own tables, by the files they are written in. */
+export function ownMigrations(dialect: TestDialect['name']): { readonly number: number; readonly name: string }[] {
+  const folder = new URL(`../../../migrations/${dialect}/everstep/`, import.meta.url);
+  return readdirSync(folder)
+    .sort()
+    .map((file) => ({ number: Number(file.slice(0, 4)), name: file.slice(5, -'.sql'.length) }));
+}
+
+export const EVERSTEP_LATEST = ownMigrations('postgres').length;
 
 export function expectedSchema(database: Database): typeof POSTGRES_SCHEMA {
   return database.dialect.name === 'postgres' ? POSTGRES_SCHEMA : SQLITE_SCHEMA;

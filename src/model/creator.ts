@@ -1,0 +1,33 @@
+// Creator tokens: `workflow_status.creator_xid` identifies the call that created a row. If an ID is used again after its
+// workflow was deleted, the new workflow has another creator. Completion records carry the token, so that no workflow
+// takes an earlier one's records for its own.
+
+const IMPORTED = 'import-';
+const REWOUND = /^rewind-(\d+)-/;
+
+export function importCreator(token: string): string {
+  return `${IMPORTED}${token}`;
+}
+
+/** A rewound workflow keeps its steps before `startStep`. */
+export function rewindCreator(startStep: number, token: string): string {
+  return `rewind-${startStep}-${token}`;
+}
+
+/** The creator of a row. Rows of other programs may have no token; their creation time has to do. */
+export function creatorOf({
+  creator,
+  createdAt,
+}: {
+  readonly creator: string | null;
+  readonly createdAt: number;
+}): string {
+  return creator ?? `@${createdAt}`;
+}
+
+/** Whether the step may have been run under another creator: before an export, or before a rewind to a later step. */
+export function inheritsStep(creator: string, stepID: number): boolean {
+  if (creator.startsWith(IMPORTED)) return true;
+  const [, startStep] = REWOUND.exec(creator) ?? [];
+  return startStep !== undefined && stepID < Number(startStep);
+}

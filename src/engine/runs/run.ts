@@ -18,6 +18,7 @@ import type { CheckpointVerdict } from '../../store/writer/writer-verdicts.js';
 import type { Runtime } from '../runtime.js';
 import { Inbox } from '../messaging/inbox.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
+import { addStopReason } from './stop-reasons.js';
 import { RunStreams } from '../messaging/run-streams.js';
 import type { DataSourceTransactionHandler } from '../transactions/data-source-handler.js';
 
@@ -167,6 +168,7 @@ export class Run {
 
   stop(reason: Error): void {
     if (this.#stopReason) return;
+    addStopReason(reason);
     this.#stopReason = reason;
     this.#controller?.abort(reason);
   }

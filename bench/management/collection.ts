@@ -116,6 +116,10 @@ class Gate implements Clock {
     return this.clock.now();
   }
 
+  monotonic(): number {
+    return this.clock.monotonic();
+  }
+
   after(delayMs: number, run: () => void): Timer {
     return this.clock.after(this.#isHurried ? 0 : delayMs, () => (this.#isClosed ? void this.#held.push(run) : run()));
   }

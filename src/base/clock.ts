@@ -7,6 +7,8 @@ export interface Timer {
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
+  /** Milliseconds since some moment. Never set back, but stands still while the machine is suspended. */
+  monotonic(): number;
   /** Calls `run` once after `delayMs`, unless the timer is cancelled first. */
   after(delayMs: number, run: () => void): Timer;
 }
@@ -16,6 +18,7 @@ const TIMER_MAX_MS = 2_147_483_647;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   after(delayMs, run) {
     let handle: NodeJS.Timeout;
     const arm = (remainingMs: number): void => {

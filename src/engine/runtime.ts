@@ -16,6 +16,7 @@ import { findWorkflows } from '../store/runs/workflows.js';
 import { Store } from '../store/store.js';
 import { applicationVersionOf } from './config/application-version.js';
 import type { EngineConfig } from './config/config.js';
+import { Lease } from './liveness/lease.js';
 import type { Registry } from './registration/registry.js';
 import { OwnerLookup } from './runs/owner-lookup.js';
 
@@ -45,6 +46,7 @@ export class Runtime implements Operator {
   readonly bus: Bus;
   readonly watchers: RowWatchers;
   readonly owners: OwnerLookup;
+  readonly lease: Lease;
   readonly applicationName: string;
   readonly applicationVersion: string;
   readonly queryTimeoutMs: number;
@@ -73,6 +75,11 @@ export class Runtime implements Operator {
     this.queryTimeoutMs = config.observabilityQueryTimeoutMs;
     this.hasPush = config.store.useListenNotify !== false && !config.store.isTransactionPooler;
     this.owners = new OwnerLookup(store.database);
+    this.lease = new Lease({
+      clock: this.clock,
+      leaseMs: config.leaseSeconds * 1000,
+      isLockHeld: () => store.listener.isLockHeld,
+    });
     this.watchers = new RowWatchers({
       clock: this.clock,
       logger: this.logger,

@@ -28,6 +28,7 @@ export function operatorOn(database: Database, fields: Partial<Operator> = {}): 
 export function localBus(): Bus {
   const listener = {
     channels: [],
+    isLockHeld: true,
     start: async () => {},
     stop: async () => {},
     subscribe: () => () => {},

@@ -50,6 +50,7 @@ async function measure(url: string): Promise<void> {
     database,
     codec: engine.codec,
     clock: gate,
+    databaseClock: engine.databaseClock,
     logger: engine.logger,
     applicationName: null,
     watchers: engine.watchers,

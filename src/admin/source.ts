@@ -64,7 +64,20 @@ export function beginRequest(source: AdminSource): RequestScope {
 
 /** Picks the fields by name: engine and client have others, some of them private. */
 function pickOperator(operator: StoreOperator): Omit<StoreOperator, 'retrying'> {
-  const { database, codec, clock, logger, applicationName, queryTimeoutMs, watchers, bus, store } = operator;
+  const { database, codec, clock, databaseClock, logger, applicationName, queryTimeoutMs, watchers, bus, store } =
+    operator;
   const memoryLimits = (queueName: string) => operator.memoryLimits?.(queueName);
-  return { database, codec, clock, logger, applicationName, queryTimeoutMs, watchers, bus, store, memoryLimits };
+  return {
+    database,
+    codec,
+    clock,
+    databaseClock,
+    logger,
+    applicationName,
+    queryTimeoutMs,
+    watchers,
+    bus,
+    store,
+    memoryLimits,
+  };
 }

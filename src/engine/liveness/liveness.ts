@@ -215,9 +215,12 @@ export class Liveness {
 
   /** Renews the lease, or registers this engine again if it was declared dead. */
   async #renew(): Promise<void> {
-    const { database, lease, logger } = this.#runtime;
+    const { database, databaseClock, lease, logger } = this.#runtime;
     const asked = lease.now();
-    if (!(await renewLease(database, this.#incarnation.incarnationID, this.#leaseMs))) {
+    const { isRenewed } = await databaseClock.learn(() =>
+      renewLease(database, this.#incarnation.incarnationID, this.#leaseMs),
+    );
+    if (!isRenewed) {
       logger.warn('This process was declared dead and its workflows went to peers. It continues with new ones.');
       await insertIncarnation(database, this.#incarnation, this.#leaseMs);
       void this.#ownership.verify();

@@ -79,7 +79,7 @@ export async function getResult(
   workflowID: string,
   options: number | GetResultOptions = {},
 ): Promise<unknown> {
-  const givenDeadline = deadlineOf(runtime.clock, options);
+  const givenDeadline = deadlineOf(runtime.databaseClock, options);
   const context = currentContext();
   refuseInTransaction(context, GET_RESULT.name);
   const run = isWorkflowCode(context) ? context.run : undefined;

@@ -50,6 +50,7 @@ async function measure(url: string): Promise<void> {
     database,
     codec: engine.codec,
     clock: gate,
+    databaseClock: engine.databaseClock,
     logger: engine.logger,
     applicationName: null,
     watchers: engine.watchers,
@@ -114,6 +115,10 @@ class Gate implements Clock {
 
   now(): number {
     return this.clock.now();
+  }
+
+  monotonic(): number {
+    return this.clock.monotonic();
   }
 
   after(delayMs: number, run: () => void): Timer {

@@ -30,6 +30,7 @@ async function measure(url: string): Promise<void> {
     database,
     codec: engine.codec,
     clock: engine.clock,
+    databaseClock: engine.databaseClock,
     logger: engine.logger,
     applicationName: engine.applicationName,
     watchers: engine.watchers,

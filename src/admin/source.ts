@@ -64,9 +64,9 @@ export function beginRequest(source: AdminSource): RequestScope {
 
 /** Picks the fields by name: engine and client have others, some of them private. */
 function pickOperator(operator: StoreOperator): Omit<StoreOperator, 'retrying'> {
-  const { database, codec, clock, logger, applicationName, queryTimeoutMs, watchers, bus, store, dataSources } =
-    operator;
+  const { database, codec, clock, databaseClock, logger, watchers, bus, store, dataSources } = operator;
+  const { applicationName, queryTimeoutMs } = operator;
   const memoryLimits = (queueName: string) => operator.memoryLimits?.(queueName);
-  const parts = { database, codec, clock, logger, watchers, bus, store, dataSources };
+  const parts = { database, codec, clock, databaseClock, logger, watchers, bus, store, dataSources };
   return { ...parts, applicationName, queryTimeoutMs, memoryLimits };
 }

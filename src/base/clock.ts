@@ -7,21 +7,39 @@ export interface Timer {
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
+  /** Milliseconds since some moment. Never set back, but stands still while the machine is suspended. */
+  monotonic(): number;
   /** Calls `run` once after `delayMs`, unless the timer is cancelled first. */
-  after(delayMs: number, run: () => void): Timer;
+  after(delayMs: number, run: () => void, options?: TimerOptions): Timer;
+}
+
+export interface TimerOptions {
+  /**
+   * Timers stand still while the machine is suspended. With this, the time that `now` has leapt over counts as well, soon
+   * after. The caller has to check the time again: the clock may have been set.
+   */
+  readonly byWallClock?: boolean;
 }
 
 /** The longest delay that Node's timers accept; a longer one would fire immediately. */
 const TIMER_MAX_MS = 2_147_483_647;
+/** How often a timer by the wall clock looks at it. */
+const WALL_CLOCK_CHECK_MS = 5_000;
+const LEAP_MS = 1_000;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  after(delayMs, run) {
+  monotonic: () => performance.now(),
+  after(delayMs, run, { byWallClock = false } = {}) {
     let handle: NodeJS.Timeout;
+    const chunkMaxMs = byWallClock ? WALL_CLOCK_CHECK_MS : TIMER_MAX_MS;
     const arm = (remainingMs: number): void => {
-      const chunkMs = Math.min(Math.max(remainingMs, 0), TIMER_MAX_MS);
+      const chunkMs = Math.min(Math.max(remainingMs, 0), chunkMaxMs);
+      const armedAt = Date.now();
       handle = setTimeout(() => {
-        if (remainingMs > chunkMs) arm(remainingMs - chunkMs);
+        const leaptMs = byWallClock ? Date.now() - armedAt - chunkMs : 0;
+        const leftMs = remainingMs - chunkMs - (leaptMs > LEAP_MS ? leaptMs : 0);
+        if (leftMs > 0) arm(leftMs);
         else run();
       }, chunkMs);
     };
@@ -31,13 +49,17 @@ export const systemClock: Clock = {
 };
 
 /** Resolves after `delayMs`. An abort rejects with the signal's reason. */
-export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal, options?: TimerOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason as Error);
-    const timer = clock.after(delayMs, () => {
-      signal?.removeEventListener('abort', onAbort);
-      resolve();
-    });
+    const timer = clock.after(
+      delayMs,
+      () => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      },
+      options,
+    );
     const onAbort = (): void => {
       timer.cancel();
       reject(signal?.reason as Error);

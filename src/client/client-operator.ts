@@ -1,6 +1,7 @@
 // The operator behind a client: a connection to the system database that runs no workflows. It starts listening at the
 // first wait, so that waits get notifications, and notifies engines of its changes.
 import { type Clock, systemClock } from '../base/clock.js';
+import { RemoteClock } from '../base/remote-clock.js';
 import type { DLogger } from '../base/log.js';
 import type { Codec } from '../codec/codec.js';
 import type { Operator } from '../control/operator.js';
@@ -25,6 +26,8 @@ const LEAVE_MAX_MS = 5_000;
 
 export class ClientOperator implements Operator {
   readonly clock: Clock;
+  /** Its own clock: a client leaves no time limits to others. */
+  readonly databaseClock: RemoteClock;
   readonly codec: Codec;
   readonly logger: DLogger;
   readonly applicationName: string | null;
@@ -39,6 +42,7 @@ export class ClientOperator implements Operator {
 
   private constructor({ codec, applicationName, queryTimeoutMs, ...options }: ClientOperatorOptions, store: Store) {
     this.clock = options.clock ?? systemClock;
+    this.databaseClock = new RemoteClock(this.clock);
     this.codec = codec;
     this.logger = options.store.logger;
     this.applicationName = applicationName;
@@ -48,6 +52,7 @@ export class ClientOperator implements Operator {
     this.bus = store.bus;
     this.watchers = new RowWatchers({
       clock: this.clock,
+      databaseClock: this.databaseClock,
       logger: this.logger,
       database: store.database,
       bus: store.bus,

@@ -172,7 +172,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
 
   /** The result; null on timeout. */
   async getResult<T>(workflowID: string, limit: number | TimeLimit = {}): Promise<T | null> {
-    const deadlineAt = deadlineOf(this.#operator.clock, limit);
+    const deadlineAt = deadlineOf(this.#operator.databaseClock, limit);
     return (await outcomeBy(this.#operator, workflowID, { deadlineAt })) as T | null;
   }
 
@@ -196,10 +196,11 @@ export class DBOSClient extends Management<WorkflowQueue> {
 
   /** The value of an event; null on timeout, by default after 60 s. */
   async getEvent<T>(workflowID: string, key: string, limit?: number | TimeLimit): Promise<T | null> {
-    const { clock, codec, watchers } = this.#operator;
+    const { databaseClock, codec, watchers } = this.#operator;
     checkName('workflowID', workflowID);
     checkName('key', key);
-    const found = await watchers.events.waitUntil({ workflowID, key }, { deadlineAt: deadlineOf(clock, limit, 60) });
+    const deadlineAt = deadlineOf(databaseClock, limit, 60);
+    const found = await watchers.events.waitUntil({ workflowID, key }, { deadlineAt });
     return found ? ((await codec.decodeValue(found.text, found.serialization)) as T) : null;
   }
 

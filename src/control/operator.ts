@@ -1,6 +1,7 @@
 // Who acts on the system database: an engine, or a client. The verbs of this room take one as their first argument, do
 // their work in the database, and publish what they have done.
 import type { Clock } from '../base/clock.js';
+import type { RemoteClock } from '../base/remote-clock.js';
 import type { DLogger } from '../base/log.js';
 import type { Codec } from '../codec/codec.js';
 import type { QueueLimits } from '../model/queues.js';
@@ -23,6 +24,8 @@ export interface Operator {
   readonly database: Database;
   readonly codec: Codec;
   readonly clock: Clock;
+  /** The clock by which waits end: the database's, as far as it is known. */
+  readonly databaseClock: RemoteClock;
   readonly logger: DLogger;
   /** The application it acts for: it sees that application's rows and those without an application. Null sees all. */
   readonly applicationName: string | null;

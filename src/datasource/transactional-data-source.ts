@@ -8,6 +8,7 @@ import {
   type FunctionName,
   type MethodDecorator,
   type Registry,
+  shielded,
 } from '../engine/plugin.js';
 import type { DataSourceMigrationOptions } from './completion-schema.js';
 import {
@@ -63,7 +64,7 @@ export abstract class TransactionalDataSource<
 
   runTransaction<T>(callback: () => Promise<T>, config?: Config): Promise<T> {
     const { name: dsName } = this;
-    return runTransaction(callback, config?.name ?? callback.name, { dsName, config, owner: this.#owner });
+    return shielded(runTransaction(callback, config?.name ?? callback.name, { dsName, config, owner: this.#owner }));
   }
 
   registerTransaction<This, Args extends unknown[], Return>(

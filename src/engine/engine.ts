@@ -1,6 +1,7 @@
 // One engine per `createDBOS()`: assembles a runtime and its services, starts them in order, stops them in reverse.
 import { DatabaseClosedError } from '../model/errors/errors.js';
 import { listVersions, registerVersion } from '../store/management/versions.js';
+import { readNow } from '../store/schedules/schedules.js';
 import { Liveness } from './liveness/liveness.js';
 import { QueueService } from './queues/queue-service.js';
 import type { Registry } from './registration/registry.js';
@@ -69,6 +70,7 @@ export class Engine {
     const engine = new Engine(runtime, runs);
     const started: EngineService[] = [];
     try {
+      await runtime.databaseClock.learn(() => readNow(runtime.database));
       await registerThisVersion(runtime);
       for (const service of engine.#services) {
         // Add it before it starts: a service that fails halfway must be stopped too.

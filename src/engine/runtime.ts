@@ -1,6 +1,7 @@
 // What the services and operations of an engine share: configuration, clock, database, bus, registry, owner tokens. It
 // runs nothing itself. It is an operator, so every verb of the control room accepts it.
 import { type Clock, systemClock } from '../base/clock.js';
+import { RemoteClock } from '../base/remote-clock.js';
 import { newID } from '../base/ids.js';
 import type { DLogger } from '../base/log.js';
 import type { Codec } from '../codec/codec.js';
@@ -12,10 +13,12 @@ import type { Database } from '../store/database.js';
 import { presenceKey } from '../store/liveness/presence.js';
 import type { Bus } from '../store/notify/bus.js';
 import { withRetry } from '../store/retry.js';
+import { readNow } from '../store/schedules/schedules.js';
 import { findWorkflows } from '../store/runs/workflows.js';
 import { Store } from '../store/store.js';
 import { applicationVersionOf } from './config/application-version.js';
 import type { EngineConfig } from './config/config.js';
+import { Lease } from './liveness/lease.js';
 import type { Registry } from './registration/registry.js';
 import { OwnerLookup } from './runs/owner-lookup.js';
 
@@ -45,6 +48,9 @@ export class Runtime implements Operator {
   readonly bus: Bus;
   readonly watchers: RowWatchers;
   readonly owners: OwnerLookup;
+  readonly lease: Lease;
+  /** The database's clock. Sleeps, timeouts and deadlines go by it. */
+  readonly databaseClock: RemoteClock;
   readonly applicationName: string;
   readonly applicationVersion: string;
   readonly queryTimeoutMs: number;
@@ -74,9 +80,18 @@ export class Runtime implements Operator {
     this.applicationVersion = config.applicationVersion ?? applicationVersionOf(registry, config);
     this.queryTimeoutMs = config.observabilityQueryTimeoutMs;
     this.hasPush = config.store.useListenNotify !== false && !config.store.isTransactionPooler;
+    this.databaseClock = new RemoteClock(this.clock, () =>
+      this.retrying(() => this.databaseClock.learn(() => readNow(store.database))),
+    );
     this.owners = new OwnerLookup(store.database);
+    this.lease = new Lease({
+      clock: this.clock,
+      leaseMs: config.leaseSeconds * 1000,
+      isLockHeld: () => store.listener.isLockHeld,
+    });
     this.watchers = new RowWatchers({
       clock: this.clock,
+      databaseClock: this.databaseClock,
       logger: this.logger,
       database: this.database,
       bus: this.bus,

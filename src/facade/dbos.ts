@@ -48,6 +48,7 @@ import {
   inContext,
   isWorkflowCode,
   setDefaultHost,
+  shielded,
   type StepStatus,
 } from '../engine/runs/ambient.js';
 import { getResult, type GetResultOptions, getWorkflowStatus } from '../engine/runs/handles.js';
@@ -312,7 +313,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
       const enqueueOptions = { ...params.enqueueOptions, ...own.enqueueOptions };
       return this.#functions.requestFor(workflow, undefined, args, { ...params, ...own, enqueueOptions });
     });
-    return startWorkflows<Return>(this.#functions.engineOf(workflow), requests);
+    return shielded(startWorkflows<Return>(this.#functions.engineOf(workflow), requests));
   }
 
   /** Enqueues a workflow by function name; the function need not be registered here. */
@@ -320,7 +321,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     options: EnqueueWorkflowOptions,
     ...args: unknown[]
   ): Promise<WorkflowHandle<T>> {
-    return enqueueByName<T>(this.#engineFor('enqueueWorkflowWithOptions'), options, args);
+    return shielded(enqueueByName<T>(this.#engineFor('enqueueWorkflowWithOptions'), options, args));
   }
 
   /** The same, with arguments that programs in other languages can read. */
@@ -330,12 +331,8 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     namedArgs?: Record<string, unknown>,
   ): Promise<WorkflowHandle<T>> {
     const portable = { ...options, serializationType: 'portable' } as const;
-    return enqueueByName<T>(
-      this.#engineFor('enqueueWorkflowWithOptionsPortable'),
-      portable,
-      positionalArgs,
-      namedArgs ?? {},
-    );
+    const engine = this.#engineFor('enqueueWorkflowWithOptionsPortable');
+    return shielded(enqueueByName<T>(engine, portable, positionalArgs, namedArgs ?? {}));
   }
 
   /** A handle of a workflow, wherever it was started. */
@@ -396,42 +393,42 @@ export class DBOSInstance extends Management<WorkflowQueue> {
   // ── Results, waiting, state ────────────────────────────────────────────────────────────────────────────────────
 
   getWorkflowStatus(workflowID: string): Promise<WorkflowStatus | null> {
-    return getWorkflowStatus(this.#runtimeFor('getWorkflowStatus'), workflowID);
+    return shielded(getWorkflowStatus(this.#runtimeFor('getWorkflowStatus'), workflowID));
   }
 
   /** The result of a workflow, or null on timeout. A number is a timeout in seconds. */
   getResult<T>(workflowID: string, options?: number | GetResultOptions): Promise<T | null> {
-    return getResult(this.#runtimeFor('getResult'), workflowID, options) as Promise<T | null>;
+    return shielded(getResult(this.#runtimeFor('getResult'), workflowID, options)) as Promise<T | null>;
   }
 
   /** Waits for the first of the workflows to end. */
   waitFirst(handles: WorkflowHandle<unknown>[], options?: PollingOptions): Promise<WorkflowHandle<unknown>> {
-    return waitFirst(this.#runtimeFor('waitFirst'), handles, options);
+    return shielded(waitFirst(this.#runtimeFor('waitFirst'), handles, options));
   }
 
   /** Waits for all the workflows to end. */
   waitAll<R>(handles: WorkflowHandle<R>[], options?: PollingOptions): Promise<WorkflowHandle<R>[]> {
-    return waitAll(this.#runtimeFor('waitAll'), handles, options);
+    return shielded(waitAll(this.#runtimeFor('waitAll'), handles, options));
   }
 
   /** Waits for promises and records which have settled, so that a recovered workflow takes the same branch. */
   wait<P extends Promise<unknown>>(promises: readonly P[], options?: WaitOptions): Promise<WaitResult<P>> {
-    return waitPromises(this.#runtimeFor('wait'), promises, options);
+    return shielded(waitPromises(this.#runtimeFor('wait'), promises, options));
   }
 
   /** `Promise.race` with the winner recorded. */
   race<T extends readonly unknown[] | []>(promises: T): Promise<Awaited<T[number]>> {
-    return race<T[number]>(this.#runtimeFor('race'), promises);
+    return shielded(race<T[number]>(this.#runtimeFor('race'), promises));
   }
 
   /** `Promise.any` with the winner recorded. */
   any<T extends readonly unknown[] | []>(promises: T): Promise<Awaited<T[number]>> {
-    return any<T[number]>(this.#runtimeFor('any'), promises);
+    return shielded(any<T[number]>(this.#runtimeFor('any'), promises));
   }
 
   /** `Promise.all`; steps started in a fixed order need no record. */
   all<T extends readonly unknown[] | []>(promises: T): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
-    return Promise.all(promises);
+    return shielded(Promise.all(promises));
   }
 
   /** `Promise.allSettled`; steps started in a fixed order need no record. */
@@ -449,7 +446,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     startStep: number,
     options: ForkOptions = {},
   ): Promise<WorkflowHandle<Awaited<T>>> {
-    return forkWorkflow(this[internals], { workflowID, startStep }, options);
+    return shielded(forkWorkflow(this[internals], { workflowID, startStep }, options));
   }
 
   /** Forks many workflows in one commit, all or none. Resolves to the handles of the forks, in order. */
@@ -457,7 +454,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     requests: readonly ForkRequest[],
     settings: ForkSettings = {},
   ): Promise<WorkflowHandle<Awaited<T>>[]> {
-    return forkWorkflows(this[internals], requests, settings);
+    return shielded(forkWorkflows(this[internals], requests, settings));
   }
 
   /** Forks each workflow from the step in which it failed, or from another step. */
@@ -465,7 +462,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     workflowIDs: readonly string[],
     options: ForkFromFailureOptions,
   ): Promise<WorkflowHandle<Awaited<T>>[]> {
-    return forkFromFailure(this[internals], workflowIDs, options);
+    return shielded(forkFromFailure(this[internals], workflowIDs, options));
   }
 
   // ── Queues ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -490,37 +487,37 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     idempotencyKey?: string,
     options?: SerializationOptions,
   ): Promise<void> {
-    return send(this.#runtimeFor('send'), { destinationID, message, topic, idempotencyKey, ...options });
+    return shielded(send(this.#runtimeFor('send'), { destinationID, message, topic, idempotencyKey, ...options }));
   }
 
   /** Sends many messages in one commit: all, or none if a destination does not exist. */
   sendBulk<T>(messages: readonly BulkMessage<T>[]): Promise<void> {
-    return sendBulk(this.#runtimeFor('sendBulk'), messages);
+    return shielded(sendBulk(this.#runtimeFor('sendBulk'), messages));
   }
 
   /** Receives the oldest message of a topic, in workflow code; null on timeout, by default after 60 s. */
   recv<T>(topic?: string, options?: number | RecvOptions): Promise<T | null> {
-    return recv(this.#runtimeFor('recv'), topic, options) as Promise<T | null>;
+    return shielded(recv(this.#runtimeFor('recv'), topic, options)) as Promise<T | null>;
   }
 
   /** Publishes a value under a key, in workflow code. Setting the key again replaces the value. */
   setEvent<T>(key: string, value: T, options?: SerializationOptions): Promise<void> {
-    return setEvent(key, value, options);
+    return shielded(setEvent(key, value, options));
   }
 
   /** Waits for an event of a workflow and returns its value; null on timeout, by default after 60 s. */
   getEvent<T>(workflowID: string, key: string, options?: number | GetEventOptions): Promise<T | null> {
-    return getEvent(this.#runtimeFor('getEvent'), { workflowID, key }, options) as Promise<T | null>;
+    return shielded(getEvent(this.#runtimeFor('getEvent'), { workflowID, key }, options)) as Promise<T | null>;
   }
 
   /** Appends a value to a stream of the surrounding workflow, from its code or from a step. */
   writeStream<T>(key: string, value: T, options?: SerializationOptions): Promise<void> {
-    return writeStream(key, value, options);
+    return shielded(writeStream(key, value, options));
   }
 
   /** Ends a stream: its readers stop. */
   closeStream(key: string): Promise<void> {
-    return closeStream(key);
+    return shielded(closeStream(key));
   }
 
   /** Reads a stream as it is written, until it is closed or its workflow ends. */
@@ -532,7 +529,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
   /** Waits for the value at an offset of a stream. */
   readStreamOffset<T>(workflowID: string, key: string, offset: number, options?: ReadStreamOffsetOptions): Promise<T> {
     const runtime = this.#runtimeFor('readStreamOffset');
-    return readStreamOffset(runtime, { workflowID, key }, { ...options, offset }) as Promise<T>;
+    return shielded(readStreamOffset(runtime, { workflowID, key }, { ...options, offset })) as Promise<T>;
   }
 
   /** Answers requests in workflow code, one by one, until a handler says `stop` or none comes for the given time. */
@@ -540,7 +537,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     handlers: RequestHandlers<Requests>,
     options?: TimeLimit,
   ): Promise<'stopped' | 'timeout'> {
-    return handleRequests(handlers, options);
+    return shielded(handleRequests(handlers, options));
   }
 
   /** Sends a request to a running workflow. Resolves to its answer, or throws its error. */
@@ -551,7 +548,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     options?: RequestOptions,
   ): Promise<Awaited<ReturnType<F>>> {
     const runtime = this.#runtimeFor('request');
-    return request(runtime, { workflowID, name, payload, ...options }) as Promise<Awaited<ReturnType<F>>>;
+    return shielded(request(runtime, { workflowID, name, payload, ...options })) as Promise<Awaited<ReturnType<F>>>;
   }
 
   // ── Schedules ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -589,7 +586,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   /** Sleeps; in a workflow the wake-up time is recorded, so that a recovery does not prolong the sleep. */
   sleepms(durationMS: number): Promise<void> {
-    return durableSleep(this.#runtimeFor('sleep'), durationMS);
+    return shielded(durableSleep(this.#runtimeFor('sleep'), durationMS));
   }
 
   /** The same as `sleepms`. */
@@ -604,22 +601,22 @@ export class DBOSInstance extends Management<WorkflowQueue> {
   /** The time in epoch milliseconds, recorded in a workflow. */
   now(): Promise<number> {
     const clock = (currentContext()?.run ?? this.#lifecycle.engine)?.runtime.clock;
-    return operation({ name: 'DBOS.now', isEffect: false }, async () => clock?.now() ?? Date.now());
+    return shielded(operation({ name: 'DBOS.now', isEffect: false }, async () => clock?.now() ?? Date.now()));
   }
 
   /** A random UUID, recorded in a workflow. */
   randomUUID(): Promise<string> {
-    return operation({ name: 'DBOS.randomUUID', isEffect: false }, async () => crypto.randomUUID());
+    return shielded(operation({ name: 'DBOS.randomUUID', isEffect: false }, async () => crypto.randomUUID()));
   }
 
   /** Whether the workflow takes the changed branch of its code; see the guide on changing workflows. */
   patch(patchName: string): Promise<boolean> {
-    return patch(patchName);
+    return shielded(patch(patchName));
   }
 
   /** Always true: the old branch has been removed. */
   deprecatePatch(patchName: string): Promise<boolean> {
-    return deprecatePatch(patchName);
+    return shielded(deprecatePatch(patchName));
   }
 
   // ── Context ────────────────────────────────────────────────────────────────────────────────────────────────────

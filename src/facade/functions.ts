@@ -7,7 +7,7 @@ import {
   DBOSNotRegisteredError,
 } from '../model/errors/errors.js';
 import { stackHere } from '../base/stack.js';
-import { currentContext, isWorkflowCode } from '../engine/runs/ambient.js';
+import { currentContext, isWorkflowCode, shielded } from '../engine/runs/ambient.js';
 import { authorize } from '../engine/registration/authorization.js';
 import { Engine } from '../engine/engine.js';
 import { parameterNames } from '../engine/registration/parameter-names.js';
@@ -111,7 +111,7 @@ export class Functions {
 
   #add(registration: Registration, call: (target: unknown, args: unknown[]) => Promise<unknown>): UserFunction {
     const wrapper = function (this: unknown, ...args: unknown[]): Promise<unknown> {
-      return call(this, args);
+      return shielded(call(this, args));
     };
     Object.defineProperty(wrapper, 'name', { value: registration.name });
     registration.registeredFunction = wrapper;
@@ -134,7 +134,7 @@ export class Functions {
       return body();
     }
     const stepID = context.run.nextStepID();
-    if (!registration) return runStep(context, { stepID, name, config }, body);
+    if (!registration) return shielded(runStep(context, { stepID, name, config }, body));
     const assumedRole = authorize(context.runtime, registration, context);
     return runStep({ ...context, assumedRole }, { stepID, name, config }, body);
   }
@@ -209,7 +209,7 @@ export class Functions {
         );
       }
       const workflow = registry.workflowOf(fn, name);
-      return startWorkflow(this.engineOf(workflow), this.requestFor(workflow, receiver, args, params));
+      return shielded(startWorkflow(this.engineOf(workflow), this.requestFor(workflow, receiver, args, params)));
     };
   }
 

@@ -8,7 +8,7 @@ import { Engine } from '../engine/engine.js';
 import type { Runtime } from '../engine/runtime.js';
 import { debounce, type DebounceRequest } from '../engine/queues/debounce.js';
 import type { AnyConstructor, Registry, UserFunction } from '../engine/registration/registry.js';
-import { currentContext, isWorkflowCode } from '../engine/runs/ambient.js';
+import { currentContext, isWorkflowCode, shielded } from '../engine/runs/ambient.js';
 import { operation } from '../engine/runs/operation.js';
 import { DBOSExecutorNotInitializedError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 import type { QueueRecord } from '../model/queues.js';
@@ -82,7 +82,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     const { runtime } = this.engineFor(name);
     // Before the operation takes its number, from which the token is derived.
     const token = nextToken();
-    return operation({ ...options, name: `DBOS.${name}` }, () => body(runtime, token));
+    return shielded(operation({ ...options, name: `DBOS.${name}` }, () => body(runtime, token)));
   }
 
   queueOf(operator: Operator, record: QueueRecord): WorkflowQueue {
@@ -113,7 +113,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     const workflow = this.registry.workflowOf(target, target.name);
     const engine = this.functions.engineOf(workflow);
     const request = this.functions.requestFor(workflow, undefined, args, params);
-    return debounce<R>(engine, { ...request, ...limits, applicationName });
+    return shielded(debounce<R>(engine, { ...request, ...limits, applicationName }));
   }
 }
 

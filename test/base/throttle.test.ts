@@ -6,6 +6,7 @@ function setup() {
   let fire: (() => void) | undefined;
   const clock: Clock = {
     now: () => 0,
+    monotonic: () => 0,
     after(_, run) {
       fire = run;
       return { cancel: () => (fire = undefined) };

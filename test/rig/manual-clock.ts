@@ -26,6 +26,10 @@ export class ManualClock implements Clock {
     return this.#now;
   }
 
+  monotonic(): number {
+    return this.#now;
+  }
+
   after(delayMs: number, run: () => void): Timer {
     const timer: ArmedTimer = { dueAt: this.#now + delayMs, delayMs, run };
     this.#timers.add(timer);

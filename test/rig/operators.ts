@@ -1,5 +1,6 @@
 // An operator without an engine or a client, for tests of the control room.
 import { systemClock } from '../../src/base/clock.js';
+import { RemoteClock } from '../../src/base/remote-clock.js';
 import { silentLogger } from '../../src/base/log.js';
 import { Codec } from '../../src/codec/codec.js';
 import type { Operator } from '../../src/control/operator.js';
@@ -13,6 +14,7 @@ export function operatorOn(database: Database, fields: Partial<Operator> = {}): 
     database,
     codec: new Codec(),
     clock: systemClock,
+    databaseClock: new RemoteClock(systemClock),
     logger: silentLogger,
     applicationName: 'test',
     get watchers(): never {
@@ -28,6 +30,7 @@ export function operatorOn(database: Database, fields: Partial<Operator> = {}): 
 export function localBus(): Bus {
   const listener = {
     channels: [],
+    isLockHeld: true,
     start: async () => {},
     stop: async () => {},
     subscribe: () => () => {},

@@ -17,6 +17,7 @@ function setup() {
   const waits: number[] = [];
   const clock: Clock = {
     now: () => Date.now(),
+    monotonic: () => performance.now(),
     after(delayMs, run) {
       waits.push(delayMs);
       const handle = setImmediate(run);

@@ -73,9 +73,9 @@ export class StreamReader {
 
   async #fetch(offset: number): Promise<StoredStreamValue | undefined> {
     const { workflowID, key } = this.stream;
-    const { clock, watchers } = this.#operator;
+    const { databaseClock, watchers } = this.#operator;
     const limitMs = this.#timeoutMs;
-    const deadlineAt = limitMs === undefined || limitMs === Infinity ? undefined : clock.now() + limitMs;
+    const deadlineAt = limitMs === undefined || limitMs === Infinity ? undefined : databaseClock.latest() + limitMs;
     const part = await watchers.streams.waitUntil({ workflowID, key, offset }, { deadlineAt, signal: this.#signal });
     switch (part?.kind) {
       case undefined:

@@ -1,11 +1,14 @@
 // Waits for rows written in this process or another. All waiters for one kind of row share queries, which run when a wait
 // begins, after a notification, and at intervals in case a notification was lost.
 import { type Clock, sleep } from '../../base/clock.js';
+import type { RemoteClock } from '../../base/remote-clock.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
 
 export interface RowWatcherOptions<Lookup, Row> {
   readonly clock: Clock;
+  /** The clock by which waits end. */
+  readonly databaseClock: RemoteClock;
   readonly logger: DLogger;
   readonly pollMs: number;
   /** The row of each lookup, in order; undefined if it does not exist yet. */
@@ -25,7 +28,7 @@ export interface RowWatcherOptions<Lookup, Row> {
 export interface WaitLimits {
   /** Rejects the wait with its reason. */
   readonly signal?: AbortSignal;
-  /** By the operator's clock. */
+  /** By the operator's `databaseClock`. */
   readonly deadlineAt?: number;
   /** Called once, if the first query finds nothing. */
   readonly onEmpty?: () => void;
@@ -105,12 +108,17 @@ export class RowWatcher<Lookup, Row> {
   async waitUntil(lookup: Lookup, options: WaitLimits): Promise<Row | undefined> {
     const { deadlineAt, signal, onEmpty } = options;
     if (deadlineAt === undefined) return this.wait(lookup, options);
-    const { clock } = this.#options;
-    const remainingMs = deadlineAt - clock.now();
+    const { databaseClock } = this.#options;
     signal?.throwIfAborted();
-    if (remainingMs <= 0) return this.#findOnce(lookup);
+    if (deadlineAt <= databaseClock.earliest()) return this.#findOnce(lookup);
     const timeUp = new AbortController();
-    const timer = clock.after(remainingMs, () => timeUp.abort(timeUp));
+    const over = new AbortController();
+    databaseClock.reached(deadlineAt, over.signal).then(
+      () => timeUp.abort(timeUp),
+      () => {
+        // The wait is over, or the operator has stopped, which ends it as well.
+      },
+    );
     try {
       const both = signal ? AbortSignal.any([signal, timeUp.signal]) : timeUp.signal;
       return await this.wait(lookup, { signal: both, onEmpty });
@@ -119,7 +127,7 @@ export class RowWatcher<Lookup, Row> {
       // A short limit may end before the first query.
       return this.#findOnce(lookup);
     } finally {
-      timer.cancel();
+      over.abort();
     }
   }
 

@@ -1,5 +1,6 @@
 // The rows that operators wait for, with one watcher per kind of row.
 import type { Clock } from '../../base/clock.js';
+import type { RemoteClock } from '../../base/remote-clock.js';
 import type { DLogger } from '../../base/log.js';
 import { type EventKey, eventKey, findEvents, type StoredEvent } from '../../store/messaging/events.js';
 import { findOldestMessages, type MessageKey, messageKey, type StoredMessage } from '../../store/messaging/messages.js';
@@ -13,6 +14,7 @@ import { RowWatcher } from './row-watcher.js';
 
 export interface RowWatchersOptions {
   readonly clock: Clock;
+  readonly databaseClock: RemoteClock;
   readonly logger: DLogger;
   readonly database: Database;
   readonly bus: Bus;

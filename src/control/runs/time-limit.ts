@@ -1,5 +1,5 @@
 // Time limits of waits: a number of seconds, or options with a timeout or deadline.
-import type { Clock } from '../../base/clock.js';
+import type { RemoteClock } from '../../base/remote-clock.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { checkThat, finiteNumber, optional, positiveNumber } from '../../model/validation/validation.js';
 
@@ -34,9 +34,9 @@ export function checkPolling({ pollingIntervalMs }: PollingOptions): void {
   intervalCheck.read(pollingIntervalMs, 'pollingIntervalMs');
 }
 
-/** The deadline in whole milliseconds by the engine's clock; undefined for none. */
+/** The deadline in whole milliseconds by the operator's clock; undefined for none. */
 export function deadlineOf(
-  clock: Clock,
+  clock: RemoteClock,
   limit: number | TimeLimit | undefined,
   defaultSeconds?: number,
 ): number | undefined {
@@ -47,5 +47,5 @@ export function deadlineOf(
     return Math.ceil(finiteNumber.read(deadlineEpochMS, 'deadlineEpochMS'));
   }
   if (timeoutSeconds === undefined || timeoutSeconds === Infinity) return undefined;
-  return clock.now() + Math.ceil(timeoutCheck.read(timeoutSeconds, 'timeoutSeconds') * 1000);
+  return Math.ceil(clock.latest()) + Math.ceil(timeoutCheck.read(timeoutSeconds, 'timeoutSeconds') * 1000);
 }

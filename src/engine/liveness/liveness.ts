@@ -70,6 +70,7 @@ export class Liveness {
     this.#incarnation = incarnationOf(runtime);
     this.#leaseMs = runtime.config.leaseSeconds * 1000;
     this.#presence = presenceOn(runtime.database, runtime.clock);
+    runtime.lease.renew = () => this.#renew();
     const onFailure = (error: unknown): void => runtime.logger.error(error);
     this.#heartbeat = new Service((signal) => this.#beat(signal), onFailure);
     this.#watch = new Service((signal) => this.#watchNeighbour(signal), onFailure);
@@ -77,7 +78,7 @@ export class Liveness {
 
   /** Registers this engine and recovers the workflows of peers that are already dead. */
   async start(): Promise<void> {
-    const { bus, config, database } = this.#runtime;
+    const { bus, config, database, lease } = this.#runtime;
     const { incarnationID } = this.#incarnation;
     this.#unsubscribes = [
       bus.subscribe(topics.executors, ([launchedID]) => {
@@ -85,7 +86,9 @@ export class Liveness {
       }),
       bus.onAnything(() => void this.#refreshPeers(), REFRESH_INTERVAL_MS),
     ];
+    const asked = lease.now();
     await insertIncarnation(database, this.#incarnation, this.#leaseMs);
+    lease.renewedSince(asked);
     this.#peers = await listPeers(database, incarnationID);
     for (const peer of this.#peers) await this.#takeOverIfDead(peer);
     await this.#takeOverUnlisted();
@@ -192,16 +195,12 @@ export class Liveness {
   }
 
   async #beat(signal: AbortSignal): Promise<void> {
-    const { clock, database, logger } = this.#runtime;
+    const { clock, logger } = this.#runtime;
     const leaseMs = this.#leaseMs;
     for (let beats = 1; !signal.aborted; beats += 1) {
       await sleep(clock, (leaseMs / 3) * (0.9 + Math.random() / 5), signal);
       try {
-        if (!(await renewLease(database, this.#incarnation.incarnationID, leaseMs))) {
-          logger.warn('This process was declared dead and its workflows went to peers. It continues with new ones.');
-          await insertIncarnation(database, this.#incarnation, leaseMs);
-          void this.#ownership.verify();
-        }
+        await this.#renew();
         // Launches are announced. This covers lost notifications and expired leases.
         if (beats % BEATS_PER_REFRESH === 0) {
           await this.#takeOverExpired();
@@ -212,6 +211,21 @@ export class Liveness {
         logger.debug(`Cannot renew the lease: ${(error as Error).message}`);
       }
     }
+  }
+
+  /** Renews the lease, or registers this engine again if it was declared dead. */
+  async #renew(): Promise<void> {
+    const { database, databaseClock, lease, logger } = this.#runtime;
+    const asked = lease.now();
+    const { isRenewed } = await databaseClock.learn(() =>
+      renewLease(database, this.#incarnation.incarnationID, this.#leaseMs),
+    );
+    if (!isRenewed) {
+      logger.warn('This process was declared dead and its workflows went to peers. It continues with new ones.');
+      await insertIncarnation(database, this.#incarnation, this.#leaseMs);
+      void this.#ownership.verify();
+    }
+    lease.renewedSince(asked);
   }
 
   /** Each engine watches the next one by ID, in a ring, so that every death has at least one witness. */

@@ -42,7 +42,7 @@ export async function getEvent(runtime: Runtime, event: EventKey, limit?: number
   }
   checkName('workflowID', event.workflowID);
   checkName('key', event.key);
-  const deadlineAt = deadlineOf(runtime.clock, limit, GET_EVENT_TIMEOUT_SECONDS);
+  const deadlineAt = deadlineOf(runtime.databaseClock, limit, GET_EVENT_TIMEOUT_SECONDS);
   if (isWorkflowCode(context)) return getEventIn(context.run, event, deadlineAt);
   const found = await runtime.watchers.events.waitUntil(event, { deadlineAt });
   return found ? runtime.codec.decodeValue(found.text, found.serialization) : null;

@@ -154,7 +154,7 @@ export async function recv(
 ): Promise<unknown> {
   const run = workflowCode(RECV);
   checkName('topic', topic);
-  return receive(run, topic ?? NO_TOPIC, deadlineOf(runtime.clock, limit, RECV_TIMEOUT_SECONDS));
+  return receive(run, topic ?? NO_TOPIC, deadlineOf(runtime.databaseClock, limit, RECV_TIMEOUT_SECONDS));
 }
 
 /** Receives, up to a deadline if there is one. */

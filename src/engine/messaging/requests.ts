@@ -79,7 +79,7 @@ export async function handleRequests(handlers: AnyRequestHandlers, limit?: TimeL
   const run = workflowCode('DBOS.handleRequests');
   let isStopped = false;
   while (!isStopped) {
-    const message = await receive(run, TOPIC, deadlineOf(run.runtime.clock, limit));
+    const message = await receive(run, TOPIC, deadlineOf(run.runtime.databaseClock, limit));
     if (message === null) return 'timeout';
     // Any sender can send anything to the topic: skip what is not a request.
     if (!isRequest(message)) continue;
@@ -124,7 +124,7 @@ export async function request(runtime: Runtime, asked: Request): Promise<unknown
   refuseInTransaction(context, 'DBOS.request');
   checkName('name', name);
   timeoutCheck.read(timeoutMs, 'timeoutMs');
-  const deadlineAt = deadlineOf(runtime.clock, timeoutMs / 1000);
+  const deadlineAt = deadlineOf(runtime.databaseClock, timeoutMs / 1000);
   const requestID = asked.idempotencyKey ?? newID();
   checkName('idempotencyKey', answerKey(requestID));
   if (isWorkflowCode(context)) return requestFrom(context.run, asked, { requestID, deadlineAt });

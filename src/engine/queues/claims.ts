@@ -135,7 +135,7 @@ export class Claims implements ClaimSource {
 
   async #run(claimed: Claimed, history: ReadonlyMap<number, StepRecord>, inputs: string | null): Promise<void> {
     const runtime = this.#runtime;
-    const { workflow, remainingMs } = claimed;
+    const { workflow } = claimed;
     const callee = findCallee(runtime, workflow);
     if (!callee) {
       await handBack(runtime.database, [ownedOf(claimed)]);
@@ -154,7 +154,7 @@ export class Claims implements ClaimSource {
       partitionKey: workflow.queuePartitionKey,
     });
     const args = await readArguments(runtime, workflow, inputs);
-    this.#options.deadlines.watch(run, remainingMs);
+    this.#options.deadlines.watch(run);
     void this.#options.runs.launch({ run, target: callee.target, args, context: contextOf(runtime, run, workflow) });
   }
 }

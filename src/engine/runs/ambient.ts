@@ -81,6 +81,20 @@ export function whileWaiting<T>(promise: Promise<T>): Promise<T> {
   return run ? run.waitFor(promise) : promise;
 }
 
+/**
+ * A promise that workflow code gets from us. If it rejects with the reason for which the run was stopped, the rejection
+ * counts as handled; any other rejection is up to the code.
+ */
+export function shielded<T>(promise: Promise<T>): Promise<T> {
+  const run = currentContext()?.run;
+  if (!run) return promise;
+  const given: Promise<T> = promise.catch((error: unknown) => {
+    if (error === run.stopReason) given.catch(() => {});
+    throw error;
+  });
+  return given;
+}
+
 /** True in the workflow's own code, not in its steps and transactions. */
 export function isWorkflowCode(context: Context | undefined): context is Context & { readonly run: Run } {
   return context?.run !== undefined && context.step === undefined && context.transactionID === undefined;

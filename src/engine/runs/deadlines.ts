@@ -1,7 +1,6 @@
 // Cancels workflows at their deadlines. Each run here has a timer, exact to the millisecond. Workflows that no process
 // runs (enqueued, delayed, or left by a dead process) are swept by a loop that sleeps until the next deadline.
 import { abortable } from '../../base/abortable.js';
-import type { Timer } from '../../base/clock.js';
 import { DueLoop } from '../../base/due-loop.js';
 import { cancelWorkflows } from '../../control/management/lifecycle.js';
 import { announceChanged } from '../../control/notify/announcements.js';
@@ -25,7 +24,7 @@ const SWEEP_GRACE_MS = 50;
 export class Deadlines {
   readonly #runtime: Runtime;
   readonly #ownership: Ownership;
-  readonly #timers = new Map<Run, Timer>();
+  readonly #watches = new Map<Run, AbortController>();
   readonly #loop: DueLoop;
 
   constructor({ runtime, runs, ownership }: DeadlinesOptions) {
@@ -48,23 +47,28 @@ export class Deadlines {
   }
 
   async stop(): Promise<void> {
-    for (const timer of this.#timers.values()) timer.cancel();
-    this.#timers.clear();
+    for (const watch of this.#watches.values()) watch.abort();
+    this.#watches.clear();
     await this.#loop.stop();
   }
 
   /** Cancels the workflow at its deadline, unless the run has ended by then. */
-  watch(run: Run, remainingMs: number | null): void {
-    if (remainingMs === null) return;
-    const timer = this.#runtime.clock.after(Math.max(remainingMs, 0), () => {
-      this.#timers.delete(run);
-      cancelWorkflows(this.#runtime, [run.workflowID]).catch((error: unknown) => {
-        this.#runtime.logger.warn(
-          `Cannot cancel workflow "${run.workflowID}", which has passed its deadline: ${String(error)}`,
-        );
-      });
+  watch(run: Run): void {
+    if (run.deadlineAt === null) return;
+    const watch = new AbortController();
+    this.#watches.set(run, watch);
+    this.#cancelAt(run, run.deadlineAt, watch.signal).catch((error: unknown) => {
+      if (watch.signal.aborted) return;
+      this.#runtime.logger.warn(
+        `Cannot cancel workflow "${run.workflowID}", which has passed its deadline: ${String(error)}`,
+      );
     });
-    this.#timers.set(run, timer);
+  }
+
+  async #cancelAt(run: Run, deadlineAt: number, signal: AbortSignal): Promise<void> {
+    await this.#runtime.databaseClock.reached(deadlineAt, signal);
+    this.#watches.delete(run);
+    await cancelWorkflows(this.#runtime, [run.workflowID]);
   }
 
   /** A workflow with a deadline was enqueued, which may be the next one. */
@@ -73,8 +77,8 @@ export class Deadlines {
   }
 
   #forget(run: Run): void {
-    this.#timers.get(run)?.cancel();
-    this.#timers.delete(run);
+    this.#watches.get(run)?.abort();
+    this.#watches.delete(run);
   }
 
   async #sweep(signal: AbortSignal): Promise<number | undefined> {

@@ -3,7 +3,7 @@
 import { abortable } from '../../base/abortable.js';
 import type { Codec } from '../../codec/codec.js';
 import { outcomeBy, readOutcome, type WorkflowHandle } from '../../control/runs/outcome.js';
-import { currentContext, isWorkflowCode, whileWaiting } from './ambient.js';
+import { currentContext, isWorkflowCode, shielded, whileWaiting } from './ambient.js';
 import type { Runtime } from '../runtime.js';
 import type { RunOutcome } from './execute.js';
 import { operation, recordTime, refuseInTransaction } from './operation.js';
@@ -31,10 +31,14 @@ export class Handle<R> implements WorkflowHandle<R> {
   }
 
   getStatus(): Promise<WorkflowStatus | null> {
-    return getWorkflowStatus(this.#runtime, this.workflowID);
+    return shielded(getWorkflowStatus(this.#runtime, this.workflowID));
   }
 
-  async getResult(options: PollingOptions = {}): Promise<R> {
+  getResult(options?: PollingOptions): Promise<R> {
+    return shielded(this.#result(options));
+  }
+
+  async #result(options: PollingOptions = {}): Promise<R> {
     checkPolling(options);
     const context = currentContext();
     refuseInTransaction(context, GET_RESULT.name);
@@ -75,7 +79,7 @@ export async function getResult(
   workflowID: string,
   options: number | GetResultOptions = {},
 ): Promise<unknown> {
-  const givenDeadline = deadlineOf(runtime.clock, options);
+  const givenDeadline = deadlineOf(runtime.databaseClock, options);
   const context = currentContext();
   refuseInTransaction(context, GET_RESULT.name);
   const run = isWorkflowCode(context) ? context.run : undefined;

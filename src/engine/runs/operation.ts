@@ -59,11 +59,11 @@ export async function recordTime(run: Run, stepID: number, at: number, completed
 export async function limitsOf(run: Run, timerID: number, givenDeadline: number | undefined): Promise<WaitLimits> {
   const { signal } = run;
   if (givenDeadline === undefined) return { signal };
-  const { clock } = run.runtime;
+  const { clock, databaseClock } = run.runtime;
   // Not `perform`: a wait that finds something at once does not record its timer.
   const record = run.replay(timerID, SLEEP);
   const deadlineAt = record ? Number(await replayOutcome(run, record)) : givenDeadline;
-  if (record || givenDeadline <= clock.now()) return { signal, deadlineAt };
+  if (record || givenDeadline <= databaseClock.earliest()) return { signal, deadlineAt };
   // Relaxed: only this wait depends on the deadline. If a server crash loses the record, the wait starts over, as it
   // would after a crash just before.
   const onEmpty = (): void => {
@@ -86,17 +86,14 @@ export async function durableSleep(runtime: Runtime, durationMs: number): Promis
   const stepID = run.nextStepID();
   run.check();
   if (durationMs <= 0) return;
-  const { clock } = run.runtime;
-  // Stored times are whole milliseconds.
-  const wakeAt = clock.now() + Math.ceil(durationMs);
+  const { databaseClock } = run.runtime;
+  // By the database's clock: the workflow may wake up in a process whose own clock differs. Stored times are whole
+  // milliseconds.
+  const wakeAt = Math.ceil(databaseClock.latest()) + Math.ceil(durationMs);
   await sleepUntil(run, await recordTime(run, stepID, wakeAt, wakeAt));
   run.check();
 }
 
 export async function sleepUntil(run: Run, at: number): Promise<void> {
-  const { clock } = run.runtime;
-  // A timer may fire a fraction of a millisecond early.
-  for (let remainingMs = at - clock.now(); remainingMs > 0; remainingMs = at - clock.now()) {
-    await run.waitFor(sleep(clock, remainingMs, run.signal));
-  }
+  await run.waitFor(run.runtime.databaseClock.reached(at, run.signal));
 }

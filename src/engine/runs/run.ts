@@ -18,6 +18,7 @@ import type { CheckpointVerdict } from '../../store/writer/writer-verdicts.js';
 import type { Runtime } from '../runtime.js';
 import { Inbox } from '../messaging/inbox.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
+import { addStopReason } from './stop-reasons.js';
 import { RunStreams } from '../messaging/run-streams.js';
 import type { DataSourceTransactionHandler } from '../transactions/data-source-handler.js';
 
@@ -171,6 +172,7 @@ export class Run {
 
   stop(reason: Error): void {
     if (this.#stopReason) return;
+    addStopReason(reason);
     this.#stopReason = reason;
     this.#controller?.abort(reason);
   }
@@ -187,10 +189,32 @@ export class Run {
     }
   }
 
-  /** The durability barrier: resolves when everything written so far is durable. Effects must wait for it. */
+  /**
+   * The durability barrier: resolves when everything written so far is durable and the run may own its workflow. Effects
+   * must wait for it.
+   */
   async barrier(): Promise<void> {
     if (this.#lastWrite) await this.#lastWrite;
+    if (!this.#stopReason && !this.runtime.lease.isCertain) await this.#confirmOwnership();
     this.check();
+  }
+
+  /** After a pause, peers may have recovered the workflow. Nothing begins before the database says that they have not. */
+  async #confirmOwnership(): Promise<void> {
+    const { runtime, signal } = this;
+    const { lease, owners } = runtime;
+    try {
+      do {
+        await runtime.retrying(() => lease.ensure(), signal);
+        // After the renewal: no peer finds the lease over until its new end.
+        const isOwned = await runtime.retrying(() => owners.owns(this), signal);
+        if (!isOwned) this.stop(await this.findLossReason());
+      } while (!this.#stopReason && lease.isOver);
+    } catch (error) {
+      // The retries end with the run.
+      this.check();
+      throw error;
+    }
   }
 
   /**

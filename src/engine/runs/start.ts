@@ -115,7 +115,7 @@ async function startFresh<R>(prepared: PreparedStart): Promise<Handle<R>> {
   const created = engine.runtime.store.writer.start(workflow).then((verdict) => {
     if (verdict.kind !== 'created') throw new DBOSWorkflowIDInUseError(workflow.workflowID, 'PENDING', workflow.name);
     run.deadlineAt = verdict.deadlineAt;
-    engine.deadlines.watch(run, workflow.timeoutMs ?? remaining(engine, verdict.deadlineAt));
+    engine.deadlines.watch(run);
   });
   run.followInsert(created);
   const handle = launch<R>(prepared, run);
@@ -178,7 +178,7 @@ async function attach<R>(prepared: PreparedStart, verdict: StartVerdict): Promis
         return engine.handleOf(workflow.workflowID);
       }
       const run = newRun(prepared, verdict.deadlineAt);
-      engine.deadlines.watch(run, workflow.timeoutMs ?? remaining(engine, verdict.deadlineAt));
+      engine.deadlines.watch(run);
       return launch<R>(prepared, run);
     }
     default:
@@ -240,8 +240,4 @@ export function takeAssignedID(givenID: string | undefined, context: Context | u
   const ambientID = next?.workflowID;
   if (next) next.workflowID = undefined;
   return givenID ?? ambientID;
-}
-
-function remaining(engine: Engine, deadlineAt: number | null): number | null {
-  return deadlineAt === null ? null : deadlineAt - engine.runtime.clock.now();
 }

@@ -91,6 +91,8 @@ async function attemptUntilDone<R>(
         `Attempt ${number} of ${maxAttempts} of step "${name}" failed, retrying in ${Math.round(delayMs)} ms: ${String(error)}`,
       );
       await sleep(clock, delayMs, context.run.signal);
+      // Another attempt begins, perhaps after a long time.
+      await context.run.barrier();
     }
   }
 }

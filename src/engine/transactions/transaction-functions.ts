@@ -9,6 +9,7 @@ import {
   type Registry,
   type UserFunction,
 } from '../registration/registry.js';
+import { shielded } from '../runs/ambient.js';
 import { callTransaction } from './call-transaction.js';
 
 export interface TransactionSettings {
@@ -30,7 +31,7 @@ export function registerTransactionFunction(
     return fn.apply(this, accepted as never[]);
   };
   const wrapper = function (this: unknown, ...args: never[]): Promise<unknown> {
-    return callTransaction(registry, {
+    const called = callTransaction(registry, {
       dsName,
       name,
       config,
@@ -39,6 +40,7 @@ export function registerTransactionFunction(
       args,
       authorize: (context) => ({ ...context, assumedRole: authorize(context.runtime, registration, context) }),
     });
+    return shielded(called);
   };
   Object.defineProperty(wrapper, 'name', { value: name });
   const registration: Registration = {

@@ -68,14 +68,20 @@ export async function insertIncarnation(database: Database, incarnation: Incarna
     ON CONFLICT DO NOTHING`);
 }
 
-/** Renews the lease. False if the row is gone: another engine declared this one dead. */
-export async function renewLease(database: Database, incarnationID: string, leaseMs: number): Promise<boolean> {
-  const prolonged = await database.run(sql`
+/** Whether the lease was renewed, and when. If the row is gone, another engine declared this one dead. */
+export interface Renewal {
+  readonly isRenewed: boolean;
+  /** By the database's clock. */
+  readonly now?: number;
+}
+
+export async function renewLease(database: Database, incarnationID: string, leaseMs: number): Promise<Renewal> {
+  const [renewed] = await database.run(sql`
     UPDATE ${executors}
     SET heartbeat_at = ${nowMs}, lease_until_epoch_ms = ${nowMs} + ${leaseMs}
     WHERE incarnation_id = ${incarnationID}
-    RETURNING incarnation_id`);
-  return prolonged.length > 0;
+    RETURNING heartbeat_at`);
+  return renewed ? { isRenewed: true, now: Number(renewed['heartbeat_at']) } : { isRenewed: false };
 }
 
 /** All other engines; all engines if no ID is given. */

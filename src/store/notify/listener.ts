@@ -17,6 +17,8 @@ export type WakeupHandler = (wakeup: Wakeup) => void;
 export interface Listener {
   /** What it listens to and sends on; empty where commits are noticed without notifications. */
   readonly channels: readonly string[];
+  /** False while the session lock is wanted and not held. */
+  readonly isLockHeld: boolean;
   start(): Promise<void>;
   stop(): Promise<void>;
   /** Calls the handler at each wake-up until the returned function is called. */

@@ -47,6 +47,7 @@ export class PostgresListener implements Listener {
   #pause: Timer | undefined;
   #flushing: Promise<void> = Promise.resolve();
   #firstAttempt = deferred<void>();
+  #isLocked = false;
 
   constructor(database: PostgresDatabase, options: PostgresListenerOptions) {
     this.channels = options.channels;
@@ -61,7 +62,7 @@ export class PostgresListener implements Listener {
 
   /** Resolves when the first attempt to listen has succeeded or failed; a failure is retried in the background. */
   async start(): Promise<void> {
-    if (this.#database.options.isTransactionPooler || this.#options.channels.length === 0) return;
+    if (!this.#isListening) return;
     this.#service.start();
     await this.#firstAttempt.promise;
   }
@@ -74,6 +75,14 @@ export class PostgresListener implements Listener {
     this.#isPaused = false;
     await this.#service.stop();
     this.#firstAttempt = deferred<void>();
+  }
+
+  get isLockHeld(): boolean {
+    return this.#isLocked || !this.#isListening;
+  }
+
+  get #isListening(): boolean {
+    return !this.#database.options.isTransactionPooler && this.#options.channels.length > 0;
   }
 
   subscribe(handler: WakeupHandler): () => void {
@@ -181,16 +190,17 @@ export class PostgresListener implements Listener {
       await client.connect();
       for (const channel of this.#options.channels) await client.query(`LISTEN ${client.escapeIdentifier(channel)}`);
       onListening();
-      let isLocked = await this.#tryLock(client);
+      this.#isLocked = await this.#tryLock(client);
       this.#firstAttempt.resolve();
       this.#handlers.call({ kind: 'anything' });
       // A connection that a firewall dropped silently fails only when it is used.
       while (!signal.aborted) {
-        await sleep(this.#options.clock, isLocked ? KEEPALIVE_MS : LOCK_RETRY_MS, ended);
-        if (isLocked) await client.query('SELECT 1');
-        else isLocked = await this.#tryLock(client);
+        await sleep(this.#options.clock, this.#isLocked ? KEEPALIVE_MS : LOCK_RETRY_MS, ended);
+        if (this.#isLocked) await client.query('SELECT 1');
+        else this.#isLocked = await this.#tryLock(client);
       }
     } finally {
+      this.#isLocked = false;
       await client.end().catch(() => {
         // Already broken: nothing left to close.
       });

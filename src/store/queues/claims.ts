@@ -40,8 +40,6 @@ export interface ClaimOptions {
 
 export interface Claimed {
   readonly workflow: WorkflowRecord;
-  /** Time to its deadline by the database clock; null without one. */
-  readonly remainingMs: number | null;
   /** Whether an earlier run wrote checkpoints. */
   readonly hasSteps: boolean;
 }
@@ -130,7 +128,7 @@ function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limi
       workflow_deadline_epoch_ms = COALESCE(workflow_deadline_epoch_ms, ${nowMs} + workflow_timeout_ms)
     FROM picked
     WHERE workflow_uuid = picked.id AND ${isStillEnqueued}
-    RETURNING ${returned}, workflow_deadline_epoch_ms - ${nowMs} AS remaining_ms,
+    RETURNING ${returned},
       CASE WHEN EXISTS (
         SELECT 1 FROM ${table('operation_outputs')} AS s WHERE s.workflow_uuid = workflow_status.workflow_uuid
       ) THEN 1 ELSE 0 END AS has_steps`;
@@ -149,7 +147,6 @@ function isLatest(options: Pick<ClaimOptions, 'applicationVersion' | 'applicatio
 function toClaimed(row: Row): Claimed {
   return {
     workflow: workflowColumns.toRecord(row),
-    remainingMs: row['remaining_ms'] as number | null,
     hasSteps: row['has_steps'] === 1,
   };
 }

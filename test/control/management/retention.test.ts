@@ -18,7 +18,7 @@ function impatientClock() {
     setImmediate(run);
     return { cancel: () => {} };
   };
-  return { rests, clock: { now: () => Date.now(), after } };
+  return { rests, clock: { now: () => Date.now(), monotonic: () => performance.now(), after } };
 }
 
 async function setup(dialect: TestDialect, fields: Partial<Operator> = {}) {

@@ -66,10 +66,10 @@ describe('executors', () => {
       const database = await dialect.create();
       await insertIncarnation(database, incarnation(), -1000);
 
-      expect(await renewLease(database, 'b', 60_000)).toBe(true);
+      expect(await renewLease(database, 'b', 60_000)).toMatchObject({ isRenewed: true });
       expect((await listPeers(database, 'a'))[0]?.isLeaseOver).toBe(false);
       await removeIncarnation(database, 'b');
-      expect(await renewLease(database, 'b', 60_000)).toBe(false);
+      expect(await renewLease(database, 'b', 60_000)).toEqual({ isRenewed: false });
     });
 
     test('an engine that has prolonged its lease in time keeps its place and its workflows', async () => {

@@ -126,6 +126,7 @@ export function skippingClock(): Clock & { readonly waits: number[] } {
   return {
     waits,
     now: () => waits.reduce((sum, wait) => sum + wait, 0),
+    monotonic: () => 0,
     after(delayMs, run) {
       waits.push(delayMs);
       const handle = setImmediate(run);

@@ -1,0 +1,58 @@
+// How sure this engine is of its workflows. Peers may recover them when its lease is over or its advisory lock is free.
+// The lease ends by the database's clock; here its age is counted from before the renewal was sent, so that it is over
+// here first.
+import type { Clock } from '../../base/clock.js';
+
+/** A moment by both clocks. The monotonic one stands still while the machine is suspended, the other may be set back. */
+interface Moment {
+  readonly at: number;
+  readonly monotonicMs: number;
+}
+
+export interface LeaseOptions {
+  readonly clock: Clock;
+  readonly leaseMs: number;
+  /** Whether the advisory lock is held. */
+  isLockHeld(): boolean;
+}
+
+export class Lease {
+  readonly #options: LeaseOptions;
+  #renewedAt: Moment | undefined;
+  #renewal: Promise<void> | undefined;
+  /** Renews it in the database, and calls `renewedSince`. */
+  renew: () => Promise<void> = () => Promise.resolve();
+
+  constructor(options: LeaseOptions) {
+    this.#options = options;
+  }
+
+  /** False if peers may have recovered the workflows of this engine, or may be about to. */
+  get isCertain(): boolean {
+    return !this.isOver && this.#options.isLockHeld();
+  }
+
+  get isOver(): boolean {
+    if (!this.#renewedAt) return true;
+    const { at, monotonicMs } = this.now();
+    const silentMs = Math.max(at - this.#renewedAt.at, monotonicMs - this.#renewedAt.monotonicMs);
+    return silentMs >= this.#options.leaseMs;
+  }
+
+  /** To be called before a renewal is sent. */
+  now(): Moment {
+    const { clock } = this.#options;
+    return { at: clock.now(), monotonicMs: clock.monotonic() };
+  }
+
+  renewedSince(asked: Moment): void {
+    this.#renewedAt = asked;
+  }
+
+  /** Renews it at once if it is over. Callers share the renewal. */
+  async ensure(): Promise<void> {
+    if (!this.isOver) return;
+    this.#renewal ??= this.renew().finally(() => (this.#renewal = undefined));
+    await this.#renewal;
+  }
+}

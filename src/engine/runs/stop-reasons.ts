@@ -1,0 +1,22 @@
+// Why runs were stopped. Everything that the code of a stopped run waits for rejects with the reason, including what it
+// does not await yet. The code cannot prevent that, so such a rejection must never end the process as an unhandled one.
+
+/** Process-wide, because unhandled rejections are reported to the process. */
+const stopReasons = new WeakSet<Error>();
+
+/** Call it before anything is rejected with the reason. */
+export function addStopReason(reason: Error): void {
+  stopReasons.add(reason);
+  // Not earlier: a process that never stops a run keeps Node's own handling.
+  if (!process.listeners('unhandledRejection').includes(onUnhandled)) process.on('unhandledRejection', onUnhandled);
+}
+
+/** For promises that the code has made from ours, such as a `Promise.all`: those cannot be shielded. */
+function onUnhandled(reason: unknown): void {
+  if (reason instanceof Error && stopReasons.has(reason)) return;
+  if (process.listenerCount('unhandledRejection') > 1) return;
+  // Ours is the only listener. Hand the rejection back to Node, which acts as if there were none.
+  process.off('unhandledRejection', onUnhandled);
+  void Promise.reject(reason as Error);
+  setImmediate(() => process.on('unhandledRejection', onUnhandled));
+}

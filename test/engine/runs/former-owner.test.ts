@@ -1,0 +1,129 @@
+// A process that was taken for dead while it could not know: when it continues, it begins nothing of what is no longer its.
+import { expect, test } from 'vitest';
+import type { DBOSInstance } from '../../../src/index.js';
+import { forEachDialect, onlyOn } from '../../rig/dialects.js';
+import { createEngine } from '../../rig/engines.js';
+import { ManualClock, until } from '../../rig/manual-clock.js';
+import { startProxy } from '../../rig/proxy.js';
+import { newHalt } from './succession.js';
+
+const MINUTE = 60_000;
+const config = { applicationVersion: 'v1', executorID: 'one', useListenNotify: false };
+
+/** A workflow that sleeps and then runs a step. Notes who ran the step. */
+function registerSleeper(DBOS: DBOSInstance, name: string, ran: string[]) {
+  return DBOS.registerWorkflow(
+    async () => {
+      await DBOS.sleep(MINUTE);
+      await DBOS.runStep(() => Promise.resolve(void ran.push(name)), { name: 'charge' });
+    },
+    { name: 'sleeper' },
+  );
+}
+
+forEachDialect((dialect) => {
+  test('a former owner that wakes up after its lease has ended begins no step whose checkpoint is durable', async () => {
+    const ran: string[] = [];
+    const clock = new ManualClock();
+    const { DBOS: first, url } = await createEngine(dialect, config, clock.settings);
+    const sleeper = registerSleeper(first, 'first', ran);
+    await first.launch();
+    const handle = await first.startWorkflow(sleeper, { workflowID: 'w' })();
+    await until(async () => (await first.listWorkflowSteps('w'))?.length === 1);
+    // Later by its own clock, it takes over what the first owns and ends it.
+    const later = new ManualClock(clock.now() + 10 * MINUTE);
+    const { DBOS: second } = await createEngine(dialect, { ...config, systemDatabaseUrl: url }, later.settings);
+    registerSleeper(second, 'second', ran);
+    await second.launch();
+    await second.retrieveWorkflow('w').getResult();
+
+    clock.advance(10 * MINUTE);
+
+    await handle.getResult();
+    await first.shutdown();
+    expect(ran).toEqual(['second']);
+  });
+
+  test('an owner that slept longer than its lease continues if no other took over', async () => {
+    const ran: string[] = [];
+    const clock = new ManualClock();
+    const { DBOS } = await createEngine(dialect, config, clock.settings);
+    const sleeper = registerSleeper(DBOS, 'first', ran);
+    await DBOS.launch();
+    const handle = await DBOS.startWorkflow(sleeper, { workflowID: 'w' })();
+    await clock.untilArmed(MINUTE);
+
+    clock.advance(10 * MINUTE);
+
+    await handle.getResult();
+    expect(ran).toEqual(['first']);
+  });
+
+  test('a former owner begins no further attempt of a step after a pause', async () => {
+    const attempts: string[] = [];
+    const register = (DBOS: DBOSInstance, name: string) =>
+      DBOS.registerWorkflow(
+        () =>
+          DBOS.runStep(
+            async () => {
+              attempts.push(name);
+              if (name === 'first') throw new Error('again');
+              return name;
+            },
+            { name: 'charge', retriesAllowed: true, intervalSeconds: 60 },
+          ),
+        { name: 'retrying' },
+      );
+    const clock = new ManualClock();
+    const { DBOS: first, url } = await createEngine(dialect, config, clock.settings);
+    const retrying = register(first, 'first');
+    await first.launch();
+    const handle = await first.startWorkflow(retrying, { workflowID: 'w' })();
+    await clock.untilArmed(MINUTE);
+    const { DBOS: second } = await createEngine(dialect, { ...config, systemDatabaseUrl: url }, clock.settings);
+    register(second, 'second');
+    await second.launch();
+    await second.retrieveWorkflow('w').getResult();
+
+    clock.advance(10 * MINUTE);
+
+    expect(await handle.getResult()).toBe('second');
+    expect(attempts).toEqual(['first', 'second']);
+  });
+});
+
+onlyOn('postgres', (dialect) => {
+  test('a former owner that has lost its lock begins no step before it has looked', async () => {
+    const ran: string[] = [];
+    const halt = newHalt();
+    const proxy = await startProxy(await dialect.createURL());
+    const register = (DBOS: DBOSInstance, name: string) =>
+      DBOS.registerWorkflow(
+        async () => {
+          if (name === 'first') await halt.here();
+          await DBOS.runStep(() => Promise.resolve(void ran.push(name)), { name: 'charge' });
+          return name;
+        },
+        { name: 'charging' },
+      );
+    // Time stands still, so that it does not listen again.
+    const clock = new ManualClock();
+    const pushed = { ...config, useListenNotify: true };
+    const { DBOS: first } = await createEngine(dialect, { ...pushed, systemDatabaseUrl: proxy.url }, clock.settings);
+    const charging = register(first, 'first');
+    await first.launch();
+    const handle = await first.startWorkflow(charging, { workflowID: 'w' })();
+    await halt.reached;
+    proxy.cut();
+    proxy.restore();
+    const { DBOS: second } = await createEngine(dialect, { ...pushed, systemDatabaseUrl: proxy.url });
+    register(second, 'second');
+    await second.launch();
+    await second.retrieveWorkflow('w').getResult();
+
+    halt.release();
+
+    expect(await handle.getResult()).toBe('second');
+    expect(ran).toEqual(['second']);
+  });
+});

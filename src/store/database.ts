@@ -41,10 +41,20 @@ export interface CommitOptions {
    */
   readonly relaxed?: boolean;
   /**
+   * Rows are read in the order of an index and sorted in small groups at most. Without statistics, the planner would sort a
+   * whole backlog to find its first rows. SQLite ignores it.
+   */
+  readonly presorted?: boolean;
+  /**
    * Runs after the commit in the same round trip, whether or not the commit succeeds. Its own failure is ignored. Only
    * listeners pass one.
    */
   readonly afterCommit?: Sql;
+}
+
+export interface TransactionOptions {
+  /** `all`: for statements that have to read whole tables. SQLite ignores it. */
+  readonly scans?: 'all';
 }
 
 export interface Database extends Executor, Reader {
@@ -53,7 +63,7 @@ export interface Database extends Executor, Reader {
   /** Runs the statements in order in one commit and returns the rows of each. All or nothing. */
   commit(statements: readonly Sql[], options?: CommitOptions): Promise<Row[][]>;
   /** Runs `body` in a transaction: committed when it returns, rolled back when it throws. */
-  transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T>;
+  transaction<T>(body: (tx: Executor) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Runs `body` with exclusive use of one connection. For migrations. */
   exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T>;
   /** Use of the connection pool, if there is one. */

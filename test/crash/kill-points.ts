@@ -64,9 +64,9 @@ export function armKillPoint(point: KillPoint, onCommit: (number: number, label:
 function killInTransaction(prototype: AnyDatabase, { number, moment }: KillPoint): void {
   const { transaction } = methodsOf(prototype, 'transaction');
   let count = 0;
-  prototype.transaction = async function (body) {
+  prototype.transaction = async function (body, options) {
     count += 1;
-    if (count !== number) return transaction.call(this, body) as ReturnType<typeof body>;
+    if (count !== number) return transaction.call(this, body, options) as ReturnType<typeof body>;
     if (moment === 'before') die();
     const result = await transaction.call(this, (tx) =>
       body({

@@ -14,6 +14,14 @@ export interface Proxy {
   readonly losses: number;
   /** Cuts the connection at the next request, before the server has seen it. */
   loseNextRequest(matching?: RegExp): void;
+  /** Cuts the connection at the next request, and keeps the request for `deliver`. */
+  delayNextRequest(matching?: RegExp): void;
+  /** Sends the delayed request to the server, long after its sender has given up. Resolves when the server has answered. */
+  deliver(): Promise<void>;
+  /** From now on, nothing more passes the connections of this moment, in either direction. None of them is closed. */
+  swallow(): void;
+  /** The same for the connection of the next request, from that request on. */
+  swallowNextRequest(matching?: RegExp): void;
   /** Whether what was to be lost is lost. */
   readonly hasStruck: boolean;
   /** Cuts all connections and refuses new ones, until `restore`. */
@@ -24,7 +32,7 @@ export interface Proxy {
 /** What a request has to hold to be lost. */
 const ANYTHING = /(?:)/;
 
-type Fault = 'none' | 'lose-answer' | 'lose-request' | 'refuse';
+type Fault = 'none' | 'lose-answer' | 'lose-request' | 'delay-request' | 'swallow-request' | 'refuse';
 
 /** Starts a proxy in front of the server of `targetURL`; it is closed when the test ends. */
 export async function startProxy(targetURL: string): Promise<Proxy> {
@@ -33,11 +41,17 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
   let fault: Fault = 'none';
   let pattern = ANYTHING;
   let losses = 0;
+  let deliver = async (): Promise<void> => {
+    throw new Error('no request was delayed');
+  };
+  /** Connections that nothing passes any more. */
+  const silent = new WeakSet<Socket>();
 
   const server: Server = createServer((client) => {
     if (fault === 'refuse') return client.destroy();
     const upstream = connect(Number(target.port), target.hostname);
     let isLosingAnswer = false;
+    let isDelayed = false;
     const close = (): void => {
       client.destroy();
       upstream.destroy();
@@ -46,12 +60,34 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
       sockets.add(socket);
       socket.on('close', () => {
         sockets.delete(socket);
-        close();
+        if (!isDelayed) close();
       });
-      socket.on('error', close);
+      socket.on('error', () => {
+        if (!isDelayed) close();
+      });
     }
     client.on('data', (chunk) => {
+      if (silent.has(client)) return;
       const isMeant = pattern.test(chunk.toString('latin1'));
+      if (fault === 'swallow-request' && isMeant) {
+        fault = 'none';
+        silent.add(client);
+        return;
+      }
+      if (fault === 'delay-request' && isMeant) {
+        fault = 'none';
+        isDelayed = true;
+        client.destroy();
+        deliver = () =>
+          new Promise((resolve) => {
+            upstream.once('data', () => {
+              upstream.destroy();
+              resolve();
+            });
+            upstream.write(chunk);
+          });
+        return;
+      }
       if (fault === 'lose-request' && isMeant) {
         fault = 'none';
         return close();
@@ -64,7 +100,10 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
       upstream.write(chunk);
     });
     // The server answers a statement after it has committed it.
-    upstream.on('data', (chunk) => (isLosingAnswer ? close() : client.write(chunk)));
+    upstream.on('data', (chunk) => {
+      if (isLosingAnswer) close();
+      else if (!silent.has(client) && !isDelayed) client.write(chunk);
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(async () => {
@@ -88,6 +127,12 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
     },
     loseNextAnswer: (to = ANYTHING) => arm('lose-answer', to),
     loseNextRequest: (matching = ANYTHING) => arm('lose-request', matching),
+    delayNextRequest: (matching = ANYTHING) => arm('delay-request', matching),
+    deliver: () => deliver(),
+    swallow() {
+      for (const socket of sockets) silent.add(socket);
+    },
+    swallowNextRequest: (matching = ANYTHING) => arm('swallow-request', matching),
     cut() {
       fault = 'refuse';
       for (const socket of sockets) socket.destroy();

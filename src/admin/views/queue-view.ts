@@ -119,7 +119,7 @@ export const executorView = named(
 );
 
 export function viewExecutor(peer: Peer): Read<typeof executorView> {
-  const { isLeaseOver, metadata, ...rest } = peer;
+  const { isLeaseOver, leaseLeftMs: _, metadata, ...rest } = peer;
   // What it says of itself are lists of names.
   const services = servicesOf({ metadata }) as Pick<
     Read<typeof executorView>,

@@ -1515,6 +1515,28 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_listing_waiting
   WHERE CASE WHEN status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END;
 `,
   },
+  {
+    number: 9,
+    name: 'latest_version',
+    isOnline: true,
+    sql: `-- online
+-- Each claim looks for the latest version.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_application_versions_latest
+  ON {schema}.application_versions (version_timestamp, version_id);
+`,
+  },
+  {
+    number: 10,
+    name: 'owner_index',
+    isOnline: true,
+    sql: `-- online
+-- The running workflows of an engine are found by its owner tokens, and the engines that own any by walking the index.
+-- Tokens of other libraries have no dot.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_owner
+  ON {schema}.workflow_status (owner_xid COLLATE "C")
+  WHERE status = 'PENDING' AND owner_xid LIKE '%.%';
+`,
+  },
 ];
 
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
@@ -2329,6 +2351,26 @@ CREATE INDEX IF NOT EXISTS idx_workflow_status_listing_queue
 CREATE INDEX IF NOT EXISTS idx_workflow_status_listing_waiting
   ON workflow_status (status, created_at)
   WHERE CASE WHEN status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END;
+`,
+  },
+  {
+    number: 9,
+    name: 'latest_version',
+    isOnline: false,
+    sql: `-- Each claim looks for the latest version.
+CREATE INDEX IF NOT EXISTS idx_application_versions_latest
+  ON application_versions (version_timestamp, version_id);
+`,
+  },
+  {
+    number: 10,
+    name: 'owner_index',
+    isOnline: false,
+    sql: `-- The running workflows of an engine are found by its owner tokens, and the engines that own any by walking the index.
+-- Tokens of other libraries have no dot.
+CREATE INDEX IF NOT EXISTS idx_workflow_status_owner
+  ON workflow_status (owner_xid)
+  WHERE status = 'PENDING' AND owner_xid LIKE '%.%';
 `,
   },
 ];

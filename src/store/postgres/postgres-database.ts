@@ -14,7 +14,16 @@ import {
 import { DBOSQueryTimeoutError } from '../../model/errors/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
 import { type Dialect, render, type Sql, sql } from '../../sql/sql.js';
-import type { CommitOptions, Connection, ConnectionUse, Database, Executor, ObserveOptions, Row } from '../database.js';
+import type {
+  CommitOptions,
+  Connection,
+  ConnectionUse,
+  Database,
+  Executor,
+  ObserveOptions,
+  Row,
+  TransactionOptions,
+} from '../database.js';
 import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
 import { type Phase, translatePostgresError } from './postgres-errors.js';
@@ -68,7 +77,7 @@ export class PostgresDatabase implements Database {
     try {
       // Unnamed, so that it is planned for its values and no plan is cached. The settings end with the commit.
       const sent = this.#withClient((client) =>
-        this.#send(client, [settingsFor(options), statement], 'read', { isNamed: false }),
+        this.#send(client, [setLocally(observeSettings(options)), statement], 'read', { isNamed: false }),
       );
       return (await sent)[1] ?? [];
     } catch (error) {
@@ -80,8 +89,9 @@ export class PostgresDatabase implements Database {
   }
 
   async commit(statements: readonly Sql[], options: CommitOptions = {}): Promise<Row[][]> {
-    if (!options.relaxed) return this.#commit(statements, options.afterCommit);
-    return (await this.#commit([WITHOUT_DISK, ...statements], options.afterCommit)).slice(1);
+    const settings = commitSettings(options);
+    if (settings.length === 0) return this.#commit(statements, options.afterCommit);
+    return (await this.#commit([setLocally(settings), ...statements], options.afterCommit)).slice(1);
   }
 
   #commit(statements: readonly Sql[], afterCommit: Sql | undefined): Promise<Row[][]> {
@@ -101,8 +111,13 @@ export class PostgresDatabase implements Database {
     return committed.promise;
   }
 
-  transaction<T>(body: (tx: Executor) => Promise<T>): Promise<T> {
-    return this.exclusive((connection) => connection.transaction(body));
+  transaction<T>(body: (tx: Executor) => Promise<T>, { scans }: TransactionOptions = {}): Promise<T> {
+    return this.exclusive((connection) =>
+      connection.transaction(async (tx) => {
+        if (scans === 'all') await tx.run(setLocally(ALL_SCANS));
+        return body(tx);
+      }),
+    );
   }
 
   exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T> {
@@ -257,18 +272,35 @@ interface SendOptions {
   readonly following?: FollowingBatch;
 }
 
-/** A later commit flushes this one, or the server does within a second. */
-const WITHOUT_DISK = sql`SELECT set_config('synchronous_commit', 'off', TRUE)`;
+type Settings = readonly (readonly [name: string, value: string])[];
 
-/** Settings for the next statement of the same commit. */
-function settingsFor({ timeoutMs, scans }: ObserveOptions): Sql {
+/** A later commit flushes this one, or the server does within a second. */
+const WITHOUT_DISK: Settings = [['synchronous_commit', 'off']];
+const WITHOUT_SORT: Settings = [['enable_sort', 'off']];
+const ALL_SCANS: Settings = [
+  ['enable_seqscan', 'on'],
+  ['enable_bitmapscan', 'on'],
+];
+
+function commitSettings({ relaxed, presorted }: CommitOptions): Settings {
+  return [...(relaxed ? WITHOUT_DISK : []), ...(presorted ? WITHOUT_SORT : [])];
+}
+
+function observeSettings({ timeoutMs, scans }: ObserveOptions): Settings {
   const ifAll = scans === 'all' ? 'on' : 'off';
-  return sql`
-    SELECT set_config('statement_timeout', ${String(timeoutMs)}, TRUE),
-      set_config('enable_seqscan', ${ifAll}, TRUE),
-      set_config('enable_bitmapscan', ${scans === 'index' ? 'off' : 'on'}, TRUE),
-      set_config('enable_hashjoin', ${ifAll}, TRUE),
-      set_config('jit', 'off', TRUE)`;
+  return [
+    ['statement_timeout', String(timeoutMs)],
+    ['enable_seqscan', ifAll],
+    ['enable_bitmapscan', scans === 'index' ? 'off' : 'on'],
+    ['enable_hashjoin', ifAll],
+    ['jit', 'off'],
+  ];
+}
+
+/** Settings for the next statements, until the commit. */
+function setLocally(settings: Settings): Sql {
+  const calls = settings.map(([name, value]) => sql`set_config(${name}, ${value}, TRUE)`);
+  return sql`SELECT ${calls.reduce((all, call) => sql`${all}, ${call}`)}`;
 }
 
 function clientSource(options: PostgresOptions, clock: Clock): ClientSource {

@@ -178,9 +178,12 @@ export class PostgresListener implements Listener {
     const ended = AbortSignal.any([signal, broken.signal]);
     try {
       await client.connect();
-      for (const channel of this.#options.channels) await client.query(`LISTEN ${client.escapeIdentifier(channel)}`);
-      onListening();
+      // The lock first: peers give it little time after the connection broke.
       let isLocked = await this.#tryLock(client);
+      await client.query(
+        this.#options.channels.map((channel) => `LISTEN ${client.escapeIdentifier(channel)}`).join(';'),
+      );
+      onListening();
       this.#firstAttempt.resolve();
       this.#handlers.call({ kind: 'anything' });
       // A connection that a firewall dropped silently fails only when it is used.

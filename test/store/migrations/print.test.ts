@@ -70,9 +70,11 @@ forEachDialect((dialect) => {
       '-- Migration 6: enqueue_wakes_dispatchers',
       '-- Migration 7: schedule_settings',
       '-- Migration 8: listing_indexes',
+      '-- Migration 9: latest_version',
+      '-- Migration 10: owner_index',
     ]);
     expect(script.match(/SET version = \d+/g)).toEqual(
-      [121, 122, 123, 1, 2, 3, 4, 5, 6, 7, 8].map((version) => `SET version = ${version}`),
+      [121, 122, 123, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((version) => `SET version = ${version}`),
     );
   });
 });

@@ -17,7 +17,7 @@ import { raw } from './catalog.js';
 import { POSTGRES_SCHEMA, SQLITE_SCHEMA } from './expected-schema.js';
 
 export const LATEST = 123;
-export const EVERSTEP_LATEST = 8;
+export const EVERSTEP_LATEST = 10;
 
 export function expectedSchema(database: Database): typeof POSTGRES_SCHEMA {
   return database.dialect.name === 'postgres' ? POSTGRES_SCHEMA : SQLITE_SCHEMA;

@@ -1,0 +1,57 @@
+// The plan of every statement on a stock server: Debian's Postgres with its default configuration, which compiles plans
+// that look expensive. The embedded server cannot.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { newID } from '../../src/base/ids.js';
+import { wantsDialect } from '../rig/dialects.js';
+import { startPostgres, stockBinaries } from '../rig/postgres-server.js';
+import { scratchFolder } from '../rig/scratch.js';
+import { EXPLAINING, type Explained, readPlans } from './explained.js';
+import { playScenario } from './scenario.js';
+
+/** Far above what our statements cost, far below the 1e10 of a node that settings have disabled. */
+const COST_MAX = 1e6;
+/** Our sessions; those of the test itself have another name. */
+const OURS = /^everstep/;
+
+const binaries = stockBinaries();
+if (!binaries) console.warn('Skipped: no Postgres in /usr/lib/postgresql. Install the package "postgresql".');
+
+async function analyze(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, application_name: 'test' });
+  await client.connect();
+  await client.query('ANALYZE');
+  await client.end();
+}
+
+/** One line for each text, so that a failure names the statements. */
+function describeEach(plans: readonly Explained[]): string[] {
+  const lines = plans.map(({ text, cost, scanned }) => `cost ${cost}, scans [${scanned.join()}]: ${text}`);
+  return [...new Set(lines)];
+}
+
+describe.skipIf(!wantsDialect('postgres') || !binaries)('on a stock server', () => {
+  test('no statement has a plan that the server would compile, analysed or not', { timeout: 120_000 }, async () => {
+    const logPath = process.env.KEEP ?? join(inject('folder'), `${newID()}.log`);
+    const server = await startPostgres(EXPLAINING, scratchFolder(), { binaries, logPath });
+    onTestFinished(async () => {
+      await server.stop();
+      if (!process.env.KEEP) rmSync(logPath, { force: true });
+    });
+    const url = server.url.replace(/postgres$/, 'plans');
+
+    await playScenario(url, 'fresh');
+    await analyze(url);
+    await playScenario(url, 'analysed');
+
+    await server.stop();
+    const plans = readPlans(logPath).filter(({ session }) => OURS.test(session));
+    const texts = new Set(plans.map(({ text }) => text));
+    console.info(`${plans.length} plans of ${texts.size} statements.`);
+    expect(texts.size).toBeGreaterThan(150);
+    expect(describeEach(plans.filter(({ isCompiled }) => isCompiled))).toEqual([]);
+    expect(describeEach(plans.filter(({ cost }) => cost >= COST_MAX))).toEqual([]);
+  });
+});

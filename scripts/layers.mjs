@@ -43,7 +43,7 @@ const FEATURES = [
 
 /** Sub-rooms that only one room has. */
 const OWN_SUBROOMS = {
-  model: ['cron', 'errors'],
+  model: ['cron', 'errors', 'validation'],
   store: ['migrations', 'postgres', 'sqlite'],
   datasource: ['adapters'],
   receiver: ['adapters', 'http'],

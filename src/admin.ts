@@ -1,3 +1,3 @@
-// `everstep/admin`: the HTTP interface, to be mounted into a server of your own.
+// `everstep/admin`: the HTTP interface, for mounting into your own server.
 export { type Admin, type AdminOptions, createAdmin } from './admin/admin.js';
 export type { AdminSource } from './admin/source.js';

@@ -1,4 +1,4 @@
-// `everstep/datasource`: what plugins use that let functions run in transactions of their databases.
+// `everstep/datasource`: for plugins that run functions in transactions of their own databases.
 export {
   checkSchemaInstallationPG,
   type CheckSchemaInstallationReturn,

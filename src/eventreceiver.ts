@@ -1,4 +1,4 @@
-// `everstep/eventreceiver`: what plugins use that turn messages from elsewhere into workflows.
+// `everstep/eventreceiver`: for plugins that turn external messages into workflows.
 export {
   enqueueWorkflows,
   getOrCreateQueue,

@@ -1,4 +1,4 @@
-// The public names of the package.
+// The package's public API.
 export * as Error from './model/errors/errors.js';
 export {
   DBOSStepNondeterminismError,

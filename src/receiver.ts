@@ -1,4 +1,4 @@
-// `everstep/receiver`: the kit with which receivers for further brokers are written.
+// `everstep/receiver`: the kit for writing receivers for other brokers.
 export type {
   Adapter,
   ConnectContext,

@@ -1,23 +1,23 @@
-// The interface as one function from a request to an answer. It knows no server and no framework.
+// The interface as one function from request to response, independent of server and framework.
 //
-//   /healthz, /readyz      without a token
+//   /healthz, /readyz      no token needed
 //   /metrics               for Prometheus
 //   /api/v1/…              the JSON API
-//   anything else          the endpoints of older versions
+//   anything else          the legacy endpoints of DBOS 4
 import { internals } from '../base/internals.js';
 import type { DLogger } from '../base/log.js';
 import { silentLogger } from '../base/log.js';
 import { withTimeLimit } from '../base/time-limit.js';
 import { readNow } from '../store/schedules/schedules.js';
 import { type AccessOptions, checkAccess } from './http/access.js';
-import { emptyAnswer, jsonAnswer, textAnswer, withoutBody } from './http/answer.js';
+import { emptyResponse, jsonResponse, textResponse, withoutBody } from './http/response.js';
 import { parseJSON, readBody, readJSON } from './http/body.js';
 import { EXPOSITION_TYPE } from './metrics/exposition.js';
 import { ChangeFeed, type FeedOptions } from './changes/feed.js';
 import { LEGACY_ROUTES } from './legacy.js';
 import { EventLoop, metricsText } from './metrics/metrics.js';
 import { readQuery } from './http/query.js';
-import { notFound, Refusal, refusalOf } from './http/refusal.js';
+import { notFound, readRequest, Refusal, refusalOf } from './http/refusal.js';
 import { type Environment, type Match, type Route, Router } from './http/route.js';
 import { ROUTES } from './routes.js';
 import { nonEmpty } from './shape.js';
@@ -25,7 +25,7 @@ import { type AdminSource, beginRequest, type StoreOperator } from './source.js'
 
 export interface HandlerOptions extends AccessOptions {
   readonly source: AdminSource;
-  /** The beginning of all paths, if the interface is not at the root. */
+  /** Path prefix, if the interface is not mounted at the root. */
   readonly basePath: string;
   readonly bodyMaxBytes: number;
   readonly feed?: FeedOptions;
@@ -33,7 +33,6 @@ export interface HandlerOptions extends AccessOptions {
 
 const API = '/api/v1';
 const READY_MS = 1000;
-const pathPart = nonEmpty();
 
 export class Handler {
   readonly #options: HandlerOptions;
@@ -48,7 +47,7 @@ export class Handler {
     this.#environment = { source, feed: new ChangeFeed(source, options.feed) };
   }
 
-  /** Ends the streams of changes. */
+  /** Ends the event streams. */
   close(): void {
     this.#environment.feed.end();
     this.#eventLoop.stop();
@@ -57,15 +56,15 @@ export class Handler {
   async fetch(request: Request): Promise<Response> {
     const path = this.#pathOf(request);
     try {
-      const response = await this.#answer(request, path);
+      const response = await this.#respond(request, path);
       return request.method === 'HEAD' ? await withoutBody(response) : response;
     } catch (error) {
       const { status, code, message, headers } = refusalOf(error, this.#logger);
-      return jsonAnswer({ error: { code, message } }, status, headers);
+      return jsonResponse({ error: { code, message } }, status, headers);
     }
   }
 
-  /** Undefined if the path is none of ours. */
+  /** Undefined for a path outside `basePath`. */
   #pathOf(request: Request): string | undefined {
     const { pathname } = new URL(request.url);
     const { basePath } = this.#options;
@@ -73,40 +72,40 @@ export class Handler {
     return path === '' ? '/' : path?.startsWith('/') ? path : undefined;
   }
 
-  async #answer(request: Request, path: string | undefined): Promise<Response> {
-    if (path === '/healthz') return allowing(request, () => textAnswer('ok'));
-    if (path === '/readyz') return allowing(request, () => this.#readiness());
+  async #respond(request: Request, path: string | undefined): Promise<Response> {
+    if (path === '/healthz') return readOnly(request, () => textResponse('ok'));
+    if (path === '/readyz') return readOnly(request, () => this.#readiness());
     checkAccess(request, this.#options);
-    if (path === undefined) throw notFound('There is nothing under this path.');
-    if (path === '/metrics') return allowing(request, () => this.#metrics());
-    if (path === API || path.startsWith(`${API}/`)) return this.#answerAPI(request, path.slice(API.length));
-    return this.#answerLegacy(request, path);
+    if (path === undefined) throw notFound('Unknown path.');
+    if (path === '/metrics') return readOnly(request, () => this.#metrics());
+    if (path === API || path.startsWith(`${API}/`)) return this.#respondAPI(request, path.slice(API.length));
+    return this.#respondLegacy(request, path);
   }
 
-  async #answerAPI(request: Request, path: string): Promise<Response> {
+  async #respondAPI(request: Request, path: string): Promise<Response> {
     const found = this.#api.find(path);
-    if (!found || found.size === 0) throw notFound('There is nothing under this path.');
+    if (!found || found.size === 0) throw notFound('Unknown path.');
     const match = matchOf(found, request);
     if (!match) return refuseMethod(found, request);
     const { route } = match;
-    for (const [name, value] of Object.entries(match.path)) pathPart.read(value, name);
-    const query = readQuery(route.query, new URL(request.url).searchParams);
-    const body = route.body?.read(await readJSON(request, this.#options.bodyMaxBytes), '');
+    for (const [name, value] of Object.entries(match.path)) readRequest(nonEmpty, value, name);
+    const query = readQuery(route.query, route.queryCheck, new URL(request.url).searchParams);
+    const body = route.body && readRequest(route.body, await readJSON(request, this.#options.bodyMaxBytes), 'The body');
     return this.#withOperator(async (operator) => {
       const environment = this.#environment;
       const result = await route.handle({ operator, environment, request, path: match.path, query, body });
-      // Watchers see at once what was done here.
+      // Subscribers see changes made here at once.
       if (route.method !== 'GET') environment.feed.refresh();
       if (result instanceof Response) return result;
-      return route.status === 204 ? emptyAnswer() : jsonAnswer(result, route.status);
+      return route.status === 204 ? emptyResponse() : jsonResponse(result, route.status);
     });
   }
 
-  /** What fails is told in the words of the older server. */
-  async #answerLegacy(request: Request, path: string): Promise<Response> {
-    if (request.method === 'OPTIONS') return emptyAnswer(200);
+  /** Reports failures the way the DBOS 4 server does. */
+  async #respondLegacy(request: Request, path: string): Promise<Response> {
+    if (request.method === 'OPTIONS') return emptyResponse(200);
     const match = matchOf(this.#legacy.find(path) ?? new Map<string, never>(), request);
-    if (!match) return textAnswer('Not Found', 404);
+    if (!match) return textResponse('Not Found', 404);
     try {
       const text = await readBody(request, this.#options.bodyMaxBytes);
       const body = match.route.method === 'POST' && text !== undefined ? parseJSON(text) : {};
@@ -117,8 +116,8 @@ export class Handler {
       );
     } catch (error) {
       const refusal = refusalOf(error, this.#logger);
-      if (refusal.status === 413) return jsonAnswer({ error: refusal.message }, 413);
-      return jsonAnswer({ error: 'Internal server error' }, 500);
+      if (refusal.status === 413) return jsonResponse({ error: refusal.message }, 413);
+      return jsonResponse({ error: 'Internal server error' }, 500);
     }
   }
 
@@ -133,12 +132,12 @@ export class Handler {
 
   async #metrics(): Promise<Response> {
     const text = await this.#withOperator((operator) => metricsText(operator, this.#environment, this.#eventLoop));
-    return textAnswer(text, 200, { 'content-type': EXPOSITION_TYPE });
+    return textResponse(text, 200, { 'content-type': EXPOSITION_TYPE });
   }
 
-  /** Launched, and the database answers soon. */
+  /** Ready means launched, with a database that answers in time. */
   async #readiness(): Promise<Response> {
-    return (await this.#isReady()) ? textAnswer('ready') : textAnswer('not ready', 503);
+    return (await this.#isReady()) ? textResponse('ready') : textResponse('not ready', 503);
   }
 
   async #isReady(): Promise<boolean> {
@@ -150,7 +149,7 @@ export class Handler {
       );
       return await withTimeLimit(clock, READY_MS, answered, () => false);
     } catch {
-      // Nothing is launched; that is the answer.
+      // Not launched.
       return false;
     }
   }
@@ -159,7 +158,7 @@ export class Handler {
     try {
       return this.#options.source[internals].operator.logger;
     } catch {
-      // Nothing is launched, so there is nobody to tell.
+      // Not launched: there is no logger yet.
       return silentLogger;
     }
   }
@@ -167,7 +166,7 @@ export class Handler {
 
 type Matches<R extends { method: Route['method']; path: string }> = ReadonlyMap<string, Match<R>>;
 
-/** Whoever asks for the head gets that of the answer to GET. */
+/** HEAD is routed as GET. */
 function matchOf<R extends { method: Route['method']; path: string }>(
   found: Matches<R>,
   { method }: Request,
@@ -177,12 +176,11 @@ function matchOf<R extends { method: Route['method']; path: string }>(
 
 function refuseMethod(found: ReadonlyMap<string, unknown>, { method }: Request): Response {
   const allow = [...found.keys(), ...(found.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ');
-  if (method === 'OPTIONS') return emptyAnswer(204, { allow });
-  throw new Refusal(405, 'METHOD_NOT_ALLOWED', `Use one of ${allow} here.`, { allow });
+  if (method === 'OPTIONS') return emptyResponse(204, { allow });
+  throw new Refusal(405, 'METHOD_NOT_ALLOWED', `Method not allowed. Use one of ${allow}.`, { allow });
 }
 
-/** For what can only be read. */
-async function allowing(request: Request, answer: () => Response | Promise<Response>): Promise<Response> {
-  if (request.method === 'GET' || request.method === 'HEAD') return answer();
+async function readOnly(request: Request, respond: () => Response | Promise<Response>): Promise<Response> {
+  if (request.method === 'GET' || request.method === 'HEAD') return respond();
   return refuseMethod(new Map([['GET', undefined]]), request);
 }

@@ -1,4 +1,4 @@
-// The endpoints of the admin server of DBOS 4: same paths, bodies, answers and status codes. They send no CORS headers.
+// The endpoints of DBOS 4's admin server: same paths, bodies, responses and status codes, but no CORS headers.
 import { forkWorkflows } from '../control/management/forks.js';
 import { getWorkflow } from '../control/listing/inspection.js';
 import { cancelWorkflows, resumeWorkflows } from '../control/management/lifecycle.js';
@@ -6,15 +6,15 @@ import { type GetWorkflowsInput, listQueuedWorkflows, listWorkflows } from '../c
 import { listQueueRecords } from '../control/queues/queues.js';
 import { garbageCollect, globalTimeout } from '../control/management/retention.js';
 import { listWorkflowSteps } from '../control/listing/steps.js';
-import { DBOSError } from '../model/errors/errors.js';
+import { DBOSError, DBOSInvalidArgumentError } from '../model/errors/errors.js';
 import { toQueueRecord } from '../model/queues.js';
 import { INTERNAL_QUEUE } from '../store/runs/lifecycle.js';
-import { emptyAnswer, jsonAnswer, textAnswer } from './http/answer.js';
+import { emptyResponse, jsonResponse, textResponse } from './http/response.js';
 import { legacyQueue, legacyStep, legacyWorkflow } from './views/legacy-view.js';
 import type { Routed } from './http/route.js';
 import { type AdminSource, localEngine, type StoreOperator } from './source.js';
 
-/** How busy the event loop was since the last question. */
+/** Event loop utilization since the last call. */
 export interface Perf {
   sinceLastCall(): unknown;
 }
@@ -24,7 +24,7 @@ export interface LegacyCall {
   readonly source: AdminSource;
   readonly perf: Perf;
   readonly workflowID: string;
-  /** The body; an empty object if there is none. */
+  /** An empty object without a body. */
   readonly body: unknown;
 }
 
@@ -35,49 +35,51 @@ export interface LegacyRoute extends Routed {
 const ONE = '/workflows/{workflowID}';
 
 export const LEGACY_ROUTES: readonly LegacyRoute[] = [
-  get('/dbos-healthz', async () => textAnswer('healthy')),
+  get('/dbos-healthz', async () => textResponse('healthy')),
   post('/dbos-workflow-recovery', recover),
-  get('/dbos-perf', async ({ perf }) => jsonAnswer(perf.sinceLastCall())),
+  get('/dbos-perf', async ({ perf }) => jsonResponse(perf.sinceLastCall())),
   get('/deactivate', async ({ source }) => {
     await source.deactivateEventReceivers?.();
-    return textAnswer('Deactivated');
+    return textResponse('Deactivated');
   }),
-  get('/conductor', async () => jsonAnswer({ status: true })),
+  get('/conductor', async () => jsonResponse({ status: true })),
   get('/dbos-workflow-queues-metadata', describeQueues),
   post('/dbos-garbage-collect', async ({ operator, body }) => {
     const { cutoff_epoch_timestamp_ms: cutoffEpochTimestampMs, rows_threshold: rowsThreshold } = fieldsOf(body);
-    // What has another type is refused by the verb.
+    // The verb refuses wrong types.
     await garbageCollect(operator, { cutoffEpochTimestampMs, rowsThreshold } as Parameters<typeof garbageCollect>[1]);
-    return emptyAnswer();
+    return emptyResponse();
   }),
   post('/dbos-global-timeout', async ({ operator, body }) => {
     await globalTimeout(operator, fieldsOf(body)['cutoff_epoch_timestamp_ms'] as number);
-    return emptyAnswer();
+    return emptyResponse();
   }),
   post(`${ONE}/cancel`, async ({ operator, workflowID }) => {
     await cancelWorkflows(operator, [workflowID]);
-    return emptyAnswer();
+    return emptyResponse();
   }),
   post(`${ONE}/resume`, ({ operator, workflowID }) =>
     orMessage(async () => {
       await resumeWorkflows(operator, [workflowID]);
-      return emptyAnswer();
+      return emptyResponse();
     }),
   ),
   post(`${ONE}/restart`, async ({ operator, workflowID }) => fork(operator, { workflowID, startStep: 0 })),
   post(`${ONE}/fork`, forkFromBody),
   get(`${ONE}/steps`, async ({ operator, workflowID }) =>
-    jsonAnswer(((await listWorkflowSteps(operator, workflowID)) ?? []).map(legacyStep)),
+    jsonResponse(((await listWorkflowSteps(operator, workflowID)) ?? []).map(legacyStep)),
   ),
   get(ONE, async ({ operator, workflowID }) => {
     const found = await getWorkflow(operator, workflowID);
-    return found ? jsonAnswer(legacyWorkflow(found)) : jsonAnswer({ error: `Workflow ${workflowID} not found` }, 404);
+    return found
+      ? jsonResponse(legacyWorkflow(found))
+      : jsonResponse({ error: `Workflow ${workflowID} not found` }, 404);
   }),
   post('/workflows', async ({ operator, body }) =>
-    jsonAnswer((await listWorkflows(operator, toInput(body))).map(legacyWorkflow)),
+    jsonResponse((await listWorkflows(operator, toInput(body))).map(legacyWorkflow)),
   ),
   post('/queues', async ({ operator, body }) =>
-    jsonAnswer((await listQueuedWorkflows(operator, toInput(body))).map(legacyWorkflow)),
+    jsonResponse((await listQueuedWorkflows(operator, toInput(body))).map(legacyWorkflow)),
   ),
 ];
 
@@ -96,26 +98,26 @@ function fieldsOf(body: unknown): Record<string, unknown> {
 async function recover({ source, body }: LegacyCall): Promise<Response> {
   const engine = localEngine(source);
   const isList = Array.isArray(body) && body.every((executorID) => typeof executorID === 'string');
-  if (!engine || !isList) throw new DBOSError('An engine and a list of executor IDs are needed.');
+  if (!engine || !isList) throw new DBOSInvalidArgumentError('Recovery needs an engine and an array of executor IDs.');
   const workflowIDs: string[] = [];
   for (const executorID of body) workflowIDs.push(...(await engine.recoverExecutor(executorID)));
-  return jsonAnswer(workflowIDs);
+  return jsonResponse(workflowIDs);
 }
 
-/** Queues in memory come before those of the same name in the database. */
+/** In-memory queues hide database queues of the same name. */
 async function describeQueues({ operator, source }: LegacyCall): Promise<Response> {
   const stored = await listQueueRecords(operator);
   const inMemory = localEngine(source)?.memoryQueues() ?? [];
   const internal = toQueueRecord(INTERNAL_QUEUE, {}, null);
   const queues = new Map([...stored, internal, ...inMemory].map((record) => [record.name, record]));
-  return jsonAnswer([...queues.values()].map(legacyQueue));
+  return jsonResponse([...queues.values()].map(legacyQueue));
 }
 
 async function forkFromBody({ operator, workflowID, body }: LegacyCall): Promise<Response> {
   const fields = fieldsOf(body);
   const startStep = fields['start_step'];
-  if (startStep === undefined) return jsonAnswer({ error: 'start_step is required' }, 400);
-  // What has another type is refused by the verb, or by the database.
+  if (startStep === undefined) return jsonResponse({ error: 'start_step is required' }, 400);
+  // The verb or the database refuses wrong types.
   const request = { workflowID, startStep: startStep as number, newWorkflowID: textIn(fields, 'new_workflow_id') };
   const settings = {
     applicationVersion: textIn(fields, 'application_version'),
@@ -130,22 +132,22 @@ async function fork(
   settings: Parameters<typeof forkWorkflows>[2] = {},
 ): Promise<Response> {
   const [forkID] = await forkWorkflows(operator, [request], settings);
-  return jsonAnswer({ workflow_id: forkID });
+  return jsonResponse({ workflow_id: forkID });
 }
 
 function textIn(fields: Record<string, unknown>, name: string): string | undefined {
   const value = fields[name];
   if (value === undefined || value === null || typeof value === 'string') return value ?? undefined;
-  throw new DBOSError(`${name} must be a text.`);
+  throw new DBOSInvalidArgumentError(`${name} must be a string.`, name);
 }
 
-/** Two endpoints tell why they have failed. Errors of the database are not told. */
+/** Two endpoints report why they failed, except for database errors. */
 async function orMessage(act: () => Promise<Response>): Promise<Response> {
   try {
     return await act();
   } catch (error) {
     if (!(error instanceof DBOSError) || /^(DATABASE|COMMIT)_/.test(error.code)) throw error;
-    return jsonAnswer({ error: error.message }, 500);
+    return jsonResponse({ error: error.message }, 500);
   }
 }
 
@@ -166,7 +168,7 @@ const INPUT_FIELDS: Readonly<Record<string, keyof GetWorkflowsInput>> = {
   workflow_id_prefix: 'workflow_id_prefix',
 };
 
-/** The verb refuses what makes no sense. */
+/** The verb validates the values. */
 function toInput(body: unknown): GetWorkflowsInput {
   const fields = fieldsOf(body);
   const given = Object.entries(INPUT_FIELDS).filter(([name]) => fields[name] !== undefined && fields[name] !== null);

@@ -1,4 +1,4 @@
-// The table of all routes of the JSON API, and the OpenAPI document that is made of it.
+// The route table of the JSON API, and the OpenAPI document generated from it.
 import { openapiDocument } from './http/openapi.js';
 import { type Route, route } from './http/route.js';
 import { BULK_ROUTES, MAINTENANCE_ROUTES } from './routes/bulk.js';
@@ -9,9 +9,9 @@ import { SYSTEM_ROUTES } from './routes/system.js';
 import { TRANSFER_ROUTES } from './routes/transfer.js';
 import { WORKFLOW_ACTION_ROUTES } from './routes/workflow-actions.js';
 import { WORKFLOW_ROUTES } from './routes/workflows.js';
-import { anyObject } from './shape.js';
+import { jsonObject } from '../model/validation/validation.js';
 
-/** Below `/api/v1`. */
+/** Relative to `/api/v1`. */
 export const ROUTES: readonly Route[] = [
   ...LISTING_ROUTES,
   ...WORKFLOW_ROUTES,
@@ -26,8 +26,8 @@ export const ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/openapi.json',
     tag: 'This interface',
-    summary: 'This interface as an OpenAPI document.',
-    result: anyObject(),
+    summary: 'Returns the OpenAPI document of this interface.',
+    result: jsonObject,
     handle: async () => openapiDocument(ROUTES),
   }),
 ];

@@ -1,5 +1,5 @@
-// What the interface acts for: a launched instance of DBOS, or a client. Each request gets an operator of its own, which
-// gives up on an unreachable database after a time limit.
+// What the interface serves: a launched DBOS instance or a client. Each request gets its own operator, which stops
+// retrying an unreachable database after a time limit.
 import { internals } from '../base/internals.js';
 import type { StoreOperator } from '../client/enqueueing.js';
 import { DatabaseUnavailableError } from '../model/errors/errors.js';
@@ -8,15 +8,15 @@ import { withRetry } from '../store/retry.js';
 
 export type { StoreOperator };
 
-/** What only a process that runs workflows can tell and do. */
+/** What only a process that runs workflows can do. */
 export interface LocalEngine {
   readonly executorID: string;
   readonly applicationVersion: string;
-  /** Workflows that run in this process. */
+  /** Workflows running in this process. */
   readonly runCount: number;
-  /** The queues that are defined in memory, and not in the database. */
+  /** In-memory queues, which are not in the database. */
   memoryQueues(): readonly QueueRecord[];
-  /** Puts the running workflows of an executor that is gone back into their queues. Gives their IDs. */
+  /** Puts the running workflows of a dead executor back into their queues. Returns their IDs. */
   recoverExecutor(executorID: string): Promise<string[]>;
 }
 
@@ -28,7 +28,7 @@ export interface AdminSource {
     /** Undefined for a client. Throws before launch. */
     readonly localEngine?: LocalEngine;
   };
-  /** Stops what brings workflows in from outside. */
+  /** Stops event receivers, so that no new workflows arrive from outside. */
   deactivateEventReceivers?(): Promise<void>;
 }
 
@@ -41,11 +41,11 @@ const REQUEST_MAX_MS = 30_000;
 
 export interface RequestScope {
   readonly operator: StoreOperator;
-  /** Gives back the timer. */
+  /** Cancels the timer. */
   end(): void;
 }
 
-/** The operator of a request. */
+/** Creates the operator of a request. */
 export function beginRequest(source: AdminSource): RequestScope {
   const { operator } = source[internals];
   const { clock, logger } = operator;
@@ -62,7 +62,7 @@ export function beginRequest(source: AdminSource): RequestScope {
   };
 }
 
-/** The fields by name: an engine and a client have more, and keep some of them to themselves. */
+/** Picks the fields by name: engine and client have others, some of them private. */
 function pickOperator(operator: StoreOperator): Omit<StoreOperator, 'retrying'> {
   const { database, codec, clock, logger, applicationName, queryTimeoutMs, watchers, bus, store } = operator;
   const memoryLimits = (queueName: string) => operator.memoryLimits?.(queueName);

@@ -45,7 +45,7 @@ export class DueLoop {
   }
 
   /** Wakes the loop: an item may be due earlier than known. */
-  lookAgain(): void {
+  wake(): void {
     this.#woken.abort();
   }
 

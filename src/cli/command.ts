@@ -1,12 +1,12 @@
-// What a command is: a row of the table that drives parsing, help and the reference page, and what it does.
+// The shape of a command: a row of the table that drives parsing, help and the reference page, plus its run function.
 import type { Clock } from '../base/clock.js';
 import { EXIT, CommandFailure } from './failure.js';
 import { flag, type Options, type Values } from './option.js';
-import type { Paper } from './paper.js';
+import type { RenderContext } from './render-context.js';
 import { ProgressLine, type Terminal } from './terminal.js';
 
-/** Where a command runs. */
-export interface Scene {
+/** What a command gets from the process that runs it. */
+export interface CommandContext {
   readonly terminal: Terminal;
   readonly environment: NodeJS.ProcessEnv;
   /** The current directory. */
@@ -16,19 +16,19 @@ export interface Scene {
   readonly signal: AbortSignal;
 }
 
-/** The answer of a command: data for programs, and a text for people. */
+/** A command's result: JSON for programs, text for people. */
 export interface Output {
   readonly json: unknown;
-  text(paper: Paper): string;
-  /** 0 unless given. */
+  text(rendering: RenderContext): string;
+  /** Defaults to 0. */
   readonly exitCode?: number;
 }
 
-/** What stands behind the name of a command, besides options. */
+/** A command's positional argument. */
 export interface Parameter {
   readonly name: string;
   readonly about: string;
-  readonly takes: 'one' | 'optional' | 'any' | 'several';
+  readonly takes: 'one' | 'optional' | 'any' | 'some';
 }
 
 export interface Given<O extends Options> {
@@ -37,55 +37,55 @@ export interface Given<O extends Options> {
 }
 
 export interface CommandSpec<O extends Options> {
-  /** The words that call it, such as `workflow list`. */
+  /** As typed, such as `workflow list`. */
   readonly name: string;
   readonly about: string;
-  /** Further sentences for its help and the reference page. */
+  /** More sentences for the help and the reference page. */
   readonly details?: string;
   readonly parameter?: Parameter;
   readonly options: O;
   readonly examples: readonly (readonly [line: string, about: string])[];
-  /** Nothing is given by a command that has written its answer by itself. */
-  run(scene: Scene, given: Given<O>): Promise<Output | void>;
+  /** Returns nothing if the command has printed its result itself. */
+  run(context: CommandContext, given: Given<O>): Promise<Output | void>;
 }
 
 export type Command = CommandSpec<Options>;
 
-/** Gives a command its place in the table, where the types of its own options are forgotten. */
+/** Checks a command's own option types, then erases them for the table. */
 export function command<const O extends Options>(spec: CommandSpec<O>): Command {
   return spec;
 }
 
-/** Other words for the first word of commands. */
+/** Command groups: the first word of their commands, with its aliases. */
 export const GROUPS: Readonly<Record<string, { readonly about: string; readonly aliases: readonly string[] }>> = {
-  workflow: { about: 'Look at workflows and act on them', aliases: ['workflows', 'wf'] },
-  queue: { about: 'Look at queues and change them', aliases: ['queues', 'q'] },
-  schedule: { about: 'Look at schedules and change them', aliases: ['schedules'] },
-  version: { about: 'Look at application versions and choose the latest', aliases: ['versions'] },
-  postgres: { about: 'Run a Postgres server for development', aliases: ['pg'] },
+  workflow: { about: 'Inspect and manage workflows', aliases: ['workflows', 'wf'] },
+  queue: { about: 'Inspect and manage queues', aliases: ['queues', 'q'] },
+  schedule: { about: 'Inspect and manage schedules', aliases: ['schedules'] },
+  version: { about: 'List application versions and set the latest', aliases: ['versions'] },
+  postgres: { about: 'Run a development Postgres server', aliases: ['pg'] },
 };
 
 export const HELP = flag('Show this help', { short: 'h' });
-export const JSON_FLAG = { json: flag('Write JSON for programs instead of text for people') };
-export const YES_FLAG = { yes: flag('Do it without asking', { short: 'y' }) };
+export const JSON_FLAG = { json: flag('Print JSON instead of text') };
+export const YES_FLAG = { yes: flag('Skip the confirmation prompt', { short: 'y' }) };
 
-/** Shows the state after a change. `otherwise` says why nothing was changed. */
+/** The state after a change. `otherwise` says why nothing changed. */
 export function changeOutput(output: Output & { readonly json: object }, changed: boolean, otherwise: string): Output {
   return {
     json: { ...output.json, changed },
-    text: (paper) => `${changed ? '' : `${otherwise}\n\n`}${output.text(paper)}`,
+    text: (rendering) => `${changed ? '' : `${otherwise}\n\n`}${output.text(rendering)}`,
   };
 }
 
-export function progressOn({ terminal, clock }: Scene): ProgressLine {
+export function progressOn({ terminal, clock }: CommandContext): ProgressLine {
   return new ProgressLine(terminal, () => clock.now());
 }
 
-/** Asks before something that cannot be undone. Fails unless the answer is yes. */
-export async function confirm(scene: Scene, question: string, isSure: boolean): Promise<void> {
+/** Asks before an irreversible change. Fails unless the answer is yes. */
+export async function confirm(context: CommandContext, question: string, isSure: boolean): Promise<void> {
   if (isSure) return;
-  const answer = await scene.terminal.ask(`${question} [y/N] `, scene.signal);
-  scene.signal.throwIfAborted();
+  const answer = await context.terminal.ask(`${question} [y/N] `, context.signal);
+  context.signal.throwIfAborted();
   if (/^y(es)?$/i.test(answer)) return;
-  throw new CommandFailure('Nothing was done. Answer "y", or give --yes to do it without a question.', EXIT.failed);
+  throw new CommandFailure('Nothing was changed. Answer "y", or pass --yes to skip the question.', EXIT.failed);
 }

@@ -1,4 +1,4 @@
-// The table of commands, in the order in which help and reference list them.
+// The command table, in the order of the help and the reference page.
 import type { Command } from './command.js';
 import { DATABASE_COMMANDS } from './commands/database.js';
 import { DOCTOR_COMMANDS } from './commands/doctor.js';

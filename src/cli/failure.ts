@@ -1,4 +1,4 @@
-// How a command fails: a sentence for people, and an exit code for programs.
+// How a command fails: a message and an exit code.
 
 export const EXIT = { ok: 0, failed: 1, usage: 2, notFound: 3, interrupted: 130 } as const;
 
@@ -11,17 +11,17 @@ export class CommandFailure extends Error {
   }
 }
 
-/** The command was called in a wrong way. */
+/** A usage error. */
 export function wrongUsage(message: string): CommandFailure {
   return new CommandFailure(message, EXIT.usage);
 }
 
-/** What the command is about does not exist. */
+/** The command's subject does not exist. */
 export function notFound(message: string): CommandFailure {
   return new CommandFailure(message, EXIT.notFound);
 }
 
-/** Why a command ends early. */
+/** The reason with which a signal aborts a command. */
 export class Interruption extends Error {
   constructor(readonly signal: NodeJS.Signals) {
     super('Interrupted.');

@@ -9,14 +9,14 @@ import { terminalOf } from './terminal.js';
 const interruption = new AbortController();
 
 function interrupt(signal: NodeJS.Signals): void {
-  // Whoever asks twice does not want to wait for a clean end.
+  // The second signal exits without cleaning up.
   if (interruption.signal.aborted) process.exit(EXIT.interrupted);
   interruption.abort(new Interruption(signal));
 }
 
 process.on('SIGINT', interrupt);
 process.on('SIGTERM', interrupt);
-// A write to a reader that is gone fails by itself; the event must not end the process before it has cleaned up.
+// The failed write rejects by itself; the event must not crash the process before it has cleaned up.
 process.stdout.on('error', () => {});
 
 process.exitCode = await run(COMMANDS, process.argv.slice(2), {

@@ -1,11 +1,21 @@
-// The options of commands: how they are written, what they mean, and how their text becomes a value. The table of
-// commands is made of them, and drives parsing, help and the reference page alike.
+// Command options: names, description, and how their text is parsed. The command table is built from them and drives
+// parsing, help and the reference page.
+import {
+  anything,
+  type Check,
+  checkThat,
+  filledString,
+  integer,
+  jsonObject as jsonRecord,
+  messageOf,
+  oneOf,
+} from '../model/validation/validation.js';
 import { wrongUsage } from './failure.js';
 import { parseDuration, parseMoment } from './time.js';
 
-/** What reading a text may depend on. */
+/** Context for parsing an option's text. */
 export interface Reading {
-  /** The option as the user has to write it, for messages. */
+  /** The option's name in messages: `--limit`. */
   readonly label: string;
   readonly now: number;
 }
@@ -14,15 +24,15 @@ export interface Option<T> {
   readonly about: string;
   /** One letter. */
   readonly short?: string;
-  /** Further names. */
+  /** Other long names. */
   readonly aliases: readonly string[];
-  /** What stands for the value in help texts; null for a flag. */
+  /** The value's placeholder in help texts; null for a flag. */
   readonly placeholder: string | null;
-  /** Shown in help texts. */
+  /** The default value, as help texts show it. */
   readonly fallback?: string;
-  readonly isNeeded: boolean;
+  readonly isRequired: boolean;
   readonly isRepeatable: boolean;
-  /** The value of what was written, in order; nothing if the option was not used. */
+  /** Parses the texts given for this option, in order. Empty if the option was not used. */
   read(texts: readonly string[], reading: Reading): T;
 }
 
@@ -37,23 +47,35 @@ interface Details {
   readonly placeholder?: string;
 }
 
+/** Parses a text. Returns unparsable text unchanged, so that the check refuses it and the message quotes it. */
+type Parse = (text: string, reading: Reading) => unknown;
+
 function valued<T>(
   about: string,
   { short, aliases = [], placeholder = 'TEXT' }: Details,
-  parse: (text: string, reading: Reading) => T,
+  check: Check<T>,
+  parse: Parse = (text) => text,
 ): Option<T | undefined> {
   return {
     about,
     short,
     aliases,
     placeholder,
-    isNeeded: false,
+    isRequired: false,
     isRepeatable: false,
     read(texts, reading) {
       const text = texts.at(-1);
-      return text === undefined ? undefined : parse(text, reading);
+      return text === undefined ? undefined : readOption(check, parse(text, reading), reading);
     },
   };
+}
+
+/** The value, if the check accepts it. */
+export function readOption<T>(check: Check<T>, value: unknown, { label }: Reading): T {
+  const problem = check.find(value);
+  if (problem !== undefined) throw wrongUsage(messageOf(problem, label));
+  // The check has accepted it.
+  return value as T;
 }
 
 export function flag(about: string, { short, aliases = [] }: Omit<Details, 'placeholder'> = {}): Option<boolean> {
@@ -62,91 +84,80 @@ export function flag(about: string, { short, aliases = [] }: Omit<Details, 'plac
     short,
     aliases,
     placeholder: null,
-    isNeeded: false,
+    isRequired: false,
     isRepeatable: false,
     read: (texts) => texts.length > 0,
   };
 }
 
 export function text(about: string, details: Details = {}): Option<string | undefined> {
-  return valued(about, details, (written, { label }) => {
-    if (written.trim() === '') throw wrongUsage(`${label} must not be empty.`);
-    return written;
-  });
+  return valued(about, details, filledString);
 }
 
 export function wholeNumber(
   about: string,
   { min = 0, ...details }: Details & { readonly min?: number } = {},
 ): Option<number | undefined> {
-  return valued(about, { placeholder: 'N', ...details }, (written, { label }) => {
-    const number = Number(written);
-    if (/^-?\d+$/.test(written.trim()) && Number.isSafeInteger(number) && number >= min) return number;
-    throw wrongUsage(`${label} must be a whole number of at least ${min}, but is "${written}".`);
-  });
+  const parse = (written: string): unknown => (/^-?\d+$/.test(written.trim()) ? Number(written) : written);
+  return valued(about, { placeholder: 'N', ...details }, integer({ min }), parse);
 }
+
+const momentCheck = checkThat<number>(
+  'a time such as 2026-01-31T12:00:00Z or 2h (two hours ago)',
+  (value) => typeof value === 'number',
+);
 
 /** A point in time, as milliseconds since the epoch. */
 export function moment(about: string, details: Details = {}): Option<number | undefined> {
-  return valued(about, { placeholder: 'TIME', ...details }, (written, { label, now }) => {
-    const parsed = parseMoment(written, now);
-    if (parsed !== undefined) return parsed;
-    throw wrongUsage(
-      `${label} must be a time such as 2026-01-31T12:00:00Z or 2h (two hours ago), but is "${written}".`,
-    );
-  });
+  const parse: Parse = (written, { now }) => parseMoment(written, now) ?? written;
+  return valued(about, { placeholder: 'TIME', ...details }, momentCheck, parse);
 }
+
+const durationCheck = checkThat<number>('a duration such as 30s, 15m, 12h or 7d', (value) => typeof value === 'number');
 
 /** A length of time, in milliseconds. */
 export function duration(about: string, details: Details = {}): Option<number | undefined> {
-  return valued(about, { placeholder: 'DURATION', ...details }, (written, { label }) => {
-    const parsed = parseDuration(written);
-    if (parsed !== undefined) return parsed;
-    throw wrongUsage(`${label} must be a duration such as 30s, 15m, 12h or 7d, but is "${written}".`);
-  });
+  return valued(
+    about,
+    { placeholder: 'DURATION', ...details },
+    durationCheck,
+    (written) => parseDuration(written) ?? written,
+  );
 }
 
-/** Upper and lower case are the same. */
+/** Case-insensitive. */
 export function choice<const T extends string>(
   about: string,
   choices: readonly T[],
   details: Details = {},
 ): Option<T | undefined> {
-  return valued(about, details, (written, { label }) => chosen(written, choices, label));
-}
-
-function chosen<T extends string>(written: string, choices: readonly T[], label: string): T {
-  const found = choices.find((one) => one.toLowerCase() === written.toLowerCase());
-  if (found !== undefined) return found;
-  throw wrongUsage(`${label} must be one of ${choices.join(', ')}, but is "${written}".`);
+  const parse = (written: string): string =>
+    choices.find((one) => one.toLowerCase() === written.toLowerCase()) ?? written;
+  return valued(about, details, oneOf(choices), parse);
 }
 
 export function json(about: string, details: Details = {}): Option<unknown> {
-  return valued(about, { placeholder: 'JSON', ...details }, (written, { label }): unknown => {
-    try {
-      return JSON.parse(written);
-    } catch {
-      throw wrongUsage(`${label} must be JSON. Put it between single quotes in a shell.`);
-    }
-  });
+  return valued(about, { placeholder: 'JSON', ...details }, anything, parseJSON);
 }
+
+const jsonObjectCheck = checkThat<Record<string, unknown>>(`a JSON object such as '{"customer": 7}'`, (value) =>
+  jsonRecord.accepts(value),
+);
 
 export function jsonObject(about: string, details: Details = {}): Option<Record<string, unknown> | undefined> {
-  const any = json(about, details);
-  return {
-    ...any,
-    read(texts, reading) {
-      const value = any.read(texts, reading);
-      if (value === undefined) return undefined;
-      const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-      if (!isObject) throw wrongUsage(`${reading.label} must be a JSON object such as '{"customer": 7}'.`);
-      return value as Record<string, unknown>;
-    },
-  };
+  return valued(about, { placeholder: 'JSON', ...details }, jsonObjectCheck, parseJSON);
 }
 
-/** The option may be written several times; the values of all count. Undefined if it was not used. */
-export function several<T>(option: Option<T | undefined>): Option<readonly T[] | undefined> {
+function parseJSON(written: string, { label }: Reading): unknown {
+  try {
+    return JSON.parse(written) as unknown;
+  } catch {
+    throw wrongUsage(`${label} must be JSON. Put it between single quotes in a shell.`);
+  }
+}
+
+/** An option that may be repeated, with an array as value. Undefined if it was not used. */
+export function repeatable<T>(option: Option<T | undefined>): Option<readonly T[] | undefined> {
   return {
     ...option,
     isRepeatable: true,
@@ -161,19 +172,19 @@ export function withDefault<T>(option: Option<T | undefined>, value: T, shown = 
   return { ...option, fallback: shown, read: (texts, reading) => option.read(texts, reading) ?? value };
 }
 
-export function needed<T>(option: Option<T | undefined>): Option<T> {
+export function required<T>(option: Option<T | undefined>): Option<T> {
   return {
     ...option,
-    isNeeded: true,
+    isRequired: true,
     read(texts, reading) {
       const value = option.read(texts, reading);
-      if (value === undefined) throw wrongUsage(`${reading.label} is needed.`);
+      if (value === undefined) throw wrongUsage(`${reading.label} is required.`);
       return value;
     },
   };
 }
 
-/** The long name of an option: `sysDbUrl` is written `--sys-db-url`. */
+/** The long name of an option: `sysDbUrl` becomes `sys-db-url`. */
 export function longName(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

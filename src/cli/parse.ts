@@ -1,12 +1,13 @@
-// From the words of a command line to a command and the values of its options.
+// Parses command-line arguments into a command and its option values.
 import { parseArgs } from 'node:util';
 import { type Command, GROUPS, HELP, type Parameter } from './command.js';
+import { nearest } from '../model/validation/validation.js';
 import { wrongUsage } from './failure.js';
 import { longName, type Option, type Options, type Values } from './option.js';
 
 export type Parsed =
   | { readonly kind: 'run'; readonly command: Command; readonly options: Values<Options>; readonly args: string[] }
-  /** Of everything, of a group of commands, or of one. */
+  /** `of` names a command or a group; empty for the overview. */
   | { readonly kind: 'help'; readonly of: string }
   | { readonly kind: 'version' };
 
@@ -37,7 +38,7 @@ function findCommand(
   return undefined;
 }
 
-/** The words as the table has them: `wf list` is `workflow list`. */
+/** The command name without aliases: `wf list` is `workflow list`. */
 function nameOf(words: readonly string[]): string {
   return words
     .map((word) => Object.entries(GROUPS).find(([, { aliases }]) => aliases.includes(word))?.[0] ?? word)
@@ -45,24 +46,24 @@ function nameOf(words: readonly string[]): string {
 }
 
 function unknownCommand(commands: readonly Command[], words: readonly string[]): Parsed {
-  const spoken = words.slice(0, Math.max(1, words.findIndex((word) => word.startsWith('-')) >>> 0));
-  const group = nameOf(spoken.slice(0, 1));
+  const typed = words.slice(0, Math.max(1, words.findIndex((word) => word.startsWith('-')) >>> 0));
+  const group = nameOf(typed.slice(0, 1));
   const isGroup = Object.hasOwn(GROUPS, group);
-  if (isGroup && spoken.length === 1) return { kind: 'help', of: group };
-  const written = nameOf(spoken.slice(0, isGroup ? 2 : 1));
+  if (isGroup && typed.length === 1) return { kind: 'help', of: group };
+  const written = nameOf(typed.slice(0, isGroup ? 2 : 1));
   const near = nearest(
     written,
     commands.map(({ name }) => name),
   );
   throw wrongUsage(
-    `There is no command "${written}".${near === undefined ? '' : ` Did you mean "${near}"?`} ` +
+    `Unknown command "${written}".${near === undefined ? '' : ` Did you mean "${near}"?`} ` +
       `See: everstep ${isGroup ? `${group} ` : ''}--help`,
   );
 }
 
 function parseOptions(command: Command, words: readonly string[], now: number): Parsed {
   const names = optionNames({ ...command.options, help: HELP });
-  // Not strict: the messages of the strict mode do not say what to do.
+  // Not strict: strict mode's messages do not say what to do.
   const { tokens } = parseArgs({
     args: [...words],
     options: Object.fromEntries(
@@ -98,7 +99,7 @@ function parseOptions(command: Command, words: readonly string[], now: number): 
   if (texts.has('help')) return { kind: 'help', of: command.name };
   const options = Object.entries(command.options).map(([key, option]) => {
     const written = texts.get(key) ?? [];
-    if (written.length > 1 && !option.isRepeatable) throw wrongUsage(`Give --${longName(key)} only once.`);
+    if (written.length > 1 && !option.isRepeatable) throw wrongUsage(`Pass --${longName(key)} only once.`);
     return [key, option.read(written, { label: `--${longName(key)}`, now })] as const;
   });
   checkArguments(command, args);
@@ -110,7 +111,7 @@ interface NamedOption {
   readonly option: Option<unknown>;
 }
 
-/** The options by each of their long names. */
+/** The options by long name, aliases included. */
 function optionNames(options: Options): Map<string, NamedOption> {
   return new Map(
     Object.entries(options).flatMap(([key, option]) =>
@@ -125,40 +126,19 @@ function unknownOption(command: Command, written: string, known: readonly string
     known.map((name) => `--${name}`),
   );
   const advice = near === undefined ? '' : ` Did you mean ${near}?`;
-  return wrongUsage(`There is no option ${written}.${advice} See: everstep ${command.name} --help`);
+  return wrongUsage(`Unknown option ${written}.${advice} See: everstep ${command.name} --help`);
 }
 
 function checkArguments({ name, parameter }: Command, args: readonly string[]): void {
   const extra = args[parameter === undefined ? 0 : 1];
   if (extra !== undefined && (parameter === undefined || isSingle(parameter))) {
-    throw wrongUsage(`"${extra}" is too much. See: everstep ${name} --help`);
+    throw wrongUsage(`Unexpected argument "${extra}". See: everstep ${name} --help`);
   }
-  const isMissing = args.length === 0 && (parameter?.takes === 'one' || parameter?.takes === 'several');
+  const isMissing = args.length === 0 && (parameter?.takes === 'one' || parameter?.takes === 'some');
   if (isMissing) throw wrongUsage(`${parameter.name} is missing: everstep ${name} ${parameter.name}`);
   if (args.some((arg) => arg.trim() === '')) throw wrongUsage(`${parameter?.name} must not be empty.`);
 }
 
 function isSingle({ takes }: Parameter): boolean {
   return takes === 'one' || takes === 'optional';
-}
-
-/** The word that was probably meant. */
-function nearest(written: string, known: readonly string[]): string | undefined {
-  const [best] = known
-    .map((word) => ({ word, distance: editDistance(written, word) }))
-    .sort((a, b) => a.distance - b.distance);
-  return best && best.distance <= Math.max(2, Math.floor(written.length / 4)) ? best.word : undefined;
-}
-
-function editDistance(left: string, right: string): number {
-  let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
-  for (let row = 1; row <= left.length; row += 1) {
-    const current = [row];
-    for (let column = 1; column <= right.length; column += 1) {
-      const substitution = (previous[column - 1] ?? 0) + (left[row - 1] === right[column - 1] ? 0 : 1);
-      current.push(Math.min(substitution, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
-    }
-    previous = current;
-  }
-  return previous[right.length] ?? 0;
 }

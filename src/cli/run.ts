@@ -1,69 +1,73 @@
-// One call of the command line from its words to its exit code.
+// One invocation of the CLI, from arguments to exit code.
 import { LIBRARY_VERSION } from '../base/version.js';
 import { withoutPasswords } from '../base/url.js';
 import { DBOSError } from '../model/errors/errors.js';
-import type { Command, Output, Scene } from './command.js';
+import type { Command, Output, CommandContext } from './command.js';
 import { CommandFailure, EXIT } from './failure.js';
 import { formatHelp } from './help.js';
-import { harmless, paint, type Paper, toJSONText } from './paper.js';
+import { sanitize, paint, type RenderContext, toJSONText } from './render-context.js';
 import { type Parsed, parseCommandLine } from './parse.js';
 
 const INDENT = 2;
 
-/** Runs the command that the words name, and gives the exit code. Never throws. */
-export async function run(commands: readonly Command[], words: readonly string[], scene: Scene): Promise<number> {
+/** Runs the command named by the arguments and returns the exit code. Never throws. */
+export async function run(
+  commands: readonly Command[],
+  words: readonly string[],
+  context: CommandContext,
+): Promise<number> {
   try {
-    const parsed = parseCommandLine(commands, words, scene.clock.now());
-    return await follow(commands, parsed, scene);
+    const parsed = parseCommandLine(commands, words, context.clock.now());
+    return await follow(commands, parsed, context);
   } catch (error) {
-    return report(scene, error);
+    return report(context, error);
   }
 }
 
-async function follow(commands: readonly Command[], parsed: Parsed, scene: Scene): Promise<number> {
-  const paper = paperOf(scene);
+async function follow(commands: readonly Command[], parsed: Parsed, context: CommandContext): Promise<number> {
+  const rendering = renderContextOf(context);
   switch (parsed.kind) {
     case 'version':
-      await scene.terminal.print(`${LIBRARY_VERSION}\n`);
+      await context.terminal.print(`${LIBRARY_VERSION}\n`);
       return EXIT.ok;
     case 'help':
-      await scene.terminal.print(`${formatHelp(paper, commands, parsed.of)}\n`);
+      await context.terminal.print(`${formatHelp(rendering, commands, parsed.of)}\n`);
       return EXIT.ok;
     case 'run': {
-      const output = await parsed.command.run(scene, parsed);
-      return output ? await print(scene, output, parsed.options['json'] === true) : EXIT.ok;
+      const output = await parsed.command.run(context, parsed);
+      return output ? await print(context, output, parsed.options['json'] === true) : EXIT.ok;
     }
   }
 }
 
-async function print(scene: Scene, output: Output, isJSON: boolean): Promise<number> {
-  const text = isJSON ? toJSONText(output.json, INDENT) : output.text(paperOf(scene));
-  if (text !== '') await scene.terminal.print(text.endsWith('\n') ? text : `${text}\n`);
+async function print(context: CommandContext, output: Output, isJSON: boolean): Promise<number> {
+  const text = isJSON ? toJSONText(output.json, INDENT) : output.text(renderContextOf(context));
+  if (text !== '') await context.terminal.print(text.endsWith('\n') ? text : `${text}\n`);
   return output.exitCode ?? EXIT.ok;
 }
 
-function paperOf({ terminal, clock }: Scene): Paper {
+function renderContextOf({ terminal, clock }: CommandContext): RenderContext {
   return { width: terminal.width, hasColours: terminal.hasColours, now: clock.now() };
 }
 
-function report({ terminal, signal, environment }: Scene, error: unknown): number {
-  // Whoever reads the answer has had enough of it, as `head` does.
+function report({ terminal, signal, environment }: CommandContext, error: unknown): number {
+  // The reader closed the pipe early, as `head` does.
   if ((error as NodeJS.ErrnoException | undefined)?.code === 'EPIPE') return EXIT.ok;
   const mark = paint({ hasColours: terminal.isOverwritable && terminal.hasColours }, 'red', 'Error:');
   if (signal.aborted) {
-    terminal.tell('Interrupted.\n');
+    terminal.printStderr('Interrupted.\n');
     return EXIT.interrupted;
   }
-  terminal.tell(`${mark} ${messageOf(error)}\n`);
+  terminal.printStderr(`${mark} ${messageOf(error)}\n`);
   if (environment['EVERSTEP_DEBUG'] && error instanceof Error) {
-    terminal.tell(`${withoutPasswords(error.stack ?? '')}\n`);
+    terminal.printStderr(`${withoutPasswords(error.stack ?? '')}\n`);
   }
   return exitCodeOf(error);
 }
 
 function messageOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  const text = withoutPasswords(message).split('\n').map(harmless).join('\n');
+  const text = withoutPasswords(message).split('\n').map(sanitize).join('\n');
   if (error instanceof CommandFailure || error instanceof DBOSError) return text;
   return `${text} (unexpected; set EVERSTEP_DEBUG=1 to see where it comes from)`;
 }

@@ -1,12 +1,12 @@
-// Tables and lists for people: aligned, and no wider than the terminal.
-import { type Colour, harmless, paint, type Paper } from './paper.js';
+// Tables and field lists, aligned and fitted to the terminal's width.
+import { type Colour, sanitize, paint, type RenderContext } from './render-context.js';
 
 export interface Column<Row> {
   readonly title: string;
   readonly isRight?: boolean;
-  /** Left out of a narrow terminal, the highest first. Without one the column stays. */
+  /** On a narrow terminal the highest rank is dropped first. Columns without a rank are never dropped. */
   readonly rank?: number;
-  /** May be shortened before others are left out. */
+  /** May be truncated before other columns are dropped. */
   readonly isShortenable?: boolean;
   text(row: Row): string | number | null | undefined;
   colour?(row: Row): Colour | undefined;
@@ -15,34 +15,38 @@ export interface Column<Row> {
 const GAP = '  ';
 const SHORTENED_MIN = 10;
 
-/** The rows under their titles. Columns that are empty in all rows are left out. */
-export function formatTable<Row>(paper: Paper, columns: readonly Column<Row>[], rows: readonly Row[]): string {
+/** The rows under their titles. Columns that are empty in all rows are omitted. */
+export function formatTable<Row>(
+  rendering: RenderContext,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+): string {
   const cells = new Map(columns.map((column) => [column, rows.map((row) => cellText(column, row))]));
   const filled = columns.filter((column) => cells.get(column)?.some((cell) => cell !== ''));
   const natural = new Map(
     filled.map((column) => [column, Math.max(...[column.title, ...(cells.get(column) ?? [])].map(textWidth))]),
   );
-  const widths = fit(filled, natural, paper.width);
+  const widths = fit(filled, natural, rendering.width);
   const shown = [...widths.keys()];
   const line = (write: (column: Column<Row>, width: number) => string): string =>
     shown
       .map((column) => write(column, widths.get(column) ?? 0))
       .join(GAP)
       .trimEnd();
-  const title = line((column, width) => paint(paper, 'grey', align(column.title, width, column.isRight)));
+  const title = line((column, width) => paint(rendering, 'grey', align(column.title, width, column.isRight)));
   const body = rows.map((row, index) =>
     line((column, width) =>
-      paint(paper, column.colour?.(row), align(cells.get(column)?.[index] ?? '', width, column.isRight)),
+      paint(rendering, column.colour?.(row), align(cells.get(column)?.[index] ?? '', width, column.isRight)),
     ),
   );
   return [title, ...body].join('\n');
 }
 
 function cellText<Row>(column: Column<Row>, row: Row): string {
-  return harmless(String(column.text(row) ?? ''));
+  return sanitize(String(column.text(row) ?? ''));
 }
 
-/** The columns that fit, with their widths: some are shortened, then some are left out, then all must give. */
+/** The columns that fit, with their widths. Ranked ones are dropped only if truncating is not enough. */
 function fit<Row>(
   columns: readonly Column<Row>[],
   natural: ReadonlyMap<Column<Row>, number>,
@@ -63,7 +67,7 @@ function fit<Row>(
   return widths;
 }
 
-/** Takes from the widest of the columns that may be shortened until all fit, or none is left to take from. */
+/** Narrows the widest shrinkable column until all fit or none can shrink further. */
 function shrink<Row>(
   widths: Map<Column<Row>, number>,
   available: number,
@@ -85,7 +89,7 @@ function align(text: string, width: number, isRight = false): string {
   return isRight ? padding + shortened : shortened + padding;
 }
 
-/** The text cut to a width, with a mark where something is missing. */
+/** Truncates the text to a width, with an ellipsis. */
 export function shorten(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
   let cut = '';
@@ -112,9 +116,9 @@ function characterWidth(character: string): number {
   return WIDE.test(character) ? 2 : 1;
 }
 
-/** Names and values below each other. Entries without a value are left out. */
+/** One name and value a line. Entries without a value are omitted. */
 export function formatFields(
-  paper: Paper,
+  rendering: RenderContext,
   fields: readonly (readonly [name: string, value: string | number | null | undefined, colour?: Colour])[],
 ): string {
   const present = fields.filter(([, value]) => value !== undefined && value !== null && value !== '');
@@ -123,12 +127,12 @@ export function formatFields(
     .map(([name, value, colour]) => {
       const [first = '', ...more] = String(value).split('\n');
       const rest = more.map((line) => `\n${' '.repeat(width + GAP.length)}${line}`).join('');
-      return `${paint(paper, 'grey', name.padEnd(width))}${GAP}${paint(paper, colour, first)}${rest}`;
+      return `${paint(rendering, 'grey', name.padEnd(width))}${GAP}${paint(rendering, colour, first)}${rest}`;
     })
     .join('\n');
 }
 
-/** The text in lines of no more than a width, broken between words. */
+/** Wraps the text at word boundaries. */
 export function wrap(text: string, width: number): string {
   const lines: string[] = [];
   for (const word of text.split(' ')) {

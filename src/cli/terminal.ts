@@ -1,20 +1,20 @@
-// The two ends of a command: what it reads from and writes to. Answers go to standard output; questions, progress and
-// errors go to standard error, so that an answer can be piped.
+// Standard input and output of a command. Results go to standard output; prompts, progress and errors go to standard
+// error, so that results can be piped.
 import { createInterface } from 'node:readline';
 
 export interface Terminal {
-  /** Of standard output, in columns; Infinity if it is not a terminal. */
+  /** Columns of standard output; Infinity if it is not a terminal. */
   readonly width: number;
   readonly hasColours: boolean;
-  /** Standard error is a terminal, on which a line can be overwritten. */
+  /** Standard error is a terminal, where a line can be overwritten. */
   readonly isOverwritable: boolean;
-  /** Writes to standard output, and waits while it is full. */
+  /** Writes to standard output with backpressure. */
   print(text: string): Promise<void>;
   /** Writes to standard error. */
-  tell(text: string): void;
-  /** Asks on standard error; an empty text if the input ends. */
+  printStderr(text: string): void;
+  /** Asks on standard error. Returns an empty string if the input ends. */
   ask(question: string, signal: AbortSignal): Promise<string>;
-  /** Standard input, line by line. It ends early when the signal aborts. */
+  /** Standard input, line by line. Ends early when the signal aborts. */
   lines(signal: AbortSignal): AsyncIterable<string>;
 }
 
@@ -42,7 +42,7 @@ export function terminalOf({ stdin, stdout, stderr, env }: Streams): Terminal {
       new Promise((resolve, reject) => {
         stdout.write(text, (error) => (error ? reject(error) : resolve()));
       }),
-    tell: (text) => void stderr.write(text),
+    printStderr: (text) => void stderr.write(text),
     async ask(question, signal) {
       stderr.write(question);
       for await (const line of lines(signal)) return line.trim();
@@ -52,7 +52,7 @@ export function terminalOf({ stdin, stdout, stderr, env }: Streams): Terminal {
   };
 }
 
-/** A line that tells how far long work has come. It ends with `done`. */
+/** A progress line for long work. `done` clears it. */
 export class ProgressLine {
   readonly #terminal: Terminal;
   readonly #now: () => number;
@@ -62,22 +62,22 @@ export class ProgressLine {
   constructor(terminal: Terminal, now: () => number) {
     this.#terminal = terminal;
     this.#now = now;
-    // Work that is done in a moment needs no progress.
+    // Short work shows no progress.
     this.#shownAt = now();
   }
 
-  /** Shows the text, unless the last one was shown a moment ago. */
+  /** Shows the text, rate limited. */
   show(text: string): void {
     const now = this.#now();
     if (now - this.#shownAt < (this.#terminal.isOverwritable ? 100 : 5000)) return;
     this.#shownAt = now;
-    if (this.#terminal.isOverwritable) this.#terminal.tell(`\r\u001b[K${text}`);
-    else this.#terminal.tell(`${text}\n`);
+    if (this.#terminal.isOverwritable) this.#terminal.printStderr(`\r\u001b[K${text}`);
+    else this.#terminal.printStderr(`${text}\n`);
     this.#isOpen = this.#terminal.isOverwritable;
   }
 
   done(): void {
-    if (this.#isOpen) this.#terminal.tell('\r\u001b[K');
+    if (this.#isOpen) this.#terminal.printStderr('\r\u001b[K');
     this.#isOpen = false;
   }
 }

@@ -1,8 +1,8 @@
-// Times and durations as people write and read them.
+// Parses and formats times and durations.
 
 const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 
-/** `90s`, `1.5h`, `2h30m`; a plain number is a number of seconds. Undefined if it is none of these. */
+/** Parses `90s`, `1.5h`, `2h30m`, or a plain number of seconds. Undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
   const trimmed = text.trim();
   if (/^\d+(\.\d+)?$/.test(trimmed)) return Math.round(Number(trimmed) * 1000);
@@ -14,11 +14,11 @@ export function parseDuration(text: string): number | undefined {
   return Number.isSafeInteger(Math.round(totalMs)) ? Math.round(totalMs) : undefined;
 }
 
-/** An ISO 8601 time, `now`, or a duration before now. Undefined if it is none of these. */
+/** Parses an ISO 8601 time, `now`, or a duration before now. Undefined for anything else. */
 export function parseMoment(text: string, now: number): number | undefined {
   const trimmed = text.trim();
   if (trimmed === 'now') return now;
-  // Without a zone it is local time, except for a date alone, which is UTC: as everywhere in JavaScript.
+  // As in JavaScript, a time without a zone is local, but a bare date is UTC.
   if (/^\d{4}-\d\d(-\d\d)?([T ]\d\d:\d\d.*)?$/.test(trimmed)) {
     const parsed = Date.parse(trimmed.replace(' ', 'T'));
     return Number.isNaN(parsed) ? undefined : parsed;
@@ -44,7 +44,7 @@ function pair(large: string, small: number, smallUnit: string): string {
   return small === 0 ? large : `${large} ${small} ${smallUnit}`;
 }
 
-/** `just now`, `5 m ago`, `in 2 h`: rounded to one unit. */
+/** `just now`, `5 m ago`, `in 2 h`: rounded down to one unit. */
 export function formatRelative(at: number, now: number): string {
   const distanceMs = Math.abs(now - at);
   if (distanceMs < 1000) return 'just now';
@@ -60,7 +60,7 @@ export function formatRelative(at: number, now: number): string {
   return at > now ? `in ${text}` : `${text} ago`;
 }
 
-/** The time itself and how far away it is. */
+/** The time with its distance from now. */
 export function formatMoment(at: number, now: number): string {
   return `${new Date(at).toISOString()} (${formatRelative(at, now)})`;
 }

@@ -1,4 +1,4 @@
-// What a client holds of a workflow. It waits for the outcome in the database; nothing is recorded.
+// A client's handle of a workflow. It waits for the outcome in the database and records nothing.
 import { getWorkflow } from '../control/listing/inspection.js';
 import type { Operator } from '../control/operator.js';
 import { readOutcome, type WorkflowHandle } from '../control/runs/outcome.js';

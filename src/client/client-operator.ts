@@ -1,5 +1,5 @@
-// The operator behind a client: a connection to the system database that runs no workflows. It begins to listen at the
-// first wait, so that waits are pushed, and notifies engines of what it changes.
+// The operator behind a client: a connection to the system database that runs no workflows. It starts listening at the
+// first wait, so that waits get notifications, and notifies engines of its changes.
 import { type Clock, systemClock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 import type { Codec } from '../codec/codec.js';
@@ -70,7 +70,7 @@ export class ClientOperator implements Operator {
     return new ClientOperator(options, store);
   }
 
-  /** Rejects pending waits, writes and sends what was accepted, and closes the connections. */
+  /** Rejects pending waits, flushes accepted writes and messages, and closes the connections. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -107,7 +107,7 @@ export class ClientOperator implements Operator {
 
   #whileWaiting<T>(promise: Promise<T>): Promise<T> {
     if (this.#closing) return promise;
-    // Not awaited: the first look is under way, and every waiter looks again once listening has begun.
+    // Not awaited: the first query is already running, and every waiter queries again once listening has started.
     this.#listening ??= this.bus.listen().catch((error: unknown) => {
       this.logger.debug(`Not listening for changes: ${String(error)}`);
     });

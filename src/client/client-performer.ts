@@ -1,4 +1,4 @@
-// How a client performs the verbs of `Management`: at once, and recorded nowhere.
+// How a client performs the verbs of `Management`: at once, without recording them.
 import type { ManagementPerformer } from '../control/management/management.js';
 import type { Operator } from '../control/operator.js';
 import type { RecordedVerb } from '../control/performer.js';

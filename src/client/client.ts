@@ -1,5 +1,5 @@
-// `DBOSClient`: what a program can do with the system database of an application without running workflows. It migrates
-// nothing and does no work in the background. The management verbs come from `Management`.
+// `DBOSClient`: access to an application's system database for programs that run no workflows. It does not migrate the
+// database and has no background work. The management verbs come from `Management`.
 import { internals } from '../base/internals.js';
 import type { DBOSSerializer, SerializationRecipe } from '../codec/serializer.js';
 import { getWorkflow } from '../control/listing/inspection.js';
@@ -32,7 +32,7 @@ import {
   type ScheduleOptions,
 } from '../control/schedules/schedules.js';
 import { queueOf, type WorkflowQueue } from '../facade/workflow-queue.js';
-import { DBOSError, type JSONValue } from '../model/errors/errors.js';
+import { DBOSInvalidArgumentError, type JSONValue } from '../model/errors/errors.js';
 import type { RegisterQueueOptions } from '../model/queues.js';
 import type { BorrowedConnection } from '../store/transactions/borrowed.js';
 import { ClientOperator } from './client-operator.js';
@@ -58,7 +58,7 @@ export interface ClientCreateSchedule extends Omit<ClientSchedule, keyof Schedul
   readonly options?: ScheduleOptions;
 }
 
-// A workflow takes and gives anything; its own type says what.
+// Arguments and result are typed by the workflow itself.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type AnyWorkflow = (...args: any[]) => Promise<any>;
 type ResultOf<T extends AnyWorkflow> = Awaited<ReturnType<T>>;
@@ -75,7 +75,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
     return this[internals].operator;
   }
 
-  /** Connects to the system database. It must be at the version of this library; a client migrates nothing. */
+  /** Connects to the system database, which must be at this library's version; a client does not migrate it. */
   static async create(config: DBOSClientConfig, settings: ClientTestSettings = {}): Promise<DBOSClient> {
     const operator = await ClientOperator.open({ ...resolveClientConfig(config), ...settings });
     return new DBOSClient(operator);
@@ -90,7 +90,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
     return this.#operator.codec.serializer;
   }
 
-  /** Teaches the default serializer a class of yours, as `DBOS.registerSerialization` does for an engine. */
+  /** Registers a class of yours with the default serializer, as `DBOS.registerSerialization` does for an engine. */
   registerSerialization<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
     this.#operator.codec.registerRecipe(recipe);
   }
@@ -102,7 +102,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
 
   // ── Enqueueing and sending ─────────────────────────────────────────────────────────────────────────────────────
 
-  /** Enqueues a workflow by the name of its function. */
+  /** Enqueues a workflow by function name. */
   async enqueue<T extends AnyWorkflow>(
     options: ClientEnqueueOptions,
     ...args: Parameters<T>
@@ -121,7 +121,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
     );
   }
 
-  /** Enqueues in a transaction of your own: the workflow exists if and when it commits. */
+  /** Enqueues in your own transaction: the workflow exists if and when it commits. */
   async enqueueInTransaction<T extends AnyWorkflow>(
     connection: BorrowedConnection,
     options: ClientEnqueueOptions,
@@ -140,7 +140,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
     return this.#operator.handleOf(await enqueueIn(this.#operator, connection, given));
   }
 
-  /** Sends a message to a workflow. With an idempotency key it is sent once, however often this is called. */
+  /** Sends a message to a workflow. Calls with the same idempotency key send it once. */
   // eslint-disable-next-line max-params -- The signature is that of DBOS.
   send<T>(
     destinationID: string,
@@ -170,13 +170,13 @@ export class DBOSClient extends Management<WorkflowQueue> {
     return this.#operator.handleOf(workflowID);
   }
 
-  /** The result; null when the time is up. */
+  /** The result; null on timeout. */
   async getResult<T>(workflowID: string, limit: number | TimeLimit = {}): Promise<T | null> {
     const deadlineAt = deadlineOf(this.#operator.clock, limit);
     return (await outcomeBy(this.#operator, workflowID, { deadlineAt })) as T | null;
   }
 
-  /** The handle of the first workflow to have ended. */
+  /** The handle of the first workflow to end. */
   async waitFirst(
     handles: readonly WorkflowHandle<unknown>[],
     options: PollingOptions = {},
@@ -194,11 +194,11 @@ export class DBOSClient extends Management<WorkflowQueue> {
     return [...handles];
   }
 
-  /** The value of an event; null when the time is up, by default after 60 s. */
+  /** The value of an event; null on timeout, by default after 60 s. */
   async getEvent<T>(workflowID: string, key: string, limit?: number | TimeLimit): Promise<T | null> {
     const { clock, codec, watchers } = this.#operator;
-    checkName('ID of the workflow', workflowID);
-    checkName('key of an event', key);
+    checkName('workflowID', workflowID);
+    checkName('key', key);
     const found = await watchers.events.waitUntil({ workflowID, key }, { deadlineAt: deadlineOf(clock, limit, 60) });
     return found ? ((await codec.decodeValue(found.text, found.serialization)) as T) : null;
   }
@@ -251,7 +251,10 @@ export class DBOSClient extends Management<WorkflowQueue> {
   ): Promise<WorkflowQueue> {
     const { onConflict = 'always_update', applicationName = this.applicationName ?? null, ...parameters } = options;
     if (onConflict === 'update_if_latest_version') {
-      throw new DBOSError("A client has no version of its own, so onConflict cannot be 'update_if_latest_version'.");
+      throw new DBOSInvalidArgumentError(
+        "onConflict cannot be 'update_if_latest_version' here: a client has no application version.",
+        'options.onConflict',
+      );
     }
     const registration = { name, parameters, onConflict, applicationName, applicationVersion: null };
     return queueOf(this.#operator, await registerQueue(this.#operator, registration));
@@ -263,7 +266,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
     await createSchedule(this.#operator, toDefinition({ ...options, ...schedule }));
   }
 
-  /** Creates or redefines several schedules, all or none. */
+  /** Creates or replaces several schedules, all or none. */
   async applySchedules(schedules: readonly ClientSchedule[]): Promise<void> {
     await applySchedules(this.#operator, schedules.map(toDefinition));
   }
@@ -279,7 +282,7 @@ function idsOf(handles: readonly WorkflowHandle<unknown>[]): string[] {
 
 function toDefinition({ workflowClassName, ...rest }: ClientSchedule): ScheduleDefinition {
   if (typeof rest.workflowName !== 'string' || rest.workflowName.trim() === '') {
-    throw new DBOSError('A schedule needs a workflowName.');
+    throw new DBOSInvalidArgumentError('A schedule needs a workflowName.', 'workflowName');
   }
   return { ...rest, workflowClassName: workflowClassName ?? null };
 }

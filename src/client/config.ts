@@ -1,67 +1,65 @@
-// What a client is configured with. Everything is checked before a connection is tried.
+// A client's configuration, checked before connecting.
 import type pg from 'pg';
 import type { Clock } from '../base/clock.js';
 import { consoleLogger, type DLogger } from '../base/log.js';
 import { locateDatabase } from '../base/url.js';
 import { Codec } from '../codec/codec.js';
 import type { DBOSSerializer } from '../codec/serializer.js';
-import { type Check, KINDS, numberThat, objectWith } from '../model/checks.js';
 import { DBOSInitializationError } from '../model/errors/errors.js';
+import { checkSetting, SETTINGS } from '../model/settings.js';
+import { type Check, objectWith } from '../model/validation/validation.js';
 import { checkSchemaName } from '../store/migrations/plan.js';
 import type { ClientOperatorOptions } from './client-operator.js';
 
 export interface DBOSClientConfig {
   /** postgresql://… or sqlite:///path/app.sqlite, the system database of the application. */
   readonly systemDatabaseUrl: string;
-  /** A pool of your own, which the client does not end. `systemDatabaseUrl` has to lead to the same database. */
+  /** Your own pool, which the client does not end. `systemDatabaseUrl` must point to the same database. */
   readonly systemDatabasePool?: pg.Pool;
   /** The schema of the system tables on Postgres. Default: `dbos`. */
   readonly systemDatabaseSchemaName?: string;
   /** Connections in the pool. Default: 10. */
   readonly systemDatabasePoolSize?: number;
-  /** Accepted for the sake of older code: waiting needs one query for all, not one each. */
+  /** Ignored; accepted for compatibility. All waits share their queries. */
   readonly systemDatabasePollingConcurrency?: number;
-  /** Ends a Postgres session that sits in an open transaction for so long; 0 or less for never. Default: 60000. */
+  /** Ends a Postgres session that has been idle in a transaction for this long; 0 or less for never. Default: 60000. */
   readonly systemDatabaseIdleTransactionTimeoutMs?: number;
-  /** Stops listing and other introspection queries after so long; 0 or less for never. Default: 30000. */
+  /** Time limit of listing and other introspection queries; 0 or less for none. Default: 30000. */
   readonly observabilityQueryTimeoutMs?: number;
-  /** False neither listens nor notifies, and waits by polling alone. Default: true. */
+  /** False disables listening and notifying; waits then poll. Default: true. */
   readonly useListenNotify?: boolean;
-  /** The URL leads to a pooler in transaction mode, such as PgBouncer. Default: false. */
+  /** The URL points to a pooler in transaction mode, such as PgBouncer. Default: false. */
   readonly transactionPooler?: boolean;
-  /** How values are stored; the same as the application's. Default: superjson. */
+  /** Must be the same as the application's. Default: superjson. */
   readonly serializer?: DBOSSerializer;
   /** Replaces the console. */
   readonly logger?: DLogger;
-  /** The application that the client acts for. Without one it sees the rows of all. */
+  /** The application that the client acts for. Without one it sees all applications. */
   readonly applicationName?: string;
 }
 
-/** Settings that only tests have. */
+/** Settings for tests. */
 export interface ClientTestSettings {
   readonly clock?: Clock;
 }
 
-const { text, flag, count, timeoutMs } = KINDS;
-const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check>> = {
+const { text, flag, count, timeoutMs, limit, pool, serializer, logger } = SETTINGS;
+const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check<unknown>>> = {
   systemDatabaseUrl: text,
-  systemDatabasePool: objectWith('connect', 'query'),
-  systemDatabaseSchemaName(label, value) {
-    text(label, value);
-    checkSchemaName(value as string);
-  },
+  systemDatabasePool: pool,
+  systemDatabaseSchemaName: text,
   systemDatabasePoolSize: count,
-  systemDatabasePollingConcurrency: numberThat('a whole number', Number.isInteger),
+  systemDatabasePollingConcurrency: limit,
   systemDatabaseIdleTransactionTimeoutMs: timeoutMs,
   observabilityQueryTimeoutMs: timeoutMs,
   useListenNotify: flag,
   transactionPooler: flag,
-  serializer: objectWith('name', 'stringify', 'parse'),
-  logger: objectWith('debug', 'info', 'warn', 'error'),
+  serializer,
+  logger,
   applicationName: text,
 };
 
-/** Checks and completes a configuration. */
+/** Checks a configuration and fills in the defaults. */
 export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOptions {
   check(config);
   return {
@@ -83,11 +81,12 @@ export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOpt
 }
 
 function check(config: DBOSClientConfig): void {
-  objectWith()('The configuration of a client', config);
-  for (const [field, verify] of Object.entries(CHECKS)) {
+  checkSetting(objectWith(), 'The configuration of a client', config);
+  for (const [field, setting] of Object.entries(CHECKS)) {
     const value = config[field as keyof DBOSClientConfig];
-    if (value !== undefined) verify(field, value);
+    if (value !== undefined) checkSetting(setting, field, value);
   }
+  if (config.systemDatabaseSchemaName !== undefined) checkSchemaName(config.systemDatabaseSchemaName);
   if (config.systemDatabaseUrl === undefined) {
     throw new DBOSInitializationError('DBOSClient.create needs a systemDatabaseUrl.');
   }

@@ -1,4 +1,4 @@
-// A debouncer for programs that do not run the workflow: many calls with one key become one workflow.
+// A debouncer for programs that do not run the workflow: calls with the same key become one workflow.
 import { internals } from '../base/internals.js';
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
 import { checkDebounce, debounceID, firstDelayMs, putOff, refusedParams } from '../control/queues/debounce.js';
@@ -11,9 +11,9 @@ import { enqueue } from './enqueueing.js';
 export interface DebouncerClientConfig {
   readonly workflowName: string;
   readonly workflowClassName?: string;
-  /** How the workflow is started. Without a queue it goes through the internal one, which every process serves. */
+  /** Start options. Without a queue the workflow uses the internal one, which every process serves. */
   readonly startWorkflowParams?: StartWorkflowParams;
-  /** The longest time that a workflow can be put off, from the first call on. */
+  /** The longest time a workflow can be postponed, from the first call on. */
   readonly debounceTimeoutMs?: number;
   readonly serializationType?: WorkflowSerializationFormat;
   readonly applicationName?: string;
@@ -28,7 +28,7 @@ export class DebouncerClient {
     this.#config = config;
   }
 
-  /** Runs the workflow when no call with this key has come for so long, with the arguments of the last call. */
+  /** Runs the workflow when there has been no call with this key for this long, with the arguments of the last call. */
   async debounce(debounceKey: string, debouncePeriodMs: number, ...args: unknown[]): Promise<WorkflowHandle<unknown>> {
     const { startWorkflowParams = {}, debounceTimeoutMs: timeoutMs } = this.#config;
     const times = { periodMs: debouncePeriodMs, timeoutMs };
@@ -42,7 +42,7 @@ export class DebouncerClient {
       try {
         return operator.handleOf(await enqueue(operator, options, { args, debouncing }));
       } catch (error) {
-        // Another caller was first: put that workflow off instead.
+        // Another caller was first: postpone its workflow instead.
         if ((error as { code?: unknown }).code !== 'QUEUE_DUPLICATED') throw error;
       }
     }

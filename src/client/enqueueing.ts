@@ -1,6 +1,6 @@
-// Enqueueing and sending without an engine's context: in commits of its own, or in a transaction of the caller's.
+// Enqueues and sends without an engine's context: in its own commit, or in the caller's transaction.
 import { type Arguments, type EnqueueWorkflowOptions, toEnqueued } from '../control/queues/enqueue.js';
-import { existingOf } from '../control/queues/existing.js';
+import { resolveStartConflict } from '../control/queues/start-conflict.js';
 import {
   type BulkMessage,
   checkMessage,
@@ -11,7 +11,7 @@ import {
 import { announceQueued } from '../control/notify/announcements.js';
 import type { Operator } from '../control/operator.js';
 import { refuseMissingKey } from '../control/queues/queue-target.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
+import { DBOSInvalidArgumentError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 import { limitsOf } from '../model/queues.js';
 import { borrow, type BorrowedConnection } from '../store/transactions/borrowed.js';
 import type { Reader } from '../store/database.js';
@@ -29,11 +29,11 @@ export interface StoreOperator extends Operator {
 }
 
 export interface Debouncing {
-  /** How long calls may put the workflow off; null for ever. */
+  /** How long calls may postpone the workflow; null for no limit. */
   readonly timeoutMs: number | null;
 }
 
-/** Enqueues a workflow and gives the ID of the one that stands for it. */
+/** Enqueues a workflow and returns its ID, or that of the existing workflow used instead. */
 export async function enqueue(
   operator: StoreOperator,
   options: EnqueueWorkflowOptions,
@@ -50,10 +50,10 @@ export async function enqueue(
     announceQueued(operator.bus, [workflow]);
     return workflow.workflowID;
   }
-  return existingOf(refusableOf(operator, options, workflow), verdict);
+  return resolveStartConflict(conflictingStartOf(operator, options, workflow), verdict);
 }
 
-function refusableOf({ logger }: StoreOperator, options: EnqueueWorkflowOptions, workflow: NewWorkflow) {
+function conflictingStartOf({ logger }: StoreOperator, options: EnqueueWorkflowOptions, workflow: NewWorkflow) {
   const { duplicationPolicy, workflowIDReusePolicy } = options;
   return { logger, workflow, duplicationPolicy, workflowIDReusePolicy };
 }
@@ -63,7 +63,7 @@ function refuseLoneDuplicationPolicy({ duplicationPolicy, deduplicationID }: Enq
   throw new DBOSInvalidWorkflowTransitionError("duplicationPolicy 'return-existing' needs a deduplicationID.");
 }
 
-/** A workflow without a key would wait in a partitioned queue for ever. */
+/** Refuses a workflow without a key, which would never be claimed from a partitioned queue. */
 async function refuseMissingPartition(reader: Reader, { queueName, queuePartitionKey }: NewWorkflow): Promise<void> {
   if (queuePartitionKey !== null || queueName === null) return;
   const record = await findQueue(reader, queueName);
@@ -71,30 +71,34 @@ async function refuseMissingPartition(reader: Reader, { queueName, queuePartitio
   refuseMissingKey({ queueName, partitionKey: queuePartitionKey, isPartitioned });
 }
 
-/** Enqueues in the caller's transaction: the workflow is there when that commits, and not if it does not. */
+/** Enqueues in the caller's transaction: the workflow exists if and when that commits. */
 export async function enqueueIn(
   operator: ClientOperator,
   connection: BorrowedConnection,
   { options, ...given }: Arguments & { readonly options: EnqueueWorkflowOptions },
 ): Promise<string> {
   if (options.duplicationPolicy === 'return-existing') {
-    throw new DBOSError("duplicationPolicy 'return-existing' is not possible in a transaction of your own.");
+    throw new DBOSInvalidArgumentError(
+      "duplicationPolicy 'return-existing' is not supported in a caller's transaction.",
+      'options.duplicationPolicy',
+    );
   }
   const workflow = await toEnqueued(operator, options, given);
   const tx = borrow(operator.database.dialect, connection);
-  // On the same connection: with all others in the hands of callers like this one, nobody would get a second one.
+  // On the same connection: if callers like this one hold the whole pool, waiting for a second one would deadlock.
   const reader: Reader = { read: (statement) => tx.run(statement) };
   await refuseMissingPartition(reader, workflow);
   const written = await tx.run(insertWorkflows([workflow]));
   const [verdict] = await judgeStarts(reader, [workflow], written);
-  if (verdict && verdict.kind !== 'created') return existingOf(refusableOf(operator, options, workflow), verdict);
+  if (verdict && verdict.kind !== 'created')
+    return resolveStartConflict(conflictingStartOf(operator, options, workflow), verdict);
   const { status, queueName, queuePartitionKey } = workflow;
   if (status === 'DELAYED') await operator.bus.publishIn(tx, topics.delays, '');
   else await operator.bus.publishIn(tx, topics.work, { queueName, partitionKey: queuePartitionKey });
   return workflow.workflowID;
 }
 
-/** Sends a message in a commit that it shares with what else the client writes at the time. */
+/** Sends a message in a commit shared with the client's other pending writes. */
 export async function send(operator: StoreOperator, outgoing: BulkMessage): Promise<void> {
   checkMessage(outgoing);
   const message = await encodeMessage(operator.codec, outgoing, outgoing.serializationType);
@@ -104,7 +108,7 @@ export async function send(operator: StoreOperator, outgoing: BulkMessage): Prom
   operator.watchers.onSent(keyOfMessage(message), { isAnnounced: true });
 }
 
-/** Sends in the caller's transaction. On Postgres the table's own trigger wakes the receiver at the commit. */
+/** Sends in the caller's transaction. On Postgres the table's trigger notifies the receiver at commit. */
 export async function sendIn(
   operator: StoreOperator,
   connection: BorrowedConnection,

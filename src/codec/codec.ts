@@ -1,7 +1,12 @@
 // Converts between live values and stored text. Each engine or client has its own Codec, with its own recipes and perhaps
 // a custom serializer. The name of the format is stored with each text, so that it can be read whatever is configured
 // later.
-import { type JSONValue, UnreadableValueError } from '../model/errors/errors.js';
+import {
+  DBOSInvalidArgumentError,
+  type JSONValue,
+  SerializationError,
+  UnreadableValueError,
+} from '../model/errors/errors.js';
 import { describeThrown, encodePortableError, reviveThrown } from './errors.js';
 import { attachFunctionStubs } from './function-stubs.js';
 import { decodeLegacy } from './legacy.js';
@@ -70,7 +75,7 @@ export class Codec {
     if (this.serializer === this.#superjson) return { text: this.#superjson.stringify(value), serialization };
     return andThen<unknown, Encoded>(this.serializer.stringify(value), (text) => {
       if (typeof text === 'string') return { text, serialization };
-      throw new TypeError(`The serializer '${serialization}' returned ${typeof text} instead of a string.`);
+      throw new SerializationError(`The serializer '${serialization}' returned ${typeof text} instead of a string.`);
     });
   }
 
@@ -86,7 +91,7 @@ export class Codec {
     }
     if (serialization === SUPERJSON_FORMAT) return this.#superjson.parse(text);
     if (serialization === LEGACY_FORMAT) return text === null || text === undefined ? null : decodeLegacy(text);
-    throw new TypeError(`Value deserialization type ${serialization} is not available`);
+    throw new SerializationError(`Value deserialization type ${serialization} is not available`);
   }
 
   encodeInputs(
@@ -156,7 +161,8 @@ export class Codec {
     refuseNamedArgs(namedArgs);
     return andThen(this.roundTripValue(args, { path }), ({ text, serialization, value }): InputsRoundTrip => {
       // An array decodes to an array unless the serializer is broken.
-      if (!Array.isArray(value)) throw new TypeError(`The serializer '${serialization}' did not return an array.`);
+      if (!Array.isArray(value))
+        throw new SerializationError(`The serializer '${serialization}' did not return an array.`);
       return { text, serialization, args: value };
     });
   }
@@ -174,10 +180,16 @@ export class Codec {
 function isPortable(format: WorkflowSerializationFormat): boolean {
   if (format === undefined || format === 'native') return false;
   if (format === 'portable') return true;
-  throw new TypeError(`Unknown serialization format '${String(format)}'. Use 'native' or 'portable'.`);
+  throw new DBOSInvalidArgumentError(
+    `Unknown serialization format '${String(format)}'. Use 'native' or 'portable'.`,
+    'serializationType',
+  );
 }
 
 function refuseNamedArgs(namedArgs: Record<string, unknown> | undefined): void {
   if (namedArgs === undefined) return;
-  throw new TypeError(`Named arguments need the portable format. Use serializationType: 'portable'.`);
+  throw new DBOSInvalidArgumentError(
+    `Named arguments need the portable format. Use serializationType: 'portable'.`,
+    'namedArgs',
+  );
 }

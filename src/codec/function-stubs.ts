@@ -1,6 +1,7 @@
 // Functions cannot be stored. After a round trip, the copy gets a stub for each function it lost, so that a call explains
 // what happened instead of "is not a function". Stubs are not enumerable, so they are neither stored nor compared.
 import { isPlainObject } from './plain-json.js';
+import { SerializationError } from '../model/errors/errors.js';
 
 /** `await` and JSON.stringify would call these. */
 const NEVER_STUBBED = new Set(['constructor', 'then', 'toJSON']);
@@ -57,7 +58,7 @@ function lostFunctions(before: object, after: object): Set<string> {
 
 function stub(name: string, path: readonly string[]): PropertyDescriptor {
   const value = (): never => {
-    throw new TypeError(
+    throw new SerializationError(
       `Attempted to call '${name}' at path ${path.join('.')}. ` +
         `Functions are not preserved through serialization; see 'DBOS.registerSerialization'.`,
     );

@@ -1,6 +1,11 @@
 // `portable_json`: plain JSON that every language reads and writes. What JSON cannot express is converted to the nearest
 // form and stays that way: a Date comes back as a string.
-import { type JSONValue, PortableWorkflowError, UnreadableValueError } from '../model/errors/errors.js';
+import {
+  type JSONValue,
+  PortableWorkflowError,
+  SerializationError,
+  UnreadableValueError,
+} from '../model/errors/errors.js';
 import { copyIfPlain, isRecord, NOT_PLAIN, parseJSON } from './plain-json.js';
 import { type Inputs, PORTABLE_FORMAT } from './serializer.js';
 
@@ -29,7 +34,7 @@ function toPortable(_key: string, value: unknown): unknown {
 function mapToObject(map: ReadonlyMap<unknown, unknown>): Record<string, unknown> {
   const entries = [...map].map(([key, value]): [string, unknown] => {
     if (typeof key === 'string') return [key, value];
-    throw new TypeError(
+    throw new SerializationError(
       `A Map with a key of type ${typeof key} has no portable form. Use strings as keys, or serialization: 'native'.`,
     );
   });

@@ -1,7 +1,7 @@
 // The default format, `js_superjson`: superjson's output plus a marker that tells it from older texts. Plain values take the
 // fast path of `plain-json.ts`, which writes the same text. Each instance has its own recipes.
 import { SuperJSON } from 'superjson';
-import { type JSONValue, UnreadableValueError } from '../model/errors/errors.js';
+import { type JSONValue, SerializationError, UnreadableValueError } from '../model/errors/errors.js';
 import { attachFunctionStubs } from './function-stubs.js';
 import { decodeLegacy } from './legacy.js';
 import { type Claim, copyIfPlain, isPlainObject, isRecord, NOT_PLAIN, parseJSON } from './plain-json.js';
@@ -155,7 +155,7 @@ function metaText(meta: { readonly v?: number }): string {
 function refuseLoss<S>(name: string, value: unknown, stored: S): S {
   const isContainer = Array.isArray(value) || value instanceof Map || value instanceof Set || value instanceof Error;
   if ((typeof stored !== 'object' || stored === null) && (isContainer || isPlainObject(value))) {
-    throw new TypeError(
+    throw new SerializationError(
       `The serialization recipe '${name}' made ${stored === null ? 'null' : `a ${typeof stored}`} of a plain object, array, Map, Set or Error. ` +
         `Return an object or an array for these.`,
     );

@@ -21,7 +21,7 @@ export interface Operator {
   readonly bus: Bus;
   /** The limits of an in-memory queue, for operators that have such queues. */
   memoryLimits?(queueName: string): QueueLimits | undefined;
-  /** Repeats an idempotent operation until the database is back or the operator ends. */
+  /** Retries an idempotent operation until the database is back or the operator stops. */
   retrying<T>(operation: () => Promise<T>): Promise<T>;
 }
 

@@ -1,5 +1,5 @@
 // What the verbs of `Management` run on: an engine, which records them in workflow code, or a client, which just runs
-// them. The verbs are written once; the performer makes the difference.
+// them. The verbs are written once; the performer is what differs.
 import type { DeleteCall } from './management/lifecycle.js';
 import type { RewindCall } from './management/rewind.js';
 import type { Operator } from './operator.js';
@@ -9,17 +9,17 @@ import type { WorkflowHandle } from './runs/outcome.js';
 export interface RecordedVerb {
   /** Recorded as `DBOS.<name>`. */
   readonly name: string;
-  /** Whether others can see what it does. Then everything before it must be durable first. */
+  /** Whether its effects are visible to others. Then everything before it must be durable first. */
   readonly isEffect: boolean;
   /** The format named in the record. Default: that of the configured serializer. */
   readonly format?: 'portable';
 }
 
-/** From where a verb that is not recorded may be called. */
+/** Where an unrecorded verb may be called. */
 export type Callers = 'anywhere' | 'outside workflow code' | 'outside workflows';
 
 export interface Performer {
-  /** Who performs a verb that is not recorded. Throws before launch, and where the verb may not be called. */
+  /** The operator for an unrecorded verb. Throws before launch, and where the verb may not be called. */
   operatorFor(verb: string, callers?: Callers): Operator;
   /** Runs a verb, recorded in workflow code. The token identifies the call there: it is the same after a recovery. */
   perform<R>(verb: RecordedVerb, body: (operator: Operator, token: string | undefined) => Promise<R>): Promise<R>;
@@ -33,12 +33,12 @@ export interface DataSourceCheckpoints {
   readonly deleteFrom: NonNullable<RewindCall['deleteCheckpoints']>;
 }
 
-/** Reads; the answer is recorded. */
+/** Reads, and records the result. */
 export function look<R>(performer: Performer, name: string, ask: (operator: Operator) => Promise<R>): Promise<R> {
   return performer.perform({ name, isEffect: false }, ask);
 }
 
-/** Reads rows and decodes them. The rows are recorded: they are plain JSON, whatever values they hold. */
+/** Reads rows and decodes them. Records the rows, which are plain JSON whatever values they hold. */
 export async function lookUp<Stored, R>(
   performer: Performer,
   name: string,
@@ -63,7 +63,7 @@ export async function changed<R>(
   return (await performer.perform<R | null>({ name, isEffect: true }, body)) ?? nothing;
 }
 
-/** Changes something that the caller gets no report of; that it was done is recorded. */
+/** Makes a change without a result, and records that it was made. */
 export async function change(
   performer: Performer,
   name: string,

@@ -1,5 +1,5 @@
-// The table in the application's database that says which steps are done, and its version. On Postgres it is shared with
-// DBOS: same names, columns, versions and lock.
+// Creates and migrates the completion table in the application's database. On Postgres it is shared with DBOS: same
+// names, columns, versions and advisory lock.
 import { createHash } from 'node:crypto';
 import { DBOSInitializationError } from '../model/errors/errors.js';
 import { quoteIdentifier } from '../sql/sql.js';
@@ -8,27 +8,27 @@ import { quoteIdentifier } from '../sql/sql.js';
 export type DataSourceSQLExecutor = (sql: string) => Promise<readonly Record<string, unknown>[]>;
 
 export interface DataSourceMigrationOptions {
-  /** Whether the table is created at launch if it is missing; false only verifies that it is there. Default: true. */
+  /** Migrates the completion table at launch; false only checks its version. Default: true. */
   readonly runMigrations?: boolean;
 }
 
-/** What `checkSchemaInstallationPG` returns, in one row. */
+/** The row that the query of `checkSchemaInstallationPG` returns. */
 export interface CheckSchemaInstallationReturn {
   schema_exists: number;
   table_exists: number;
 }
 
-/** The table that holds the version of the completion table. */
+/** Holds the version of the completion table. */
 export const DATASOURCE_MIGRATIONS_TABLE = 'dbos_transaction_completion_migrations';
 const TABLE = 'transaction_completion';
-/** A migrator that hangs while it holds the lock is ended by the server. */
+/** The server ends a migration that hangs while it holds the lock. */
 const IDLE_MAX = '30s';
 
 function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** A query that tells whether the schema and the completion table are there. */
+/** A query for whether the schema and the completion table exist. */
 export function checkSchemaInstallationPG(schemaName = 'dbos'): string {
   const schema = quoteText(schemaName);
   return `SELECT
@@ -38,12 +38,12 @@ export function checkSchemaInstallationPG(schemaName = 'dbos'): string {
   ) AS table_exists`;
 }
 
-/** Creates the schema of the completion table. */
+/** The statement that creates the schema of the completion table. */
 export function createTransactionCompletionSchemaPG(schemaName = 'dbos'): string {
   return `CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(schemaName)}`;
 }
 
-/** Creates the completion table. */
+/** The statement that creates the completion table. */
 export function createTransactionCompletionTablePG(schemaName = 'dbos'): string {
   return `CREATE TABLE IF NOT EXISTS ${quoteIdentifier(schemaName)}.${TABLE} (
   workflow_id TEXT NOT NULL,
@@ -55,10 +55,9 @@ export function createTransactionCompletionTablePG(schemaName = 'dbos'): string 
 )`;
 }
 
-/** Gives a row if the completion table is in the SQLite file. */
+/** Returns a row if the completion table exists in the SQLite file. */
 export const FIND_TABLE_SQLITE = `SELECT 1 AS found FROM sqlite_master WHERE type = 'table' AND name = '${TABLE}'`;
 
-/** Creates the completion table in a SQLite file. */
 export const CREATE_TABLE_SQLITE = `CREATE TABLE IF NOT EXISTS ${TABLE} (
   workflow_id TEXT NOT NULL,
   function_num INTEGER NOT NULL,
@@ -68,28 +67,28 @@ export const CREATE_TABLE_SQLITE = `CREATE TABLE IF NOT EXISTS ${TABLE} (
   PRIMARY KEY (workflow_id, function_num)
 )`;
 
-/** The migrations of the completion table, in order: the first leads to version 1. */
+/** The migrations of the completion table, in order. The first leads to version 1. */
 export function getDataSourceMigrationsPG(schemaName = 'dbos'): string[] {
   return [createTransactionCompletionTablePG(schemaName)];
 }
 
 /**
- * Brings the completion table to the latest version. All statements must run in one transaction, whose lock makes others
- * wait. Nothing is changed where nothing is to be done, so that no further rights are needed then.
+ * Migrates the completion table to the latest version. All statements must run in one transaction, whose advisory lock
+ * serializes concurrent migrations. If the table is up to date, nothing is written, so that no privileges are needed.
  */
 export async function migrateDataSourcePG(exec: DataSourceSQLExecutor, schemaName = 'dbos'): Promise<void> {
   const migrations = getDataSourceMigrationsPG(schemaName);
   if ((await readVersion(exec, schemaName)) >= migrations.length) return;
   await exec(`SET LOCAL idle_in_transaction_session_timeout = ${quoteText(IDLE_MAX)}`);
   const server = await exec('SELECT version() AS version');
-  // CockroachDB has no such lock.
+  // CockroachDB has no advisory locks.
   if (!/cockroach/i.test(String(server[0]?.['version']))) {
     await exec(`SELECT 1 AS locked FROM pg_advisory_xact_lock(${lockKey(schemaName)})`);
   }
   const version = await readVersion(exec, schemaName);
   if (version >= migrations.length) return;
   const schema = quoteIdentifier(schemaName);
-  // Even CREATE … IF NOT EXISTS asks for the right to create.
+  // Even CREATE … IF NOT EXISTS needs the privilege to create.
   const schemas = await exec(`SELECT 1 AS found FROM pg_catalog.pg_namespace WHERE nspname = ${quoteText(schemaName)}`);
   if (schemas.length === 0) await exec(`CREATE SCHEMA ${schema}`);
   const versions = `${schema}.${DATASOURCE_MIGRATIONS_TABLE}`;
@@ -104,7 +103,7 @@ export async function migrateDataSourcePG(exec: DataSourceSQLExecutor, schemaNam
   );
 }
 
-/** Throws unless the completion table has the version that this release needs. Changes nothing. */
+/** Throws unless the completion table has the version that this release needs. Writes nothing. */
 export async function verifyDataSourcePG(
   exec: DataSourceSQLExecutor,
   schemaName = 'dbos',
@@ -112,7 +111,7 @@ export async function verifyDataSourcePG(
 ): Promise<void> {
   const version = await readVersion(exec, schemaName);
   const latest = getDataSourceMigrationsPG(schemaName).length;
-  // A later version is that of a later release, which keeps to what this one needs.
+  // Later releases only make changes that this one can work with.
   if (version >= latest) return;
   const which = dataSourceName === undefined ? 'A data source' : `Data source "${dataSourceName}"`;
   throw new DBOSInitializationError(
@@ -121,7 +120,7 @@ export async function verifyDataSourcePG(
   );
 }
 
-/** What a role needs at run time. */
+/** The statements that grant a role what it needs at run time. */
 export function getDataSourcePermissionsSQL(schemaName: string, roleName: string): string[] {
   const schema = quoteIdentifier(schemaName);
   const role = quoteIdentifier(roleName);
@@ -143,7 +142,7 @@ export async function initializeDataSourceSchemaPG(
   for (const grant of getDataSourcePermissionsSQL(schemaName, applicationRole)) await exec(grant);
 }
 
-/** Removes the completion table and its version. The schema stays: it may hold more. */
+/** Drops the completion table and its version. Keeps the schema, which may hold other tables. */
 export async function removeDataSourceSchemaPG(exec: DataSourceSQLExecutor, schemaName = 'dbos'): Promise<void> {
   const schema = quoteIdentifier(schemaName);
   for (const name of [TABLE, DATASOURCE_MIGRATIONS_TABLE]) await exec(`DROP TABLE IF EXISTS ${schema}.${name}`);
@@ -155,7 +154,7 @@ async function readVersion(exec: DataSourceSQLExecutor, schemaName: string): Pro
   return Number(rows[0]?.['version'] ?? 0);
 }
 
-/** Asks the catalogue: the information schema hides tables on which the role has no right. */
+/** Reads the catalog: the information schema hides tables for which the role has no privileges. */
 async function hasTable(exec: DataSourceSQLExecutor, schemaName: string, name: string): Promise<boolean> {
   const rows = await exec(
     `SELECT 1 AS found FROM pg_catalog.pg_tables WHERE schemaname = ${quoteText(schemaName)} AND tablename = ${quoteText(name)}`,
@@ -163,7 +162,7 @@ async function hasTable(exec: DataSourceSQLExecutor, schemaName: string, name: s
   return rows.length > 0;
 }
 
-/** The number of the lock that programs of either kind take. */
+/** The key of the advisory lock, the same as in DBOS. */
 function lockKey(schemaName: string): string {
   const digest = createHash('sha256').update(`dbos.datasource_migrations.${schemaName}`).digest();
   return digest.readBigInt64BE(0).toString();

@@ -1,5 +1,5 @@
-// The completion table: the outcomes of steps, each written in the step's own transaction. Its key lets only one of two
-// concurrent owners commit a step.
+// The completion table: outcomes of steps, each written in the step's own transaction. Its primary key lets only one of
+// two concurrent owners commit a step.
 import { DBOSInitializationError, DBOSStepAlreadyRecordedError } from '../model/errors/errors.js';
 import type { Durability, KeptOutcome, TransactionStep } from '../engine/plugin.js';
 import { postgresDialect } from '../sql/postgres-dialect.js';
@@ -14,33 +14,33 @@ import { decodeOutcome, encodeOutput, encodeThrown, type RecordedStep } from './
 
 const completions = table('transaction_completion');
 
-/** Where the outcome of a step is recorded, so that it happens once. */
-export interface Ledger<Client> {
-  /** What is recorded of the step. */
+/** Where the outcomes of transaction steps are recorded, so that each commits once. */
+export interface OutcomeStore<Client> {
+  /** The recorded outcome of the step, if any. */
   find(step: TransactionStep): Promise<KeptOutcome | undefined>;
   /**
-   * Started when a transaction has begun, and awaited before its record: the barrier, and the check of ownership. Throws
+   * Passes the barrier and checks ownership. Called when a transaction has begun and awaited before its record; throws
    * if the transaction must not commit. Without it, the barrier comes before the transaction.
    */
   readonly prepare?: ((step: TransactionStep) => Promise<void>) | undefined;
   /**
-   * Records the value of the step in its own transaction, and says how durable it is once that has committed. Throws if
-   * there is a record, or the workflow is lost.
+   * Records the value of the step in its own transaction. Returns where it is durable once that has committed. Throws
+   * if there is a record, or the workflow is lost.
    */
   record(step: TransactionStep, transaction: OpenTransaction<Client>, value: unknown): Promise<Durability>;
-  /** Records that the step has failed, after its transaction was rolled back. Throws as `record` does. */
+  /** Records the step's error, after its transaction was rolled back. Throws like `record`. */
   recordError(step: TransactionStep, error: unknown): Promise<Durability>;
 }
 
-/** How soon after the beginning of its transaction a record must be written. Far less than records are kept. */
+/** How soon after the start of its transaction a record must be written. Much less than records are kept. */
 const RECORD_WITHIN_SECONDS = 20;
-/** Older records were left behind, if their workflow has ended. */
+/** If their workflow has ended, older records were left behind by a dead process. */
 const OLD_MS = 120_000;
-/** A transaction that has lasted so long does not rely on that. */
+/** A transaction that has lasted this long must check ownership after its record instead. */
 const LONG_MS = 10_000;
 
-export class CompletionTable<Client> implements Ledger<Client> {
-  readonly prepare: Ledger<Client>['prepare'];
+export class CompletionTable<Client> implements OutcomeStore<Client> {
+  readonly prepare: OutcomeStore<Client>['prepare'];
   readonly #driver: TransactionDriver<Client>;
   readonly #dialect: Dialect;
   readonly #recordWithinSeconds: number;
@@ -52,7 +52,7 @@ export class CompletionTable<Client> implements Ledger<Client> {
   ) {
     this.#driver = driver;
     this.#recordWithinSeconds = recordWithinSeconds;
-    // On SQLite, an open transaction would hold the lock that the barrier waits for.
+    // On SQLite, an open transaction may hold the lock that the barrier waits for.
     this.prepare = driver.dialect === 'postgres' ? (step) => step.assertCommitAllowed() : undefined;
     this.#dialect = driver.dialect === 'postgres' ? postgresDialect({ schema: schemaName }) : sqliteDialect();
   }
@@ -82,12 +82,13 @@ export class CompletionTable<Client> implements Ledger<Client> {
   }
 
   /**
-   * Of two owners of a workflow, the key of the record lets one do the step. That must hold until no former owner can
-   * commit any more, although records are removed when the workflow has ended. So a transaction takes one of two paths:
+   * If a workflow has two owners, the primary key lets one of them commit the step. This must hold until no former owner
+   * can commit any more, although records are deleted when the workflow has ended. So a transaction takes one of two
+   * paths:
    *
-   * - Ownership was checked after the transaction had begun, and the database, by its own clock, accepts the record only
-   *   soon after that beginning. Records that a concurrent owner may run into are kept longer than that.
-   * - Ownership is checked after the record. From then on a new owner waits at the key.
+   * - Ownership was checked after the transaction had begun, and the database accepts the record only soon after that,
+   *   by its own clock. Records that a concurrent owner may conflict with are kept longer than that.
+   * - Ownership is checked after the record is written. From then on a new owner blocks on the key.
    */
   async #insert(
     step: TransactionStep,
@@ -105,7 +106,7 @@ export class CompletionTable<Client> implements Ledger<Client> {
     return 'recorded';
   }
 
-  /** The workflows after an ID that have old records. */
+  /** Workflows with old records, after an ID. */
   async list(afterID: string, max: number): Promise<string[]> {
     const statement = sql`
       SELECT DISTINCT workflow_id
@@ -117,7 +118,6 @@ export class CompletionTable<Client> implements Ledger<Client> {
     return found.map((row) => String(row['workflow_id']));
   }
 
-  /** Deletes the records of a workflow from a step on. */
   async deleteFrom(workflowID: string, startStep: number, beforeCommit?: () => Promise<void>): Promise<void> {
     const statement = sql`
       DELETE FROM ${completions}
@@ -125,7 +125,6 @@ export class CompletionTable<Client> implements Ledger<Client> {
     await this.#delete(statement, beforeCommit);
   }
 
-  /** Deletes all records of the workflows. */
   async deleteAll(workflowIDs: readonly string[], beforeCommit: () => Promise<void>): Promise<void> {
     const statement = sql`
       DELETE FROM ${completions}
@@ -167,7 +166,7 @@ function insertion({ workflowID, stepID }: TransactionStep, { output, error }: R
     RETURNING workflow_id`;
 }
 
-/** The same, which fails if it is too late by the clock of the database, or there is a record. Postgres only. */
+/** Fails if it is too late by the database's clock, or there is a record. Postgres only. */
 function insertWithin(
   seconds: number,
   { workflowID, stepID }: TransactionStep,
@@ -184,7 +183,7 @@ function insertWithin(
       ${error})`;
 }
 
-/** One of the values, in a form that every client can bind. */
+/** `IN (…)` with one bound JSON text, which every client can bind. */
 function oneOfJSON(list: readonly string[]): Token {
   return {
     shape: 'any-json;',

@@ -1,5 +1,5 @@
-// What plugins use to run functions in transactions of their databases. Everything works on `DBOS`, unless another
-// instance is given as the owner.
+// The functions that plugins use to run code in transactions of their databases. They work on `DBOS`, unless `owner`
+// names another instance.
 import { internals } from '../base/internals.js';
 import {
   addDataSource,
@@ -13,33 +13,33 @@ import {
   type UserFunction,
 } from '../engine/plugin.js';
 
-/** What a data source offers to the application. */
+/** The interface of a data source to the application. */
 export interface DBOSDataSource<Config extends { name?: string }> {
   readonly name: string;
-  /** Runs a function in a transaction; in a workflow, as a step of that name. */
+  /** Runs a function in a transaction. In a workflow it is a step. */
   runTransaction<T>(callback: () => Promise<T>, config?: Config): Promise<T>;
-  /** Makes a function one that always runs in a transaction. Call the returned function instead of it. */
+  /** Makes a function always run in a transaction. Call the returned function instead. */
   registerTransaction<This, Args extends unknown[], Return>(
     func: (this: This, ...args: Args) => Promise<Return>,
     config?: Config & FunctionName,
   ): (this: This, ...args: Args) => Promise<Return>;
-  /** Decorator: does the same to a method. */
+  /** Decorator: makes a method always run in a transaction. */
   transaction(config?: Config): MethodDecorator;
 }
 
-/** Whom a data source belongs to: `DBOS`, or what `createDBOS()` gives. */
+/** The instance that a data source belongs to: `DBOS`, or one made by `createDBOS()`. */
 export interface DataSourceOwner {
   readonly [internals]: { readonly registry: Registry };
 }
 
 const DEFAULT_NAME = '<default>';
 
-/** Makes a data source known; before the launch, once for each name. */
+/** Registers a data source. Call it before launch, once per name. */
 export function registerDataSource(ds: DataSourceTransactionHandler, owner?: DataSourceOwner): void {
   addDataSource(owner?.[internals].registry ?? defaultRegistry, ds);
 }
 
-/** Runs a function in a transaction of the data source: as a step of that name in a workflow, and once elsewhere. */
+/** Runs a function in a transaction of the data source. In a workflow it is a step named `funcName`. */
 export async function runTransaction<T>(
   callback: () => Promise<T>,
   funcName: string,
@@ -54,18 +54,18 @@ export async function runTransaction<T>(
     func: callback,
     args: [],
   });
-  // What the callback returned, or a copy of it.
+  // The callback's value, or a copy of it.
   return value as T;
 }
 
-/** Makes a function one that always runs in a transaction of the data source. Call the returned function instead. */
+/** Makes a function always run in a transaction of the data source. Call the returned function instead. */
 export function registerTransaction<This, Args extends unknown[], Return, Config extends FunctionName>(
   dsName: string,
   func: (this: This, ...args: Args) => Promise<Return>,
   config?: Config,
   owner?: DataSourceOwner,
 ): (this: This, ...args: Args) => Promise<Return> {
-  // The wrapper takes and gives what the function does.
+  // The wrapper has the signature of the function.
   return registerTransactionFunction(owner?.[internals].registry ?? defaultRegistry, func as unknown as UserFunction, {
     dsName,
     config,

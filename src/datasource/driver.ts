@@ -1,4 +1,7 @@
-// What an adapter knows about its client: how to open a transaction, and how to run a statement in it.
+// The contract between the data source kit and the adapter for a database client: how to open a transaction, and how to
+// run a statement in it.
+import { DBOSInvalidArgumentError } from '../model/errors/errors.js';
+import { shown } from '../model/validation/validation.js';
 import type { Value } from '../sql/sql.js';
 
 /** The isolation levels of Postgres. */
@@ -10,38 +13,34 @@ export const PGIsolationLevel = Object.freeze({
 } as const);
 export type PGIsolationLevel = (typeof PGIsolationLevel)[keyof typeof PGIsolationLevel];
 
-/** Options of a transaction on Postgres. */
 export interface PGTransactionConfig {
-  /** Default: that of the database. */
+  /** Default: the database's. */
   isolationLevel?: PGIsolationLevel;
   /** Default: false. */
   readOnly?: boolean;
 }
 
-/** A row of a result. */
 export type Row = Readonly<Record<string, unknown>>;
 
 export interface TransactionDriver<Client> {
   readonly dialect: 'postgres' | 'sqlite';
-  /** Connects. */
   open(): Promise<void>;
-  /** Closes what `open` has opened. */
+  /** Closes what `open` opened. */
   close(): Promise<void>;
   /**
-   * Opens a transaction and runs `body` in it. Commits when it returns; rolls back and throws the same error when it
-   * throws.
+   * Runs `body` in a transaction. Commits when it returns. When it throws, rolls back and throws the same error.
    */
   transact<T>(options: PGTransactionConfig, body: (client: Client) => Promise<T>): Promise<T>;
-  /** Runs one statement in the transaction. Placeholders are `$1`, `$2` … on Postgres, each used once, and `?` on SQLite. */
+  /** Runs one statement in the transaction. Placeholders: `$1`, `$2` … on Postgres, each used once; `?` on SQLite. */
   query(client: Client, text: string, values: readonly Value[]): Promise<readonly Row[]>;
   /**
-   * Runs one last statement and commits, in one round trip; `transact` then commits no more. If the statement fails,
-   * nothing is committed. Only where the client can do that; Postgres only.
+   * Runs one last statement and commits, in one round trip; `transact` then does not commit again. If the statement
+   * fails, nothing is committed. Optional, for clients that can do this; Postgres only.
    */
   finish?(client: Client, text: string, values: readonly Value[]): Promise<void>;
 }
 
-/** The options of a transaction, in the spelling of any client. */
+/** Reads transaction options in the spelling of any client. */
 export function transactionOptionsOf(config: unknown): PGTransactionConfig {
   const { isolationLevel, readOnly, accessMode } = (config ?? {}) as Record<string, unknown>;
   return {
@@ -50,12 +49,15 @@ export function transactionOptionsOf(config: unknown): PGTransactionConfig {
   };
 }
 
-/** Clients write the levels differently: `REPEATABLE READ`, `repeatable read`, `RepeatableRead`. */
+/** Clients spell the levels differently: `REPEATABLE READ`, `repeatable read`, `RepeatableRead`. */
 function levelNamed(name: string): PGIsolationLevel {
   const bare = (level: string): string => level.toLowerCase().replace(/[^a-z]/g, '');
   const known = Object.values(PGIsolationLevel).find((level) => bare(level) === bare(name));
   if (known) return known;
-  throw new TypeError(`Unknown isolation level "${name}". Use one of PGIsolationLevel.`);
+  throw new DBOSInvalidArgumentError(
+    `Unknown isolation level ${shown(name)}. Use one of PGIsolationLevel.`,
+    'config.isolationLevel',
+  );
 }
 
 /** The level as most clients spell it. */
@@ -63,7 +65,7 @@ export function lowerLevel(level: PGIsolationLevel | undefined): Lowercase<PGIso
   return level?.toLowerCase() as Lowercase<PGIsolationLevel> | undefined;
 }
 
-/** How Postgres opens a transaction of this kind. */
+/** The `BEGIN` for these options. */
 export function beginPG({ isolationLevel, readOnly }: PGTransactionConfig): string {
   return `BEGIN${isolationLevel === undefined ? '' : ` ISOLATION LEVEL ${isolationLevel}`}${readOnly ? ' READ ONLY' : ''}`;
 }

@@ -1,21 +1,24 @@
-// What an error of a database client says about its transaction. Clients wrap the errors of their drivers, so codes are
-// looked up along the chain of causes.
+// Classifies the errors of database clients. Clients wrap the errors of their drivers, so codes are looked up along the
+// chain of causes.
 import {
   DatabaseBusyError,
   DatabaseUnavailableError,
   CommitUnknownError,
+  DatabaseStatementError,
+  DBOSExecutorNotInitializedError,
   DBOSStepAlreadyRecordedError,
+  SerializationError,
 } from '../model/errors/errors.js';
 import { REFUSAL } from '../sql/refusal.js';
 
 const CHAIN_MAX = 10;
-/** Prisma's own codes look like those of Postgres, whose only class with a P is P0. */
+/** Prisma's own codes look like those of Postgres, where only class P0 starts with a P. */
 const SQL_STATE = /^(?!P[1-9])[0-9A-Z]{5}$/;
 const SQLITE_BUSY = /^SQLITE_(BUSY|LOCKED)/;
-/** Prisma: a write conflict or a deadlock. */
+/** Prisma's code for a write conflict or deadlock. */
 const PRISMA_CONFLICT = 'P2034';
 
-/** Connection failures, a server that shuts down or starts up, too many connections. */
+/** Connection failures, a server that is shutting down or starting up, too many connections. */
 const LOST_STATE = /^(08...|57P0[1-5]|53300)$/;
 const LOST_CODE =
   /^(ECONNRESET|ECONNREFUSED|ECONNABORTED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EAI_AGAIN|EPIPE|CONNECTION_CLOSED|CONNECTION_ENDED|CONNECTION_DESTROYED|CONNECT_TIMEOUT|P1001|P1002|P1008|P1017|P2024)$/;
@@ -23,7 +26,7 @@ const CLOSED_CODE = /^CONNECTION_(CLOSED|ENDED|DESTROYED)$/;
 const LOST_MESSAGE =
   /connection (terminated|error|ended|closed)|terminating connection|not queryable|already released|client was closed|server has closed the connection|can't reach database server|timeout exceeded when trying to connect|unable to acquire a connection/i;
 
-/** The errors that an error was made of, the outermost first. */
+/** An error and its causes, outermost first. */
 function* chainOf(error: unknown): Generator<Record<string, unknown>> {
   let found = error;
   for (let depth = 0; depth < CHAIN_MAX && typeof found === 'object' && found !== null; depth += 1) {
@@ -36,38 +39,38 @@ function* chainOf(error: unknown): Generator<Record<string, unknown>> {
   }
 }
 
-/** The code that Postgres gave the error, wherever in the chain of its causes; undefined if there is none. */
+/** The SQLSTATE of the error or one of its causes; undefined if there is none. */
 export function getPGErrorCode(error: unknown): string | undefined {
-  for (const { code, originalCode } of chainOf(error)) {
-    for (const candidate of [code, originalCode]) {
+  for (const { code, originalCode, sqlState } of chainOf(error)) {
+    for (const candidate of [code, originalCode, sqlState]) {
       if (typeof candidate === 'string' && SQL_STATE.test(candidate) && !LOST_CODE.test(candidate)) return candidate;
     }
   }
   return undefined;
 }
 
-/** True if a statement of ours has failed because it was to write nothing. */
+/** True if a statement of ours failed on purpose, because it must not write. */
 export function isRefusal(error: unknown): boolean {
   for (const { message } of chainOf(error)) if (typeof message === 'string' && message.includes(REFUSAL)) return true;
   return false;
 }
 
-/** True for a serialization failure: the transaction may be run again. */
+/** True for a serialization failure: the transaction can be retried. */
 export function isPGRetriableTransactionError(error: unknown): boolean {
   return getPGErrorCode(error) === '40001';
 }
 
-/** True for a violation of a primary key or another unique index. */
+/** True for a violation of a primary key or unique index. */
 export function isPGKeyConflictError(error: unknown): boolean {
   return getPGErrorCode(error) === '23505';
 }
 
-/** True for a statement in a transaction in which an earlier one has failed. */
+/** True for a statement in a transaction that an earlier failure has aborted. */
 export function isPGFailedSqlTransactionError(error: unknown): boolean {
   return getPGErrorCode(error) === '25P02';
 }
 
-/** The transaction was undone because of others; run again it may succeed. */
+/** The transaction was rolled back because of a concurrent one, and can be retried. */
 export function isConflict(error: unknown): boolean {
   const state = getPGErrorCode(error);
   if (state !== undefined) return state === '40001' || state === '40P01';
@@ -77,7 +80,7 @@ export function isConflict(error: unknown): boolean {
   return false;
 }
 
-/** The connection is gone, or there is none. If that happened during COMMIT, the transaction may be durable or not. */
+/** The connection is lost, or there is none. During COMMIT, the transaction may or may not have committed. */
 export function isConnectionFailure(error: unknown): boolean {
   const state = getPGErrorCode(error);
   if (state !== undefined) return LOST_STATE.test(state);
@@ -88,22 +91,22 @@ export function isConnectionFailure(error: unknown): boolean {
   return false;
 }
 
-/** postgres.js says so of a connection of its own, on which nothing more may be tried. */
+/** True if postgres.js has closed the connection: nothing more may be sent on it. */
 export function isClosed(error: unknown): boolean {
   for (const { code } of chainOf(error)) if (typeof code === 'string' && CLOSED_CODE.test(code)) return true;
   return false;
 }
 
 /**
- * Whether a failed transaction is worth another attempt. A step waits out lost connections, the system database and a
- * concurrent owner that was faster: what an earlier attempt has done is looked up first. Elsewhere only conflicts are
- * retried: a caller is waiting.
+ * Whether to retry a failed transaction. A step is also retried after lost connections, outages of the system database
+ * and records of a concurrent owner, because it first looks up what an earlier attempt has recorded. Outside of
+ * workflows only conflicts are retried: a caller is waiting.
  */
 export function shouldRetry(error: unknown, { isStep }: { readonly isStep: boolean }): boolean {
-  return isConflict(error) || (isStep && (isConnectionFailure(error) || isPassing(error)));
+  return isConflict(error) || (isStep && (isConnectionFailure(error) || isTransient(error)));
 }
 
-function isPassing(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   return (
     error instanceof DBOSStepAlreadyRecordedError ||
     error instanceof DatabaseUnavailableError ||
@@ -112,7 +115,20 @@ function isPassing(error: unknown): boolean {
   );
 }
 
-/** True if a table is not there. */
+/** An error that counts as a serialization failure, so that the transaction is retried. */
+export function conflict(message: string, options?: ErrorOptions): DatabaseStatementError {
+  return new DatabaseStatementError(message, { ...options, sqlState: '40001' });
+}
+
+/** The function's own error that shows only when its value is recorded or committed. It is the step's outcome. */
+export function isOwnFault(error: unknown): boolean {
+  return error instanceof SerializationError || isPGFailedSqlTransactionError(error);
+}
+
+export function notConnected(source: string): DBOSExecutorNotInitializedError {
+  return new DBOSExecutorNotInitializedError(`${source} is not connected. Call DBOS.launch() first.`);
+}
+
 export function isMissingTable(error: unknown): boolean {
   const state = getPGErrorCode(error);
   if (state !== undefined) return state === '42P01' || state === '3F000';

@@ -1,17 +1,17 @@
-// How a step runs in a transaction, once for all adapters.
+// Runs steps in transactions, the same for all adapters.
 //
-//   look up what is recorded (if the step may have run before) ──found──► hand it over
-//   run the body in a transaction, and check meanwhile that the run still owns the workflow
-//     ──► record its value in the same transaction ──► commit ──► done
-//     another owner has recorded the step, a conflict, the connection lost ──► retry, beginning with the look-up
-//     any other error of the body ──► rolled back ──► record the error ──► done
-//     the run no longer owns the workflow ──► rolled back ──► the run stops
+//   look up the recorded outcome (if the step may have run before) ──found──► return it
+//   run the body in a transaction, and meanwhile check that the run still owns the workflow
+//     ──► record the value in the same transaction ──► commit ──► done
+//     recorded by a concurrent owner, a conflict, connection lost ──► retry, starting with the look-up
+//     any other error of the body ──► roll back ──► record the error ──► done
+//     the run no longer owns the workflow ──► roll back ──► stop the run
 //
-// A first run looks nothing up: the key of the record reveals a concurrent owner. Once it is unclear what has happened,
-// such as after a COMMIT whose answer was lost, it looks first.
+// A first run looks nothing up: the primary key of the record reveals a concurrent owner. When it is unclear what has
+// happened, such as after a COMMIT whose answer was lost, it looks up first.
 import { type BackoffPolicy, backoffMs } from '../base/backoff.js';
 import { type Clock, sleep, systemClock } from '../base/clock.js';
-import { deferred } from '../base/deferred.js';
+import { withTimeLimit } from '../base/time-limit.js';
 import { DBOSError, DBOSInitializationError } from '../model/errors/errors.js';
 import {
   type Durability,
@@ -27,17 +27,17 @@ import {
   migrateDataSourcePG,
   verifyDataSourcePG,
 } from './completion-schema.js';
-import { CompletionTable, type Ledger } from './completion-table.js';
+import { CompletionTable, type OutcomeStore } from './completion-table.js';
 import { type PGTransactionConfig, type TransactionDriver, transactionOptionsOf } from './driver.js';
-import { isClosed, isConflict, isConnectionFailure, shouldRetry } from './failures.js';
+import { conflict, isClosed, isConflict, isConnectionFailure, isOwnFault, shouldRetry } from './failures.js';
 import { OpenTransaction } from './open-transaction.js';
-import { SharedLedger } from './shared-ledger.js';
+import { SharedOutcomeStore } from './shared-outcome-store.js';
 
 export interface HandlerOptions<Client> {
   readonly name: string;
-  /** The kind of data source, for people. */
+  /** The class of the data source, for messages. */
   readonly dsType: string;
-  /** Whom the client of a transaction belongs to. */
+  /** The data source, which owns the client of its transactions. */
   readonly owner: object;
   readonly driver: TransactionDriver<Client>;
   readonly schemaName: string;
@@ -45,27 +45,17 @@ export interface HandlerOptions<Client> {
 }
 
 /** Failed attempts in a row before a warning is logged. */
-const SILENT_ATTEMPTS = 5;
+const ATTEMPTS_BEFORE_WARNING = 5;
 const POLICY: BackoffPolicy = { firstMs: 1, rate: 1.5, maxMs: 2000, jitter: 0.5 };
 
 /** How long an open transaction, which may hold locks, waits for the system database. */
-const PATIENCE_MS = 1000;
+const PREPARE_TIMEOUT_MS = 1000;
 
-/** Waits with a time limit. A transaction that exceeds it is rolled back, and run again after the wait. */
-async function briefly(clock: Clock, ready: Promise<void>): Promise<void> {
-  const settled = deferred<void>();
-  const timer = clock.after(PATIENCE_MS, () =>
-    settled.reject(Object.assign(new Error('The system database takes its time.'), { code: '40001' })),
-  );
-  ready.then(
-    () => settled.resolve(),
-    (error: unknown) => settled.reject(error),
-  );
-  try {
-    await settled.promise;
-  } finally {
-    timer.cancel();
-  }
+/** A transaction that times out is rolled back and retried, so that it does not hold its locks. */
+async function withPrepareTimeout(clock: Clock, ready: Promise<void>): Promise<void> {
+  await withTimeLimit(clock, PREPARE_TIMEOUT_MS, ready, () => {
+    throw conflict(`The system database did not answer within ${PREPARE_TIMEOUT_MS / 1000} s.`);
+  });
 }
 
 export class TransactionHandler<Client> implements StepTransactionHandler {
@@ -73,14 +63,14 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
   readonly dsType: string;
   readonly #options: HandlerOptions<Client>;
   readonly #completions: CompletionTable<Client>;
-  readonly #shared: SharedLedger<Client>;
+  readonly #shared: SharedOutcomeStore<Client>;
 
   constructor(options: HandlerOptions<Client>) {
     this.name = options.name;
     this.dsType = options.dsType;
     this.#options = options;
     this.#completions = new CompletionTable(options.driver, options.schemaName);
-    this.#shared = new SharedLedger(options.driver, this.#completions);
+    this.#shared = new SharedOutcomeStore(options.driver, this.#completions);
   }
 
   /** Connects, and makes sure that the completion table exists. */
@@ -100,13 +90,13 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     }
   }
 
-  /** Looks first: creating the table takes the write lock, which another process may hold for long. */
+  /** Checks first: creating the table takes the write lock, which another process may hold for long. */
   async #initializeSqlite(): Promise<void> {
     const { driver, runMigrations } = this.#options;
     const found = await driver.transact({ readOnly: true }, (client) => driver.query(client, FIND_TABLE_SQLITE, []));
     if (found.length > 0) return;
     if (runMigrations) await driver.transact({}, (client) => driver.query(client, CREATE_TABLE_SQLITE, []));
-    else throw new Error('runMigrations is false');
+    else throw new DBOSInitializationError(this.#whyUnusable('runMigrations is false'));
   }
 
   #whyUnusable(error: unknown): string {
@@ -136,7 +126,7 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     return this.#completions.deleteAll(workflowIDs, beforeCommit);
   }
 
-  /** Outside of workflows. In a workflow the engine calls `performTransaction`. */
+  /** For calls outside of workflows. In a workflow the engine calls `performTransaction`. */
   async invokeTransactionFunction<This, Args extends unknown[], Return>(
     config: unknown,
     target: This,
@@ -164,28 +154,26 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
   ): Promise<KeptOutcome> {
     let isRepeated = false;
     return this.#untilSettled(step, async () => {
-      const ledger: Ledger<Client> = (await this.#isShared(step)) ? this.#shared : this.#completions;
-      if (isRepeated || !ledger.prepare) await step.barrier();
-      const found = isRepeated || !step.isFirstRun ? await ledger.find(step) : undefined;
+      const store: OutcomeStore<Client> = (await this.#isShared(step)) ? this.#shared : this.#completions;
+      if (isRepeated || !store.prepare) await step.barrier();
+      const found = isRepeated || !step.isFirstRun ? await store.find(step) : undefined;
       if (found) return found;
       isRepeated = true;
-      const kept = await this.#attempt(options, body, { step, ledger });
+      const kept = await this.#attempt(options, body, { step, store });
       const { outcome } = kept;
-      return outcome.kind === 'value' ? kept : { outcome, durability: await ledger.recordError(step, outcome.error) };
+      return outcome.kind === 'value' ? kept : { outcome, durability: await store.recordError(step, outcome.error) };
     });
   }
 
-  /** Repeats until there is an outcome. */
+  /** Retries until there is an outcome. */
   async #untilSettled(step: TransactionStep | undefined, attempt: () => Promise<KeptOutcome>): Promise<KeptOutcome> {
     for (let failures = 1; ; failures += 1) {
       try {
         return await attempt();
       } catch (error) {
         if (!shouldRetry(error, { isStep: step !== undefined })) throw error;
-        if (failures === SILENT_ATTEMPTS) {
-          step?.runtime.logger.warn(
-            `Data source "${this.name}" tries "${step.name}" again until it works: ${String(error)}`,
-          );
+        if (failures === ATTEMPTS_BEFORE_WARNING) {
+          step?.runtime.logger.warn(`Data source "${this.name}" keeps retrying step "${step.name}": ${String(error)}`);
         }
         const delayMs = backoffMs(POLICY, failures);
         await (step ? step.waitToRetry(delayMs) : sleep(systemClock, delayMs));
@@ -193,11 +181,11 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     }
   }
 
-  /** One transaction. Errors of the body are an outcome; an error that may be retried is thrown. */
+  /** One transaction. An error of the body is an outcome; an error that may be retried is thrown. */
   async #attempt(
     options: PGTransactionConfig,
     body: () => Promise<unknown>,
-    recording?: { readonly step: TransactionStep; readonly ledger: Ledger<Client> },
+    recording?: { readonly step: TransactionStep; readonly store: OutcomeStore<Client> },
   ): Promise<KeptOutcome> {
     let failed: StepOutcome | undefined;
     try {
@@ -211,26 +199,27 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
         return { outcome, durability: record ? await record(outcome.value) : 'none' };
       });
     } catch (error) {
-      // Some clients throw that the rollback failed instead of what led to it.
+      // Some clients throw the failure of the rollback instead of the error that led to it.
       if (failed) return { outcome: failed, durability: 'none' };
+      if (isOwnFault(error)) return { outcome: { kind: 'error', error }, durability: 'none' };
       if (error instanceof DBOSError || isConflict(error) || isConnectionFailure(error)) throw error;
       return { outcome: { kind: 'error', error }, durability: 'none' };
     }
   }
 
-  /** Begins to prepare the record, beside the body. The returned function writes it. */
+  /** Starts to prepare the record, concurrently with the body. The returned function writes it. */
   #beginRecord(
     client: Client,
-    { step, ledger }: { readonly step: TransactionStep; readonly ledger: Ledger<Client> },
+    { step, store }: { readonly step: TransactionStep; readonly store: OutcomeStore<Client> },
   ): (value: unknown) => Promise<Durability> {
     const { clock } = step.runtime;
     const transaction = new OpenTransaction(client, clock);
-    const ready = ledger.prepare?.(step);
-    // Awaited after the body. If the body fails first, it does not matter.
+    const ready = store.prepare?.(step);
+    // Awaited after the body. If the body fails first, this failure does not matter.
     ready?.catch(() => {});
     return async (value) => {
-      if (ready) await briefly(clock, ready);
-      return ledger.record(step, transaction, value);
+      if (ready) await withPrepareTimeout(clock, ready);
+      return store.record(step, transaction, value);
     };
   }
 
@@ -239,7 +228,7 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
       return { kind: 'value', value: await inClient(this.#options.owner, client, body) };
     } catch (error) {
       if (isConflict(error)) throw error;
-      // The body may have lost a connection to something else than the database.
+      // The body may have lost a connection to something other than the database.
       if (isConnectionFailure(error) && (isClosed(error) || (await this.#isGone(client)))) throw error;
       return { kind: 'error', error };
     }
@@ -254,7 +243,7 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     }
   }
 
-  /** Asked outside of the step's transaction, which a failed query would break. */
+  /** In a transaction of its own: a failed query would abort the step's transaction. */
   #isShared(step: TransactionStep): Promise<boolean> {
     const { driver } = this.#options;
     return step.joined.isPossible(this, (text, values) =>

@@ -1,11 +1,11 @@
-// The statement that ends a transaction. Where the client is able to, it commits in the same round trip.
+// The last statement of a transaction. If the driver supports it, COMMIT goes in the same round trip.
 import type { Rendered } from '../sql/sql.js';
 import type { TransactionDriver } from './driver.js';
 import { isPGKeyConflictError, isRefusal } from './failures.js';
 
 /**
- * Runs the statement: on Postgres one that fails unless it writes its row, on SQLite one that returns the row. False if it
- * wrote none; then nothing is committed.
+ * Runs the statement: on Postgres one that fails unless it writes its row, on SQLite one that returns the row. False if
+ * it wrote none; then nothing is committed.
  */
 export async function writeLast<Client>(
   driver: TransactionDriver<Client>,

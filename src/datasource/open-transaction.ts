@@ -1,4 +1,4 @@
-// A transaction that is open: its client, and how long ago it began.
+// An open transaction: its client and its age.
 import type { Clock } from '../base/clock.js';
 
 export class OpenTransaction<Client> {

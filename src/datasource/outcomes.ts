@@ -1,18 +1,18 @@
-// Outcomes of steps as texts in the application's database. They are in superjson's format, so that DBOS programs can
-// read our records and we theirs.
+// Encodes and decodes the outcomes in completion records. They are in superjson's format, so that DBOS can read our
+// records and we can read theirs.
 import { SuperJSON } from 'superjson';
 import { SUPERJSON_FORMAT } from '../codec/serializer.js';
 import type { StepOutcome, TransactionStep } from '../engine/plugin.js';
 
-/** A row of the table: one of the two is set. */
+/** A row of the completion table: one of the two is set. */
 export interface RecordedStep {
   readonly output?: string | null;
   readonly error?: string | null;
 }
 
-/** Set in texts of our own serializer, which superjson reads as well, but without the application's recipes. */
+/** Marks text of our own serializer. Plain superjson can read it too, but not the application's custom types. */
 const MARKER = '"__dbos_serializer":"superjson"';
-/** Names the serializer of the application in a text that superjson reads. */
+/** In a superjson envelope: the name of the application's serializer. */
 const FORMAT_KEY = '__everstep_format';
 const CAUSES_MAX = 10;
 
@@ -21,12 +21,12 @@ export async function encodeOutput(step: TransactionStep, value: unknown): Promi
   return serialization === SUPERJSON_FORMAT ? text : SuperJSON.stringify({ [FORMAT_KEY]: serialization, text });
 }
 
-/** An error with all its fields. Those that cannot be stored are left out. */
+/** An error with all its fields, or with its message only if they cannot be stored. */
 export function encodeThrown(thrown: unknown): string {
   try {
     return withFields(fieldsOf(thrown)).stringify(thrown);
   } catch {
-    // Some field cannot be stored. The error itself matters more.
+    // A field cannot be stored. Keep the message at least.
     return SuperJSON.stringify(thrown instanceof Error ? new Error(thrown.message) : String(thrown));
   }
 }
@@ -56,7 +56,7 @@ export function replayRecordedStep<Return>({ output, error }: RecordedStep): Ret
   return (output ? SuperJSON.parse(output) : null) as Return;
 }
 
-/** A superjson that keeps these fields of errors; by itself it keeps the name, the message and the cause. */
+/** A superjson that keeps these fields of errors. By default it keeps the name, the message and the cause. */
 function withFields(fields: readonly string[]): SuperJSON {
   const superjson = new SuperJSON();
   superjson.allowErrorProps(...fields);
@@ -70,7 +70,7 @@ function fieldsOf(thrown: unknown): string[] {
     for (const field of Object.keys(error)) fields.add(field);
     error = (error as { cause?: unknown }).cause;
   }
-  // Not to be listed twice: these are kept anyway.
+  // These are kept anyway, and must not be listed twice.
   for (const field of ['name', 'message', 'cause']) fields.delete(field);
   return thrown instanceof Error ? ['stack', ...fields] : [...fields];
 }

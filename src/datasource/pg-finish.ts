@@ -1,38 +1,36 @@
-// The last statement of a transaction and its COMMIT in one round trip. Both are sent before a single Sync: if the
-// statement fails, the server skips the COMMIT.
+// Sends the last statement of a transaction and its COMMIT in one round trip. Both precede a single Sync, so the server
+// skips the COMMIT if the statement fails.
 import type { ClientBase } from 'pg';
+import { conflict } from './failures.js';
 import { StatementBatch, statementName } from '../engine/plugin.js';
 import type { Value } from '../sql/sql.js';
 
 type Internals = ClientBase & { readonly connection?: { readonly bind?: unknown }; readonly pipeline?: boolean };
 
-/** Whether the client is one whose protocol we can speak. */
+/** Whether we can use the wire protocol of the client: a `pg` client in JavaScript, without pipelining. */
 export function canFinish(client: ClientBase): boolean {
   const { connection, pipeline } = client as Internals;
   return typeof connection?.bind === 'function' && pipeline !== true;
 }
 
-/** The server does not know the statement, or knows another one, under its name. */
-const NAME_TROUBLE = new Set<unknown>(['26000', '42P05']);
+/** The session does not have the prepared statement, or has another one under its name. */
+const NAME_ERRORS = new Set<unknown>(['26000', '42P05']);
 
-/** Ends transactions of one pool. */
+/** Ends the transactions of one pool. */
 export class Finisher {
   readonly #names = new Map<string, string>();
   readonly #prepared = new WeakMap<ClientBase, Set<string>>();
-  /** A pooler between here and the server may lead each transaction to another session, which lacks the statement. */
-  #hasNames = true;
+  /** Whether to name prepared statements. A pooler may run each transaction in another session, which lacks them. */
+  #usesNames = true;
 
-  /** Runs the statement and commits. If it rejects with an error of the statement, nothing was committed. */
+  /** Runs the statement and commits. If it rejects with an error of the statement, nothing is committed. */
   async finish(client: ClientBase, text: string, values: readonly Value[]): Promise<void> {
     try {
       await this.#send(client, text, values);
     } catch (error) {
-      if (!NAME_TROUBLE.has((error as { code?: unknown }).code)) throw error;
-      this.#hasNames = false;
-      // As a conflict, so that the transaction is run again.
-      throw Object.assign(new Error('The statement has to be sent without a name.', { cause: error }), {
-        code: '40001',
-      });
+      if (!NAME_ERRORS.has((error as { code?: unknown }).code)) throw error;
+      this.#usesNames = false;
+      throw conflict('The statement has to be sent without a name.', { cause: error });
     }
   }
 
@@ -41,7 +39,7 @@ export class Finisher {
     this.#prepared.set(client, prepared);
     return new Promise((resolve, reject) => {
       const statements = [
-        { name: this.#hasNames ? this.#nameOf(text) : '', text, values },
+        { name: this.#usesNames ? this.#nameOf(text) : '', text, values },
         { name: '', text: 'COMMIT', values: [] },
       ];
       const batch = new StatementBatch(statements, prepared, (error) => (error ? reject(error) : resolve()));

@@ -1,19 +1,20 @@
-// Pools and clients of `pg`, for the adapters that are built on it.
+// Pools and clients of `pg`, for the adapters built on it.
+import { notConnected } from './failures.js';
 import pg from 'pg';
 import { consoleLogger } from '../base/log.js';
 import { defaultRegistry } from '../engine/plugin.js';
 import type { DataSourceSQLExecutor } from './completion-schema.js';
 
-/** A pool of the application's own, or how to make one. */
+/** A pool of the application, or the configuration for one. */
 export type PoolOrConfig = pg.Pool | pg.PoolConfig;
-/** A pool or client of the application's own, or how to make one. */
+/** A pool or client of the application, or the configuration for one. */
 export type ClientOrConfig = pg.Pool | pg.ClientBase | pg.ClientConfig;
 
-/** Keeps a broken connection from ending the process: its user sees the error anyway. */
+/** Keeps the `error` event of a broken connection from ending the process. Queries in flight see the error anyway. */
 export function guardDataSourcePoolPG(pool: pg.Pool, dataSourceType: string): void {
   const warn = (error: Error): void => {
     const logger = defaultRegistry.engine?.runtime.logger ?? consoleLogger();
-    logger.warn(`A connection of ${dataSourceType} broke: ${error.message}`);
+    logger.warn(`Lost a connection of ${dataSourceType}: ${error.message}`);
   };
   guard(pool, warn);
 }
@@ -24,11 +25,11 @@ function guard(pool: pg.Pool, onError: (error: Error) => void): void {
   pool.on('release', (_error, client) => client.removeListener('error', onError));
 }
 
-/** Transactions report a broken connection, and repeat what it has undone. */
+/** The transaction in flight sees the error, and is retried. */
 const ignoreError = (): void => {};
 
-/** A pool that is made at launch and ended at shutdown, unless it is the application's own. */
-export class HeldPool {
+/** A pool that is created at launch and ended at shutdown, unless it is the application's own. */
+export class ManagedPool {
   readonly #given: PoolOrConfig;
   readonly #type: string;
   #pool: pg.Pool | undefined;
@@ -40,16 +41,16 @@ export class HeldPool {
   }
 
   open(): pg.Pool {
-    const isOwn = 'connect' in this.#given;
-    this.#pool ??= isOwn ? this.#given : new pg.Pool(this.#given);
-    if (!isOwn || !this.#isGuarded) guard(this.#pool, ignoreError);
+    const isGiven = 'connect' in this.#given;
+    this.#pool ??= isGiven ? this.#given : new pg.Pool(this.#given);
+    if (!isGiven || !this.#isGuarded) guard(this.#pool, ignoreError);
     this.#isGuarded = true;
     return this.#pool;
   }
 
   get pool(): pg.Pool {
     if (this.#pool) return this.#pool;
-    throw new Error(`${this.#type} is not connected. It is, from DBOS.launch() to DBOS.shutdown().`);
+    throw notConnected(this.#type);
   }
 
   async close(): Promise<void> {
@@ -59,7 +60,7 @@ export class HeldPool {
   }
 }
 
-/** Runs statements in one transaction, on a client of the application's or a fresh one. */
+/** Runs statements in one transaction, on a client of the application or a new one. */
 export async function inTransactionPG(
   given: ClientOrConfig,
   body: (exec: DataSourceSQLExecutor) => Promise<void>,

@@ -1,6 +1,7 @@
-// Transactions on a SQLite connection. The library is synchronous and the bodies are not, so one transaction at a time is
-// open on a connection, and waiting for the file lock does not block the event loop: its holder may be this very process,
-// on the connection of the system database.
+// Transactions on a SQLite connection. The library is synchronous but the bodies are not, so a connection has one open
+// transaction at a time. Waiting for the file lock must not block the event loop: its holder may be this very process,
+// on the connection to the system database.
+import { notConnected } from './failures.js';
 import type { Database } from 'better-sqlite3';
 import { sleep, systemClock } from '../base/clock.js';
 import { Mutex } from '../base/mutex.js';
@@ -9,11 +10,10 @@ import { CREATE_TABLE_SQLITE } from './completion-schema.js';
 import type { PGTransactionConfig, Row } from './driver.js';
 import { isConflict } from './failures.js';
 
-/** How long a call may block the thread for a lock. */
+/** How long one call may block the event loop for the lock. */
 const BLOCKING_MS = 20;
 const BUSY_MAX_MS = 10_000;
 
-/** What transactions need of a connection. */
 export interface SqliteConnection {
   execute(text: string): void | Promise<void>;
 }
@@ -21,10 +21,10 @@ export interface SqliteConnection {
 export class SqliteTransactions {
   readonly #mutex = new Mutex();
 
-  /** Runs `body` in a transaction. SQLite's are always serializable. */
+  /** Runs `body` in a transaction. SQLite transactions are always serializable. */
   run<T>(connection: SqliteConnection, { readOnly }: PGTransactionConfig, body: () => Promise<T>): Promise<T> {
     return this.#mutex.run(async () => {
-      // The lock for writing is taken at once: a transaction that finds it taken later could only fail.
+      // Take the write lock at once: a transaction that fails to get it later could only be rolled back.
       await whileBusy(() => connection.execute(readOnly ? 'BEGIN' : 'BEGIN IMMEDIATE'));
       try {
         if (readOnly) await connection.execute('PRAGMA query_only = ON');
@@ -57,18 +57,18 @@ async function rollBack(connection: SqliteConnection): Promise<void> {
   try {
     await connection.execute('ROLLBACK');
   } catch {
-    // SQLite has rolled back by itself after some failures; then nothing is open.
+    // After some failures SQLite has rolled back already.
   }
 }
 
-/** Commits survive a power failure, and a lock does not block the process. */
+/** Commits survive a power failure, and a lock does not block the event loop for long. */
 const SQLITE_SETTINGS = [
   'PRAGMA journal_mode = WAL',
   'PRAGMA synchronous = FULL',
   `PRAGMA busy_timeout = ${BLOCKING_MS}`,
 ] as const;
 
-/** Runs one statement, whether it gives rows or not. */
+/** Runs one statement, whether it returns rows or not. */
 export function querySqlite(database: Database, text: string, values: readonly Value[]): readonly Row[] {
   const statement = database.prepare<unknown[], Row>(text);
   const bound = values.map((value) => (typeof value === 'boolean' ? Number(value) : value));
@@ -87,14 +87,14 @@ export async function initializeSqlite(given: Database | string): Promise<void> 
   }
 }
 
-/** Opens a file. Loads the library only now: an application that brings a connection may have its own copy of it. */
+/** Opens a file. Loads the library only here: an application that passes a connection may have its own copy of it. */
 export async function openSqlite(path: string): Promise<Database> {
   const { default: BetterSqlite3 } = await import('better-sqlite3');
   return new BetterSqlite3(path);
 }
 
 /** A connection that is opened at launch and closed at shutdown, unless it is the application's own. */
-export class HeldSqlite {
+export class ManagedSqlite {
   readonly #given: Database | string;
   #database: Database | undefined;
 
@@ -111,7 +111,7 @@ export class HeldSqlite {
 
   get database(): Database {
     if (this.#database) return this.#database;
-    throw new Error('The data source is not connected. It is, from DBOS.launch() to DBOS.shutdown().');
+    throw notConnected('The data source');
   }
 
   close(): void {

@@ -1,5 +1,6 @@
-// The part that all adapters share: what the application calls. An adapter adds its constructor and its driver.
+// The base class of all data sources: what the application calls. An adapter adds its constructor and its driver.
 import { internals } from '../base/internals.js';
+import { DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 import {
   currentClient,
   decorateTransaction,
@@ -20,15 +21,15 @@ import type { PGIsolationLevel, TransactionDriver } from './driver.js';
 import { TransactionHandler } from './handler.js';
 
 export interface DataSourceOptions extends DataSourceMigrationOptions {
-  /** The schema of the completion table on Postgres. Default: `dbos`. */
+  /** The schema of the completion table, on Postgres. Default: `dbos`. */
   readonly schemaName?: string;
   /** The instance whose workflows use the data source. Default: `DBOS`. */
   readonly owner?: DataSourceOwner;
 }
 
-/** How to run a transaction, and the name of its step. */
+/** The options of a transaction, and the name of its step. */
 export interface TransactionConfig {
-  /** Default: that of the database. */
+  /** Default: the database's. */
   isolationLevel?: PGIsolationLevel | Lowercase<PGIsolationLevel>;
   /** Default: false. */
   readOnly?: boolean;
@@ -56,7 +57,7 @@ export abstract class TransactionalDataSource<
 
   /** The client of the current transaction. Everything done with it is part of the transaction. */
   get client(): Client {
-    // The driver of this data source has opened the transaction.
+    // Opened by this data source's driver, so it has this type.
     return clientOf((owner) => owner === this, this.constructor.name) as Client;
   }
 
@@ -83,14 +84,20 @@ export abstract class TransactionalDataSource<
 
 type AnyDataSource = abstract new (...args: never[]) => { readonly client: unknown };
 
-/** The client of the current transaction, if any data source of the class has opened it. */
+/** The client of the current transaction, which any data source of the class may have opened. */
 export function clientOfAny<Source extends AnyDataSource>(source: Source): InstanceType<Source>['client'] {
   return clientOf((owner) => owner instanceof source, source.name);
 }
 
 function clientOf(isOwner: (owner: object) => boolean, type: string): unknown {
   const current = currentClient();
-  if (!current) throw new Error(`Invalid use of ${type}.client outside of a transaction. Call it in runTransaction.`);
+  if (!current) {
+    throw new DBOSInvalidWorkflowTransitionError(
+      `Invalid use of ${type}.client outside of a transaction. Call it in runTransaction.`,
+    );
+  }
   if (isOwner(current.owner)) return current.client;
-  throw new Error(`Invalid use of ${type}.client: the transaction around is one of another data source.`);
+  throw new DBOSInvalidWorkflowTransitionError(
+    `Invalid use of ${type}.client: the surrounding transaction belongs to another data source.`,
+  );
 }

@@ -21,7 +21,6 @@ export {
   type EventDispatchState,
   type HttpInstance,
   nowOf,
-  orLate,
   type PreparedWorkflow,
   Receiving,
   type ReceivingHost,
@@ -29,4 +28,5 @@ export {
   type ServedFunction,
   serveQueue,
   type StartedWorkflow,
+  valueWithin,
 } from './receiving/receiving.js';

@@ -1,5 +1,5 @@
-// What plugins say of classes, functions and parameters while the program is set up, and what they find of it at launch.
-// A plugin is known by a key of its own: its constructor, an instance of it, or a name.
+// Metadata that plugins attach to classes, functions and parameters during setup, and read at launch. A plugin is
+// identified by a key: its constructor, an instance of it, or a name.
 import {
   type AnyConstructor,
   type EntryInterceptor,
@@ -12,7 +12,7 @@ import {
 } from '../engine/registration/registry.js';
 import type { Functions } from './functions.js';
 
-/** The key under which a plugin says something. */
+/** A plugin's key. */
 export type PluginKey = AnyConstructor | object | string;
 
 export interface MethodParameter {
@@ -21,31 +21,31 @@ export interface MethodParameter {
   readonly externalRegInfo: ReadonlyMap<unknown, object>;
 }
 
-/** A function as plugins see it. */
+/** A function, as plugins see it. */
 export interface MethodRegistrationBase {
   readonly name: string;
   readonly className: string;
-  /** Set if it is a workflow. */
+  /** Set for a workflow. */
   readonly workflowConfig?: WorkflowConfig;
-  /** Set if it is a step. */
+  /** Set for a step. */
   readonly stepConfig?: object;
   readonly isInstance: boolean;
   readonly args: readonly MethodParameter[];
   readonly externalRegInfo: ReadonlyMap<unknown, object>;
-  /** The function that the application wrote. */
+  /** The application's own function. */
   readonly origFunction: UserFunction;
   /** The function to start as a workflow. */
   readonly registeredFunction: UserFunction;
-  /** The function that makes it a workflow or a step; undefined for a plain function. */
+  /** The wrapper that makes it a workflow or step; undefined for a plain function. */
   readonly wrappedFunction: UserFunction | undefined;
-  /** Calls the function together with all that is around it. */
+  /** Calls the function with its wrappers and interceptors. */
   invoke(receiver: unknown, args: readonly unknown[]): Promise<unknown>;
   getRequiredRoles(): string[];
   addEntryInterceptor(interceptor: EntryInterceptor, sequence?: number): void;
   getRegisteredInfo(key: unknown): object;
 }
 
-/** What a plugin finds at launch of one function. */
+/** A plugin's metadata about one function, read at launch. */
 export interface ExternalRegistration {
   readonly classConfig?: unknown;
   readonly methodConfig?: unknown;
@@ -53,7 +53,7 @@ export interface ExternalRegistration {
   readonly methodReg: MethodRegistrationBase;
 }
 
-/** The plugin's own object. Older plugins take it apart: `regInfo` is the object itself. */
+/** The plugin's own object. Older plugins destructure it: `regInfo` is the object itself. */
 export type FunctionInfo = object & {
   readonly regInfo: object;
   readonly registration: MethodRegistrationBase;
@@ -79,7 +79,7 @@ export class Associations {
   withFunction(key: PluginKey, fn: UserFunction, target: FunctionName): FunctionInfo {
     const registration = this.#functions.registerPlain(fn, target);
     const info = infoIn(registration.external, key);
-    // Not enumerable: they are no part of what the plugin keeps in the object.
+    // Not enumerable, because they are not part of the plugin's data.
     const hidden = (value: unknown) => ({ value, configurable: true, writable: true });
     Object.defineProperties(info, { regInfo: hidden(info), registration: hidden(this.viewOf(registration)) });
     return info as FunctionInfo;
@@ -91,7 +91,7 @@ export class Associations {
     target: FunctionName & { readonly param: number | string },
   ): object | undefined {
     const { ctorOrProto, name = '' } = target;
-    // A decorator of a parameter is called before the method can be seen but on its class.
+    // A parameter decorator runs before the method's decorator, so the method is only visible on its class.
     const found = fn ?? ((ctorOrProto as Record<string, unknown> | undefined)?.[name] as UserFunction | undefined);
     if (!found) return undefined;
     const { parameters } = this.#functions.registerPlain(found, target);
@@ -121,7 +121,7 @@ export class Associations {
   #classInfo(key: PluginKey, registration: Registration): object | undefined {
     const { ownerClass } = registration;
     const own = ownerClass && this.#registry.classOf(ownerClass).external.get(key);
-    // The plugin may have spoken of the class by its name before the class was there.
+    // The plugin may have referred to the class by name before it existed.
     const className = this.#registry.classNameFor(registration);
     return own ?? (className === '' ? undefined : this.#registry.classNamed(className).external.get(key));
   }

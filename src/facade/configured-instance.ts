@@ -1,4 +1,4 @@
-// Objects whose methods are workflows and steps. An instance is found again after a recovery by its class and name.
+// Objects whose methods are workflows and steps. Recovery finds an instance by class and name.
 import { internals } from '../base/internals.js';
 import { DBOS, type DBOSInstance } from './dbos.js';
 

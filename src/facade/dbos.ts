@@ -1,5 +1,5 @@
-// What users import: `DBOS`, the default instance, and `createDBOS()` for more that share nothing with it. The management
-// verbs come from `Management`; here each member is a line or two, and the engine does the work.
+// The public API: `DBOS`, the default instance, and `createDBOS()` for isolated ones. The management verbs come from
+// `Management`; here each member is a line or two, and the engine does the work.
 import type { Server } from 'node:http';
 import { internals } from '../base/internals.js';
 import type { DLogger } from '../base/log.js';
@@ -56,7 +56,8 @@ import { durableSleep, operation } from '../engine/runs/operation.js';
 import { deprecatePatch, patch } from '../engine/runs/patch.js';
 import { checkStepConfig, type StepConfig } from '../engine/runs/step.js';
 import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/runs/wait.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError, type JSONValue } from '../model/errors/errors.js';
+import { DBOSInvalidWorkflowTransitionError, type JSONValue } from '../model/errors/errors.js';
+import { filledName } from '../model/validation/validation.js';
 import type { RegisterQueueOptions } from '../model/queues.js';
 import type { Associations, ExternalRegistration, FunctionInfo, PluginKey } from './associations.js';
 import { forkFromFailure, forkWorkflow, forkWorkflows } from './forks.js';
@@ -126,7 +127,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return this.#lifecycle.engine !== undefined;
   }
 
-  /** Opens the system database, recovers what earlier processes left, and starts to run workflows. */
+  /** Opens the system database, recovers workflows of earlier processes, and starts running workflows. */
   launch(): Promise<void> {
     return this.#lifecycle.launch();
   }
@@ -276,7 +277,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     this.#lifecycle.addMiddleware(installer);
   }
 
-  /** Teaches the serializer a type of your application. */
+  /** Registers a type of your application with the serializer. */
   registerSerialization<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
     this.#lifecycle.addRecipe(recipe);
   }
@@ -314,7 +315,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return startWorkflows<Return>(this.#functions.engineOf(workflow), requests);
   }
 
-  /** Enqueues a workflow by the name of its function, which need not be registered here. */
+  /** Enqueues a workflow by function name; the function need not be registered here. */
   enqueueWorkflowWithOptions<T = unknown>(
     options: EnqueueWorkflowOptions,
     ...args: unknown[]
@@ -348,7 +349,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   /** The first workflow started in the callback gets this ID. */
   withNextWorkflowID<R>(workflowID: string, callback: () => Promise<R>): Promise<R> {
-    if (workflowID.trim() === '') throw new DBOSError('A workflow ID must not be empty.');
+    filledName.read(workflowID, 'workflowID');
     return this.#within({ nextWorkflowID: { workflowID } }, callback);
   }
 
@@ -560,7 +561,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return createSchedule(this[internals], options);
   }
 
-  /** Creates or redefines several schedules, all or none. Existing ones keep their state. */
+  /** Creates or replaces several schedules, all or none. Existing ones keep their status. */
   applySchedules(schedules: ApplySchedule[]): Promise<void> {
     return applySchedules(this[internals], schedules);
   }

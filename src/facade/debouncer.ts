@@ -1,4 +1,4 @@
-// A debouncer: many calls with one key become one workflow, run with the input of the last one.
+// A debouncer: calls with the same key become one workflow, run with the input of the last one.
 import { internals } from '../base/internals.js';
 import type { UserFunction } from '../engine/registration/registry.js';
 import type { WorkflowHandle } from '../control/runs/outcome.js';
@@ -8,7 +8,7 @@ import { DBOS, type DBOSInstance } from './dbos.js';
 export interface DebouncerConfig<Args extends unknown[], Return> {
   readonly workflow: (...args: Args) => Promise<Return>;
   readonly startWorkflowParams?: StartWorkflowParams;
-  /** The longest time that a workflow can be put off, from the first call on. */
+  /** The longest time a workflow can be postponed, from the first call on. */
   readonly debounceTimeoutMs?: number;
   readonly applicationName?: string;
 }
@@ -22,7 +22,7 @@ export class Debouncer<Args extends unknown[], Return> {
     this.#owner = owner;
   }
 
-  /** Runs the workflow when no call with this key has come for so long, with the arguments of the last call. */
+  /** Runs the workflow when there has been no call with this key for this long, with the arguments of the last call. */
   debounce(debounceKey: string, debouncePeriodMs: number, ...args: Args): Promise<WorkflowHandle<Return>> {
     const { workflow, startWorkflowParams = {}, debounceTimeoutMs, applicationName } = this.#config;
     return this.#owner[internals].debounceWorkflow<Return>(workflow as unknown as UserFunction, {

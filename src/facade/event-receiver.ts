@@ -1,4 +1,4 @@
-// What event receivers use to turn messages into workflows, many at a time.
+// For event receivers: turns messages into workflows, in batches.
 import { internals } from '../base/internals.js';
 import { findQueueRecord } from '../control/queues/queues.js';
 import { currentContext } from '../engine/runs/ambient.js';
@@ -15,7 +15,7 @@ import { queueOf, WorkflowQueue } from './workflow-queue.js';
 
 export type { PreparedWorkflow, PrepareEnqueuedWorkflowOptions };
 
-/** Prepares a workflow for `enqueueWorkflows`. Nothing of the caller's context is used. */
+/** Prepares a workflow for `enqueueWorkflows`. Ignores the caller's context. */
 export function prepareEnqueuedWorkflow<Args extends unknown[], Return>(
   workflow: (...args: Args) => Promise<Return>,
   args: Args,
@@ -30,7 +30,7 @@ export function enqueueWorkflows(workflows: readonly PreparedWorkflow[]): Promis
   return enqueuePrepared(engineHere(), workflows);
 }
 
-/** The queue of this name: one that is defined in memory, or one of the database. */
+/** The queue of this name, in memory or in the database. */
 export async function getQueue(name: string): Promise<WorkflowQueue | null> {
   const inMemory = DBOS[internals].registry.queues.get(name);
   if (inMemory) return new WorkflowQueue(inMemory);
@@ -39,7 +39,7 @@ export async function getQueue(name: string): Promise<WorkflowQueue | null> {
   return stored && queueOf(runtime, stored);
 }
 
-/** Defines a queue in memory, unless it is there, that is served here whatever `listenQueues` says. */
+/** Defines an in-memory queue, unless it exists. This process serves it regardless of `listenQueues`. */
 export function registerInternalQueue(name: string, parameters: QueueParameters = {}): WorkflowQueue {
   const known = DBOS[internals].registry.queues.get(name);
   if (known) return new WorkflowQueue(known);
@@ -50,12 +50,12 @@ export function registerInternalQueue(name: string, parameters: QueueParameters 
   return new WorkflowQueue(record);
 }
 
-/** Lets this process serve a queue of the database whatever `listenQueues` says. */
+/** Makes this process serve a database queue regardless of `listenQueues`. */
 export function registerPollerQueue(name: string): void {
   DBOS[internals].registry.alwaysServed.add(name);
 }
 
-/** The queue of this name that is defined in memory; defines it if there is none. */
+/** The in-memory queue of this name; defines it if it does not exist. */
 export function getOrCreateQueue(name: string, parameters: QueueParameters = {}): WorkflowQueue {
   const record = DBOS[internals].registry.queues.get(name);
   return record ? new WorkflowQueue(record) : new WorkflowQueue(name, parameters);

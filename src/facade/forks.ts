@@ -1,5 +1,5 @@
-// The fork members of `DBOS`; the verbs are in the control room. In workflow code the IDs of the forks are derived from the
-// number of the call: repeated after a crash, because its record was lost, it finds what it has done.
+// The fork members of `DBOS`; the verbs are in control/. In workflow code the IDs of the forks are derived from the
+// operation number, so that a call repeated after a crash, its record lost, finds the forks it created.
 import { invariant } from '../base/assert.js';
 import {
   forkFromFailure as forkFailed,
@@ -22,7 +22,7 @@ export async function forkWorkflow<R>(
   request: ForkRequest,
   { newWorkflowID: givenID, ...settings }: ForkOptions,
 ): Promise<WorkflowHandle<R>> {
-  // Also taken in a replay, or the next workflow would get the ID.
+  // Consumed in a replay too, or the next workflow would get the ID.
   const assignedID = takeAssignedID(givenID, currentContext());
   const [handle] = await forkAs<R>(instance, FORK, (runtime, token) =>
     fork(runtime, [{ ...request, newWorkflowID: assignedID ?? token }], { ...forHere(runtime, settings), token }),
@@ -49,7 +49,7 @@ export function forkFromFailure<R>(
   );
 }
 
-/** A fork runs the code of this process unless another version is given. */
+/** A fork runs this process's version by default. */
 function forHere<Settings extends ForkSettings>(runtime: Runtime, settings: Settings): Settings {
   return { ...settings, applicationVersion: settings.applicationVersion ?? runtime.applicationVersion };
 }

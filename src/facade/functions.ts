@@ -1,11 +1,12 @@
-// Registering functions: the wrappers that the application calls instead of its own functions, and the decorators that
-// make them. Both kinds of decorators are understood: TypeScript's legacy ones and the standard ones.
+// Registers functions: the wrappers that the application calls instead of its own functions, and the decorators that
+// create them. Supports both TypeScript's legacy decorators and the standard ones.
 import type { WorkflowHandle } from '../control/runs/outcome.js';
 import {
   DBOSConflictingRegistrationError,
   DBOSInvalidWorkflowTransitionError,
   DBOSNotRegisteredError,
 } from '../model/errors/errors.js';
+import { stackHere } from '../base/stack.js';
 import { currentContext, isWorkflowCode } from '../engine/runs/ambient.js';
 import { authorize } from '../engine/registration/authorization.js';
 import { Engine } from '../engine/engine.js';
@@ -32,7 +33,7 @@ import { checkStepConfig, runStep, type StepConfig } from '../engine/runs/step.j
 
 export { isStandardContext, type MethodDecorator };
 
-/** What the wrappers need of the instance they belong to. */
+/** What the wrappers need from their instance. */
 export interface Host {
   readonly registry: Registry;
   /** The launched engine that runs this registry's functions. */
@@ -55,7 +56,7 @@ function newRegistration(fn: UserFunction, kind: Registration['kind'], owner: Fu
     external: new Map(),
     parameters: parameterNames(fn).map((name, index) => ({ name, index, external: new Map() })),
     interceptors: [],
-    registeredAt: new Error('registered').stack ?? '',
+    registeredAt: stackHere('registered'),
   };
 }
 
@@ -88,7 +89,7 @@ export class Functions {
     const registration: Registration = { ...newRegistration(fn, 'step', owner), stepConfig: config };
     return this.#add(registration, (target, args) => {
       const body = async (): Promise<unknown> => {
-        this.#refuseStranger(registration, target);
+        this.#refuseUnregisteredInstance(registration, target);
         const accepted = registration.interceptors.length > 0 ? await intercept(registration, args) : args;
         return fn.apply(target, accepted as never[]);
       };
@@ -96,7 +97,7 @@ export class Functions {
     });
   }
 
-  /** A function that plugins speak of: the registration it has, or one that makes it neither workflow nor step. */
+  /** The registration of a function that a plugin refers to; creates a plain one, neither workflow nor step, if needed. */
   registerPlain(fn: UserFunction, target: FunctionName): Registration {
     const { registry } = this.#host;
     const known = registry.findByFunction(fn);
@@ -118,7 +119,7 @@ export class Functions {
     return wrapper;
   }
 
-  /** Runs a function as a step of the workflow around it; a plain call anywhere else. */
+  /** Runs a function as a step of the surrounding workflow; elsewhere it is a plain call. */
   callStep<R>(name: string, config: StepConfig, body: () => Promise<R>, registration?: Registration): Promise<R> {
     const context = currentContext();
     if (context?.transactionID !== undefined) {
@@ -138,16 +139,16 @@ export class Functions {
     return runStep({ ...context, assumedRole }, { stepID, name, config }, body);
   }
 
-  /** What to start, from a registration and the object that it is called on. */
+  /** The workflow to start, from a registration and the object it is called on. */
   requestFor(
     registration: WorkflowRegistration,
     target: unknown,
     args: unknown[],
     params: StartWorkflowParams,
   ): StartRequest {
-    this.#refuseStranger(registration, target);
+    this.#refuseUnregisteredInstance(registration, target);
     const configName = registration.isInstance ? (this.#instanceName(target) ?? null) : null;
-    // A static method has its class, as after a recovery, however it was called.
+    // A static method always has its class as `this`, as it would after a recovery.
     const receiver = registration.isInstance ? target : (registration.ownerClass ?? target);
     const className = this.#host.registry.classNameFor(registration) || null;
     const { name, config } = registration;
@@ -155,7 +156,7 @@ export class Functions {
     return { callee, target: receiver, args, params };
   }
 
-  #refuseStranger(registration: Registration, target: unknown): void {
+  #refuseUnregisteredInstance(registration: Registration, target: unknown): void {
     if (!registration.isInstance) return;
     const name = this.#instanceName(target);
     const className = this.#host.registry.classNameFor(registration);
@@ -166,7 +167,7 @@ export class Functions {
     );
   }
 
-  /** The engine that a workflow is started on. */
+  /** The engine to start a workflow on. */
   engineOf(registration: Registration): Engine {
     const runtime = currentContext()?.run?.runtime;
     if (!runtime) return this.#host.engineFor('workflows');
@@ -177,7 +178,7 @@ export class Functions {
     );
   }
 
-  /** What starts a workflow instead of calling it: a function for a function, a proxy for a class or an instance. */
+  /** Starts a workflow instead of calling it: a function for a function, a proxy for a class or an instance. */
   starterOf(target: unknown, params: StartWorkflowParams): unknown {
     const { registry } = this.#host;
     if (typeof target === 'function' && registry.findByFunction(target)) {

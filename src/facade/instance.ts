@@ -1,5 +1,5 @@
-// What is behind an instance of `DBOS`, for the other modules of the package and for plugins: its functions, its engine,
-// and how its verbs are performed.
+// The internals of a `DBOS` instance, for other modules of the package and for plugins: its functions, its engine, and how
+// its verbs are performed.
 import type { Callers, DataSourceCheckpoints, RecordedVerb } from '../control/performer.js';
 import type { ManagementPerformer } from '../control/management/management.js';
 import type { Operator } from '../control/operator.js';
@@ -10,7 +10,7 @@ import { debounce, type DebounceRequest } from '../engine/queues/debounce.js';
 import type { AnyConstructor, Registry, UserFunction } from '../engine/registration/registry.js';
 import { currentContext, isWorkflowCode } from '../engine/runs/ambient.js';
 import { operation } from '../engine/runs/operation.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
+import { DBOSExecutorNotInitializedError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 import type { QueueRecord } from '../model/queues.js';
 import type { LocalEngine } from '../admin/source.js';
 import { Associations } from './associations.js';
@@ -18,7 +18,7 @@ import { Functions, type Host } from './functions.js';
 import { Lifecycle, type TestSettings } from './lifecycle.js';
 import { queueOf, type WorkflowQueue } from './workflow-queue.js';
 
-/** A call of a debouncer. */
+/** A debounced call. */
 type DebounceCall = Pick<DebounceRequest, 'key' | 'periodMs' | 'timeoutMs' | 'applicationName' | 'params' | 'args'>;
 
 export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
@@ -39,7 +39,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     });
   }
 
-  /** What the admin interface acts for. */
+  /** The source of the admin interface. */
   get operator(): Runtime {
     return this.lifecycle.operator;
   }
@@ -48,12 +48,12 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     return this.lifecycle.localEngine;
   }
 
-  /** The launched engine: that of the surrounding workflow, if there is one. */
+  /** The launched engine; inside a workflow, the one that runs it. */
   engineFor(reason: string): Engine {
     const runtime = currentContext()?.run?.runtime;
     const engine = runtime ? Engine.of(runtime) : this.lifecycle.engine;
     if (engine) return engine;
-    throw new TypeError(`\`DBOS.launch()\` must be called before running ${reason}.`);
+    throw new DBOSExecutorNotInitializedError(`\`DBOS.launch()\` must be called before running ${reason}.`);
   }
 
   // ── Verbs ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -61,7 +61,9 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
   operatorFor(verb: string, callers: Callers = 'anywhere'): Runtime {
     const context = currentContext();
     if (callers === 'outside workflows' && context?.run) {
-      throw new DBOSError(`DBOS.${verb} cannot be called from a workflow. Call it from outside.`);
+      throw new DBOSInvalidWorkflowTransitionError(
+        `DBOS.${verb} cannot be called from a workflow. Call it from outside.`,
+      );
     }
     if (callers === 'outside workflow code' && isWorkflowCode(context)) {
       throw new DBOSInvalidWorkflowTransitionError(`Invalid call to \`${verb}\` in workflow code. Call it in a step.`);
@@ -78,7 +80,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     body: (runtime: Runtime, token: string | undefined) => Promise<R>,
   ): Promise<R> {
     const { runtime } = this.engineFor(name);
-    // Before the operation takes its number: the token is made of it.
+    // Before the operation takes its number, from which the token is derived.
     const token = nextToken();
     return operation({ ...options, name: `DBOS.${name}` }, () => body(runtime, token));
   }
@@ -102,7 +104,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     this.#names.set(instance, name);
     if (this.lifecycle.engine) {
       this.lifecycle.logger.warn(
-        `ConfiguredInstance "${name}" was created after DBOS.launch(); it was not there for recovery.`,
+        `ConfiguredInstance "${name}" was created after DBOS.launch(); recovery did not see it.`,
       );
     }
   }

@@ -1,21 +1,27 @@
-// Launching an instance and shutting it down, and what belongs to a launch: the engine, the admin server, the plugins.
+// Launches an instance and shuts it down: the engine, the admin server and the plugins.
 import type { Server } from 'node:http';
 import type { AdminServer } from '../admin/http/server.js';
 import type { LocalEngine } from '../admin/source.js';
 import { internals } from '../base/internals.js';
+import { stackHere } from '../base/stack.js';
 import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
 import { Codec } from '../codec/codec.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
-import { type DBOSConfig, type EngineConfig, resolveConfig } from '../engine/config/config.js';
+import { type DBOSConfig, type EngineConfig, loadConfig } from '../engine/config/config.js';
 import { Engine } from '../engine/engine.js';
 import type { Runtime, RuntimeOptions } from '../engine/runtime.js';
 import type { Registration, Registry } from '../engine/registration/registry.js';
 import { currentContext } from '../engine/runs/ambient.js';
-import { DBOSError, DBOSExecutorNotInitializedError, type JSONValue } from '../model/errors/errors.js';
+import {
+  DBOSAlreadyLaunchedError,
+  DBOSExecutorNotInitializedError,
+  DBOSInvalidArgumentError,
+  type JSONValue,
+} from '../model/errors/errors.js';
 import type { MethodRegistrationBase } from './associations.js';
 import type { DBOSLifecycleCallback, DBOSMethodMiddlewareInstaller, ShutdownOptions } from './types.js';
 
-/** For tests: clocks that are moved by hand. */
+/** For tests: manually advanced clocks. */
 export type TestSettings = Pick<RuntimeOptions, 'clock' | 'databaseNow'>;
 
 export interface LifecycleOptions {
@@ -59,7 +65,8 @@ export class Lifecycle {
   }
 
   setConfig(config: DBOSConfig): void {
-    if (this.#engine || this.#launching) throw new DBOSError('Cannot call DBOS.setConfig after DBOS.launch()');
+    if (this.#engine || this.#launching)
+      throw new DBOSAlreadyLaunchedError('Cannot call DBOS.setConfig after DBOS.launch()');
     this.#config = config;
   }
 
@@ -73,20 +80,22 @@ export class Lifecycle {
   }
 
   addRecipe(recipe: SerializationRecipe<unknown, JSONValue>): void {
-    if (this.#engine) throw new TypeError('DBOS.registerSerialization must be called before DBOS.launch()');
+    if (this.#engine)
+      throw new DBOSAlreadyLaunchedError('DBOS.registerSerialization must be called before DBOS.launch()');
     this.#recipes.push(recipe);
   }
 
   async launch(): Promise<void> {
-    if (this.#shuttingDown) throw new DBOSError('DBOS is shutting down. Await DBOS.shutdown() before launching again.');
+    if (this.#shuttingDown)
+      throw new DBOSAlreadyLaunchedError('DBOS is shutting down. Await DBOS.shutdown() before launching again.');
     if (this.#engine) return;
-    this.#launching ??= this.#launch(new Error('launch').stack ?? '').finally(() => (this.#launching = undefined));
+    this.#launching ??= this.#launch(stackHere('launch')).finally(() => (this.#launching = undefined));
     await this.#launching;
   }
 
   async #launch(stack: string): Promise<void> {
     const { registry, testSettings } = this.#options;
-    const config = resolveConfig(this.#config);
+    const config = await loadConfig(this.#config);
     this.#installMiddleware();
     const initialized: DBOSLifecycleCallback[] = [];
     try {
@@ -95,7 +104,7 @@ export class Lifecycle {
       const codec = this.#newCodec(config.serializer);
       this.#engine = await Engine.launch({ config, registry, codec, ...testSettings });
       for (const callback of this.#callbacks) {
-        // One that fails is destroyed as well: it may have opened something before.
+        // Destroy one that fails too: it may have opened something before.
         initialized.push(callback);
         await callback.initialize?.();
       }
@@ -128,7 +137,7 @@ export class Lifecycle {
   async #startAdminServer(config: EngineConfig, { clock }: Runtime): Promise<void> {
     const { adminHost: host, adminPort: port, adminToken: token, adminOpen: isOpen, logger } = config;
     const source = { [internals]: this, deactivateEventReceivers: () => this.deactivateEventReceivers() };
-    // Loaded only here: most processes never serve it.
+    // Loaded lazily: most processes never serve it.
     const [{ createAdmin }, { AdminServer }] = await Promise.all([
       import('../admin/admin.js'),
       import('../admin/http/server.js'),
@@ -136,12 +145,12 @@ export class Lifecycle {
     this.#adminServer = await AdminServer.start(createAdmin({ source, token, isOpen }), { host, port, logger, clock });
   }
 
-  /** What the admin interface acts for. */
+  /** The source of the admin interface. */
   get operator(): Runtime {
     return this.#launched.runtime;
   }
 
-  /** What only a process that runs workflows can tell and do. */
+  /** What only a process that runs workflows can do. */
   get localEngine(): LocalEngine {
     const { runtime, runs, liveness } = this.#launched;
     return {
@@ -161,8 +170,9 @@ export class Lifecycle {
   async shutdown(options: ShutdownOptions): Promise<void> {
     const timeoutMs = options.workflowCompletionTimeoutMS ?? 0;
     if (!(Number.isFinite(timeoutMs) && timeoutMs >= 0 && timeoutMs <= TIMEOUT_MAX_MS)) {
-      throw new DBOSError(
+      throw new DBOSInvalidArgumentError(
         `Invalid workflowCompletionTimeoutMS ${timeoutMs}: it must be between 0 and ${TIMEOUT_MAX_MS}.`,
+        'options.workflowCompletionTimeoutMS',
       );
     }
     this.#shuttingDown ??= this.#shutdown(timeoutMs, options).finally(() => (this.#shuttingDown = undefined));
@@ -175,7 +185,7 @@ export class Lifecycle {
       // The caller of launch sees the error.
     });
     const engine = this.#engine;
-    // Before the engine is gone: while plugins end, they may still hand over work.
+    // Before the engine stops: plugins may still hand over work while they shut down.
     if (engine) await this.deactivateEventReceivers();
     this.#engine = undefined;
     await this.#adminServer?.close();

@@ -1,4 +1,4 @@
-// The schedule members of `DBOS` that take functions; the verbs are in the control room.
+// The schedule members of `DBOS` that take functions; the verbs are in control/.
 import { change } from '../control/performer.js';
 import {
   applySchedules as apply,
@@ -7,11 +7,11 @@ import {
   type ScheduleOptions,
 } from '../control/schedules/schedules.js';
 import type { Registry } from '../engine/registration/registry.js';
-import { DBOSError } from '../model/errors/errors.js';
+import { DBOSInvalidArgumentError } from '../model/errors/errors.js';
 import type { Instance } from './instance.js';
 
-/** What a schedule runs. It gets the time at which it was due, and the context of the schedule. */
-// The context has the type that the function wants.
+/** A scheduled workflow. It gets the time at which it was due and the schedule's context. */
+// The function declares the type of its context.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type ScheduledWorkflowFn = (scheduledDate: Date, context: any) => Promise<void>;
 
@@ -31,9 +31,9 @@ export interface ApplySchedule extends ScheduleOptions {
   readonly context?: unknown;
 }
 
-/** How a schedule in the code treats occurrences missed while no process was running. */
+/** What a schedule defined in code does with occurrences missed while no process was running. */
 export const SchedulerMode = {
-  /** Fires them at launch. */
+  /** Runs them at launch. */
   ExactlyOncePerInterval: 'ExactlyOncePerInterval',
   /** Skips them. */
   ExactlyOncePerIntervalWhenActive: 'ExactlyOncePerIntervalWhenActive',
@@ -50,7 +50,7 @@ export async function createSchedule(instance: Instance, given: CreateScheduleOp
   const { scheduleName, workflowFn, schedule, context, options = {} } = given;
   const { registry } = instance.engineFor('createSchedule').runtime;
   const definition = { ...options, ...targetOf(registry, workflowFn), scheduleName, schedule, context };
-  // The token keeps the schedule that this call created before a crash from standing in its way after it.
+  // With the token, a call repeated after a crash recognizes the schedule it created.
   await change(instance, 'createSchedule', (operator, token) => create(operator, definition, token));
 }
 
@@ -65,7 +65,7 @@ export async function applySchedules(instance: Instance, schedules: readonly App
 function targetOf(registry: Registry, fn: ScheduledWorkflowFn) {
   const registration = registry.workflowOf(fn, fn.name);
   if (registration.isInstance) {
-    throw new DBOSError(
+    throw new DBOSInvalidArgumentError(
       `Cannot schedule instance method ${registration.name}: which instance should run it? Schedule a function or a static method.`,
     );
   }

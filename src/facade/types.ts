@@ -1,28 +1,28 @@
-// Types of the public API that belong to no other file.
+// Public types that belong to no other file.
 import type { DLogger } from '../base/log.js';
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
 import type { WorkflowHandle } from '../control/runs/outcome.js';
 import type { MethodRegistrationBase } from './associations.js';
 
-/** A plugin's part in the life of the application. */
+/** A plugin's hooks into launch and shutdown. */
 export interface DBOSLifecycleCallback {
   /** Called at launch. */
   initialize?(): Promise<void>;
   /** Called at shutdown. */
   destroy?(): Promise<void>;
-  /** Called at launch and on demand, to log what the plugin serves. */
+  /** Called at launch and on demand. Logs what the plugin serves. */
   logRegisteredEndpoints?(): void;
 }
 
-/** Sees every function at launch and may put interceptors before it. */
+/** Sees every function at launch and may install interceptors. */
 export interface DBOSMethodMiddlewareInstaller {
   installMiddleware(registration: MethodRegistrationBase): void;
 }
 
 export interface ShutdownOptions {
-  /** Forgets all registrations as well. */
+  /** Also clears all registrations. */
   readonly deregister?: boolean;
-  /** How long to wait for running workflows; not at all unless given. */
+  /** How long to wait for running workflows. Default: not at all. */
   readonly workflowCompletionTimeoutMS?: number;
 }
 

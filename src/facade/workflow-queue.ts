@@ -1,5 +1,5 @@
-// A queue as the application holds it: defined in memory for this process, or kept in the database, where its settings
-// can be read and changed while workers run.
+// The public queue class: a queue defined in this process's memory, or stored in the database, where its settings can be
+// read and changed while workers run.
 import { internals } from '../base/internals.js';
 import type { Operator } from '../control/operator.js';
 import { changeQueue, getQueueRecord } from '../control/queues/queues.js';
@@ -14,12 +14,12 @@ import {
   toQueueRecord,
 } from '../model/queues.js';
 
-/** An instance of `DBOS`: it serves queues that are defined in memory. */
+/** A `DBOS` instance, which serves in-memory queues. */
 export interface QueueOwner {
   readonly [internals]: { registerMemoryQueue(record: QueueRecord): void };
 }
 
-/** A queue that is kept in the database, and how its row is read and changed. */
+/** A database queue, and how its row is read and changed. */
 export class StoredQueue {
   constructor(
     readonly record: QueueRecord,
@@ -28,14 +28,14 @@ export class StoredQueue {
   ) {}
 }
 
-/** A queue of the database, read and changed by the operator. */
+/** A database queue, read and changed through the operator. */
 export function queueOf(operator: Operator, record: QueueRecord): WorkflowQueue {
   const read: StoredQueue['read'] = (name) => getQueueRecord(operator, name);
   const change: StoredQueue['change'] = (name, parameters) => changeQueue(operator, name, parameters);
   return new WorkflowQueue(new StoredQueue(record, read, change));
 }
 
-/** The owner of queues for which none is given; `DBOS` itself. */
+/** The default owner of queues: `DBOS` itself. */
 let defaultOwner: QueueOwner | undefined;
 
 export function setDefaultQueueOwner(owner: QueueOwner): void {
@@ -47,11 +47,11 @@ export class WorkflowQueue {
   #record: QueueRecord;
   readonly #stored: StoredQueue | undefined;
 
-  /** Defines a queue in the memory of this process. `owner` is the instance that serves it, `DBOS` if not given. */
+  /** Defines an in-memory queue. `owner` is the instance that serves it; defaults to `DBOS`. */
   constructor(name: string, parameters?: QueueParameters, owner?: QueueOwner);
   /** The older form. */
   constructor(name: string, concurrency?: number, rateLimit?: QueueRateLimit);
-  /** A queue that is there already. */
+  /** An existing queue. */
   constructor(known: StoredQueue | QueueRecord);
   constructor(
     nameOrKnown: string | StoredQueue | QueueRecord,
@@ -88,12 +88,12 @@ export class WorkflowQueue {
     return toQueueRecord(name, parameters, null);
   }
 
-  /** Whether the queue is kept in the database. */
+  /** Whether the queue is stored in the database. */
   get databaseBacked(): boolean {
     return this.#stored !== undefined;
   }
 
-  // The settings as this object knows them; the getters below read the row again.
+  // The settings this object has cached; the getters below read the row.
 
   get globalConcurrency(): number | undefined {
     return toQueueParameters(this.#record).globalConcurrency;
@@ -161,7 +161,7 @@ export class WorkflowQueue {
     return (await this.#read()).partitionQueue;
   }
 
-  /** Undefined takes a limit away. Running workers follow at once. */
+  /** Undefined removes a limit. Running workers pick up the change at once. */
   setGlobalConcurrency(value: number | undefined): Promise<void> {
     return this.#change({ globalConcurrency: value });
   }

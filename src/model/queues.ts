@@ -1,5 +1,16 @@
 // Queues: settings, their validation, and the limits that follow from them.
 import { DBOSInvalidQueuePriorityError, InvalidQueueError } from './errors/errors.js';
+import {
+  boolean,
+  type Check,
+  filledName,
+  INT_MAX,
+  integer,
+  messageOf,
+  nullish,
+  positiveNumber,
+  record,
+} from './validation/validation.js';
 
 /** The most workflows that may start in any period of this length. */
 export interface QueueRateLimit {
@@ -71,7 +82,7 @@ const RESERVED_PREFIX = '_dbos_';
 const DEFAULT_POLLING_MS = 1000;
 
 export function checkQueueName(name: string): void {
-  if (typeof name !== 'string' || name.trim() === '') throw new InvalidQueueError('A queue needs a name.');
+  refuseProblem(filledName, name, 'The name of a queue');
   if (name.startsWith(RESERVED_PREFIX)) {
     throw new InvalidQueueError(
       `Queue names that begin with "${RESERVED_PREFIX}" are reserved. Rename the queue "${name}".`,
@@ -79,18 +90,36 @@ export function checkQueueName(name: string): void {
   }
 }
 
+// Stored as 32-bit numbers.
+const count = nullish(integer({ min: 1, max: INT_MAX }));
+const rateLimit = nullish(
+  record({ limitPerPeriod: integer({ min: 1, max: INT_MAX }), periodSec: positiveNumber }, { unknown: 'ignore' }),
+);
+const parametersCheck = record(
+  {
+    globalConcurrency: count,
+    concurrency: count,
+    workerConcurrency: count,
+    rateLimit,
+    partitionConcurrency: count,
+    partitionWorkerConcurrency: count,
+    partitionRateLimit: rateLimit,
+    minPollingIntervalMs: nullish(positiveNumber),
+    priorityEnabled: nullish(boolean),
+    partitionQueue: nullish(boolean),
+  } satisfies Record<keyof QueueParameters, Check<unknown>>,
+  { unknown: 'ignore' },
+);
+
 /** Throws if the settings contradict each other. */
 export function checkQueueParameters(parameters: QueueParameters): void {
   const { concurrency, globalConcurrency, workerConcurrency } = parameters;
-  const { partitionConcurrency, partitionWorkerConcurrency, minPollingIntervalMs } = parameters;
+  const { partitionConcurrency, partitionWorkerConcurrency } = parameters;
   if (concurrency != null && globalConcurrency != null) {
-    throw new InvalidQueueError('concurrency is the older name of globalConcurrency. Give only globalConcurrency.');
+    throw new InvalidQueueError('concurrency is the older name of globalConcurrency. Set only globalConcurrency.');
   }
+  refuseProblem(parametersCheck, parameters, '');
   const global = globalConcurrency ?? concurrency;
-  const bounds = { globalConcurrency: global, workerConcurrency, partitionConcurrency, partitionWorkerConcurrency };
-  for (const [name, value] of Object.entries(bounds)) checkCount(name, value);
-  checkRateLimit('rateLimit', parameters.rateLimit);
-  checkRateLimit('partitionRateLimit', parameters.partitionRateLimit);
   const order = [
     ['workerConcurrency', workerConcurrency, 'globalConcurrency', global],
     ['partitionConcurrency', partitionConcurrency, 'globalConcurrency', global],
@@ -105,37 +134,11 @@ export function checkQueueParameters(parameters: QueueParameters): void {
       );
     }
   }
-  if (minPollingIntervalMs != null && !(Number.isFinite(minPollingIntervalMs) && minPollingIntervalMs > 0)) {
-    throw new InvalidQueueError(`minPollingIntervalMs must be a positive number, but is ${minPollingIntervalMs}.`);
-  }
-  checkFlags(parameters);
 }
 
-function checkFlags(parameters: QueueParameters): void {
-  for (const name of ['priorityEnabled', 'partitionQueue'] as const) {
-    const value: unknown = parameters[name];
-    if (value != null && typeof value !== 'boolean') {
-      throw new InvalidQueueError(`${name} must be true or false, but is a ${typeof value}.`);
-    }
-  }
-}
-
-/** Stored as 32-bit numbers. */
-const COUNT_MAX = 2_147_483_647;
-
-function checkCount(name: string, value: number | null | undefined): void {
-  if (value == null || (Number.isInteger(value) && value >= 1 && value <= COUNT_MAX)) return;
-  throw new InvalidQueueError(`${name} must be a whole number from 1 to ${COUNT_MAX}, but is ${String(value)}.`);
-}
-
-function checkRateLimit(name: string, limit: QueueRateLimit | null | undefined): void {
-  if (limit == null) return;
-  const { limitPerPeriod, periodSec } = limit;
-  const isPeriod = typeof periodSec === 'number' && Number.isFinite(periodSec) && periodSec > 0;
-  if (limitPerPeriod == null || !isPeriod) {
-    throw new InvalidQueueError(`${name} needs limitPerPeriod and a positive periodSec, both numbers.`);
-  }
-  checkCount(`${name}.limitPerPeriod`, limitPerPeriod);
+function refuseProblem(check: Check<unknown>, value: unknown, argument: string): void {
+  const problem = check.find(value);
+  if (problem !== undefined) throw new InvalidQueueError(messageOf(problem, argument));
 }
 
 /** The row for checked settings. */
@@ -204,9 +207,8 @@ function toRate(limit: QueueRateLimit | undefined): Limits['rate'] {
   return limit === undefined ? null : { max: limit.limitPerPeriod, periodMs: Math.ceil(limit.periodSec * 1000) };
 }
 
-const PRIORITY_MAX = 2_147_483_647;
+const priorityCheck = integer({ max: INT_MAX });
 
 export function checkPriority(priority: number): void {
-  if (Number.isInteger(priority) && priority >= 0 && priority <= PRIORITY_MAX) return;
-  throw new DBOSInvalidQueuePriorityError(priority, 0, PRIORITY_MAX);
+  if (!priorityCheck.accepts(priority)) throw new DBOSInvalidQueuePriorityError(priority, 0, INT_MAX);
 }

@@ -1,7 +1,7 @@
 // Schedules: their records and validation.
-import { DBOSError } from './errors/errors.js';
 import { parseCron } from './cron/cron.js';
 import type { TimeZones } from './cron/cron-time-zone.js';
+import { filledName, integer, oneOf } from './validation/validation.js';
 
 /** What to do if the previous run is still active: start another one, skip this one, or cancel the previous one. */
 export type ScheduleOverlap = 'allow' | 'skip' | 'cancelPrevious';
@@ -26,8 +26,8 @@ export interface ScheduleRecord {
   readonly jitterMs: number;
 }
 
-const OVERLAPS: readonly string[] = ['allow', 'skip', 'cancelPrevious'] satisfies ScheduleOverlap[];
-const JITTER_MAX_MS = 86_400_000;
+const overlapCheck = oneOf<ScheduleOverlap>(['allow', 'skip', 'cancelPrevious']);
+const jitterCheck = integer({ max: 86_400_000 });
 
 /** Throws if the fields are invalid. */
 export function checkSchedule(
@@ -35,14 +35,10 @@ export function checkSchedule(
   zones?: TimeZones,
 ): void {
   const { scheduleName, schedule, cronTimezone, overlap, jitterMs } = fields;
-  if (typeof scheduleName !== 'string' || scheduleName.trim() === '') throw new DBOSError('A schedule needs a name.');
+  filledName.read(scheduleName, 'scheduleName');
   parseCron(schedule, { timeZone: cronTimezone, zones });
-  if (!OVERLAPS.includes(overlap)) {
-    throw new DBOSError(`overlap must be 'allow', 'skip' or 'cancelPrevious', but is ${String(overlap)}.`);
-  }
-  if (!(Number.isInteger(jitterMs) && jitterMs >= 0 && jitterMs <= JITTER_MAX_MS)) {
-    throw new DBOSError(`jitterMs must be a whole number from 0 to ${JITTER_MAX_MS}, but is ${String(jitterMs)}.`);
-  }
+  overlapCheck.read(overlap, 'overlap');
+  jitterCheck.read(jitterMs, 'jitterMs');
 }
 
 /** The workflow ID of an occurrence. It is the same in every process, so that the occurrence fires once. */

@@ -1,8 +1,22 @@
 // Queries for workflows, as users write them and as the store takes them. Users' mistakes are caught here, before any
 // statement is sent.
-import { InvalidQueryError, type JSONValue } from './errors/errors.js';
-import { checkFields, flag, jsonPattern, oneOrMany, time, wholeNumber } from './query-values.js';
+import type { JSONValue } from './errors/errors.js';
 import { ACTIVE_STATUSES, StatusString, type WorkflowStatusString } from './status.js';
+import {
+  anything,
+  asArray,
+  boolean,
+  type Check,
+  integer,
+  nullish,
+  oneOf,
+  oneOrMany,
+  parseTimestamp,
+  readJSONPattern,
+  record,
+  string,
+  timestamp,
+} from './validation/validation.js';
 
 type OneOrMany<T> = T | readonly T[];
 
@@ -104,43 +118,76 @@ const VALUE_FILTERS = {
   scheduleName: 'scheduleName',
 } as const satisfies Partial<Record<keyof WorkflowFilters, AskedField>>;
 
-const FILTER_FIELDS = [
-  ...Object.keys(VALUE_FILTERS),
-  ...['workflowIDs', 'status', 'workflow_id_prefix', 'applicationName', 'startTime', 'endTime', 'completedAfter'],
-  ...['completedBefore', 'dequeuedAfter', 'dequeuedBefore', 'queuesOnly', 'wasForkedFrom', 'isFork', 'hasParent'],
-  'attributes',
-];
-const QUERY_FIELDS = [...FILTER_FIELDS, 'limit', 'offset', 'sortDesc', 'loadInput', 'loadOutput'];
+// A value that is null was not asked for: JSON has no undefined.
+const texts = nullish(oneOrMany(string()));
+const time = nullish(timestamp);
+const flag = nullish(boolean);
+
+const FILTERS = {
+  workflowIDs: texts,
+  workflowName: texts,
+  status: nullish(oneOrMany(oneOf(Object.values(StatusString)))),
+  authenticatedUser: texts,
+  applicationVersion: texts,
+  executorId: texts,
+  workflow_id_prefix: texts,
+  queueName: texts,
+  forkedFrom: texts,
+  parentWorkflowID: texts,
+  scheduleName: texts,
+  applicationName: texts,
+  startTime: time,
+  endTime: time,
+  completedAfter: time,
+  completedBefore: time,
+  dequeuedAfter: time,
+  dequeuedBefore: time,
+  queuesOnly: flag,
+  wasForkedFrom: flag,
+  isFork: flag,
+  hasParent: flag,
+  attributes: nullish(anything),
+} satisfies Record<keyof WorkflowFilters, Check<unknown>>;
+
+// A misspelt filter must not find everything.
+const filterCheck = record(FILTERS);
+const queryCheck = record({
+  ...FILTERS,
+  limit: nullish(integer()),
+  offset: nullish(integer()),
+  sortDesc: flag,
+  loadInput: flag,
+  loadOutput: flag,
+} satisfies Record<keyof GetWorkflowsInput, Check<unknown>>);
 
 /** Checks a query. `ownApplication` is the default for `applicationName`; null means all. */
 export function toWorkflowQuery(input: GetWorkflowsInput, ownApplication: string | null): WorkflowQuery {
-  checkFields('The query', input, QUERY_FIELDS);
-  const { limit, offset, sortDesc, loadInput, loadOutput, ...filters } = input;
+  queryCheck.read(input, 'filter');
   return {
-    filter: toFilter(filters, ownApplication),
-    isDescending: flag('sortDesc', sortDesc) ?? false,
-    limit: wholeNumber('limit', limit),
-    offset: wholeNumber('offset', offset) ?? 0,
-    isLoadingInput: flag('loadInput', loadInput) ?? true,
-    isLoadingOutput: flag('loadOutput', loadOutput) ?? true,
+    filter: toFilter(input, ownApplication),
+    isDescending: input.sortDesc ?? false,
+    limit: input.limit ?? undefined,
+    offset: input.offset ?? 0,
+    isLoadingInput: input.loadInput ?? true,
+    isLoadingOutput: input.loadOutput ?? true,
   };
 }
 
 /** Checks a filter alone. */
 export function toWorkflowFilter(input: WorkflowFilters, ownApplication: string | null): WorkflowFilter {
-  checkFields('The filter', input, FILTER_FIELDS);
+  filterCheck.read(input, 'filter');
   return toFilter(input, ownApplication);
 }
 
 function toFilter(input: WorkflowFilters, ownApplication: string | null): WorkflowFilter {
   const values: Partial<Record<AskedField, readonly string[]>> = {};
   for (const [name, field] of Object.entries(VALUE_FILTERS)) {
-    const wanted = oneOrMany(name, input[name as keyof typeof VALUE_FILTERS]);
+    const wanted = asArray(input[name as keyof typeof VALUE_FILTERS]);
     if (wanted) values[field] = wanted;
   }
-  const isInQueue = flag('queuesOnly', input.queuesOnly) === true;
-  const workflowIDs = oneOrMany('workflowIDs', input.workflowIDs);
-  const prefixes = oneOrMany('workflow_id_prefix', input.workflow_id_prefix);
+  const isInQueue = input.queuesOnly === true;
+  const workflowIDs = asArray(input.workflowIDs);
+  const prefixes = asArray(input.workflow_id_prefix);
   const ownNames = ownApplication === null || (workflowIDs?.length ?? 0) > 0 ? undefined : [ownApplication];
   return {
     workflowIDs,
@@ -149,34 +196,28 @@ function toFilter(input: WorkflowFilters, ownApplication: string | null): Workfl
     statuses: statusesOf(input, isInQueue),
     values,
     times: {
-      createdAt: range('startTime', 'endTime', input),
-      completedAt: range('completedAfter', 'completedBefore', input),
-      startedAt: range('dequeuedAfter', 'dequeuedBefore', input),
+      createdAt: range(input.startTime, input.endTime),
+      completedAt: range(input.completedAfter, input.completedBefore),
+      startedAt: range(input.dequeuedAfter, input.dequeuedBefore),
     },
     presence: {
       queueName: isInQueue ? true : undefined,
-      forkedFrom: flag('isFork', input.isFork),
-      parentWorkflowID: flag('hasParent', input.hasParent),
+      forkedFrom: input.isFork ?? undefined,
+      parentWorkflowID: input.hasParent ?? undefined,
     },
-    wasForkedFrom: flag('wasForkedFrom', input.wasForkedFrom),
-    attributes: jsonPattern('attributes', input.attributes),
-    applicationNames: oneOrMany('applicationName', input.applicationName) ?? ownNames,
+    wasForkedFrom: input.wasForkedFrom ?? undefined,
+    attributes: input.attributes == null ? undefined : readJSONPattern(input.attributes, 'filter.attributes'),
+    applicationNames: asArray(input.applicationName) ?? ownNames,
   };
 }
 
 function statusesOf({ status }: WorkflowFilters, isInQueue: boolean): readonly WorkflowStatusString[] | undefined {
-  const wanted = oneOrMany('status', status) as readonly WorkflowStatusString[] | undefined;
-  const unknown = wanted?.find((one) => !Object.hasOwn(StatusString, one));
-  if (unknown !== undefined) {
-    const known = Object.keys(StatusString).join(', ');
-    throw new InvalidQueryError(`Unknown status ${JSON.stringify(unknown)}. Use one of: ${known}.`);
-  }
+  const wanted = asArray(status);
   if (!isInQueue) return wanted && [...new Set(wanted)];
   return wanted ? ACTIVE_STATUSES.filter((one) => wanted.includes(one)) : ACTIVE_STATUSES;
 }
 
-type TimeField = 'startTime' | 'endTime' | 'completedAfter' | 'completedBefore' | 'dequeuedAfter' | 'dequeuedBefore';
-
-function range(from: TimeField, to: TimeField, input: WorkflowFilters): TimeRange {
-  return { from: time(from, input[from]), to: time(to, input[to]) };
+/** The range between two checked times. */
+export function range(from: string | null | undefined, to: string | null | undefined): TimeRange {
+  return { from: from == null ? undefined : parseTimestamp(from), to: to == null ? undefined : parseTimestamp(to) };
 }

@@ -1,85 +1,85 @@
-// What a receiver for one kind of broker supplies, and the options that all receivers share. The kit does the rest.
+// The contract between the receiver kit and the adapter for a broker, and the options that all receivers share.
 import type { Clock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 
 /** What to do with a message that cannot become a workflow. */
 export type DeadLetterPolicy<Message> =
-  /** Keep it in the system database; see `listDeadLetters`. */
+  /** Store it in the system database; see `listDeadLetters`. */
   | 'keep'
-  /** Refuse it, so that the broker does with it what it is set up to do. */
+  /** Reject it, so that the broker applies its own dead-letter policy. */
   | 'broker'
-  /** Deal with it. The message is acknowledged when the promise resolves, and delivered again when it rejects. */
+  /** Handle it. The message is acknowledged when the promise resolves, and redelivered when it rejects. */
   | ((message: Message, error: Error) => Promise<void>);
 
-/** The options of a consumer that have the same meaning for all receivers. */
+/** The options that consumers of all receivers share. */
 export interface ConsumerOptions<Message> {
-  /** The queue for the workflows; one of the function's own if not given. */
+  /** The queue for the workflows. Default: a queue of the function's own. */
   readonly queueName?: string;
-  /** Workflows of messages with the same key run one after the other, in the order of the messages. */
+  /** Workflows of messages with the same key run one at a time, in message order. */
   readonly orderingKey?: (message: Message) => string | undefined;
-  /** Messages that are enqueued in one commit at most; 250 unless given. */
+  /** The most messages to enqueue in one commit. Default: 250. */
   readonly batchSize?: number;
-  /** Nothing is fetched while so many workflows wait in the queue; 10,000 unless given. */
+  /** Fetching pauses while this many workflows wait on the queue. Default: 10,000. */
   readonly maxQueueDepth?: number;
-  /** The arguments of the workflow. */
+  /** The arguments of the workflow. Default: those of the adapter. */
   readonly decode?: (message: Message) => unknown[] | Promise<unknown[]>;
-  /** The ID of the workflow: the same for each delivery of a message, and different for different messages. */
+  /** The workflow ID: the same for each delivery of a message, and unique per message. Default: that of the adapter. */
   readonly workflowID?: (message: Message) => string;
-  /** What becomes of messages that cannot be decoded; `keep` unless given. */
+  /** What to do with messages that cannot become workflows. Default: `keep`. */
   readonly deadLetter?: DeadLetterPolicy<Message>;
 }
 
-/** How far a source without a memory of its own has come. */
+/** How far a source has been read, if it does not track that itself. */
 export interface Position {
   readonly value?: string;
   readonly updateTime?: number;
   readonly updateSeq?: bigint;
 }
 
-/** What the kit tells an adapter when it connects. */
+/** What the kit passes to an adapter when it connects. */
 export interface ConnectContext {
   readonly clock: Clock;
   readonly logger: DLogger;
   readonly batchSize: number;
-  /** The function that the messages go to, for names at the broker. */
+  /** The workflow function, to name consumers and groups at the broker after. */
   readonly functionName: string;
-  /** The position that was committed last. */
+  /** Reads the position that was committed last. */
   readonly loadPosition: () => Promise<Position | undefined>;
 }
 
-/** An open connection from which messages come. */
+/** An open connection that delivers messages. */
 export interface Source<Message> {
   /**
-   * Waits for messages and gives some, `max` at most, in order. May give none after a while. Ends soon after the signal
-   * has aborted, in whatever way.
+   * Waits for messages and returns up to `max` of them, in order. May return none after a while. Settles soon after the
+   * signal aborts, in any way.
    */
   fetch(max: number, signal: AbortSignal): Promise<readonly Message[]>;
-  /** These have become workflows, durably: they need not be delivered again. */
+  /** The messages are durable as workflows, and need not be redelivered. */
   acknowledge(messages: readonly Message[]): Promise<void>;
-  /** This cannot become a workflow: the broker may do with it what it is set up to do. */
+  /** The message cannot become a workflow: the broker applies its own dead-letter policy. */
   reject?(message: Message, error: Error): Promise<void>;
-  /** Where to go on after these; committed together with their workflows. */
+  /** Where to continue after these messages. Committed together with their workflows. */
   positionAfter?(messages: readonly Message[]): Position | undefined;
-  /** What was fetched and not acknowledged goes back. */
+  /** Closes the connection. Messages that were fetched and not acknowledged go back to the broker. */
   close(): Promise<void>;
 }
 
 /** A kind of broker. */
 export interface Adapter<Message, Options extends ConsumerOptions<Message>> {
-  /** One word; it begins the names of queues and workflows. */
+  /** One word, which begins the names of queues and workflows. */
   readonly name: string;
-  /** What a consumer reads, for people: `stream "orders"`. */
+  /** What a consumer reads, for logs and errors: `stream "orders"`. */
   describe(options: Options): string;
   /** Throws if the options contradict each other. */
   check?(options: Options): void;
-  /** Opens a connection, and fails if what is to be read is not there. */
+  /** Opens a connection. Fails if what the consumer reads does not exist. */
   connect(options: Options, context: ConnectContext): Promise<Source<Message>>;
-  /** The ID of the message's workflow, the same for each delivery; undefined if the message has none. */
+  /** The workflow ID for a message, the same for each delivery; undefined if the message has no ID. */
   workflowIDOf(message: Message, options: Options): string | undefined;
-  /** The ordering key of the consumer's messages, unless the consumer says otherwise; undefined for no order. */
+  /** The default for the consumer's `orderingKey`; undefined for no order. */
   orderingKey?(options: Options): ConsumerOptions<Message>['orderingKey'];
-  /** The arguments of the workflow, unless the consumer says otherwise. */
+  /** The default for the consumer's `decode`. */
   decode(message: Message): unknown[];
-  /** Whether `reject` does not lose a message. */
+  /** Whether rejected messages are kept at the broker, so that `deadLetter: 'broker'` is allowed. */
   readonly canReject?: boolean;
 }

@@ -1,4 +1,4 @@
-// Turns messages into workflows that are ready to be enqueued, and sets aside those that cannot become any.
+// Turns a batch of messages into workflows that are ready to be enqueued, and finds the dead letters among them.
 import { DBOSInvalidWorkflowInputError, UndecodableMessageError } from '../model/errors/errors.js';
 import type { PreparedWorkflow, Receiving, UserFunction } from '../engine/plugin.js';
 import type { Adapter, ConsumerOptions } from './adapter.js';
@@ -15,13 +15,13 @@ export interface ConsumerSettings<Message, Options extends ConsumerOptions<Messa
 }
 
 /** A message that cannot become a workflow. */
-export interface Dead<Message> {
+export interface DeadMessage<Message> {
   readonly message: Message;
   readonly error: Error;
   readonly workflowID: string | undefined;
 }
 
-type Sorted<Message> = { readonly workflow: PreparedWorkflow } | { readonly dead: Dead<Message> };
+type PreparedMessage<Message> = { readonly workflow: PreparedWorkflow } | { readonly dead: DeadMessage<Message> };
 
 interface Decoded {
   readonly workflowID: string;
@@ -29,36 +29,36 @@ interface Decoded {
   readonly args: readonly unknown[];
 }
 
-/** Where messages without an ordering key go in a queue with partitions. */
+/** The partition of messages without an ordering key, on a partitioned queue. */
 const NO_KEY = '(none)';
 
-export async function sortMessages<Message, Options extends ConsumerOptions<Message>>(
+export async function prepareBatch<Message, Options extends ConsumerOptions<Message>>(
   receiving: Receiving,
   settings: ConsumerSettings<Message, Options>,
   messages: readonly Message[],
-): Promise<{ readonly workflows: PreparedWorkflow[]; readonly dead: Dead<Message>[] }> {
-  const sorted = await Promise.all(
-    messages.map(async (message): Promise<Sorted<Message>> => {
+): Promise<{ readonly workflows: PreparedWorkflow[]; readonly dead: DeadMessage<Message>[] }> {
+  const prepared = await Promise.all(
+    messages.map(async (message): Promise<PreparedMessage<Message>> => {
       const decoded = await decode(settings, message);
       return 'dead' in decoded ? decoded : prepare(receiving, settings, message, decoded);
     }),
   );
   return {
-    workflows: sorted.flatMap((one) => ('workflow' in one ? [one.workflow] : [])),
-    dead: sorted.flatMap((one) => ('dead' in one ? [one.dead] : [])),
+    workflows: prepared.flatMap((one) => ('workflow' in one ? [one.workflow] : [])),
+    dead: prepared.flatMap((one) => ('dead' in one ? [one.dead] : [])),
   };
 }
 
 async function decode<Message, Options extends ConsumerOptions<Message>>(
   { adapter, options, orderingKey }: ConsumerSettings<Message, Options>,
   message: Message,
-): Promise<Decoded | { readonly dead: Dead<Message> }> {
+): Promise<Decoded | { readonly dead: DeadMessage<Message> }> {
   let workflowID: string | undefined;
   try {
     workflowID = options.workflowID?.(message) ?? adapter.workflowIDOf(message, options);
     if (workflowID === undefined || workflowID.trim() === '') {
       throw new UndecodableMessageError(
-        'A message has no ID, so that its deliveries cannot be told apart. Let the sender set one, or give the option workflowID.',
+        'The message has no ID, so redeliveries cannot be recognised. Have the sender set one, or set the option workflowID.',
       );
     }
     const queuePartitionKey = orderingKey && (orderingKey(message) || NO_KEY);
@@ -69,13 +69,13 @@ async function decode<Message, Options extends ConsumerOptions<Message>>(
   }
 }
 
-/** What is wrong with the function or the database is not the fault of the message, and is thrown. */
+/** Throws errors that are not the message's fault, such as those of the database. */
 async function prepare<Message, Options extends ConsumerOptions<Message>>(
   receiving: Receiving,
   { fn, queueName }: ConsumerSettings<Message, Options>,
   message: Message,
   { workflowID, queuePartitionKey, args }: Decoded,
-): Promise<Sorted<Message>> {
+): Promise<PreparedMessage<Message>> {
   try {
     return { workflow: await receiving.prepare(fn, args, { queueName, workflowID, queuePartitionKey }) };
   } catch (error) {
@@ -88,7 +88,7 @@ export function toError(error: unknown): Error {
   return error instanceof Error ? error : new UndecodableMessageError(String(error));
 }
 
-/** The message of an error as a sentence. */
+/** The error message as a sentence. */
 export function reasonOf(error: unknown): string {
   const { message, code } = toError(error) as Error & { readonly code?: unknown };
   const text = message || (typeof code === 'string' ? code : 'something has failed');

@@ -1,11 +1,11 @@
-// One consumer: the loop that fetches messages, commits their workflows and acknowledges them.
+// A consumer: the loop that fetches messages, commits their workflows and acknowledges them.
 //
-//   connecting ──► waiting for room ──► fetching ──► committing ──► acknowledging ──► waiting for room …
-//        ▲                 any failure: close, pause, and connect again            │
+//   connecting ──► waiting for headroom ──► fetching ──► committing ──► acknowledging ──► waiting for headroom …
+//        ▲                     any failure: close, back off, reconnect             │
 //        └─────────────────────────────────────────────────────────────────────────┘
 //
-// A message is acknowledged after its workflow is committed. Whatever fails before that leaves the message with the
-// broker, which delivers it again; the workflow has an ID made of the message, so it is not enqueued twice.
+// A message is acknowledged after its workflow is committed. After any failure before that, the broker redelivers the
+// message. The workflow ID is made from the message, so the workflow is not enqueued twice.
 import { type BackoffPolicy, backoffMs } from '../base/backoff.js';
 import { sleep } from '../base/clock.js';
 import { deferred } from '../base/deferred.js';
@@ -15,16 +15,16 @@ import { withTimeLimit } from '../base/time-limit.js';
 import { ReceiverUnavailableError } from '../model/errors/errors.js';
 import type { EventDispatchState, Receiving } from '../engine/plugin.js';
 import type { ConsumerOptions, Source } from './adapter.js';
-import { type ConsumerSettings, type Dead, reasonOf, sortMessages } from './batch.js';
+import { type ConsumerSettings, type DeadMessage, reasonOf, prepareBatch } from './batch.js';
 import { toState } from './dead-letters.js';
 
 const RECONNECT: BackoffPolicy = { firstMs: 100, maxMs: 30_000, rate: 2, jitter: 0.5 };
-/** How often to look whether a full queue has room again. */
+/** How often to check whether a full queue has headroom again. */
 const FULL_PAUSE_MS = 100;
-/** How long a broker may take to close a connection, or to take an acknowledgement, before it is given up. */
+/** How long a broker may take to close a connection, and to accept an acknowledgement. */
 const CLOSE_MAX_MS = 5_000;
 const ANSWER_MAX_MS = 30_000;
-/** How long a batch that was fetched may take to be committed and acknowledged after the stop. */
+/** How long a stop waits for a fetched batch to be committed and acknowledged. */
 const STOP_MAX_MS = 5_000;
 
 export class Consumer<Message, Options extends ConsumerOptions<Message>> {
@@ -32,11 +32,11 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
   readonly #receiving: Receiving;
   readonly #service: Service;
   /** Aborts when a stop has waited long enough. */
-  readonly #patience = new AbortController();
+  readonly #stopTimeout = new AbortController();
   #source: Source<Message> | undefined;
-  /** Messages that were fetched since the queue was counted. */
+  /** Messages fetched since the waiting workflows were counted. */
   #sinceCount = 0;
-  #room = 0;
+  #headroom = 0;
   #isFull = false;
 
   constructor(receiving: Receiving, settings: ConsumerSettings<Message, Options>) {
@@ -48,13 +48,13 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
     );
   }
 
-  /** What is read, and by which function, for people. */
+  /** What is read, and by which function, for logs. */
   get description(): string {
     const { adapter, options, functionName } = this.#settings;
     return `${adapter.name} ${adapter.describe(options)} -> ${functionName}`;
   }
 
-  /** Connects for the first time; fails if that is not possible. */
+  /** Connects for the first time, or fails. */
   async open(): Promise<void> {
     const { adapter, options, functionName } = this.#settings;
     try {
@@ -72,9 +72,9 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
     this.#service.start();
   }
 
-  /** Fetches nothing more. What was fetched is committed and acknowledged, or goes back to the broker. */
+  /** Stops fetching. What was fetched is committed and acknowledged, or goes back to the broker. */
   async stop(): Promise<void> {
-    const timer = this.#receiving.clock.after(STOP_MAX_MS, () => this.#patience.abort());
+    const timer = this.#receiving.clock.after(STOP_MAX_MS, () => this.#stopTimeout.abort());
     await this.#service.stop();
     await this.#disconnect();
     timer.cancel();
@@ -92,17 +92,17 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
     for (let failures = 0; !signal.aborted;) {
       try {
         this.#source ??= await this.#reconnect(signal, failures);
-        const max = await this.#roomForMore(signal);
+        const max = await this.#waitForHeadroom(signal);
         const messages = await this.#source.fetch(max, signal);
         if (messages.length > 0) await this.#handle(this.#source, messages);
         failures = 0;
       } catch (error) {
         if (signal.aborted) break;
         failures += 1;
-        logger.warn(`${this.description}: ${reasonOf(error)} Trying again until it works.`);
+        logger.warn(`${this.description}: ${reasonOf(error)} Retrying with backoff.`);
         await this.#disconnect();
         await sleep(clock, backoffMs(RECONNECT, failures), signal).catch(() => {
-          // Stopped; the loop's condition sees it.
+          // Stopped: the loop ends.
         });
       }
     }
@@ -114,7 +114,7 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
       await source.close();
       signal.throwIfAborted();
     }
-    if (failures > 0) this.#receiving.logger.info(`${this.description}: connected again.`);
+    if (failures > 0) this.#receiving.logger.info(`${this.description}: reconnected.`);
     return source;
   }
 
@@ -123,45 +123,45 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
     this.#source = undefined;
     if (!source) return;
     await this.#within(CLOSE_MAX_MS, source.close()).catch((error: unknown) => {
-      this.#receiving.logger.debug(`${this.description}: ${reasonOf(error)} on closing.`);
+      this.#receiving.logger.debug(`${this.description}: cannot close the connection: ${reasonOf(error)}`);
     });
   }
 
-  /** Waits until the queue has room, and says for how many messages, a batch at most. */
-  async #roomForMore(signal: AbortSignal): Promise<number> {
+  /** Waits until the queue has headroom, and returns how much, up to a batch. */
+  async #waitForHeadroom(signal: AbortSignal): Promise<number> {
     const { queueName, batchSize, maxQueueDepth } = this.#settings;
     const { clock, logger } = this.#receiving;
-    // Far from the mark, counting once a batch will do.
-    if (this.#room === batchSize && this.#sinceCount < batchSize) return batchSize;
+    // Far from the limit, counting once per batch is enough.
+    if (this.#headroom === batchSize && this.#sinceCount < batchSize) return batchSize;
     for (;;) {
       const waiting = await this.#receiving.countWaiting(queueName, maxQueueDepth, signal);
-      this.#room = Math.min(batchSize, maxQueueDepth - waiting);
+      this.#headroom = Math.min(batchSize, maxQueueDepth - waiting);
       this.#sinceCount = 0;
-      if (this.#room > 0) break;
+      if (this.#headroom > 0) break;
       if (!this.#isFull) {
-        logger.warn(`${this.description}: queue "${queueName}" holds ${maxQueueDepth} workflows. Fetching pauses.`);
+        logger.warn(`${this.description}: queue "${queueName}" holds ${maxQueueDepth} workflows. Pausing fetches.`);
       }
       this.#isFull = true;
       await sleep(clock, FULL_PAUSE_MS, signal);
     }
-    if (this.#isFull) logger.info(`${this.description}: fetching goes on.`);
+    if (this.#isFull) logger.info(`${this.description}: resuming fetches.`);
     this.#isFull = false;
-    return this.#room;
+    return this.#headroom;
   }
 
   async #handle(source: Source<Message>, messages: readonly Message[]): Promise<void> {
-    const { workflows, dead } = await sortMessages(this.#receiving, this.#settings, messages);
+    const { workflows, dead } = await prepareBatch(this.#receiving, this.#settings, messages);
     for (const { error } of dead) this.#receiving.logger.error(`${this.description}: ${reasonOf(error)}`);
-    const states = [...this.#kept(dead), ...this.#position(source, messages)];
-    await this.#receiving.commit(workflows, { states, signal: this.#patience.signal });
+    const states = [...this.#deadLetterStates(dead), ...this.#position(source, messages)];
+    await this.#receiving.commit(workflows, { states, signal: this.#stopTimeout.signal });
     this.#sinceCount += messages.length;
-    const rejected = await this.#dealWith(source, dead);
+    const rejected = await this.#dispose(source, dead);
     const accepted = messages.filter((message) => !rejected.has(message));
     if (accepted.length > 0) await this.#within(ANSWER_MAX_MS, source.acknowledge(accepted));
   }
 
-  /** The dead letters that are stored together with the workflows. */
-  #kept(dead: readonly Dead<Message>[]): EventDispatchState[] {
+  /** The dead letters to store in the same commit as the workflows. */
+  #deadLetterStates(dead: readonly DeadMessage<Message>[]): EventDispatchState[] {
     const { options, functionName } = this.#settings;
     if ((options.deadLetter ?? 'keep') !== 'keep') return [];
     const receivedAt = this.#receiving.clock.now();
@@ -170,8 +170,8 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
     );
   }
 
-  /** Gives the messages that the broker has taken back. */
-  async #dealWith(source: Source<Message>, dead: readonly Dead<Message>[]): Promise<Set<Message>> {
+  /** Passes dead letters to the broker or to the user's function. Returns those that were rejected to the broker. */
+  async #dispose(source: Source<Message>, dead: readonly DeadMessage<Message>[]): Promise<Set<Message>> {
     const { deadLetter = 'keep' } = this.#settings.options;
     if (deadLetter === 'keep') return new Set();
     for (const { message, error } of dead) {
@@ -195,9 +195,9 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
     return position ? [{ ...this.#positionName(), ...position }] : [];
   }
 
-  /** Waits for the broker, but not for ever, and not longer than a stop may take. */
+  /** Awaits the broker, with a time limit and until a stop times out. */
   async #within<T>(limitMs: number, promise: Promise<T>): Promise<T> {
-    const { signal } = this.#patience;
+    const { signal } = this.#stopTimeout;
     const stopped = deferred<never>();
     const onAbort = (): void => stopped.reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });

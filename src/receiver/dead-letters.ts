@@ -1,15 +1,15 @@
-// Messages that could not become workflows, kept in the system database.
+// Dead letters: messages that could not become workflows, stored in the system database.
 import type { EventDispatchState, Receiving } from '../engine/plugin.js';
 
 /** A message that could not become a workflow. */
 export interface DeadLetter {
-  /** The ID that the workflow would have had, if the message had one. */
+  /** The ID that the workflow would have had. Random if the message had no ID. */
   readonly id: string;
   /** The workflow function that the message was for. */
   readonly functionName: string;
   readonly receivedAt: number;
   readonly error: string;
-  /** The message in JSON; bytes are objects with the one field `base64`. */
+  /** The message as JSON. Bytes are objects with the single field `base64`. */
   readonly message: unknown;
 }
 
@@ -35,7 +35,7 @@ export function deleteDeadLetter(receiving: Receiving, functionName: string, id:
   return receiving.deleteState({ service: SERVICE, workflowFnName: functionName, key: id });
 }
 
-/** Buffers have a `toJSON` that comes first; so the bytes are looked for where they were. */
+/** `value` has gone through `toJSON` already, which buffers have. Take the bytes from the holder instead. */
 function replaceBinary(this: unknown, key: string, value: unknown): unknown {
   const original = (this as Record<string, unknown>)[key];
   if (original instanceof Uint8Array) return { base64: Buffer.from(original).toString('base64') };

@@ -1,4 +1,4 @@
-// Between a broker that pushes messages and a loop that takes them in batches.
+// A buffer between a client that pushes messages and a loop that takes them in batches.
 import { type Deferred, deferred } from '../base/deferred.js';
 
 export class Mailbox<Message> {
@@ -8,7 +8,7 @@ export class Mailbox<Message> {
   #arrival: Deferred<void> | undefined;
   #room: Deferred<void> | undefined;
 
-  /** `capacity` only matters to those who use `put`. */
+  /** `capacity` only limits `put`. */
   constructor(capacity = Infinity) {
     this.#capacity = capacity;
   }
@@ -26,14 +26,14 @@ export class Mailbox<Message> {
     await this.#room.promise;
   }
 
-  /** No more messages come: whoever takes gets the error. */
+  /** No more messages will arrive. Once the buffer is empty, `take` throws the error. */
   fail(error: Error): void {
     this.#failure ??= error;
     this.#arrival?.resolve();
     this.#room?.resolve();
   }
 
-  /** Waits for a message and takes all that are there, `max` at most. */
+  /** Waits for a message and takes all that have arrived, up to `max`. */
   async take(max: number, signal: AbortSignal): Promise<Message[]> {
     while (this.#messages.length === 0) {
       if (this.#failure) throw this.#failure;
@@ -48,7 +48,7 @@ export class Mailbox<Message> {
     return taken;
   }
 
-  /** Takes what is left. */
+  /** Takes everything that is left. */
   drain(): Message[] {
     return this.#messages.splice(0);
   }
@@ -60,7 +60,7 @@ export class Mailbox<Message> {
     await arrival.promise;
     signal.removeEventListener('abort', onAbort);
     this.#arrival = undefined;
-    // What arrives together shall be taken together.
+    // Let messages that arrive together be taken together.
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -1,6 +1,7 @@
-// A receiver: functions are registered with it before the launch; from the launch to the shutdown it turns messages into
-// workflows of theirs. One a broker; what is special about a broker is in its adapter.
+// A receiver. Functions are registered with it before launch; from launch to shutdown it starts a workflow of them for
+// each message. It is the same for all brokers: what differs is in the adapter.
 import { InvalidReceiverError } from '../model/errors/errors.js';
+import { messageOf, positiveInteger } from '../model/validation/validation.js';
 import {
   type FunctionName,
   Receiving,
@@ -15,11 +16,11 @@ import { Consumer } from './consumer.js';
 import { type DeadLetter, deleteDeadLetter, listDeadLetters } from './dead-letters.js';
 
 export interface ReceiverSettings {
-  /** The instance whose functions are served; `DBOS` unless given. */
+  /** The instance whose functions are served. Default: `DBOS`. */
   readonly dbos?: ReceivingHost;
 }
 
-/** A decorator for methods that are workflows, of both kinds. */
+/** The type of a decorator for workflow methods, legacy or standard. */
 export interface ConsumerDecorator {
   <This, Args extends never[], Return>(
     target: (this: This, ...args: Args) => Promise<Return>,
@@ -35,7 +36,7 @@ export interface ConsumerDecorator {
 const BATCH_SIZE = 250;
 const QUEUE_DEPTH_MAX = 10_000;
 
-/** What the receiver keeps with a function. */
+/** The information that a receiver associates with a function. */
 interface FunctionConfig<Options> {
   consumers?: Options[];
 }
@@ -51,7 +52,7 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
     this.#host.registerLifecycleCallback(this);
   }
 
-  /** Lets a workflow be started for each message; before the launch. */
+  /** Starts the workflow for each message. Call it before launch. */
   registerConsumer(
     workflow: (...args: never[]) => Promise<unknown>,
     options: Options,
@@ -61,7 +62,7 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
     checkCount('maxQueueDepth', options.maxQueueDepth);
     if (options.deadLetter === 'broker' && !this.#adapter.canReject) {
       throw new InvalidReceiverError(
-        `The ${this.#adapter.name} receiver cannot leave messages to the broker. Use deadLetter: 'keep', or a function.`,
+        `The ${this.#adapter.name} receiver cannot leave dead letters to the broker. Use deadLetter: 'keep', or a function.`,
       );
     }
     this.#adapter.check?.(options);
@@ -69,22 +70,22 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
     (config.consumers ??= []).push(options);
   }
 
-  /** Decorator: lets a static workflow be started for each message. */
+  /** Decorator: starts the static workflow for each message. */
   consumer(options: Options): ConsumerDecorator {
     const decorator = (target: unknown, contextOrKey: unknown, descriptor?: PropertyDescriptor): void => {
       if (descriptor) {
-        const place = { ctorOrProto: target as object, name: String(contextOrKey) };
-        this.registerConsumer(descriptor.value as UserFunction, options, place);
+        const owner = { ctorOrProto: target as object, name: String(contextOrKey) };
+        this.registerConsumer(descriptor.value as UserFunction, options, owner);
       } else {
         const { name } = contextOrKey as ClassMethodDecoratorContext;
         this.registerConsumer(target as UserFunction, options, { name: String(name) });
       }
     };
-    // The two kinds of decorators have types that exclude each other; at run time one function serves both.
+    // The types of the two kinds exclude each other. At run time one function serves both.
     return decorator;
   }
 
-  /** Called at launch: connects, and begins to fetch when all consumers are connected. */
+  /** Called at launch: connects all consumers, then starts to fetch. */
   async initialize(): Promise<void> {
     const receiving = new Receiving(this.#host);
     const consumers = await Promise.all(this.#registrations().map((one) => this.#newConsumer(receiving, one)));
@@ -102,13 +103,13 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
     for (const consumer of this.#consumers) this.#host.logger.info(`Receiving: ${consumer.description}`);
   }
 
-  /** The messages for a workflow that could not be decoded and are kept in the system database. */
+  /** The dead letters of a workflow that are stored in the system database. */
   listDeadLetters(workflow: (...args: never[]) => Promise<unknown>): Promise<DeadLetter[]> {
     const receiving = new Receiving(this.#host);
     return listDeadLetters(receiving, receiving.fullNameOf(workflow));
   }
 
-  /** Forgets a message that was kept. */
+  /** Deletes a dead letter. */
   deleteDeadLetter(workflow: (...args: never[]) => Promise<unknown>, id: string): Promise<void> {
     const receiving = new Receiving(this.#host);
     return deleteDeadLetter(receiving, receiving.fullNameOf(workflow), id);
@@ -128,8 +129,8 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
     const fn = this.#workflowOf(served);
     const functionName = receiving.fullNameOf(fn);
     const orderingKey = options.orderingKey ?? this.#adapter.orderingKey?.(options);
-    const place = { functionName, queueName: options.queueName, isOrdered: orderingKey !== undefined };
-    const queueName = await this.#prepareQueue(receiving, place);
+    const wanted = { functionName, queueName: options.queueName, isOrdered: orderingKey !== undefined };
+    const queueName = await this.#prepareQueue(receiving, wanted);
     return new Consumer(receiving, {
       adapter: this.#adapter,
       options,
@@ -147,23 +148,23 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
     const fullName = className === '' ? name : `${className}.${name}`;
     if (!workflowConfig) {
       throw new InvalidReceiverError(
-        `"${fullName}" is to receive messages but is no workflow. Register it with DBOS.registerWorkflow, or put @DBOS.workflow() below the decorator of the receiver.`,
+        `"${fullName}" cannot receive messages: it is not a workflow. Register it with DBOS.registerWorkflow, or put @DBOS.workflow() below the decorator of the receiver.`,
       );
     }
     if (isInstance) {
       throw new InvalidReceiverError(
-        `"${fullName}" is to receive messages but is a method of an instance. Make it static, or register a function.`,
+        `"${fullName}" cannot receive messages: it is an instance method. Make it static, or register a function.`,
       );
     }
     return registeredFunction;
   }
 
-  /** The queue for the workflows. Those of a function that names none are in memory, and apart if they are ordered. */
+  /** The queue for the workflows. By default an in-memory queue per function, with another one for ordered messages. */
   async #prepareQueue(
     receiving: Receiving,
-    place: { readonly functionName: string; readonly queueName: string | undefined; readonly isOrdered: boolean },
+    wanted: { readonly functionName: string; readonly queueName: string | undefined; readonly isOrdered: boolean },
   ): Promise<string> {
-    const { functionName, queueName, isOrdered } = place;
+    const { functionName, queueName, isOrdered } = wanted;
     if (queueName === undefined) {
       const name = `_everstep_receiver${isOrdered ? '_ordered' : ''}.${functionName}`;
       serveQueue(this.#host, name, isOrdered ? { partitionConcurrency: 1 } : {});
@@ -174,8 +175,8 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
     if (isPartitioned !== undefined && isPartitioned !== isOrdered) {
       throw new InvalidReceiverError(
         isOrdered
-          ? `Queue "${queueName}" has no partitions, so that it cannot keep the order of the messages for "${functionName}". Register it with partitionConcurrency: 1.`
-          : `Queue "${queueName}" has partitions, but the messages for "${functionName}" have no key. Give the option orderingKey.`,
+          ? `Queue "${queueName}" has no partitions, so it cannot keep the order of the messages for "${functionName}". Register it with partitionConcurrency: 1.`
+          : `Queue "${queueName}" has partitions, but the messages for "${functionName}" have no key. Set the option orderingKey.`,
       );
     }
     return queueName;
@@ -183,6 +184,6 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
 }
 
 function checkCount(name: string, value: number | undefined): void {
-  if (value === undefined || (Number.isInteger(value) && value >= 1)) return;
-  throw new InvalidReceiverError(`${name} must be a whole number from 1 on, but is ${String(value)}.`);
+  const problem = value === undefined ? undefined : positiveInteger.find(value);
+  if (problem !== undefined) throw new InvalidReceiverError(messageOf(problem, name));
 }

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Admin, createAdmin } from '../../src/admin/admin.js';
-import { ChangeFeed, type Changes, type Watcher } from '../../src/admin/changes/feed.js';
-import { eventAnswer } from '../../src/admin/changes/sse.js';
+import { ChangeFeed, type Changes, type Subscriber } from '../../src/admin/changes/feed.js';
+import { eventResponse } from '../../src/admin/changes/sse.js';
 import { systemClock } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/log.js';
 import { DBOSClient } from '../../src/client/client.js';
@@ -56,15 +56,15 @@ async function connect(fetch: Admin['fetch'], query = '', headers: Record<string
 
 /** A feed that says what the test wants it to say. */
 class TalkativeFeed extends ChangeFeed {
-  readonly #listening: Watcher[] = [];
+  readonly #subscribers: Subscriber[] = [];
 
-  override watch(watcher: Watcher, since?: number): Promise<() => void> {
-    this.#listening.push(watcher);
-    return super.watch(watcher, since);
+  override subscribe(subscriber: Subscriber, since?: number): Promise<() => void> {
+    this.#subscribers.push(subscriber);
+    return super.subscribe(subscriber, since);
   }
 
   say(changes: Changes): void {
-    for (const watcher of this.#listening) watcher.tell(changes);
+    for (const subscriber of this.#subscribers) subscriber.deliver(changes);
   }
 }
 
@@ -148,20 +148,20 @@ describe('the stream of changes', () => {
     test('runs while somebody watches, and not longer', async () => {
       const { DBOS } = await setup(dialect);
       const feed = new ChangeFeed(DBOS);
-      const response = await eventAnswer({ feed, clock: systemClock, filters: {}, since: undefined });
-      expect(feed.watcherCount).toBe(1);
+      const response = await eventResponse({ feed, clock: systemClock, filters: {}, since: undefined });
+      expect(feed.subscriberCount).toBe(1);
 
       await response.body?.cancel();
 
       // A timer or a subscription that stays behind fails the test.
-      expect(feed.watcherCount).toBe(0);
+      expect(feed.subscriberCount).toBe(0);
     });
 
     test('drops a client that does not read', async () => {
       const { DBOS, run } = await setup(dialect);
       const feed = new TalkativeFeed(DBOS);
       onTestFinished(() => feed.end());
-      const response = await eventAnswer({ feed, clock: systemClock, filters: {}, since: undefined });
+      const response = await eventResponse({ feed, clock: systemClock, filters: {}, since: undefined });
       const workflowID = await run('add', { args: [1, 2] });
       const query = { since: 0, workflowIDs: [workflowID], max: 1 };
       const [workflow] = await findChangedWorkflows(DBOS[internals].operator.database, query);
@@ -171,20 +171,20 @@ describe('the stream of changes', () => {
         feed.say({ at: round, changes: Array.from({ length: 500 }, () => ({ kind: 'workflow', workflow })) });
       }
 
-      expect(feed.watcherCount).toBe(0);
+      expect(feed.subscriberCount).toBe(0);
       expect((await response.text()).length).toBeLessThan(1_500_000);
     });
 
     test('asks clients to list anew when there is too much to tell', async () => {
       const { DBOS, run } = await setup(dialect);
-      const feed = new ChangeFeed(DBOS, { max: 2, pollMs: 10, lookMs: 1 });
+      const feed = new ChangeFeed(DBOS, { max: 2, pollMs: 10, throttleMs: 1 });
       onTestFinished(() => feed.end());
-      const told: string[] = [];
+      const delivered: string[] = [];
       const refreshed = new Promise<void>((resolve) => {
-        void feed.watch({
-          tell({ changes }) {
-            told.push(...changes.map(({ kind }) => kind));
-            if (told.includes('refresh')) resolve();
+        void feed.subscribe({
+          deliver({ changes }) {
+            delivered.push(...changes.map(({ kind }) => kind));
+            if (delivered.includes('refresh')) resolve();
           },
           end() {},
         });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ROUTES } from '../../src/admin/routes.js';
-import type { JSONSchema } from '../../src/admin/shape.js';
+import type { JSONSchema } from '../../src/model/validation/validation.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { setup } from './scene.js';
 
@@ -113,13 +113,32 @@ describe('what makes no sense is refused', () => {
       expect((await call('GET', '/api/v1/workflow-count?status=SUCCESS')).body.count).toBe(before);
     });
 
+    test('what is not there, or not in the right state, has a status and a code of its own', async () => {
+      const { call, enqueue } = await setup(dialect);
+      const id = await enqueue('add', { args: [1, 2], delaySeconds: 1000 });
+      const schedule = { scheduleName: 'twice', workflowName: 'tick', schedule: '0 0 1 1 *' };
+      await call('POST', '/api/v1/schedules', schedule);
+
+      const answers = [
+        await call('POST', `/api/v1/workflows/${id}/rewind`, {}),
+        await call('PUT', '/api/v1/versions/latest', { versionName: 'none' }),
+        await call('POST', '/api/v1/schedules', schedule),
+      ];
+
+      expect(answers.map(({ status, body }): unknown[] => [status, body.error.code])).toEqual([
+        [409, 'INVALID_WORKFLOW_TRANSITION'],
+        [404, 'VERSION_NOT_FOUND'],
+        [409, 'SCHEDULE_EXISTS'],
+      ]);
+    });
+
     test('parameters and fields of the wrong kind are named', async () => {
       const { call, enqueue } = await setup(dialect);
       const id = await enqueue('add', { args: [1, 2], delaySeconds: 1000 });
       const cases: [string, string, unknown, RegExp][] = [
-        ['GET', '/workflows?limit=0', undefined, /limit must be from 1/],
-        ['GET', '/workflows?limit=ten', undefined, /limit must be a whole number, but is "ten"/],
-        ['GET', '/workflows?limit=1&limit=2', undefined, /limit is given more than once/],
+        ['GET', '/workflows?limit=0', undefined, /limit must be an integer from 1/],
+        ['GET', '/workflows?limit=ten', undefined, /limit must be an integer from 1 to 1000, but is "ten"/],
+        ['GET', '/workflows?limit=1&limit=2', undefined, /limit must not be repeated/],
         ['GET', '/workflows?status=RUNNING', undefined, /status\[0\] must be one of PENDING/],
         ['GET', '/workflows?startTime=yesterday', undefined, /startTime must be a time/],
         ['GET', '/workflows?startTime=2030-01-01T00:00:00', undefined, /startTime must be a time .* with its zone/],
@@ -129,17 +148,26 @@ describe('what makes no sense is refused', () => {
         ['GET', '/workflows?cursor=x', undefined, /cursor/],
         ['GET', '/workflows?workflowID=a%00b', undefined, /NUL/],
         ['GET', '/workflows/a%00b', undefined, /NUL/],
-        ['GET', '/workflows?order=asc', undefined, /"order" is not known here/],
+        ['GET', '/workflows?order=asc', undefined, /unknown field "order"/],
         ['GET', '/metrics', undefined, /startTime is missing/],
         ['POST', '/workflows', { queueName: 'q' }, /workflowName is missing/],
-        ['POST', '/workflows', { queueName: 'q', workflowName: 'add', args: {} }, /args must be a list/],
-        ['POST', '/workflows', { queueName: 'q', workflowName: 'add', priority: -1 }, /priority must be from 0/],
+        ['POST', '/workflows', { queueName: 'q', workflowName: 'add', args: {} }, /args must be an array/],
+        [
+          'POST',
+          '/workflows',
+          { queueName: 'q', workflowName: 'add', priority: -1 },
+          /priority must be an integer from 0/,
+        ],
         ['POST', '/workflows', { queueName: 'q', workflowName: 'add', namedArgs: {} }, /namedArgs needs/],
         ['POST', '/workflows', { queueName: 'q', workflowName: 'add', attributes: { a: '\0' } }, /NUL/],
-        ['POST', `/workflows/${id}/fork`, { startStep: 1.5 }, /startStep must be a whole number/],
-        ['POST', `/workflows/${id}/rewind`, {}, /only a workflow that has ended/],
+        ['POST', `/workflows/${id}/fork`, { startStep: 1.5 }, /startStep must be an integer/],
         ['PUT', `/workflows/${id}/delay`, {}, /exactly one of delaySeconds and delayUntilEpochMS/],
-        ['PUT', `/workflows/${id}/priority`, { priority: 'high' }, /priority must be a whole number, but is "high"/],
+        [
+          'PUT',
+          `/workflows/${id}/priority`,
+          { priority: 'high' },
+          /priority must be an integer from 0 to 2147483647, but is "high"/,
+        ],
         ['POST', '/bulk/fork', { forks: [{ workflowID: id }] }, /forks\[0\]\.startStep is missing/],
         ['POST', '/bulk/fork-from-failure', { workflowIDs: [id] }, /exactly one of/],
         ['PUT', '/queues/_dbos_x', {}, /reserved/],
@@ -150,13 +178,12 @@ describe('what makes no sense is refused', () => {
           /workerConcurrency \(2\) must not be greater/,
         ],
         ['PUT', '/queues/x', { rateLimit: { limitPerPeriod: 1 } }, /rateLimit\.periodSec is missing/],
-        ['PATCH', '/queues/q', { workerConcurrency: 0 }, /workerConcurrency must be from 1/],
+        ['PATCH', '/queues/q', { workerConcurrency: 0 }, /workerConcurrency must be an integer from 1/],
         ['POST', '/schedules', { scheduleName: 'x', workflowName: 'tick', schedule: 'often' }, /cron expression/],
         ['POST', '/maintenance/garbage-collect', {}, /needs cutoffEpochTimestampMs, rowsThreshold, or both/],
-        ['POST', '/maintenance/global-timeout', { cutoffEpochTimestampMs: 'now' }, /must be a whole number/],
+        ['POST', '/maintenance/global-timeout', { cutoffEpochTimestampMs: 'now' }, /must be an integer/],
         ['POST', '/aggregates/workflows', { selectCount: true }, /group_by/],
-        ['POST', '/applications/rename', { newName: 'x' }, /nothing to move/],
-        ['PUT', '/versions/latest', { versionName: 'none' }, /no version "none"/],
+        ['POST', '/applications/rename', { newName: 'x' }, /Nothing to move/],
       ];
 
       for (const [method, path, body, message] of cases) {

@@ -28,7 +28,7 @@ describe('the command line', () => {
       expect(before).toMatchObject({ exitCode: 1, out: '' });
       expect(before.err).toContain('everstep migrate');
       expect(first.json()).toMatchObject({ isMigrated: true, from: { shared: 0, everstep: 0 }, to: { shared: 123 } });
-      expect(second.out).toContain('is at version 123: nothing to do.');
+      expect(second.out).toContain('is at version 123; nothing to do.');
       expect(after).toMatchObject({ exitCode: 0, out: 'No workflows.\n', err: '' });
     });
 
@@ -42,7 +42,7 @@ describe('the command line', () => {
       expect(json()).toMatchObject({
         isReachable: true,
         versions: { shared: 0, everstep: 0 },
-        findings: [{ subject: 'database', message: 'There are no system tables. Create them: everstep migrate' }],
+        findings: [{ subject: 'database', message: 'No system tables. Create them: everstep migrate' }],
       });
     });
 
@@ -108,8 +108,8 @@ describe('the command line', () => {
     [['schema', '--print-user-role'], 2, /needs --app-role/],
     [['schema', '--print-user-role', '-r', 'a"b'], 1, /contains a quote/],
     [['migrate', '-s', 'sqlite:///x.sqlite', '-r', 'shop'], 2, /SQLite has no roles/],
-    [['workflow', 'list'], 2, /No system database is given\. Give --sys-db-url/],
-    [['workflow', 'list', '-s', 'sqlite:///no/such.sqlite'], 1, /no database file "no\/such\.sqlite"/],
+    [['workflow', 'list'], 2, /No system database\. Pass --sys-db-url/],
+    [['workflow', 'list', '-s', 'sqlite:///no/such.sqlite'], 1, /Database file "no\/such\.sqlite"/],
     [['workflow', 'list', '-s', 'mysql://root:s3cret@host/db'], 1, /neither a Postgres nor a SQLite URL/],
     [['workflow', 'list', '-s', 'postgresql://me:s3cret@127.0.0.1:1/db'], 1, /Cannot reach Postgres/],
     [['migrate', '-s', 'postgresql://me:s3cret@127.0.0.1:1/db'], 1, /Cannot reach Postgres/],
@@ -134,6 +134,6 @@ describe('the command line', () => {
   test('uses the file of the application where dbos-config.yaml has no URL', async () => {
     const { err } = await call('workflow list', { folder: folderWith('name: my/shop\n') });
 
-    expect(err).toContain('no database file "my_shop.sqlite"');
+    expect(err).toContain('Database file "my_shop.sqlite"');
   });
 });

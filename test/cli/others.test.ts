@@ -38,9 +38,9 @@ describe('the command line', () => {
       const deleted = await everstep('queue delete mail --yes');
       const missing = await everstep('queue get mail');
 
-      expect(changed.out).toMatch(/^limits +10 in 60 s$/m);
+      expect(changed.out).toMatch(/^limits +10 per 60 s$/m);
       expect(paused.json()).toMatchObject({ queueName: 'mail', settings: { rateLimit: { limitPerPeriod: 10 } } });
-      expect(listed.out).toMatch(/^mail +paused +1 +0 +0 .*10 in 60 s +test$/m);
+      expect(listed.out).toMatch(/^mail +paused +1 +0 +0 .*10 per 60 s +test$/m);
       expect(stats.json()).toMatchObject([{ queueName: 'mail', enqueued: 1 }]);
       expect(resumed).toMatchObject({ exitCode: 0, out: 'Queue "mail" resumed.\n' });
       expect(deleted.exitCode).toBe(0);
@@ -153,7 +153,7 @@ describe('the command line', () => {
 
       expect(exitCode).toBe(0);
       expect(out).toMatch(/^local +live +in /m);
-      expect(out).toContain('✓ Nothing is wrong.');
+      expect(out).toContain('✓ No problems found.');
       expect(report).toMatchObject({ isHealthy: true, isReachable: true, dialect: dialect.name, findings: [] });
     });
 
@@ -164,7 +164,7 @@ describe('the command line', () => {
       const { out, exitCode } = await everstep('doctor');
 
       expect(exitCode).toBe(1);
-      expect(out).toContain('✗ 1 workflow(s) wait in queue "nowhere", and no live process serves it.');
+      expect(out).toContain('✗ 1 workflow(s) wait in queue "nowhere", but no live process serves it.');
     });
   });
 });

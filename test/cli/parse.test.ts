@@ -3,7 +3,17 @@ import type { Command } from '../../src/cli/command.js';
 import { command } from '../../src/cli/command.js';
 import { COMMANDS } from '../../src/cli/commands.js';
 import { longName } from '../../src/cli/option.js';
-import { duration, flag, json, moment, needed, several, text, wholeNumber, withDefault } from '../../src/cli/option.js';
+import {
+  duration,
+  flag,
+  json,
+  moment,
+  required,
+  repeatable,
+  text,
+  wholeNumber,
+  withDefault,
+} from '../../src/cli/option.js';
 import { parseCommandLine, type Parsed } from '../../src/cli/parse.js';
 import { call } from './terminals.js';
 
@@ -16,7 +26,7 @@ const TABLE: readonly Command[] = [
     parameter: { name: 'ID', takes: 'any', about: 'IDs' },
     options: {
       limit: withDefault(wholeNumber('Limit', { short: 'l', min: 1 }), 10),
-      queueName: several(text('Queue', { short: 'q', aliases: ['queue'] })),
+      queueName: repeatable(text('Queue', { short: 'q', aliases: ['queue'] })),
       since: moment('Since'),
       timeout: duration('Timeout'),
       context: json('Context'),
@@ -29,7 +39,7 @@ const TABLE: readonly Command[] = [
     name: 'fork',
     about: 'Fork',
     parameter: { name: 'ID', takes: 'one', about: 'ID' },
-    options: { to: needed(text('To')) },
+    options: { to: required(text('To')) },
     examples: [],
     run: async () => {},
   }),
@@ -87,30 +97,30 @@ describe('a command line', () => {
   });
 
   test.each([
-    ['an unknown command', ['workfow', 'list'], /no command "workfow"/],
+    ['an unknown command', ['workfow', 'list'], /Unknown command "workfow"/],
     [
       'an unknown verb',
       ['workflow', 'lst'],
-      /no command "workflow lst"\. Did you mean "workflow list"\? .*everstep workflow --help/,
+      /Unknown command "workflow lst"\. Did you mean "workflow list"\? .*everstep workflow --help/,
     ],
     ['options before the command', ['--limit', '3'], /Write the command before its options/],
-    ['an unknown option', ['wf', 'list', '--limt', '3'], /no option --limt\. Did you mean --limit\?/],
-    ['an unknown letter', ['wf', 'list', '-x'], /no option -x\./],
+    ['an unknown option', ['wf', 'list', '--limt', '3'], /Unknown option --limt\. Did you mean --limit\?/],
+    ['an unknown letter', ['wf', 'list', '-x'], /Unknown option -x\./],
     ['a missing value', ['wf', 'list', '--limit'], /--limit needs a value: --limit N/],
     ['an option in place of a value', ['wf', 'list', '--limit', '--yes'], /--limit needs a value/],
     ['a value for a flag', ['wf', 'list', '--yes=no'], /--yes takes no value/],
-    ['no number', ['wf', 'list', '-l', 'ten'], /--limit must be a whole number of at least 1, but is "ten"/],
-    ['a number that is too small', ['wf', 'list', '-l', '0'], /at least 1, but is "0"/],
+    ['no number', ['wf', 'list', '-l', 'ten'], /--limit must be an integer of at least 1, but is "ten"/],
+    ['a number that is too small', ['wf', 'list', '-l', '0'], /at least 1, but is 0/],
     ['no time', ['wf', 'list', '--since', 'yesterday'], /--since must be a time/],
     ['a month that does not exist', ['wf', 'list', '--since', '2026-13-01'], /--since must be a time/],
     ['no duration', ['wf', 'list', '--timeout', '5 minutes'], /--timeout must be a duration/],
     ['no JSON', ['wf', 'list', '--context', '{a:1}'], /--context must be JSON/],
-    ['an option given twice', ['wf', 'list', '-l', '1', '-l', '2'], /Give --limit only once/],
+    ['an option given twice', ['wf', 'list', '-l', '1', '-l', '2'], /Pass --limit only once/],
     ['an empty text', ['wf', 'list', '-q', ''], /--queue-name must not be empty/],
     ['an empty argument', ['wf', 'list', ' '], /ID must not be empty/],
-    ['an option that is needed', ['fork', 'x'], /--to is needed/],
+    ['an option that is needed', ['fork', 'x'], /--to is required/],
     ['an argument that is needed', ['fork', '--to', 'y'], /ID is missing: everstep fork ID/],
-    ['an argument too many', ['fork', 'x', 'z', '--to', 'y'], /"z" is too much/],
+    ['an argument too many', ['fork', 'x', 'z', '--to', 'y'], /Unexpected argument "z"/],
   ])('with %s is refused', (_, words, message) => {
     expect(() => parse(...words)).toThrow(message);
   });
@@ -160,8 +170,8 @@ describe('help', () => {
 
     expect(exitCode).toBe(0);
     expect(out).toContain('everstep workflow fork ID… [OPTIONS]');
-    expect(out).toMatch(/-S, --step N +The first step that is executed again/);
-    expect(out).toContain('# try again with a version that is corrected');
+    expect(out).toMatch(/-S, --step N +First step to run again/);
+    expect(out).toContain('# retry with a fixed version');
   });
 
   test('fits into a narrow terminal', async () => {
@@ -175,7 +185,7 @@ describe('help', () => {
     const { err, exitCode } = await call('help nonsense');
 
     expect(exitCode).toBe(2);
-    expect(err).toBe('Error: There is no command "nonsense". See: everstep --help\n');
+    expect(err).toBe('Error: Unknown command "nonsense". See: everstep --help\n');
   });
 
   test('is what everstep says without arguments', async () => {

@@ -81,9 +81,9 @@ describe('the command as a process', () => {
       const stopped = await everstep(['postgres', 'stop'], { folder });
       const stoppedAgain = await call('pg stop', { folder });
 
-      expect(again.out).toContain(`runs already as process ${pid}`);
+      expect(again.out).toContain(`already running as process ${pid}`);
       expect(rows).toEqual([{ one: 1 }]);
-      expect(stopped.out).toBe(`Process ${pid} has ended.\n`);
+      expect(stopped.out).toBe(`Stopped process ${pid}.\n`);
       expect(stoppedAgain.out).toContain('nothing to do');
       await expect(new pg.Client(url).connect()).rejects.toThrow('ECONNREFUSED');
     }, 60_000);
@@ -93,7 +93,7 @@ describe('the command as a process', () => {
     const { exitCode, out, err } = await everstep(['workflow', 'list', '--limt', '3']);
 
     expect({ exitCode, out }).toEqual({ exitCode: 2, out: '' });
-    expect(err).toBe('Error: There is no option --limt. Did you mean --limit? See: everstep workflow list --help\n');
+    expect(err).toBe('Error: Unknown option --limt. Did you mean --limit? See: everstep workflow list --help\n');
   });
 
   test('runs the commands of dbos-config.yaml before it migrates, and to start', async () => {

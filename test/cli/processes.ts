@@ -30,10 +30,14 @@ export function everstep(words: readonly string[], options: ProcessOptions = {})
     });
     let out = '';
     let err = '';
+    let isInterrupted = false;
     child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       err += text;
-      if (interruptAt !== undefined && err.includes(interruptAt)) child.kill('SIGINT');
+      if (isInterrupted || interruptAt === undefined || !err.includes(interruptAt)) return;
+      // Once: a second signal could end the process before it has set its exit code.
+      isInterrupted = true;
+      child.kill('SIGINT');
     });
     child.once('error', reject);
     child.once('close', (exitCode) => resolve({ exitCode, out, err }));

@@ -5,7 +5,7 @@ import { referencePage } from './reference-page.js';
 
 const PAGE = new URL('../../docs/reference/cli.md', import.meta.url).pathname;
 
-// After a change of the table: npx vitest run test/cli/reference.test.ts -u
+// After changing the table: npx vitest run test/cli/reference.test.ts -u
 test('the reference page is that of the table of commands', async () => {
   const page = await format(referencePage(COMMANDS), { ...(await resolveConfig(PAGE)), parser: 'markdown' });
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { harmless, longValue, type Paper, shortValue, toJSONText } from '../../src/cli/paper.js';
+import { sanitize, longValue, type RenderContext, shortValue, toJSONText } from '../../src/cli/render-context.js';
 import { type Column, formatFields, formatTable, shorten, textWidth, wrap } from '../../src/cli/table.js';
 import { ProgressLine, type Terminal } from '../../src/cli/terminal.js';
 import { formatDuration, formatRelative, parseDuration, parseMoment } from '../../src/cli/time.js';
 
 const NOW = Date.parse('2026-01-31T12:00:00Z');
 
-function paper(fields: Partial<Paper> = {}): Paper {
+function rendering(fields: Partial<RenderContext> = {}): RenderContext {
   return { width: Infinity, hasColours: false, now: NOW, ...fields };
 }
 
@@ -30,7 +30,7 @@ const ROWS: readonly Row[] = [
 
 describe('a table', () => {
   test('is aligned', () => {
-    expect(formatTable(paper(), COLUMNS, ROWS)).toBe(
+    expect(formatTable(rendering(), COLUMNS, ROWS)).toBe(
       [
         'ID        NAME                                QUEUE  COUNT',
         'order-17  fulfil                              mail       3',
@@ -40,33 +40,33 @@ describe('a table', () => {
   });
 
   test.each([60, 50, 40, 30, 20])('fits into %i columns', (width) => {
-    const lines = formatTable(paper({ width }), COLUMNS, ROWS).split('\n');
+    const lines = formatTable(rendering({ width }), COLUMNS, ROWS).split('\n');
 
     expect(Math.max(...lines.map(textWidth))).toBeLessThanOrEqual(Math.max(width, 29));
     expect(lines[1]).toContain('order-17');
   });
 
   test('leaves out what is of lower rank before it cuts an ID', () => {
-    expect(formatTable(paper({ width: 30 }), COLUMNS, ROWS)).toBe(
+    expect(formatTable(rendering({ width: 30 }), COLUMNS, ROWS)).toBe(
       ['ID        NAME           COUNT', 'order-17  fulfil             3', 'order-4   a workflow w…   1200'].join('\n'),
     );
   });
 
   test('has colours only where they are wanted', () => {
-    expect(formatTable(paper(), COLUMNS, ROWS)).not.toContain('\u001b');
-    expect(formatTable(paper({ hasColours: true }), COLUMNS, ROWS)).toContain('\u001b[32m    3\u001b[0m');
+    expect(formatTable(rendering(), COLUMNS, ROWS)).not.toContain('\u001b');
+    expect(formatTable(rendering({ hasColours: true }), COLUMNS, ROWS)).toContain('\u001b[32m    3\u001b[0m');
   });
 
   test('leaves out columns that are empty', () => {
     const rows = ROWS.map((row) => ({ ...row, queue: null }));
 
-    expect(formatTable(paper(), COLUMNS, rows)).not.toContain('QUEUE');
+    expect(formatTable(rendering(), COLUMNS, rows)).not.toContain('QUEUE');
   });
 
   test('shows nothing that a terminal would obey', () => {
     const rows = [{ id: '\u001b]0;owned\u0007', name: 'two\nlines\u009b2J', queue: null, count: 1 }];
 
-    const table = formatTable(paper(), COLUMNS, rows);
+    const table = formatTable(rendering(), COLUMNS, rows);
 
     expect(table.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
     expect(table.split('\n')).toHaveLength(2);
@@ -82,7 +82,7 @@ describe('a table', () => {
 describe('fields', () => {
   test('stand below each other, without those that have no value', () => {
     expect(
-      formatFields(paper(), [
+      formatFields(rendering(), [
         ['ID', 'a'],
         ['queue', undefined],
         ['attempts', 0],
@@ -100,7 +100,7 @@ describe('progress', () => {
   function progressOn(isOverwritable: boolean) {
     let now = 0;
     let told = '';
-    const terminal = { isOverwritable, tell: (text: string) => void (told += text) } as Terminal;
+    const terminal = { isOverwritable, printStderr: (text: string) => void (told += text) } as Terminal;
     const line = new ProgressLine(terminal, () => now);
     return { line, pass: (ms: number) => void (now += ms), told: () => told };
   }
@@ -143,7 +143,7 @@ describe('values', () => {
   test('are shown on one line without control characters', () => {
     expect(shortValue({ a: [1, 'x\u001b[2J'] })).toBe("{ a: [ 1, 'x\\x1B[2J' ] }");
     expect(shortValue(new TypeError('bad\nthing'))).toBe('TypeError: bad⏎thing');
-    expect(harmless('a\u202eb')).toBe('a\\u202eb');
+    expect(sanitize('a\u202eb')).toBe('a\\u202eb');
     expect(longValue(new Error('no'))).toContain("message: 'no'");
   });
 

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import type { Scene } from '../../src/cli/command.js';
+import type { CommandContext } from '../../src/cli/command.js';
 import { readIDs } from '../../src/cli/commands/workflow-filters.js';
 import { terminalOf } from '../../src/cli/terminal.js';
 
@@ -49,7 +49,7 @@ test('IDs that were read before an interruption are not acted on', async () => {
   const { stdin, ending, terminal } = setup();
   stdin.write('a\n');
 
-  const reading = readIDs({ terminal, signal: ending.signal } as Scene, ['-']);
+  const reading = readIDs({ terminal, signal: ending.signal } as CommandContext, ['-']);
   ending.abort(new Error('Interrupted.'));
 
   await expect(reading).rejects.toThrow('Interrupted.');

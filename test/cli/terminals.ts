@@ -1,7 +1,7 @@
 // Calls of the command line inside the test process, with a terminal that keeps what is written.
 import { systemClock } from '../../src/base/clock.js';
 import { COMMANDS } from '../../src/cli/commands.js';
-import type { Scene } from '../../src/cli/command.js';
+import type { CommandContext } from '../../src/cli/command.js';
 import { run } from '../../src/cli/run.js';
 import type { Terminal } from '../../src/cli/terminal.js';
 
@@ -13,7 +13,7 @@ export interface Called {
   readonly json: <T = never>() => T;
 }
 
-export interface CallOptions extends Partial<Omit<Scene, 'terminal'>> {
+export interface CallOptions extends Partial<Omit<CommandContext, 'terminal'>> {
   readonly width?: number;
   readonly hasColours?: boolean;
   /** Standard input, in lines. */
@@ -22,7 +22,7 @@ export interface CallOptions extends Partial<Omit<Scene, 'terminal'>> {
 
 /** Runs a command. Words are separated by spaces, unless they are given one by one. */
 export async function call(line: string | readonly string[], options: CallOptions = {}): Promise<Called> {
-  const { width = Infinity, hasColours = false, input = [], ...scene } = options;
+  const { width = Infinity, hasColours = false, input = [], ...context } = options;
   const left = [...input];
   let out = '';
   let err = '';
@@ -31,7 +31,7 @@ export async function call(line: string | readonly string[], options: CallOption
     hasColours,
     isOverwritable: false,
     print: async (text) => void (out += text),
-    tell: (text) => void (err += text),
+    printStderr: (text) => void (err += text),
     ask: async (question) => {
       err += question;
       return left.shift() ?? '';
@@ -45,7 +45,7 @@ export async function call(line: string | readonly string[], options: CallOption
     folder: '/nonexistent',
     clock: systemClock,
     signal: new AbortController().signal,
-    ...scene,
+    ...context,
     terminal,
   });
   return { exitCode, out, err, json: <T>() => JSON.parse(out) as T };

@@ -110,7 +110,7 @@ describe('the command line', () => {
 
       for (const { exitCode, out, err } of called) {
         expect({ exitCode, out }).toEqual({ exitCode: 3, out: '' });
-        expect(err).toBe('Error: There is no workflow "nobody". See: everstep workflow list\n');
+        expect(err).toBe('Error: Workflow "nobody" not found. See: everstep workflow list\n');
       }
     });
 
@@ -171,7 +171,7 @@ describe('the command line', () => {
       const { exitCode, err } = await everstep('workflow cancel a b c');
 
       expect(exitCode).toBe(3);
-      expect(err).toContain('There is no workflow "b", "c". Nothing was done.');
+      expect(err).toContain('Workflow "b", "c" not found. Nothing was changed.');
       expect(await statusOf('a')).toBe('ENQUEUED');
     });
 
@@ -275,7 +275,7 @@ describe('the command line', () => {
       const missing = await everstep('workflow import nothing.jsonl');
 
       expect(broken).toMatchObject({ exitCode: 1, out: '' });
-      expect(missing.err).toContain('"nothing.jsonl" cannot be read');
+      expect(missing.err).toContain('Cannot read "nothing.jsonl"');
     });
 
     test('collects garbage and ends what is too old', async () => {

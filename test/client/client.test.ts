@@ -132,14 +132,14 @@ describe('a client', () => {
         [{ workflowID: 'first', workflowName: 'add' }, 'CONFLICTING_WORKFLOW'],
         [{ workflowID: 'first', workflowIDReusePolicy: 'reject' }, 'WORKFLOW_ID_IN_USE'],
         [{ duplicationPolicy: 'return-existing' }, 'INVALID_WORKFLOW_TRANSITION'],
-        [{ workflowID: ' \t' }, 'DBOS_ERROR'],
-        [{ workflowName: '' }, 'DBOS_ERROR'],
-        [{ queueName: undefined }, 'DBOS_ERROR'],
+        [{ workflowID: ' \t' }, 'INVALID_ARGUMENT'],
+        [{ workflowName: '' }, 'INVALID_ARGUMENT'],
+        [{ queueName: undefined }, 'INVALID_ARGUMENT'],
         [{ queueName: 'parts' }, 'INVALID_QUEUE'],
         [{ priority: -1 }, 'INVALID_QUEUE_PRIORITY'],
-        [{ delaySeconds: NaN }, 'DBOS_ERROR'],
-        [{ workflowTimeoutMS: -1 }, 'DBOS_ERROR'],
-        [{ attributes: [] }, 'DBOS_ERROR'],
+        [{ delaySeconds: NaN }, 'INVALID_ARGUMENT'],
+        [{ workflowTimeoutMS: -1 }, 'INVALID_ARGUMENT'],
+        [{ attributes: [] }, 'INVALID_ARGUMENT'],
       ];
 
       expect([again.workflowID, holder.workflowID]).toEqual([first.workflowID, first.workflowID]);
@@ -205,7 +205,7 @@ describe('a client', () => {
       expect(await names(client.listQueues(['other']))).toEqual(['foreign', 'free']);
       expect(await names(nameless.listQueues())).toEqual(['foreign', 'free', 'own']);
       await expect(client.registerQueue('own', { onConflict: 'update_if_latest_version' })).rejects.toThrow(
-        /has no version of its own/,
+        /a client has no application version/,
       );
       await expect(client.registerQueue('foreign')).rejects.toThrow(/belongs to application "other"/);
       await client.deleteQueue('own');

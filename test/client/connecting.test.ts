@@ -19,7 +19,7 @@ function creating(config: object): Promise<DBOSClient> {
 describe('the options of a client', () => {
   test.each([
     ['no URL', {}, /needs a systemDatabaseUrl/],
-    ['an empty URL', { systemDatabaseUrl: ' ' }, /systemDatabaseUrl must be a text that is not empty/],
+    ['an empty URL', { systemDatabaseUrl: ' ' }, /systemDatabaseUrl must not be empty/],
     [
       'a URL of another kind',
       { systemDatabaseUrl: 'mysql://user:s3cret@host/db' },
@@ -50,7 +50,11 @@ describe('the options of a client', () => {
     ],
     ['half a serializer', { systemDatabaseUrl: POSTGRES, serializer: { name: () => 'x' } }, /serializer must be/],
     ['half a logger', { systemDatabaseUrl: POSTGRES, logger: { info() {} } }, /logger must be an object with/],
-    ['an application without a name', { systemDatabaseUrl: POSTGRES, applicationName: '' }, /applicationName must be/],
+    [
+      'an application without a name',
+      { systemDatabaseUrl: POSTGRES, applicationName: '' },
+      /applicationName must not be empty/,
+    ],
     ['a flag that is none', { systemDatabaseUrl: POSTGRES, useListenNotify: 'no' }, /useListenNotify/],
   ])('%s: refused at once, without the password', async (_, config, message) => {
     const error = await failureOf(creating(config));

@@ -135,7 +135,7 @@ describe('a debouncer of a client', () => {
         await expect(debounce(params, 1), what).rejects.toThrow(`A debounced workflow cannot have: ${what}.`);
       }
       for (const periodMs of [0, -1, NaN, Infinity]) {
-        await expect(debounce({}, periodMs)).rejects.toThrow('debouncePeriodMs must be a positive number');
+        await expect(debounce({}, periodMs)).rejects.toThrow('debouncePeriodMs must be a positive finite number');
       }
     });
   });

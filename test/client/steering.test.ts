@@ -88,7 +88,7 @@ describe('a running engine', { timeout: 14_000 }, () => {
       expect(await handle.getResult()).toBe(3);
       const versions = await client.listApplicationVersions();
       expect(versions.map(({ versionName }) => versionName)).toEqual(['old', 'recent']);
-      await expect(client.setLatestApplicationVersion('unknown')).rejects.toThrow(/There is no version "unknown"/);
+      await expect(client.setLatestApplicationVersion('unknown')).rejects.toThrow(/Application version "unknown"/);
     });
 
     test('fires the schedules that a client creates', async () => {

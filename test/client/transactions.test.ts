@@ -80,11 +80,11 @@ describe('a transaction of the caller', () => {
         'DBOSQueueDuplicatedError',
         'DBOSConflictingWorkflowError',
         'DBOSWorkflowIDInUseError',
-        'DBOSError',
+        'DBOSInvalidArgumentError',
         'InvalidQueueError',
-        'DBOSError',
-        'DBOSError',
-        'DBOSError',
+        'DBOSInvalidArgumentError',
+        'DBOSInvalidArgumentError',
+        'DBOSInvalidArgumentError',
         'DBOSNonExistentWorkflowError',
       ]);
       expect(await same.getStatus()).toMatchObject({ workflowID: 'holder', status: 'DELAYED', input: [1, 1] });

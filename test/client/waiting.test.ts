@@ -109,11 +109,11 @@ describe('a client that waits', () => {
       expect(result).toBe(3);
       expect(failures.map(({ message }) => message)).toEqual([
         expect.stringContaining('NUL character'),
-        expect.stringContaining('must be a text'),
+        expect.stringContaining('must be a string'),
         expect.stringContaining('NUL character'),
         expect.stringContaining('NUL character'),
         'handles must not be empty',
-        'pollingIntervalMs must be a positive finite number',
+        'pollingIntervalMs must be a positive finite number, but is 0.',
       ]);
     });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Codec, type Encoded, type InputsRoundTrip, type RoundTrip } from '../../src/codec/codec.js';
 import type { DBOSSerializer } from '../../src/codec/serializer.js';
-import { UnreadableValueError } from '../../src/model/errors/errors.js';
+import { DBOSInvalidArgumentError, SerializationError, UnreadableValueError } from '../../src/model/errors/errors.js';
 
 const reversed = (text: string): string => [...text].reverse().join('');
 
@@ -45,7 +45,7 @@ describe('formats', () => {
   test('a format that is not available is refused by name', () => {
     const read = () => new Codec().decodeValue('gASV', 'py_pickle');
 
-    expect(read).toThrow(TypeError);
+    expect(read).toThrow(SerializationError);
     expect(read).toThrow('Value deserialization type py_pickle is not available');
     expect(() => new Codec().decodeError('x', 'py_pickle')).toThrow('py_pickle is not available');
     expect(() => new Codec().decodeInputs('x', 'py_pickle')).toThrow('py_pickle is not available');
@@ -71,9 +71,9 @@ describe('inputs', () => {
   });
 
   test('with names need the portable format', () => {
-    expect(() => new Codec().encodeInputs([], 'native', { a: 1 })).toThrow(TypeError);
+    expect(() => new Codec().encodeInputs([], 'native', { a: 1 })).toThrow(DBOSInvalidArgumentError);
     expect(() => new Codec().roundTripInputs([], { namedArgs: { a: 1 } })).toThrow('Named arguments need the portable');
-    expect(() => new Codec(syncSerializer).encodeInputs([], undefined, {})).toThrow(TypeError);
+    expect(() => new Codec(syncSerializer).encodeInputs([], undefined, {})).toThrow(DBOSInvalidArgumentError);
   });
 
   test('that are no array are unreadable', () => {

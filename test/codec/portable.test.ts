@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Codec } from '../../src/codec/codec.js';
-import { UnreadableValueError } from '../../src/model/errors/errors.js';
+import { SerializationError, UnreadableValueError } from '../../src/model/errors/errors.js';
 import { plainLeaves, trees } from './graphs.js';
 
 function setup() {
@@ -31,7 +31,7 @@ describe('a portable value', () => {
   });
 
   test('with a Map key that is no text is refused', () => {
-    expect(() => setup().encode({ a: new Map([[1, 'x']]) })).toThrow(TypeError);
+    expect(() => setup().encode({ a: new Map([[1, 'x']]) })).toThrow(SerializationError);
     expect(() => setup().encode(new Map([[1, 'x']]))).toThrow('a key of type number has no portable form');
   });
 

@@ -1,3 +1,4 @@
+import { DBOSAlreadyLaunchedError } from '../../src/model/errors/errors.js';
 import { describe, expect, test } from 'vitest';
 import { createDBOS, DBOS as defaultDBOS, type DLogger } from '../../src/index.js';
 import { silentLogger } from '../../src/base/log.js';
@@ -122,7 +123,7 @@ forEachDialect((dialect) => {
       };
       await DBOS.launch();
 
-      expect(() => DBOS.registerSerialization(recipe)).toThrow(TypeError);
+      expect(() => DBOS.registerSerialization(recipe)).toThrow(DBOSAlreadyLaunchedError);
     });
 
     test('steps can still be run without having been registered', async () => {

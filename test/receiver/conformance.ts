@@ -239,7 +239,7 @@ export function describeReceiver<Message, Options extends ConsumerOptions<Messag
         const pauses = new Tally();
         const logger: DLogger = {
           ...silentLogger,
-          warn: (entry) => (String(entry).includes('Fetching pauses') ? pauses.add() : undefined),
+          warn: (entry) => (String(entry).includes('Pausing fetches') ? pauses.add() : undefined),
         };
         // Nobody takes workflows from a queue that is not registered.
         const options = { queueName: 'later', maxQueueDepth: 10, batchSize: 4 } as Partial<Options>;

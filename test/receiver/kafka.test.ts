@@ -46,7 +46,9 @@ describe('Kafka', () => {
   });
 
   test('two kinds of order, and an unknown one, are refused', () => {
-    expect(() => adapter.check?.({ topics: 'a', ordering: 'topic', orderingKey: () => 'k' })).toThrow('contradict');
-    expect(() => adapter.check?.({ topics: 'a', ordering: 'time' as 'topic' })).toThrow("'time'");
+    expect(() => adapter.check?.({ topics: 'a', ordering: 'topic', orderingKey: () => 'k' })).toThrow(
+      'exclude each other',
+    );
+    expect(() => adapter.check?.({ topics: 'a', ordering: 'time' as 'topic' })).toThrow('but is "time"');
   });
 });

@@ -134,8 +134,8 @@ describe('the kit', () => {
 
       const letters = await receiver.listDeadLetters(work);
       expect(letters.map(({ error }) => error).sort()).toEqual([
-        expect.stringContaining('A message has no ID'),
         expect.stringContaining('no text'),
+        expect.stringContaining('The message has no ID'),
       ]);
       expect(letters.find(({ id }) => id === 'memory-1')?.message).toEqual({ id: '1', text: '' });
     });
@@ -240,7 +240,7 @@ describe('the kit', () => {
       [
         'no workflow',
         (_, receiver) => receiver.registerConsumer(async () => {}, {}, { name: 'plain' }),
-        /is no workflow/,
+        /is not a workflow/,
       ],
       [
         'a method of an instance',
@@ -252,7 +252,7 @@ describe('the kit', () => {
           DBOS.registerWorkflow(prototype.work, { name: 'work', ctorOrProto: prototype });
           receiver.registerConsumer(prototype.work, {});
         },
-        /method of an instance/,
+        /instance method/,
       ],
       [
         'a queue that cannot keep the order',

@@ -19,11 +19,11 @@ function compiles(_: (actor: DBOSInstance | DBOSClient) => unknown): void {}
 
 test('verbs of an instance and of a client say what they have changed', () => {
   compiles((actor: DBOSInstance | DBOSClient) => {
-    expectTypeOf(actor.cancelWorkflow).returns.resolves.toEqualTypeOf<string[]>();
-    expectTypeOf(actor.deleteWorkflows).returns.resolves.toEqualTypeOf<string[]>();
-    expectTypeOf(actor.pauseQueue).returns.resolves.toEqualTypeOf<boolean>();
-    expectTypeOf(actor.pauseSchedule).returns.resolves.toEqualTypeOf<boolean>();
-    expectTypeOf(actor.setWorkflowDelay).returns.resolves.toEqualTypeOf<boolean>();
+    expectTypeOf(actor.cancelWorkflow('w')).resolves.toEqualTypeOf<string[]>();
+    expectTypeOf(actor.deleteWorkflows(['w'])).resolves.toEqualTypeOf<string[]>();
+    expectTypeOf(actor.pauseQueue('q')).resolves.toEqualTypeOf<boolean>();
+    expectTypeOf(actor.pauseSchedule('s')).resolves.toEqualTypeOf<boolean>();
+    expectTypeOf(actor.setWorkflowDelay('w', 1)).resolves.toEqualTypeOf<boolean>();
     expectTypeOf(actor.resumeWorkflow<number>('w')).resolves.toEqualTypeOf<WorkflowHandle<number>>();
   });
 });

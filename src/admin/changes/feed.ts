@@ -1,9 +1,8 @@
-// What happens to workflows and queues, as it happens, for all who watch. While somebody does, one bounded query looks for
-// changes: when a wake-up comes, at most four times a second, and once a second in any case. While nobody watches, nothing
-// runs.
+// Delivers changes of workflows and queues to subscribers. While there are any, one bounded query polls for changes: on
+// each notification, at most four times a second, and at least once a second. Without subscribers nothing runs.
 //
-// A row becomes visible a moment after the time that is written in it. So each look goes back a little further than the
-// last one, and what was told already is not told again.
+// A row becomes visible after the timestamp it carries, when its transaction commits. So each poll overlaps the previous
+// one, and changes already delivered are filtered out.
 import type { Timer } from '../../base/clock.js';
 import { internals } from '../../base/internals.js';
 import { Throttle } from '../../base/throttle.js';
@@ -20,129 +19,129 @@ export type Change =
   | { readonly kind: 'workflow-deleted'; readonly workflowID: string }
   | { readonly kind: 'queue'; readonly queue: QueueView }
   | { readonly kind: 'queue-deleted'; readonly name: string }
-  /** There were too many changes to tell each: list anew what you show. */
+  /** Too many changes to deliver one by one: list again what you show. */
   | { readonly kind: 'refresh' };
 
-/** The changes of one look, and the moment up to which they go. */
+/** The changes found by one poll, up to `at`. */
 export interface Changes {
   readonly at: number;
   readonly changes: readonly Change[];
 }
 
-export interface Watcher {
-  tell(changes: Changes): void;
-  /** Nothing will be told any more. */
+export interface Subscriber {
+  deliver(changes: Changes): void;
+  /** No more changes follow. */
   end(): void;
 }
 
 export interface FeedOptions {
-  readonly lookMs?: number;
+  readonly throttleMs?: number;
   readonly pollMs?: number;
   readonly max?: number;
 }
 
-const LOOK_MS = 250;
+const THROTTLE_MS = 250;
 const POLL_MS = 1000;
-/** Changes that one look tells. */
+/** Changes delivered by one poll. */
 const CHANGES_MAX = 500;
 const OVERLAP_MS = 2000;
-const HEARD_MAX = 1000;
+const CHANGED_IDS_MAX = 1000;
 
 export class ChangeFeed {
   readonly #source: AdminSource;
   readonly #options: FeedOptions;
-  readonly #watchers = new Set<Watcher>();
-  #session: Session | undefined;
+  readonly #subscribers = new Set<Subscriber>();
+  #poller: ChangePoller | undefined;
 
   constructor(source: AdminSource, options: FeedOptions = {}) {
     this.#source = source;
     this.#options = options;
   }
 
-  get watcherCount(): number {
-    return this.#watchers.size;
+  get subscriberCount(): number {
+    return this.#subscribers.size;
   }
 
-  /** Tells the watcher of changes, from a moment in the past on if one is given, until the returned function is called. */
-  async watch(watcher: Watcher, since?: number): Promise<() => void> {
+  /** Delivers changes, starting at `since` if given, until the returned function is called. */
+  async subscribe(subscriber: Subscriber, since?: number): Promise<() => void> {
     const { operator } = this.#source[internals];
     const { now } = await readNow(operator.database);
-    this.#watchers.add(watcher);
-    this.#session ??= new Session(operator, now, this.#options, {
-      tell: (changes) => this.#watchers.forEach((one) => one.tell(changes)),
+    this.#subscribers.add(subscriber);
+    this.#poller ??= new ChangePoller(operator, now, this.#options, {
+      deliver: (changes) => this.#subscribers.forEach((one) => one.deliver(changes)),
       end: () => this.end(),
     });
-    // What happens meanwhile is told twice rather than not at all.
-    if (since !== undefined) watcher.tell(await this.#changesSince(operator, since, now));
-    return () => this.#leave(watcher);
+    // Changes in between may be delivered twice, but are not lost.
+    if (since !== undefined) subscriber.deliver(await this.#changesSince(operator, since, now));
+    return () => this.#unsubscribe(subscriber);
   }
 
   async #changesSince(operator: StoreOperator, since: number, at: number): Promise<Changes> {
     const { max = CHANGES_MAX } = this.#options;
     const query = { since: since - OVERLAP_MS, workflowIDs: [], max };
     const found = await findChangedWorkflows(operator.database, query);
-    return { at, changes: found.length > max ? [{ kind: 'refresh' }] : ownOf(operator, found).map(toChange) };
+    return { at, changes: found.length > max ? [{ kind: 'refresh' }] : visibleTo(operator, found).map(toChange) };
   }
 
-  /** Looks for changes at once, if there is a watcher. */
+  /** Polls at once, if there is a subscriber. */
   refresh(): void {
-    this.#session?.hear([]);
+    this.#poller?.notify([]);
   }
 
-  /** Ends all watching. */
+  /** Ends all subscriptions. */
   end(): void {
-    for (const watcher of [...this.#watchers]) {
-      this.#leave(watcher);
-      watcher.end();
+    for (const subscriber of [...this.#subscribers]) {
+      this.#unsubscribe(subscriber);
+      subscriber.end();
     }
   }
 
-  #leave(watcher: Watcher): void {
-    this.#watchers.delete(watcher);
-    if (this.#watchers.size > 0) return;
-    this.#session?.stop();
-    this.#session = undefined;
+  #unsubscribe(subscriber: Subscriber): void {
+    this.#subscribers.delete(subscriber);
+    if (this.#subscribers.size > 0) return;
+    this.#poller?.stop();
+    this.#poller = undefined;
   }
 }
 
-/** The time in which somebody watches. */
-class Session {
+/** Polls while there are subscribers. */
+class ChangePoller {
   readonly #operator: StoreOperator;
-  readonly #out: Watcher;
+  readonly #subscriber: Subscriber;
   readonly #max: number;
   readonly #pollMs: number;
   readonly #throttle: Throttle;
   readonly #unsubscribes: readonly (() => void)[];
-  readonly #heard = new Set<string>();
-  /** What was told of the workflows that the next look will find again. */
-  #told = new Map<string, string>();
+  readonly #changedIDs = new Set<string>();
+  /** The delivered state of workflows that the next, overlapping poll finds again. */
+  #delivered = new Map<string, string>();
   #queues: Map<string, string> | undefined;
   #since: number;
-  #poll: Timer | undefined;
-  #isLooking = false;
-  #isWanted = false;
+  #pollTimer: Timer | undefined;
+  #isPolling = false;
+  #isPollPending = false;
   #isStopped = false;
 
-  constructor(operator: StoreOperator, since: number, options: FeedOptions, out: Watcher) {
-    const { lookMs = LOOK_MS, pollMs = POLL_MS, max = CHANGES_MAX } = options;
+  constructor(operator: StoreOperator, since: number, options: FeedOptions, subscriber: Subscriber) {
+    const { throttleMs = THROTTLE_MS, pollMs = POLL_MS, max = CHANGES_MAX } = options;
     this.#operator = operator;
     this.#since = since;
-    this.#out = out;
+    this.#subscriber = subscriber;
     this.#max = max;
     this.#pollMs = pollMs;
-    this.#throttle = new Throttle(operator.clock, lookMs, () => void this.#look());
+    this.#throttle = new Throttle(operator.clock, throttleMs, () => void this.#poll());
     const { bus } = operator;
-    const refresh = (): void => this.hear([]);
+    const refresh = (): void => this.notify([]);
     this.#unsubscribes = [
-      bus.subscribe(topics.changes, (workflowIDs) => this.hear(workflowIDs)),
-      // Those of this process are many, and found by the time of their end.
-      bus.subscribe(topics.outcomes, (workflowIDs, origin) => this.hear(origin === 'here' ? [] : workflowIDs)),
+      bus.subscribe(topics.changes, (workflowIDs) => this.notify(workflowIDs)),
+      // Local outcomes are many; the poll finds them by their completion time.
+      bus.subscribe(topics.outcomes, (workflowIDs, origin) => this.notify(origin === 'here' ? [] : workflowIDs)),
       bus.subscribe(topics.work, refresh),
       bus.subscribe(topics.delays, refresh),
       bus.subscribe(topics.queueChanges, refresh),
       bus.onAnything(refresh),
     ];
-    // A client begins to listen only now. Without notifications the feed polls.
+    // A client starts listening only now. Without notifications the feed still polls.
     void bus.listen().catch((error: unknown) => operator.logger.debug(`Not listening for changes: ${String(error)}`));
     this.#throttle.call();
   }
@@ -151,57 +150,57 @@ class Session {
     this.#isStopped = true;
     for (const unsubscribe of this.#unsubscribes) unsubscribe();
     this.#throttle.stop();
-    this.#poll?.cancel();
+    this.#pollTimer?.cancel();
   }
 
-  hear(workflowIDs: readonly string[]): void {
-    for (const workflowID of workflowIDs) if (this.#heard.size < HEARD_MAX) this.#heard.add(workflowID);
+  notify(workflowIDs: readonly string[]): void {
+    for (const workflowID of workflowIDs) if (this.#changedIDs.size < CHANGED_IDS_MAX) this.#changedIDs.add(workflowID);
     this.#throttle.call();
   }
 
-  async #look(): Promise<void> {
-    this.#isWanted = this.#isLooking;
-    if (this.#isLooking || this.#isStopped) return;
-    this.#isLooking = true;
-    this.#poll?.cancel();
+  async #poll(): Promise<void> {
+    this.#isPollPending = this.#isPolling;
+    if (this.#isPolling || this.#isStopped) return;
+    this.#isPolling = true;
+    this.#pollTimer?.cancel();
     try {
-      const changes = await this.#find();
-      if (!this.#isStopped && changes.changes.length > 0) this.#out.tell(changes);
+      const changes = await this.#findChanges();
+      if (!this.#isStopped && changes.changes.length > 0) this.#subscriber.deliver(changes);
     } catch (error) {
-      if (error instanceof DatabaseClosedError) this.#out.end();
-      else this.#operator.logger.debug(`Changes could not be looked for: ${String(error)}`);
+      if (error instanceof DatabaseClosedError) this.#subscriber.end();
+      else this.#operator.logger.debug(`Could not poll for changes: ${String(error)}`);
     } finally {
-      this.#isLooking = false;
+      this.#isPolling = false;
     }
     if (this.#isStopped) return;
-    this.#poll = this.#operator.clock.after(this.#pollMs, () => this.#throttle.call());
-    if (this.#isWanted) this.#throttle.call();
+    this.#pollTimer = this.#operator.clock.after(this.#pollMs, () => this.#throttle.call());
+    if (this.#isPollPending) this.#throttle.call();
   }
 
-  async #find(): Promise<Changes> {
+  async #findChanges(): Promise<Changes> {
     const { database } = this.#operator;
-    const heard = [...this.#heard];
-    this.#heard.clear();
+    const changedIDs = [...this.#changedIDs];
+    this.#changedIDs.clear();
     const { now: at } = await readNow(database);
-    const query = { since: this.#since - OVERLAP_MS, workflowIDs: heard, max: this.#max };
+    const query = { since: this.#since - OVERLAP_MS, workflowIDs: changedIDs, max: this.#max };
     const found = await findChangedWorkflows(database, query);
     this.#since = at;
-    return { at, changes: [...this.#workflowChanges(found, heard), ...(await this.#queueChanges())] };
+    return { at, changes: [...this.#workflowChanges(found, changedIDs), ...(await this.#queueChanges())] };
   }
 
-  #workflowChanges(found: readonly ChangedWorkflow[], heard: readonly string[]): Change[] {
-    const before = this.#told;
-    this.#told = new Map(found.map((workflow) => [workflow.workflowID, JSON.stringify(workflow)]));
-    const fresh = found.filter(({ workflowID }) => before.get(workflowID) !== this.#told.get(workflowID));
+  #workflowChanges(found: readonly ChangedWorkflow[], changedIDs: readonly string[]): Change[] {
+    const before = this.#delivered;
+    this.#delivered = new Map(found.map((workflow) => [workflow.workflowID, JSON.stringify(workflow)]));
+    const fresh = found.filter(({ workflowID }) => before.get(workflowID) !== this.#delivered.get(workflowID));
     if (found.length > this.#max) return fresh.length > 0 ? [{ kind: 'refresh' }] : [];
-    const gone = heard.filter((workflowID) => !this.#told.has(workflowID));
+    const gone = changedIDs.filter((workflowID) => !this.#delivered.has(workflowID));
     return [
-      ...ownOf(this.#operator, fresh).map(toChange),
+      ...visibleTo(this.#operator, fresh).map(toChange),
       ...gone.map((workflowID) => ({ kind: 'workflow-deleted', workflowID }) as const),
     ];
   }
 
-  /** The queues are few; they are compared with those of the last look. */
+  /** Queues are few, so compare them all with the previous poll. */
   async #queueChanges(): Promise<Change[]> {
     const { database, applicationName } = this.#operator;
     const records = await listQueues(database, applicationName === null ? undefined : [applicationName]);
@@ -223,7 +222,7 @@ function toChange(workflow: ChangedWorkflow): Change {
   return { kind: 'workflow', workflow };
 }
 
-/** Those of the operator's application, and those that nobody owns. */
-function ownOf({ applicationName: own }: StoreOperator, found: readonly ChangedWorkflow[]): ChangedWorkflow[] {
+/** Workflows of the operator's application, and those without an application. */
+function visibleTo({ applicationName: own }: StoreOperator, found: readonly ChangedWorkflow[]): ChangedWorkflow[] {
   return found.filter(({ applicationName }) => own === null || applicationName === null || applicationName === own);
 }

@@ -1,7 +1,7 @@
-// Server-Sent Events: the changes of the feed as a stream for one client. A client that does not read is dropped: it can
-// come back and go on from the last event that it has seen.
+// Server-Sent Events: the change feed as a stream for one client. A client that does not read is dropped; it can
+// reconnect and continue after the last event it received.
 import type { Clock, Timer } from '../../base/clock.js';
-import { streamAnswer } from '../http/answer.js';
+import { streamResponse } from '../http/response.js';
 import type { Change, ChangeFeed, Changes } from './feed.js';
 import { Refusal } from '../http/refusal.js';
 import { viewChanged } from '../views/workflow-view.js';
@@ -17,23 +17,23 @@ export interface EventStreamOptions {
   readonly feed: ChangeFeed;
   readonly clock: Clock;
   readonly filters: EventFilters;
-  /** The ID of the last event that the client has seen. */
+  /** The ID of the last event the client received. */
   readonly since: number | undefined;
 }
 
 const HEARTBEAT_MS = 15_000;
-/** What may wait for a client to be read. */
+/** Bytes buffered for a slow client. */
 const UNREAD_MAX_BYTES = 1_048_576;
 const CLIENTS_MAX = 100;
 const RETRY_MS = 2000;
 
-export async function eventAnswer(options: EventStreamOptions): Promise<Response> {
-  if (options.feed.watcherCount >= CLIENTS_MAX) {
-    throw new Refusal(503, 'TOO_MANY_CLIENTS', `There are ${CLIENTS_MAX} clients of this stream already.`);
+export async function eventResponse(options: EventStreamOptions): Promise<Response> {
+  if (options.feed.subscriberCount >= CLIENTS_MAX) {
+    throw new Refusal(503, 'TOO_MANY_CLIENTS', `This stream already has ${CLIENTS_MAX} clients. Try again later.`);
   }
   const stream = new EventStream(options);
-  await stream.begin();
-  return streamAnswer(stream.readable, 'text/event-stream; charset=utf-8');
+  await stream.start();
+  return streamResponse(stream.readable, 'text/event-stream; charset=utf-8');
 }
 
 class EventStream {
@@ -41,7 +41,7 @@ class EventStream {
   readonly #options: EventStreamOptions;
   readonly #encoder = new TextEncoder();
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  #leave: (() => void) | undefined;
+  #unsubscribe: (() => void) | undefined;
   #heartbeat: Timer | undefined;
   #isEnded = false;
 
@@ -58,16 +58,16 @@ class EventStream {
     );
   }
 
-  async begin(): Promise<void> {
+  async start(): Promise<void> {
     this.#write(`retry: ${RETRY_MS}\n: connected\n\n`);
-    const watcher = { tell: (changes: Changes) => this.#tell(changes), end: () => this.#end() };
-    const leave = await this.#options.feed.watch(watcher, this.#options.since);
-    if (this.#isEnded) return leave();
-    this.#leave = leave;
+    const subscriber = { deliver: (changes: Changes) => this.#deliver(changes), end: () => this.#end() };
+    const unsubscribe = await this.#options.feed.subscribe(subscriber, this.#options.since);
+    if (this.#isEnded) return unsubscribe();
+    this.#unsubscribe = unsubscribe;
     this.#beat();
   }
 
-  #tell({ at, changes }: Changes): void {
+  #deliver({ at, changes }: Changes): void {
     const wanted = changes.filter((change) => isWanted(change, this.#options.filters));
     this.#write(wanted.map((change) => toEvent(change, at)).join(''));
   }
@@ -81,7 +81,7 @@ class EventStream {
 
   #write(text: string): void {
     if (this.#isEnded || text === '') return;
-    // Nothing more fits: the client reads too slowly, or not at all.
+    // The buffer is full: the client reads too slowly, or not at all.
     if ((this.#controller?.desiredSize ?? 0) <= 0) return this.#end();
     this.#controller?.enqueue(this.#encoder.encode(text));
   }
@@ -95,29 +95,29 @@ class EventStream {
   #stop(): void {
     this.#isEnded = true;
     this.#heartbeat?.cancel();
-    this.#leave?.();
+    this.#unsubscribe?.();
   }
 }
 
-/** Changes of queues are told to all but those who have asked for workflows alone. */
+/** Queue changes pass unless the filters select workflows. */
 function isWanted(change: Change, { status, queueName, workflowName, workflowID }: EventFilters): boolean {
-  const isOne = (list: readonly string[] | undefined, value: string | null): boolean =>
+  const matches = (list: readonly string[] | undefined, value: string | null): boolean =>
     list === undefined || (value !== null && list.includes(value));
-  const isOfAll = status === undefined && workflowName === undefined;
+  const isUnfiltered = status === undefined && workflowName === undefined;
   switch (change.kind) {
     case 'workflow':
       return (
-        isOne(status, change.workflow.status) &&
-        isOne(queueName, change.workflow.queueName) &&
-        isOne(workflowName, change.workflow.name) &&
-        isOne(workflowID, change.workflow.workflowID)
+        matches(status, change.workflow.status) &&
+        matches(queueName, change.workflow.queueName) &&
+        matches(workflowName, change.workflow.name) &&
+        matches(workflowID, change.workflow.workflowID)
       );
     case 'workflow-deleted':
-      return isOne(workflowID, change.workflowID);
+      return matches(workflowID, change.workflowID);
     case 'queue':
-      return isOfAll && workflowID === undefined && isOne(queueName, change.queue.name);
+      return isUnfiltered && workflowID === undefined && matches(queueName, change.queue.name);
     case 'queue-deleted':
-      return isOfAll && workflowID === undefined && isOne(queueName, change.name);
+      return isUnfiltered && workflowID === undefined && matches(queueName, change.name);
     case 'refresh':
       return true;
   }

@@ -1,35 +1,37 @@
-// Who may use the interface: whoever has the token. One that is open on purpose is for programs of this machine only, so
-// it refuses what a browser sends in the name of some web page.
+// Access control: a bearer token. An interface opened on purpose serves programs on this machine only, so it refuses
+// cross-site browser requests and foreign host names.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Refusal } from './refusal.js';
 
 export interface AccessOptions {
-  /** What clients send as `Authorization: Bearer …`. */
+  /** Clients send it as `Authorization: Bearer …`. */
   readonly token?: string;
   /** Serves without a token. */
   readonly isOpen: boolean;
-  /** Names under which an open interface is reached; names of this machine unless given. */
+  /** Host names an open interface accepts. Defaults to the loopback names. */
   readonly allowedHosts?: readonly string[];
 }
 
 const LOOPBACK_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** Throws unless the request may pass. */
+/** Throws if the request is not allowed. */
 export function checkAccess(request: Request, { token, isOpen, allowedHosts }: AccessOptions): void {
   if (token !== undefined && isBearer(request.headers.get('authorization'), token)) return;
   if (!isOpen) throw unauthorized();
   const host = (request.headers.get('host') ?? new URL(request.url).host).toLowerCase();
-  // A page under a name of its own that leads to this machine would otherwise read all answers.
+  // DNS rebinding: a page whose own name resolves to this machine could otherwise read every response.
   const name = host.replace(/:\d+$/, '');
   if (!(allowedHosts?.includes(name) ?? LOOPBACK_HOST.test(name))) {
-    throw forbidden('The interface is open to this machine only. Use one of its own names, or set a token.');
+    throw forbidden(
+      'The interface is open to this machine only. Use a loopback name such as localhost, or set a token.',
+    );
   }
-  if (isFromElsewhere(request.headers, host)) throw forbidden('Requests of other web pages are refused.');
+  if (isCrossSite(request.headers, host)) throw forbidden('Cross-site requests are refused.');
 }
 
 function isBearer(authorization: string | null, token: string): boolean {
   const given = /^Bearer +(.+?) *$/i.exec(authorization ?? '')?.[1];
-  // Digests have one length, so that the comparison tells nothing of the token.
+  // Digests have equal length, so the comparison leaks nothing about the token.
   return given !== undefined && timingSafeEqual(digest(given), digest(token));
 }
 
@@ -37,8 +39,8 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** Browsers say from where a request comes; other programs say nothing. */
-function isFromElsewhere(headers: Headers, host: string): boolean {
+/** Browsers send the origin of a request; other programs do not. */
+function isCrossSite(headers: Headers, host: string): boolean {
   const site = headers.get('sec-fetch-site');
   if (site !== null && site !== 'same-origin' && site !== 'none') return true;
   const origin = headers.get('origin');

@@ -1,35 +1,35 @@
-// The body of a request: read up to a limit, and understood as JSON.
+// Reads a request body up to a limit, and parses it as JSON.
 import { invalid, Refusal } from './refusal.js';
 
-/** The pieces of the body, up to a limit. */
-export async function* piecesOf(request: Request, maxBytes: number): AsyncGenerator<Uint8Array, void, undefined> {
+/** The chunks of the body, up to a limit. */
+export async function* chunksOf(request: Request, maxBytes: number): AsyncGenerator<Uint8Array, void, undefined> {
   if (!request.body) return;
-  // A length that is a lie is noticed below.
+  // A false length is caught below.
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes);
   let bytes = 0;
   // Leaving the loop cancels the body.
-  for await (const piece of request.body as AsyncIterable<Uint8Array>) {
-    bytes += piece.byteLength;
+  for await (const chunk of request.body as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
     if (bytes > maxBytes) throw tooLarge(maxBytes);
-    yield piece;
+    yield chunk;
   }
 }
 
-/** The text of the body, undefined if there is none. */
+/** The body as text; undefined if it is empty. */
 export async function readBody(request: Request, maxBytes: number): Promise<string | undefined> {
-  const pieces: Uint8Array[] = [];
+  const chunks: Uint8Array[] = [];
   try {
-    for await (const piece of piecesOf(request, maxBytes)) pieces.push(piece);
+    for await (const chunk of chunksOf(request, maxBytes)) chunks.push(chunk);
   } catch (error) {
-    // Otherwise the client has gone in the middle of it.
+    // Anything else means that the client disconnected.
     throw error instanceof Refusal ? error : invalid('The body could not be read.');
   }
-  const whole = Buffer.concat(pieces);
+  const whole = Buffer.concat(chunks);
   return whole.byteLength === 0 ? undefined : decode(whole);
 }
 
 function tooLarge(maxBytes: number): Refusal {
-  return new Refusal(413, 'PAYLOAD_TOO_LARGE', `The body has more than ${maxBytes} bytes.`);
+  return new Refusal(413, 'PAYLOAD_TOO_LARGE', `The body is larger than ${maxBytes} bytes.`);
 }
 
 function decode(bytes: Uint8Array): string {
@@ -40,7 +40,7 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** The body as JSON; an empty object if there is none. */
+/** The body as JSON; an empty object without a body. */
 export async function readJSON(request: Request, maxBytes: number): Promise<unknown> {
   const text = await readBody(request, maxBytes);
   if (text === undefined) return {};
@@ -48,7 +48,7 @@ export async function readJSON(request: Request, maxBytes: number): Promise<unkn
   return parseJSON(text);
 }
 
-/** Refuses a body of another type. A page of elsewhere cannot send one of these without being asked about it first. */
+/** Refuses other media types. A browser sends these cross-site only after a CORS preflight. */
 export function requireType(request: Request, ...types: string[]): void {
   const [type = ''] = (request.headers.get('content-type') ?? '').toLowerCase().split(';');
   if (types.includes(type.trim())) return;

@@ -1,18 +1,19 @@
-// The OpenAPI document of the JSON API, made of the table of routes.
+// The OpenAPI document of the JSON API, generated from the route table.
 import { LIBRARY_VERSION } from '../../base/version.js';
 import type { Route } from './route.js';
-import { type JSONSchema, named, object, schemaOf, type Shape, text } from '../shape.js';
+import { type Check, record, type JSONSchema, schemaOf } from '../../model/validation/validation.js';
+import { text } from '../shape.js';
 
-const error = named('Error', object({ error: object({ code: text(), message: text() }) }));
+const error = record({ error: record({ code: text, message: text }) }).named('Error');
 
 const REFUSALS: Readonly<Record<string, string>> = {
-  400: 'The request is wrong; the message names the field.',
+  400: 'The request is invalid; the message names the field.',
   401: 'The token is missing or wrong.',
-  404: 'What the path names is not there.',
-  409: 'The state of things does not allow it.',
+  404: 'Not found.',
+  409: 'The current state does not allow it.',
   413: 'The body is too large.',
-  415: 'The body is not sent as JSON.',
-  500: 'Something went wrong; the log of the process says what.',
+  415: 'The media type of the body is not supported.',
+  500: 'Internal error; see the log of the process.',
   503: 'The database cannot be reached, or the process is not ready.',
 };
 
@@ -26,7 +27,7 @@ export function openapiDocument(routes: readonly Route[]): Record<string, unknow
       version: LIBRARY_VERSION,
       description: 'Workflows, queues and schedules of a system database.',
     },
-    // The folder in which the document stands, wherever the interface is mounted.
+    // Relative to the document, wherever the interface is mounted.
     servers: [{ url: '.' }],
     security: [{ token: [] }],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
@@ -73,7 +74,7 @@ function operationOf(one: Route): Record<string, unknown> {
       requestBody: { required: true, content: { [one.bodyType]: { schema: { type: 'string' } } } },
     }),
     responses: {
-      [String(one.status)]: answerOf(one),
+      [String(one.status)]: responseOf(one),
       ...Object.fromEntries(
         Object.keys(REFUSALS).map((status) => [status, { $ref: `#/components/responses/Refused${status}` }]),
       ),
@@ -81,7 +82,7 @@ function operationOf(one: Route): Record<string, unknown> {
   };
 }
 
-/** A filter that is an object travels as JSON. */
+/** An object in a query is JSON. */
 function parameterSchema(schema: JSONSchema): Record<string, unknown> {
   return schema['type'] === 'object' ? { content: { 'application/json': { schema } } } : { schema };
 }
@@ -92,16 +93,16 @@ function operationID({ method, path }: Route): string {
   return method.toLowerCase() + words.map((word) => word[0]?.toUpperCase() + word.slice(1)).join('');
 }
 
-function answerOf({ result, mediaType = 'application/json' }: Route): Record<string, unknown> {
-  if (!result && mediaType === 'application/json') return { description: 'It was done.' };
+function responseOf({ result, mediaType = 'application/json' }: Route): Record<string, unknown> {
+  if (!result && mediaType === 'application/json') return { description: 'Done.' };
   const schema = result ? schemaOf(result) : { type: 'string' };
-  return { description: 'The answer.', content: { [mediaType]: { schema } } };
+  return { description: 'The result.', content: { [mediaType]: { schema } } };
 }
 
-/** The schemas that have a name, wherever they are used. */
+/** All named schemas. */
 function componentsOf(routes: readonly Route[]): Record<string, JSONSchema> {
   const found: Record<string, JSONSchema> = {};
-  const visit = (shape: Shape<unknown>): void => {
+  const visit = (shape: Check<unknown>): void => {
     if (shape.name !== undefined) {
       if (found[shape.name]) return;
       found[shape.name] = shape.schema;

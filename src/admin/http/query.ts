@@ -1,26 +1,25 @@
-// The parameters of a URL, brought to the types that their shapes read.
-import { invalid } from './refusal.js';
-import { type Fields, type JSONSchema, readFields, type ReadFields } from '../shape.js';
+// Parses query parameters into the types their checks expect.
+import { invalid, readRequest } from './refusal.js';
+import type { Check, Fields, JSONSchema } from '../../model/validation/validation.js';
 
-/** Reads the query string. A parameter that may have several values is repeated. */
-export function readQuery<F extends Fields>(fields: F, parameters: URLSearchParams): ReadFields<F> {
-  const record: Record<string, unknown> = {};
+/** Reads the query string. A parameter with several values is repeated. */
+export function readQuery<T>(fields: Fields, check: Check<T>, parameters: URLSearchParams): T {
+  const given: Record<string, unknown> = {};
   for (const key of new Set(parameters.keys())) {
-    const shape = Object.hasOwn(fields, key) ? fields[key] : undefined;
-    if (!shape) throw invalid(`The parameter ${JSON.stringify(key.slice(0, 100))} is not known here.`);
-    record[key] = fromTexts(shape.schema, parameters.getAll(key), key);
+    const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
+    given[key] = field ? fromTexts(field.schema, parameters.getAll(key), key) : parameters.get(key);
   }
-  return readFields(fields, record, '');
+  return readRequest(check, given, 'The query');
 }
 
 function fromTexts(schema: JSONSchema, texts: readonly string[], key: string): unknown {
   if (schema['type'] === 'array') return texts.map((value) => fromText(schema['items'] as JSONSchema, value, key));
   const [value = ''] = texts;
-  if (texts.length > 1) throw invalid(`${key} is given more than once.`);
+  if (texts.length > 1) throw invalid(`${key} must not be repeated.`);
   return fromText(schema, value, key);
 }
 
-/** What is no number stays a text, which the shape refuses. */
+/** Text that is not a number stays text, and the check refuses it. */
 function fromText(schema: JSONSchema, value: string, key: string): unknown {
   switch (schema['type']) {
     case 'integer':

@@ -1,12 +1,18 @@
-// Routes of the JSON API: what each takes, gives and does. One table of them drives the routing, the validation, the
-// OpenAPI document and the test of the reference.
+// Routes of the JSON API: parameters, result and handler. One table drives routing, validation, the OpenAPI document and
+// the test of the reference page.
 import type { ChangeFeed } from '../changes/feed.js';
-import { type Fields, type Read, type ReadFields, type Shape } from '../shape.js';
+import {
+  type Check,
+  type Checked,
+  type CheckedFields,
+  type Fields,
+  record,
+} from '../../model/validation/validation.js';
 import type { AdminSource, StoreOperator } from '../source.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** What every handler may use. */
+/** Shared by all handlers. */
 export interface Environment {
   readonly source: AdminSource;
   readonly feed: ChangeFeed;
@@ -16,7 +22,7 @@ export interface Call<Query = Readonly<Record<string, unknown>>, Body = unknown>
   readonly operator: StoreOperator;
   readonly environment: Environment;
   readonly request: Request;
-  /** The parts of the path that stand in braces. */
+  /** The path parameters. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
@@ -24,50 +30,52 @@ export interface Call<Query = Readonly<Record<string, unknown>>, Body = unknown>
 
 export interface Route {
   readonly method: Method;
-  /** Below `/api/v1`; a part in braces stands for any one. */
+  /** Relative to `/api/v1`, with parameters in braces. */
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
   readonly query: Fields;
-  readonly body?: Shape<unknown>;
-  /** Of a body that the handler reads piece by piece. */
+  readonly queryCheck: Check<Readonly<Record<string, unknown>>>;
+  readonly body?: Check<unknown>;
+  /** The media type of a body that the handler reads as a stream. */
   readonly bodyType?: string;
   readonly status: number;
-  readonly result?: Shape<unknown>;
-  /** Of the answer, where it is no JSON. */
+  readonly result?: Check<unknown>;
+  /** The media type of the response, if it is not JSON. */
   readonly mediaType?: string;
-  /** Gives the body of the answer, or an answer of its own. */
+  /** Returns the response body, or a whole response. */
   handle(call: Call): Promise<unknown>;
 }
 
-interface Definition<Q extends Fields, B extends Shape<unknown>> extends Omit<
+interface Definition<Q extends Fields, B extends Check<unknown>> extends Omit<
   Route,
-  'query' | 'body' | 'status' | 'handle'
+  'query' | 'queryCheck' | 'body' | 'status' | 'handle'
 > {
   readonly query?: Q;
   readonly body?: B;
-  /** 200 with a result, 204 without one, unless given. */
+  /** Defaults to 200 with a result and 204 without one. */
   readonly status?: number;
-  handle(call: Call<ReadFields<Q>, Read<B>>): Promise<unknown>;
+  handle(call: Call<CheckedFields<Q>, Checked<B>>): Promise<unknown>;
 }
 
 // Without fields the query is an empty object.
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type
-export function route<Q extends Fields = {}, B extends Shape<unknown> = Shape<undefined>>(
+export function route<Q extends Fields = {}, B extends Check<unknown> = Check<undefined>>(
   definition: Definition<Q, B>,
 ): Route {
-  const { query, status, ...rest } = definition;
+  const { query = {}, status, ...rest } = definition;
   const isEmpty = definition.result === undefined && definition.mediaType === undefined;
   return {
     ...rest,
-    query: query ?? {},
+    query,
+    queryCheck: record(query),
     status: status ?? (isEmpty ? 204 : 200),
-    // Query and body were read by the shapes of this very definition.
-    handle: (call) => definition.handle(call as Call<ReadFields<Q>, Read<B>>),
+    // Query and body have passed the checks of this definition.
+    handle: (call) => definition.handle(call as Call<CheckedFields<Q>, Checked<B>>),
   };
 }
 
-/** What a router needs to know. */
+/** What the router needs of a route. */
 export interface Routed {
   readonly method: Method;
   readonly path: string;
@@ -78,7 +86,7 @@ export interface Match<R extends Routed> {
   readonly path: Readonly<Record<string, string>>;
 }
 
-/** Finds routes by path. Parts that are written out come before those in braces. */
+/** Finds routes by path. Literal segments take precedence over parameters. */
 export class Router<R extends Routed> {
   readonly #routes: readonly { readonly route: R; readonly parts: readonly string[] }[];
 
@@ -89,7 +97,7 @@ export class Router<R extends Routed> {
       .map((one) => ({ route: one, parts: partsOf(one.path) }));
   }
 
-  /** The routes of a path by method; empty if there is no such path. Undefined if the path cannot be read. */
+  /** The routes of a path by method; empty if none match. Undefined if the path cannot be decoded. */
   find(path: string): Map<string, Match<R>> | undefined {
     const given = decodeParts(path);
     if (!given) return undefined;
@@ -106,7 +114,7 @@ function partsOf(path: string): string[] {
   return path.split('/').slice(1);
 }
 
-/** Decoded part by part: an ID may hold an encoded slash. */
+/** Decodes each segment separately, because an ID may contain an encoded slash. */
 function decodeParts(path: string): string[] | undefined {
   try {
     return partsOf(path).map(decodeURIComponent);

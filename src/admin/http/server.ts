@@ -1,4 +1,4 @@
-// The HTTP server that an engine starts at launch, if wanted.
+// The admin HTTP server that an engine may start at launch.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../base/clock.js';
@@ -12,22 +12,22 @@ export interface AdminServerOptions {
   readonly clock: Clock;
 }
 
-/** How long a shutdown waits for answers under way. */
+/** How long shutdown waits for requests in flight. */
 const GRACE_MS = 1000;
 
 export class AdminServer {
   readonly http: Server;
   readonly #admin: Admin;
   readonly #clock: Clock;
-  #underWay = 0;
+  #inFlight = 0;
   #isClosing = false;
 
   private constructor(admin: Admin, { logger, clock }: AdminServerOptions) {
     this.#admin = admin;
     this.#clock = clock;
     this.http = createServer((request, response) => {
-      this.#underWay += 1;
-      response.once('close', () => this.#onAnswered());
+      this.#inFlight += 1;
+      response.once('close', () => this.#onResponded());
       admin.handle(request, response).catch((error: unknown) => {
         logger.error(error);
         response.destroy();
@@ -35,7 +35,7 @@ export class AdminServer {
     });
   }
 
-  /** Undefined if the port is in use, or not allowed: the application is more important than its inspection. */
+  /** Undefined if the port cannot be bound: the application must start even without its admin server. */
   static async start(admin: Admin, options: AdminServerOptions): Promise<AdminServer | undefined> {
     const { host, port, logger } = options;
     const server = new AdminServer(admin, options);
@@ -43,29 +43,31 @@ export class AdminServer {
     try {
       await listen(http, host, port);
     } catch (error) {
-      logger.warn(`The admin server cannot listen on ${host}:${port}: ${(error as Error).message}. Set adminPort.`);
+      logger.warn(
+        `The admin server cannot listen on ${host}:${port}: ${(error as Error).message}. Set another adminPort.`,
+      );
       return undefined;
     }
     http.on('error', (error) => logger.error(error));
     const { port: actualPort } = http.address() as AddressInfo;
-    logger.info(`The admin server listens on http://${host.includes(':') ? `[${host}]` : host}:${actualPort}`);
+    logger.info(`Admin server listening on http://${host.includes(':') ? `[${host}]` : host}:${actualPort}`);
     return server;
   }
 
-  /** Ends all streams, waits a moment for other answers, and closes all connections. */
+  /** Ends all streams, waits briefly for other requests, and closes all connections. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#admin.close();
     const closed = new Promise<void>((resolve) => this.http.close(() => resolve()));
-    if (this.#underWay === 0) this.http.closeAllConnections();
+    if (this.#inFlight === 0) this.http.closeAllConnections();
     const timer = this.#clock.after(GRACE_MS, () => this.http.closeAllConnections());
     await closed;
     timer.cancel();
   }
 
-  #onAnswered(): void {
-    this.#underWay -= 1;
-    if (this.#isClosing && this.#underWay === 0) this.http.closeAllConnections();
+  #onResponded(): void {
+    this.#inFlight -= 1;
+    if (this.#isClosing && this.#inFlight === 0) this.http.closeAllConnections();
   }
 }
 

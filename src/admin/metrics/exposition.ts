@@ -1,4 +1,4 @@
-// The text format of Prometheus.
+// Prometheus text format.
 
 export interface Sample {
   readonly labels?: Readonly<Record<string, string>>;
@@ -13,7 +13,7 @@ export interface Metric {
 
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Gauges, each with its help and type. One without samples is left out. */
+/** Gauges with help and type. Metrics without samples are omitted. */
 export function exposition(metrics: readonly Metric[]): string {
   return metrics
     .filter(({ samples }) => samples.length > 0)

@@ -1,5 +1,5 @@
-// What a monitoring system asks for every few seconds. All of it is cheap: counts of active workflows, which ride indexes
-// that hold no others, and what the process knows of itself.
+// Metrics for frequent scraping. All are cheap: counts of active workflows, read from partial indexes on active rows, and
+// state of the process.
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { LIBRARY_VERSION } from '../../base/version.js';
 import { getQueueStats, listQueueRecords, type QueueStats } from '../../control/queues/queues.js';
@@ -11,12 +11,12 @@ import { localEngine, type StoreOperator } from '../source.js';
 
 const NANOSECONDS = 1e9;
 
-/** How late the event loop is. It is measured from the first question on. */
+/** Event loop delay, measured from the first scrape on. */
 export class EventLoop {
   #delays: ReturnType<typeof monitorEventLoopDelay> | undefined;
   #last = performance.eventLoopUtilization();
 
-  /** Delays since the last question. */
+  /** Delays since the last call. */
   takeDelays(): Sample[] {
     if (!this.#delays) {
       this.#delays = monitorEventLoopDelay({ resolution: 20 });
@@ -33,7 +33,7 @@ export class EventLoop {
     return isMeasured ? samples : [];
   }
 
-  /** How busy it was since the last question. */
+  /** Utilization since the last call. */
   sinceLastCall(): ReturnType<typeof performance.eventLoopUtilization> {
     const last = this.#last;
     this.#last = performance.eventLoopUtilization();
@@ -58,7 +58,7 @@ export async function metricsText(
   const engine = localEngine(source);
   const labels = { version: LIBRARY_VERSION, database: database.dialect.name, application: applicationName ?? '' };
   return exposition([
-    { name: 'everstep_info', help: 'The library, its database and the application.', samples: [{ labels, value: 1 }] },
+    { name: 'everstep_info', help: 'Library version, database and application.', samples: [{ labels, value: 1 }] },
     ...workflowMetrics(queues, unqueued),
     {
       name: 'everstep_executors',
@@ -67,24 +67,24 @@ export async function metricsText(
     },
     {
       name: 'everstep_runs',
-      help: 'Workflows that run in this process.',
+      help: 'Workflows running in this process.',
       samples: engine ? [{ value: engine.runCount }] : [],
     },
     {
       name: 'everstep_event_loop_lag_seconds',
-      help: 'How late the event loop of this process was since the last scrape.',
+      help: 'Event loop delay of this process since the last scrape.',
       samples: eventLoop.takeDelays(),
     },
     connectionMetric(operator),
     {
       name: 'everstep_event_clients',
-      help: 'Clients of the stream of changes in this process.',
-      samples: [{ value: feed.watcherCount }],
+      help: 'Clients of the event stream in this process.',
+      samples: [{ value: feed.subscriberCount }],
     },
   ]);
 }
 
-/** Registered queues are counted also while they are empty. */
+/** Includes registered queues that are empty. */
 async function countQueues(operator: StoreOperator): Promise<QueueStats[]> {
   const counted = await getQueueStats(operator);
   const names = new Set(counted.map(({ queueName }) => queueName));
@@ -106,12 +106,12 @@ function workflowMetrics(queues: readonly QueueStats[], unqueued: number): Metri
   return [
     {
       name: 'everstep_workflows',
-      help: 'Active workflows by status and queue. Those without a queue were called directly.',
+      help: 'Active workflows by status and queue. Workflows called directly have no queue.',
       samples: [...byStatus, { labels: { status: 'PENDING', queue: '' }, value: unqueued }],
     },
     {
       name: 'everstep_queue_oldest_wait_seconds',
-      help: 'How long the first in line has been waiting.',
+      help: 'Age of the oldest enqueued workflow.',
       samples: oldest,
     },
   ];
@@ -121,7 +121,7 @@ function connectionMetric({ database }: StoreOperator): Metric {
   const use = database.connectionUse?.();
   return {
     name: 'everstep_database_connections',
-    help: 'Connections of the pool of this process, and calls that wait for one.',
+    help: 'Pooled connections of this process, and calls waiting for one.',
     samples: use
       ? [
           { labels: { state: 'in_use' }, value: use.open - use.idle },

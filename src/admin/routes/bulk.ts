@@ -1,22 +1,22 @@
-// Routes that act on many workflows at once. They have a path of their own, so that no workflow ID can be mistaken for a
-// verb.
+// Routes that change many workflows at once. They have their own path, so that no workflow ID can be mistaken for a verb.
 import { forkFromFailure, forkWorkflows } from '../../control/management/forks.js';
 import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/management/lifecycle.js';
 import { garbageCollect, globalTimeout } from '../../control/management/retention.js';
 import { type Route, route } from '../http/route.js';
-import { flag, INT_MAX, integer, listOf, nonEmpty, object, optional } from '../shape.js';
+import { boolean, integer, INT_MAX, optional, record } from '../../model/validation/validation.js';
+import { nonEmpty, listOf } from '../shape.js';
 import { forkFields, queueTarget, replacementChildren, someWorkflows } from './workflow-actions.js';
 
 const tag = 'Many workflows';
-export const workflowIDs = listOf(nonEmpty(), { min: 1 });
+export const workflowIDs = listOf(nonEmpty, { min: 1 });
 
 export const BULK_ROUTES: readonly Route[] = [
   route({
     method: 'POST',
     path: '/bulk/cancel',
     tag,
-    summary: 'Cancels workflows that have not ended, and answers with their IDs. Others are left alone.',
-    body: object({ workflowIDs, cancelChildren: optional(flag()) }),
+    summary: 'Cancels active workflows and returns their IDs. Others do not change.',
+    body: record({ workflowIDs, cancelChildren: optional(boolean) }),
     result: someWorkflows,
     async handle({ operator, body: { workflowIDs: ids, ...options } }) {
       return { workflowIDs: await cancelWorkflows(operator, ids, options) };
@@ -27,8 +27,8 @@ export const BULK_ROUTES: readonly Route[] = [
     path: '/bulk/resume',
     tag,
     summary:
-      'Resumes workflows that have no result or error yet, and answers with their IDs. All must exist, or none is resumed.',
-    body: object({ workflowIDs, ...queueTarget }),
+      'Resumes workflows that have no result or error yet, and returns their IDs. All must exist, or none is resumed.',
+    body: record({ workflowIDs, ...queueTarget }),
     result: someWorkflows,
     async handle({ operator, body: { workflowIDs: ids, ...options } }) {
       return { workflowIDs: await resumeWorkflows(operator, ids, options) };
@@ -38,8 +38,8 @@ export const BULK_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/bulk/delete',
     tag,
-    summary: 'Deletes workflows with everything that belongs to them, and answers with the IDs of those that existed.',
-    body: object({ workflowIDs, deleteChildren: optional(flag()) }),
+    summary: 'Deletes workflows with all their data, and returns the IDs of those that existed.',
+    body: record({ workflowIDs, deleteChildren: optional(boolean) }),
     result: someWorkflows,
     async handle({ operator, body: { workflowIDs: ids, ...options } }) {
       return { workflowIDs: await deleteWorkflows(operator, ids, options) };
@@ -49,13 +49,13 @@ export const BULK_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/bulk/fork',
     tag,
-    summary: 'Forks workflows: all, or none if one does not exist or an ID is in use.',
-    body: object({
+    summary: 'Forks workflows: all of them, or none if one does not exist or an ID is in use.',
+    body: record({
       forks: listOf(
-        object({
-          workflowID: nonEmpty(),
+        record({
+          workflowID: nonEmpty,
           startStep: integer({ max: INT_MAX }),
-          newWorkflowID: optional(nonEmpty()),
+          newWorkflowID: optional(nonEmpty),
         }),
         { min: 1 },
       ),
@@ -73,13 +73,13 @@ export const BULK_ROUTES: readonly Route[] = [
     path: '/bulk/fork-from-failure',
     tag,
     summary:
-      'Forks workflows from where each has failed, or from another step of each. Exactly one field tells the step.',
-    body: object({
+      'Forks workflows from where each failed, or from another step. Pass exactly one of the fields that select the step.',
+    body: record({
       workflowIDs,
-      fromLastFailure: optional(flag('The last step that has failed; if none has, the last one.')),
-      fromLastStep: optional(flag()),
+      fromLastFailure: optional(boolean.about('The last failed step, or the last step if none failed.')),
+      fromLastStep: optional(boolean),
       fromStep: optional(integer({ max: INT_MAX })),
-      fromStepName: optional(nonEmpty('The last step of this name.')),
+      fromStepName: optional(nonEmpty.about('The last step of this name.')),
       ...forkFields,
     }),
     status: 201,
@@ -97,22 +97,22 @@ export const MAINTENANCE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/maintenance/garbage-collect',
     tag: MAINTENANCE,
-    summary: 'Deletes old workflows that have ended, in small commits. Give an age, a number to keep, or both.',
-    body: object({
-      cutoffEpochTimestampMs: optional(integer({ about: 'Older ones are deleted.' })),
-      rowsThreshold: optional(integer({ min: 1, about: 'So many of the newest are kept.' })),
+    summary: 'Deletes old workflows that have ended, in small commits. Pass a cutoff, a number to keep, or both.',
+    body: record({
+      cutoffEpochTimestampMs: optional(integer().about('Older workflows are deleted.')),
+      rowsThreshold: optional(integer({ min: 1 }).about('The number of newest workflows to keep.')),
       batchSize: optional(integer({ min: 1, max: 10_000 })),
     }),
-    result: object({ workflows: integer(), orphans: integer() }),
+    result: record({ workflows: integer(), orphans: integer() }),
     handle: ({ operator, body }) => garbageCollect(operator, body),
   }),
   route({
     method: 'POST',
     path: '/maintenance/global-timeout',
     tag: MAINTENANCE,
-    summary: 'Cancels all active workflows that were created at a time or before.',
-    body: object({ cutoffEpochTimestampMs: integer() }),
-    result: object({ cancelled: integer() }),
+    summary: 'Cancels all active workflows created at the cutoff or earlier.',
+    body: record({ cutoffEpochTimestampMs: integer() }),
+    result: record({ cancelled: integer() }),
     async handle({ operator, body }) {
       return { cancelled: await globalTimeout(operator, body.cutoffEpochTimestampMs) };
     },

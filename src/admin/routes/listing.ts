@@ -1,30 +1,28 @@
-// Routes that look at many workflows: lists, counts and figures.
+// Routes that list, count and aggregate workflows.
 import { getMetrics, getStepAggregates, getWorkflowAggregates } from '../../control/listing/aggregates.js';
 import { countWorkflows, listWorkflowPage, type WorkflowFilters } from '../../control/listing/listing.js';
 import { OUTCOME_STATUSES } from '../../model/status.js';
 import { type Route, route } from '../http/route.js';
 import {
-  anyObject,
-  flag,
+  array,
+  boolean,
   integer,
-  listOf,
+  jsonObject,
   mapOf,
-  moment,
-  named,
-  nonEmpty,
   nullable,
-  object,
-  oneOfTexts,
+  oneOf,
   optional,
-  type ReadFields,
-  text,
-} from '../shape.js';
+  record,
+  timestamp,
+  type CheckedFields,
+} from '../../model/validation/validation.js';
+import { text, nonEmpty, listOf } from '../shape.js';
 import { status, viewWorkflow, workflowView } from '../views/workflow-view.js';
 
-const names = optional(listOf(nonEmpty()));
-const time = optional(moment());
+const names = optional(listOf(nonEmpty));
+const time = optional(timestamp);
 
-/** One of the values of each filter must hold, and all filters. */
+/** A workflow must match all filters, and any of the values of each. */
 const figureFilters = {
   workflowID: names,
   workflowIDPrefix: names,
@@ -44,16 +42,16 @@ const figureFilters = {
   completedBefore: time,
   dequeuedAfter: time,
   dequeuedBefore: time,
-  queuesOnly: optional(flag('Only those that are in a queue: enqueued, delayed or running.')),
-  wasForkedFrom: optional(flag()),
-  hasParent: optional(flag()),
-  attributes: optional(anyObject('Workflows whose attributes contain these; in a query string as JSON.')),
+  queuesOnly: optional(boolean.about('Only workflows in a queue: enqueued, delayed or running.')),
+  wasForkedFrom: optional(boolean),
+  hasParent: optional(boolean),
+  attributes: optional(jsonObject.about('Only workflows with these attributes; JSON in a query string.')),
 };
 
-/** Figures cannot be asked for by this one. */
-export const filters = { ...figureFilters, isFork: optional(flag()) };
+/** Aggregates do not support `isFork`. */
+export const filters = { ...figureFilters, isFork: optional(boolean) };
 
-type Filters = ReadFields<typeof filters>;
+type Filters = CheckedFields<typeof filters>;
 
 export function toFilters({ workflowID, workflowIDPrefix, ...rest }: Filters): WorkflowFilters {
   return { ...rest, workflowIDs: workflowID, workflow_id_prefix: workflowIDPrefix };
@@ -61,27 +59,27 @@ export function toFilters({ workflowID, workflowIDPrefix, ...rest }: Filters): W
 
 const tag = 'Figures';
 const figure = nullable(integer());
-const group = mapOf(nullable(text()));
+const group = mapOf(nullable(text));
 
 const page = {
-  limit: optional(integer({ min: 1, max: 1000, about: '100 unless given.' })),
-  cursor: optional(nonEmpty('The nextCursor of the page before, with the same filters and order.')),
-  sortDesc: optional(flag('The newest first, unless false.')),
-  loadInput: optional(flag('With the inputs.')),
-  loadOutput: optional(flag('With outputs and errors.')),
+  limit: optional(integer({ min: 1, max: 1000 }).about('Defaults to 100.')),
+  cursor: optional(nonEmpty.about('The nextCursor of the previous page, with the same filters and order.')),
+  sortDesc: optional(boolean.about('Newest first. Defaults to true.')),
+  loadInput: optional(boolean.about('Includes inputs.')),
+  loadOutput: optional(boolean.about('Includes outputs and errors.')),
 };
 
-const workflowPage = named(
-  'WorkflowPage',
-  object({ workflows: listOf(workflowView), nextCursor: nullable(text({ about: 'Null after the last page.' })) }),
-);
+const workflowPage = record({
+  workflows: listOf(workflowView),
+  nextCursor: nullable(text.about('Null after the last page.')),
+}).named('WorkflowPage');
 
 export const LISTING_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
     path: '/workflows',
     tag: 'Workflows',
-    summary: 'A page of the workflows that match.',
+    summary: 'Lists matching workflows, one page at a time.',
     query: { ...filters, ...page },
     result: workflowPage,
     async handle({
@@ -97,9 +95,9 @@ export const LISTING_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/workflow-count',
     tag: 'Workflows',
-    summary: 'How many workflows match.',
+    summary: 'Counts matching workflows.',
     query: filters,
-    result: object({ count: integer() }),
+    result: record({ count: integer() }),
     async handle({ operator, query }) {
       return { count: await countWorkflows(operator, toFilters(query)) };
     },
@@ -108,31 +106,30 @@ export const LISTING_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/aggregates/workflows',
     tag,
-    summary: 'Counts, and the longest waits and times, of the workflows that match, by group.',
-    body: object({
-      groupByStatus: optional(flag()),
-      groupByName: optional(flag()),
-      groupByQueueName: optional(flag()),
-      groupByExecutorId: optional(flag()),
-      groupByApplicationVersion: optional(flag()),
-      groupByApplicationName: optional(flag()),
-      timeBucketSizeMs: optional(integer({ min: 1, about: 'Groups by time of creation.' })),
-      selectCount: optional(flag()),
-      selectMinCreatedAt: optional(flag()),
-      selectMaxQueueWaitMs: optional(flag()),
-      selectMaxTotalLatencyMs: optional(flag()),
+    summary: 'Counts matching workflows by group, with their longest waits and latencies.',
+    body: record({
+      groupByStatus: optional(boolean),
+      groupByName: optional(boolean),
+      groupByQueueName: optional(boolean),
+      groupByExecutorId: optional(boolean),
+      groupByApplicationVersion: optional(boolean),
+      groupByApplicationName: optional(boolean),
+      timeBucketSizeMs: optional(integer({ min: 1 }).about('Groups by creation time.')),
+      selectCount: optional(boolean),
+      selectMinCreatedAt: optional(boolean),
+      selectMaxQueueWaitMs: optional(boolean),
+      selectMaxTotalLatencyMs: optional(boolean),
       ...figureFilters,
     }),
-    result: object({
-      aggregates: listOf(
-        object({
+    result: record({
+      aggregates: array(
+        record({
           group,
           count: figure,
           minCreatedAt: figure,
           maxQueueWaitMs: figure,
           maxTotalLatencyMs: figure,
         }),
-        { max: Number.MAX_SAFE_INTEGER },
       ),
     }),
     async handle({ operator, body }) {
@@ -145,22 +142,22 @@ export const LISTING_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/aggregates/steps',
     tag,
-    summary: 'Counts, and the longest times, of the steps that match, by group.',
-    body: object({
-      groupByFunctionName: optional(flag()),
-      groupByStatus: optional(flag()),
-      timeBucketSizeMs: optional(integer({ min: 1, about: 'Groups by time of completion.' })),
-      selectCount: optional(flag()),
-      selectMaxDurationMs: optional(flag()),
-      status: optional(listOf(oneOfTexts(OUTCOME_STATUSES))),
+    summary: 'Counts matching steps by group, with their longest durations.',
+    body: record({
+      groupByFunctionName: optional(boolean),
+      groupByStatus: optional(boolean),
+      timeBucketSizeMs: optional(integer({ min: 1 }).about('Groups by completion time.')),
+      selectCount: optional(boolean),
+      selectMaxDurationMs: optional(boolean),
+      status: optional(listOf(oneOf(OUTCOME_STATUSES))),
       functionName: names,
       workflowIdPrefix: names,
       completedAfter: time,
       completedBefore: time,
       applicationName: names,
     }),
-    result: object({
-      aggregates: listOf(object({ group, count: figure, maxDurationMs: figure }), { max: Number.MAX_SAFE_INTEGER }),
+    result: record({
+      aggregates: array(record({ group, count: figure, maxDurationMs: figure })),
     }),
     async handle({ operator, body }) {
       return { aggregates: await getStepAggregates(operator, body) };
@@ -170,12 +167,11 @@ export const LISTING_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/metrics',
     tag,
-    summary: 'How many workflows were created and steps completed, by name, from a time on and before another.',
-    query: { startTime: moment(), endTime: moment(), applicationName: names },
-    result: object({
-      metrics: listOf(
-        object({ metricType: oneOfTexts(['workflow_count', 'step_count']), metricName: text(), value: integer() }),
-        { max: Number.MAX_SAFE_INTEGER },
+    summary: 'Counts workflows created and steps completed, by name, from startTime to before endTime.',
+    query: { startTime: timestamp, endTime: timestamp, applicationName: names },
+    result: record({
+      metrics: array(
+        record({ metricType: oneOf(['workflow_count', 'step_count']), metricName: text, value: integer() }),
       ),
     }),
     async handle({ operator, query: { applicationName, ...span } }) {

@@ -1,4 +1,4 @@
-// Routes of queues.
+// Routes for queues.
 import {
   changeQueue,
   deleteQueue,
@@ -15,25 +15,24 @@ import { queueStats, type QueueView, queueView, viewQueue } from '../views/queue
 import { invalid, notFound } from '../http/refusal.js';
 import { type Call, type Route, route } from '../http/route.js';
 import {
-  flag,
-  INT_MAX,
+  boolean,
+  type Check,
   integer,
-  listOf,
-  nonEmpty,
+  INT_MAX,
   nullable,
   number,
-  object,
-  oneOfTexts,
+  oneOf,
   optional,
-  type Shape,
-} from '../shape.js';
+  record,
+} from '../../model/validation/validation.js';
+import { nonEmpty, listOf } from '../shape.js';
 import { localEngine } from '../source.js';
 import { changeResult } from './workflow-actions.js';
 
 const tag = 'Queues';
 const ONE = '/queues/{name}';
 
-const rateLimit = object({ limitPerPeriod: integer({ min: 1, max: INT_MAX }), periodSec: number() });
+const rateLimit = record({ limitPerPeriod: integer({ min: 1, max: INT_MAX }), periodSec: number() });
 const count = integer({ min: 1, max: INT_MAX });
 const pollingMs = number({ min: 1, max: INT_MAX });
 
@@ -45,16 +44,16 @@ const parameters = {
   partitionWorkerConcurrency: optional(count),
   partitionRateLimit: optional(rateLimit),
   minPollingIntervalMs: optional(pollingMs),
-  priorityEnabled: optional(flag()),
-  partitionQueue: optional(flag()),
+  priorityEnabled: optional(boolean),
+  partitionQueue: optional(boolean),
 };
 
-/** In a change, null takes a limit away. */
-function removable<T>(shape: Shape<T>): Shape<T | null | undefined> {
+/** In an update, null removes a limit. */
+function removable<T>(shape: Check<T>): Check<T | null | undefined> {
   return optional(nullable(shape));
 }
 
-const change = object({
+const change = record({
   globalConcurrency: removable(count),
   workerConcurrency: removable(count),
   rateLimit: removable(rateLimit),
@@ -62,7 +61,7 @@ const change = object({
   partitionWorkerConcurrency: removable(count),
   partitionRateLimit: removable(rateLimit),
   minPollingIntervalMs: optional(pollingMs),
-  partitionQueue: optional(flag()),
+  partitionQueue: optional(boolean),
 });
 
 export const QUEUE_ROUTES: readonly Route[] = [
@@ -70,9 +69,9 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/queues',
     tag,
-    summary: 'The queues of the database, and those in the memory of the process that answers.',
-    query: { applicationName: optional(listOf(nonEmpty())) },
-    result: object({ queues: listOf(queueView) }),
+    summary: 'Lists the queues of the database, and the in-memory queues of this process.',
+    query: { applicationName: optional(listOf(nonEmpty)) },
+    result: record({ queues: listOf(queueView) }),
     async handle(call) {
       const records = await listQueueRecords(call.operator, call.query.applicationName);
       const inMemory = localEngine(call.environment.source)?.memoryQueues() ?? [];
@@ -91,7 +90,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'GET',
     path: ONE,
     tag,
-    summary: 'One queue.',
+    summary: 'Returns a queue.',
     result: queueView,
     handle: async (call) => view(call, await requireQueue(call)),
   }),
@@ -99,11 +98,11 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'PUT',
     path: ONE,
     tag,
-    summary: 'Registers a queue. Settings of one that is there are replaced unless onConflict says otherwise.',
-    body: object({
+    summary: 'Registers a queue. Replaces the settings of an existing one unless onConflict says otherwise.',
+    body: record({
       ...parameters,
-      onConflict: optional(oneOfTexts(['always_update', 'never_update', 'update_if_latest_version'])),
-      applicationName: optional(nonEmpty()),
+      onConflict: optional(oneOf(['always_update', 'never_update', 'update_if_latest_version'])),
+      applicationName: optional(nonEmpty),
     }),
     result: queueView,
     async handle(call) {
@@ -111,7 +110,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
       const { onConflict = 'always_update', applicationName = operator.applicationName, ...given } = call.body;
       const applicationVersion = localEngine(environment.source)?.applicationVersion ?? null;
       if (onConflict === 'update_if_latest_version' && applicationVersion === null) {
-        throw invalid("onConflict cannot be 'update_if_latest_version' here: a client has no version of its own.");
+        throw invalid("onConflict cannot be 'update_if_latest_version' here: a client has no application version.");
       }
       const name = nameIn(call);
       const registration = { name, parameters: given, onConflict, applicationName, applicationVersion };
@@ -122,13 +121,13 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'PATCH',
     path: ONE,
     tag,
-    summary: 'Changes the settings that are given; null takes a limit away.',
+    summary: 'Changes the given settings; null removes a limit.',
     body: change,
     result: queueView,
     async handle(call) {
       await requireQueue(call);
       const entries = Object.entries(call.body).map(([key, value]) => [key, value ?? undefined] as const);
-      // Each field has the type of the setting, or takes it away.
+      // Each field has the type of its setting; undefined removes it.
       const settings = Object.fromEntries(entries) as QueueParameters;
       return view(call, await changeQueue(call.operator, nameIn(call), settings));
     },
@@ -137,7 +136,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'DELETE',
     path: ONE,
     tag,
-    summary: 'Removes a queue. Workflows in it wait until it is registered again.',
+    summary: 'Deletes a queue. Its workflows wait until it is registered again.',
     async handle(call) {
       await requireQueue(call);
       await deleteQueue(call.operator, nameIn(call));
@@ -147,7 +146,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/pause`,
     tag,
-    summary: 'Keeps processes from claiming workflows of the queue until it is resumed.',
+    summary: 'Stops processes from claiming its workflows until it is resumed.',
     result: changeResult,
     handle: async (call) => ({ changed: await pauseQueue(call.operator, nameIn(call)) }),
   }),
@@ -155,7 +154,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/resume`,
     tag,
-    summary: 'Lets processes claim workflows of the queue again.',
+    summary: 'Lets processes claim its workflows again.',
     result: changeResult,
     handle: async (call) => ({ changed: await resumeQueue(call.operator, nameIn(call)) }),
   }),
@@ -163,9 +162,9 @@ export const QUEUE_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/queue-stats',
     tag,
-    summary: 'How many workflows wait, are delayed and run, by queue or by partition.',
-    query: { queueName: optional(listOf(nonEmpty())), byPartition: optional(flag()) },
-    result: object({ queues: listOf(queueStats) }),
+    summary: 'Counts waiting, delayed and running workflows by queue or partition.',
+    query: { queueName: optional(listOf(nonEmpty)), byPartition: optional(boolean) },
+    result: record({ queues: listOf(queueStats) }),
     async handle({ operator, query }) {
       return { queues: await getQueueStats(operator, query) };
     },
@@ -181,7 +180,7 @@ function nameIn({ path }: AnyCall): string {
 async function requireQueue(call: AnyCall): Promise<QueueRecord> {
   const found = await findQueueRecord(call.operator, nameIn(call));
   if (found) return found;
-  throw notFound(`No queue of the database has the name ${JSON.stringify(nameIn(call))}.`);
+  throw notFound(`Queue ${JSON.stringify(nameIn(call))} not found in the database.`);
 }
 
 function pausedQueues({ operator }: AnyCall): Promise<Map<string, number>> {

@@ -1,4 +1,4 @@
-// Routes of schedules.
+// Routes for schedules.
 import {
   applySchedules,
   backfillSchedule,
@@ -18,59 +18,56 @@ import { notFound } from '../http/refusal.js';
 import { type Call, type Route, route } from '../http/route.js';
 import {
   anything,
-  flag,
-  INT_MAX,
+  array,
+  boolean,
   integer,
-  listOf,
-  moment,
-  named,
-  nonEmpty,
+  INT_MAX,
   nullable,
   number,
-  object,
-  oneOfTexts,
+  oneOf,
   optional,
-  text,
-} from '../shape.js';
+  record,
+  timestamp,
+} from '../../model/validation/validation.js';
+import { text, nonEmpty, listOf } from '../shape.js';
 import { changeResult, workflowID } from './workflow-actions.js';
 
 const tag = 'Schedules';
 const ONE = '/schedules/{name}';
 
 const settings = {
-  context: optional(anything('Passed to the workflow.')),
-  automaticBackfill: optional(flag('Fires at launch what was missed while no process was there.')),
-  overlap: optional(oneOfTexts(['allow', 'skip', 'cancelPrevious'])),
-  jitterMs: optional(number({ max: INT_MAX, about: 'Fires up to so much later than due.' })),
+  context: optional(anything.about('Passed to the workflow.')),
+  automaticBackfill: optional(
+    boolean.about('Runs occurrences at launch that were missed while no process was running.'),
+  ),
+  overlap: optional(oneOf(['allow', 'skip', 'cancelPrevious'])),
+  jitterMs: optional(number({ max: INT_MAX }).about('The maximum random delay.')),
 };
 
-const definition = named(
-  'ScheduleDefinition',
-  object({
-    scheduleName: nonEmpty(),
-    workflowName: nonEmpty(),
-    workflowClassName: optional(text()),
-    schedule: nonEmpty('A cron expression.'),
-    cronTimezone: optional(nonEmpty('An IANA name; UTC unless given.')),
-    queueName: optional(nonEmpty()),
-    applicationName: optional(nonEmpty()),
-    ...settings,
-  }),
-);
+const definition = record({
+  scheduleName: nonEmpty,
+  workflowName: nonEmpty,
+  workflowClassName: optional(text),
+  schedule: nonEmpty.about('A cron expression.'),
+  cronTimezone: optional(nonEmpty.about('An IANA name. Defaults to UTC.')),
+  queueName: optional(nonEmpty),
+  applicationName: optional(nonEmpty),
+  ...settings,
+}).named('ScheduleDefinition');
 
 const COLLECTION: readonly Route[] = [
   route({
     method: 'GET',
     path: '/schedules',
     tag,
-    summary: 'The schedules that match, by name.',
+    summary: 'Lists matching schedules, sorted by name.',
     query: {
-      status: optional(listOf(oneOfTexts(['ACTIVE', 'PAUSED']))),
-      workflowName: optional(listOf(nonEmpty())),
-      scheduleNamePrefix: optional(listOf(nonEmpty())),
-      applicationName: optional(listOf(nonEmpty())),
+      status: optional(listOf(oneOf(['ACTIVE', 'PAUSED']))),
+      workflowName: optional(listOf(nonEmpty)),
+      scheduleNamePrefix: optional(listOf(nonEmpty)),
+      applicationName: optional(listOf(nonEmpty)),
     },
-    result: object({ schedules: listOf(scheduleView) }),
+    result: record({ schedules: listOf(scheduleView) }),
     async handle({ operator, query }) {
       return { schedules: (await listSchedules(operator, query)).map(viewSchedule) };
     },
@@ -92,8 +89,8 @@ const COLLECTION: readonly Route[] = [
     method: 'PUT',
     path: '/schedules',
     tag,
-    summary: 'Creates or redefines schedules, all or none. State and last firing of those that are there stay.',
-    body: object({ schedules: listOf(definition, { max: 1000 }) }),
+    summary: 'Creates or replaces schedules, all or none. Existing ones keep their status and last run.',
+    body: record({ schedules: listOf(definition, { max: 1000 }) }),
     handle: ({ operator, body: { schedules } }) =>
       applySchedules(
         operator,
@@ -107,7 +104,7 @@ const SINGLE: readonly Route[] = [
     method: 'GET',
     path: ONE,
     tag,
-    summary: 'One schedule.',
+    summary: 'Returns a schedule.',
     result: scheduleView,
     handle: async (call) => viewSchedule(await requireSchedule(call)),
   }),
@@ -115,11 +112,11 @@ const SINGLE: readonly Route[] = [
     method: 'PATCH',
     path: ONE,
     tag,
-    summary: 'Changes what is given; null takes the time zone or the queue away.',
-    body: object({
-      schedule: optional(nonEmpty()),
-      cronTimezone: optional(nullable(nonEmpty())),
-      queueName: optional(nullable(nonEmpty())),
+    summary: 'Changes the given settings; null removes the time zone or the queue.',
+    body: record({
+      schedule: optional(nonEmpty),
+      cronTimezone: optional(nullable(nonEmpty)),
+      queueName: optional(nullable(nonEmpty)),
       ...settings,
     }),
     result: scheduleView,
@@ -133,7 +130,7 @@ const SINGLE: readonly Route[] = [
     method: 'DELETE',
     path: ONE,
     tag,
-    summary: 'Removes a schedule. What it has enqueued stays.',
+    summary: 'Deletes a schedule. Workflows it has enqueued stay.',
     async handle(call) {
       await requireSchedule(call);
       await deleteSchedule(call.operator, nameIn(call));
@@ -143,7 +140,7 @@ const SINGLE: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/pause`,
     tag,
-    summary: 'Keeps it from firing until it is resumed.',
+    summary: 'Stops it from firing until it is resumed.',
     result: changeResult,
     async handle(call) {
       await requireSchedule(call);
@@ -165,7 +162,7 @@ const SINGLE: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/trigger`,
     tag,
-    summary: 'Enqueues its workflow for now, whether or not it is paused.',
+    summary: 'Enqueues its workflow now, even if it is paused.',
     status: 201,
     result: workflowID,
     async handle(call) {
@@ -177,10 +174,10 @@ const SINGLE: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/backfill`,
     tag,
-    summary: 'Enqueues the workflows of all times after a start and before an end.',
-    body: object({ start: moment(), end: moment() }),
+    summary: 'Enqueues workflows for all occurrences after start and before end.',
+    body: record({ start: timestamp, end: timestamp }),
     status: 201,
-    result: object({ workflowIDs: listOf(text(), { max: Number.MAX_SAFE_INTEGER }) }),
+    result: record({ workflowIDs: array(text) }),
     async handle(call) {
       await requireSchedule(call);
       const span = { start: new Date(call.body.start), end: new Date(call.body.end) };
@@ -191,9 +188,9 @@ const SINGLE: readonly Route[] = [
     method: 'GET',
     path: `${ONE}/next-runs`,
     tag,
-    summary: 'The next times at which it is due.',
-    query: { count: optional(integer({ min: 1, max: 1000, about: '10 unless given.' })) },
-    result: object({ nextRuns: listOf(text()) }),
+    summary: 'Returns its next occurrences.',
+    query: { count: optional(integer({ min: 1, max: 1000 }).about('Defaults to 10.')) },
+    result: record({ nextRuns: listOf(text) }),
     async handle(call) {
       await requireSchedule(call);
       const dates = await nextRuns(call.operator, nameIn(call), call.query.count ?? 10);
@@ -213,5 +210,5 @@ function nameIn({ path }: AnyCall): string {
 async function requireSchedule(call: AnyCall): Promise<WorkflowSchedule> {
   const found = await getSchedule(call.operator, nameIn(call));
   if (found) return found;
-  throw notFound(`No schedule has the name ${JSON.stringify(nameIn(call))}.`);
+  throw notFound(`Schedule ${JSON.stringify(nameIn(call))} not found.`);
 }

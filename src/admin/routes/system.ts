@@ -1,4 +1,4 @@
-// Routes of applications, their versions and executors, and of the interface itself.
+// Routes for applications, versions and executors, and for the interface itself.
 import { LIBRARY_VERSION } from '../../base/version.js';
 import { renameApplication } from '../../control/management/applications.js';
 import {
@@ -10,9 +10,10 @@ import { listPeers } from '../../store/liveness/executors.js';
 import { executorView, versionView, viewExecutor } from '../views/queue-view.js';
 import { notFound, Refusal } from '../http/refusal.js';
 import { type Route, route } from '../http/route.js';
-import { flag, integer, listOf, nonEmpty, nullable, object, oneOfTexts, optional, text } from '../shape.js';
+import { array, boolean, integer, nullable, oneOf, optional, record } from '../../model/validation/validation.js';
+import { text, nonEmpty, listOf } from '../shape.js';
 import { localEngine } from '../source.js';
-import { eventAnswer } from '../changes/sse.js';
+import { eventResponse } from '../changes/sse.js';
 import { status } from '../views/workflow-view.js';
 
 const tag = 'Applications';
@@ -22,8 +23,8 @@ const APPLICATION_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/versions',
     tag,
-    summary: 'The versions of the application that were launched, the latest first.',
-    result: object({ versions: listOf(versionView) }),
+    summary: 'Lists the launched versions of the application, latest first.',
+    result: record({ versions: listOf(versionView) }),
     async handle({ operator }) {
       return { versions: await listApplicationVersions(operator) };
     },
@@ -32,11 +33,11 @@ const APPLICATION_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/versions/latest',
     tag,
-    summary: 'The version that takes workflows without a version.',
+    summary: 'Returns the version that runs workflows without a version.',
     result: versionView,
     async handle({ operator }) {
       const [latest] = await listApplicationVersions(operator);
-      if (!latest) throw notFound('No version of the application was launched yet.');
+      if (!latest) throw notFound('No application version has been launched yet.');
       return latest;
     },
   }),
@@ -44,8 +45,8 @@ const APPLICATION_ROUTES: readonly Route[] = [
     method: 'PUT',
     path: '/versions/latest',
     tag,
-    summary: 'Makes a version the latest one.',
-    body: object({ versionName: nonEmpty(), applicationName: optional(nonEmpty()) }),
+    summary: 'Sets the latest version.',
+    body: record({ versionName: nonEmpty, applicationName: optional(nonEmpty) }),
     result: versionView,
     async handle({ operator, body: { versionName, ...options } }) {
       await setLatestApplicationVersion(operator, versionName, options);
@@ -56,14 +57,14 @@ const APPLICATION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/applications/rename',
     tag,
-    summary: 'Gives an application another name, with all that belongs to it. No process of either name should run.',
-    body: object({
-      oldName: optional(nonEmpty('Without one, only what belongs to no application is moved.')),
-      newName: nonEmpty(),
-      batchSize: optional(nullable(integer({ min: 1, about: 'Null moves everything in a single commit.' }))),
-      adoptUnclaimedRows: optional(flag('Moves what belongs to no application as well.')),
+    summary: 'Renames an application and everything that belongs to it. Stop all processes of both names first.',
+    body: record({
+      oldName: optional(nonEmpty.about('If omitted, only rows of no application are moved.')),
+      newName: nonEmpty,
+      batchSize: optional(nullable(integer({ min: 1 }).about('Null moves everything in a single commit.'))),
+      adoptUnclaimedRows: optional(boolean.about('Also moves rows that belong to no application.')),
     }),
-    result: object({
+    result: record({
       queues: integer(),
       schedules: integer(),
       versions: integer(),
@@ -77,9 +78,9 @@ const APPLICATION_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/executors',
     tag,
-    summary: 'The processes that run workflows, and those that did and have not been cleared away yet.',
-    query: { isAlive: optional(flag('Only those whose lease is, or is not, valid.')) },
-    result: object({ executors: listOf(executorView) }),
+    summary: 'Lists executors, including dead ones that have not been cleaned up yet.',
+    query: { isAlive: optional(boolean.about('Only executors with a valid lease, or without one.')) },
+    result: record({ executors: listOf(executorView) }),
     async handle({ operator, query }) {
       const peers = await operator.retrying(() => listPeers(operator.database));
       const executors = peers.map(viewExecutor);
@@ -90,8 +91,8 @@ const APPLICATION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/executors/{executorID}/recover',
     tag,
-    summary: 'Puts the running workflows of an executor that is gone back into their queues.',
-    result: object({ workflowIDs: listOf(text(), { max: Number.MAX_SAFE_INTEGER }) }),
+    summary: 'Puts the running workflows of a dead executor back into their queues.',
+    result: record({ workflowIDs: array(text) }),
     async handle({ environment, path }) {
       const engine = localEngine(environment.source);
       if (!engine) throw new Refusal(409, 'NO_ENGINE', 'Only a process that runs workflows can recover others.');
@@ -107,14 +108,14 @@ const INTERFACE_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/info',
     tag: INTERFACE,
-    summary: 'Who answers.',
-    result: object({
-      library: text(),
-      version: text(),
-      database: oneOfTexts(['postgres', 'sqlite']),
-      applicationName: nullable(text()),
-      applicationVersion: nullable(text()),
-      executorID: nullable(text()),
+    summary: 'Describes the process that serves this interface.',
+    result: record({
+      library: text,
+      version: text,
+      database: oneOf(['postgres', 'sqlite']),
+      applicationName: nullable(text),
+      applicationVersion: nullable(text),
+      executorID: nullable(text),
     }),
     async handle({ operator, environment }) {
       const engine = localEngine(environment.source);
@@ -132,18 +133,18 @@ const INTERFACE_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/events',
     tag: INTERFACE,
-    summary: 'Changes of workflows and queues as they happen, as Server-Sent Events.',
+    summary: 'Streams changes of workflows and queues as Server-Sent Events.',
     query: {
       status: optional(listOf(status)),
-      queueName: optional(listOf(nonEmpty())),
-      workflowName: optional(listOf(nonEmpty())),
-      workflowID: optional(listOf(nonEmpty())),
+      queueName: optional(listOf(nonEmpty)),
+      workflowName: optional(listOf(nonEmpty)),
+      workflowID: optional(listOf(nonEmpty)),
     },
     mediaType: 'text/event-stream',
     async handle({ operator, environment, request, query }) {
       const lastID = Number(request.headers.get('last-event-id') ?? '');
       const since = Number.isSafeInteger(lastID) && lastID > 0 ? lastID : undefined;
-      return eventAnswer({ feed: environment.feed, clock: operator.clock, filters: query, since });
+      return eventResponse({ feed: environment.feed, clock: operator.clock, filters: query, since });
     },
   }),
 ];

@@ -1,16 +1,15 @@
-// Routes that take workflows out of the database and put them into it. Both are streams: any number of workflows passes
-// through with few in memory.
+// Routes that export and import workflows. Both stream, so that memory does not grow with the number of workflows.
 import { toLines } from '../../control/management/export-format.js';
 import { exportWorkflows, importWorkflows } from '../../control/management/transfer.js';
-import { streamAnswer } from '../http/answer.js';
-import { piecesOf, requireType } from '../http/body.js';
+import { streamResponse } from '../http/response.js';
+import { chunksOf, requireType } from '../http/body.js';
 import { type Route, route } from '../http/route.js';
-import { flag, integer, object, oneOfTexts, optional } from '../shape.js';
+import { boolean, integer, oneOf, optional, record } from '../../model/validation/validation.js';
 import { filters, toFilters } from './listing.js';
 
 const tag = 'Many workflows';
 const LINES = 'application/x-ndjson';
-/** It is not held in memory, but an answer has to come at some time. */
+/** Imports are streamed, but a request must end eventually. */
 const IMPORT_MAX_BYTES = 1_073_741_824;
 
 export const TRANSFER_ROUTES: readonly Route[] = [
@@ -18,18 +17,18 @@ export const TRANSFER_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/export',
     tag,
-    summary: 'The workflows that match, whole, one a line, in the order of their creation.',
+    summary: 'Exports matching workflows with all their data as JSON lines, in creation order.',
     query: {
       ...filters,
-      exportChildren: optional(flag('Takes all workflows along that they have started, and so on.')),
+      exportChildren: optional(boolean.about('Includes their descendants.')),
       limit: optional(integer({ min: 1 })),
     },
     mediaType: LINES,
     async handle({ operator, query: { exportChildren, limit, ...rest } }) {
       const lines = toLines(exportWorkflows(operator, { ...toFilters(rest), exportChildren, limit }));
-      // What is wrong with the query shows at the first line, while it can still be told.
+      // Read the first line before responding: an invalid query can then still be refused.
       const first = await lines.next();
-      return streamAnswer(toStream(first, lines), LINES);
+      return streamResponse(toStream(first, lines), LINES);
     },
   }),
   route({
@@ -37,23 +36,21 @@ export const TRANSFER_ROUTES: readonly Route[] = [
     path: '/import',
     tag,
     summary:
-      'Puts exported workflows in, each whole or not at all. Those that have not ended are held back as cancelled.',
+      'Imports exported workflows, each completely or not at all. Active ones are imported as cancelled by default.',
     query: {
-      onConflict: optional(
-        oneOfTexts(['fail', 'skip'], 'Where an ID is in use: stop, or leave the one that is there.'),
-      ),
-      activeWorkflows: optional(oneOfTexts(['cancel', 'enqueue'], 'What becomes of those that have not ended.')),
+      onConflict: optional(oneOf(['fail', 'skip']).about('If an ID exists: stop, or keep the existing workflow.')),
+      activeWorkflows: optional(oneOf(['cancel', 'enqueue']).about('What to do with workflows that had not ended.')),
     },
     bodyType: LINES,
-    result: object({ imported: integer(), skipped: integer() }),
+    result: record({ imported: integer(), skipped: integer() }),
     async handle({ operator, request, query }) {
       requireType(request, LINES, 'application/json');
-      return importWorkflows(operator, piecesOf(request, IMPORT_MAX_BYTES), query);
+      return importWorkflows(operator, chunksOf(request, IMPORT_MAX_BYTES), query);
     },
   }),
 ];
 
-/** A stream that asks for a line when there is room for it. */
+/** A stream that pulls lines on demand. */
 function toStream(
   first: IteratorResult<string, void>,
   lines: AsyncGenerator<string, void, undefined>,

@@ -1,4 +1,4 @@
-// Routes that act on single workflows.
+// Routes that create or change a single workflow.
 import { enqueue, send } from '../../client/enqueueing.js';
 import { updateWorkflowAttributes } from '../../control/management/attributes.js';
 import { forkWorkflows } from '../../control/management/forks.js';
@@ -8,73 +8,69 @@ import { setWorkflowDelay, setWorkflowPriority } from '../../control/queues/resc
 import { invalid } from '../http/refusal.js';
 import { type Route, route } from '../http/route.js';
 import {
-  anyObject,
   anything,
-  flag,
-  INT_MAX,
+  boolean,
   integer,
-  listOf,
+  INT_MAX,
+  jsonObject,
   mapOf,
-  named,
-  nonEmpty,
   number,
-  object,
-  oneOfTexts,
+  oneOf,
   optional,
-  text,
-} from '../shape.js';
+  record,
+} from '../../model/validation/validation.js';
+import { text, nonEmpty, listOf } from '../shape.js';
 import { idIn, requireWorkflow } from './workflows.js';
 
 const tag = 'Workflows';
 const ONE = '/workflows/{workflowID}';
 
-export const workflowID = named('WorkflowID', object({ workflowID: text() }));
-/** The workflows that were changed or created. With children there is no limit to their number. */
-export const someWorkflows = named(
+export const workflowID = record({ workflowID: text }).named('WorkflowID');
+/** The changed or created workflows. With descendants their number has no limit. */
+export const someWorkflows = record({ workflowIDs: listOf(text, { max: Number.MAX_SAFE_INTEGER }) }).named(
   'WorkflowIDs',
-  object({ workflowIDs: listOf(text(), { max: Number.MAX_SAFE_INTEGER }) }),
 );
 
-/** What a change of one thing answers with. */
-export const changeResult = named('Change', object({ changed: flag('False if there was nothing to change.') }));
+/** The result of a change to one thing. */
+export const changeResult = record({ changed: boolean.about('False if there was nothing to change.') }).named('Change');
 
 /** The queue to enqueue a workflow in. */
 export const queueTarget = {
-  queueName: optional(nonEmpty('The internal queue unless given.')),
-  queuePartitionKey: optional(nonEmpty()),
+  queueName: optional(nonEmpty.about('Defaults to the internal queue.')),
+  queuePartitionKey: optional(nonEmpty),
 };
 
 export const forkFields = {
   ...queueTarget,
-  applicationVersion: optional(nonEmpty('That of the original unless given.')),
+  applicationVersion: optional(nonEmpty.about("Defaults to the original's version.")),
   timeoutMS: optional(number({ min: 1, max: INT_MAX })),
 };
 
 export const replacementChildren = optional(
-  mapOf(nonEmpty(), 'IDs of children, and of those that take their place in the copied steps.'),
+  mapOf(nonEmpty).about('Maps IDs of children to those that replace them in the copied steps.'),
 );
 
-const enqueueBody = object({
-  queueName: nonEmpty(),
-  workflowName: nonEmpty(),
-  workflowClassName: optional(text()),
-  workflowConfigName: optional(text()),
-  workflowID: optional(nonEmpty('A fresh one unless given.')),
-  workflowIDReusePolicy: optional(oneOfTexts(['return-existing', 'reject'])),
-  args: optional(listOf(anything(), { about: 'The arguments of the workflow.' })),
-  namedArgs: optional(anyObject('With serializationType portable only.')),
-  serializationType: optional(oneOfTexts(['native', 'portable'])),
-  appVersion: optional(nonEmpty('The latest one unless given.')),
+const enqueueBody = record({
+  queueName: nonEmpty,
+  workflowName: nonEmpty,
+  workflowClassName: optional(text),
+  workflowConfigName: optional(text),
+  workflowID: optional(nonEmpty.about('Defaults to a new one.')),
+  workflowIDReusePolicy: optional(oneOf(['return-existing', 'reject'])),
+  args: optional(listOf(anything).about('The arguments of the workflow.')),
+  namedArgs: optional(jsonObject.about('Only with serializationType portable.')),
+  serializationType: optional(oneOf(['native', 'portable'])),
+  appVersion: optional(nonEmpty.about('Defaults to the latest.')),
   workflowTimeoutMS: optional(number({ max: INT_MAX })),
-  deduplicationID: optional(nonEmpty()),
-  duplicationPolicy: optional(oneOfTexts(['reject', 'return-existing'])),
+  deduplicationID: optional(nonEmpty),
+  duplicationPolicy: optional(oneOf(['reject', 'return-existing'])),
   priority: optional(integer({ max: INT_MAX })),
-  queuePartitionKey: optional(nonEmpty()),
+  queuePartitionKey: optional(nonEmpty),
   delaySeconds: optional(number({ max: INT_MAX })),
-  attributes: optional(anyObject()),
-  authenticatedUser: optional(text()),
-  authenticatedRoles: optional(listOf(text())),
-  applicationName: optional(nonEmpty()),
+  attributes: optional(jsonObject),
+  authenticatedUser: optional(text),
+  authenticatedRoles: optional(listOf(text)),
+  applicationName: optional(nonEmpty),
 });
 
 export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
@@ -82,7 +78,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/workflows',
     tag,
-    summary: 'Enqueues a workflow by the name of its function.',
+    summary: 'Enqueues a workflow by function name.',
     body: enqueueBody,
     status: 201,
     result: workflowID,
@@ -97,8 +93,8 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/cancel`,
     tag,
-    summary: 'Cancels it unless it has ended, and answers with the IDs of the workflows that were cancelled.',
-    body: object({ cancelChildren: optional(flag('Also cancels its descendants.')) }),
+    summary: 'Cancels it unless it has ended, and returns the IDs of the cancelled workflows.',
+    body: record({ cancelChildren: optional(boolean.about('Also cancels its descendants.')) }),
     result: someWorkflows,
     async handle({ operator, path, body }) {
       await requireWorkflow(operator, idIn(path));
@@ -110,8 +106,8 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/resume`,
     tag,
     summary:
-      'Lets it continue from its last checkpoint unless it has a result or an error. Answers with its ID, or with none.',
-    body: object(queueTarget),
+      'Resumes it from its last checkpoint unless it has a result or an error. Returns its ID if it was resumed.',
+    body: record(queueTarget),
     result: someWorkflows,
     async handle({ operator, path, body }) {
       return { workflowIDs: await resumeWorkflows(operator, [idIn(path)], body) };
@@ -121,10 +117,10 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/fork`,
     tag,
-    summary: 'Makes a copy of it that goes on from one of its steps.',
-    body: object({
-      startStep: integer({ max: INT_MAX, about: 'The first step that the fork executes by itself.' }),
-      newWorkflowID: optional(nonEmpty()),
+    summary: 'Starts a copy of it from one of its steps.',
+    body: record({
+      startStep: integer({ max: INT_MAX }).about('The first step that the fork runs again.'),
+      newWorkflowID: optional(nonEmpty),
       ...forkFields,
       replacementChildren,
     }),
@@ -140,10 +136,10 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'POST',
     path: `${ONE}/rewind`,
     tag,
-    summary: 'Runs it again, itself, from one of its steps. It must have ended.',
-    body: object({
+    summary: 'Runs it again under its own ID, from one of its steps. It must have ended.',
+    body: record({
       startStep: optional(integer({ max: INT_MAX })),
-      applicationVersion: optional(nonEmpty()),
+      applicationVersion: optional(nonEmpty),
       ...queueTarget,
     }),
     handle: ({ operator, path, body }) => rewindWorkflow(operator, idIn(path), body),
@@ -153,11 +149,11 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/messages`,
     tag,
     summary: 'Sends it a message.',
-    body: object({
-      message: anything(),
-      topic: optional(nonEmpty()),
-      idempotencyKey: optional(nonEmpty('With one, the message is sent once, however often this is called.')),
-      serializationType: optional(oneOfTexts(['native', 'portable'])),
+    body: record({
+      message: anything,
+      topic: optional(nonEmpty),
+      idempotencyKey: optional(nonEmpty.about('Calls with the same key send the message once.')),
+      serializationType: optional(oneOf(['native', 'portable'])),
     }),
     handle: ({ operator, path, body }) => send(operator, { destinationID: idIn(path), ...body, message: body.message }),
   }),
@@ -166,7 +162,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/delay`,
     tag,
     summary: 'Delays it if it is enqueued or delayed.',
-    body: object({
+    body: record({
       delaySeconds: optional(number({ max: INT_MAX })),
       delayUntilEpochMS: optional(integer()),
     }),
@@ -180,8 +176,8 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'PUT',
     path: `${ONE}/priority`,
     tag,
-    summary: 'Changes its priority unless it has ended; lower numbers come first.',
-    body: object({ priority: integer({ max: INT_MAX }) }),
+    summary: 'Sets its priority unless it has ended; lower numbers run first.',
+    body: record({ priority: integer({ max: INT_MAX }) }),
     result: changeResult,
     async handle({ operator, path, body }) {
       await requireWorkflow(operator, idIn(path));
@@ -192,17 +188,16 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     method: 'PATCH',
     path: `${ONE}/attributes`,
     tag,
-    summary: 'Changes the attributes that are named; null takes one out. The others stay.',
-    body: object({ attributes: anyObject() }),
+    summary: 'Changes the given attributes; null removes one. Others stay.',
+    body: record({ attributes: jsonObject }),
     handle: ({ operator, path, body }) => updateWorkflowAttributes(operator, idIn(path), body.attributes),
   }),
   route({
     method: 'DELETE',
     path: ONE,
     tag,
-    summary:
-      'Deletes it in any state with everything that belongs to it, and answers with the IDs of the workflows that were deleted.',
-    query: { deleteChildren: optional(flag('Also deletes its descendants.')) },
+    summary: 'Deletes it in any status with all its data, and returns the IDs of the deleted workflows.',
+    query: { deleteChildren: optional(boolean.about('Also deletes its descendants.')) },
     result: someWorkflows,
     async handle({ operator, path, query }) {
       await requireWorkflow(operator, idIn(path));

@@ -1,4 +1,4 @@
-// Routes that look at single workflows.
+// Routes that read a single workflow.
 import { explainWorkflow } from '../../control/management/explain.js';
 import {
   getAllEvents,
@@ -11,7 +11,8 @@ import { findWorkflows } from '../../store/runs/workflows.js';
 import { explanation } from '../views/queue-view.js';
 import { notFound } from '../http/refusal.js';
 import { type Route, route } from '../http/route.js';
-import { INT_MAX, integer, listOf, object, optional } from '../shape.js';
+import { integer, INT_MAX, optional, record } from '../../model/validation/validation.js';
+import { listOf } from '../shape.js';
 import type { StoreOperator } from '../source.js';
 import { showValue } from '../views/value.js';
 import {
@@ -33,7 +34,7 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     method: 'GET',
     path: ONE,
     tag,
-    summary: 'One workflow, with its input and outcome.',
+    summary: 'Returns a workflow with its input and outcome.',
     result: workflowView,
     async handle({ operator, path }) {
       const found = await getWorkflow(operator, idIn(path));
@@ -45,9 +46,9 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     method: 'GET',
     path: `${ONE}/steps`,
     tag,
-    summary: 'Its steps, in the order of their numbers.',
+    summary: 'Lists its steps in order.',
     query: { limit: optional(integer({ min: 1, max: 10_000 })), offset: optional(integer({ max: INT_MAX })) },
-    result: object({ steps: listOf(stepView) }),
+    result: record({ steps: listOf(stepView) }),
     async handle({ operator, path, query }) {
       await requireWorkflow(operator, idIn(path));
       return { steps: ((await listWorkflowSteps(operator, idIn(path), query)) ?? []).map(viewStep) };
@@ -57,8 +58,8 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     method: 'GET',
     path: `${ONE}/events`,
     tag,
-    summary: 'The events that it has set.',
-    result: object({ events: eventsView }),
+    summary: 'Returns its events.',
+    result: record({ events: eventsView }),
     async handle({ operator, path }) {
       await requireWorkflow(operator, idIn(path));
       return { events: mapValues(await getAllEvents(operator, idIn(path)), showValue) };
@@ -68,8 +69,8 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     method: 'GET',
     path: `${ONE}/messages`,
     tag,
-    summary: 'The messages to it, the oldest first.',
-    result: object({ messages: listOf(messageView) }),
+    summary: 'Lists the messages sent to it, oldest first.',
+    result: record({ messages: listOf(messageView) }),
     async handle({ operator, path }) {
       await requireWorkflow(operator, idIn(path));
       return { messages: (await getAllNotifications(operator, idIn(path))).map(viewMessage) };
@@ -79,8 +80,8 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     method: 'GET',
     path: `${ONE}/streams`,
     tag,
-    summary: 'The values of its streams so far.',
-    result: object({ streams: streamsView }),
+    summary: 'Returns the values of its streams so far.',
+    result: record({ streams: streamsView }),
     async handle({ operator, path }) {
       await requireWorkflow(operator, idIn(path));
       const streams = await getAllStreamEntries(operator, idIn(path));
@@ -91,7 +92,7 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     method: 'GET',
     path: `${ONE}/explanation`,
     tag,
-    summary: 'Why it is in the state that it is in: above all, why it has not started.',
+    summary: 'Explains its status, such as why it has not started.',
     result: explanation,
     async handle({ operator, path }) {
       const found = await explainWorkflow(operator, idIn(path));
@@ -106,10 +107,10 @@ export function idIn(path: Readonly<Record<string, string>>): string {
 }
 
 function workflowMissing(id: string): Error {
-  return notFound(`No workflow has the ID ${JSON.stringify(id)}.`);
+  return notFound(`Workflow ${JSON.stringify(id)} not found.`);
 }
 
-/** Verbs leave alone what is not there; whoever names a single workflow wants to know. */
+/** Verbs skip missing workflows, but a request for a single one should get a 404. */
 export async function requireWorkflow(operator: StoreOperator, id: string): Promise<void> {
   const found = await operator.retrying(() => findWorkflows(operator.database, [id]));
   if (found.length === 0) throw workflowMissing(id);

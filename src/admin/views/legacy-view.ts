@@ -1,9 +1,9 @@
-// Workflows, steps and queues in the shapes of the older endpoints.
+// Workflows, steps and queues as the legacy endpoints return them.
 import type { StepInfo, WorkflowStatus } from '../../control/listing/status.js';
 import { type QueueRecord, toQueueParameters } from '../../model/queues.js';
 import { inspectValue, showValue } from './value.js';
 
-/** Numbers are texts, values are printed, and what is empty is left out. */
+/** Numbers are strings, values are inspected, and empty fields are omitted. */
 export function legacyWorkflow(workflow: WorkflowStatus): Record<string, unknown> {
   return {
     WorkflowUUID: workflow.workflowID,

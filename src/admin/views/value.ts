@@ -1,24 +1,23 @@
-// Values of workflows as clients see them. Stored values may be more than JSON can say: dates, maps, big numbers, errors.
-// They are shown in the nearest JSON form, with a note whether that is all there is, and as a text for people.
+// Stored values as the API returns them. Values may not fit into JSON: dates, maps, big integers, errors. They are
+// converted to the nearest JSON form, with a flag for whether that is exact, and a readable text if it is not.
 import { inspect } from 'node:util';
-import { anything, flag, named, object, optional, text } from '../shape.js';
+import { anything, boolean, optional, record, string } from '../../model/validation/validation.js';
 
 export interface ShownValue {
   readonly json: unknown;
-  /** Whether `json` is the value itself, and not its nearest form. */
+  /** Whether `json` is the value itself rather than its nearest form. */
   readonly isExact: boolean;
-  /** For people; only where `json` is not exact. */
+  /** As Node prints it; only if `json` is not exact. */
   readonly text?: string;
 }
 
-const ABOUT = 'A stored value. `json` is the value, or its nearest JSON form; then `text` is how Node prints it.';
+const ABOUT = 'A stored value. If `json` is not exact, it is the nearest JSON form, and `text` is how Node prints it.';
 
-export const shownValue = named(
-  'Value',
-  object({ json: anything(), isExact: flag(), text: optional(text({ max: 1_000_000 })) }, ABOUT),
-);
+export const shownValue = record({ json: anything, isExact: boolean, text: optional(string({ max: 1_000_000 })) })
+  .about(ABOUT)
+  .named('Value');
 
-/** The text is for reading; whoever wants all of a large value takes `json`. */
+/** The text is for reading; `json` has all of a large value. */
 const TEXT_MAX = 65_536;
 
 export function showValue(value: unknown): ShownValue {
@@ -29,12 +28,12 @@ export function showValue(value: unknown): ShownValue {
     : { json, isExact: false, text: inspectValue(value).slice(0, TEXT_MAX) };
 }
 
-/** The value as Node prints it, however deep it is. */
+/** The value as Node prints it, at full depth. */
 export function inspectValue(value: unknown): string {
   try {
     return inspect(value, { depth: null, maxArrayLength: null, maxStringLength: null });
   } catch {
-    // The value's own way to be printed has failed.
+    // The value's custom inspect function threw.
     return '[cannot be printed]';
   }
 }
@@ -86,11 +85,11 @@ function fieldsToJSON(
   entries: readonly (readonly [string, unknown])[],
   inner: (child: unknown) => unknown,
 ): Record<string, unknown> {
-  // Defined and not assigned: a field may be called __proto__.
+  // fromEntries defines instead of assigning: a field may be named __proto__.
   return Object.fromEntries(entries.map(([key, child]) => [key, inner(child)]));
 }
 
-/** An object where all keys are texts, else a list of pairs. */
+/** An object if all keys are strings, else an array of pairs. */
 function mapToJSON(map: ReadonlyMap<unknown, unknown>, inner: (child: unknown) => unknown): unknown {
   const entries = [...map];
   return entries.every((entry): entry is [string, unknown] => typeof entry[0] === 'string')

@@ -1,68 +1,63 @@
-// Workflows, their steps, messages, events and streams as clients see them.
+// Workflows, their steps, messages, events and streams as the API returns them.
 import type { NotificationInfo } from '../../control/listing/inspection.js';
 import type { StepInfo, WorkflowStatus } from '../../control/listing/status.js';
 import { StatusString } from '../../model/status.js';
 import type { ChangedWorkflow } from '../../store/listing/changes.js';
 import {
-  anyObject,
-  flag,
+  boolean,
   integer,
-  listOf,
+  jsonObject,
   mapOf,
-  named,
   nullable,
-  object,
-  oneOfTexts,
+  oneOf,
   optional,
-  type Read,
-  text,
-} from '../shape.js';
+  record,
+  type Checked,
+} from '../../model/validation/validation.js';
+import { text, listOf } from '../shape.js';
 import { showValue, shownValue } from './value.js';
 
-export const status = oneOfTexts(Object.values(StatusString));
+export const status = oneOf(Object.values(StatusString));
 
-export const workflowView = named(
-  'Workflow',
-  object({
-    workflowID: text(),
-    status,
-    workflowName: text(),
-    workflowClassName: text(),
-    workflowConfigName: text(),
-    queueName: optional(text()),
-    queuePartitionKey: optional(text()),
-    deduplicationID: optional(text()),
-    priority: integer(),
-    authenticatedUser: optional(text()),
-    assumedRole: optional(text()),
-    authenticatedRoles: optional(listOf(text())),
-    input: optional(shownValue),
-    output: optional(shownValue),
-    error: optional(shownValue),
-    executorId: optional(text()),
-    applicationVersion: optional(text()),
-    applicationID: optional(text()),
-    applicationName: optional(text()),
-    createdAt: integer(),
-    updatedAt: optional(integer()),
-    dequeuedAt: optional(integer()),
-    completedAt: optional(integer()),
-    delayUntilEpochMS: optional(integer()),
-    timeoutMS: optional(integer()),
-    deadlineEpochMS: optional(integer()),
-    forkedFrom: optional(text()),
-    wasForkedFrom: flag(),
-    parentWorkflowID: optional(text()),
-    attributes: optional(anyObject()),
-    scheduleName: optional(text()),
-    recoveryAttempts: optional(integer()),
-  }),
-);
+export const workflowView = record({
+  workflowID: text,
+  status,
+  workflowName: text,
+  workflowClassName: text,
+  workflowConfigName: text,
+  queueName: optional(text),
+  queuePartitionKey: optional(text),
+  deduplicationID: optional(text),
+  priority: integer(),
+  authenticatedUser: optional(text),
+  assumedRole: optional(text),
+  authenticatedRoles: optional(listOf(text)),
+  input: optional(shownValue),
+  output: optional(shownValue),
+  error: optional(shownValue),
+  executorId: optional(text),
+  applicationVersion: optional(text),
+  applicationID: optional(text),
+  applicationName: optional(text),
+  createdAt: integer(),
+  updatedAt: optional(integer()),
+  dequeuedAt: optional(integer()),
+  completedAt: optional(integer()),
+  delayUntilEpochMS: optional(integer()),
+  timeoutMS: optional(integer()),
+  deadlineEpochMS: optional(integer()),
+  forkedFrom: optional(text),
+  wasForkedFrom: boolean,
+  parentWorkflowID: optional(text),
+  attributes: optional(jsonObject),
+  scheduleName: optional(text),
+  recoveryAttempts: optional(integer()),
+}).named('Workflow');
 
-export type WorkflowView = Read<typeof workflowView>;
+export type WorkflowView = Checked<typeof workflowView>;
 
 export interface ViewOptions {
-  /** False where the outcome was left out. */
+  /** False if the outcome was not loaded. */
   readonly hasOutcome?: boolean;
 }
 
@@ -71,32 +66,29 @@ export function viewWorkflow(workflow: WorkflowStatus, { hasOutcome = true }: Vi
   return {
     ...rest,
     input: input === undefined ? undefined : showValue(input),
-    // A workflow that has returned nothing has an output all the same.
+    // A successful workflow has an output even if it returned undefined.
     output: hasOutcome && workflow.status === 'SUCCESS' ? showValue(output) : undefined,
     error: error === undefined ? undefined : showValue(error),
   };
 }
 
-export const changedWorkflow = named(
-  'ChangedWorkflow',
-  object({
-    workflowID: text(),
-    status,
-    workflowName: text(),
-    workflowClassName: text(),
-    queueName: nullable(text()),
-    queuePartitionKey: nullable(text()),
-    executorId: nullable(text()),
-    applicationName: nullable(text()),
-    parentWorkflowID: nullable(text()),
-    createdAt: integer(),
-    updatedAt: integer(),
-    dequeuedAt: nullable(integer()),
-    completedAt: nullable(integer()),
-  }),
-);
+export const changedWorkflow = record({
+  workflowID: text,
+  status,
+  workflowName: text,
+  workflowClassName: text,
+  queueName: nullable(text),
+  queuePartitionKey: nullable(text),
+  executorId: nullable(text),
+  applicationName: nullable(text),
+  parentWorkflowID: nullable(text),
+  createdAt: integer(),
+  updatedAt: integer(),
+  dequeuedAt: nullable(integer()),
+  completedAt: nullable(integer()),
+}).named('ChangedWorkflow');
 
-export function viewChanged(workflow: ChangedWorkflow): Read<typeof changedWorkflow> {
+export function viewChanged(workflow: ChangedWorkflow): Checked<typeof changedWorkflow> {
   const { name, className, executorID, startedAt, ...rest } = workflow;
   return {
     ...rest,
@@ -107,20 +99,17 @@ export function viewChanged(workflow: ChangedWorkflow): Read<typeof changedWorkf
   };
 }
 
-export const stepView = named(
-  'Step',
-  object({
-    functionID: integer(),
-    name: text(),
-    output: optional(shownValue),
-    error: optional(shownValue),
-    childWorkflowID: nullable(text()),
-    startedAtEpochMs: optional(integer()),
-    completedAtEpochMs: optional(integer()),
-  }),
-);
+export const stepView = record({
+  functionID: integer(),
+  name: text,
+  output: optional(shownValue),
+  error: optional(shownValue),
+  childWorkflowID: nullable(text),
+  startedAtEpochMs: optional(integer()),
+  completedAtEpochMs: optional(integer()),
+}).named('Step');
 
-export function viewStep({ output, error, ...rest }: StepInfo): Read<typeof stepView> {
+export function viewStep({ output, error, ...rest }: StepInfo): Checked<typeof stepView> {
   return {
     ...rest,
     output: error === null ? showValue(output) : undefined,
@@ -128,14 +117,16 @@ export function viewStep({ output, error, ...rest }: StepInfo): Read<typeof step
   };
 }
 
-export const messageView = named(
-  'Message',
-  object({ topic: nullable(text()), message: shownValue, createdAtEpochMs: integer(), consumed: flag() }),
-);
+export const messageView = record({
+  topic: nullable(text),
+  message: shownValue,
+  createdAtEpochMs: integer(),
+  consumed: boolean,
+}).named('Message');
 
-export function viewMessage({ message, ...rest }: NotificationInfo): Read<typeof messageView> {
+export function viewMessage({ message, ...rest }: NotificationInfo): Checked<typeof messageView> {
   return { ...rest, message: showValue(message) };
 }
 
-export const eventsView = mapOf(shownValue, 'The events by key.');
-export const streamsView = mapOf(listOf(shownValue), 'The values of each stream, by key.');
+export const eventsView = mapOf(shownValue).about('Events by key.');
+export const streamsView = mapOf(listOf(shownValue)).about('Stream values by key.');

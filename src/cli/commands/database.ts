@@ -1,4 +1,4 @@
-// Commands that create, migrate, print and drop the system tables.
+// Commands that create, migrate, print and drop the system tables, and run configured shell commands.
 import { locateDatabase } from '../../base/url.js';
 import type { Database } from '../../store/database.js';
 import { type ExecutorRecord, listExecutors } from '../../store/liveness/executors.js';
@@ -7,7 +7,7 @@ import { printGrants, printMigrations } from '../../store/migrations/print.js';
 import { dropSystemTables } from '../../store/migrations/reset.js';
 import { databaseSource, readVersions, type Versions } from '../../store/migrations/versions.js';
 import { openDatabase } from '../../store/store.js';
-import { command, confirm, JSON_FLAG, type Output, type Scene, YES_FLAG } from '../command.js';
+import { command, confirm, JSON_FLAG, type Output, type CommandContext, YES_FLAG } from '../command.js';
 import { DATABASE, type DatabaseTarget, findDatabase, loggerOf, refuseMissingFile } from '../connection.js';
 import { CommandFailure, wrongUsage } from '../failure.js';
 import { flag, text } from '../option.js';
@@ -15,20 +15,23 @@ import { configuredCommands, runInShell } from '../shell.js';
 import { counted } from '../table.js';
 
 const DEFAULT_SCHEMA = 'dbos';
-const APP_ROLE = text('Give this role what an application needs, on Postgres', { short: 'r', placeholder: 'ROLE' });
+const APP_ROLE = text('Grant this role the rights an application needs (Postgres)', {
+  short: 'r',
+  placeholder: 'ROLE',
+});
 
-/** Opens the database without a look at its version. With `isCreating` a missing one is created. */
+/** Opens the database without checking its version. `isCreating` creates a missing one. */
 export async function withDatabase<T>(
-  scene: Scene,
+  context: CommandContext,
   { url, schema, isCreating = false }: DatabaseTarget & { readonly isCreating?: boolean },
   body: (database: Database) => Promise<T>,
 ): Promise<T> {
-  const { clock } = scene;
+  const { clock } = context;
   const options = {
     url,
     schema,
     clock,
-    logger: loggerOf(scene),
+    logger: loggerOf(context),
     runMigrations: isCreating,
     applicationName: 'everstep_cli',
   };
@@ -44,13 +47,17 @@ export function readTableVersions(database: Database, { schema = DEFAULT_SCHEMA 
   return readVersions(databaseSource(database, schema));
 }
 
-async function migrateAt(scene: Scene, target: DatabaseTarget, appRole: string | undefined): Promise<Output> {
+async function migrateAt(
+  context: CommandContext,
+  target: DatabaseTarget,
+  appRole: string | undefined,
+): Promise<Output> {
   if (appRole !== undefined && locateDatabase(target.url)?.kind === 'sqlite') {
-    throw wrongUsage('SQLite has no roles: leave out --app-role.');
+    throw wrongUsage('SQLite has no roles. Leave out --app-role.');
   }
-  const { from, to } = await withDatabase(scene, { ...target, isCreating: true }, async (database) => {
+  const { from, to } = await withDatabase(context, { ...target, isCreating: true }, async (database) => {
     const before = await readTableVersions(database, target);
-    await migrate(database, { schema: target.schema, logger: loggerOf(scene), clock: scene.clock });
+    await migrate(database, { schema: target.schema, logger: loggerOf(context), clock: context.clock });
     if (appRole !== undefined) await grantAccess(database, { schema: target.schema, role: appRole });
     return { from: before, to: await readTableVersions(database, target) };
   });
@@ -59,8 +66,8 @@ async function migrateAt(scene: Scene, target: DatabaseTarget, appRole: string |
     json: { database: target.shown, isMigrated, from: toJSON(from), to: toJSON(to) },
     text: () =>
       isMigrated
-        ? `The system database ${target.shown} was migrated from version ${from[0]} to ${to[0]}.`
-        : `The system database ${target.shown} is at version ${to[0]}: nothing to do.`,
+        ? `Migrated system database ${target.shown} from version ${from[0]} to ${to[0]}.`
+        : `System database ${target.shown} is at version ${to[0]}; nothing to do.`,
   };
 }
 
@@ -70,55 +77,55 @@ function toJSON([shared, everstep]: Versions): Readonly<Record<string, number>> 
 
 const migrateCommand = command({
   name: 'migrate',
-  about: 'Create the system database, or bring it to the version of this release',
+  about: 'Create the system database, or migrate it to this release',
   details:
-    'Commands under database.migrate of dbos-config.yaml are run first. A database that is current is left alone, so ' +
-    'it can be run at every deploy.',
+    'Runs the commands under database.migrate in dbos-config.yaml first. Does nothing to a current database, so you can ' +
+    'run it on every deploy.',
   options: { appRole: APP_ROLE, ...DATABASE, ...JSON_FLAG },
   examples: [
-    ['everstep migrate', 'with the database of dbos-config.yaml or DBOS_SYSTEM_DATABASE_URL'],
-    ['everstep migrate -s sqlite:///shop.sqlite', 'a file'],
+    ['everstep migrate', 'use DBOS_SYSTEM_DATABASE_URL or dbos-config.yaml'],
+    ['everstep migrate -s sqlite:///shop.sqlite', 'a SQLite file'],
     [
       'everstep migrate -s postgresql://owner@db/shop --app-role shop',
-      'as the owner, for an application with fewer rights',
+      'migrate as the owner, for an application with fewer rights',
     ],
   ],
-  async run(scene, { options }) {
-    const target = findDatabase(scene, options);
-    for (const line of configuredCommands(scene, 'database.migrate')) {
-      scene.terminal.tell(`$ ${line}\n`);
-      const code = await runInShell(scene, line);
-      scene.signal.throwIfAborted();
+  async run(context, { options }) {
+    const target = findDatabase(context, options);
+    for (const line of configuredCommands(context, 'database.migrate')) {
+      context.terminal.printStderr(`$ ${line}\n`);
+      const code = await runInShell(context, line);
+      context.signal.throwIfAborted();
       if (code !== 0) throw new CommandFailure(`"${line}" ended with exit code ${code}. Nothing was migrated.`);
     }
-    return migrateAt(scene, target, options.appRole);
+    return migrateAt(context, target, options.appRole);
   },
 });
 
 const schemaCommand = command({
   name: 'schema',
-  about: 'Create or migrate the system tables, or print the SQL that does',
-  details: 'To print nothing is connected to. The SQL is for Postgres unless the URL is one of SQLite.',
-  parameter: { name: 'URL', takes: 'optional', about: 'The system database; else as for other commands' },
+  about: 'Create or migrate the system tables, or print the SQL to do so',
+  details: 'Printing needs no connection. The SQL is for Postgres unless the URL is a SQLite URL.',
+  parameter: { name: 'URL', takes: 'optional', about: 'System database; defaults as for other commands' },
   options: {
-    printMigrations: text('Print the SQL of all migrations, or from a number on', { placeholder: 'all|N' }),
-    printUserRole: flag('Print the SQL that gives the role its rights'),
+    printMigrations: text('Print the SQL of all migrations, or of those from number N', { placeholder: 'all|N' }),
+    printUserRole: flag('Print the SQL that grants the role its rights'),
     appRole: APP_ROLE,
-    schema: text('The schema of the system tables', { short: 's', placeholder: 'NAME' }),
-    sysDbUrl: text('The same as the argument', { placeholder: 'URL' }),
+    schema: text('Schema of the system tables', { short: 's', placeholder: 'NAME' }),
+    sysDbUrl: text('Same as the argument', { placeholder: 'URL' }),
     ...JSON_FLAG,
   },
   examples: [
-    ['everstep schema postgresql://owner@db/shop -s dbos -r shop', 'migrate, and give a role its rights'],
-    ['everstep schema --print-migrations all | psql --set ON_ERROR_STOP=1 shop', 'run them by hand'],
-    ['everstep schema --print-migrations 120', 'what is new since version 119'],
-    ['everstep schema --print-user-role -r shop', 'only the rights'],
+    ['everstep schema postgresql://owner@db/shop -s dbos -r shop', 'migrate and grant a role its rights'],
+    ['everstep schema --print-migrations all | psql --set ON_ERROR_STOP=1 shop', 'migrate by hand'],
+    ['everstep schema --print-migrations 120', 'only what is new since version 119'],
+    ['everstep schema --print-user-role -r shop', 'only the grants'],
   ],
-  async run(scene, { options, args }) {
+  async run(context, { options, args }) {
     const { schema, appRole, printUserRole, printMigrations: from } = options;
     const sysDbUrl = args[0] ?? options.sysDbUrl;
     if (from === undefined && !printUserRole) {
-      return migrateAt(scene, findDatabase(scene, { sysDbUrl, schema }), appRole);
+      return migrateAt(context, findDatabase(context, { sysDbUrl, schema }), appRole);
     }
     if (printUserRole && appRole === undefined) throw wrongUsage('--print-user-role needs --app-role ROLE.');
     const dialect = sysDbUrl !== undefined && locateDatabase(sysDbUrl)?.kind === 'sqlite' ? 'sqlite' : 'postgres';
@@ -139,28 +146,28 @@ function firstNumber(written: string): number {
 
 const resetCommand = command({
   name: 'reset',
-  about: 'Drop the system tables with all workflows in them',
-  details: 'Tables of the application stay. Refused while processes use the database, unless forced.',
-  options: { force: flag('Also while processes use the database'), ...YES_FLAG, ...DATABASE, ...JSON_FLAG },
+  about: 'Drop the system tables and all workflows in them',
+  details: 'Application tables stay. Refused while executors use the database, unless you pass --force.',
+  options: { force: flag('Reset even while executors use the database'), ...YES_FLAG, ...DATABASE, ...JSON_FLAG },
   examples: [
-    ['everstep reset', 'asks before it does anything'],
-    ['everstep reset --yes && everstep migrate', 'start afresh'],
+    ['everstep reset', 'asks first'],
+    ['everstep reset --yes && everstep migrate', 'start from scratch'],
   ],
-  async run(scene, { options }) {
-    const target = findDatabase(scene, options);
+  async run(context, { options }) {
+    const target = findDatabase(context, options);
     refuseMissingFile(target);
-    return withDatabase(scene, target, async (database) => {
+    return withDatabase(context, target, async (database) => {
       const [shared, everstep] = await readTableVersions(database, target);
       if (shared === 0 && everstep === 0) return answer(target, false);
-      if (everstep > 0 && !options.force) refuseUsed(await listExecutors(database));
-      await confirm(scene, `Drop all system tables and workflows in ${target.shown}?`, options.yes);
+      if (everstep > 0 && !options.force) refuseIfInUse(await listExecutors(database));
+      await confirm(context, `Drop all system tables and workflows in ${target.shown}?`, options.yes);
       await dropSystemTables(database, { schema: target.schema });
       return answer(target, true);
     });
   },
 });
 
-function refuseUsed(executors: readonly ExecutorRecord[]): void {
+function refuseIfInUse(executors: readonly ExecutorRecord[]): void {
   const live = executors.filter(({ isLeaseOver }) => !isLeaseOver);
   if (live.length === 0) return;
   const names = live.map(({ executorID, host, pid }) => `${executorID} (process ${pid} on ${host})`).join(', ');
@@ -174,27 +181,27 @@ function answer(target: DatabaseTarget, isReset: boolean): Output {
     json: { database: target.shown, isReset },
     text: () =>
       isReset
-        ? `The system tables of ${target.shown} are gone. Create them anew: everstep migrate`
-        : `There are no system tables in ${target.shown}: nothing to do.`,
+        ? `Dropped the system tables of ${target.shown}. Create them again: everstep migrate`
+        : `No system tables in ${target.shown}; nothing to do.`,
   };
 }
 
 const startCommand = command({
   name: 'start',
-  about: 'Run the commands under runtimeConfig.start of dbos-config.yaml',
-  details: 'One after the other, until one fails. SIGTERM and SIGINT are passed on to it.',
+  about: 'Run the commands under runtimeConfig.start in dbos-config.yaml',
+  details: 'Runs them in order and stops at the first that fails. Forwards SIGTERM and SIGINT.',
   options: {},
-  examples: [['everstep start', 'what a container runs']],
-  async run(scene) {
-    const lines = configuredCommands(scene, 'runtimeConfig.start');
+  examples: [['everstep start', 'the entry point of a container']],
+  async run(context) {
+    const lines = configuredCommands(context, 'runtimeConfig.start');
     if (lines.length === 0) {
       throw new CommandFailure(
         'There is nothing to start: put commands under runtimeConfig.start of dbos-config.yaml.',
       );
     }
     for (const line of lines) {
-      const exitCode = await runInShell(scene, line);
-      if (exitCode !== 0 || scene.signal.aborted) return { json: null, text: () => '', exitCode };
+      const exitCode = await runInShell(context, line);
+      if (exitCode !== 0 || context.signal.aborted) return { json: null, text: () => '', exitCode };
     }
     return undefined;
   },

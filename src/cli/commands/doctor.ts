@@ -1,11 +1,11 @@
-// `everstep doctor`: is anything wrong?
+// `everstep doctor`: checks the database and everything that runs on it.
 import { LIBRARY_VERSION } from '../../base/version.js';
 import { type Diagnosis, diagnose, type Finding } from '../../control/management/diagnosis.js';
 import { DBOSError } from '../../model/errors/errors.js';
 import type { ExecutorRecord } from '../../store/liveness/executors.js';
 import { latestVersion, tracksOf } from '../../store/migrations/plan.js';
 import { isCurrent, type Versions } from '../../store/migrations/versions.js';
-import { command, JSON_FLAG, type Output, type Scene } from '../command.js';
+import { command, JSON_FLAG, type Output, type CommandContext } from '../command.js';
 import {
   APPLICATION,
   DATABASE,
@@ -16,14 +16,14 @@ import {
 } from '../connection.js';
 import { CommandFailure, EXIT } from '../failure.js';
 import type { Values } from '../option.js';
-import { harmless, paint, type Paper } from '../paper.js';
+import { sanitize, paint, type RenderContext } from '../render-context.js';
 import { type Column, counted, formatTable } from '../table.js';
 import { formatDuration, formatRelative } from '../time.js';
 import { readTableVersions, withDatabase } from './database.js';
 
 const OPTIONS = { ...APPLICATION, ...DATABASE, ...JSON_FLAG };
 
-/** What is known when the database cannot be used. */
+/** Without a diagnosis if the database cannot be used. */
 interface Report {
   readonly database: string;
   readonly dialect?: 'postgres' | 'sqlite';
@@ -34,14 +34,14 @@ interface Report {
   readonly findings: readonly (Omit<Finding, 'subject'> & { readonly subject: string })[];
 }
 
-async function examine(scene: Scene, options: Values<typeof OPTIONS>): Promise<Report> {
-  const target = findDatabase(scene, options);
+async function examine(context: CommandContext, options: Values<typeof OPTIONS>): Promise<Report> {
+  const target = findDatabase(context, options);
   const report = { database: target.shown, isReachable: false };
   let tables: { readonly dialect: 'postgres' | 'sqlite'; readonly versions: Versions };
   try {
-    tables = await lookAtTables(scene, target);
+    tables = await readTables(context, target);
   } catch (error) {
-    scene.signal.throwIfAborted();
+    context.signal.throwIfAborted();
     if (!(error instanceof DBOSError || error instanceof CommandFailure)) throw error;
     return { ...report, findings: [{ kind: 'problem', subject: 'database', message: error.message }] };
   }
@@ -57,23 +57,23 @@ async function examine(scene: Scene, options: Values<typeof OPTIONS>): Promise<R
   if (!isCurrent(dialect, versions)) {
     const message =
       versions[0] === 0
-        ? 'There are no system tables. Create them: everstep migrate'
-        : `The tables are at version ${versions[0]} (Everstep's own at ${versions[1]}), and this release needs ${shared} (and ${everstep}). Run: everstep migrate`;
+        ? 'No system tables. Create them: everstep migrate'
+        : `The tables are at version ${versions[0]} (Everstep's own at ${versions[1]}); this release needs ${shared} (and ${everstep}). Run: everstep migrate`;
     return { ...known, findings: [{ kind: 'problem', subject: 'database', message }] };
   }
-  const diagnosis = await withClient(scene, options, ({ operator }) => diagnose(operator));
+  const diagnosis = await withClient(context, options, ({ operator }) => diagnose(operator));
   return { ...known, diagnosis, findings: diagnosis.findings };
 }
 
-async function lookAtTables(scene: Scene, target: DatabaseTarget) {
+async function readTables(context: CommandContext, target: DatabaseTarget) {
   refuseMissingFile(target);
-  return withDatabase(scene, target, async (database) => ({
+  return withDatabase(context, target, async (database) => ({
     dialect: database.dialect.name,
     versions: await readTableVersions(database, target),
   }));
 }
 
-function executorColumns({ now }: Paper): Column<ExecutorRecord>[] {
+function executorColumns({ now }: RenderContext): Column<ExecutorRecord>[] {
   return [
     { title: 'EXECUTOR', text: (row) => row.executorID },
     {
@@ -89,60 +89,60 @@ function executorColumns({ now }: Paper): Column<ExecutorRecord>[] {
   ];
 }
 
-function reportText(paper: Paper, report: Report): string {
+function reportText(rendering: RenderContext, report: Report): string {
   const { diagnosis, findings, versions } = report;
   const parts = [
-    `${paint(paper, 'bold', harmless(report.database))}: ` +
-      (report.isReachable ? `reachable (${report.dialect})` : paint(paper, 'red', 'not usable')),
+    `${paint(rendering, 'bold', sanitize(report.database))}: ` +
+      (report.isReachable ? `reachable (${report.dialect})` : paint(rendering, 'red', 'not usable')),
   ];
   if (versions) {
     parts.push(
       `Tables at version ${versions.shared}, Everstep's own at ${versions.everstep}; release ${LIBRARY_VERSION}.`,
     );
   }
-  if (diagnosis) parts.push(...diagnosisLines(paper, diagnosis));
+  if (diagnosis) parts.push(...diagnosisLines(rendering, diagnosis));
   const problems = findings.filter(({ kind }) => kind === 'problem');
   for (const { kind, message } of findings) {
-    const mark = kind === 'problem' ? paint(paper, 'red', '✗') : paint(paper, 'yellow', '!');
-    parts.push(`${mark} ${harmless(message)}`);
+    const mark = kind === 'problem' ? paint(rendering, 'red', '✗') : paint(rendering, 'yellow', '!');
+    parts.push(`${mark} ${sanitize(message)}`);
   }
   parts.push(
     problems.length === 0
-      ? paint(paper, 'green', '✓ Nothing is wrong.')
-      : paint(paper, 'red', `${counted(problems.length, 'problem')}.`),
+      ? paint(rendering, 'green', '✓ No problems found.')
+      : paint(rendering, 'red', `${counted(problems.length, 'problem')}.`),
   );
   return parts.join('\n');
 }
 
-function diagnosisLines(paper: Paper, { clockAheadMs, executors, queues, oldest }: Diagnosis): string[] {
+function diagnosisLines(rendering: RenderContext, { clockAheadMs, executors, queues, oldest }: Diagnosis): string[] {
   const sum = (key: 'enqueued' | 'running'): string =>
     queues.reduce((total, queue) => total + queue[key], 0).toLocaleString('en-US');
   const waiting = oldest.find(({ status }) => status === 'ENQUEUED');
   return [
-    `The clock here differs from the database's by ${formatDuration(Math.abs(clockAheadMs))}.`,
-    executors.length === 0 ? 'No executors.' : `\n${formatTable(paper, executorColumns(paper), executors)}\n`,
+    `Clock difference to the database: ${formatDuration(Math.abs(clockAheadMs))}.`,
+    executors.length === 0 ? 'No executors.' : `\n${formatTable(rendering, executorColumns(rendering), executors)}\n`,
     `In queues: ${sum('enqueued')} waiting, ${sum('running')} running.`,
-    ...(waiting ? [`The oldest that waits is "${harmless(waiting.workflowID)}": ${harmless(waiting.message)}`] : []),
+    ...(waiting ? [`Oldest waiting workflow "${sanitize(waiting.workflowID)}": ${sanitize(waiting.message)}`] : []),
   ];
 }
 
 const doctorCommand = command({
   name: 'doctor',
-  about: 'Find out whether anything is wrong, and what to do about it',
+  about: 'Check for problems and say how to fix them',
   details:
-    'Looks at the database and its version, the processes and their leases, the clock, dead letters, queues that nobody ' +
-    'serves, and the workflows that have waited or run for longest. The exit code is 1 if something is wrong.',
+    'Checks the database and its version, executors and their leases, clock skew, dead letters, unserved queues, and ' +
+    'the workflows that have waited or run longest. Exits with 1 if there is a problem.',
   options: OPTIONS,
   examples: [
-    ['everstep doctor', 'a look at everything'],
-    ["everstep doctor --json | jq '.findings'", 'for a program'],
+    ['everstep doctor', 'check everything'],
+    ["everstep doctor --json | jq '.findings'", 'for scripts'],
   ],
-  async run(scene, { options }): Promise<Output> {
-    const report = await examine(scene, options);
+  async run(context, { options }): Promise<Output> {
+    const report = await examine(context, options);
     const isWrong = report.findings.some(({ kind }) => kind === 'problem');
     return {
       json: { isHealthy: !isWrong, ...report },
-      text: (paper) => reportText(paper, report),
+      text: (rendering) => reportText(rendering, report),
       exitCode: isWrong ? EXIT.failed : EXIT.ok,
     };
   },

@@ -1,21 +1,19 @@
-// The limits of a queue as options.
-import { wrongUsage } from '../failure.js';
-import { type Option, text } from '../option.js';
+// Options for the limits of a queue.
+import { checkThat } from '../../model/validation/validation.js';
+import { type Option, readOption, text } from '../option.js';
 
-/** A limit, or `none` to take it away. */
+/** A limit, or `none` to remove it. */
 function limit<T>(
   option: Option<string | undefined>,
   parse: (written: string) => T | undefined,
 ): Option<T | null | undefined> {
+  const check = checkThat<T>(option.placeholder ?? '', (value) => typeof value !== 'string');
   return {
     ...option,
     read(texts, reading) {
       const written = option.read(texts, reading);
       if (written === undefined || written === 'none') return written === undefined ? undefined : null;
-      const parsed = parse(written);
-      if (parsed === undefined)
-        throw wrongUsage(`${reading.label} must be ${option.placeholder}, but is "${written}".`);
-      return parsed;
+      return readOption(check, parse(written) ?? written, reading);
     },
   };
 }
@@ -32,10 +30,10 @@ const rateLimit = (about: string): Option<{ limitPerPeriod: number; periodSec: n
   });
 
 export const QUEUE_SETTINGS = {
-  globalConcurrency: countLimit('Workflows of it that run at once', ['concurrency']),
-  workerConcurrency: countLimit('Workflows of it that one process runs at once'),
-  rateLimit: rateLimit('Workflows of it that start in so many seconds'),
-  partitionConcurrency: countLimit('The same for each partition'),
-  partitionWorkerConcurrency: countLimit('The same for each partition and process'),
-  partitionRateLimit: rateLimit('The same for each partition'),
+  globalConcurrency: countLimit('Workflows that run at once', ['concurrency']),
+  workerConcurrency: countLimit('Workflows that run at once in one process'),
+  rateLimit: rateLimit('Workflows that start within a number of seconds'),
+  partitionConcurrency: countLimit('Workflows that run at once in one partition'),
+  partitionWorkerConcurrency: countLimit('Workflows that run at once in one partition and process'),
+  partitionRateLimit: rateLimit('Workflows that start in one partition within a number of seconds'),
 };

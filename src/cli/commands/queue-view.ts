@@ -1,15 +1,15 @@
-// Queues as the command line shows them: their settings, whether they are paused, and what is in them.
+// How the CLI shows queues: settings, pause state and backlog.
 import type { Operator } from '../../control/operator.js';
 import { getQueueStats, listQueueRecords, type QueueStats } from '../../control/queues/queues.js';
 import { type QueueParameters, toQueueParameters } from '../../model/queues.js';
 import { findPausedQueues } from '../../store/queues/queues.js';
 import type { Output } from '../command.js';
 import { notFound } from '../failure.js';
-import { harmless, type Paper } from '../paper.js';
+import { sanitize, type RenderContext } from '../render-context.js';
 import { type Column, formatFields } from '../table.js';
 import { formatDuration, formatMoment } from '../time.js';
 
-/** A queue with all that is known of it. One that is only in memory has no settings here. */
+/** A queue with its backlog. An in-memory queue has no settings here. */
 interface QueueView extends Omit<QueueStats, 'partitionKey'> {
   readonly isRegistered: boolean;
   readonly pausedAt: number | null;
@@ -40,7 +40,7 @@ export async function viewQueues(operator: Operator): Promise<QueueView[]> {
 
 export async function requireQueue(operator: Operator, name: string): Promise<QueueView> {
   const found = (await viewQueues(operator)).find(({ queueName }) => queueName === name);
-  if (!found) throw notFound(`There is no queue "${name}" in the database. See: everstep queue list`);
+  if (!found) throw notFound(`Queue "${name}" not found in the database. See: everstep queue list`);
   return found;
 }
 
@@ -55,7 +55,7 @@ export const QUEUE_COLUMNS: readonly Column<QueueView>[] = [
   { title: 'DELAYED', text: (row) => row.delayed, isRight: true, rank: 3 },
   { title: 'RUNNING', text: (row) => row.running, isRight: true },
   {
-    title: 'OLDEST WAITS',
+    title: 'OLDEST WAIT',
     text: (row) => (row.oldestWaitMs === null ? '' : formatDuration(row.oldestWaitMs)),
     isRight: true,
     rank: 2,
@@ -70,46 +70,46 @@ function stateOf({ pausedAt, isRegistered }: QueueView): string {
 }
 
 function limitsText(settings: QueueParameters): string {
-  const rate = (limit: QueueParameters['rateLimit']): string => `${limit?.limitPerPeriod} in ${limit?.periodSec} s`;
+  const rate = (limit: QueueParameters['rateLimit']): string => `${limit?.limitPerPeriod} per ${limit?.periodSec} s`;
   const { globalConcurrency, workerConcurrency, rateLimit } = settings;
   const { partitionConcurrency, partitionWorkerConcurrency, partitionRateLimit } = settings;
   return [
     globalConcurrency !== undefined && `${globalConcurrency} at once`,
-    workerConcurrency !== undefined && `${workerConcurrency} a process`,
+    workerConcurrency !== undefined && `${workerConcurrency} per process`,
     rateLimit !== undefined && rate(rateLimit),
     settings.partitionQueue && 'partitioned',
-    partitionConcurrency !== undefined && `${partitionConcurrency} a partition`,
-    partitionWorkerConcurrency !== undefined && `${partitionWorkerConcurrency} a partition and process`,
-    partitionRateLimit !== undefined && `${rate(partitionRateLimit)} a partition`,
+    partitionConcurrency !== undefined && `${partitionConcurrency} per partition`,
+    partitionWorkerConcurrency !== undefined && `${partitionWorkerConcurrency} per partition and process`,
+    partitionRateLimit !== undefined && `${rate(partitionRateLimit)} per partition`,
   ]
     .filter((limit) => typeof limit === 'string')
     .join(', ');
 }
 
-function viewText(paper: Paper, view: QueueView): string {
+function viewText(rendering: RenderContext, view: QueueView): string {
   const { settings, pausedAt } = view;
-  return formatFields(paper, [
-    ['queue', harmless(view.queueName), 'bold'],
+  return formatFields(rendering, [
+    ['queue', sanitize(view.queueName), 'bold'],
     ['state', stateOf(view), pausedAt === null ? undefined : 'yellow'],
-    ['paused', pausedAt === null ? undefined : formatMoment(pausedAt, paper.now)],
+    ['paused', pausedAt === null ? undefined : formatMoment(pausedAt, rendering.now)],
     ['waiting', view.enqueued],
     ['delayed', view.delayed],
     ['running', view.running],
-    ['oldest waits', view.oldestWaitMs === null ? undefined : formatDuration(view.oldestWaitMs)],
+    ['oldest wait', view.oldestWaitMs === null ? undefined : formatDuration(view.oldestWaitMs)],
     ['limits', limitsText(settings)],
     [
-      'looks for work',
+      'polls',
       settings.minPollingIntervalMs === undefined
         ? undefined
         : `every ${formatDuration(settings.minPollingIntervalMs)}`,
     ],
-    ['application', view.applicationName === null ? undefined : harmless(view.applicationName)],
+    ['application', view.applicationName === null ? undefined : sanitize(view.applicationName)],
   ]);
 }
 
 export function viewOutput(view: QueueView): Output & { readonly json: object } {
   return {
     json: view,
-    text: (paper) => viewText(paper, view),
+    text: (rendering) => viewText(rendering, view),
   };
 }

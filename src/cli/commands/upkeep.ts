@@ -1,4 +1,4 @@
-// Commands for all workflows of a database: cleaning up, ending what is too old, giving an application another name.
+// Maintenance commands for a whole database: garbage collection, global timeout, renaming an application.
 import { renameApplication } from '../../control/management/applications.js';
 import { garbageCollect, globalTimeout } from '../../control/management/retention.js';
 import { countWorkflows } from '../../control/listing/listing.js';
@@ -6,8 +6,8 @@ import { ACTIVE_STATUSES } from '../../model/status.js';
 import { command, confirm, JSON_FLAG, progressOn, YES_FLAG } from '../command.js';
 import { APPLICATION, DATABASE, withClient } from '../connection.js';
 import { wrongUsage } from '../failure.js';
-import { duration, flag, needed, text, wholeNumber, withDefault } from '../option.js';
-import { harmless } from '../paper.js';
+import { duration, flag, required, text, wholeNumber, withDefault } from '../option.js';
+import { sanitize } from '../render-context.js';
 import { counted, formatFields } from '../table.js';
 import { formatDuration } from '../time.js';
 
@@ -17,36 +17,36 @@ const gcCommand = command({
   name: 'gc',
   about: 'Delete old workflows that have ended',
   details:
-    'In small commits with rests between them, so that running work is not held up. Active workflows stay, however old. ' +
-    'Ctrl-C ends it at once; what was deleted is gone, and the next call goes on.',
+    'Deletes in small commits with pauses between them, so that running work is not slowed down. Active workflows stay, ' +
+    'however old. You can stop it with Ctrl-C and run it again later.',
   options: {
-    olderThan: duration('Delete those created longer ago'),
-    keep: wholeNumber('Keep so many of the newest', { placeholder: 'N', min: 1 }),
-    batchSize: wholeNumber('Workflows that are looked at in one commit', { min: 1 }),
+    olderThan: duration('Delete workflows created longer ago'),
+    keep: wholeNumber('Keep this many of the newest workflows', { placeholder: 'N', min: 1 }),
+    batchSize: wholeNumber('Workflows examined in one commit', { min: 1 }),
     ...OPTIONS,
   },
   examples: [
     ['everstep gc --older-than 30d', 'by age'],
-    ['everstep gc --keep 1000000 --yes', 'by count, without a question'],
+    ['everstep gc --keep 1000000 --yes', 'by count, without a prompt'],
   ],
-  run: (scene, { options }) =>
-    withClient(scene, options, async ({ operator }, place) => {
+  run: (context, { options }) =>
+    withClient(context, options, async ({ operator }, target) => {
       const { olderThan, keep } = options;
       if (olderThan === undefined && keep === undefined)
-        throw wrongUsage('Give --older-than DURATION, --keep N, or both.');
+        throw wrongUsage('Pass --older-than DURATION, --keep N, or both.');
       const what = [
         olderThan !== undefined && `older than ${formatDuration(olderThan)}`,
         keep !== undefined && `beyond the newest ${keep.toLocaleString('en-US')}`,
       ].filter((part) => part !== false);
       await confirm(
-        scene,
-        `Delete workflows in ${place.shown} that have ended and are ${what.join(' or ')}?`,
+        context,
+        `Delete workflows in ${target.shown} that have ended and are ${what.join(' or ')}?`,
         options.yes,
       );
-      const progress = progressOn(scene);
+      const progress = progressOn(context);
       try {
         const collected = await garbageCollect(operator, {
-          cutoffEpochTimestampMs: olderThan === undefined ? undefined : scene.clock.now() - olderThan,
+          cutoffEpochTimestampMs: olderThan === undefined ? undefined : context.clock.now() - olderThan,
           rowsThreshold: keep,
           batchSize: options.batchSize,
           onProgress: ({ workflows }) => progress.show(`${counted(workflows, 'workflow')} deleted`),
@@ -60,19 +60,19 @@ const gcCommand = command({
 
 const timeoutCommand = command({
   name: 'timeout',
-  about: 'Cancel all active workflows that were created too long ago',
-  options: { olderThan: needed(duration('Cancel those created longer ago')), ...OPTIONS },
-  examples: [['everstep timeout --older-than 7d', 'asks, and says how many they are']],
-  run: (scene, { options }) =>
-    withClient(scene, options, async ({ operator }) => {
-      const cutoff = scene.clock.now() - options.olderThan;
+  about: 'Cancel active workflows that are too old',
+  options: { olderThan: required(duration('Cancel workflows created longer ago')), ...OPTIONS },
+  examples: [['everstep timeout --older-than 7d', 'shows their number and asks first']],
+  run: (context, { options }) =>
+    withClient(context, options, async ({ operator }) => {
+      const cutoff = context.clock.now() - options.olderThan;
       const count = await countWorkflows(operator, {
         status: ACTIVE_STATUSES,
         endTime: new Date(cutoff).toISOString(),
       });
       if (count > 0) {
         const age = formatDuration(options.olderThan);
-        await confirm(scene, `Cancel ${counted(count, 'active workflow')} older than ${age}?`, options.yes);
+        await confirm(context, `Cancel ${counted(count, 'active workflow')} older than ${age}?`, options.yes);
       }
       const cancelled = count === 0 ? 0 : await globalTimeout(operator, cutoff);
       return { json: { cancelled }, text: () => `${counted(cancelled, 'workflow')} cancelled.` };
@@ -81,29 +81,29 @@ const timeoutCommand = command({
 
 const renameCommand = command({
   name: 'rename-application',
-  about: 'Give an application another name: its workflows, queues, schedules and versions',
-  details: 'No process of either name should run meanwhile. If it is interrupted, call it again.',
+  about: 'Rename an application with its workflows, queues, schedules and versions',
+  details: 'Stop all processes of both names first. If interrupted, run it again.',
   options: {
-    from: text('The present name', { short: 'f', placeholder: 'NAME' }),
-    to: needed(text('The new name', { short: 't', placeholder: 'NAME' })),
-    adoptUnclaimedRows: flag('Move what belongs to no application as well'),
-    batchSize: withDefault(wholeNumber('Rows that are moved in one commit', { min: 1 }), 10_000),
+    from: text('Current name', { short: 'f', placeholder: 'NAME' }),
+    to: required(text('New name', { short: 't', placeholder: 'NAME' })),
+    adoptUnclaimedRows: flag('Also move rows that belong to no application'),
+    batchSize: withDefault(wholeNumber('Rows moved in one commit', { min: 1 }), 10_000),
     ...YES_FLAG,
     ...DATABASE,
     ...JSON_FLAG,
   },
-  examples: [['everstep rename-application --from shop --to store', 'asks before it does anything']],
-  run: (scene, { options }) =>
-    withClient(scene, options, async ({ operator }, place) => {
+  examples: [['everstep rename-application --from shop --to store', 'asks first']],
+  run: (context, { options }) =>
+    withClient(context, options, async ({ operator }, target) => {
       const { from: oldName, to: newName, adoptUnclaimedRows, batchSize } = options;
       if (oldName === undefined && !adoptUnclaimedRows) {
-        throw wrongUsage('Give --from NAME, --adopt-unclaimed-rows, or both.');
+        throw wrongUsage('Pass --from NAME, --adopt-unclaimed-rows, or both.');
       }
-      const what = oldName === undefined ? 'what belongs to no application' : `application "${harmless(oldName)}"`;
-      await confirm(scene, `Rename ${what} in ${place.shown} to "${harmless(newName)}"?`, options.yes);
-      scene.terminal.tell('Renaming…\n');
+      const what = oldName === undefined ? 'rows of no application' : `application "${sanitize(oldName)}"`;
+      await confirm(context, `Rename ${what} in ${target.shown} to "${sanitize(newName)}"?`, options.yes);
+      context.terminal.printStderr('Renaming…\n');
       const counts = await renameApplication(operator, { oldName, newName }, { batchSize, adoptUnclaimedRows });
-      return { json: counts, text: (paper) => formatFields(paper, Object.entries(counts)) };
+      return { json: counts, text: (rendering) => formatFields(rendering, Object.entries(counts)) };
     }),
 });
 

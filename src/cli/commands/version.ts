@@ -1,4 +1,4 @@
-// Commands about the versions of an application.
+// Commands for application versions.
 import {
   listApplicationVersions,
   setLatestApplicationVersion,
@@ -9,23 +9,23 @@ import { APPLICATION, DATABASE, withClient } from '../connection.js';
 import { notFound } from '../failure.js';
 import { formatTable, type Column } from '../table.js';
 import { formatRelative } from '../time.js';
-import type { Paper } from '../paper.js';
+import type { RenderContext } from '../render-context.js';
 
 const OPTIONS = { ...APPLICATION, ...DATABASE, ...JSON_FLAG };
 
 type Row = VersionInfo & { readonly isLatest: boolean };
 
-function columns({ now }: Paper): Column<Row>[] {
+function columns({ now }: RenderContext): Column<Row>[] {
   return [
     { title: 'VERSION', text: (row) => row.versionName },
     { title: 'APPLICATION', text: (row) => row.applicationName, rank: 1 },
     { title: 'FIRST LAUNCHED', text: (row) => formatRelative(row.createdAt, now) },
-    { title: 'MADE LATEST', text: (row) => formatRelative(row.versionTimestamp, now), rank: 2 },
+    { title: 'SET LATEST', text: (row) => formatRelative(row.versionTimestamp, now), rank: 2 },
     { title: '', text: (row) => (row.isLatest ? 'latest' : ''), colour: () => 'green' },
   ];
 }
 
-/** The latest of each application; versions come latest first. */
+/** Marks the latest version of each application. Expects the latest first. */
 function withLatest(versions: readonly VersionInfo[]): Row[] {
   const seen = new Set<string>();
   return versions.map((version) => {
@@ -38,27 +38,27 @@ function withLatest(versions: readonly VersionInfo[]): Row[] {
 
 const listCommand = command({
   name: 'version list',
-  about: 'List the versions that were launched, the latest first',
+  about: 'List the launched versions, latest first',
   options: OPTIONS,
-  examples: [['everstep version list', 'of all applications']],
-  run: (scene, { options }) =>
-    withClient(scene, options, async ({ operator }) => {
+  examples: [['everstep version list', 'all applications']],
+  run: (context, { options }) =>
+    withClient(context, options, async ({ operator }) => {
       const rows = withLatest(await listApplicationVersions(operator));
       return {
         json: rows,
-        text: (paper) =>
-          rows.length === 0 ? 'No version was launched yet.' : formatTable(paper, columns(paper), rows),
+        text: (rendering) =>
+          rows.length === 0 ? 'No version has been launched yet.' : formatTable(rendering, columns(rendering), rows),
       };
     }),
 });
 
 const latestCommand = command({
   name: 'version latest',
-  about: 'Show the version that takes workflows without one',
+  about: 'Show the version that runs workflows without a version',
   options: OPTIONS,
-  examples: [['everstep version latest --app shop', 'of one application']],
-  run: (scene, { options }) =>
-    withClient(scene, options, async ({ operator }) => {
+  examples: [['everstep version latest --app shop', 'one application']],
+  run: (context, { options }) =>
+    withClient(context, options, async ({ operator }) => {
       const [latest] = await listApplicationVersions(operator);
       if (!latest) throw notFound('No version was launched yet.');
       return { json: latest, text: () => latest.versionName };
@@ -67,18 +67,18 @@ const latestCommand = command({
 
 const setLatestCommand = command({
   name: 'version set-latest',
-  about: 'Let a version take workflows without one: schedules and enqueued workflows',
-  parameter: { name: 'VERSION', takes: 'one', about: 'A version that was launched before' },
+  about: 'Set the version that runs workflows without a version: scheduled and enqueued ones',
+  parameter: { name: 'VERSION', takes: 'one', about: 'A version that has been launched' },
   options: OPTIONS,
-  examples: [['everstep version set-latest 1.4.2', 'roll back to an older one']],
-  run: (scene, { options, args: [version = ''] }) =>
-    withClient(scene, options, async ({ operator }) => {
+  examples: [['everstep version set-latest 1.4.2', 'roll back']],
+  run: (context, { options, args: [version = ''] }) =>
+    withClient(context, options, async ({ operator }) => {
       const versions = await listApplicationVersions(operator);
       if (!versions.some(({ versionName }) => versionName === version)) {
         throw notFound(`There is no version "${version}". Launch it once to make it known.`);
       }
       await setLatestApplicationVersion(operator, version);
-      return { json: { latest: version }, text: () => `"${version}" is the latest version now.` };
+      return { json: { latest: version }, text: () => `"${version}" is now the latest version.` };
     }),
 });
 

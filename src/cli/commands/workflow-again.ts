@@ -5,23 +5,23 @@ import { command, JSON_FLAG } from '../command.js';
 import { DATABASE, withClient } from '../connection.js';
 import { wrongUsage } from '../failure.js';
 import { duration, flag, text, wholeNumber, withDefault } from '../option.js';
-import { harmless } from '../paper.js';
+import { sanitize } from '../render-context.js';
 import { type Column, formatTable } from '../table.js';
 import { chunksOf, findAll, IDS_PARAMETER, readIDs } from './workflow-filters.js';
 
-const SEVERAL_PARAMETER = { ...IDS_PARAMETER, takes: 'several' } as const;
+const SOME_PARAMETER = { ...IDS_PARAMETER, takes: 'some' } as const;
 
 const AGAIN = {
-  applicationVersion: text('The version that is to run it; its own if not given', {
+  applicationVersion: text('Version that runs it; defaults to its own', {
     short: 'v',
     placeholder: 'VERSION',
   }),
-  queueName: text('The queue that it waits in; the internal one if not given', {
+  queueName: text('Queue to enqueue it in; defaults to the internal queue', {
     short: 'q',
     aliases: ['queue'],
     placeholder: 'NAME',
   }),
-  partitionKey: text('Its partition of that queue', { placeholder: 'KEY' }),
+  partitionKey: text('Partition of that queue', { placeholder: 'KEY' }),
 };
 
 interface Fork {
@@ -29,7 +29,7 @@ interface Fork {
   readonly forkID: string;
 }
 
-/** Exactly one of them tells where a fork begins. */
+/** Exactly one of these is the start of a fork. */
 interface ForkPoint {
   readonly step: number | undefined;
   readonly fromFailure: boolean;
@@ -45,38 +45,41 @@ function forkPoint({ step, fromFailure, fromLastStep, fromStepName }: ForkPoint)
     ...(fromStepName !== undefined && { fromStepName }),
   };
   if (Object.keys(points).length === 1) return points;
-  throw wrongUsage('Give exactly one of --step N, --from-failure, --from-last-step and --from-step-name NAME.');
+  throw wrongUsage('Pass exactly one of --step N, --from-failure, --from-last-step and --from-step-name NAME.');
 }
 
 const forkCommand = command({
   name: 'workflow fork',
-  about: 'Run workflows again under new IDs, from a step on',
-  details: 'The steps before it are copied with their results. The original stays as it is.',
-  parameter: SEVERAL_PARAMETER,
+  about: 'Run workflows again under new IDs, starting from a step',
+  details: 'Earlier steps are copied with their results. The original does not change.',
+  parameter: SOME_PARAMETER,
   options: {
-    step: wholeNumber('The first step that is executed again; 0 is the first of all', { short: 'S' }),
-    fromFailure: flag('From the last step that has failed'),
-    fromLastStep: flag('From the last step'),
-    fromStepName: text('From the last step of this name', { placeholder: 'NAME' }),
-    forkedWorkflowId: text('The ID of the fork', { short: 'f', placeholder: 'ID' }),
-    timeout: duration('How long the fork may take'),
+    step: wholeNumber('First step to run again, from 0', { short: 'S' }),
+    fromFailure: flag('Start from the last failed step'),
+    fromLastStep: flag('Start from the last step'),
+    fromStepName: text('Start from the last step of this name', { placeholder: 'NAME' }),
+    forkedWorkflowId: text('ID of the fork', { short: 'f', placeholder: 'ID' }),
+    timeout: duration('Timeout of the fork'),
     ...AGAIN,
     ...DATABASE,
     ...JSON_FLAG,
   },
   examples: [
-    ['everstep workflow fork order-17 --from-failure -v 1.4.2', 'try again with a version that is corrected'],
-    ['everstep workflow fork order-17 --step 3 -f order-17-again', 'from step 3 on, under an ID of your choice'],
-    ['everstep workflow list -S ERROR -t 1d --ids -l 1000 | everstep workflow fork - --from-failure', 'many'],
+    ['everstep workflow fork order-17 --from-failure -v 1.4.2', 'retry with a fixed version'],
+    ['everstep workflow fork order-17 --step 3 -f order-17-again', 'from step 3, under a chosen ID'],
+    [
+      'everstep workflow list -S ERROR -t 1d --ids -l 1000 | everstep workflow fork - --from-failure',
+      'all recent failures',
+    ],
   ],
-  run: (scene, { options, args }) =>
-    withClient(scene, options, async ({ operator }) => {
+  run: (context, { options, args }) =>
+    withClient(context, options, async ({ operator }) => {
       const point = forkPoint(options);
-      const ids = await readIDs(scene, args);
+      const ids = await readIDs(context, args);
       const { forkedWorkflowId: newWorkflowID } = options;
       const { step: startStep = 0 } = options;
       if (newWorkflowID !== undefined && (ids.length !== 1 || options.step === undefined)) {
-        throw wrongUsage('--forked-workflow-id goes with a single ID and --step N.');
+        throw wrongUsage('--forked-workflow-id needs a single ID and --step N.');
       }
       await findAll(operator, ids);
       const settings = {
@@ -87,14 +90,14 @@ const forkCommand = command({
       };
       const forks: Fork[] = [];
       for (const chunk of chunksOf(ids)) {
-        scene.signal.throwIfAborted();
+        context.signal.throwIfAborted();
         const forkIDs =
           newWorkflowID === undefined
             ? await forkFromFailure(operator, chunk, { ...settings, ...point })
             : await forkWorkflows(operator, [{ workflowID: chunk[0] ?? '', startStep, newWorkflowID }], settings);
         forks.push(...chunk.map((workflowID, index) => ({ workflowID, forkID: forkIDs[index] ?? '' })));
       }
-      return { json: forks, text: (paper) => formatTable(paper, FORK_COLUMNS, forks) };
+      return { json: forks, text: (rendering) => formatTable(rendering, FORK_COLUMNS, forks) };
     }),
 });
 
@@ -105,23 +108,24 @@ const FORK_COLUMNS: readonly Column<Fork>[] = [
 
 const rewindCommand = command({
   name: 'workflow rewind',
-  about: 'Run workflows that have ended again under the same IDs, from a step on',
+  about: 'Run completed workflows again under the same IDs, starting from a step',
   details:
-    'What came after the step is forgotten. Checkpoints that data sources keep in other databases stay: fork then.',
-  parameter: SEVERAL_PARAMETER,
+    'Deletes the checkpoints from that step on. Checkpoints of data sources in other databases stay; fork the workflow ' +
+    'instead.',
+  parameter: SOME_PARAMETER,
   options: {
-    step: withDefault(wholeNumber('The first step that is executed again; 0 is the first of all', { short: 'S' }), 0),
+    step: withDefault(wholeNumber('First step to run again, from 0', { short: 'S' }), 0),
     ...AGAIN,
     ...DATABASE,
     ...JSON_FLAG,
   },
-  examples: [['everstep workflow rewind order-17 --step 3', 'from step 3 on']],
-  run: (scene, { options, args }) =>
-    withClient(scene, options, async ({ operator }) => {
-      const ids = await readIDs(scene, args);
+  examples: [['everstep workflow rewind order-17 --step 3', 'from step 3']],
+  run: (context, { options, args }) =>
+    withClient(context, options, async ({ operator }) => {
+      const ids = await readIDs(context, args);
       await findAll(operator, ids);
       for (const id of ids) {
-        scene.signal.throwIfAborted();
+        context.signal.throwIfAborted();
         await rewindWorkflow(operator, id, {
           startStep: options.step,
           applicationVersion: options.applicationVersion,
@@ -131,7 +135,7 @@ const rewindCommand = command({
       }
       return {
         json: { rewound: ids, step: options.step },
-        text: () => `Rewound to step ${options.step}: ${harmless(ids.join(', '))}`,
+        text: () => `Rewound to step ${options.step}: ${sanitize(ids.join(', '))}`,
       };
     }),
 });

@@ -1,4 +1,4 @@
-// Commands that cancel, resume and delete workflows: some by ID, or many by filter.
+// Commands that cancel, resume and delete workflows, by ID or by filter.
 import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/management/lifecycle.js';
 import type { Operator } from '../../control/operator.js';
 import {
@@ -8,7 +8,7 @@ import {
   TRANSITIONS,
   type WorkflowStatusString,
 } from '../../model/status.js';
-import { command, JSON_FLAG, type Output, progressOn, type Scene, YES_FLAG } from '../command.js';
+import { command, JSON_FLAG, type Output, progressOn, type CommandContext, YES_FLAG } from '../command.js';
 import { DATABASE, withClient } from '../connection.js';
 import { flag, text } from '../option.js';
 import { counted } from '../table.js';
@@ -18,26 +18,26 @@ const STATUSES = Object.values(StatusString);
 const ANY_PARAMETER = { ...IDS_PARAMETER, takes: 'any' } as const;
 
 interface Change {
-  /** For the answer: `cancelled`. */
+  /** For the output: `cancelled`. */
   readonly done: string;
-  /** Why a workflow stays unchanged: `had already ended`. */
+  /** Why a workflow did not change: `had already ended`. */
   readonly otherwise: string;
-  /** The states it applies to. Others are left alone, and so are their descendants. */
+  /** The statuses it applies to. Workflows in others, and their descendants, are skipped. */
   readonly from: readonly WorkflowStatusString[];
-  /** Returns the IDs that it has changed, with descendants if wanted. */
+  /** Returns the IDs it changed, descendants included. */
   apply(operator: Operator, workflowIDs: readonly string[]): Promise<string[]>;
 }
 
-/** Changes the workflows chunk by chunk, so that Ctrl-C leaves each either changed or as it was. */
+/** Changes the workflows chunk by chunk, so that Ctrl-C never leaves one half changed. */
 async function changeAll(
-  scene: Scene,
+  context: CommandContext,
   operator: Operator,
   { total, parts }: Selection,
   change: Change,
 ): Promise<Output> {
-  const progress = progressOn(scene);
+  const progress = progressOn(context);
   const unchanged: string[] = [];
-  // Descendants that were changed with their ancestor: if a later chunk selects one, it was not left alone.
+  // Descendants changed with their ancestor: a later chunk that selects one must not count it as unchanged.
   const descendants = new Set<string>();
   let changed = 0;
   try {
@@ -49,12 +49,13 @@ async function changeAll(
         if (!selected.delete(workflowID)) descendants.add(workflowID);
       }
       unchanged.push(...[...selected].filter((workflowID) => !descendants.has(workflowID)));
-      scene.signal.throwIfAborted();
+      context.signal.throwIfAborted();
       progress.show(`${counted(changed, 'workflow')} of ${total.toLocaleString('en-US')} ${change.done}`);
     }
   } finally {
     progress.done();
-    if (scene.signal.aborted) scene.terminal.tell(`${counted(changed, 'workflow')} ${change.done} so far.\n`);
+    if (context.signal.aborted)
+      context.terminal.printStderr(`${counted(changed, 'workflow')} ${change.done} so far.\n`);
   }
   const rest = unchanged.length === 0 ? '' : `; ${unchanged.length.toLocaleString('en-US')} ${change.otherwise}`;
   return {
@@ -64,12 +65,12 @@ async function changeAll(
 }
 
 async function changeSelected(
-  scene: Scene,
+  context: CommandContext,
   wanted: Wanted & { readonly options: Parameters<typeof withClient>[1] },
   change: Change,
 ): Promise<Output> {
-  return withClient(scene, wanted.options, async ({ operator }) =>
-    changeAll(scene, operator, await selectWorkflows(scene, operator, wanted), change),
+  return withClient(context, wanted.options, async ({ operator }) =>
+    changeAll(context, operator, await selectWorkflows(context, operator, wanted), change),
   );
 }
 
@@ -77,23 +78,24 @@ const cancelCommand = command({
   name: 'workflow cancel',
   about: 'Cancel workflows',
   details:
-    'By ID, or by filter: then those that have not ended, after a question. Those that have ended stay as they are.',
+    'By ID, or by filter. With a filter it selects active workflows and asks first. Workflows that have ended do not ' +
+    'change.',
   parameter: ANY_PARAMETER,
   options: {
-    children: flag('Also the workflows that they have started, and so on'),
+    children: flag('Include descendants'),
     ...YES_FLAG,
     ...FILTERS,
     ...DATABASE,
     ...JSON_FLAG,
   },
   examples: [
-    ['everstep workflow cancel order-17 order-18 --children', 'two of them, with all that they have started'],
+    ['everstep workflow cancel order-17 order-18 --children', 'two workflows and their descendants'],
     ['everstep workflow cancel -q mail -S ENQUEUED --yes', 'empty a queue'],
-    ['cat ids.txt | everstep workflow cancel -', 'the IDs of a file'],
+    ['cat ids.txt | everstep workflow cancel -', 'IDs from a file'],
   ],
-  run: (scene, { options, args }) =>
+  run: (context, { options, args }) =>
     changeSelected(
-      scene,
+      context,
       { args, options, verb: 'Cancel', statuses: ACTIVE_STATUSES },
       {
         done: 'cancelled',
@@ -106,25 +108,25 @@ const cancelCommand = command({
 
 const resumeCommand = command({
   name: 'workflow resume',
-  about: 'Let workflows continue from their last checkpoint',
+  about: 'Resume workflows from their last checkpoint',
   details:
-    'By ID, or by filter: then those that were cancelled or set aside as dead letters, after a question, unless ' +
-    '--status says otherwise. A workflow that has ended with a result or an error stays as it is; fork or rewind it.',
+    'By ID, or by filter. With a filter it selects cancelled workflows and dead letters, unless you pass --status, and ' +
+    'asks first. A workflow that has ended with a result or an error does not change; fork or rewind it.',
   parameter: ANY_PARAMETER,
   options: {
-    toQueue: text('The queue that they wait in; the internal one if not given', { placeholder: 'NAME' }),
+    toQueue: text('Queue to enqueue them in; defaults to the internal queue', { placeholder: 'NAME' }),
     ...YES_FLAG,
     ...FILTERS,
     ...DATABASE,
     ...JSON_FLAG,
   },
   examples: [
-    ['everstep workflow resume order-17', 'one that was cancelled'],
+    ['everstep workflow resume order-17', 'a cancelled workflow'],
     ['everstep workflow resume -S MAX_RECOVERY_ATTEMPTS_EXCEEDED -t 1d', 'the dead letters of the last day'],
   ],
-  run: (scene, { options, args }) =>
+  run: (context, { options, args }) =>
     changeSelected(
-      scene,
+      context,
       { args, options, verb: 'Resume', statuses: STOPPED_STATUSES },
       {
         done: 'resumed',
@@ -139,22 +141,23 @@ const deleteCommand = command({
   name: 'workflow delete',
   about: 'Delete workflows with their steps, events, messages and streams',
   details:
-    'By ID, or by filter: then in whatever state they are, after a question. A run of one that is deleted fails.',
+    'By ID, or by filter. With a filter it selects workflows in any status and asks first. Deleting a running workflow ' +
+    'makes its run fail.',
   parameter: ANY_PARAMETER,
   options: {
-    children: flag('Also the workflows that they have started, and so on'),
+    children: flag('Include descendants'),
     ...YES_FLAG,
     ...FILTERS,
     ...DATABASE,
     ...JSON_FLAG,
   },
   examples: [
-    ['everstep workflow delete order-17 --children', 'one, with all that it has started'],
-    ['everstep workflow delete -n importFile -S ERROR -e 30d', 'what has failed more than 30 days ago'],
+    ['everstep workflow delete order-17 --children', 'a workflow and its descendants'],
+    ['everstep workflow delete -n importFile -S ERROR -e 30d', 'failures more than 30 days old'],
   ],
-  run: (scene, { options, args }) =>
+  run: (context, { options, args }) =>
     changeSelected(
-      scene,
+      context,
       { args, options, verb: 'Delete', statuses: STATUSES },
       {
         done: 'deleted',

@@ -1,5 +1,4 @@
-// Which workflows a command is about: given by ID, on the command line or on standard input, or by what they have in
-// common.
+// Selects the workflows of a command: by ID, from arguments or standard input, or by filter.
 import {
   countWorkflows,
   findWorkflowPage,
@@ -9,33 +8,33 @@ import {
 import type { Operator } from '../../control/operator.js';
 import { StatusString, type WorkflowStatusString } from '../../model/status.js';
 import type { WorkflowRecord } from '../../model/records.js';
-import { confirm, type Scene } from '../command.js';
+import { confirm, type CommandContext } from '../command.js';
 import { APPLICATION } from '../connection.js';
 import { notFound, wrongUsage } from '../failure.js';
-import { choice, flag, jsonObject, longName, moment, several, text, type Values } from '../option.js';
+import { choice, flag, jsonObject, longName, moment, repeatable, text, type Values } from '../option.js';
 import { counted } from '../table.js';
 
 const STATUSES = Object.values(StatusString);
 
 export const FILTERS = {
-  name: several(text('The name of the workflow function', { short: 'n' })),
-  status: several(choice(`One of ${STATUSES.join(', ')}`, STATUSES, { short: 'S', placeholder: 'STATUS' })),
-  queueName: several(text('In this queue', { short: 'q', aliases: ['queue'], placeholder: 'NAME' })),
-  queued: flag('Only those in a queue: enqueued, delayed or running', { aliases: ['queues-only'] }),
-  startTime: moment('Created then or later', { short: 't' }),
-  endTime: moment('Created then or earlier', { short: 'e' }),
-  completedAfter: moment('Ended then or later'),
-  completedBefore: moment('Ended then or earlier'),
-  user: several(text('Run for this user', { short: 'u' })),
-  applicationVersion: several(text('Of this version', { short: 'v', placeholder: 'VERSION' })),
+  name: repeatable(text('Name of the workflow function', { short: 'n' })),
+  status: repeatable(choice(`One of ${STATUSES.join(', ')}`, STATUSES, { short: 'S', placeholder: 'STATUS' })),
+  queueName: repeatable(text('In this queue', { short: 'q', aliases: ['queue'], placeholder: 'NAME' })),
+  queued: flag('Only workflows in a queue: enqueued, delayed or running', { aliases: ['queues-only'] }),
+  startTime: moment('Created at this time or later', { short: 't' }),
+  endTime: moment('Created at this time or earlier', { short: 'e' }),
+  completedAfter: moment('Ended at this time or later'),
+  completedBefore: moment('Ended at this time or earlier'),
+  user: repeatable(text('Run for this user', { short: 'u' })),
+  applicationVersion: repeatable(text('With this application version', { short: 'v', placeholder: 'VERSION' })),
   ...APPLICATION,
-  executorId: several(text('Taken by this executor', { placeholder: 'ID' })),
-  idPrefix: several(text('IDs that begin so', { placeholder: 'TEXT' })),
-  parent: several(text('Started by this workflow', { placeholder: 'ID' })),
-  roots: flag('Only those that no other workflow has started'),
-  forkedFrom: several(text('Forked from this workflow', { placeholder: 'ID' })),
-  scheduleName: several(text('Fired by this schedule', { aliases: ['schedule'], placeholder: 'NAME' })),
-  attributes: jsonObject('With attributes that contain these'),
+  executorId: repeatable(text('Claimed by this executor', { placeholder: 'ID' })),
+  idPrefix: repeatable(text('IDs with this prefix', { placeholder: 'TEXT' })),
+  parent: repeatable(text('Started by this workflow', { placeholder: 'ID' })),
+  roots: flag('Only workflows without a parent'),
+  forkedFrom: repeatable(text('Forked from this workflow', { placeholder: 'ID' })),
+  scheduleName: repeatable(text('Started by this schedule', { aliases: ['schedule'], placeholder: 'NAME' })),
+  attributes: jsonObject('With these attributes'),
 };
 
 type FilterValues = Values<typeof FILTERS>;
@@ -68,22 +67,22 @@ export function toFilters(given: FilterValues): WorkflowFilters {
 
 export const IDS_PARAMETER = {
   name: 'ID',
-  about: 'IDs of workflows; "-" reads them from standard input, one on each line',
+  about: 'Workflow IDs; "-" reads them from standard input, one a line',
 } as const;
 
-/** The IDs, each once. */
-export async function readIDs({ terminal, signal }: Scene, args: readonly string[]): Promise<string[]> {
+/** The IDs without duplicates. */
+export async function readIDs({ terminal, signal }: CommandContext, args: readonly string[]): Promise<string[]> {
   const ids = new Set<string>();
   for (const arg of args) {
     if (arg !== '-') ids.add(arg);
     else for await (const line of terminal.lines(signal)) if (line.trim() !== '') ids.add(line.trim());
   }
-  // What was read before Ctrl-C is not all that was meant.
+  // Do not act on part of the IDs.
   signal.throwIfAborted();
   return [...ids];
 }
 
-/** Workflows that are looked at or changed at a time. */
+/** Workflows read or changed at once. */
 export const CHUNK = 500;
 
 export function chunksOf<T>(list: readonly T[], size = CHUNK): T[][] {
@@ -92,7 +91,7 @@ export function chunksOf<T>(list: readonly T[], size = CHUNK): T[][] {
   );
 }
 
-/** The workflows of these IDs, without inputs and outcomes. Fails if one does not exist. */
+/** The workflows with these IDs, without inputs and outcomes. Fails if one does not exist. */
 export async function findAll(operator: Operator, ids: readonly string[]): Promise<WorkflowRecord[]> {
   const found = new Map<string, WorkflowRecord>();
   for (const workflowIDs of chunksOf(ids)) {
@@ -109,12 +108,12 @@ const LISTED_MAX = 5;
 function missingText(missing: readonly string[], total: number): string {
   const listed = missing.slice(0, LISTED_MAX).map((id) => `"${id}"`);
   const more = missing.length > LISTED_MAX ? ` and ${missing.length - LISTED_MAX} more` : '';
-  const nothingDone = total > 1 ? ' Nothing was done.' : '';
-  return `There is no workflow ${listed.join(', ')}${more}.${nothingDone} See: everstep workflow list`;
+  const nothingDone = total > 1 ? ' Nothing was changed.' : '';
+  return `Workflow ${listed.join(', ')}${more} not found.${nothingDone} See: everstep workflow list`;
 }
 
 export interface Selection {
-  /** How many there are; more may come meanwhile. */
+  /** The number selected. More may be created meanwhile. */
   readonly total: number;
   /** The workflows in parts, without inputs and outcomes. */
   readonly parts: AsyncIterable<readonly WorkflowRecord[]>;
@@ -123,29 +122,29 @@ export interface Selection {
 export interface Wanted {
   readonly args: readonly string[];
   readonly options: FilterValues & { readonly yes: boolean };
-  /** What is to happen, such as `Cancel`. */
+  /** For the prompt, such as `Cancel`. */
   readonly verb: string;
-  /** The states that are meant where none are asked for. */
+  /** The default for --status. */
   readonly statuses: readonly WorkflowStatusString[];
 }
 
-/** The workflows that a command is to change. By filter it asks first, and says how many they are. */
-export async function selectWorkflows(scene: Scene, operator: Operator, wanted: Wanted): Promise<Selection> {
+/** Selects the workflows to change. With filters it shows their number and asks first. */
+export async function selectWorkflows(context: CommandContext, operator: Operator, wanted: Wanted): Promise<Selection> {
   const { args, options, verb, statuses } = wanted;
   const given = toFilters(options);
   const filterNames = Object.keys(given).filter((name) => name !== 'applicationName');
   if (args.length > 0) {
-    if (filterNames.length > 0) throw wrongUsage('Give IDs or filters, not both.');
-    const records = await findAll(operator, await readIDs(scene, args));
+    if (filterNames.length > 0) throw wrongUsage('Pass IDs or filters, not both.');
+    const records = await findAll(operator, await readIDs(context, args));
     return { total: records.length, parts: inChunks(records) };
   }
   if (Object.keys(given).length === 0) {
     const examples = ['status', 'name', 'queueName'].map((key) => `--${longName(key)}`).join(', ');
-    throw wrongUsage(`Give IDs, or at least one filter such as ${examples}.`);
+    throw wrongUsage(`Pass IDs, or at least one filter such as ${examples}.`);
   }
   const filters = { ...given, status: given.status ?? statuses };
   const total = await countWorkflows(operator, filters);
-  if (total > 0) await confirm(scene, `${verb} ${counted(total, 'workflow')}?`, options.yes);
+  if (total > 0) await confirm(context, `${verb} ${counted(total, 'workflow')}?`, options.yes);
   return { total, parts: pagesOf(operator, filters) };
 }
 

@@ -1,4 +1,4 @@
-// Commands that show a workflow from all sides.
+// Commands that show one workflow: status, steps, events, messages and streams.
 import { explainWorkflow } from '../../control/management/explain.js';
 import {
   getAllEvents,
@@ -13,16 +13,16 @@ import { command, JSON_FLAG, type Output, type Parameter } from '../command.js';
 import { DATABASE, withClient } from '../connection.js';
 import { notFound } from '../failure.js';
 import { wholeNumber, withDefault } from '../option.js';
-import { harmless, longValue, paint, type Paper, shortValue, statusColour } from '../paper.js';
+import { sanitize, longValue, paint, type RenderContext, shortValue, statusColour } from '../render-context.js';
 import { type Column, formatFields, formatTable } from '../table.js';
 import { formatDuration, formatMoment } from '../time.js';
 import { nameOf, shortStatus } from './workflow-list.js';
 
 const OPTIONS = { ...DATABASE, ...JSON_FLAG };
-const PARAMETER: Parameter = { name: 'ID', takes: 'one', about: 'The ID of a workflow' };
+const PARAMETER: Parameter = { name: 'ID', takes: 'one', about: 'ID of a workflow' };
 
 function missing(workflowID: string): Error {
-  return notFound(`There is no workflow "${workflowID}". See: everstep workflow list`);
+  return notFound(`Workflow "${workflowID}" not found. See: everstep workflow list`);
 }
 
 async function requireWorkflow(operator: Operator, workflowID: string): Promise<WorkflowStatus> {
@@ -31,15 +31,15 @@ async function requireWorkflow(operator: Operator, workflowID: string): Promise<
   return found;
 }
 
-function workflowText(paper: Paper, row: WorkflowStatus): string {
+function workflowText(rendering: RenderContext, row: WorkflowStatus): string {
   const at = (time: number | undefined): string | undefined =>
-    time === undefined ? undefined : formatMoment(time, paper.now);
+    time === undefined ? undefined : formatMoment(time, rendering.now);
   const length = (ms: number | undefined): string | undefined => (ms === undefined ? undefined : formatDuration(ms));
-  const plain = (value: string | undefined): string | undefined => (value === undefined ? undefined : harmless(value));
-  return formatFields(paper, [
-    ['ID', harmless(row.workflowID), 'bold'],
+  const plain = (value: string | undefined): string | undefined => (value === undefined ? undefined : sanitize(value));
+  return formatFields(rendering, [
+    ['ID', sanitize(row.workflowID), 'bold'],
     ['status', shortStatus(row.status), statusColour(row.status)],
-    ['workflow', harmless(nameOf(row))],
+    ['workflow', sanitize(nameOf(row))],
     ['queue', plain(row.queueName)],
     ['partition', plain(row.queuePartitionKey)],
     ['priority', row.priority === 0 ? undefined : row.priority],
@@ -58,7 +58,7 @@ function workflowText(paper: Paper, row: WorkflowStatus): string {
     ['parent', plain(row.parentWorkflowID)],
     ['forked from', plain(row.forkedFrom)],
     ['user', plain(row.authenticatedUser)],
-    ['roles', row.authenticatedRoles?.length ? harmless(row.authenticatedRoles.join(', ')) : undefined],
+    ['roles', row.authenticatedRoles?.length ? sanitize(row.authenticatedRoles.join(', ')) : undefined],
     ['attributes', row.attributes === undefined ? undefined : longValue(row.attributes)],
     ['input', row.input === undefined ? undefined : longValue(row.input)],
     ['output', row.output === undefined ? undefined : longValue(row.output)],
@@ -71,11 +71,11 @@ const getCommand = command({
   about: 'Show a workflow',
   parameter: PARAMETER,
   options: OPTIONS,
-  examples: [['everstep workflow get order-17', 'everything that is known of it']],
-  run: (scene, { options, args: [id = ''] }) =>
-    withClient(scene, options, async ({ operator }) => {
+  examples: [['everstep workflow get order-17', 'everything about it']],
+  run: (context, { options, args: [id = ''] }) =>
+    withClient(context, options, async ({ operator }) => {
       const found = await requireWorkflow(operator, id);
-      return { json: found, text: (paper) => workflowText(paper, found) };
+      return { json: found, text: (rendering) => workflowText(rendering, found) };
     }),
 });
 
@@ -102,64 +102,64 @@ const stepsCommand = command({
   about: 'Show the steps of a workflow',
   parameter: PARAMETER,
   options: {
-    limit: wholeNumber('How many at most', { short: 'l', min: 1 }),
-    offset: withDefault(wholeNumber('How many to pass over'), 0),
+    limit: wholeNumber('Maximum number of steps', { short: 'l', min: 1 }),
+    offset: withDefault(wholeNumber('Number of steps to skip'), 0),
     ...OPTIONS,
   },
   examples: [['everstep workflow steps order-17', 'with results, errors and children']],
-  run: (scene, { options, args: [id = ''] }) =>
-    withClient(scene, options, async ({ operator }) => {
+  run: (context, { options, args: [id = ''] }) =>
+    withClient(context, options, async ({ operator }) => {
       const steps = await listWorkflowSteps(operator, id, { limit: options.limit, offset: options.offset });
       if (!steps) throw missing(id);
       return {
         json: steps,
-        text: (paper) => (steps.length === 0 ? 'No steps.' : formatTable(paper, STEP_COLUMNS, steps)),
+        text: (rendering) => (steps.length === 0 ? 'No steps.' : formatTable(rendering, STEP_COLUMNS, steps)),
       };
     }),
 });
 
 const explainCommand = command({
   name: 'workflow explain',
-  about: 'Say why a workflow is in the state that it is in, above all why it has not started',
+  about: 'Explain the status of a workflow, such as why it has not started',
   parameter: PARAMETER,
   options: OPTIONS,
-  examples: [['everstep workflow explain order-17', 'why does it wait?']],
-  run: (scene, { options, args: [id = ''] }) =>
-    withClient(scene, options, async ({ operator }) => {
+  examples: [['everstep workflow explain order-17', 'why is it waiting?']],
+  run: (context, { options, args: [id = ''] }) =>
+    withClient(context, options, async ({ operator }) => {
       const found = await explainWorkflow(operator, id);
       if (found.status === null) throw missing(id);
       const status = found.status;
       return {
         json: found,
-        text: (paper) =>
-          `${paint(paper, statusColour(status), shortStatus(status))} (${found.reason})\n${harmless(found.message)}`,
+        text: (rendering) =>
+          `${paint(rendering, statusColour(status), shortStatus(status))} (${found.reason})\n${sanitize(found.message)}`,
       };
     }),
 });
 
-/** Names and values below each other. */
+/** One key and value a line. */
 function entriesOutput(entries: Readonly<Record<string, unknown>>, noun: string): Output {
   const rows = Object.entries(entries);
   return {
     json: entries,
-    text: (paper) =>
+    text: (rendering) =>
       rows.length === 0
         ? `No ${noun}.`
         : formatFields(
-            paper,
-            rows.map(([key, value]) => [harmless(key), longValue(value)]),
+            rendering,
+            rows.map(([key, value]) => [sanitize(key), longValue(value)]),
           ),
   };
 }
 
 const eventsCommand = command({
   name: 'workflow events',
-  about: 'Show the events that a workflow has set',
+  about: 'Show the events of a workflow',
   parameter: PARAMETER,
   options: OPTIONS,
   examples: [['everstep workflow events order-17', 'by key']],
-  run: (scene, { options, args: [id = ''] }) =>
-    withClient(scene, options, async ({ operator }) => {
+  run: (context, { options, args: [id = ''] }) =>
+    withClient(context, options, async ({ operator }) => {
       await requireWorkflow(operator, id);
       return entriesOutput(await getAllEvents(operator, id), 'events');
     }),
@@ -167,12 +167,12 @@ const eventsCommand = command({
 
 const streamsCommand = command({
   name: 'workflow streams',
-  about: 'Show the values of the streams of a workflow',
+  about: 'Show the streams of a workflow',
   parameter: PARAMETER,
   options: OPTIONS,
   examples: [['everstep workflow streams order-17', 'by key']],
-  run: (scene, { options, args: [id = ''] }) =>
-    withClient(scene, options, async ({ operator }) => {
+  run: (context, { options, args: [id = ''] }) =>
+    withClient(context, options, async ({ operator }) => {
       await requireWorkflow(operator, id);
       return entriesOutput(await getAllStreamEntries(operator, id), 'streams');
     }),
@@ -182,15 +182,15 @@ type Message = Awaited<ReturnType<typeof getAllNotifications>>[number];
 
 const messagesCommand = command({
   name: 'workflow messages',
-  about: 'Show the messages that were sent to a workflow',
+  about: 'Show the messages sent to a workflow',
   parameter: PARAMETER,
   options: OPTIONS,
-  examples: [['everstep workflow messages order-17', 'those received and those that wait']],
-  run: (scene, { options, args: [id = ''] }) =>
-    withClient(scene, options, async ({ operator }) => {
+  examples: [['everstep workflow messages order-17', 'received and pending']],
+  run: (context, { options, args: [id = ''] }) =>
+    withClient(context, options, async ({ operator }) => {
       await requireWorkflow(operator, id);
       const messages = await getAllNotifications(operator, id);
-      const columns = ({ now }: Paper): Column<Message>[] => [
+      const columns = ({ now }: RenderContext): Column<Message>[] => [
         { title: 'SENT', text: (row) => formatMoment(row.createdAtEpochMs, now) },
         { title: 'TOPIC', text: (row) => row.topic, isShortenable: true },
         { title: 'RECEIVED', text: (row) => (row.consumed ? 'yes' : 'no') },
@@ -198,7 +198,8 @@ const messagesCommand = command({
       ];
       return {
         json: messages,
-        text: (paper) => (messages.length === 0 ? 'No messages.' : formatTable(paper, columns(paper), messages)),
+        text: (rendering) =>
+          messages.length === 0 ? 'No messages.' : formatTable(rendering, columns(rendering), messages),
       };
     }),
 });

@@ -1,41 +1,41 @@
-// Commands that take workflows out of a database and put them into one.
+// Commands that export and import workflows.
 import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { toLines } from '../../control/management/export-format.js';
 import { exportWorkflows, importWorkflows } from '../../control/management/transfer.js';
-import { command, JSON_FLAG, progressOn, type Scene } from '../command.js';
+import { command, JSON_FLAG, progressOn, type CommandContext } from '../command.js';
 import { DATABASE, withClient } from '../connection.js';
 import { CommandFailure, wrongUsage } from '../failure.js';
 import { choice, flag, text, wholeNumber } from '../option.js';
-import { harmless } from '../paper.js';
+import { sanitize } from '../render-context.js';
 import { counted } from '../table.js';
 import { FILTERS, findAll, IDS_PARAMETER, readIDs, toFilters } from './workflow-filters.js';
 
-/** Passes texts on, shows how far it has come, and ends at Ctrl-C. */
-async function* watched(
-  scene: Scene,
+/** Passes texts on with a progress line, and stops at Ctrl-C. */
+async function* withProgress(
+  context: CommandContext,
   texts: AsyncIterable<string>,
   shown: (count: number, characters: number) => string,
 ): AsyncGenerator<string, void, undefined> {
-  const progress = progressOn(scene);
+  const progress = progressOn(context);
   let count = 0;
   let characters = 0;
   try {
     for await (const text of texts) {
-      scene.signal.throwIfAborted();
+      context.signal.throwIfAborted();
       yield text;
       count += 1;
       characters += text.length;
       progress.show(shown(count, characters));
     }
-    scene.signal.throwIfAborted();
+    context.signal.throwIfAborted();
   } finally {
     progress.done();
   }
 }
 
-/** Writes the lines and gives their number. */
+/** Writes the lines and returns their number. */
 async function writeAll(lines: AsyncIterable<string>, write: (line: string) => Promise<unknown>): Promise<number> {
   let count = 0;
   for await (const line of lines) {
@@ -45,11 +45,11 @@ async function writeAll(lines: AsyncIterable<string>, write: (line: string) => P
   return count;
 }
 
-/** Writes a file that is there when it is whole, and not before. */
+/** Writes to a temporary file and renames it when complete. */
 async function writeFile(path: string, lines: AsyncIterable<string>): Promise<number> {
   const part = `${path}.part`;
   const file = await open(part, 'w').catch((error: Error) => {
-    throw new CommandFailure(`"${path}" cannot be written: ${error.message}`);
+    throw new CommandFailure(`Cannot write "${path}": ${error.message}`);
   });
   try {
     const count = await writeAll(lines, (line) => file.write(line));
@@ -65,96 +65,99 @@ async function writeFile(path: string, lines: AsyncIterable<string>): Promise<nu
 
 const exportCommand = command({
   name: 'workflow export',
-  about: 'Write whole workflows as lines of JSON',
+  about: 'Export workflows as JSON lines',
   details:
-    'By ID or by filter; all of them if neither is given. Each line is a workflow with its steps, events, messages and ' +
-    'streams, in the form of DBOS. A file is there when it is whole.',
+    'By ID or by filter; defaults to all. Each line is a workflow with its steps, events, messages and streams, in the ' +
+    'DBOS export format. An output file appears only when it is complete.',
   parameter: { ...IDS_PARAMETER, takes: 'any' },
   options: {
-    output: text('The file to write; standard output if not given', { short: 'o', placeholder: 'FILE' }),
-    children: flag('Also the workflows that they have started, and so on'),
-    limit: wholeNumber('How many at most, children not counted', { short: 'l', min: 1 }),
+    output: text('Output file; defaults to standard output', { short: 'o', placeholder: 'FILE' }),
+    children: flag('Include descendants'),
+    limit: wholeNumber('Maximum number of workflows, descendants not counted', { short: 'l', min: 1 }),
     ...FILTERS,
     ...DATABASE,
     ...JSON_FLAG,
   },
   examples: [
-    ['everstep workflow export order-17 --children > order-17.jsonl', 'one, with all that it has started'],
-    ['everstep workflow export -S ERROR -t 7d -o failed.jsonl', 'what has failed in a week'],
+    ['everstep workflow export order-17 --children > order-17.jsonl', 'a workflow and its descendants'],
+    ['everstep workflow export -S ERROR -t 7d -o failed.jsonl', 'failures of the last week'],
     [
       'everstep workflow export | everstep workflow import - -s sqlite:///copy.sqlite',
-      'everything, into a database of another kind',
+      'copy everything to another database',
     ],
   ],
-  run: (scene, { options, args }) =>
-    withClient(scene, options, async ({ operator }) => {
+  run: (context, { options, args }) =>
+    withClient(context, options, async ({ operator }) => {
       const filters = toFilters(options);
       const isFiltered = Object.keys(filters).some((name) => name !== 'applicationName');
-      if (args.length > 0 && isFiltered) throw wrongUsage('Give IDs or filters, not both.');
-      const workflowIDs = args.length === 0 ? undefined : await readIDs(scene, args);
+      if (args.length > 0 && isFiltered) throw wrongUsage('Pass IDs or filters, not both.');
+      const workflowIDs = args.length === 0 ? undefined : await readIDs(context, args);
       if (workflowIDs) await findAll(operator, workflowIDs);
       const { children: exportChildren, limit } = options;
       const input = { ...filters, exportChildren, ...(workflowIDs && { workflowIDs }), ...(limit && { limit }) };
-      const lines = watched(
-        scene,
+      const lines = withProgress(
+        context,
         toLines(exportWorkflows(operator, input)),
         (count) => `${counted(count, 'workflow')} exported`,
       );
       const { output } = options;
       if (output === undefined) {
-        const exported = await writeAll(lines, (line) => scene.terminal.print(line));
-        scene.terminal.tell(`${counted(exported, 'workflow')} exported.\n`);
+        const exported = await writeAll(lines, (line) => context.terminal.print(line));
+        context.terminal.printStderr(`${counted(exported, 'workflow')} exported.\n`);
         return undefined;
       }
-      const exported = await writeFile(resolve(scene.folder, output), lines);
+      const exported = await writeFile(resolve(context.folder, output), lines);
       return {
         json: { exported, file: output },
-        text: () => `${counted(exported, 'workflow')} exported to ${harmless(output)}.`,
+        text: () => `${counted(exported, 'workflow')} exported to ${sanitize(output)}.`,
       };
     }),
 });
 
-/** The text of a file, or of standard input, in pieces. */
-async function* readPieces({ terminal, folder, signal }: Scene, path: string): AsyncGenerator<string, void, undefined> {
+/** The text of a file or of standard input, in chunks. */
+async function* readChunks(
+  { terminal, folder, signal }: CommandContext,
+  path: string,
+): AsyncGenerator<string, void, undefined> {
   if (path === '-') {
     for await (const line of terminal.lines(signal)) yield `${line}\n`;
     return;
   }
   try {
-    for await (const piece of createReadStream(resolve(folder, path), 'utf8')) yield piece as string;
+    for await (const chunk of createReadStream(resolve(folder, path), 'utf8')) yield chunk as string;
   } catch (error) {
-    throw new CommandFailure(`"${path}" cannot be read: ${(error as Error).message}`);
+    throw new CommandFailure(`Cannot read "${path}": ${(error as Error).message}`);
   }
 }
 
 const importCommand = command({
   name: 'workflow import',
-  about: 'Put workflows in that were exported',
+  about: 'Import exported workflows',
   details:
-    'Each whole or not at all. If it is interrupted, call it again with --on-conflict skip. Workflows that had not ended ' +
-    'are held back as cancelled, so that nothing runs twice; resume them, or give --active enqueue.',
-  parameter: { name: 'FILE', takes: 'one', about: 'Lines of JSON, or an array; "-" reads standard input' },
+    'Each workflow is imported completely or not at all. If interrupted, run it again with --on-conflict skip. Active ' +
+    'workflows are imported as cancelled, so that nothing runs twice; resume them, or pass --active enqueue.',
+  parameter: { name: 'FILE', takes: 'one', about: 'JSON lines or a JSON array; "-" reads standard input' },
   options: {
-    onConflict: choice('Where an ID is in use: fail, or skip the workflow', ['fail', 'skip'], {
+    onConflict: choice('If an ID exists: fail, or skip the workflow', ['fail', 'skip'], {
       placeholder: 'POLICY',
     }),
-    active: choice('Workflows that had not ended: cancel, or enqueue to let them go on here', ['cancel', 'enqueue'], {
+    active: choice('Active workflows: import them as cancelled, or enqueue them here', ['cancel', 'enqueue'], {
       placeholder: 'POLICY',
     }),
     ...DATABASE,
     ...JSON_FLAG,
   },
   examples: [
-    ['everstep workflow import order-17.jsonl', 'stops at an ID that is in use'],
+    ['everstep workflow import order-17.jsonl', 'stops at an existing ID'],
     ['everstep workflow import all.jsonl --on-conflict skip --active enqueue', 'move an application'],
   ],
-  run: (scene, { options, args: [path = ''] }) =>
-    withClient(scene, options, async ({ operator }) => {
+  run: (context, { options, args: [path = ''] }) =>
+    withClient(context, options, async ({ operator }) => {
       const megabytes = (_: number, characters: number): string => `${(characters / 1_000_000).toFixed(1)} MB read`;
-      const source = watched(scene, readPieces(scene, path), megabytes);
+      const source = withProgress(context, readChunks(context, path), megabytes);
       const { onConflict, active: activeWorkflows } = options;
       const result = await importWorkflows(operator, source, { onConflict, activeWorkflows });
-      const skipped = result.skipped === 0 ? '' : ` ${result.skipped.toLocaleString('en-US')} were there already.`;
+      const skipped = result.skipped === 0 ? '' : ` ${result.skipped.toLocaleString('en-US')} skipped.`;
       return { json: result, text: () => `${counted(result.imported, 'workflow')} imported.${skipped}` };
     }),
 });

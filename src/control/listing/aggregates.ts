@@ -1,8 +1,20 @@
-// Figures about many workflows and steps.
-import { InvalidQueryError } from '../../model/errors/errors.js';
-import { checkFields, flag, oneOrMany, time, wholeNumber } from '../../model/query-values.js';
-import { hasOutcome, type OutcomeStatus, type WorkflowStatusString } from '../../model/status.js';
-import { toWorkflowFilter, type WorkflowFilters } from '../../model/workflow-query.js';
+// Aggregates over workflows and steps.
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
+import {
+  asArray,
+  boolean,
+  integer,
+  nullish,
+  objectWith,
+  oneOf,
+  oneOrMany,
+  parseTimestamp,
+  record,
+  string,
+  timestamp,
+} from '../../model/validation/validation.js';
+import type { OutcomeStatus } from '../../model/status.js';
+import { range, toWorkflowFilter, type WorkflowFilters } from '../../model/workflow-query.js';
 import {
   type Aggregation,
   aggregateSteps,
@@ -25,7 +37,7 @@ export interface GetWorkflowAggregatesInput extends Omit<
   readonly groupByExecutorId?: boolean;
   readonly groupByApplicationVersion?: boolean;
   readonly groupByApplicationName?: boolean;
-  /** Groups by spans of time in which workflows were created, of this length. */
+  /** Groups by creation time, in buckets of this length. */
   readonly timeBucketSizeMs?: number;
   readonly selectCount?: boolean;
   readonly selectMinCreatedAt?: boolean;
@@ -38,7 +50,7 @@ export interface GetWorkflowAggregatesInput extends Omit<
   readonly workflowIdPrefix?: WorkflowFilters['workflow_id_prefix'];
 }
 
-/** A figure that was not asked for is null. */
+/** Aggregates that were not selected are null. */
 export interface WorkflowAggregate {
   readonly group: Readonly<Record<string, string | null>>;
   readonly count: number | null;
@@ -50,7 +62,7 @@ export interface WorkflowAggregate {
 export interface GetStepAggregatesInput {
   readonly groupByFunctionName?: boolean;
   readonly groupByStatus?: boolean;
-  /** Groups by spans of time in which steps were completed, of this length. */
+  /** Groups by completion time, in buckets of this length. */
   readonly timeBucketSizeMs?: number;
   readonly selectCount?: boolean;
   readonly selectMaxDurationMs?: boolean;
@@ -70,7 +82,7 @@ export interface StepAggregate {
 
 export interface Metric {
   readonly metricType: 'workflow_count' | 'step_count';
-  /** The name of the workflow's function, or of the step. */
+  /** The name of the workflow function or the step. */
   readonly metricName: string;
   readonly value: number;
 }
@@ -97,16 +109,21 @@ const STEP_FIGURES: Readonly<Record<string, StepFigure>> = {
   selectCount: 'count',
   selectMaxDurationMs: 'maxDurationMs',
 };
-const STEP_FILTERS = [
-  'status',
-  'functionName',
-  'workflowIdPrefix',
-  'completedAfter',
-  'completedBefore',
-  'applicationName',
-];
+const texts = nullish(oneOrMany(string()));
+const stepFilterCheck = record({
+  status: nullish(oneOrMany(oneOf(['SUCCESS', 'ERROR']))),
+  functionName: texts,
+  workflowIdPrefix: texts,
+  completedAfter: nullish(timestamp),
+  completedBefore: nullish(timestamp),
+  applicationName: texts,
+});
+const inputCheck = objectWith();
+const bucketCheck = nullish(integer());
+const flagCheck = nullish(boolean);
+const spanCheck = record({ startTime: timestamp, endTime: timestamp }, { unknown: 'ignore' });
 
-/** Counts, and the longest waits and times, of the workflows that match, by group. */
+/** Counts the matching workflows by group, with their longest waits and durations. */
 export async function getWorkflowAggregates(
   operator: Operator,
   input: GetWorkflowAggregatesInput,
@@ -120,71 +137,61 @@ export async function getWorkflowAggregates(
   return found.map(({ group, figures }) => ({ group, ...figures }));
 }
 
-/** Counts, and the longest times, of the steps that match, by group. */
+/** Counts the matching steps by group, with their longest durations. */
 export async function getStepAggregates(operator: Operator, input: GetStepAggregatesInput): Promise<StepAggregate[]> {
   const { aggregation, rest } = toAggregation(input, STEP_GROUPS, STEP_FIGURES);
-  checkFields('The query', rest, STEP_FILTERS);
-  const given = rest as GetStepAggregatesInput;
+  const given = stepFilterCheck.read(rest, 'query');
   const ownNames = operator.applicationName === null ? undefined : [operator.applicationName];
   const filter = {
-    statuses: stepStatuses(given),
-    names: oneOrMany('functionName', given.functionName),
-    idPrefixes: oneOrMany('workflowIdPrefix', given.workflowIdPrefix),
-    completedAt: {
-      from: time('completedAfter', given.completedAfter),
-      to: time('completedBefore', given.completedBefore),
-    },
-    applicationNames: oneOrMany('applicationName', given.applicationName) ?? ownNames,
+    statuses: asArray(given.status),
+    names: asArray(given.functionName),
+    idPrefixes: asArray(given.workflowIdPrefix),
+    completedAt: range(given.completedAfter, given.completedBefore),
+    applicationNames: asArray(given.applicationName) ?? ownNames,
   };
   const scope = { filter, timeoutMs: queryTimeoutMs(operator) };
   const found = await operator.retrying(() => aggregateSteps(operator.database, aggregation, scope));
   return found.map(({ group, figures }) => ({ group, ...figures }));
 }
 
-function stepStatuses({ status }: GetStepAggregatesInput): readonly OutcomeStatus[] | undefined {
-  const wanted = oneOrMany('status', status);
-  const unknown = wanted?.find((one) => !hasOutcome(one as WorkflowStatusString));
-  if (unknown === undefined) return wanted as readonly OutcomeStatus[] | undefined;
-  throw new InvalidQueryError(`A step has no status ${JSON.stringify(unknown)}. It has SUCCESS or ERROR.`);
-}
-
-/** Takes the groups and figures out of the input; what is left is the filter. */
+/** Splits the input into groups, aggregates and filter. */
 function toAggregation<Group extends string, Figure extends string>(
   input: object,
   groupFields: Readonly<Record<string, Group>>,
   figureFields: Readonly<Record<string, Figure>>,
 ): { readonly aggregation: Aggregation<Group, Figure>; readonly rest: object } {
-  if (typeof input !== 'object' || input === null) throw new InvalidQueryError('The query must be an object.');
+  inputCheck.read(input, 'query');
   const { timeBucketSizeMs, ...rest } = input as Record<string, unknown>;
-  const bucketMs = wholeNumber('timeBucketSizeMs', timeBucketSizeMs as number | undefined);
-  if (bucketMs === 0) throw new InvalidQueryError('time_bucket_size_ms must be > 0');
+  const bucketMs = bucketCheck.read(timeBucketSizeMs, 'query.timeBucketSizeMs') ?? undefined;
+  if (bucketMs === 0) throw new DBOSInvalidArgumentError('time_bucket_size_ms must be > 0', 'query.timeBucketSizeMs');
   const take = <T>(fields: Readonly<Record<string, T>>): T[] =>
     Object.entries(fields).flatMap(([field, meant]) => {
-      const isWanted = flag(field, rest[field] as boolean | undefined);
+      const isWanted = flagCheck.read(rest[field], `query.${field}`);
       delete rest[field];
       return isWanted ? [meant] : [];
     });
   const groups = take(groupFields);
   const figures = take(figureFields);
   if (groups.length === 0 && bucketMs === undefined) {
-    throw new InvalidQueryError('At least one group_by flag must be set to True');
+    throw new DBOSInvalidArgumentError('At least one group_by flag must be set to True', 'query');
   }
-  if (figures.length === 0) throw new InvalidQueryError('At least one select_ flag must be set to True');
+  if (figures.length === 0) {
+    throw new DBOSInvalidArgumentError('At least one select_ flag must be set to True', 'query');
+  }
   return { aggregation: { groups, bucketMs, figures }, rest };
 }
 
-/** How many workflows were created and steps completed, by name, from a time on and before another. */
+/** Counts workflows created and steps completed, by name, from `startTime` to before `endTime`. */
 export async function getMetrics(
   operator: Operator,
   span: { readonly startTime: string; readonly endTime: string },
   applicationNames?: readonly string[],
 ): Promise<Metric[]> {
-  const from = time('startTime', span.startTime);
-  const before = time('endTime', span.endTime);
-  if (from === undefined || before === undefined) throw new InvalidQueryError('Metrics need startTime and endTime.');
+  const { startTime, endTime } = spanCheck.read(span, 'span');
+  const [from, before] = [parseTimestamp(startTime), parseTimestamp(endTime)];
   const ownNames = operator.applicationName === null ? undefined : [operator.applicationName];
   const scope = {
-    applicationNames: oneOrMany('applicationName', applicationNames) ?? ownNames,
+    applicationNames: asArray(texts.read(applicationNames, 'applicationNames')) ?? ownNames,
     timeoutMs: queryTimeoutMs(operator),
   };
   const { workflows, steps } = await operator.retrying(() => countByName(operator.database, { from, before }, scope));

@@ -1,16 +1,18 @@
-// Indexes that an application has if it wants them.
-import { InvalidQueryError } from '../../model/errors/errors.js';
+// Optional indexes, which an application builds on demand.
 import { indexName, OPTIONAL_INDEXES, type OptionalIndex } from '../../model/indexes.js';
+import { oneOf } from '../../model/validation/validation.js';
 import { createIndex, dropIndex, findIndexes } from '../../store/listing/indexes.js';
 import type { Operator } from '../operator.js';
 
 export type { OptionalIndex };
 
 export interface OptionalIndexInfo {
-  /** The filter that it makes fast. */
+  /** The filter that it speeds up. */
   readonly index: OptionalIndex;
   readonly isThere: boolean;
 }
+
+const indexCheck = oneOf(Object.keys(OPTIONAL_INDEXES));
 
 export async function listOptionalIndexes(operator: Operator): Promise<OptionalIndexInfo[]> {
   const existing = await operator.retrying(() => findIndexes(operator.database));
@@ -20,25 +22,19 @@ export async function listOptionalIndexes(operator: Operator): Promise<OptionalI
   }));
 }
 
-/** In SQLite texts are compared byte by byte, so that the index of the key finds prefixes. */
+/** SQLite compares text bytewise, so the primary key's index already serves prefix searches. */
 function isKeyEnough({ database }: Operator): boolean {
   return database.dialect.name === 'sqlite';
 }
 
-/** Builds the index, if it is not there. On Postgres work goes on meanwhile; on SQLite writers wait. */
+/** Builds the index if it does not exist. Postgres builds it concurrently; on SQLite writers wait. */
 export async function createOptionalIndex(operator: Operator, index: OptionalIndex): Promise<void> {
-  checkIndex(index);
+  indexCheck.read(index, 'index');
   if (index === 'workflow_id_prefix' && isKeyEnough(operator)) return;
   await operator.retrying(() => createIndex(operator.database, index));
 }
 
 export async function dropOptionalIndex(operator: Operator, index: OptionalIndex): Promise<void> {
-  checkIndex(index);
+  indexCheck.read(index, 'index');
   await operator.retrying(() => dropIndex(operator.database, index));
-}
-
-function checkIndex(index: unknown): void {
-  if (typeof index === 'string' && Object.hasOwn(OPTIONAL_INDEXES, index)) return;
-  const known = Object.keys(OPTIONAL_INDEXES).join(', ');
-  throw new InvalidQueryError(`There is no optional index ${JSON.stringify(index)}. There is: ${known}.`);
 }

@@ -1,4 +1,4 @@
-// What a workflow has been told and has told others, for people who want to know.
+// Reads one workflow with its messages, events and streams.
 import { listEvents } from '../../store/messaging/events.js';
 import { listMessages } from '../../store/messaging/messages.js';
 import { isClosingText, listStreamValues, type StoredStreamValue } from '../../store/messaging/streams.js';
@@ -7,22 +7,22 @@ import { NO_TOPIC } from '../messaging/messages.js';
 import type { Operator } from '../operator.js';
 import { readable, toStatus, type WorkflowStatus } from './status.js';
 
-/** The workflow as it stands in the database; null if there is none. */
+/** The workflow's current state; null if it does not exist. */
 export async function getWorkflow(operator: Operator, workflowID: string): Promise<WorkflowStatus | null> {
   const [record] = await operator.retrying(() => findWorkflows(operator.database, [workflowID]));
   return record ? toStatus(operator.codec, record) : null;
 }
 
-/** A message as `getAllNotifications` shows it. */
+/** A message, as `getAllNotifications` returns it. */
 export interface NotificationInfo {
-  /** null for a message without one. */
+  /** Null for a message without a topic. */
   readonly topic: string | null;
   readonly message: unknown;
   readonly createdAtEpochMs: number;
   readonly consumed: boolean;
 }
 
-/** All messages to the workflow, the oldest first. */
+/** All messages sent to the workflow, oldest first. */
 export async function getAllNotifications(operator: Operator, workflowID: string): Promise<NotificationInfo[]> {
   const messages = await operator.retrying(() => listMessages(operator.database, workflowID));
   return Promise.all(

@@ -1,4 +1,4 @@
-// The verbs of `DBOS` and `DBOSClient` that look at workflows. What they do is in the files beside this one.
+// The verbs of `DBOS` and `DBOSClient` that read workflows. Their implementations are in the files beside this one.
 import { internals } from '../../base/internals.js';
 import { explainWorkflow, type WorkflowExplanation } from '../management/explain.js';
 import type { Operator } from '../operator.js';
@@ -40,18 +40,18 @@ import { findWorkflowSteps, readSteps, type StepsQuery } from './steps.js';
 export abstract class ListingVerbs {
   abstract readonly [internals]: Performer;
 
-  /** The steps of a workflow in the order of their numbers; undefined if there is no such workflow. */
+  /** The steps of a workflow, in order; undefined if the workflow does not exist. */
   listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[] | undefined> {
     const find = (operator: Operator) => findWorkflowSteps(operator, workflowID, options);
     return lookUp(this[internals], 'listWorkflowSteps', find, readSteps);
   }
 
-  /** The workflows that match, in the order of their creation. */
+  /** The matching workflows, in creation order. */
   listWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
     return lookUp(this[internals], 'listWorkflows', (operator) => findWorkflowRecords(operator, input), readWorkflows);
   }
 
-  /** The workflows that match and are in a queue: enqueued, delayed or running. Without their outcomes. */
+  /** The matching workflows in queues: enqueued, delayed or running. Without outcomes. */
   listQueuedWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
     return lookUp(
       this[internals],
@@ -61,32 +61,32 @@ export abstract class ListingVerbs {
     );
   }
 
-  /** A page of the workflows that match, and the cursor of the next page. */
+  /** A page of the matching workflows, and the cursor of the next page. */
   listWorkflowPage(input: WorkflowPageInput = {}): Promise<WorkflowPage> {
     return lookUp(this[internals], 'listWorkflowPage', (operator) => findWorkflowPage(operator, input), readPage);
   }
 
-  /** All workflows that match, one by one, read page by page. */
+  /** Iterates over all matching workflows, page by page. */
   iterateWorkflows(input: WorkflowPageInput = {}): AsyncGenerator<WorkflowStatus, void, undefined> {
     return eachOf(input, (page) => this.listWorkflowPage(page));
   }
 
-  /** How many workflows match. */
+  /** Counts the matching workflows. */
   countWorkflows(filters: WorkflowFilters = {}): Promise<number> {
     return look(this[internals], 'countWorkflows', (operator) => countWorkflows(operator, filters));
   }
 
-  /** Counts, and the longest waits and durations, of the workflows that match, by group. */
+  /** Counts the matching workflows by group, with their longest waits and durations. */
   getWorkflowAggregates(input: GetWorkflowAggregatesInput): Promise<WorkflowAggregate[]> {
     return look(this[internals], 'getWorkflowAggregates', (operator) => getWorkflowAggregates(operator, input));
   }
 
-  /** Counts, and the longest durations, of the steps that match, by group. */
+  /** Counts the matching steps by group, with their longest durations. */
   getStepAggregates(input: GetStepAggregatesInput): Promise<StepAggregate[]> {
     return look(this[internals], 'getStepAggregates', (operator) => getStepAggregates(operator, input));
   }
 
-  /** How many workflows were created and steps completed, by name, from `startTime` on and before `endTime`. */
+  /** Counts workflows created and steps completed, by name, from `startTime` to before `endTime`. */
   getMetrics(startTime: string, endTime: string, applicationNames?: readonly string[]): Promise<Metric[]> {
     const span = { startTime, endTime };
     return look(this[internals], 'getMetrics', (operator) => getMetrics(operator, span, applicationNames));
@@ -102,12 +102,12 @@ export abstract class ListingVerbs {
     return look(this[internals], 'getAllStreamEntries', (operator) => getAllStreamEntries(operator, workflowID));
   }
 
-  /** All messages to a workflow, oldest first, received or not. */
+  /** All messages sent to a workflow, oldest first, received or not. */
   getAllNotifications(workflowID: string): Promise<NotificationInfo[]> {
     return look(this[internals], 'getAllNotifications', (operator) => getAllNotifications(operator, workflowID));
   }
 
-  /** Explains the state of a workflow: above all, why it has not started. */
+  /** Explains the status of a workflow, such as why it has not started. */
   explainWorkflow(workflowID: string): Promise<WorkflowExplanation> {
     return explainWorkflow(this[internals].operatorFor('explainWorkflow'), workflowID);
   }

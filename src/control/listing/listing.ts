@@ -1,6 +1,6 @@
-// Finding workflows: lists, pages, all of them one after the other, and how many there are.
-import { InvalidQueryError } from '../../model/errors/errors.js';
-import { flag, wholeNumber } from '../../model/query-values.js';
+// Lists, pages, iterates over and counts workflows.
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
+import { integer, nullish } from '../../model/validation/validation.js';
 import type { WorkflowRecord } from '../../model/records.js';
 import {
   type GetWorkflowsInput,
@@ -14,20 +14,20 @@ import { toStatus, type WorkflowStatus } from './status.js';
 
 export type { GetWorkflowsInput, WorkflowFilters };
 
-/** A page of workflows. `cursor` is the `nextCursor` of the page before. */
+/** Selects a page of workflows. `cursor` is the `nextCursor` of the previous page. */
 export interface WorkflowPageInput extends Omit<GetWorkflowsInput, 'offset'> {
-  /** How many workflows a page has at most: 100 unless given, 10,000 at most. */
+  /** Page size. Default: 100, at most 10,000. */
   readonly limit?: number;
   readonly cursor?: string;
 }
 
 export interface WorkflowPage {
   readonly workflows: WorkflowStatus[];
-  /** Where the next page begins; null after the last one. */
+  /** The cursor of the next page; null after the last one. */
   readonly nextCursor: string | null;
 }
 
-/** A page as it is stored. */
+/** A page of stored rows. */
 export interface RecordPage {
   readonly records: readonly WorkflowRecord[];
   readonly nextCursor: string | null;
@@ -35,15 +35,17 @@ export interface RecordPage {
 
 const PAGE_SIZE = 100;
 const PAGE_SIZE_MAX = 10_000;
-/** Workflows that are held at a time while all are passed. */
+const pageSize = nullish(integer({ min: 1, max: PAGE_SIZE_MAX }));
+const totalLimit = nullish(integer());
+/** Page size while iterating. */
 const STREAM_PAGE_SIZE = 500;
 
-/** The workflows that match, in the order of their creation. */
+/** The matching workflows, in creation order. */
 export async function listWorkflows(operator: Operator, input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
   return readWorkflows(operator, await findWorkflowRecords(operator, input));
 }
 
-/** Those that are in a queue, without their outcomes. */
+/** The matching workflows in queues, without outcomes. */
 export async function listQueuedWorkflows(
   operator: Operator,
   input: GetWorkflowsInput = {},
@@ -55,7 +57,7 @@ export async function findQueuedRecords(operator: Operator, input: GetWorkflowsI
   return findWorkflowRecords(operator, { ...input, queuesOnly: true, loadOutput: false });
 }
 
-/** The workflows that match, as they are stored. */
+/** The rows of the matching workflows. */
 export async function findWorkflowRecords(
   operator: Operator,
   input: GetWorkflowsInput = {},
@@ -64,7 +66,7 @@ export async function findWorkflowRecords(
   return operator.retrying(() => listRows(operator.database, query, queryTimeoutMs(operator)));
 }
 
-/** What is stored, read. A text that cannot be read is given as it is. */
+/** Decodes rows. An undecodable value stays text. */
 export function readWorkflows(
   { codec }: Pick<Operator, 'codec'>,
   records: readonly WorkflowRecord[],
@@ -72,7 +74,7 @@ export function readWorkflows(
   return Promise.all(records.map((record) => toStatus(codec, record)));
 }
 
-/** A page of the workflows that match. What comes or goes meanwhile neither doubles nor hides any other. */
+/** A page of the matching workflows. Concurrent inserts and deletes neither repeat nor skip others. */
 export async function listWorkflowPage(operator: Operator, input: WorkflowPageInput = {}): Promise<WorkflowPage> {
   return readPage(operator, await findWorkflowPage(operator, input));
 }
@@ -84,15 +86,17 @@ export async function readPage(
   return { workflows: await readWorkflows(operator, records), nextCursor };
 }
 
-/** A page of the workflows that match, as they are stored. */
+/** A page of the rows of the matching workflows. */
 export async function findWorkflowPage(operator: Operator, input: WorkflowPageInput = {}): Promise<RecordPage> {
   const { cursor, ...rest } = input;
-  if ('offset' in rest) throw new InvalidQueryError('A page has no offset. Pass the nextCursor of the page before.');
-  const limit = wholeNumber('limit', rest.limit, 1) ?? PAGE_SIZE;
-  if (limit > PAGE_SIZE_MAX) {
-    throw new InvalidQueryError(`limit is ${limit}, but a page has at most ${PAGE_SIZE_MAX} workflows.`);
+  if ('offset' in rest) {
+    throw new DBOSInvalidArgumentError(
+      'A page has no offset. Pass the nextCursor of the previous page.',
+      'filter.offset',
+    );
   }
-  // One more than the page has tells whether there is another page.
+  const limit = pageSize.read(rest.limit, 'filter.limit') ?? PAGE_SIZE;
+  // One extra row shows whether there is another page.
   const query = toWorkflowQuery({ ...rest, limit: limit + 1 }, operator.applicationName);
   const after = cursor === undefined || cursor === null ? undefined : readCursor(cursor, query.isDescending);
   const found = await operator.retrying(() =>
@@ -103,7 +107,7 @@ export async function findWorkflowPage(operator: Operator, input: WorkflowPageIn
   return { records, nextCursor: last && found.length > limit ? writeCursor(last, query.isDescending) : null };
 }
 
-/** All workflows that match, one after the other. They are read page by page, so that any number of them has room. */
+/** Iterates over all matching workflows, page by page, with bounded memory. */
 export async function* iterateWorkflows(
   operator: Operator,
   input: Omit<WorkflowPageInput, 'limit'> & { readonly limit?: number } = {},
@@ -111,12 +115,12 @@ export async function* iterateWorkflows(
   yield* eachOf(input, (page) => listWorkflowPage(operator, page));
 }
 
-/** The same, with the pages from anywhere. `limit` is of all of them together. */
+/** Iterates over the pages that `getPage` returns. `limit` applies to all pages together. */
 export async function* eachOf(
   input: WorkflowPageInput,
   getPage: (input: WorkflowPageInput) => Promise<WorkflowPage>,
 ): AsyncGenerator<WorkflowStatus, void, undefined> {
-  let left = wholeNumber('limit', input.limit) ?? Infinity;
+  let left = totalLimit.read(input.limit, 'filter.limit') ?? Infinity;
   let cursor = input.cursor;
   while (left > 0) {
     const page = await getPage({ ...input, cursor, limit: Math.min(left, STREAM_PAGE_SIZE) });
@@ -127,7 +131,7 @@ export async function* eachOf(
   }
 }
 
-/** How many workflows match. */
+/** Counts the matching workflows. */
 export async function countWorkflows(operator: Operator, filters: WorkflowFilters = {}): Promise<number> {
   const filter = toWorkflowFilter(filters, operator.applicationName);
   return operator.retrying(() => countRows(operator.database, filter, queryTimeoutMs(operator)));
@@ -139,9 +143,14 @@ function writeCursor({ createdAt, workflowID }: Position, isDescending: boolean)
 
 function readCursor(cursor: string, isDescending: boolean): Position {
   const parts = parseCursor(cursor);
-  if (!parts) throw new InvalidQueryError('The cursor is none. Pass the nextCursor of a page, unchanged.');
-  if (flag('cursor', parts[2]) !== isDescending) {
-    throw new InvalidQueryError('The cursor is of a list in the opposite order. Pass the same sortDesc with it.');
+  if (!parts) {
+    throw new DBOSInvalidArgumentError('Invalid cursor. Pass the nextCursor of a page, unchanged.', 'filter.cursor');
+  }
+  if (parts[2] !== isDescending) {
+    throw new DBOSInvalidArgumentError(
+      'The cursor belongs to a list in the opposite order. Pass the same sortDesc with it.',
+      'filter.cursor',
+    );
   }
   return { createdAt: parts[0], workflowID: parts[1] };
 }
@@ -156,7 +165,7 @@ function parseCursor(cursor: unknown): readonly [number, string, boolean] | unde
     if (!isPosition || typeof isDescending !== 'boolean') return undefined;
     return [createdAt as number, workflowID, isDescending];
   } catch {
-    // Whatever it is, it is no cursor of ours.
+    // Not a cursor of ours.
     return undefined;
   }
 }

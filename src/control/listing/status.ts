@@ -1,4 +1,4 @@
-// A workflow's row as users see it.
+// Workflow and step rows as the public API returns them.
 import type { Codec } from '../../codec/codec.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
 import type { WorkflowStatusString } from '../../model/status.js';
@@ -38,7 +38,7 @@ export interface WorkflowStatus {
   readonly recoveryAttempts?: number;
 }
 
-/** A step's record as users see it. */
+/** A step, as the public API returns it. */
 export interface StepInfo {
   readonly functionID: number;
   readonly name: string;
@@ -49,7 +49,7 @@ export interface StepInfo {
   readonly completedAtEpochMs?: number;
 }
 
-/** Reads the row. A text that cannot be read is given as it is, so that one bad value hides nothing else. */
+/** Decodes the row. An undecodable value stays text, so that one bad value does not hide the rest. */
 export async function toStatus(codec: Codec, record: WorkflowRecord): Promise<WorkflowStatus> {
   const present = <T>(value: T | null): T | undefined => value ?? undefined;
   return {
@@ -106,7 +106,7 @@ export async function toStepInfo(codec: Codec, record: StepRecord): Promise<Step
   };
 }
 
-/** What others have written may be no JSON; it is shown as it is, as any text that cannot be read. */
+/** Other libraries may have stored invalid JSON; it stays text, like any undecodable value. */
 function parsed<T>(text: string | null): T | undefined {
   if (text === null) return undefined;
   try {
@@ -125,12 +125,12 @@ async function readInputs(codec: Codec, record: WorkflowRecord): Promise<unknown
   return inputs as unknown[];
 }
 
-/** The value, or the text as it is stored if it cannot be read. */
+/** The value, or the stored text if it cannot be decoded. */
 export async function readable(text: string, read: () => unknown): Promise<unknown> {
   try {
     return await read();
   } catch {
-    // Shown as stored: whoever looks at a broken value wants to see it.
+    // Show a broken value as stored.
     return text;
   }
 }

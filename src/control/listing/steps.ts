@@ -1,6 +1,6 @@
-// The steps of a workflow, for people.
+// Lists the steps of a workflow.
 import type { StepRecord } from '../../model/records.js';
-import { checkFields, wholeNumber } from '../../model/query-values.js';
+import { integer, nullish, record } from '../../model/validation/validation.js';
 import { listSteps } from '../../store/runs/steps.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
@@ -11,7 +11,9 @@ export interface StepsQuery {
   readonly offset?: number;
 }
 
-/** The steps in the order of their numbers; undefined if there is no such workflow. */
+const queryCheck = record({ limit: nullish(integer()), offset: nullish(integer()) });
+
+/** The steps in order; undefined if the workflow does not exist. */
 export async function listWorkflowSteps(
   operator: Operator,
   workflowID: string,
@@ -20,14 +22,14 @@ export async function listWorkflowSteps(
   return readSteps(operator, await findWorkflowSteps(operator, workflowID, query));
 }
 
-/** The same as they are stored; null if there is no such workflow. */
+/** The stored rows; null if the workflow does not exist. */
 export async function findWorkflowSteps(
   operator: Operator,
   workflowID: string,
   query: StepsQuery = {},
 ): Promise<StepRecord[] | null> {
-  checkFields('The query', query, ['limit', 'offset']);
-  const page = { limit: wholeNumber('limit', query.limit), offset: wholeNumber('offset', query.offset) };
+  const { limit, offset } = queryCheck.read(query, 'query');
+  const page = { limit: limit ?? undefined, offset: offset ?? undefined };
   const { database } = operator;
   return operator.retrying(async () => {
     const steps = await listSteps(database, workflowID, page);

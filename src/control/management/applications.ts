@@ -1,23 +1,24 @@
-// Giving an application another name, together with all that belongs to it.
-import { DBOSError } from '../../model/errors/errors.js';
+// Renames an application with everything that belongs to it.
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
+import { filledName, nullable, optional, positiveInteger } from '../../model/validation/validation.js';
 import { moveActive, moveAll, type MovedTable, moveRange, type Renaming } from '../../store/management/rename.js';
 import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
 
 export interface ApplicationNames {
-  /** Without one, only what belongs to no application is moved. */
+  /** If omitted, only rows of no application are moved. */
   readonly oldName: string | undefined;
   readonly newName: string;
 }
 
 export interface RenameApplicationOptions {
-  /** How many workflows or steps are moved in one commit; null moves everything in a single one. */
+  /** Workflows or steps moved in one commit; null moves everything in a single one. */
   readonly batchSize?: number | null;
-  /** Moves what belongs to no application as well. */
+  /** Also moves rows that belong to no application. */
   readonly adoptUnclaimedRows?: boolean;
 }
 
-/** What was moved. */
+/** The number of rows moved. */
 export interface ApplicationRowCounts {
   readonly queues: number;
   readonly schedules: number;
@@ -29,10 +30,12 @@ export interface ApplicationRowCounts {
 const BATCH_SIZE = 10_000;
 /** No index leads to the rows of an application. */
 const ALL_SCANS = { scans: 'all' } as const;
+const batchSizeCheck = nullable(positiveInteger);
+const oldNameCheck = optional(filledName);
 
 /**
- * Moves queues, schedules, versions and workflows that have not ended in one commit, then all other workflows and the
- * steps. If it is interrupted, call it again. No process of the old name should run meanwhile.
+ * Moves queues, schedules, versions and active workflows in one commit, then all other workflows and the steps. If it is
+ * interrupted, call it again. No process of the old name should be running.
  */
 export async function renameApplication(
   operator: Operator,
@@ -40,9 +43,7 @@ export async function renameApplication(
   { batchSize = BATCH_SIZE, adoptUnclaimedRows = false }: RenameApplicationOptions = {},
 ): Promise<ApplicationRowCounts> {
   checkNames(oldName, newName, adoptUnclaimedRows);
-  if (batchSize !== null && !(Number.isSafeInteger(batchSize) && batchSize > 0)) {
-    throw new DBOSError(`batchSize must be a positive whole number or null, but is ${batchSize}.`);
-  }
+  batchSizeCheck.read(batchSize, 'options.batchSize');
   const renaming = { oldName: oldName ?? null, newName, withUnclaimed: adoptUnclaimedRows };
   const counts =
     batchSize === null ? await moveAtOnce(operator, renaming) : await moveInRanges(operator, renaming, batchSize);
@@ -52,12 +53,14 @@ export async function renameApplication(
 }
 
 function checkNames(oldName: string | undefined, newName: string, adoptUnclaimedRows: boolean): void {
-  if (oldName?.trim() === '') throw new DBOSError('The old name of the application must not be empty.');
-  if (newName.trim() === '') throw new DBOSError('The new name of the application must not be empty.');
+  oldNameCheck.read(oldName, 'oldName');
+  filledName.read(newName, 'newName');
   if (oldName === undefined && !adoptUnclaimedRows) {
-    throw new DBOSError('There is nothing to move: give the old name, or adoptUnclaimedRows, or both.');
+    throw new DBOSInvalidArgumentError('Nothing to move. Pass oldName, adoptUnclaimedRows, or both.', 'oldName');
   }
-  if (oldName === newName) throw new DBOSError(`The application has the name "${newName}" already.`);
+  if (oldName === newName) {
+    throw new DBOSInvalidArgumentError(`The application is already named "${newName}".`, 'newName');
+  }
 }
 
 function moveAtOnce(operator: Operator, renaming: Renaming): Promise<ApplicationRowCounts> {
@@ -76,11 +79,11 @@ async function moveInRanges(operator: Operator, renaming: Renaming, size: number
   const active = await operator.retrying(() => database.transaction((tx) => moveActive(tx, renaming), ALL_SCANS));
   const moveTable = async (name: MovedTable): Promise<number> => {
     let count = 0;
-    for (let place: string | undefined = ''; place !== undefined;) {
-      const after: string = place;
+    for (let next: string | undefined = ''; next !== undefined;) {
+      const after: string = next;
       const range = await operator.retrying(() => moveRange(database, name, { renaming, after, size }));
       count += range.moved;
-      place = range.next;
+      next = range.next;
     }
     return count;
   };

@@ -1,5 +1,5 @@
-// Whether anything is wrong with the workflows of a database: processes that are gone, workflows that nobody will take,
-// dead letters, a clock that is off. What a person can do about each is said with it.
+// Checks a database for problems: dead executors, workflows that no process will claim, dead letters, clock skew. Each
+// finding says what to do about it.
 import type { WorkflowRecord } from '../../model/records.js';
 import { IN_FLIGHT_STATUSES } from '../../model/status.js';
 import { doesServe, type ExecutorRecord, listExecutors } from '../../store/liveness/executors.js';
@@ -10,7 +10,7 @@ import { countWorkflows, findWorkflowRecords } from '../listing/listing.js';
 import type { Operator } from '../operator.js';
 import { getQueueStats, listQueueRecords, type QueueStats } from '../queues/queues.js';
 
-/** Something that a person should know. Only a problem needs somebody to act. */
+/** A problem needs action; a notice does not. */
 export interface Finding {
   readonly kind: 'problem' | 'notice';
   readonly subject: 'clock' | 'executor' | 'queue' | 'workflow' | 'dead-letters';
@@ -18,23 +18,23 @@ export interface Finding {
 }
 
 export interface Diagnosis {
-  /** How far this process' clock is ahead of the database's. */
+  /** How far this process's clock is ahead of the database's. */
   readonly clockAheadMs: number;
   readonly executors: readonly ExecutorRecord[];
   readonly queues: readonly QueueStats[];
   readonly deadLetters: number;
-  /** The workflows that have been waiting or running for longest, and why. */
+  /** The workflows that have waited or run longest, and why. */
   readonly oldest: readonly WorkflowExplanation[];
   readonly findings: readonly Finding[];
 }
 
 const CLOCK_DIFFERENCE_MAX_MS = 5000;
-/** Workflows of each state that are looked at. */
+/** Workflows examined per status. */
 const OLDEST = 5;
-/** A workflow that was just taken or enqueued is not stuck yet. */
+/** A workflow that was just claimed or enqueued is not stuck yet. */
 const STUCK_MS = 10_000;
 
-/** Reasons for which a workflow stays where it is until somebody does something. */
+/** Reasons that need action: without it, the workflow stays where it is. */
 const STUCK: ReadonlySet<ExplanationReason> = new Set<ExplanationReason>([
   'executor-gone',
   'queue-not-served',
@@ -55,7 +55,7 @@ export async function diagnose(operator: Operator): Promise<Diagnosis> {
   const oldest = await explainOldest(operator, now);
   const findings = [
     ...judgeClock(clockAheadMs),
-    ...executors.filter(({ isLeaseOver }) => isLeaseOver).map((executor) => goneExecutor(executor, now)),
+    ...executors.filter(({ isLeaseOver }) => isLeaseOver).map((executor) => deadExecutor(executor, now)),
     ...(await judgeQueues(operator, queues, executors)),
     ...oldest.filter(({ reason }) => STUCK.has(reason)).map(stuckWorkflow),
     ...judgeDeadLetters(deadLetters),
@@ -81,16 +81,16 @@ function judgeClock(clockAheadMs: number): Finding[] {
   if (Math.abs(clockAheadMs) <= CLOCK_DIFFERENCE_MAX_MS) return [];
   const seconds = Math.round(Math.abs(clockAheadMs) / 1000);
   const message =
-    `The clock here is ${seconds} s ${clockAheadMs > 0 ? 'ahead of' : 'behind'} the database's. ` +
-    'Set both by a time server: times and deadlines are compared.';
+    `The local clock is ${seconds} s ${clockAheadMs > 0 ? 'ahead of' : 'behind'} the database's. ` +
+    'Synchronize both with a time server, because times and deadlines are compared.';
   return [{ kind: 'problem', subject: 'clock', message }];
 }
 
-function goneExecutor({ executorID, host, pid, leaseUntil }: ExecutorRecord, now: number): Finding {
+function deadExecutor({ executorID, host, pid, leaseUntil }: ExecutorRecord, now: number): Finding {
   const seconds = Math.round((now - leaseUntil) / 1000);
   const message =
-    `Executor "${executorID}" (process ${pid} on ${host}) has been silent since its lease ended ${seconds} s ago, and no ` +
-    'other process has taken over its workflows. Start a process of its version.';
+    `The lease of executor "${executorID}" (process ${pid} on ${host}) expired ${seconds} s ago, and no other process ` +
+    'has taken over its workflows. Start a process of its version.';
   return { kind: 'problem', subject: 'executor', message };
 }
 
@@ -105,12 +105,12 @@ async function judgeQueues(
   return queues.flatMap(({ queueName, enqueued }): Finding[] => {
     if (enqueued === 0) return [];
     if (paused.has(queueName)) {
-      const message = `Queue "${queueName}" is paused, and ${enqueued} workflow(s) wait in it. Resume it when it is time.`;
+      const message = `Queue "${queueName}" is paused with ${enqueued} workflow(s) waiting. Resume it when you are ready.`;
       return [{ kind: 'notice', subject: 'queue', message }];
     }
     if (live.some((executor) => doesServe(executor, queueName, stored.has(queueName)))) return [];
     const message =
-      `${enqueued} workflow(s) wait in queue "${queueName}", and no live process serves it. ` +
+      `${enqueued} workflow(s) wait in queue "${queueName}", but no live process serves it. ` +
       'Start one that does, or register the queue.';
     return [{ kind: 'problem', subject: 'queue', message }];
   });
@@ -123,7 +123,7 @@ function stuckWorkflow({ workflowID, message }: WorkflowExplanation): Finding {
 function judgeDeadLetters(count: number): Finding[] {
   if (count === 0) return [];
   const message =
-    `${count} workflow(s) were set aside as dead letters: they were started too often and never ended. ` +
+    `${count} dead letter(s): workflows that were started too often without ending. ` +
     'Find out why their process dies, then resume or delete them.';
   return [{ kind: 'problem', subject: 'dead-letters', message }];
 }

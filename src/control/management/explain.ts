@@ -1,4 +1,4 @@
-// Why a workflow has not started, or what became of it: in words, and in data for programs.
+// Explains the status of a workflow, such as why it has not started: as text for people and data for programs.
 import { limitsOf, type Limits, type QueueLimits } from '../../model/queues.js';
 import type { WorkflowRecord } from '../../model/records.js';
 import { findRemainder } from '../../store/queues/claims.js';
@@ -37,12 +37,12 @@ export type ExplanationReason =
 
 export interface WorkflowExplanation {
   readonly workflowID: string;
-  /** Null when no workflow has the ID. */
+  /** Null if the workflow does not exist. */
   readonly status: WorkflowRecord['status'] | null;
   readonly reason: ExplanationReason;
-  /** A sentence or two for people. */
+  /** An explanation for people. */
   readonly message: string;
-  /** The figures and names behind it. */
+  /** The numbers and names behind it. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 
@@ -50,7 +50,7 @@ type Finding = Omit<WorkflowExplanation, 'workflowID' | 'status'>;
 
 const AHEAD_MAX = 100_000;
 
-/** Says why the workflow is in the state that it is in, and what to do about it. */
+/** Explains the workflow's status, and what to do about it. */
 export function explainWorkflow(operator: Operator, workflowID: string): Promise<WorkflowExplanation> {
   return operator.retrying(() => explain(operator, workflowID));
 }
@@ -59,7 +59,7 @@ async function explain(operator: Operator, workflowID: string): Promise<Workflow
   const { database } = operator;
   const [workflow] = await findWorkflows(database, [workflowID]);
   if (!workflow) {
-    const message = `No workflow has the ID "${workflowID}".`;
+    const message = `Workflow "${workflowID}" not found.`;
     return { workflowID, status: null, reason: 'not-found', message, details: {} };
   }
   const finding =
@@ -73,13 +73,13 @@ async function explainOther(database: Database, workflow: WorkflowRecord): Promi
     case 'SUCCESS':
       return found('succeeded', `It ended ${at(completedAt)} with a result.`, { completedAt });
     case 'ERROR':
-      return found('failed', `It ended ${at(completedAt)} with an error. Fork it to try again.`, { completedAt });
+      return found('failed', `It ended ${at(completedAt)} with an error. Fork it to retry.`, { completedAt });
     case 'CANCELLED':
-      return found('cancelled', `It was cancelled ${at(completedAt)}. Resume it to let it go on.`, { completedAt });
+      return found('cancelled', `It was cancelled ${at(completedAt)}. Resume it to continue.`, { completedAt });
     case 'MAX_RECOVERY_ATTEMPTS_EXCEEDED':
       return found(
         'dead-lettered',
-        `It was started ${recoveryAttempts} times and never ended, so it was set aside ${at(completedAt)}. ` +
+        `It was started ${recoveryAttempts} times without ending, so it became a dead letter ${at(completedAt)}. ` +
           'Find out why its process dies, then resume it.',
         { recoveryAttempts, completedAt },
       );
@@ -93,14 +93,15 @@ async function explainOther(database: Database, workflow: WorkflowRecord): Promi
 async function explainRunning(database: Database, workflow: WorkflowRecord): Promise<Finding> {
   const { owner, executorID, startedAt } = workflow;
   const details = { executorID, startedAt };
-  // Tokens of other libraries have no dot, and their processes are on no list.
+  // Owner tokens of other libraries have no dot, and their processes are not listed.
   const isOurs = owner !== null && owner.includes('.');
   const peers = isOurs ? await listPeers(database) : [];
   const isAlive = !isOurs || peers.some((peer) => !peer.isLeaseOver && owner.startsWith(`${peer.incarnationID}.`));
-  if (isAlive) return found('running', `It runs on executor "${executorID}" since ${time(startedAt)}.`, details);
+  if (isAlive)
+    return found('running', `It has been running on executor "${executorID}" since ${time(startedAt)}.`, details);
   return found(
     'executor-gone',
-    `It was taken by executor "${executorID}", whose process is gone. Any live process of version "${workflow.applicationVersion}" will take it over.`,
+    `It was claimed by executor "${executorID}", whose process is dead. Any live process of version "${workflow.applicationVersion}" will take it over.`,
     details,
   );
 }
@@ -110,7 +111,7 @@ async function explainQueued(operator: Operator, workflow: WorkflowRecord): Prom
   const queueName = workflow.queueName ?? '';
   const pausedAt = (await findPausedQueues(database)).get(queueName);
   if (pausedAt !== undefined) {
-    return found('paused', `Queue "${queueName}" is paused since ${time(pausedAt)}. Resume the queue.`, {
+    return found('paused', `Queue "${queueName}" has been paused since ${time(pausedAt)}. Resume the queue.`, {
       queueName,
       pausedAt,
     });
@@ -121,7 +122,7 @@ async function explainQueued(operator: Operator, workflow: WorkflowRecord): Prom
   if (limits?.partition && workflow.queuePartitionKey === null) {
     return found(
       'no-partition-key',
-      `Queue "${queueName}" is partitioned, and the workflow has no partition key. Resume it into another queue.`,
+      `Queue "${queueName}" is partitioned, but the workflow has no partition key. Resume it into another queue.`,
       { queueName },
     );
   }
@@ -129,7 +130,7 @@ async function explainQueued(operator: Operator, workflow: WorkflowRecord): Prom
   const serving = engines.filter((peer) => doesServe(peer, queueName, isStored));
   const missing = await explainMissing(database, workflow, { engines, serving, isStored });
   if (missing) return missing;
-  return (await explainLimits(database, workflow, limits, serving)) ?? explainTurn(database, workflow);
+  return (await explainLimits(database, workflow, limits, serving)) ?? explainPosition(database, workflow);
 }
 
 interface Engines {
@@ -138,7 +139,7 @@ interface Engines {
   readonly isStored: boolean;
 }
 
-/** Nobody is there who could take the workflow. */
+/** No live process can claim the workflow. */
 async function explainMissing(
   database: Database,
   workflow: WorkflowRecord,
@@ -146,7 +147,7 @@ async function explainMissing(
 ): Promise<Finding | undefined> {
   const { applicationName, queueName } = workflow;
   if (serving.length === 0) {
-    const cause = isStored ? 'No live process takes workflows from it' : 'It is not registered';
+    const cause = isStored ? 'No live process claims from it' : 'It is not registered';
     return found('queue-not-served', `No process serves queue "${queueName}". ${cause}.`, {
       queueName,
       isRegistered: isStored,
@@ -164,15 +165,15 @@ async function explainMissing(
     const running = [...new Set(ofApplication.map((peer) => peer.applicationVersion))];
     return found(
       'no-executor-of-version',
-      `No live process of version "${version}" serves queue "${queueName}"; there are processes of ${quoted(running)}. ` +
-        'Start one of that version, or fork the workflow to another.',
+      `No live process of version "${version}" serves queue "${queueName}"; the running versions are ${quoted(running)}. ` +
+        'Start a process of that version, or fork the workflow to another.',
       { version, running, queueName },
     );
   }
   return explainUnregistered(workflow, ofVersion, version);
 }
 
-/** The processes that would have to run the workflow do not have its function, or its instance. */
+/** The processes that could claim the workflow lack its function or instance. */
 function explainUnregistered(
   { name, className, configName }: WorkflowRecord,
   engines: readonly Peer[],
@@ -222,16 +223,16 @@ async function explainLimits(
       : []),
   ];
   for (const { prefix, of, hasRoom, waitMs, isByPartition } of scopes) {
-    const place = isByPartition ? `partition "${partitionKey}" of queue "${queueName}"` : `queue "${queueName}"`;
+    const scope = isByPartition ? `partition "${partitionKey}" of queue "${queueName}"` : `queue "${queueName}"`;
     if (!hasRoom) {
       const reason = waitMs === null ? (`${prefix}concurrency` as const) : (`${prefix}rate-limit` as const);
-      return found(reason, limitMessage(place, of, waitMs), { queueName, partitionKey, ...of, waitMs });
+      return found(reason, limitMessage(scope, of, waitMs), { queueName, partitionKey, ...of, waitMs });
     }
     const { workerConcurrency } = of;
     if (workerConcurrency !== null && (await running(isByPartition)) >= workerConcurrency * serving.length) {
       return found(
         `${prefix}worker-concurrency`,
-        `Each of the ${serving.length} process(es) that serve ${place} runs ${workerConcurrency} workflow(s) of it, which is the limit.`,
+        `All ${serving.length} process(es) serving ${scope} are at its worker concurrency of ${workerConcurrency}.`,
         { queueName, partitionKey, workerConcurrency, processes: serving.length },
       );
     }
@@ -239,21 +240,21 @@ async function explainLimits(
   return undefined;
 }
 
-function limitMessage(place: string, { concurrency, rate }: Limits, waitMs: number | null): string {
-  if (waitMs === null) return `The ${place} runs ${concurrency} workflow(s) at once, and so many are running.`;
+function limitMessage(scope: string, { concurrency, rate }: Limits, waitMs: number | null): string {
+  if (waitMs === null) return `All ${concurrency} concurrency slot(s) of ${scope} are in use.`;
   return (
-    `The ${place} starts at most ${rate?.max} workflow(s) in ${(rate?.periodMs ?? 0) / 1000} s. ` +
+    `The rate limit of ${scope} is ${rate?.max} workflow(s) per ${(rate?.periodMs ?? 0) / 1000} s. ` +
     `The next one may start in ${Math.ceil(waitMs / 100) / 10} s.`
   );
 }
 
-async function explainTurn(database: Database, workflow: WorkflowRecord): Promise<Finding> {
+async function explainPosition(database: Database, workflow: WorkflowRecord): Promise<Finding> {
   const ahead = await countAhead(database, workflow.workflowID, AHEAD_MAX);
   const details = { queueName: workflow.queueName, ahead };
-  if (ahead === 0) return found('about-to-start', 'It is the first in line and about to start.', details);
+  if (ahead === 0) return found('about-to-start', 'It is next in the queue and about to start.', details);
   return found(
     'waiting-its-turn',
-    `${ahead}${ahead === AHEAD_MAX ? ' or more' : ''} workflow(s) are before it in line.`,
+    `${ahead}${ahead === AHEAD_MAX ? ' or more' : ''} workflow(s) are ahead of it in the queue.`,
     details,
   );
 }

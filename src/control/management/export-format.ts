@@ -1,27 +1,27 @@
-// The form in which workflows leave a database: an object for each, with the rows of each table under its name and columns
-// under theirs. DBOS has the same form. As text it is JSON, one line for each workflow; an array of them is read as well.
+// The export format, shared with DBOS: one object per workflow, with rows by table name and values by column name. As text
+// it is JSON lines; a JSON array is read as well.
 import { WorkflowImportError } from '../../model/errors/errors.js';
 import { type WorkflowStatusString, StatusString } from '../../model/status.js';
 import { type Transferred, TRANSFERRED, type TransferredTable } from '../../store/management/transfer.js';
 
-/** A row by its columns. */
+/** A row, by column name. */
 export type ExportedRow = Readonly<Record<string, unknown>>;
 
-/** A workflow with all that belongs to it, but without the tokens of its owners. */
+/** A workflow with all its data, but without owner tokens. */
 export interface ExportedWorkflow {
   readonly workflow_status: ExportedRow;
   readonly operation_outputs: readonly ExportedRow[];
   readonly workflow_events: readonly ExportedRow[];
   readonly workflow_events_history: readonly ExportedRow[];
   readonly streams: readonly ExportedRow[];
-  /** Messages to it. DBOS leaves them out. */
+  /** Messages sent to it. DBOS omits them. */
   readonly notifications?: readonly ExportedRow[];
 }
 
 type PartTable = Exclude<TransferredTable, 'workflow_status'>;
 const PARTS = Object.keys(TRANSFERRED).filter((name): name is PartTable => name !== 'workflow_status');
 
-/** What columns hold where a row, of an older version or another library, does not have them. */
+/** Defaults for columns that rows of older versions or other libraries lack. */
 const DEFAULTS: Readonly<Record<string, unknown>> = {
   priority: 0,
   rate_limited: false,
@@ -31,7 +31,7 @@ const DEFAULTS: Readonly<Record<string, unknown>> = {
   function_name: '',
   consumed: false,
 };
-/** Columns of the tables that must hold something. */
+/** Columns that must not be null. */
 const REQUIRED = [
   'workflow_uuid',
   'status',
@@ -61,7 +61,7 @@ function exportRow(name: TransferredTable, record: object): ExportedRow {
   return Object.fromEntries(columns) as ExportedRow;
 }
 
-/** JSON stands as such in the exported object. What is no JSON stays a text. */
+/** JSON columns are exported as JSON. Invalid JSON stays text. */
 function parsed(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   try {
@@ -71,10 +71,14 @@ function parsed(value: unknown): unknown {
   }
 }
 
-/** Reads an exported workflow. `imported` is how many were before it, for the error. */
+/** Reads an exported workflow. `imported` is the number imported before it, for the error. */
 export function fromExported(exported: unknown, imported: number): Transferred {
   if (!isObject(exported) || !isObject(exported['workflow_status'])) {
-    throw new WorkflowImportError('An exported workflow is an object with a workflow_status.', undefined, imported);
+    throw new WorkflowImportError(
+      'An exported workflow must be an object with a workflow_status.',
+      undefined,
+      imported,
+    );
   }
   const given = exported['workflow_status']['workflow_uuid'];
   const workflowID = typeof given === 'string' ? given : undefined;
@@ -83,13 +87,13 @@ export function fromExported(exported: unknown, imported: number): Transferred {
     throw new WorkflowImportError(`Cannot import ${which}: ${problem}.`, workflowID, imported);
   };
   const status = importRow('workflow_status', exported['workflow_status'], refuse);
-  if (!Object.hasOwn(StatusString, status['status'] as WorkflowStatusString)) refuse('its status is none');
+  if (!Object.hasOwn(StatusString, status['status'] as WorkflowStatusString)) refuse('its status is unknown');
   const parts = PARTS.map((name) => {
     const list = exported[name] ?? [];
-    if (!Array.isArray(list)) return refuse(`${name} must be a list`);
+    if (!Array.isArray(list)) return refuse(`${name} must be an array`);
     return [name, list.map((row: unknown) => partOf(name, row, { workflowID: workflowID ?? '', refuse }))] as const;
   });
-  // Each row has the columns of its table, by the checks above.
+  // The checks above guarantee that each row has the columns of its table.
   return { workflow_status: status, ...Object.fromEntries(parts) } as unknown as Transferred;
 }
 
@@ -120,7 +124,7 @@ function importRow(name: TransferredTable, row: ExportedRow, refuse: Refuse): Re
   return record;
 }
 
-/** The value as the column takes it; undefined if it does not. Numbers may be texts: some drivers give them so. */
+/** The value for the column; undefined if its type is wrong. Numbers may be strings, as some drivers return them. */
 function readColumn(value: unknown, type: string): unknown {
   if (value === null) return null;
   if (type === 'text') return typeof value === 'string' && !value.includes('\0') ? value : undefined;
@@ -139,26 +143,26 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The workflows as lines of JSON. */
+/** The workflows as JSON lines. */
 export async function* toLines(exported: AsyncIterable<ExportedWorkflow>): AsyncGenerator<string, void, undefined> {
   for await (const one of exported) yield `${JSON.stringify(one)}\n`;
 }
 
-/** Workflows, or pieces of text: lines of JSON, or one array. */
+/** Workflows, or chunks of text: JSON lines or one JSON array. */
 export type ExportSource =
   Iterable<ExportedWorkflow | string | Uint8Array> | AsyncIterable<ExportedWorkflow | string | Uint8Array>;
 
-/** The workflows of a source, one after the other. Of lines, no more than one is held at a time. */
+/** The workflows of a source, one by one. Of JSON lines, only one is held in memory at a time. */
 export async function* readSource(source: ExportSource): AsyncGenerator<unknown, void, undefined> {
   const decoder = new TextDecoder();
   let text = '';
   let isArray = false;
-  for await (const piece of source) {
-    if (typeof piece !== 'string' && !(piece instanceof Uint8Array)) {
-      yield piece;
+  for await (const chunk of source) {
+    if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
+      yield chunk;
       continue;
     }
-    text += typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true });
+    text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
     isArray ||= text.trimStart().startsWith('[');
     if (isArray) continue;
     const lines = text.split('\n');
@@ -176,6 +180,6 @@ function parseText(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (cause) {
-    throw new WorkflowImportError('The text to import is neither lines of JSON nor an array.', undefined, 0, { cause });
+    throw new WorkflowImportError('The text to import must be lines of JSON or a JSON array.', undefined, 0, { cause });
   }
 }

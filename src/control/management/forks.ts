@@ -1,13 +1,13 @@
 // Forks: copies of workflows that continue from one of their steps.
 import { newID } from '../../base/ids.js';
-import { DBOSError } from '../../model/errors/errors.js';
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
+import { filledName, INT_MAX, integer, optional, positiveNumber } from '../../model/validation/validation.js';
 import { findStartSteps, type Fork, insertForks, type StartChoice } from '../../store/management/forks.js';
 import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
 import { type QueueTargetOptions, refuseMissingKey, resolveQueueTarget } from '../queues/queue-target.js';
-import { checkName } from '../runs/storable.js';
 
-/** What the forks of one call share. */
+/** Settings shared by all forks of a call. */
 export interface ForkSettings extends QueueTargetOptions {
   /** The version that runs them. Default: that of the original. */
   readonly applicationVersion?: string;
@@ -23,15 +23,15 @@ export interface ForkOptions extends ForkSettings {
 /** A workflow to fork. */
 export interface ForkRequest {
   readonly workflowID: string;
-  /** The first step that the fork executes; beyond the last one, all steps are copied. */
+  /** The first step that the fork runs; beyond the last one, all steps are copied. */
   readonly startStep: number;
   /** Default: a new ID. */
   readonly newWorkflowID?: string;
 }
 
-/** Give exactly one of the four that choose the step. */
+/** Set exactly one of the four fields that select the step. */
 export interface ForkFromFailureOptions extends Omit<ForkSettings, 'replacementChildren'> {
-  /** The last step that failed; if none did, the last one. */
+  /** The last failed step, or the last step if none failed. */
   readonly fromLastFailure?: boolean;
   readonly fromLastStep?: boolean;
   readonly fromStep?: number;
@@ -39,14 +39,15 @@ export interface ForkFromFailureOptions extends Omit<ForkSettings, 'replacementC
   readonly fromStepName?: string;
 }
 
-/** What callers inside the package add. */
+/** Internal options. */
 export interface ForkToken {
-  /** Identifies the call: repeated with the same token, it forks nothing more. Missing IDs are derived from it. */
+  /** Identifies the call: a retry with the same token creates no more forks. Missing IDs are derived from it. */
   readonly token?: string;
 }
 
 /** Step numbers are stored in 32 bits. */
-const STEP_MAX = 2_147_483_647;
+const startStepCheck = integer({ max: INT_MAX });
+const timeoutCheck = optional(positiveNumber);
 
 /**
  * Forks workflows in one commit: all of them, or none if one does not exist or an ID is in use. Returns the IDs of the
@@ -57,14 +58,14 @@ export async function forkWorkflows(
   requests: readonly ForkRequest[],
   { token, ...settings }: ForkSettings & ForkToken = {},
 ): Promise<string[]> {
-  // Chosen before the first attempt: if the answer is lost, the next attempt must not fork twice.
+  // Chosen before the first attempt: if the reply is lost, the retry must not fork twice.
   const creator = token ?? newID();
   const forks = requests.map((request, index) => {
     const workflowID = request.newWorkflowID ?? (token === undefined ? newID() : `${token}-${index}`);
     return toFork(request, workflowID, creator);
   });
   refuseDoubles(forks);
-  checkTimeout(settings.timeoutMS);
+  timeoutCheck.read(settings.timeoutMS, 'timeoutMS');
   if (forks.length === 0) return [];
   const target = await resolveQueueTarget(operator, settings);
   refuseMissingKey(target);
@@ -84,25 +85,23 @@ export async function forkWorkflows(
 
 function toFork({ workflowID: originalID, startStep }: ForkRequest, workflowID: string, creator: string): Fork {
   checkStartStep(startStep);
-  checkName('ID of a workflow', workflowID);
-  if (workflowID.trim() === '') throw new DBOSError('A workflow ID must not be empty.');
+  filledName.read(workflowID, 'newWorkflowID');
   return { originalID, workflowID, startStep, creator };
 }
 
 export function checkStartStep(startStep: number): void {
-  if (Number.isInteger(startStep) && startStep >= 0 && startStep <= STEP_MAX) return;
-  throw new DBOSError(`startStep must be a whole number from 0 to ${STEP_MAX}, but is ${startStep}.`);
-}
-
-function checkTimeout(timeoutMS: number | undefined): void {
-  if (timeoutMS === undefined || (Number.isFinite(timeoutMS) && timeoutMS > 0)) return;
-  throw new DBOSError(`timeoutMS must be a positive number, but is ${timeoutMS}.`);
+  startStepCheck.read(startStep, 'startStep');
 }
 
 function refuseDoubles(forks: readonly Fork[]): void {
   const seen = new Set<string>();
   for (const { workflowID } of forks) {
-    if (seen.has(workflowID)) throw new DBOSError(`Two forks cannot both have the workflow ID "${workflowID}".`);
+    if (seen.has(workflowID)) {
+      throw new DBOSInvalidArgumentError(
+        `Two forks cannot both have the workflow ID "${workflowID}".`,
+        'newWorkflowID',
+      );
+    }
     seen.add(workflowID);
   }
 }
@@ -119,7 +118,10 @@ async function chooseStartSteps(
   return workflowIDs.map((workflowID) => {
     const startStep = steps.get(workflowID);
     if (startStep === undefined && choice.kind === 'name') {
-      throw new DBOSError(`Workflow "${workflowID}" has no step named "${choice.name}".`);
+      throw new DBOSInvalidArgumentError(
+        `Workflow "${workflowID}" has no step named "${choice.name}".`,
+        'options.fromStepName',
+      );
     }
     return { workflowID, startStep: startStep ?? 0 };
   });
@@ -133,7 +135,10 @@ function choiceOf({ fromLastFailure, fromLastStep, fromStep, fromStepName }: For
   if (fromStepName !== undefined) choices.push({ kind: 'name', name: fromStepName });
   const [choice] = choices;
   if (choice !== undefined && choices.length === 1) return choice;
-  throw new DBOSError('Give exactly one of fromLastFailure, fromLastStep, fromStep and fromStepName.');
+  throw new DBOSInvalidArgumentError(
+    'Set exactly one of fromLastFailure, fromLastStep, fromStep and fromStepName.',
+    'options',
+  );
 }
 
 /** Forks workflows from the step where each failed, or another step. Returns the IDs of the forks, in order. */

@@ -1,4 +1,4 @@
-// Cancelling, resuming and deleting workflows. Each verb returns what its guarded statement changed.
+// Cancels, resumes and deletes workflows. Each verb returns what its guarded statement changed.
 import { deleteWorkflows as remove } from '../../store/management/deletion.js';
 import { cancelWorkflows as cancel, resumeWorkflows as resume } from '../../store/runs/lifecycle.js';
 import { topics } from '../../store/notify/topics.js';
@@ -20,10 +20,10 @@ export interface DeleteOptions {
 }
 
 /**
- * Cancels workflows that have not ended, and returns their IDs. Missing ones and those that have ended are left alone.
+ * Cancels active workflows and returns their IDs. Skips missing workflows and those that have ended.
  *
- * If the answer to an attempt was lost, the workflows that it cancelled are not in the list: the next attempt cannot tell
- * them from workflows that someone else cancelled.
+ * If the reply to an attempt was lost, the workflows it cancelled are not in the list: the retry cannot distinguish them
+ * from workflows cancelled by someone else.
  */
 export async function cancelWorkflows(
   operator: Operator,
@@ -36,10 +36,10 @@ export async function cancelWorkflows(
 }
 
 /**
- * Lets workflows continue from their last checkpoint, and returns the IDs of those that do: all but those that have ended
- * with a result or an error. A running one is taken from its process and enqueued. All must exist, or none is resumed.
+ * Resumes workflows from their last checkpoint, and returns the IDs of those resumed: all but those that have ended with a
+ * result or an error. A running one is taken from its process and enqueued. All must exist, or none is resumed.
  *
- * The list is complete even if the answer to an attempt was lost: the next attempt resumes the same workflows again.
+ * The list is complete even if the reply to an attempt was lost: the retry resumes the same workflows again.
  */
 export async function resumeWorkflows(
   operator: Operator,
@@ -54,17 +54,16 @@ export async function resumeWorkflows(
   return resumedIDs;
 }
 
-/** What callers inside the package add to a deletion. */
+/** Internal options of a deletion. */
 export interface DeleteCall extends DeleteOptions {
-  /** Deletes the checkpoints that data sources keep of the workflows. */
+  /** Deletes the workflows' checkpoints in data sources. */
   readonly deleteCheckpoints?: (workflowIDs: readonly string[]) => Promise<void>;
 }
 
 /**
- * Deletes workflows in any state with everything that belongs to them, and returns their IDs. Missing ones are left out.
+ * Deletes workflows in any status with all their data, and returns their IDs. Skips missing workflows.
  *
- * If the answer to an attempt was lost, the workflows that it deleted are not in the list: the next attempt does not find
- * them.
+ * If the reply to an attempt was lost, the workflows it deleted are not in the list, because the retry does not find them.
  */
 export async function deleteWorkflows(
   operator: Operator,

@@ -1,5 +1,5 @@
-// The base of `DBOS` and `DBOSClient`: every management verb that has the same signature in both. It is a chain of
-// classes, one for each kind of thing that is managed; this one adds queues, versions and applications.
+// The base of `DBOS` and `DBOSClient`: every management verb with the same signature in both. It is a chain of classes,
+// one for each area; this one adds queues, versions and applications.
 import { internals } from '../../base/internals.js';
 import type { QueueRecord } from '../../model/queues.js';
 import type { Operator } from '../operator.js';
@@ -24,7 +24,7 @@ import {
   type VersionInfo,
 } from './versions.js';
 
-/** `Queue` is what users hold of a queue; its class belongs to the facade. */
+/** `Queue` is the public queue class, which belongs to the facade. */
 export interface ManagementPerformer<Queue> extends Performer {
   queueOf(operator: Operator, record: QueueRecord): Queue;
 }
@@ -32,7 +32,7 @@ export interface ManagementPerformer<Queue> extends Performer {
 export abstract class Management<Queue> extends ScheduleVerbs {
   abstract override readonly [internals]: ManagementPerformer<Queue>;
 
-  /** A queue of the database; null if there is none of this name. */
+  /** A queue of the database; null if it does not exist. */
   async retrieveQueue(name: string): Promise<Queue | null> {
     const performer = this[internals];
     const operator = performer.operatorFor('retrieveQueue');
@@ -49,16 +49,16 @@ export abstract class Management<Queue> extends ScheduleVerbs {
   }
 
   /**
-   * Removes a queue from the database. Workflows in it wait until it is registered again. Resolves to false if there is no
-   * such queue.
+   * Deletes a queue from the database. Its workflows wait until it is registered again. Resolves to false if the queue does
+   * not exist.
    */
   deleteQueue(name: string): Promise<boolean> {
     return deleteQueue(this[internals].operatorFor('deleteQueue'), name);
   }
 
   /**
-   * No process claims workflows from the queue until it is resumed. Running workflows continue. Resolves to false if it was
-   * paused before.
+   * Stops all processes from claiming workflows of the queue until it is resumed. Running workflows continue. Resolves to
+   * false if it was already paused.
    */
   pauseQueue(name: string): Promise<boolean> {
     return pauseQueue(this[internals].operatorFor('pauseQueue'), name);
@@ -69,7 +69,7 @@ export abstract class Management<Queue> extends ScheduleVerbs {
     return resumeQueue(this[internals].operatorFor('resumeQueue'), name);
   }
 
-  /** How many workflows are enqueued, delayed and running, and how long the oldest has waited: by queue or partition. */
+  /** Counts enqueued, delayed and running workflows by queue or partition, with the wait of the oldest. */
   getQueueStats(query: QueueStatsQuery = {}): Promise<QueueStats[]> {
     return getQueueStats(this[internals].operatorFor('getQueueStats'), query);
   }

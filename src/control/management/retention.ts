@@ -1,7 +1,16 @@
-// Clearing away what is old. The work is done in small commits with a rest after each, so that whoever runs workflows
-// meanwhile hardly notices. Nothing is kept in between: a run that was interrupted is simply repeated.
+// Garbage collection and the global timeout. They work in small commits with a pause after each, so that running workflows
+// are not slowed down. No progress is stored: after an interruption, run it again.
 import { sleep } from '../../base/clock.js';
-import { DBOSError } from '../../model/errors/errors.js';
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
+import {
+  type Check,
+  checkThat,
+  func,
+  number,
+  optional,
+  positiveInteger,
+  record,
+} from '../../model/validation/validation.js';
 import { hasEnded, isActive } from '../../model/status.js';
 import {
   type AgeCursor,
@@ -19,89 +28,92 @@ import { readNow } from '../../store/schedules/schedules.js';
 import { announceChanged } from '../notify/announcements.js';
 import type { Operator } from '../operator.js';
 
-/** One of both limits, or both: then the later time counts. */
+/** Pass one of the two limits, or both: then the later cutoff applies. */
 export interface GarbageCollectOptions {
-  /** Workflows that were created before this time are deleted, unless they are active. */
+  /** Deletes workflows created before this time, unless they are active. */
   readonly cutoffEpochTimestampMs?: number;
-  /** So many of the newest workflows are kept; older ones are deleted, unless they are active. */
+  /** Keeps this many of the newest workflows and deletes older ones, unless they are active. */
   readonly rowsThreshold?: number;
-  /** How many workflows are looked at in one commit, at most. */
+  /** Maximum number of workflows examined in one commit. */
   readonly batchSize?: number;
-  /** How long to rest after each commit, in multiples of the time that it took. 0 is fastest, where nothing else runs. */
+  /** Pause after each commit, in multiples of its duration. 0 is fastest, if nothing else runs. */
   readonly restFactor?: number;
   /** Called after each commit. */
   readonly onProgress?: (progress: GarbageCollected) => void;
 }
 
-/** What was deleted so far. */
+/** What has been deleted so far. */
 export interface GarbageCollected {
   readonly workflows: number;
-  /** Workflows that were gone already, and of which inputs, outputs or checkpoints were left. */
+  /** Workflows already deleted that had left inputs, outputs or checkpoints behind. */
   readonly orphans: number;
 }
 
 const BATCH_SIZE = 500;
 const BATCH_MIN = 20;
-/** How long one part may take before the next one is made smaller. */
-const PART_MAX_MS = 80;
-/** A tenth of the time is its own. On SQLite its commits also cost others something, who move its pages into the file. */
+/** A batch that takes longer makes the next one smaller. */
+const BATCH_MAX_MS = 80;
+/** It works a tenth of the time. On SQLite others also pay for its commits, when they checkpoint the WAL. */
 const REST_FACTOR = 9;
 const REST_MIN_MS = 1;
 
-/** Deletes old workflows that have ended, and whatever is left of workflows that are gone. */
+/** Deletes old workflows that have ended, and leftovers of deleted workflows. */
 export async function garbageCollect(operator: Operator, options: GarbageCollectOptions): Promise<GarbageCollected> {
   checkOptions(options);
   const { database, applicationName } = operator;
   const { onProgress, batchSize = BATCH_SIZE, restFactor = REST_FACTOR } = options;
   const before = await cutoffOf(operator, options);
   let collected: GarbageCollected = { workflows: 0, orphans: 0 };
-  const tell = (workflows: number, orphans: number): void => {
+  const report = (workflows: number, orphans: number): void => {
     collected = { workflows: collected.workflows + workflows, orphans: collected.orphans + orphans };
     onProgress?.(collected);
   };
   if (before === undefined) return collected;
-  const way = { before, batchSize, restFactor };
-  // First: an index from which much was just deleted is slow to begin with.
+  const walkOptions = { before, batchSize, restFactor };
+  // Leftovers first: right after a mass delete, an index scan starts slowly.
   for (const name of await operator.retrying(() => findPayloadTables(database))) {
-    await walk(operator, way, async (range) => {
+    await walk(operator, walkOptions, async (range) => {
       const oldest = await listPayloadsByAge(database, name, range);
       const orphans = new Set(oldest.filter(({ isOrphan }) => isOrphan).map(({ workflowID }) => workflowID));
       if (orphans.size > 0) {
         await deleteOrphans(database, [...orphans]);
-        tell(0, orphans.size);
+        report(0, orphans.size);
       }
       return oldest;
     });
   }
-  await walk(operator, way, async (range) => {
+  await walk(operator, walkOptions, async (range) => {
     const oldest = await listByAge(database, range, applicationName);
     const ended = oldest.filter(({ isOwn, status }) => isOwn && hasEnded(status)).map(({ workflowID }) => workflowID);
-    if (ended.length > 0) tell(await deleteIfEnded(database, ended, before), 0);
+    if (ended.length > 0) report(await deleteIfEnded(database, ended, before), 0);
     return oldest;
   });
   return collected;
 }
 
+const epochMs = checkThat<number>('a time in epoch milliseconds', Number.isFinite);
+const optionsCheck = record(
+  {
+    cutoffEpochTimestampMs: optional(epochMs),
+    rowsThreshold: optional(positiveInteger),
+    batchSize: optional(positiveInteger),
+    restFactor: optional(number()),
+    onProgress: optional(func),
+  } satisfies Record<keyof GarbageCollectOptions, Check<unknown>>,
+  { unknown: 'ignore' },
+);
+
 function checkOptions(options: GarbageCollectOptions): void {
-  const { cutoffEpochTimestampMs, rowsThreshold, batchSize, restFactor } = options;
+  const { cutoffEpochTimestampMs, rowsThreshold } = optionsCheck.read(options, 'options');
   if (cutoffEpochTimestampMs === undefined && rowsThreshold === undefined) {
-    throw new DBOSError('garbageCollect needs cutoffEpochTimestampMs, rowsThreshold, or both.');
+    throw new DBOSInvalidArgumentError(
+      'garbageCollect needs cutoffEpochTimestampMs, rowsThreshold, or both.',
+      'options',
+    );
   }
-  if (cutoffEpochTimestampMs !== undefined) checkTime('cutoffEpochTimestampMs', cutoffEpochTimestampMs);
-  for (const [name, value] of Object.entries({ rowsThreshold, batchSize })) {
-    if (value === undefined || (Number.isSafeInteger(value) && value > 0)) continue;
-    throw new DBOSError(`${name} must be a positive whole number, but is ${value}.`);
-  }
-  if (restFactor === undefined || (Number.isFinite(restFactor) && restFactor >= 0)) return;
-  throw new DBOSError(`restFactor must be a number from 0 on, but is ${restFactor}.`);
 }
 
-function checkTime(name: string, value: number): void {
-  if (Number.isFinite(value)) return;
-  throw new DBOSError(`${name} must be a time in epoch milliseconds, but is ${value}.`);
-}
-
-/** Before which time workflows are deleted; undefined when there are none. */
+/** The time before which workflows are deleted; undefined if there are none. */
 async function cutoffOf(operator: Operator, options: GarbageCollectOptions): Promise<number | undefined> {
   const { database, applicationName } = operator;
   const { cutoffEpochTimestampMs, rowsThreshold } = options;
@@ -112,44 +124,44 @@ async function cutoffOf(operator: Operator, options: GarbageCollectOptions): Pro
   return byAge === undefined || byCount === undefined ? (byAge ?? byCount) : Math.max(byAge, byCount);
 }
 
-/** A walk to a time that is still to come would never catch up with those who create workflows meanwhile. */
+/** Caps the cutoff: a walk to a future time would never catch up with new workflows. */
 async function notAfterNow(operator: Operator, before: number): Promise<number> {
   const { now } = await operator.retrying(() => readNow(operator.database));
   return Math.min(before, now + 1);
 }
 
-/** How to come from the oldest row to the last one before a time. */
-interface Way {
+/** A walk from the oldest row to the last one before a time. */
+interface Walk {
   readonly before: number;
   readonly batchSize: number;
   readonly restFactor: number;
 }
 
 /**
- * Takes one part after the other, with a rest after each. `part` gives the rows that it found in the range. Where a part
+ * Processes one batch after the other, with a pause after each. `batch` returns the rows it found in the range. If a batch
  * takes long, because the database is slow or busy, the next one is smaller.
  */
 async function walk(
   operator: Operator,
-  { before, batchSize, restFactor }: Way,
-  part: (range: AgeRange) => Promise<readonly AgeCursor[]>,
+  { before, batchSize, restFactor }: Walk,
+  batch: (range: AgeRange) => Promise<readonly AgeCursor[]>,
 ): Promise<void> {
   let limit = batchSize;
   for (let after: AgeCursor | undefined = OLDEST; after;) {
     const range: AgeRange = { after, before, limit };
     const startedAt = performance.now();
-    const found = await operator.retrying(() => part(range));
+    const found = await operator.retrying(() => batch(range));
     const elapsedMs = performance.now() - startedAt;
     after = found.length < limit ? undefined : found.at(-1);
-    if (elapsedMs > PART_MAX_MS) limit = Math.max(Math.min(batchSize, BATCH_MIN), Math.floor(limit / 2));
-    else if (elapsedMs < PART_MAX_MS / 4) limit = Math.min(batchSize, limit * 2);
+    if (elapsedMs > BATCH_MAX_MS) limit = Math.max(Math.min(batchSize, BATCH_MIN), Math.floor(limit / 2));
+    else if (elapsedMs < BATCH_MAX_MS / 4) limit = Math.min(batchSize, limit * 2);
     if (after) await sleep(operator.clock, Math.max(REST_MIN_MS, elapsedMs * restFactor));
   }
 }
 
-/** Cancels all active workflows that were created at this time or before. Returns how many. */
+/** Cancels all active workflows created at this time or earlier. Returns their number. */
 export async function globalTimeout(operator: Operator, cutoffEpochTimestampMs: number): Promise<number> {
-  checkTime('cutoffEpochTimestampMs', cutoffEpochTimestampMs);
+  epochMs.read(cutoffEpochTimestampMs, 'cutoffEpochTimestampMs');
   const { database, applicationName, bus } = operator;
   const before = await notAfterNow(operator, Math.floor(cutoffEpochTimestampMs) + 1);
   let count = 0;

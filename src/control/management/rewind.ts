@@ -1,7 +1,7 @@
 // Rewinding: an ended workflow runs again under its own ID, from one of its steps.
 import { newID } from '../../base/ids.js';
 import { DatabaseStatementError } from '../../model/errors/database-errors.js';
-import { DBOSError, DBOSNonExistentWorkflowError } from '../../model/errors/errors.js';
+import { DBOSInvalidWorkflowTransitionError, DBOSNonExistentWorkflowError } from '../../model/errors/errors.js';
 import { isActive } from '../../model/status.js';
 import { rewindIfEnded } from '../../store/management/rewind.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
@@ -18,15 +18,15 @@ import {
 
 /** Without a partition key the workflow keeps its own. */
 export interface RewindOptions extends QueueTargetOptions {
-  /** The first step to execute again. Default: 0. */
+  /** The first step to run again. Default: 0. */
   readonly startStep?: number;
   /** The version that runs it. Default: its own. */
   readonly applicationVersion?: string;
 }
 
-/** What callers inside the package add. */
+/** Internal options. */
 export interface RewindCall extends RewindOptions {
-  /** Identifies the call: repeated with the same token, it does not rewind again. */
+  /** Identifies the call: a retry with the same token does not rewind again. */
   readonly token?: string;
   /**
    * Deletes data source checkpoints from `startStep` on, before the workflow is rewound. Await `assertEnded` between the
@@ -53,7 +53,7 @@ export async function rewindWorkflow(operator: Operator, workflowID: string, cal
     throw new DatabaseStatementError(`Workflow "${workflowID}" has just been rewound.`, { sqlState: '40001' });
   };
   const rewound = await operator.retrying(async () => {
-    // If its state changed in between, look again: isRewound throws the reason.
+    // If its status changed in between, check again: isRewound throws the reason.
     while (!(await isRewound(operator, rewind, target))) {
       await deleteCheckpoints?.(workflowID, startStep, assertEnded);
       const done = await rewindIfEnded(database, rewind);
@@ -75,7 +75,7 @@ async function isRewound(
   if (!workflow) throw new DBOSNonExistentWorkflowError(`Workflow ${workflowID} does not exist`);
   if (workflow.creator === creator) return true;
   if (isActive(workflow.status)) {
-    throw new DBOSError(
+    throw new DBOSInvalidWorkflowTransitionError(
       `Workflow "${workflowID}" is ${workflow.status}, and only a workflow that has ended can be rewound. Cancel it first, or fork it.`,
     );
   }

@@ -1,7 +1,7 @@
-// Taking workflows out of a database, and putting them into one: the same, another, or one of the other kind.
+// Exports workflows from a database and imports them into one, of either dialect.
 import { newID } from '../../base/ids.js';
-import { InvalidQueryError, WorkflowImportError } from '../../model/errors/errors.js';
-import { flag } from '../../model/query-values.js';
+import { WorkflowImportError } from '../../model/errors/errors.js';
+import { boolean, nullish, oneOf, optional, record } from '../../model/validation/validation.js';
 import { hasEnded } from '../../model/status.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import {
@@ -17,16 +17,16 @@ import { announceQueued } from '../notify/announcements.js';
 import type { Operator } from '../operator.js';
 
 export interface ExportInput extends Omit<GetWorkflowsInput, 'offset' | 'loadInput' | 'loadOutput'> {
-  /** Takes all workflows along that they have started, and so on. */
+  /** Includes their descendants. */
   readonly exportChildren?: boolean;
 }
 
 export interface ImportOptions {
-  /** What to do with a workflow whose ID is in use: stop with an error, or leave the one that is there. */
+  /** If an ID exists: stop with an error, or keep the existing workflow. */
   readonly onConflict?: 'fail' | 'skip';
   /**
-   * What becomes of workflows that have not ended. They are held back as cancelled, so that nothing runs twice, and can be
-   * resumed; or they are put into their queues and go on here.
+   * What to do with active workflows: import them as cancelled, so that nothing runs twice and you can resume them; or
+   * enqueue them, so that they continue here.
    */
   readonly activeWorkflows?: 'cancel' | 'enqueue';
 }
@@ -36,18 +36,24 @@ export interface ImportResult {
   readonly skipped: number;
 }
 
-/** Workflows that are read or written at a time. */
+/** Workflows read or written at once. */
 const BATCH = 50;
-/** Characters of values in a batch to be written, beyond which it is written at once. */
+/** A batch with more characters is written at once. */
 const CHARACTERS_MAX = 4_000_000;
 
-/** The workflows that match, whole, in the order of their creation; children after their parents. */
+const exportChildrenCheck = nullish(boolean);
+const importCheck = record(
+  { onConflict: optional(oneOf(['fail', 'skip'])), activeWorkflows: optional(oneOf(['cancel', 'enqueue'])) },
+  { unknown: 'ignore' },
+);
+
+/** The matching workflows with all their data, in creation order; children after their parents. */
 export async function* exportWorkflows(
   operator: Operator,
   input: ExportInput = {},
 ): AsyncGenerator<ExportedWorkflow, void, undefined> {
   const { exportChildren, ...query } = input;
-  const isWithChildren = flag('exportChildren', exportChildren) ?? false;
+  const isWithChildren = exportChildrenCheck.read(exportChildren, 'filter.exportChildren') ?? false;
   const exported = new Set<string>();
   let cursor: string | undefined;
   let left = query.limit ?? Infinity;
@@ -63,7 +69,7 @@ export async function* exportWorkflows(
   }
 }
 
-/** A workflow can match and be the child of one that does; it is given once. */
+/** Exports a workflow once, even if it matches and is a descendant of another match. */
 async function* exportTrees(
   operator: Operator,
   workflowIDs: readonly string[],
@@ -86,27 +92,16 @@ async function* exportEach(
   }
 }
 
-/** Puts exported workflows in, each whole or not at all, some at a time. */
+/** Imports exported workflows in batches, each workflow completely or not at all. */
 export async function importWorkflows(
   operator: Operator,
   source: ExportSource,
   options: ImportOptions = {},
 ): Promise<ImportResult> {
-  const importer = new Importer(operator, checked(options));
+  const { onConflict = 'fail', activeWorkflows = 'cancel' } = importCheck.read(options, 'options');
+  const importer = new Importer(operator, { onConflict, activeWorkflows });
   for await (const one of readSource(source)) await importer.add(one);
   return importer.finish();
-}
-
-function checked({ onConflict = 'fail', activeWorkflows = 'cancel' }: ImportOptions): Required<ImportOptions> {
-  if (onConflict !== 'fail' && onConflict !== 'skip') {
-    throw new InvalidQueryError(`onConflict must be 'fail' or 'skip', but is ${JSON.stringify(onConflict)}.`);
-  }
-  if (activeWorkflows !== 'cancel' && activeWorkflows !== 'enqueue') {
-    throw new InvalidQueryError(
-      `activeWorkflows must be 'cancel' or 'enqueue', but is ${JSON.stringify(activeWorkflows)}.`,
-    );
-  }
-  return { onConflict, activeWorkflows };
 }
 
 /** Collects workflows and writes them in batches. */
@@ -126,7 +121,7 @@ class Importer {
 
   async add(exported: unknown): Promise<void> {
     const read = fromExported(exported, this.#imported);
-    this.#batch.push({ ...read, workflow_status: this.#held(read.workflow_status) });
+    this.#batch.push({ ...read, workflow_status: this.#toImported(read.workflow_status) });
     this.#characters += sizeOf(read);
     if (this.#batch.length >= BATCH || this.#characters >= CHARACTERS_MAX) await this.#write();
   }
@@ -136,8 +131,8 @@ class Importer {
     return { imported: this.#imported, skipped: this.#skipped };
   }
 
-  /** What has ended stays as it is. */
-  #held(row: TransferredRow): TransferredRow {
+  /** The row to import. Ended workflows do not change. */
+  #toImported(row: TransferredRow): TransferredRow {
     if (hasEnded(row.status)) return row;
     const fresh = { ...row, startedAt: null };
     if (this.#options.activeWorkflows === 'cancel') {
@@ -160,20 +155,20 @@ class Importer {
     const [duplicated] = verdict.duplicated;
     if (duplicated !== undefined) this.#refuse(duplicated, 'its deduplication ID is held by another in its queue');
     const [existing] = verdict.existing;
-    if (existing !== undefined && options.isAllOrNone) this.#refuse(existing, 'there is one with this ID');
-    this.#tell(batch, new Set(verdict.written));
+    if (existing !== undefined && options.isAllOrNone) this.#refuse(existing, 'the ID is in use');
+    this.#announce(batch, new Set(verdict.written));
   }
 
   #refuse(workflowID: string, problem: string): never {
     throw new WorkflowImportError(
-      `Workflow "${workflowID}" was not imported: ${problem}. ${this.#imported} before it were. ` +
-        `Import with onConflict: 'skip' to leave those that are there, or delete them first.`,
+      `Workflow "${workflowID}" was not imported: ${problem}. ${this.#imported} before it were imported. ` +
+        `Import with onConflict: 'skip' to keep existing workflows, or delete them first.`,
       workflowID,
       this.#imported,
     );
   }
 
-  #tell(batch: readonly Transferred[], written: ReadonlySet<string>): void {
+  #announce(batch: readonly Transferred[], written: ReadonlySet<string>): void {
     const rows = batch
       .map(({ workflow_status }) => workflow_status)
       .filter(({ workflowID }) => written.has(workflowID));

@@ -1,5 +1,5 @@
-// The versions of an application, as its users see them.
-import { DBOSError, DBOSInitializationError } from '../../model/errors/errors.js';
+// Application versions.
+import { DBOSInitializationError, VersionNotFoundError } from '../../model/errors/errors.js';
 import { listVersions, setLatestVersion, type VersionRecord } from '../../store/management/versions.js';
 import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
@@ -13,11 +13,11 @@ export interface VersionInfo {
 }
 
 export interface SetLatestVersionOptions {
-  /** The operator's own unless given. */
+  /** Default: the operator's own. */
   readonly applicationName?: string;
 }
 
-/** All that were launched, the latest first. */
+/** The launched versions, latest first. */
 export async function listApplicationVersions(operator: Operator): Promise<VersionInfo[]> {
   const versions = await operator.retrying(() => listVersions(operator.database, operator.applicationName));
   return versions.map(toInfo);
@@ -39,9 +39,11 @@ export async function setLatestApplicationVersion(
   const isKnown = await operator.retrying(() => setLatestVersion(operator.database, versionName, applicationName));
   if (!isKnown) {
     const whose = applicationName === null ? '' : ` of application "${applicationName}"`;
-    throw new DBOSError(`There is no version "${versionName}"${whose}. Launch it once to make it known.`);
+    throw new VersionNotFoundError(
+      `Application version "${versionName}"${whose} not found. Launch it once to register it.`,
+    );
   }
-  // What waits without a version may be taken by others now.
+  // Other processes may claim waiting workflows without a version now.
   await operator.bus.publishAndWait(topics.queueChanges, ['']);
 }
 

@@ -1,4 +1,4 @@
-// The verbs of `DBOS` and `DBOSClient` that change workflows. What they do is in the files beside this one.
+// The verbs of `DBOS` and `DBOSClient` that change workflows. Their implementations are in the files beside this one.
 import { internals } from '../../base/internals.js';
 import { ListingVerbs } from '../listing/listing-verbs.js';
 import type { Operator } from '../operator.js';
@@ -44,8 +44,8 @@ export abstract class WorkflowVerbs extends ListingVerbs {
   }
 
   /**
-   * Lets workflows that were cancelled, dead-lettered or left behind continue from their last checkpoint. Resolves to the
-   * handles of all of them, also of those that have ended with a result or an error and stay as they are.
+   * Resumes cancelled, dead-lettered or abandoned workflows from their last checkpoint. Resolves to the handles of all of
+   * them, including those that have ended with a result or an error and do not change.
    */
   async resumeWorkflows<T>(
     workflowIDs: readonly string[],
@@ -62,8 +62,8 @@ export abstract class WorkflowVerbs extends ListingVerbs {
   }
 
   /**
-   * Deletes workflows and everything that belongs to them, in any state. Runs of them end with an error. Resolves to the
-   * IDs of those that were deleted, in no particular order.
+   * Deletes workflows and all their data, in any status. Their runs end with an error. Resolves to the IDs of those that were
+   * deleted, in no particular order.
    */
   deleteWorkflows(workflowIDs: readonly string[], deleteChildren = false): Promise<string[]> {
     const performer = this[internals];
@@ -74,8 +74,8 @@ export abstract class WorkflowVerbs extends ListingVerbs {
   }
 
   /**
-   * Lets an ended workflow run again from one of its steps, under its own ID. A client does not know your data sources:
-   * what they keep of its steps stays.
+   * Runs an ended workflow again from one of its steps, under its own ID. A client does not know your data sources, so their
+   * checkpoints stay.
    */
   async rewindWorkflow<T>(workflowID: string, options: RewindOptions = {}): Promise<WorkflowHandle<Awaited<T>>> {
     const performer = this[internals];
@@ -88,8 +88,8 @@ export abstract class WorkflowVerbs extends ListingVerbs {
   }
 
   /**
-   * Delays a workflow that is enqueued or delayed: by seconds from now, or until a time. Resolves to whether it was delayed:
-   * any other is left alone.
+   * Delays a workflow that is enqueued or delayed: by seconds from now, or until a time. Resolves to false for any other,
+   * which does not change.
    */
   setWorkflowDelay(workflowID: string, options: number | SetWorkflowDelayOptions): Promise<boolean> {
     const delay = (operator: Operator) => setWorkflowDelay(operator, workflowID, options);
@@ -97,15 +97,14 @@ export abstract class WorkflowVerbs extends ListingVerbs {
   }
 
   /**
-   * Changes the priority of a workflow; lower numbers come first. Resolves to whether it was changed: one that has ended is
-   * left alone.
+   * Sets the priority of a workflow; lower numbers run first. Resolves to false if it has ended, and does not change it.
    */
   setWorkflowPriority(workflowID: string, priority: number): Promise<boolean> {
     const prioritize = (operator: Operator) => setWorkflowPriority(operator, workflowID, priority);
     return changed(this[internals], 'setWorkflowPriority', false, prioritize);
   }
 
-  /** Changes the named attributes and leaves the others; null removes one. */
+  /** Changes the given attributes; null removes one. Others stay. */
   updateWorkflowAttributes(workflowID: string, attributes: Record<string, unknown>): Promise<void> {
     return change(this[internals], 'updateWorkflowAttributes', (operator) =>
       updateWorkflowAttributes(operator, workflowID, attributes),
@@ -119,24 +118,24 @@ export abstract class WorkflowVerbs extends ListingVerbs {
     );
   }
 
-  /** Deletes old workflows that have ended, in small commits beside running work. */
+  /** Deletes old workflows that have ended, in small commits that do not slow down running work. */
   garbageCollect(options: GarbageCollectOptions): Promise<GarbageCollected> {
     const verb = { name: 'garbageCollect', isEffect: true };
     return this[internals].perform(verb, (operator) => garbageCollect(operator, options));
   }
 
-  /** Cancels all workflows created at this time or before that have not ended. Resolves to their number. */
+  /** Cancels all active workflows created at this time or earlier. Resolves to their number. */
   globalTimeout(cutoffEpochTimestampMs: number): Promise<number> {
     const verb = { name: 'globalTimeout', isEffect: true };
     return this[internals].perform(verb, (operator) => globalTimeout(operator, cutoffEpochTimestampMs));
   }
 
-  /** The workflows that match, complete: with steps, events, streams and messages, and with their children if wanted. */
+  /** Exports the matching workflows with steps, events, streams and messages, and optionally their descendants. */
   exportWorkflows(input: ExportInput = {}): AsyncGenerator<ExportedWorkflow, void, undefined> {
     return exportWorkflows(this[internals].operatorFor('exportWorkflows', 'outside workflow code'), input);
   }
 
-  /** Imports exported workflows: objects, or the chunks of a text. Each is imported completely or not at all. */
+  /** Imports exported workflows, given as objects or chunks of text. Each is imported completely or not at all. */
   importWorkflows(source: ExportSource, options: ImportOptions = {}): Promise<ImportResult> {
     const operator = this[internals].operatorFor('importWorkflows', 'outside workflow code');
     return importWorkflows(operator, source, options);

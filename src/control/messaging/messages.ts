@@ -1,8 +1,9 @@
-// Messages to workflows as they are sent: checked, encoded and named. Whoever sends them writes them.
+// Prepares messages to workflows: checks, encodes and identifies them. The callers write them.
 import { newID } from '../../base/ids.js';
 import type { Codec } from '../../codec/codec.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
-import { DBOSError, DBOSNonExistentWorkflowError } from '../../model/errors/errors.js';
+import { DBOSNonExistentWorkflowError } from '../../model/errors/errors.js';
+import { storableName } from '../../model/validation/validation.js';
 import type { MessageKey, NewMessage } from '../../store/messaging/messages.js';
 import { checkName, encodeStorable, type SerializationOptions } from '../runs/storable.js';
 
@@ -11,7 +12,7 @@ export interface BulkMessage<T = unknown> extends SerializationOptions {
   readonly destinationID: string;
   readonly message: T;
   readonly topic?: string;
-  /** A message with the same key is sent to the same workflow only once. */
+  /** Messages with the same key are sent to the same workflow only once. */
   readonly idempotencyKey?: string;
 }
 
@@ -19,10 +20,9 @@ export interface BulkMessage<T = unknown> extends SerializationOptions {
 export const NO_TOPIC = '__null__topic__';
 
 export function checkMessage({ destinationID, topic, idempotencyKey }: BulkMessage): void {
-  if (typeof destinationID !== 'string') throw new DBOSError('A message needs the ID of the workflow it goes to.');
-  checkName('ID of the destination', destinationID);
+  storableName.read(destinationID, 'destinationID');
   checkName('topic', topic);
-  checkName('idempotency key', idempotencyKey);
+  checkName('idempotencyKey', idempotencyKey);
 }
 
 export async function encodeMessage(

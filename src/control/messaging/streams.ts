@@ -1,22 +1,24 @@
-// Reading streams: values in their order, waited for.
-import { DBOSError, DBOSNonExistentWorkflowError, DBOSStreamTimeoutError } from '../../model/errors/errors.js';
+// Reads streams in order, waiting for values that are not there yet.
+import { DBOSNonExistentWorkflowError, DBOSStreamTimeoutError } from '../../model/errors/errors.js';
+import { INT_MAX, integer, optional } from '../../model/validation/validation.js';
 import type { EventKey } from '../../store/messaging/events.js';
 import { isClosingText, STREAM_CLOSED, type StoredStreamValue } from '../../store/messaging/streams.js';
 import type { Operator } from '../operator.js';
 import { checkName } from '../runs/storable.js';
-import { checkPolling, type PollingOptions } from '../runs/time-limit.js';
+import { checkPolling, type PollingOptions, timeoutCheck } from '../runs/time-limit.js';
 
 export interface ReadStreamOffsetOptions extends PollingOptions {
-  /** How long to wait for each value; for ever unless given. */
+  /** How long to wait for each value. Default: no limit. */
   readonly timeoutSeconds?: number;
 }
 
 export interface ReadStreamOptions extends ReadStreamOffsetOptions {
-  /** Where to begin; 0 unless given. */
+  /** The first offset to read. Default: 0. */
   readonly offset?: number;
 }
 
-const OFFSET_MAX = 2_147_483_647;
+const offsetCheck = integer({ max: INT_MAX });
+const optionalTimeout = optional(timeoutCheck);
 
 /** The values from the reader's offset to the end. */
 export async function* readAll(reader: StreamReader): AsyncGenerator<unknown, void, unknown> {
@@ -27,21 +29,21 @@ export async function* readAll(reader: StreamReader): AsyncGenerator<unknown, vo
   }
 }
 
-/** The value at the offset; a stream that ends before it has none. */
+/** The value at the offset. Throws if the stream ends before it. */
 export async function readOne(reader: StreamReader, offset: number): Promise<unknown> {
   const value = await reader.at(offset);
   if (value === STREAM_CLOSED) throw new DBOSStreamTimeoutError(reader.stream.workflowID, reader.stream.key);
   return value;
 }
 
-/** Reads values by their offsets, several at a time. */
+/** Reads values by offset, in batches. */
 export class StreamReader {
   readonly #operator: Operator;
   readonly #timeoutMs: number | undefined;
   readonly #signal: AbortSignal | undefined;
-  /** Where to begin. */
+  /** The first offset to read. */
   readonly offset: number;
-  /** What the last query has brought, and from where on. */
+  /** The values of the last query, starting at `#from`. */
   #values: readonly StoredStreamValue[] = [];
   #from = 0;
 
@@ -51,22 +53,18 @@ export class StreamReader {
     { offset = 0, timeoutSeconds, ...polling }: ReadStreamOptions,
     signal: AbortSignal | undefined,
   ) {
-    checkName('ID of the workflow', stream.workflowID);
-    checkName('key of a stream', stream.key);
+    checkName('workflowID', stream.workflowID);
+    checkName('key', stream.key);
     checkPolling(polling);
-    if (!(Number.isInteger(offset) && offset >= 0 && offset <= OFFSET_MAX)) {
-      throw new DBOSError(`offset must be an integer and not negative, but is ${offset}.`);
-    }
-    if (timeoutSeconds !== undefined && !(timeoutSeconds >= 0)) {
-      throw new DBOSError(`timeoutSeconds must be a number and not negative, but is ${timeoutSeconds}.`);
-    }
+    offsetCheck.read(offset, 'offset');
+    optionalTimeout.read(timeoutSeconds, 'timeoutSeconds');
     this.#operator = operator;
     this.offset = offset;
     this.#timeoutMs = timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000;
     this.#signal = signal;
   }
 
-  /** The value, or the mark of the end. Waits for it. */
+  /** Waits for the value at the offset; STREAM_CLOSED if the stream ends before it. */
   async at(offset: number): Promise<unknown> {
     const stored = this.#values[offset - this.#from] ?? (await this.#fetch(offset));
     if (!stored || isClosingText(stored.text)) return STREAM_CLOSED;

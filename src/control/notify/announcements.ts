@@ -1,11 +1,11 @@
-// What the verbs publish when they are done.
+// What the verbs publish after a change.
 import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { Bus } from '../../store/notify/bus.js';
 import { topics } from '../../store/notify/topics.js';
 
 type Queued = Pick<NewWorkflow, 'status' | 'queueName' | 'queuePartitionKey'>;
 
-/** Workflows were put into queues, to run now or later. */
+/** Workflows were enqueued, to run now or later. */
 export function announceQueued(bus: Bus, workflows: readonly Queued[]): void {
   if (workflows.some(({ status }) => status === 'DELAYED')) bus.publish(topics.delays, '');
   const ready = workflows.filter(({ status }) => status === 'ENQUEUED');

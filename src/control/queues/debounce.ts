@@ -1,5 +1,6 @@
-// Debouncing without regard to who calls: putting off the workflow that stands for a key, and what may be asked for.
-import { DBOSError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
+// Debouncing, shared by engine and client: postpones the pending workflow of a key, and validates the options.
+import { DBOSInvalidArgumentError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
+import { optional, positiveNumber, string } from '../../model/validation/validation.js';
 import { type Bounce, bounceIfDelayed } from '../../store/queues/debounce.js';
 import { findDeduplicationHolders } from '../../store/runs/workflows.js';
 import type { StartWorkflowParams } from './enqueue.js';
@@ -14,7 +15,7 @@ interface Callee {
 
 export interface DebounceTimes {
   readonly periodMs: number;
-  /** The longest time that a workflow can be put off from its first call on. */
+  /** The longest time a workflow can be postponed, from the first call on. */
   readonly timeoutMs: number | undefined;
 }
 
@@ -27,7 +28,7 @@ export function firstDelayMs({ periodMs, timeoutMs = Infinity }: DebounceTimes):
   return Math.min(periodMs, timeoutMs);
 }
 
-/** Puts off the workflow that stands for the key and gives it the new input. Null if the key is free. */
+/** Postpones the pending workflow of the key and replaces its input. Null if there is none. */
 export async function putOff(operator: Operator, bounce: Bounce): Promise<string | null> {
   const { database, bus } = operator;
   for (;;) {
@@ -45,26 +46,27 @@ export async function putOff(operator: Operator, bounce: Bounce): Promise<string
       (holder.className ?? '') === (bounce.className ?? '') &&
       (isForAnybody || holder.applicationName === bounce.applicationName);
     if (!isOurs) throw new DBOSQueueDuplicatedError('', bounce.queueName, bounce.deduplicationID);
-    // It is about to leave DELAYED, or came in between: look again.
+    // It is about to leave DELAYED, or was created in between: try again.
   }
 }
 
-/** Refuses times that make no sense, and options that contradict debouncing. */
+const keyCheck = string();
+const timeoutCheck = optional(positiveNumber);
+
+/** Refuses invalid times, and options that conflict with debouncing. */
 export function checkDebounce(
   { key, periodMs, timeoutMs }: DebounceTimes & { readonly key: string },
   refused: readonly string[],
 ): void {
-  if (typeof key !== 'string') throw new DBOSError('A debounce key must be a string.');
-  if (!(Number.isFinite(periodMs) && periodMs > 0)) {
-    throw new DBOSError(`debouncePeriodMs must be a positive number, but is ${periodMs}.`);
+  keyCheck.read(key, 'debounceKey');
+  positiveNumber.read(periodMs, 'debouncePeriodMs');
+  timeoutCheck.read(timeoutMs, 'debounceTimeoutMs');
+  if (refused.length > 0) {
+    throw new DBOSInvalidArgumentError(`A debounced workflow cannot have: ${refused.join(', ')}.`, refused[0]);
   }
-  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
-    throw new DBOSError(`debounceTimeoutMs must be a positive number, but is ${timeoutMs}.`);
-  }
-  if (refused.length > 0) throw new DBOSError(`A debounced workflow cannot have: ${refused.join(', ')}.`);
 }
 
-/** The parameters that contradict debouncing, by name. */
+/** The parameters that conflict with debouncing, by name. */
 export function refusedParams(params: StartWorkflowParams): string[] {
   const { deduplicationID, delaySeconds, priority, queuePartitionKey } = params.enqueueOptions ?? {};
   const refused = Object.entries({ deduplicationID, delaySeconds, priority, queuePartitionKey })

@@ -1,16 +1,16 @@
-// Workflows that are put into queues: what callers may say of them, and the rows that follow.
+// Enqueueing workflows: validates the options and builds the rows.
 import { newID } from '../../base/ids.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
-import { DBOSError } from '../../model/errors/errors.js';
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { checkPriority } from '../../model/queues.js';
+import { filledName, isRecord, nullish, number, optional, storableName } from '../../model/validation/validation.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
-import { checkName } from '../runs/storable.js';
 
 export type WorkflowIDReusePolicy = 'return-existing' | 'reject';
 export type DuplicationPolicy = 'reject' | 'return-existing';
 
-/** A workflow that is enqueued by the name of its function. */
+/** A workflow to enqueue by function name. */
 export interface EnqueueWorkflowOptions {
   readonly queueName: string;
   readonly workflowName: string;
@@ -41,11 +41,11 @@ export interface EnqueueOptions {
   readonly applicationName?: string;
 }
 
-/** How a workflow is started, whoever starts it. */
+/** Start options shared by engine and client. */
 export interface StartWorkflowParams {
   readonly workflowID?: string;
   readonly queueName?: string;
-  /** null detaches from the deadline of the calling workflow. */
+  /** Null detaches from the deadline of the calling workflow. */
   readonly timeoutMS?: number | null;
   readonly enqueueOptions?: EnqueueOptions;
   readonly authenticatedUser?: string;
@@ -55,13 +55,19 @@ export interface StartWorkflowParams {
   readonly workflowAttributes?: Record<string, unknown>;
 }
 
-/** What a workflow is called with. */
+const QUEUE_OPTIONS = ['deduplicationID', 'priority', 'queuePartitionKey', 'delaySeconds', 'applicationName'] as const;
+const optionalName = nullish(storableName);
+const optionalID = nullish(filledName);
+const optionalTimeout = nullish(number());
+const delayCheck = optional(number());
+
+/** The arguments of a workflow. */
 export interface Arguments {
   readonly args: readonly unknown[];
   readonly namedArgs?: Record<string, unknown>;
 }
 
-/** The row of a workflow that an operator enqueues without an engine. */
+/** Builds the row of a workflow enqueued without an engine. */
 export async function toEnqueued(
   { codec, applicationName }: Operator,
   options: EnqueueWorkflowOptions,
@@ -97,70 +103,64 @@ export async function toEnqueued(
 }
 
 export function checkNames(options: EnqueueWorkflowOptions): void {
-  for (const field of ['queueName', 'workflowName'] as const) {
-    if (typeof options[field] !== 'string' || options[field].trim() === '') {
-      throw new DBOSError(`A workflow that is enqueued by name needs a ${field}.`);
-    }
-  }
+  filledName.read(options.queueName, 'options.queueName');
+  filledName.read(options.workflowName, 'options.workflowName');
 }
 
-/** A name that the database refuses would end the transaction of a caller, and only with its own words. */
+/** Checks up front: a name that the database refuses would abort the caller's transaction with an unhelpful error. */
 function checkStorableNames(options: EnqueueWorkflowOptions): void {
-  const { workflowID, workflowName, workflowClassName, workflowConfigName, queueName } = options;
-  const { deduplicationID, queuePartitionKey, appVersion, applicationName } = options;
-  const names = { workflowID, workflowName, workflowClassName, workflowConfigName, queueName };
-  const rest = { deduplicationID, queuePartitionKey, appVersion, applicationName };
-  for (const [field, name] of Object.entries({ ...names, ...rest })) checkName(field, name ?? undefined);
+  optionalName.read(options.workflowClassName, 'options.workflowClassName');
+  optionalName.read(options.workflowConfigName, 'options.workflowConfigName');
+  optionalName.read(options.deduplicationID, 'options.deduplicationID');
+  optionalName.read(options.queuePartitionKey, 'options.queuePartitionKey');
+  optionalName.read(options.appVersion, 'options.appVersion');
+  optionalName.read(options.applicationName, 'options.applicationName');
 }
 
 export function checkWorkflowID(workflowID: string | undefined): void {
-  if (workflowID != null && workflowID.trim() === '') {
-    throw new DBOSError('A workflow ID must not be empty. Leave it out to get a fresh one.');
-  }
+  optionalID.read(workflowID, 'workflowID');
 }
 
 export function checkTimeout(timeoutMs: number | null | undefined): void {
-  if (timeoutMs != null && !(Number.isFinite(timeoutMs) && timeoutMs >= 0)) {
-    throw new DBOSError(`timeoutMS must be a finite number and not negative, but is ${timeoutMs}.`);
-  }
+  optionalTimeout.read(timeoutMs, 'timeoutMS');
 }
 
-/** Refuses values that make no sense, and options of a queue where there is none. */
+/** Refuses invalid values, and queue options without a queue. */
 export function checkEnqueueOptions(options: EnqueueOptions, isQueued: boolean): void {
-  const { deduplicationID, priority, queuePartitionKey, delaySeconds, applicationName } = options;
-  const set = Object.entries({ deduplicationID, priority, queuePartitionKey, delaySeconds, applicationName }).filter(
-    ([, value]) => value !== undefined,
-  );
-  if (set.length > 0 && !isQueued) {
-    throw new DBOSError(
-      `Enqueue option(s) ${set.map(([name]) => name).join(', ')} set on a workflow that is not being enqueued. Give a queueName.`,
-    );
-  }
-  if (priority !== undefined) checkPriority(priority);
-  if (delaySeconds !== undefined && !(Number.isFinite(delaySeconds) && delaySeconds >= 0)) {
-    throw new DBOSError(`delaySeconds must be a finite number and not negative, but is ${delaySeconds}.`);
-  }
+  if (!isQueued) refuseQueueOptions(options);
+  if (options.priority !== undefined) checkPriority(options.priority);
+  delayCheck.read(options.delaySeconds, 'delaySeconds');
 }
 
-/** In whole milliseconds; null for none. */
+function refuseQueueOptions(options: EnqueueOptions): void {
+  const set = QUEUE_OPTIONS.filter((name) => options[name] !== undefined);
+  if (set.length === 0) return;
+  throw new DBOSInvalidArgumentError(
+    `Enqueue option(s) ${set.join(', ')} set on a workflow that is not being enqueued. Set queueName.`,
+    'enqueueOptions',
+  );
+}
+
+/** Whole milliseconds; null for none. */
 export function delayOf({ delaySeconds = 0 }: Pick<EnqueueOptions, 'delaySeconds'>): number | null {
   return delaySeconds > 0 ? Math.ceil(delaySeconds * 1000) : null;
 }
 
 export function encodeAttributes(attributes: Record<string, unknown>): string {
-  const isPlain = typeof attributes === 'object' && attributes !== null && !Array.isArray(attributes);
+  let cause: unknown;
   try {
-    const text = isPlain ? JSON.stringify(attributes) : undefined;
+    const text = isRecord(attributes) ? JSON.stringify(attributes) : undefined;
     if (text !== undefined) return text;
-  } catch (cause) {
-    throw new DBOSError('Invalid workflow attributes: they must be a plain object of JSON values.', 1, { cause });
+  } catch (error) {
+    cause = error;
   }
-  throw new DBOSError('Invalid workflow attributes: they must be a plain object of JSON values.');
+  const message = 'Invalid workflow attributes: they must be a plain object of JSON values.';
+  throw new DBOSInvalidArgumentError(message, 'attributes', cause === undefined ? undefined : { cause });
 }
 
 type Given = 'workflowID' | 'name' | 'inputs' | 'serialization' | 'queueName';
 
-/** What is not given is as it is for a workflow that nobody said more of. */
+/** Fills in the defaults of a new row. */
 export function enqueuedWorkflow(fields: Pick<NewWorkflow, Given> & Partial<NewWorkflow>): NewWorkflow {
   return {
     status: 'ENQUEUED',
@@ -186,7 +186,7 @@ export function enqueuedWorkflow(fields: Pick<NewWorkflow, Given> & Partial<NewW
     scheduleName: null,
     attributes: null,
     owner: null,
-    // In the order of the calls: workflows of one millisecond are taken from their queue in it.
+    // In call order, which decides the claim order of workflows created in the same millisecond.
     creator: newID(),
     delayMs: null,
     ...fields,

@@ -1,4 +1,4 @@
-// The queue that a workflow is put into when it is to run again: one of the application's, or the internal one.
+// The queue in which a workflow is enqueued to run again: one of the application's, or the internal one.
 import { InvalidQueueError } from '../../model/errors/errors.js';
 import { limitsOf } from '../../model/queues.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
@@ -8,7 +8,7 @@ import type { Operator } from '../operator.js';
 export interface QueueTargetOptions {
   /** The queue to enqueue it in. Default: the internal queue. */
   readonly queueName?: string;
-  /** Its partition of that queue. */
+  /** The partition of that queue. */
   readonly queuePartitionKey?: string;
 }
 

@@ -1,5 +1,5 @@
-// Queues that are kept in the database: registering, changing, pausing and removing them.
-import { DBOSError, InvalidQueueError } from '../../model/errors/errors.js';
+// Registers, changes, pauses and deletes queues in the database.
+import { InvalidQueueError, OwnedByAnotherApplicationError } from '../../model/errors/errors.js';
 import {
   checkQueueName,
   checkQueueParameters,
@@ -9,6 +9,7 @@ import {
   toQueueParameters,
   toQueueRecord,
 } from '../../model/queues.js';
+import { oneOf } from '../../model/validation/validation.js';
 import type { Database, Executor } from '../../store/database.js';
 import {
   deleteQueue as deleteRow,
@@ -35,7 +36,7 @@ export interface QueueRegistration {
   readonly applicationVersion: string | null;
 }
 
-/** Registers a queue and returns it as stored: an existing one may have kept its settings. */
+/** Registers a queue and returns the stored row: an existing queue may have kept its settings. */
 export async function registerQueue(operator: Operator, registration: QueueRegistration): Promise<QueueRecord> {
   const { name, parameters, applicationName } = registration;
   checkQueueName(name);
@@ -78,23 +79,22 @@ async function isToUpdate(database: Database, registration: QueueRegistration): 
   return latest === undefined || latest.versionName === applicationVersion;
 }
 
+const conflictCheck = oneOf<QueueConflictResolution>(['update_if_latest_version', 'always_update', 'never_update']);
+
 function checkConflictResolution({ onConflict }: QueueRegistration): void {
-  if (['update_if_latest_version', 'always_update', 'never_update'].includes(onConflict)) return;
-  throw new InvalidQueueError(
-    `onConflict must be 'update_if_latest_version', 'always_update' or 'never_update', but is ${String(onConflict)}.`,
-  );
+  conflictCheck.read(onConflict, 'options.onConflict');
 }
 
 function refuseForeign(stored: QueueRecord, applicationName: string | null): void {
   if (stored.applicationName === null || applicationName === null || stored.applicationName === applicationName) return;
-  throw new DBOSError(
+  throw new OwnedByAnotherApplicationError(
     `Queue "${stored.name}" belongs to application "${stored.applicationName}". Choose another name for the queue of "${applicationName}".`,
   );
 }
 
 const PARTITION_LIMITS = ['partitionConcurrency', 'partitionWorkerConcurrency', 'partitionRateLimit'] as const;
 
-/** Changes some settings of a queue; together with the others they must be valid. */
+/** Changes some settings of a queue. The resulting settings must be valid. */
 export async function changeQueue(operator: Operator, name: string, change: QueueParameters): Promise<QueueRecord> {
   const changed = await operator.retrying(() => operator.database.transaction((tx) => changeIn(tx, name, change)));
   await operator.bus.publishAndWait(topics.queueChanges, ['']);
@@ -106,7 +106,7 @@ async function changeIn(tx: Executor, name: string, change: QueueParameters): Pr
   if (!stored) throw queueNotFound(name);
   const parameters = { ...toQueueParameters(stored), ...change };
   checkQueueParameters(parameters);
-  // Changing a partition limit derives the flag anew; otherwise it keeps its own value.
+  // Changing a partition limit recomputes the flag; otherwise it keeps its value.
   const isToFollow = PARTITION_LIMITS.some((limit) => limit in change) && !('partitionQueue' in change);
   const settings = isToFollow ? { ...parameters, partitionQueue: undefined } : parameters;
   const record = toQueueRecord(name, settings, stored.applicationName);
@@ -137,17 +137,17 @@ export function listQueueRecords(
   return operator.retrying(() => listRows(operator.database, names));
 }
 
-// The three below say whether they changed something. If the answer to an attempt was lost, they say no: the next attempt
-// finds it done. So others are notified in any case.
+// The next three return whether they changed something. If the reply to an attempt was lost, they return false, because
+// the retry finds it done. So they notify other processes in any case.
 
-/** Removes a queue; false if there is none. Workflows in it wait until it is registered again. */
+/** Deletes a queue; false if it does not exist. Its workflows wait until it is registered again. */
 export async function deleteQueue(operator: Operator, name: string): Promise<boolean> {
   const isDeleted = await operator.retrying(() => deleteRow(operator.database, name));
   await operator.bus.publishAndWait(topics.queueChanges, ['']);
   return isDeleted;
 }
 
-/** Keeps processes from claiming workflows of the queue until it is resumed; false if it was paused before. */
+/** Stops processes from claiming workflows of the queue until it is resumed; false if it was already paused. */
 export async function pauseQueue(operator: Operator, name: string): Promise<boolean> {
   checkQueueName(name);
   return operator.retrying(() => pause(operator.database, name));

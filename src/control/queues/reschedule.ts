@@ -1,24 +1,25 @@
-// Changing when a waiting workflow is claimed: its delay and its priority.
-import { DBOSError } from '../../model/errors/errors.js';
+// Changes when a waiting workflow is claimed: its delay and its priority.
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { checkPriority } from '../../model/queues.js';
+import { positiveNumber } from '../../model/validation/validation.js';
 import { type Delay, delayIfWaiting, setPriorityIfActive } from '../../store/queues/delays.js';
 import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
 
-/** Give exactly one of the two. */
+/** Set exactly one of the two. */
 export interface SetWorkflowDelayOptions {
   readonly delaySeconds?: number;
   readonly delayUntilEpochMS?: number;
 }
 
-/** Delays a workflow that is enqueued or delayed. False for any other, which is left alone. */
+/** Delays a workflow that is enqueued or delayed. Returns false for any other, which does not change. */
 export async function setWorkflowDelay(
   operator: Operator,
   workflowID: string,
   options: number | SetWorkflowDelayOptions,
 ): Promise<boolean> {
   const delay = toDelay(options);
-  // If the answer is lost, the delay is set again, unless the workflow was claimed in between.
+  // If the reply is lost, the retry sets the delay again, unless the workflow was claimed in between.
   const isDelayed = await operator.retrying(() => delayIfWaiting(operator.database, workflowID, delay));
   operator.bus.publish(topics.delays, '');
   return isDelayed;
@@ -27,19 +28,17 @@ export async function setWorkflowDelay(
 function toDelay(options: number | SetWorkflowDelayOptions): Delay {
   const { delaySeconds, delayUntilEpochMS } = typeof options === 'number' ? { delaySeconds: options } : options;
   if ((delaySeconds === undefined) === (delayUntilEpochMS === undefined)) {
-    throw new DBOSError('setWorkflowDelay needs exactly one of delaySeconds and delayUntilEpochMS.');
-  }
-  for (const [name, value] of Object.entries({ delaySeconds, delayUntilEpochMS })) {
-    if (value !== undefined && !(Number.isFinite(value) && value > 0)) {
-      throw new DBOSError(`${name} must be a finite number greater than 0, but is ${value}.`);
-    }
+    throw new DBOSInvalidArgumentError(
+      'setWorkflowDelay needs exactly one of delaySeconds and delayUntilEpochMS.',
+      'options',
+    );
   }
   return delaySeconds === undefined
-    ? { untilMs: Math.ceil(delayUntilEpochMS ?? 0) }
-    : { delayMs: Math.ceil(delaySeconds * 1000) };
+    ? { untilMs: Math.ceil(positiveNumber.read(delayUntilEpochMS, 'delayUntilEpochMS')) }
+    : { delayMs: Math.ceil(positiveNumber.read(delaySeconds, 'delaySeconds') * 1000) };
 }
 
-/** Changes the priority of a workflow; lower numbers come first. False if it has ended or does not exist. */
+/** Sets the priority of a workflow; lower numbers run first. False if it has ended or does not exist. */
 export async function setWorkflowPriority(operator: Operator, workflowID: string, priority: number): Promise<boolean> {
   checkPriority(priority);
   const changed = await operator.retrying(() => setPriorityIfActive(operator.database, workflowID, priority));

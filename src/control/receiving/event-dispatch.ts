@@ -1,4 +1,4 @@
-// What plugins keep in the system database, above all how far they have come.
+// State that plugins keep in the system database, such as their position in a source.
 import type { Database } from '../../store/database.js';
 import {
   type EventDispatchState,
@@ -7,10 +7,10 @@ import {
   upsertEventDispatchState,
 } from '../../store/receiving/event-dispatch.js';
 
-/** A value of a plugin. `service`, `workflowFnName` and `key` name it; a time or a number says how recent it is. */
+/** A plugin's value. `service`, `workflowFnName` and `key` identify it; a time or sequence number orders updates. */
 export type DBOSExternalState = EventDispatchState;
 
-/** Stores the state unless a later one is there. Gives what is stored then. */
+/** Stores the state unless a later one exists. Returns the stored one. */
 export async function saveEventDispatchState(database: Database, state: DBOSExternalState): Promise<DBOSExternalState> {
   const [row] = await database.run(upsertEventDispatchState(state));
   return row ? toEventDispatchState(row) : state;

@@ -1,8 +1,9 @@
-// The end of a workflow: waited for, and read as its caller sees it.
+// Waits for a workflow to end, and decodes its outcome for the caller.
 import type { Codec } from '../../codec/codec.js';
 import {
   DBOSAwaitedWorkflowCancelledError,
   DBOSAwaitedWorkflowExceededMaxRecoveryAttempts,
+  DBOSInvalidArgumentError,
 } from '../../model/errors/errors.js';
 import type { FinishedWorkflow } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
@@ -10,7 +11,7 @@ import type { WorkflowStatus } from '../listing/status.js';
 import type { PollingOptions } from './time-limit.js';
 import type { WaitLimits } from './row-watcher.js';
 
-/** A workflow that was started, wherever it runs. */
+/** A started workflow, wherever it runs. */
 export interface WorkflowHandle<R> {
   readonly workflowID: string;
   getStatus(): Promise<WorkflowStatus | null>;
@@ -19,7 +20,7 @@ export interface WorkflowHandle<R> {
   getWorkflowInputs<T extends unknown[]>(): Promise<T>;
 }
 
-/** The outcome as a caller sees it: the value, or the error thrown. */
+/** Decodes the outcome: returns the value or throws the error. */
 export async function readOutcome(codec: Codec, finished: FinishedWorkflow): Promise<unknown> {
   const { workflowID, status, output, error, serialization } = finished;
   if (status === 'SUCCESS') return codec.decodeValue(output, serialization);
@@ -30,7 +31,7 @@ export async function readOutcome(codec: Codec, finished: FinishedWorkflow): Pro
   throw await codec.decodeError(error, serialization);
 }
 
-/** Waits for the outcome until the deadline, then gives null. */
+/** Waits for the outcome; null when the deadline passes. */
 export async function outcomeBy(
   { watchers, codec }: Operator,
   workflowID: string,
@@ -40,7 +41,7 @@ export async function outcomeBy(
   return finished ? readOutcome(codec, finished) : null;
 }
 
-/** The ID of the first of the workflows to have ended. */
+/** The ID of the first workflow to end. */
 export async function firstToEnd(
   { watchers }: Operator,
   workflowIDs: readonly string[],
@@ -56,7 +57,7 @@ export async function firstToEnd(
   }
 }
 
-/** Resolves when all workflows have ended, however they have. */
+/** Resolves when all workflows have ended, whatever the outcome. */
 export async function allEnded(
   { watchers }: Operator,
   workflowIDs: readonly string[],
@@ -65,12 +66,14 @@ export async function allEnded(
   await Promise.all(workflowIDs.map((workflowID) => watchers.outcomes.wait(workflowID, { signal })));
 }
 
-/** Refuses handles that `waitFirst` could not tell apart. */
+/** Refuses handles that `waitFirst` could not distinguish. */
 export function checkHandles(handles: readonly WorkflowHandle<unknown>[]): void {
-  if (handles.length === 0) throw new Error('handles must not be empty');
+  if (handles.length === 0) throw new DBOSInvalidArgumentError('handles must not be empty', 'handles');
   const seen = new Set<string>();
   for (const { workflowID } of handles) {
-    if (seen.has(workflowID)) throw new Error(`Duplicate workflow ID in waitFirst: ${workflowID}`);
+    if (seen.has(workflowID)) {
+      throw new DBOSInvalidArgumentError(`Duplicate workflow ID in waitFirst: ${workflowID}`, 'handles');
+    }
     seen.add(workflowID);
   }
 }

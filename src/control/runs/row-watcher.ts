@@ -1,24 +1,24 @@
-// Waiting for rows that others write, in this process or another. All waiters for one kind of row share its queries,
-// which run when a wait begins, after a wake-up, and now and then in case a wake-up was lost.
+// Waits for rows written in this process or another. All waiters for one kind of row share queries, which run when a wait
+// begins, after a notification, and at intervals in case a notification was lost.
 import { type Clock, sleep } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
 
-export interface RowWatcherOptions<Question, Finding> {
+export interface RowWatcherOptions<Lookup, Row> {
   readonly clock: Clock;
   readonly logger: DLogger;
   readonly pollMs: number;
-  /** What there is for each of the questions, in their order; undefined where there is nothing yet. */
-  look(questions: readonly Question[]): Promise<readonly (Finding | undefined)[]>;
-  /** Throws if the question cannot be asked: in a shared query it would fail all others. */
-  check?(question: Question): void;
-  /** The keys that wake the question up. */
-  keysOf(question: Question): readonly string[];
-  /** Lets other processes know that this one waits; repeated with every poll. */
-  announce?(question: Question): void;
-  /** Repeats a look until the database is back or the operator ends. */
-  retrying<T>(look: () => Promise<T>): Promise<T>;
-  /** Wraps a wait: the caller cannot do anything else meanwhile. */
+  /** The row of each lookup, in order; undefined if it does not exist yet. */
+  find(lookups: readonly Lookup[]): Promise<readonly (Row | undefined)[]>;
+  /** Throws for an invalid lookup, which would fail all others in a shared query. */
+  check?(lookup: Lookup): void;
+  /** The keys that wake the waiters of a lookup. */
+  keysOf(lookup: Lookup): readonly string[];
+  /** Notifies other processes that this one waits; repeated with every poll. */
+  announce?(lookup: Lookup): void;
+  /** Retries a query until the database is back or the operator stops. */
+  retrying<T>(find: () => Promise<T>): Promise<T>;
+  /** Wraps a wait, during which the caller is blocked. */
   whileWaiting<T>(promise: Promise<T>): Promise<T>;
 }
 
@@ -27,31 +27,31 @@ export interface WaitLimits {
   readonly signal?: AbortSignal;
   /** By the operator's clock. */
   readonly deadlineAt?: number;
-  /** Called once, when the first look has found nothing. */
+  /** Called once, if the first query finds nothing. */
   readonly onEmpty?: () => void;
 }
 
-interface Waiter<Question, Finding> {
-  readonly question: Question;
+interface Waiter<Lookup, Row> {
+  readonly lookup: Lookup;
   readonly keys: readonly string[];
   onEmpty: (() => void) | undefined;
-  resolve(finding: Finding): void;
+  resolve(row: Row): void;
   reject(error: Error): void;
 }
 
-/** Questions in one query at most. */
-const QUESTIONS_MAX = 1000;
+/** Maximum number of lookups in one query. */
+const LOOKUPS_MAX = 1000;
 
-export class RowWatcher<Question, Finding> {
-  readonly #options: RowWatcherOptions<Question, Finding>;
-  readonly #waiters = new Set<Waiter<Question, Finding>>();
-  readonly #byKey = new Map<string, Set<Waiter<Question, Finding>>>();
-  readonly #toLookUp = new Set<Waiter<Question, Finding>>();
+export class RowWatcher<Lookup, Row> {
+  readonly #options: RowWatcherOptions<Lookup, Row>;
+  readonly #waiters = new Set<Waiter<Lookup, Row>>();
+  readonly #byKey = new Map<string, Set<Waiter<Lookup, Row>>>();
+  readonly #pending = new Set<Waiter<Lookup, Row>>();
   readonly #service: Service;
-  #isLooking = false;
+  #isFinding = false;
   #stopReason: Error | undefined;
 
-  constructor(options: RowWatcherOptions<Question, Finding>) {
+  constructor(options: RowWatcherOptions<Lookup, Row>) {
     this.#options = options;
     this.#service = new Service(
       (signal) => this.#poll(signal),
@@ -68,24 +68,24 @@ export class RowWatcher<Question, Finding> {
     await this.#service.stop();
   }
 
-  /** Resolves to what is found; rejects with the signal's reason when that aborts first. */
-  wait(question: Question, limits: Omit<WaitLimits, 'deadlineAt'> = {}): Promise<Finding> {
-    return this.#options.whileWaiting(this.#wait(question, limits));
+  /** Resolves to the row; rejects with the signal's reason if that aborts first. */
+  wait(lookup: Lookup, limits: Omit<WaitLimits, 'deadlineAt'> = {}): Promise<Row> {
+    return this.#options.whileWaiting(this.#wait(lookup, limits));
   }
 
-  #wait(question: Question, { signal, onEmpty }: Omit<WaitLimits, 'deadlineAt'>): Promise<Finding> {
+  #wait(lookup: Lookup, { signal, onEmpty }: Omit<WaitLimits, 'deadlineAt'>): Promise<Row> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason as Error);
       if (this.#stopReason) return reject(this.#stopReason);
-      this.#options.check?.(question);
+      this.#options.check?.(lookup);
       const done = (): void => signal?.removeEventListener('abort', onAbort);
-      const waiter: Waiter<Question, Finding> = {
-        question,
-        keys: this.#options.keysOf(question),
+      const waiter: Waiter<Lookup, Row> = {
+        lookup,
+        keys: this.#options.keysOf(lookup),
         onEmpty,
-        resolve(finding) {
+        resolve(row) {
           done();
-          resolve(finding);
+          resolve(row);
         },
         reject(error) {
           done();
@@ -101,23 +101,23 @@ export class RowWatcher<Question, Finding> {
     });
   }
 
-  /** The same until a deadline; undefined when it has passed. Looks at least once. */
-  async waitUntil(question: Question, options: WaitLimits): Promise<Finding | undefined> {
+  /** Waits until a deadline; undefined when it has passed. Queries at least once. */
+  async waitUntil(lookup: Lookup, options: WaitLimits): Promise<Row | undefined> {
     const { deadlineAt, signal, onEmpty } = options;
-    if (deadlineAt === undefined) return this.wait(question, options);
+    if (deadlineAt === undefined) return this.wait(lookup, options);
     const { clock } = this.#options;
     const remainingMs = deadlineAt - clock.now();
     signal?.throwIfAborted();
-    if (remainingMs <= 0) return this.#lookOnce(question);
+    if (remainingMs <= 0) return this.#findOnce(lookup);
     const timeUp = new AbortController();
     const timer = clock.after(remainingMs, () => timeUp.abort(timeUp));
     try {
       const both = signal ? AbortSignal.any([signal, timeUp.signal]) : timeUp.signal;
-      return await this.wait(question, { signal: both, onEmpty });
+      return await this.wait(lookup, { signal: both, onEmpty });
     } catch (error) {
       if (error !== timeUp) throw error;
-      // A short time may have passed before the first look.
-      return this.#lookOnce(question);
+      // A short limit may end before the first query.
+      return this.#findOnce(lookup);
     } finally {
       timer.cancel();
     }
@@ -126,60 +126,60 @@ export class RowWatcher<Question, Finding> {
   /** Something may have changed under this key, or under any. */
   wake(key?: string): void {
     const woken = key === undefined ? this.#waiters : this.#byKey.get(key);
-    for (const waiter of woken ?? []) this.#toLookUp.add(waiter);
-    this.#scheduleLook();
+    for (const waiter of woken ?? []) this.#pending.add(waiter);
+    this.#scheduleFind();
   }
 
-  /** At the end of the event loop's turn, so that all waits that begin in it share the query. */
-  #scheduleLook(): void {
-    if (this.#toLookUp.size === 0 || this.#isLooking) return;
-    this.#isLooking = true;
-    setImmediate(() => void this.#look());
+  /** Deferred with setImmediate, so that waits started in the same tick share the query. */
+  #scheduleFind(): void {
+    if (this.#pending.size === 0 || this.#isFinding) return;
+    this.#isFinding = true;
+    setImmediate(() => void this.#findPending());
   }
 
-  async #lookOnce(question: Question): Promise<Finding | undefined> {
-    this.#options.check?.(question);
-    return (await this.#options.retrying(() => this.#options.look([question])))[0];
+  async #findOnce(lookup: Lookup): Promise<Row | undefined> {
+    this.#options.check?.(lookup);
+    return (await this.#options.retrying(() => this.#options.find([lookup])))[0];
   }
 
-  async #look(): Promise<void> {
+  async #findPending(): Promise<void> {
     try {
-      while (this.#toLookUp.size > 0) {
-        const waiters = [...this.#toLookUp].slice(0, QUESTIONS_MAX);
-        for (const waiter of waiters) this.#toLookUp.delete(waiter);
-        const findings = await this.#options.look(waiters.map((waiter) => waiter.question));
-        waiters.forEach((waiter, index) => this.#settle(waiter, findings[index]));
+      while (this.#pending.size > 0) {
+        const waiters = [...this.#pending].slice(0, LOOKUPS_MAX);
+        for (const waiter of waiters) this.#pending.delete(waiter);
+        const rows = await this.#options.find(waiters.map((waiter) => waiter.lookup));
+        waiters.forEach((waiter, index) => this.#settle(waiter, rows[index]));
       }
     } catch (error) {
-      this.#options.logger.debug(`A look-up failed and will be repeated: ${(error as Error).message}`);
+      this.#options.logger.debug(`A lookup failed and will be retried: ${(error as Error).message}`);
     } finally {
-      this.#isLooking = false;
+      this.#isFinding = false;
     }
   }
 
-  #settle(waiter: Waiter<Question, Finding>, finding: Finding | undefined): void {
+  #settle(waiter: Waiter<Lookup, Row>, row: Row | undefined): void {
     if (!this.#waiters.has(waiter)) return;
-    if (finding !== undefined) {
+    if (row !== undefined) {
       this.#remove(waiter);
-      waiter.resolve(finding);
+      waiter.resolve(row);
       return;
     }
     waiter.onEmpty?.();
     waiter.onEmpty = undefined;
   }
 
-  #add(waiter: Waiter<Question, Finding>): void {
+  #add(waiter: Waiter<Lookup, Row>): void {
     this.#waiters.add(waiter);
     for (const key of waiter.keys) this.#byKey.set(key, (this.#byKey.get(key) ?? new Set()).add(waiter));
-    this.#options.announce?.(waiter.question);
+    this.#options.announce?.(waiter.lookup);
     this.#service.start();
-    this.#toLookUp.add(waiter);
-    this.#scheduleLook();
+    this.#pending.add(waiter);
+    this.#scheduleFind();
   }
 
-  #remove(waiter: Waiter<Question, Finding>): void {
+  #remove(waiter: Waiter<Lookup, Row>): void {
     this.#waiters.delete(waiter);
-    this.#toLookUp.delete(waiter);
+    this.#pending.delete(waiter);
     for (const key of waiter.keys) {
       const sharing = this.#byKey.get(key);
       sharing?.delete(waiter);
@@ -192,7 +192,7 @@ export class RowWatcher<Question, Finding> {
     const { clock, pollMs } = this.#options;
     while (this.#waiters.size > 0) {
       await sleep(clock, pollMs * (0.75 + Math.random() / 2), signal);
-      for (const { question } of this.#waiters) this.#options.announce?.(question);
+      for (const { lookup } of this.#waiters) this.#options.announce?.(lookup);
       this.wake();
     }
   }

@@ -1,4 +1,4 @@
-// The rows that operators wait for in their database: one watcher a kind of row.
+// The rows that operators wait for, with one watcher per kind of row.
 import type { Clock } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { type EventKey, eventKey, findEvents, type StoredEvent } from '../../store/messaging/events.js';
@@ -8,7 +8,7 @@ import { readStreams, type StreamPart, type StreamPosition } from '../../store/m
 import type { Bus } from '../../store/notify/bus.js';
 import { topics } from '../../store/notify/topics.js';
 import { findFinished, type FinishedWorkflow } from '../../store/runs/workflows.js';
-import { checkSoughtID } from './storable.js';
+import { checkLookupID } from './storable.js';
 import { RowWatcher } from './row-watcher.js';
 
 export interface RowWatchersOptions {
@@ -16,27 +16,27 @@ export interface RowWatchersOptions {
   readonly logger: DLogger;
   readonly database: Database;
   readonly bus: Bus;
-  /** Whether wake-ups come from other processes. */
+  /** Whether other processes' notifications arrive here. */
   readonly hasPush: boolean;
-  retrying<T>(look: () => Promise<T>): Promise<T>;
+  retrying<T>(find: () => Promise<T>): Promise<T>;
   whileWaiting<T>(promise: Promise<T>): Promise<T>;
   /** Whether the workflow has a run in this process. */
   isRunning(workflowID: string): boolean;
 }
 
-/** Covers lost wake-ups. */
+/** Covers lost notifications. */
 const POLL_MS = 2_000;
 const POLL_WITHOUT_PUSH_MS = 500;
 
 export class RowWatchers {
-  /** The ends of workflows, wherever they run. */
+  /** Outcomes of workflows, wherever they run. */
   readonly outcomes: RowWatcher<string, FinishedWorkflow>;
 
-  /** The oldest message of a topic that was not received yet. */
+  /** The oldest unreceived message of a topic. */
   readonly messages: RowWatcher<MessageKey, StoredMessage>;
 
   readonly events: RowWatcher<EventKey, StoredEvent>;
-  /** Values of streams from an offset on, and the ends of streams. */
+  /** Stream values from an offset on, and the end of streams. */
   readonly streams: RowWatcher<StreamPosition, StreamPart>;
 
   readonly #options: RowWatchersOptions;
@@ -48,27 +48,27 @@ export class RowWatchers {
     const common = { ...shared, pollMs: hasPush ? POLL_MS : POLL_WITHOUT_PUSH_MS };
     this.outcomes = new RowWatcher({
       ...common,
-      look: async (workflowIDs) => {
+      find: async (workflowIDs) => {
         const finished = new Map((await findFinished(database, workflowIDs)).map((one) => [one.workflowID, one]));
         return workflowIDs.map((workflowID) => finished.get(workflowID));
       },
-      check: checkSoughtID,
+      check: checkLookupID,
       keysOf: (workflowID) => [workflowID],
       announce: (workflowID) => bus.publishElsewhere(topics.interest, workflowID),
     });
     this.messages = new RowWatcher({
       ...common,
-      look: (keys) => findOldestMessages(database, keys),
+      find: (keys) => findOldestMessages(database, keys),
       keysOf: (key) => [messageKey(key)],
     });
     this.events = new RowWatcher({
       ...common,
-      look: (keys) => findEvents(database, keys),
+      find: (keys) => findEvents(database, keys),
       keysOf: (key) => [eventKey(key)],
     });
     this.streams = new RowWatcher({
       ...common,
-      look: (positions) => readStreams(database, positions),
+      find: (positions) => readStreams(database, positions),
       // A stream also ends with its workflow.
       keysOf: (position) => [eventKey(position), position.workflowID],
       announce: ({ workflowID }) => bus.publishElsewhere(topics.interest, workflowID),
@@ -87,12 +87,12 @@ export class RowWatchers {
     this.streams.wake(workflowID);
   }
 
-  /** Only a workflow's own run receives its messages: if that is in this process, no other one needs to know. */
+  /** Only a workflow's own run receives its messages, so if that is in this process, no other needs a notification. */
   isForOthers({ workflowID }: MessageKey): boolean {
     return !this.#options.isRunning(workflowID);
   }
 
-  /** A message was written here. `isAnnounced` says that other processes know. */
+  /** A message was written here. `isAnnounced`: other processes have been notified. */
   onSent(key: MessageKey, { isAnnounced = false } = {}): void {
     const { bus } = this.#options;
     bus.publishHere(topics.messages, messageKey(key));
@@ -105,7 +105,7 @@ export class RowWatchers {
     this.#options.bus.publishHere(topics.events, eventKey(event));
   }
 
-  /** A stream has grown here. */
+  /** A value was appended to a stream here. */
   onAppended(stream: EventKey): void {
     this.#options.bus.publish(topics.streams, eventKey(stream));
   }

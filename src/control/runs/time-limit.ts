@@ -1,24 +1,30 @@
-// How long to wait: a number of seconds, or options that also know a point in time.
+// Time limits of waits: a number of seconds, or options with a timeout or deadline.
 import type { Clock } from '../../base/clock.js';
-import { DBOSError } from '../../model/errors/errors.js';
+import { checkThat, finiteNumber, optional, positiveNumber } from '../../model/validation/validation.js';
 
 export interface PollingOptions {
-  /** How often to look when no wake-up comes. */
+  /** How often to poll without notifications. */
   readonly pollingIntervalMs?: number;
 }
 
 export interface TimeLimit extends PollingOptions {
   readonly timeoutSeconds?: number;
-  /** Wins over `timeoutSeconds`. */
+  /** Overrides `timeoutSeconds`. */
   readonly deadlineEpochMS?: number;
 }
 
+const intervalCheck = optional(positiveNumber);
+/** Infinity waits without a limit. */
+export const timeoutCheck = checkThat<number>(
+  'a number of at least 0',
+  (value) => typeof value === 'number' && value >= 0,
+);
+
 export function checkPolling({ pollingIntervalMs }: PollingOptions): void {
-  if (pollingIntervalMs === undefined || (Number.isFinite(pollingIntervalMs) && pollingIntervalMs > 0)) return;
-  throw new DBOSError('pollingIntervalMs must be a positive finite number');
+  intervalCheck.read(pollingIntervalMs, 'pollingIntervalMs');
 }
 
-/** The deadline that is meant, in whole milliseconds by the engine's clock; undefined for none. */
+/** The deadline in whole milliseconds by the engine's clock; undefined for none. */
 export function deadlineOf(
   clock: Clock,
   limit: number | TimeLimit | undefined,
@@ -28,10 +34,8 @@ export function deadlineOf(
   checkPolling(options);
   const { deadlineEpochMS, timeoutSeconds = defaultSeconds } = options;
   if (deadlineEpochMS !== undefined) {
-    if (Number.isFinite(deadlineEpochMS)) return Math.ceil(deadlineEpochMS);
-    throw new DBOSError(`deadlineEpochMS must be a finite number, not ${deadlineEpochMS}.`);
+    return Math.ceil(finiteNumber.read(deadlineEpochMS, 'deadlineEpochMS'));
   }
   if (timeoutSeconds === undefined || timeoutSeconds === Infinity) return undefined;
-  if (timeoutSeconds >= 0) return clock.now() + Math.ceil(timeoutSeconds * 1000);
-  throw new DBOSError(`timeoutSeconds must be a number and not negative, but is ${timeoutSeconds}.`);
+  return clock.now() + Math.ceil(timeoutCheck.read(timeoutSeconds, 'timeoutSeconds') * 1000);
 }

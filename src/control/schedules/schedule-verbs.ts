@@ -1,5 +1,5 @@
-// The verbs of `DBOS` and `DBOSClient` that work on schedules. Creating one differs between the two: it takes a function
-// there and a name here.
+// The schedule verbs shared by `DBOS` and `DBOSClient`. Creating a schedule is not among them: `DBOS` takes a function,
+// `DBOSClient` a name.
 import { internals } from '../../base/internals.js';
 import { WorkflowVerbs } from '../management/workflow-verbs.js';
 import { change, changed, look } from '../performer.js';
@@ -33,17 +33,17 @@ export abstract class ScheduleVerbs extends WorkflowVerbs {
     return change(this[internals], 'updateSchedule', (operator) => updateSchedule(operator, name, updates));
   }
 
-  /** The schedule does not fire until it is resumed. Resolves to false if it was paused before, or does not exist. */
+  /** Stops the schedule from firing until it is resumed. Resolves to false if it was already paused or does not exist. */
   pauseSchedule(name: string): Promise<boolean> {
     return changed(this[internals], 'pauseSchedule', false, (operator) => pauseSchedule(operator, name));
   }
 
-  /** Resolves to false if the schedule was not paused, or does not exist. */
+  /** Resolves to false if the schedule was not paused or does not exist. */
   resumeSchedule(name: string): Promise<boolean> {
     return changed(this[internals], 'resumeSchedule', false, (operator) => resumeSchedule(operator, name));
   }
 
-  /** Removes a schedule. Workflows it has enqueued stay. Resolves to false if it does not exist. */
+  /** Deletes a schedule. Workflows it has enqueued stay. Resolves to false if it does not exist. */
   deleteSchedule(name: string): Promise<boolean> {
     return changed(this[internals], 'deleteSchedule', false, (operator) => deleteSchedule(operator, name));
   }
@@ -61,7 +61,7 @@ export abstract class ScheduleVerbs extends WorkflowVerbs {
     return workflowIDs.map((workflowID) => this[internals].handleOf(workflowID));
   }
 
-  /** The next times at which a schedule is due: one of the database, by name, or a cron expression. */
+  /** The next occurrences of a schedule, given by name, or of a cron expression. */
   nextRuns(
     schedule: string | { readonly schedule: string; readonly cronTimezone?: string | null },
     count: number,

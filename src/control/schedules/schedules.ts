@@ -1,8 +1,14 @@
 // Schedules: the verbs on them, and the workflows of their occurrences.
 import { newID } from '../../base/ids.js';
-import { DBOSError } from '../../model/errors/errors.js';
+import {
+  DatabaseStatementError,
+  OwnedByAnotherApplicationError,
+  ScheduleExistsError,
+  ScheduleNotFoundError,
+} from '../../model/errors/errors.js';
 import { parseCron } from '../../model/cron/cron.js';
 import { checkSchedule, occurrenceID, type ScheduleOverlap, type ScheduleRecord } from '../../model/schedules.js';
+import { date, integer } from '../../model/validation/validation.js';
 import type { Executor } from '../../store/database.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import {
@@ -20,20 +26,20 @@ import { announceQueued } from '../notify/announcements.js';
 import type { Operator } from '../operator.js';
 import { topics } from '../../store/notify/topics.js';
 
-/** What a schedule has besides its workflow and its cron expression. */
+/** Settings of a schedule besides its workflow and cron expression. */
 export interface ScheduleOptions {
-  /** Fires at launch what was missed while no process was running. */
+  /** Runs occurrences at launch that were missed while no process was running. */
   readonly automaticBackfill?: boolean;
   /** An IANA name. Default: UTC. */
   readonly cronTimezone?: string;
   readonly queueName?: string;
-  /** What happens while the previous run is active. Default: 'allow', which starts another one. */
+  /** What to do while the previous run is active. Default: 'allow', which starts another one. */
   readonly overlap?: ScheduleOverlap;
-  /** Fires up to this much later than due, to spread the load. */
+  /** Maximum random delay, to spread the load. */
   readonly jitterMs?: number;
 }
 
-/** A schedule as users see it. */
+/** A schedule, as the public API returns it. */
 export interface WorkflowSchedule {
   readonly scheduleId: string;
   readonly scheduleName: string;
@@ -64,7 +70,7 @@ export interface ScheduleDefinition extends ScheduleOptions {
 
 type Actor = Pick<Operator, 'codec' | 'applicationName'>;
 
-/** Changes schedules in one transaction, which may be repeated, and notifies the schedulers. */
+/** Changes schedules in one retriable transaction, and notifies the schedulers. */
 async function change<R>(operator: Operator, name: string | undefined, body: (tx: Executor) => Promise<R>): Promise<R> {
   const result = await operator.retrying(() => operator.database.transaction(body));
   await operator.bus.publishAndWait(topics.schedules, [name ?? '']);
@@ -74,22 +80,22 @@ async function change<R>(operator: Operator, name: string | undefined, body: (tx
 export async function createSchedule(
   operator: Operator,
   definition: ScheduleDefinition,
-  /** Chosen by the caller: a call repeated with the same one finds what it created. */
+  /** Chosen by the caller: a retry with the same ID finds the schedule it created. */
   scheduleID: string = newID(),
 ): Promise<void> {
   const record = await toRecord(operator, definition, scheduleID);
   await change(operator, record.scheduleName, async (tx) => {
     if (await insertSchedule(tx, record)) return;
     const stored = await lockSchedule(tx, record.scheduleName);
-    if (!stored) throw new DBOSError(`Schedule '${record.scheduleName}' was deleted while it was being created.`);
+    if (!stored) throw deletedMeanwhile(record);
     refuseForeign(stored, record);
     // An earlier attempt of the same call.
     if (stored.scheduleID === scheduleID) return;
-    throw new DBOSError(`Schedule '${record.scheduleName}' already exists. Use updateSchedule or applySchedules.`);
+    throw new ScheduleExistsError(record.scheduleName);
   });
 }
 
-/** Creates or redefines schedules, all or none. Existing ones keep their state and last firing. */
+/** Creates or replaces schedules, all or none. Existing ones keep their status and last run. */
 export async function applySchedules(operator: Operator, definitions: readonly ScheduleDefinition[]): Promise<void> {
   const records: ScheduleRecord[] = [];
   for (const definition of definitions) records.push(await toRecord(operator, definition, newID()));
@@ -101,13 +107,18 @@ export async function applySchedules(operator: Operator, definitions: readonly S
 async function apply(tx: Executor, record: ScheduleRecord): Promise<void> {
   if (await insertSchedule(tx, record)) return;
   const stored = await lockSchedule(tx, record.scheduleName);
-  if (!stored) throw new DBOSError(`Schedule '${record.scheduleName}' was deleted while it was being applied.`);
+  if (!stored) throw deletedMeanwhile(record);
   refuseForeign(stored, record);
   const applicationName = record.applicationName ?? stored.applicationName;
   await updateRow(tx, { ...record, scheduleID: stored.scheduleID, applicationName });
 }
 
-/** What can be changed; a missing key leaves its field alone. */
+/** The insert found the name taken, but the lock found it free. Throw a serialization failure to retry. */
+function deletedMeanwhile({ scheduleName }: ScheduleRecord): Error {
+  return new DatabaseStatementError(`Schedule "${scheduleName}" has just been deleted.`, { sqlState: '40001' });
+}
+
+/** The changeable fields; a missing key leaves its field unchanged. */
 export interface ScheduleUpdate {
   readonly schedule?: string;
   readonly context?: unknown;
@@ -122,7 +133,7 @@ export async function updateSchedule(operator: Operator, name: string, update: S
   const context = 'context' in update ? await encodeContext(operator, update.context) : undefined;
   await change(operator, name, async (tx) => {
     const stored = await lockSchedule(tx, name);
-    if (!stored) throw new DBOSError(`Schedule '${name}' not found`);
+    if (!stored) throw new ScheduleNotFoundError(name);
     refuseForeign(stored, operator);
     const changed: ScheduleRecord = {
       ...stored,
@@ -140,8 +151,8 @@ export async function updateSchedule(operator: Operator, name: string, update: S
 }
 
 /**
- * Changes a schedule if it exists and this operator may change it. Returns whether something was changed; if the answer to
- * an attempt was lost, false: the next attempt finds it done.
+ * Changes a schedule if it exists and this operator may change it. Returns whether something changed. If the reply to an
+ * attempt was lost, returns false, because the retry finds it done.
  */
 function changeIfExists(operator: Operator, name: string, body: (tx: Executor) => Promise<boolean>): Promise<boolean> {
   return change(operator, name, async (tx) => {
@@ -152,17 +163,17 @@ function changeIfExists(operator: Operator, name: string, body: (tx: Executor) =
   });
 }
 
-/** False if there is no such schedule, or it was paused before. */
+/** False if the schedule does not exist or was already paused. */
 export function pauseSchedule(operator: Operator, name: string): Promise<boolean> {
   return changeIfExists(operator, name, (tx) => setScheduleStatus(tx, name, 'PAUSED'));
 }
 
-/** False if there is no such schedule, or it was not paused. */
+/** False if the schedule does not exist or was not paused. */
 export function resumeSchedule(operator: Operator, name: string): Promise<boolean> {
   return changeIfExists(operator, name, (tx) => setScheduleStatus(tx, name, 'ACTIVE'));
 }
 
-/** False if there is no such schedule. */
+/** False if the schedule does not exist. */
 export function deleteSchedule(operator: Operator, name: string): Promise<boolean> {
   return changeIfExists(operator, name, (tx) => deleteRow(tx, name));
 }
@@ -196,7 +207,7 @@ async function findSchedule(operator: Operator, name: string): Promise<ScheduleR
 
 async function findKnown(operator: Operator, name: string): Promise<ScheduleRecord> {
   const found = await findSchedule(operator, name);
-  if (!found) throw new DBOSError(`Schedule "${name}" not found`);
+  if (!found) throw new ScheduleNotFoundError(name);
   refuseForeign(found, operator);
   return found;
 }
@@ -206,13 +217,15 @@ export async function getSchedule(operator: Operator, name: string): Promise<Wor
   return record && isVisible(record, operator) ? toSchedule(operator, record) : null;
 }
 
-/** The next times at which a schedule, given by name, or a cron expression is due. */
+const countCheck = integer();
+
+/** The next occurrences of a schedule, given by name, or of a cron expression. */
 export async function nextRuns(
   operator: Operator,
   schedule: string | { readonly schedule: string; readonly cronTimezone?: string | null },
   count: number,
 ): Promise<Date[]> {
-  if (!(Number.isInteger(count) && count >= 0)) throw new DBOSError(`Give a whole number of runs, not ${count}.`);
+  countCheck.read(count, 'count');
   const found = typeof schedule === 'string' ? await findKnown(operator, schedule) : schedule;
   const cron = parseCron(found.schedule, { timeZone: found.cronTimezone });
   return cron.nextRuns(operator.clock.now(), count).map((dueAt) => new Date(dueAt));
@@ -244,7 +257,7 @@ export async function triggerSchedule(operator: Operator, name: string): Promise
   const { database, bus } = operator;
   const record = await findKnown(operator, name);
   const { now } = await operator.retrying(() => readNow(database));
-  // The ID contains the time: if the schedule was triggered in this millisecond before, try the next one.
+  // The ID contains the time: if the schedule was already triggered in this millisecond, try the next one.
   for (let at = now; ; at += 1) {
     const workflow = await workflowOf(operator, record, at, `sched-${name}-trigger-${new Date(at).toISOString()}`);
     if (!(await operator.retrying(() => insertIfFree(database, workflow)))) continue;
@@ -253,17 +266,16 @@ export async function triggerSchedule(operator: Operator, name: string): Promise
   }
 }
 
-/** Rows of one statement. */
+/** Rows per statement. */
 const ROWS_MAX = 200;
 
-/** Enqueues the workflows of all occurrences after the start and before the end; existing ones stay. */
+/** Enqueues workflows for all occurrences after the start and before the end; existing ones stay. */
 export async function backfillSchedule(
   operator: Operator,
   name: string,
   { start, end }: { readonly start: Date; readonly end: Date },
 ): Promise<string[]> {
-  const [startMs, endMs] = [start.getTime(), end.getTime()];
-  if (Number.isNaN(startMs) || Number.isNaN(endMs)) throw new DBOSError('backfillSchedule needs two valid dates.');
+  const [startMs, endMs] = [date.read(start, 'start').getTime(), date.read(end, 'end').getTime()];
   const record = await findKnown(operator, name);
   const cron = parseCron(record.schedule, { timeZone: record.cronTimezone });
   const workflows: NewWorkflow[] = [];
@@ -313,7 +325,7 @@ function isVisible(stored: ScheduleRecord, { applicationName }: Pick<Operator, '
 
 function refuseForeign(stored: ScheduleRecord, owner: Pick<Operator, 'applicationName'>): void {
   if (isVisible(stored, owner)) return;
-  throw new DBOSError(
+  throw new OwnedByAnotherApplicationError(
     `Schedule "${stored.scheduleName}" belongs to application "${stored.applicationName}". Choose another name, or use a client of that application.`,
   );
 }

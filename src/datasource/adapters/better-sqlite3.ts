@@ -1,16 +1,16 @@
-// Transactions on `better-sqlite3`.
+// A data source on `better-sqlite3`.
 import type { Database } from 'better-sqlite3';
 import type { TransactionDriver } from '../driver.js';
-import { HeldSqlite, initializeSqlite, querySqlite, SqliteTransactions } from '../sqlite-transactions.js';
+import { initializeSqlite, ManagedSqlite, querySqlite, SqliteTransactions } from '../sqlite-transactions.js';
 import { clientOfAny, type DataSourceOptions, TransactionalDataSource } from '../transactional-data-source.js';
 
 export class BetterSqlite3DataSource extends TransactionalDataSource<Database> {
   /** A path is opened at launch and closed at shutdown; a database of your own stays open. */
   constructor(name: string, database: Database | string, options?: DataSourceOptions) {
-    super(name, driverOf(new HeldSqlite(database)), options);
+    super(name, driverOf(new ManagedSqlite(database)), options);
   }
 
-  /** The database, in the transaction around. */
+  /** The client of the current transaction. */
   static get client(): Database {
     return clientOfAny(BetterSqlite3DataSource);
   }
@@ -21,14 +21,14 @@ export class BetterSqlite3DataSource extends TransactionalDataSource<Database> {
   }
 }
 
-function driverOf(held: HeldSqlite): TransactionDriver<Database> {
+function driverOf(managed: ManagedSqlite): TransactionDriver<Database> {
   const transactions = new SqliteTransactions();
   return {
     dialect: 'sqlite',
-    open: async () => void (await held.open()),
-    close: async () => held.close(),
+    open: async () => void (await managed.open()),
+    close: async () => managed.close(),
     transact(options, body) {
-      const { database } = held;
+      const { database } = managed;
       return transactions.run({ execute: (text) => void database.exec(text) }, options, () => body(database));
     },
     query: async (database, text, values) => querySqlite(database, text, values),

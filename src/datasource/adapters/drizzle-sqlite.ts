@@ -1,16 +1,16 @@
-// Transactions on Drizzle, on SQLite through `better-sqlite3`.
+// A data source on Drizzle, for SQLite through `better-sqlite3`.
 import type { Database } from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
 import type { TransactionDriver } from '../driver.js';
-import { HeldSqlite, initializeSqlite, querySqlite, SqliteTransactions } from '../sqlite-transactions.js';
+import { initializeSqlite, ManagedSqlite, querySqlite, SqliteTransactions } from '../sqlite-transactions.js';
 import { type DataSourceOptions, TransactionalDataSource } from '../transactional-data-source.js';
 
 type Entities = Record<string, object>;
 
 export class DrizzleSqliteDataSource<CT = BetterSQLite3Database<Entities>> extends TransactionalDataSource<CT> {
-  /** `entities` is Drizzle's `schema`. A path is opened at launch and closed at shutdown. */
+  /** `entities` is Drizzle's `schema`. Only a path is opened at launch and closed at shutdown. */
   constructor(name: string, database: Database | string, entities: Entities = {}, options?: DataSourceOptions) {
-    super(name, driverOf<CT>(new HeldSqlite(database), entities), options);
+    super(name, driverOf<CT>(new ManagedSqlite(database), entities), options);
   }
 
   /** Creates the completion table. */
@@ -19,24 +19,24 @@ export class DrizzleSqliteDataSource<CT = BetterSQLite3Database<Entities>> exten
   }
 }
 
-function driverOf<CT>(held: HeldSqlite, entities: Entities): TransactionDriver<CT> {
+function driverOf<CT>(managed: ManagedSqlite, entities: Entities): TransactionDriver<CT> {
   const transactions = new SqliteTransactions();
   let db: CT | undefined;
   return {
     dialect: 'sqlite',
     async open() {
-      // The application names the type of its own entities.
-      db = drizzle({ client: await held.open(), schema: entities }) as unknown as CT;
+      // The application chooses the type for its entities.
+      db = drizzle({ client: await managed.open(), schema: entities }) as unknown as CT;
     },
     async close() {
       db = undefined;
-      held.close();
+      managed.close();
     },
     transact(options, body) {
-      const { database } = held;
-      // Drizzle's own transactions take no asynchronous function.
+      const { database } = managed;
+      // Drizzle's own transactions accept no async functions here.
       return transactions.run({ execute: (text) => void database.exec(text) }, options, () => body(db as CT));
     },
-    query: async (_client, text, values) => querySqlite(held.database, text, values),
+    query: async (_client, text, values) => querySqlite(managed.database, text, values),
   };
 }

@@ -1,9 +1,9 @@
-// Transactions on Drizzle, on Postgres through `pg`.
+// A data source on Drizzle, for Postgres through `pg`.
 import { type SQL, sql } from 'drizzle-orm';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
 import { lowerLevel, type PGIsolationLevel, type Row, type TransactionDriver } from '../driver.js';
-import { type ClientOrConfig, HeldPool, inTransactionPG, type PoolOrConfig } from '../pg-pool.js';
+import { type ClientOrConfig, inTransactionPG, ManagedPool, type PoolOrConfig } from '../pg-pool.js';
 import { clientOfAny, type DataSourceOptions, TransactionalDataSource } from '../transactional-data-source.js';
 
 export type { transaction_completion } from './kysely.js';
@@ -21,12 +21,12 @@ export class DrizzleDataSource<CT = NodePgDatabase<Entities>> extends Transactio
     super(name, driverOf<CT>(config, entities), options);
   }
 
-  /** The client of the transaction around. */
+  /** The client of the current transaction. */
   static get client(): NodePgDatabase<Entities> {
     return clientOfAny(DrizzleDataSource<NodePgDatabase<Entities>>);
   }
 
-  /** Creates the completion table, and lets a role use it. */
+  /** Creates the completion table, and grants a role access to it. */
   static initializeDBOSSchema(config: ClientOrConfig, schemaName?: string, applicationRole?: string): Promise<void> {
     return inTransactionPG(config, (exec) => initializeDataSourceSchemaPG(exec, schemaName, applicationRole));
   }
@@ -37,14 +37,14 @@ export class DrizzleDataSource<CT = NodePgDatabase<Entities>> extends Transactio
 }
 
 function driverOf<CT>(config: PoolOrConfig, entities: Entities): TransactionDriver<CT> {
-  const held = new HeldPool(config, 'DrizzleDataSource');
+  const managed = new ManagedPool(config, 'DrizzleDataSource');
   return {
     dialect: 'postgres',
-    open: async () => void held.open(),
-    close: () => held.close(),
+    open: async () => void managed.open(),
+    close: () => managed.close(),
     transact({ isolationLevel, readOnly }, body) {
-      const db = drizzle({ client: held.pool, schema: entities });
-      // The application names the type of its own entities.
+      const db = drizzle({ client: managed.pool, schema: entities });
+      // The application chooses the type for its entities.
       return db.transaction((client) => body(client as unknown as CT), {
         isolationLevel: lowerLevel(isolationLevel),
         accessMode: readOnly ? 'read only' : undefined,
@@ -57,7 +57,7 @@ function driverOf<CT>(config: PoolOrConfig, entities: Entities): TransactionDriv
   };
 }
 
-/** Drizzle takes a statement apart, with the values in between. */
+/** Drizzle builds statements from text and parameters in alternation. */
 function statementOf(text: string, values: readonly unknown[]): SQL {
   const parts = text.split(/\$\d+/);
   return sql.join(

@@ -1,4 +1,5 @@
-// Transactions on Knex, on Postgres.
+// A data source on Knex, for Postgres.
+import { notConnected } from '../failures.js';
 import knex, { type Knex } from 'knex';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
 import { lowerLevel, type Row, type TransactionDriver } from '../driver.js';
@@ -12,17 +13,17 @@ import {
 export type { TransactionConfig };
 
 export class KnexDataSource extends TransactionalDataSource<Knex.Transaction> {
-  /** A configuration makes a Knex, which is destroyed at shutdown; one of your own is not. */
+  /** A Knex made from a configuration is destroyed at shutdown; one of your own is not. */
   constructor(name: string, config: Knex.Config | Knex, options?: string | DataSourceOptions) {
     super(name, driverOf(config), options);
   }
 
-  /** The client of the transaction around. */
+  /** The client of the current transaction. */
   static get client(): Knex.Transaction {
     return clientOfAny(KnexDataSource);
   }
 
-  /** Creates the completion table, and lets a role use it. */
+  /** Creates the completion table, and grants a role access to it. */
   static initializeDBOSSchema(
     config: Knex.Config | Knex,
     schemaName?: string,
@@ -46,10 +47,10 @@ function driverOf(config: Knex.Config | Knex): TransactionDriver<Knex.Transactio
       db = undefined;
     },
     transact({ isolationLevel, readOnly }, body) {
-      if (!db) throw new Error('KnexDataSource is not connected. It is, from DBOS.launch() to DBOS.shutdown().');
+      if (!db) throw notConnected('KnexDataSource');
       return db.transaction(body, { isolationLevel: lowerLevel(isolationLevel), readOnly });
     },
-    // Knex has placeholders of its own, in the order of the values.
+    // Knex's placeholders are `?`, in the order of the values.
     query: async (client, text, values) =>
       rowsOf(await client.raw(text.replace(/\$\d+/g, '?'), [...values] as never[])),
   };

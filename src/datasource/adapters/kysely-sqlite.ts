@@ -1,14 +1,15 @@
-// Transactions on Kysely, on SQLite through `better-sqlite3`.
+// A data source on Kysely, for SQLite through `better-sqlite3`.
+import { notConnected } from '../failures.js';
 import type { Database } from 'better-sqlite3';
 import { CompiledQuery, Kysely, SqliteDialect } from 'kysely';
 import type { Row, TransactionDriver } from '../driver.js';
-import { HeldSqlite, initializeSqlite, SqliteTransactions } from '../sqlite-transactions.js';
+import { initializeSqlite, ManagedSqlite, SqliteTransactions } from '../sqlite-transactions.js';
 import { type DataSourceOptions, TransactionalDataSource } from '../transactional-data-source.js';
 
 export class KyselySqliteDataSource<DB> extends TransactionalDataSource<Kysely<DB>> {
   /** A path is opened at launch and closed at shutdown; a database of your own stays open. */
   constructor(name: string, database: Database | string, options?: DataSourceOptions) {
-    super(name, driverOf(new HeldSqlite(database)), options);
+    super(name, driverOf(new ManagedSqlite(database)), options);
   }
 
   /** Creates the completion table. */
@@ -17,22 +18,21 @@ export class KyselySqliteDataSource<DB> extends TransactionalDataSource<Kysely<D
   }
 }
 
-function driverOf<DB>(held: HeldSqlite): TransactionDriver<Kysely<DB>> {
+function driverOf<DB>(managed: ManagedSqlite): TransactionDriver<Kysely<DB>> {
   const transactions = new SqliteTransactions();
   let db: Kysely<DB> | undefined;
   return {
     dialect: 'sqlite',
     async open() {
-      db = new Kysely<DB>({ dialect: new SqliteDialect({ database: await held.open() }) });
+      db = new Kysely<DB>({ dialect: new SqliteDialect({ database: await managed.open() }) });
     },
     async close() {
       db = undefined;
-      held.close();
+      managed.close();
     },
     transact(options, body) {
-      if (!db)
-        throw new Error('KyselySqliteDataSource is not connected. It is, from DBOS.launch() to DBOS.shutdown().');
-      // Kysely's own transactions take the lock for writing too late.
+      if (!db) throw notConnected('KyselySqliteDataSource');
+      // Kysely's own transactions take the write lock too late.
       return db.connection().execute((client) => {
         const execute = async (text: string): Promise<void> =>
           void (await client.executeQuery(CompiledQuery.raw(text)));

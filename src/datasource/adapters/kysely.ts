@@ -1,8 +1,9 @@
-// Transactions on Kysely, on Postgres.
+// A data source on Kysely, for Postgres.
+import { notConnected } from '../failures.js';
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
 import { lowerLevel, type Row, type TransactionDriver } from '../driver.js';
-import { type ClientOrConfig, HeldPool, inTransactionPG, type PoolOrConfig } from '../pg-pool.js';
+import { type ClientOrConfig, inTransactionPG, ManagedPool, type PoolOrConfig } from '../pg-pool.js';
 import {
   type DataSourceOptions,
   type TransactionConfig,
@@ -20,12 +21,12 @@ export interface transaction_completion {
 }
 
 export class KyselyDataSource<DB> extends TransactionalDataSource<Transaction<DB>> {
-  /** A configuration makes a pool, which is ended at shutdown; a pool or a Kysely of your own is not. */
+  /** A pool made from a configuration is ended at shutdown; a pool or Kysely of your own is not. */
   constructor(name: string, config: PoolOrConfig | Kysely<DB>, options?: string | DataSourceOptions) {
     super(name, driverOf(config), options);
   }
 
-  /** Creates the completion table, and lets a role use it. */
+  /** Creates the completion table, and grants a role access to it. */
   static initializeDBOSSchema(config: ClientOrConfig, schemaName?: string, applicationRole?: string): Promise<void> {
     return inTransactionPG(config, (exec) => initializeDataSourceSchemaPG(exec, schemaName, applicationRole));
   }
@@ -36,7 +37,7 @@ export class KyselyDataSource<DB> extends TransactionalDataSource<Transaction<DB
 }
 
 function driverOf<DB>(config: PoolOrConfig | Kysely<DB>): TransactionDriver<Transaction<DB>> {
-  const held = config instanceof Kysely ? undefined : new HeldPool(config, 'KyselyDataSource');
+  const managed = config instanceof Kysely ? undefined : new ManagedPool(config, 'KyselyDataSource');
   let db: Kysely<DB> | undefined;
   return {
     dialect: 'postgres',
@@ -44,14 +45,14 @@ function driverOf<DB>(config: PoolOrConfig | Kysely<DB>): TransactionDriver<Tran
       db =
         config instanceof Kysely
           ? config
-          : new Kysely<DB>({ dialect: new PostgresDialect({ pool: held?.open() as never }) });
+          : new Kysely<DB>({ dialect: new PostgresDialect({ pool: managed?.open() as never }) });
     },
     async close() {
       db = undefined;
-      await held?.close();
+      await managed?.close();
     },
     transact({ isolationLevel, readOnly }, body) {
-      if (!db) throw new Error('KyselyDataSource is not connected. It is, from DBOS.launch() to DBOS.shutdown().');
+      if (!db) throw notConnected('KyselyDataSource');
       let transaction = db.transaction();
       const level = lowerLevel(isolationLevel);
       if (level) transaction = transaction.setIsolationLevel(level);

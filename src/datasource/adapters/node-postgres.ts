@@ -1,9 +1,10 @@
-// Transactions on `pg`.
+// A data source on `pg`.
+import { DatabaseStatementError } from '../../model/errors/errors.js';
 import type { ClientBase, PoolClient } from 'pg';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
 import { beginPG, type TransactionDriver } from '../driver.js';
 import { canFinish, Finisher } from '../pg-finish.js';
-import { type ClientOrConfig, HeldPool, inTransactionPG, type PoolOrConfig } from '../pg-pool.js';
+import { type ClientOrConfig, inTransactionPG, ManagedPool, type PoolOrConfig } from '../pg-pool.js';
 import {
   clientOfAny,
   type DataSourceOptions,
@@ -14,17 +15,17 @@ import {
 export type NodePostgresTransactionOptions = TransactionConfig;
 
 export class NodePostgresDataSource extends TransactionalDataSource<ClientBase> {
-  /** `config` makes a pool, which is ended at shutdown; a pool of your own is not. */
+  /** A pool made from `config` is ended at shutdown; a pool of your own is not. */
   constructor(name: string, config: PoolOrConfig, options?: string | DataSourceOptions) {
-    super(name, driverOf(new HeldPool(config, 'NodePostgresDataSource')), options);
+    super(name, driverOf(new ManagedPool(config, 'NodePostgresDataSource')), options);
   }
 
-  /** The client of the transaction around. */
+  /** The client of the current transaction. */
   static get client(): ClientBase {
     return clientOfAny(NodePostgresDataSource);
   }
 
-  /** Creates the completion table, and lets a role use it. */
+  /** Creates the completion table, and grants a role access to it. */
   static initializeDBOSSchema(config: ClientOrConfig, schemaName?: string, applicationRole?: string): Promise<void> {
     return inTransactionPG(config, (exec) => initializeDataSourceSchemaPG(exec, schemaName, applicationRole));
   }
@@ -34,16 +35,16 @@ export class NodePostgresDataSource extends TransactionalDataSource<ClientBase> 
   }
 }
 
-function driverOf(held: HeldPool): TransactionDriver<ClientBase> {
-  /** The clients whose transaction has committed before its body has ended. */
+function driverOf(managed: ManagedPool): TransactionDriver<ClientBase> {
+  /** Clients whose transaction `finish` has already committed. */
   const finished = new WeakSet<ClientBase>();
   const finisher = new Finisher();
   return {
     dialect: 'postgres',
-    open: async () => void held.open(),
-    close: () => held.close(),
+    open: async () => void managed.open(),
+    close: () => managed.close(),
     async transact(options, body) {
-      const client = await held.pool.connect();
+      const client = await managed.pool.connect();
       try {
         await client.query(beginPG(options));
         const result = await body(client);
@@ -69,16 +70,16 @@ async function commit(client: PoolClient): Promise<void> {
   const { command } = await client.query('COMMIT');
   if (command !== 'ROLLBACK') return;
   const message = 'The transaction was rolled back: one of its statements had failed, and the failure was caught.';
-  throw Object.assign(new Error(message), { code: '25P02' });
+  throw new DatabaseStatementError(message, { sqlState: '25P02' });
 }
 
-/** A client that cannot roll back is of no further use. */
+/** A client that cannot roll back must not go back to the pool. */
 async function failsToRollBack(client: PoolClient): Promise<boolean> {
   try {
     await client.query('ROLLBACK');
     return false;
   } catch {
-    // The connection is gone, and with it the transaction. The error that led here is the one to report.
+    // The connection is lost, and with it the transaction. The caller reports the original error.
     return true;
   }
 }

@@ -1,4 +1,5 @@
-// Transactions on `postgres` (postgres.js).
+// A data source on `postgres` (postgres.js).
+import { notConnected } from '../failures.js';
 import postgres from 'postgres';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
 import { beginPG, PGIsolationLevel, type Row, type TransactionDriver } from '../driver.js';
@@ -16,17 +17,17 @@ type Client = postgres.TransactionSql;
 type Options = postgres.Options<Record<string, postgres.PostgresType>>;
 
 export class PostgresDataSource extends TransactionalDataSource<Client> {
-  /** `config` is what `postgres()` takes. */
+  /** `config` is the argument of `postgres()`. */
   constructor(name: string, config: Options | string = {}, options?: string | DataSourceOptions) {
     super(name, driverOf(config), options);
   }
 
-  /** The client of the transaction around. */
+  /** The client of the current transaction. */
   static get client(): Client {
     return clientOfAny(PostgresDataSource);
   }
 
-  /** Creates the completion table, and lets a role use it. */
+  /** Creates the completion table, and grants a role access to it. */
   static initializeDBOSSchema(config: Options | string, schemaName?: string, applicationRole?: string): Promise<void> {
     return once(config, (exec) => initializeDataSourceSchemaPG(exec, schemaName, applicationRole));
   }
@@ -49,9 +50,9 @@ function driverOf(config: Options | string): TransactionDriver<Client> {
       sql = undefined;
     },
     async transact(options, body) {
-      if (!sql) throw new Error('PostgresDataSource is not connected. It is, from DBOS.launch() to DBOS.shutdown().');
+      if (!sql) throw notConnected('PostgresDataSource');
       const result = await sql.begin(beginPG(options).replace('BEGIN', ''), (client) =>
-        body(client).catch(holdIfClosed),
+        body(client).catch(hangIfClosed),
       );
       return result as Awaited<ReturnType<typeof body>>;
     },
@@ -60,10 +61,10 @@ function driverOf(config: Options | string): TransactionDriver<Client> {
 }
 
 /**
- * On a connection that is closed, the library would send a ROLLBACK and break the process. The transaction has failed by
- * then without us: it is given up when the connection closes.
+ * On a closed connection the library would send a ROLLBACK and crash the process. Never settle instead: the library
+ * rejects the transaction itself when the connection closes.
  */
-async function holdIfClosed(error: unknown): Promise<never> {
+async function hangIfClosed(error: unknown): Promise<never> {
   if (isClosed(error)) return new Promise<never>(() => {});
   throw error;
 }

@@ -1,4 +1,4 @@
-// Transactions on Prisma, on Postgres. Prisma generates its client into the application, so it is known by its form.
+// A data source on Prisma, for Postgres. Prisma generates its client into the application, so it is typed structurally.
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
 import type { PGIsolationLevel, Row, TransactionDriver } from '../driver.js';
 import { type DataSourceOptions, TransactionalDataSource } from '../transactional-data-source.js';
@@ -11,13 +11,13 @@ export interface TransactionConfig {
   name?: string;
 }
 
-/** What is used of a client in a transaction. */
+/** The part of a transaction client that the adapter uses. */
 export interface PrismaTransactionLike {
   $queryRawUnsafe<T = unknown>(query: string, ...values: never[]): PromiseLike<T>;
   $executeRawUnsafe(query: string, ...values: never[]): PromiseLike<number>;
 }
 
-/** What is used of a generated client. */
+/** The part of a generated client that the adapter uses. */
 export interface PrismaLike extends PrismaTransactionLike {
   $transaction<R>(body: (client: never) => Promise<R>, options?: { isolationLevel?: PrismaIsolationLevel }): Promise<R>;
 }
@@ -28,12 +28,12 @@ export class PrismaDataSource<PrismaClient extends PrismaLike> extends Transacti
   PrismaClient,
   TransactionConfig
 > {
-  /** The client, or a function that gives it when it is needed. It stays open at shutdown. */
+  /** `prisma` is a client, or a function that returns it. It stays open at shutdown. */
   constructor(name: string, prisma: Access<PrismaClient>, options?: string | DataSourceOptions) {
     super(name, driverOf(prisma), options);
   }
 
-  /** Creates the completion table, and lets a role use it. */
+  /** Creates the completion table, and grants a role access to it. */
   static async initializeDBOSSchema(prisma: PrismaLike, schemaName?: string, applicationRole?: string): Promise<void> {
     await prisma.$transaction((client) =>
       initializeDataSourceSchemaPG((text) => queryWith(client, text, []), schemaName, applicationRole),
@@ -54,7 +54,7 @@ function driverOf<Client extends PrismaLike>(prisma: Access<Client>): Transactio
       const client = typeof prisma === 'function' ? prisma() : prisma;
       const run = async (tx: PrismaTransactionLike): ReturnType<typeof body> => {
         if (readOnly) await tx.$executeRawUnsafe('SET TRANSACTION READ ONLY');
-        // In a transaction the client lacks what would open another.
+        // A transaction client is a client without the methods that open transactions.
         return body(tx as unknown as Client);
       };
       return client.$transaction(run, isolationLevel && { isolationLevel: NAMES[isolationLevel] });

@@ -1,4 +1,5 @@
-// Transactions on TypeORM, on Postgres.
+// A data source on TypeORM, for Postgres.
+import { notConnected } from '../failures.js';
 import type { PoolConfig } from 'pg';
 import { DataSource, type DataSourceOptions as TypeOrmOptions, type EntityManager } from 'typeorm';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
@@ -15,12 +16,12 @@ export type TypeORMTransactionConfig = TransactionConfig;
 type Entities = NonNullable<TypeOrmOptions['entities']>;
 
 export class TypeOrmDataSource extends TransactionalDataSource<EntityManager> {
-  /** To be made with one of the two functions below. */
+  /** Use `createFromConfig` or `createFromDataSource` instead. */
   constructor(name: string, create: () => DataSource, options?: string | DataSourceOptions) {
     super(name, driverOf(create), options);
   }
 
-  /** A data source of TypeORM is made at launch and destroyed at shutdown. */
+  /** The TypeORM data source is created at launch and destroyed at shutdown. */
   static createFromConfig(
     name: string,
     config: PoolConfig,
@@ -30,22 +31,22 @@ export class TypeOrmDataSource extends TransactionalDataSource<EntityManager> {
     return new TypeOrmDataSource(name, () => new DataSource(toOptions(config, entities)), options);
   }
 
-  /** Yours is initialized at launch if it is not, and only then destroyed at shutdown. */
+  /** A data source of yours that is not initialized is initialized at launch, and destroyed at shutdown. */
   static createFromDataSource(name: string, ds: DataSource, options?: string | DataSourceOptions): TypeOrmDataSource {
     return new TypeOrmDataSource(name, () => ds, options);
   }
 
-  /** The entity manager of the transaction around. */
+  /** The entity manager of the current transaction. */
   static get entityManager(): EntityManager {
     return clientOfAny(TypeOrmDataSource);
   }
 
-  /** The entity manager of the transaction around. */
+  /** The entity manager of the current transaction. */
   get entityManager(): EntityManager {
     return this.client;
   }
 
-  /** Creates the completion table, and lets a role use it. */
+  /** Creates the completion table, and grants a role access to it. */
   static initializeDBOSSchema(config: ClientOrConfig, schemaName?: string, applicationRole?: string): Promise<void> {
     return inTransactionPG(config, (exec) => initializeDataSourceSchemaPG(exec, schemaName, applicationRole));
   }
@@ -85,7 +86,7 @@ function driverOf(create: () => DataSource): TransactionDriver<EntityManager> {
       ds = undefined;
     },
     transact({ isolationLevel, readOnly }, body) {
-      if (!ds) throw new Error('TypeOrmDataSource is not connected. It is, from DBOS.launch() to DBOS.shutdown().');
+      if (!ds) throw notConnected('TypeOrmDataSource');
       const run = async (client: EntityManager): ReturnType<typeof body> => {
         if (readOnly) await client.query('SET TRANSACTION READ ONLY');
         return body(client);

@@ -1,7 +1,7 @@
 // Maps dbos-config.yaml to the fields of the configuration. Values may hold passwords, so no error quotes one.
 import { silentLogger } from '../../base/log.js';
-import { KINDS } from '../../model/checks.js';
-import { CONFIG_FILE, readConfigDocument } from '../../store/config/config-document.js';
+import { checkSetting, SETTINGS } from '../../model/settings.js';
+import { CONFIG_FILE, type ParseYaml, readConfigDocument } from '../../store/config/config-document.js';
 
 export interface ConfigFile {
   /** By field of the configuration. Not checked yet. */
@@ -39,8 +39,12 @@ const ENTRIES: readonly Entry[] = [
 ];
 
 /** Undefined if the folder has no dbos-config.yaml. */
-export function readConfigFile(folder: string, environment: NodeJS.ProcessEnv): ConfigFile | undefined {
-  const document = readConfigDocument(folder, environment);
+export function readConfigFile(
+  folder: string,
+  environment: NodeJS.ProcessEnv,
+  parseYaml: ParseYaml,
+): ConfigFile | undefined {
+  const document = readConfigDocument(folder, environment, parseYaml);
   if (document === undefined) return undefined;
   const values: Record<string, unknown> = {};
   const keys = new Map<string, string>();
@@ -67,6 +71,6 @@ function trueIfAny(value: unknown): true | undefined {
 }
 
 function loggerIfSilent(value: unknown, key: string): unknown {
-  KINDS.flag(`${CONFIG_FILE}: ${key}`, value);
+  checkSetting(SETTINGS.flag, `${CONFIG_FILE}: ${key}`, value);
   return value ? silentLogger : undefined;
 }

@@ -4,12 +4,14 @@ import type pg from 'pg';
 import { consoleLogger, type DLogger, type LogLevel } from '../../base/log.js';
 import { locateDatabase } from '../../base/url.js';
 import type { DBOSSerializer } from '../../codec/serializer.js';
-import { check, type Check, KINDS, numberThat, objectWith } from '../../model/checks.js';
 import { DBOSInitializationError } from '../../model/errors/errors.js';
+import { checkSetting, SETTINGS } from '../../model/settings.js';
+import { type Check, checkThat, number, objectWith, oneOf } from '../../model/validation/validation.js';
 import { checkSchemaName } from '../../store/migrations/plan.js';
 import type { StoreOptions } from '../../store/store.js';
 import { chooseSystemURL } from '../../store/config/system-url.js';
 import { resolveAdmin } from './config-admin.js';
+import type { ParseYaml } from '../../store/config/config-document.js';
 import { type ConfigFile, readConfigFile } from './config-file.js';
 
 /** The naming scheme of span attributes. */
@@ -134,6 +136,19 @@ export interface EngineConfig {
   readonly store: Omit<StoreOptions, 'clock' | 'now'>;
 }
 
+/** Where dbos-config.yaml is looked for, and what reads it. */
+export interface ConfigFolder {
+  readonly folder?: string;
+  readonly parseYaml?: ParseYaml;
+}
+
+/** `resolveConfig` for a launch. The YAML parser is loaded only if there is no configuration in code. */
+export async function loadConfig(config: DBOSConfig | undefined): Promise<EngineConfig> {
+  if (config !== undefined) return resolveConfig(config);
+  const { parseYaml } = await import('../../store/config/yaml.js');
+  return resolveConfig(undefined, process.env, { parseYaml });
+}
+
 /**
  * Validates and completes a configuration. Values come from `config`, then the environment, then the defaults. Without
  * `config`, dbos-config.yaml in the folder is read, and the environment overrides it.
@@ -141,9 +156,9 @@ export interface EngineConfig {
 export function resolveConfig(
   config: DBOSConfig | undefined,
   environment: NodeJS.ProcessEnv = process.env,
-  folder: string = process.cwd(),
+  { folder = process.cwd(), parseYaml }: ConfigFolder = {},
 ): EngineConfig {
-  const file = config === undefined ? readConfigFile(folder, environment) : undefined;
+  const file = config === undefined && parseYaml ? readConfigFile(folder, environment, parseYaml) : undefined;
   if (config === undefined && file === undefined) {
     throw new DBOSInitializationError(
       'No DBOS configuration was provided. Call DBOS.setConfig({ name: ... }) before DBOS.launch(), ' +
@@ -226,8 +241,9 @@ function systemDatabaseURL(given: CheckedConfig, variable: Variable, isFromFile:
   return url;
 }
 
-const { text, flag, count, port, intervalMs, timeoutMs, endpoints, queues } = KINDS;
-const CHECKS: Readonly<Record<keyof DBOSConfig, Check>> = {
+const LOG_LEVELS: readonly string[] = ['debug', 'info', 'warn', 'error'] satisfies LogLevel[];
+const { text, flag, count, intervalMs, timeoutMs, endpoints } = SETTINGS;
+const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   ...each(text, 'name', 'systemDatabaseUrl', 'applicationDatabaseUrl', 'databaseUrl'),
   ...each(text, 'applicationVersion', 'executorID', 'adminHost', 'adminToken'),
   ...each(flag, 'transactionPooler', 'connectionPerOperation', 'runMigrations', 'useListenNotify', 'enablePatching'),
@@ -236,33 +252,38 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check>> = {
   ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs'),
   ...each(timeoutMs, 'systemDatabaseIdleTransactionTimeoutMs', 'observabilityQueryTimeoutMs'),
   ...each(endpoints, 'otlpTracesEndpoints', 'otlpLogsEndpoints'),
-  systemDatabasePool: objectWith('connect', 'query'),
-  systemDatabaseSchemaName(label, value) {
-    text(label, value);
-    checkSchemaName(value as string);
-  },
-  systemDatabasePollingConcurrency: numberThat('a whole number', Number.isInteger),
-  leaseSeconds: numberThat('a finite number from 1 to 86400', (value) => value >= 1 && value <= 86_400),
-  serializer: objectWith('name', 'stringify', 'parse'),
-  logger: objectWith('debug', 'info', 'warn', 'error'),
-  logLevel: check<string>('string', 'debug, info, warn or error', (level) => /^(debug|info|warn|error)$/i.test(level)),
-  otelAttributeFormat: check<string>('string', 'legacy or semconv', (format) => /^(legacy|semconv)$/.test(format)),
-  listenQueues: queues,
-  adminPort: port,
+  systemDatabasePool: SETTINGS.pool,
+  systemDatabaseSchemaName: text,
+  systemDatabasePollingConcurrency: SETTINGS.limit,
+  leaseSeconds: number({ min: 1, max: 86_400 }),
+  serializer: SETTINGS.serializer,
+  logger: SETTINGS.logger,
+  logLevel: checkThat(
+    `one of ${LOG_LEVELS.join(', ')}`,
+    (level) => typeof level === 'string' && LOG_LEVELS.includes(level.toLowerCase()),
+    { type: 'string' },
+  ),
+  otelAttributeFormat: oneOf(['legacy', 'semconv']),
+  listenQueues: SETTINGS.queues,
+  adminPort: SETTINGS.port,
 };
 
-function each<Field extends keyof DBOSConfig>(check: Check, ...fields: Field[]): Record<Field, Check> {
-  return Object.fromEntries(fields.map((field) => [field, check])) as Record<Field, Check>;
+function each<Field extends keyof DBOSConfig>(
+  check: Check<unknown>,
+  ...fields: Field[]
+): Record<Field, Check<unknown>> {
+  return Object.fromEntries(fields.map((field) => [field, check])) as Record<Field, Check<unknown>>;
 }
 
 function checked(values: unknown, file: ConfigFile | undefined): CheckedConfig {
-  objectWith()('DBOSConfig', values);
+  checkSetting(objectWith(), 'DBOSConfig', values);
   // The loop below checks the type of each field.
   const config = values as DBOSConfig;
-  for (const [field, verify] of Object.entries(CHECKS)) {
+  for (const [field, check] of Object.entries(CHECKS)) {
     const value = config[field as keyof DBOSConfig];
-    if (value !== undefined) verify(file?.keys.get(field) ?? field, value);
+    if (value !== undefined) checkSetting(check, file?.keys.get(field) ?? field, value);
   }
+  if (config.systemDatabaseSchemaName !== undefined) checkSchemaName(config.systemDatabaseSchemaName);
   if (config.name === undefined) {
     throw new DBOSInitializationError(
       'No application name was provided. Set name in DBOS.setConfig(), or in dbos-config.yaml if you use one.',

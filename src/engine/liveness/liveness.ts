@@ -171,7 +171,7 @@ export class Liveness {
     await this.#recovery.takeOver(peer, guard);
     this.#peers = this.#peers.filter((other) => other !== peer);
     this.#lastTakeOverAt = this.#runtime.clock.now();
-    this.#patrol.lookAgain();
+    this.#patrol.wake();
   }
 
   /** Covers lost notifications, expired leases and late statements. Returns when to look again. */

@@ -17,7 +17,7 @@ const GET_EVENT_TIMEOUT_SECONDS = 60;
 export async function setEvent(key: string, value: unknown, options: SerializationOptions = {}): Promise<void> {
   const name = 'DBOS.setEvent';
   const run = workflowCode(name);
-  checkName('key of an event', key);
+  checkName('key', key);
   const { runtime, workflowID, owner } = run;
   await perform(
     run,
@@ -40,8 +40,8 @@ export async function getEvent(runtime: Runtime, event: EventKey, limit?: number
   if (context?.step !== undefined || context?.transactionID !== undefined) {
     throw new DBOSInvalidWorkflowTransitionError('Invalid call to `DBOS.getEvent` inside a step or transaction');
   }
-  checkName('ID of the workflow', event.workflowID);
-  checkName('key of an event', event.key);
+  checkName('workflowID', event.workflowID);
+  checkName('key', event.key);
   const deadlineAt = deadlineOf(runtime.clock, limit, GET_EVENT_TIMEOUT_SECONDS);
   if (isWorkflowCode(context)) return getEventIn(context.run, event, deadlineAt);
   const found = await runtime.watchers.events.waitUntil(event, { deadlineAt });

@@ -1,7 +1,8 @@
 // Requests to running workflows, with one answer each. A request is a message and its answer an event of the workflow.
 // Both are durable and recorded, so either side may crash and recover.
 import { newID } from '../../base/ids.js';
-import { DBOSError, DBOSRequestRefusedError, DBOSRequestTimeoutError } from '../../model/errors/errors.js';
+import { DBOSRequestRefusedError, DBOSRequestTimeoutError } from '../../model/errors/errors.js';
+import { storableName } from '../../model/validation/validation.js';
 import type { StoredEvent } from '../../store/messaging/events.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
 import type { Runtime } from '../runtime.js';
@@ -12,8 +13,8 @@ import { limitsOf, refuseInTransaction, workflowCode } from '../runs/operation.j
 import { own, perform } from '../runs/perform.js';
 import type { InputSchema } from '../registration/registry.js';
 import type { Run } from '../runs/run.js';
-import { checkName, isStorableName, type SerializationOptions } from '../../control/runs/storable.js';
-import { deadlineOf, type TimeLimit } from '../../control/runs/time-limit.js';
+import { checkName, type SerializationOptions } from '../../control/runs/storable.js';
+import { deadlineOf, timeoutCheck, type TimeLimit } from '../../control/runs/time-limit.js';
 import type { WaitLimits } from '../../control/runs/row-watcher.js';
 
 /** The signature of a request: its payload and its answer. */
@@ -92,7 +93,7 @@ export async function handleRequests(handlers: AnyRequestHandlers, limit?: TimeL
 
 function isRequest(message: unknown): message is RequestMessage {
   const { requestID, name } = message as Partial<RequestMessage>;
-  return typeof requestID === 'string' && isStorableName(answerKey(requestID)) && typeof name === 'string';
+  return typeof requestID === 'string' && storableName.accepts(answerKey(requestID)) && typeof name === 'string';
 }
 
 async function answerTo(
@@ -121,11 +122,11 @@ export async function request(runtime: Runtime, asked: Request): Promise<unknown
   const { name, timeoutMs = TIMEOUT_MS } = asked;
   const context = currentContext();
   refuseInTransaction(context, 'DBOS.request');
-  checkName('name of a request', name);
-  if (!(timeoutMs >= 0)) throw new DBOSError(`timeoutMs must be a number and not negative, but is ${timeoutMs}.`);
+  checkName('name', name);
+  timeoutCheck.read(timeoutMs, 'timeoutMs');
   const deadlineAt = deadlineOf(runtime.clock, timeoutMs / 1000);
   const requestID = asked.idempotencyKey ?? newID();
-  checkName('idempotency key of a request', answerKey(requestID));
+  checkName('idempotencyKey', answerKey(requestID));
   if (isWorkflowCode(context)) return requestFrom(context.run, asked, { requestID, deadlineAt });
   await send(runtime, messageOf(asked, requestID));
   return awaitAnswer(runtime, asked, requestID, { deadlineAt, signal: context?.run?.signal });

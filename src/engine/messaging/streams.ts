@@ -37,7 +37,7 @@ async function append(name: string, key: string, encode: Encode): Promise<void> 
   if (!run || context?.transactionID !== undefined) {
     throw new DBOSInvalidWorkflowTransitionError(`Invalid call to \`${name}\` outside of a workflow or step`);
   }
-  checkName('key of a stream', key);
+  checkName('key', key);
   // A step has its own checkpoint.
   if (step) return submit(run, { key, encode, stepID: step.stepID });
   const body = joined((active) => submit(run, { key, encode, stepID: active.stepID, active }));

@@ -1,8 +1,8 @@
 // Enqueues workflows by function name, and many workflows in one commit.
 import { newID } from '../../base/ids.js';
 import { checkNames, type EnqueueWorkflowOptions } from '../../control/queues/enqueue.js';
-import { existingOf } from '../../control/queues/existing.js';
-import { DBOSError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
+import { resolveStartConflict } from '../../control/queues/start-conflict.js';
+import { DBOSInvalidArgumentError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
 import { insertWorkflows, type NewWorkflow } from '../../store/runs/workflows.js';
 import { judgeStarts, type StartVerdict } from '../../store/writer/writer-verdicts.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
@@ -16,7 +16,7 @@ import {
   type StartWorkflowParams,
 } from '../runs/new-workflow.js';
 import { own, perform } from '../runs/perform.js';
-import { authorizeAndEncode, refusableOf, refuseInStep, startWorkflow } from '../runs/start.js';
+import { authorizeAndEncode, conflictingStartOf, refuseInStep, startWorkflow } from '../runs/start.js';
 
 /** Enqueues a workflow by the name of its function, which need not be registered here. */
 export async function enqueueByName<R>(
@@ -74,7 +74,10 @@ export async function startWorkflows<R>(engine: Engine, requests: readonly Start
   for (const { params } of requests) {
     checkParams(params, context);
     if (params.queueName === undefined && context?.queueName === undefined) {
-      throw new DBOSError('startWorkflows puts workflows into a queue. Give a queueName.');
+      throw new DBOSInvalidArgumentError(
+        'startWorkflows enqueues workflows, so it needs a queueName.',
+        'params.queueName',
+      );
     }
   }
   const enqueue = async (): Promise<string[]> => {
@@ -132,7 +135,7 @@ async function insertOrRefuse(
     verdicts.forEach((verdict, index) => {
       const [request, workflow] = [requests[index], workflows[index]];
       if (request && workflow && verdict.kind !== 'created')
-        existingOf(refusableOf({ engine, request, workflow }), verdict);
+        resolveStartConflict(conflictingStartOf({ engine, request, workflow }), verdict);
     });
     return verdicts;
   });
@@ -148,7 +151,9 @@ function refuseRepeated(workflows: readonly NewWorkflow[]): void {
   const ids = new Set<string>();
   const keys = new Set<string>();
   for (const { workflowID, queueName, deduplicationID } of workflows) {
-    if (ids.has(workflowID)) throw new DBOSError(`The workflow ID "${workflowID}" is given twice in one call.`);
+    if (ids.has(workflowID)) {
+      throw new DBOSInvalidArgumentError(`Workflow ID "${workflowID}" appears twice in one call.`, 'workflowID');
+    }
     ids.add(workflowID);
     if (deduplicationID === null) continue;
     const key = JSON.stringify([queueName, deduplicationID]);

@@ -94,10 +94,10 @@ export class QueueService {
         for (const { queueName, partitionKey } of keys)
           this.#dispatcher.wake(queueName ?? INTERNAL_QUEUE, partitionKey);
       }),
-      bus.subscribe(topics.delays, () => this.#delays.lookAgain()),
+      bus.subscribe(topics.delays, () => this.#delays.wake()),
       bus.subscribe(topics.queueChanges, (_, origin) => (origin === 'here' ? this.#reload() : this.refresh())),
       bus.onAnything(() => this.refresh()),
-      bus.onAnything(() => this.#delays.lookAgain(), DELAYS_INTERVAL_MS),
+      bus.onAnything(() => this.#delays.wake(), DELAYS_INTERVAL_MS),
     ];
     this.#dispatcher.start();
     this.#delays.start();
@@ -113,7 +113,7 @@ export class QueueService {
 
   /** Announces workflows that this process has enqueued. */
   announce(workflows: readonly NewWorkflow[]): void {
-    if (workflows.some(({ deadlineAt }) => deadlineAt !== null)) this.#deadlines.lookAgain();
+    if (workflows.some(({ deadlineAt }) => deadlineAt !== null)) this.#deadlines.wake();
     announceQueued(this.#runtime.bus, workflows);
   }
 

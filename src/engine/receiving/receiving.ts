@@ -1,5 +1,5 @@
-// What event receivers see of the engine: how to find the functions they serve, to turn a batch of messages into workflows
-// in one commit, and to keep something in the system database.
+// The part of the engine that event receivers use: finding the functions they serve, turning a batch of messages into
+// workflows in one commit, and storing state in the system database.
 import type { Clock } from '../../base/clock.js';
 import { internals } from '../../base/internals.js';
 import type { DLogger } from '../../base/log.js';
@@ -26,7 +26,7 @@ import {
 } from '../runs/prepared.js';
 import type { FunctionName, Registry, UserFunction } from '../registration/registry.js';
 
-/** A function that a receiver was told to serve. */
+/** A function that is registered with a receiver. */
 export interface ServedFunction {
   readonly methodConfig?: unknown;
   readonly methodReg: {
@@ -38,7 +38,7 @@ export interface ServedFunction {
   };
 }
 
-/** What receivers need of the instance they belong to: `DBOS`, or one that `createDBOS` has made. */
+/** What receivers need of their instance: `DBOS`, or one made by `createDBOS`. */
 export interface ReceivingHost {
   readonly logger: DLogger;
   readonly [internals]: {
@@ -55,7 +55,7 @@ export interface ReceivingHost {
   getAssociatedInfo(external: object): readonly ServedFunction[];
 }
 
-/** The host that is given, or the default one. */
+/** The given host, or the default one. */
 export function receivingHost<Host extends HttpInstance | ReceivingHost = ReceivingHost>(given?: Host): Host {
   const host = given ?? (getDefaultHost() as Host | undefined);
   if (host) return host;
@@ -64,7 +64,7 @@ export function receivingHost<Host extends HttpInstance | ReceivingHost = Receiv
   );
 }
 
-/** A handle, as HTTP handlers need it. */
+/** What HTTP handlers need of a workflow handle. */
 export interface StartedWorkflow {
   readonly workflowID: string;
   getResult(): Promise<unknown>;
@@ -87,17 +87,21 @@ export interface HttpInstance {
   getEvent(workflowID: string, key: string, timeoutSeconds: number): Promise<unknown>;
 }
 
-/** The time of the host's engine. */
 export function nowOf(host: HttpInstance): number {
   return host[internals].engineFor('HTTP handlers').runtime.clock.now();
 }
 
-/** The promise's value, or another one if that takes too long. */
-export async function orLate<T>(host: HttpInstance, promise: Promise<T>, timeoutMs: number, late: T): Promise<T> {
-  return withTimeLimit(host[internals].engineFor('HTTP handlers').runtime.clock, timeoutMs, promise, () => late);
+/** The promise's value, or the fallback after a timeout. */
+export async function valueWithin<T>(
+  host: HttpInstance,
+  promise: Promise<T>,
+  timeoutMs: number,
+  fallback: T,
+): Promise<T> {
+  return withTimeLimit(host[internals].engineFor('HTTP handlers').runtime.clock, timeoutMs, promise, () => fallback);
 }
 
-/** Lets the engine of the host serve a queue of the receiver's, defined in memory if `parameters` are given. */
+/** Makes the host's engine serve a queue even if `listenQueues` does not name it. `parameters` define it in memory. */
 export function serveQueue(host: ReceivingHost, name: string, parameters?: QueueParameters): void {
   const { registry } = host[internals];
   registry.alwaysServed.add(name);
@@ -107,7 +111,7 @@ export function serveQueue(host: ReceivingHost, name: string, parameters?: Queue
 
 export type { EventDispatchState, PreparedWorkflow };
 
-/** The engine of a launched host. */
+/** The engine of a launched host, as receivers use it. */
 export class Receiving {
   readonly clock: Clock;
   readonly logger: DLogger;
@@ -119,7 +123,7 @@ export class Receiving {
     this.logger = this.#engine.runtime.logger;
   }
 
-  /** The name under which a workflow's function is known in the database, with its class. */
+  /** The name of a workflow function with its class. */
   fullNameOf(fn: UserFunction): string {
     const { registry } = this.#engine.runtime;
     return registry.fullNameOf(registry.workflowOf(fn, fn.name));
@@ -133,19 +137,19 @@ export class Receiving {
     return prepareEnqueuedWorkflow(this.#engine, this.#engine.runtime.registry.workflowOf(fn, fn.name), args, options);
   }
 
-  /** Enqueues the workflows and keeps the states in one commit. Gives the IDs that were not there before. */
+  /** Enqueues the workflows and stores the states in one commit. Returns the IDs of the new workflows. */
   commit(workflows: readonly PreparedWorkflow[], options: EnqueuePreparedOptions): Promise<Set<string>> {
     return enqueuePrepared(this.#engine, workflows, options);
   }
 
-  /** How many workflows wait in the queue, counted up to `max`. While the database is away, it is waited for. */
+  /** How many workflows wait on the queue, counted up to `max`. Retries while the database is down. */
   countWaiting(queueName: string, max: number, signal: AbortSignal): Promise<number> {
     const { clock, logger } = this;
     const count = () => countWaiting(this.#engine.runtime.store.database, queueName, max);
     return withRetry(count, { clock, logger, signal, isIdempotent: true });
   }
 
-  /** Whether the queue has limits for its partitions; undefined if it is not known. */
+  /** Whether the queue is partitioned; undefined if it is unknown. */
   async isPartitioned(queueName: string): Promise<boolean | undefined> {
     const { registry, store } = this.#engine.runtime;
     const record = registry.queues.get(queueName) ?? (await findQueue(store.database, queueName));

@@ -68,8 +68,8 @@ export class Deadlines {
   }
 
   /** A workflow with a deadline was enqueued, which may be the next one. */
-  lookAgain(): void {
-    this.#loop.lookAgain();
+  wake(): void {
+    this.#loop.wake();
   }
 
   #forget(run: Run): void {

@@ -32,7 +32,7 @@ export interface RunEnd {
   readonly isRecorded: boolean;
 }
 
-/** Never rejects. */
+/** Runs to the end and records the outcome. Never rejects. */
 export async function execute(invocation: Invocation): Promise<RunEnd> {
   const { run } = invocation;
   const result = await call(invocation);

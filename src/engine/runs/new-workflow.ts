@@ -9,7 +9,8 @@ import {
   encodeAttributes,
   type StartWorkflowParams,
 } from '../../control/queues/enqueue.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
+import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
+import { filledName } from '../../model/validation/validation.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { Context } from './ambient.js';
 import type { Runtime } from '../runtime.js';
@@ -109,7 +110,7 @@ export function checkParams(params: StartWorkflowParams, context: Context | unde
   const { queueName = context?.queueName, enqueueOptions = {}, duplicationPolicy } = params;
   const workflowID = params.workflowID ?? context?.nextWorkflowID?.workflowID;
   checkWorkflowID(workflowID);
-  if (queueName !== undefined && queueName.trim() === '') throw new DBOSError('A queue name must not be empty.');
+  if (queueName !== undefined) filledName.read(queueName, 'queueName');
   checkEnqueueOptions(enqueueOptions, queueName !== undefined);
   if (
     duplicationPolicy === 'return-existing' &&

@@ -3,7 +3,8 @@
 import { sleep } from '../../base/clock.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { SerializationOptions } from '../../control/runs/storable.js';
-import { DBOSError, DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
+import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
+import { finiteNumber } from '../../model/validation/validation.js';
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
 import type { Runtime } from '../runtime.js';
 import { type Operation, own, perform, portable, replayOutcome } from './perform.js';
@@ -75,8 +76,7 @@ export async function limitsOf(run: Run, timerID: number, givenDeadline: number 
 
 /** Sleeps. In workflow code the wake-up time is recorded, and a cancellation ends the sleep at once. */
 export async function durableSleep(runtime: Runtime, durationMs: number): Promise<void> {
-  if (!Number.isFinite(durationMs))
-    throw new DBOSError(`The duration of a sleep must be a finite number, not ${durationMs}.`);
+  finiteNumber.read(durationMs, 'durationMs');
   const context = currentContext();
   refuseInTransaction(context, SLEEP);
   if (!isWorkflowCode(context)) return sleep(runtime.clock, Math.max(durationMs, 0));

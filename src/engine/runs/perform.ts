@@ -1,7 +1,7 @@
 // The protocol that every recorded operation of a workflow follows:
 //
 //   take a number ──► in history? ──yes──► return the recorded value, or throw the recorded error
-//                          └──no──► may the run go on? ──► an effect waits for the barrier ──► body ──► checkpoint
+//                          └──no──► check that the run was not stopped ──► barrier, for an effect ──► body ──► checkpoint
 //
 // What differs is how the checkpoint gets written:
 //
@@ -9,7 +9,7 @@
 //   joined     as part of another write that the body makes: a message, an event, a child, a receipt. What the body
 //              throws is recorded only if it calls `fail`.
 //   elsewhere  a data source may hold the outcome already. The body says where it is durable, which decides whether a
-//              checkpoint is still needed.
+//              checkpoint is still needed and what waits for it.
 import { invariant } from '../../base/assert.js';
 import type { RoundTrip } from '../../codec/codec.js';
 import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';
@@ -39,8 +39,10 @@ export interface Operation<R> {
   readonly read?: (record: StepRecord) => R;
 }
 
-/** Runs the body of an operation and writes its checkpoint: `own`, `joined` or `elsewhere`. */
-export type Strategy<R> = (step: ActiveStep) => Promise<R>;
+/** The body of an operation, and how its checkpoint gets written. */
+export type Strategy<R> =
+  | { readonly kind: 'own'; readonly body: () => Promise<R> }
+  | { readonly kind: 'joined' | 'elsewhere'; readonly body: (step: ActiveStep) => Promise<R> };
 
 /** Runs an operation in workflow code, or replays it. */
 export async function perform<R>(run: Run, operation: Operation<R>, strategy: Strategy<R>): Promise<R> {
@@ -49,7 +51,20 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
   run.check();
   if (record) return (await replayOutcome(run, record, read)) as R;
   if (isEffect) await run.barrier();
-  return strategy(new ActiveStep(run, stepID, operation));
+  const step = new ActiveStep(run, stepID, operation);
+  if (strategy.kind !== 'own') {
+    const value = await strategy.body(step);
+    invariant(strategy.kind === 'elsewhere' || step.hasCheckpoint, `operation "${name}" made no checkpoint`);
+    return value;
+  }
+  // Inlined: another async function around each step would cost measurably.
+  try {
+    const value = await strategy.body();
+    run.check();
+    return (await step.recordValue(value)) as R;
+  } catch (error) {
+    return step.fail(error);
+  }
 }
 
 /** Returns the recorded value or throws the recorded error. */
@@ -64,24 +79,12 @@ export async function replayOutcome(
 
 /** Records the value or error in a checkpoint of its own. Returns the copy that a replay would return. */
 export function own<R>(body: () => Promise<R>): Strategy<R> {
-  return async (step) => {
-    try {
-      const value = await body();
-      step.run.check();
-      return (await step.recordValue(value)) as R;
-    } catch (error) {
-      return step.fail(error);
-    }
-  };
+  return { kind: 'own', body };
 }
 
 /** The body writes the checkpoint together with something else: by `commit` or `follow`, or by `record`. */
 export function joined<R>(body: (step: ActiveStep) => Promise<R>): Strategy<R> {
-  return async (step) => {
-    const value = await body(step);
-    invariant(step.hasCheckpoint, `operation "${step.name}" made no checkpoint`);
-    return value;
-  };
+  return { kind: 'joined', body };
 }
 
 /** How an operation ended. */
@@ -106,22 +109,24 @@ export interface KeptOutcome {
 
 /** A data source runs the body and says where the outcome is durable. */
 export function elsewhere(body: (step: ActiveStep) => Promise<KeptOutcome>): Strategy<unknown> {
-  return async (step) => {
-    let durability: Durability = 'unknown';
-    try {
-      const kept = await body(step);
-      durability = kept.durability;
-      if (kept.outcome.kind === 'error') throw kept.outcome.error;
-      step.run.check();
-      const { value } = kept.outcome;
-      if (durability === 'checkpointed') return (await step.encode(value)).value;
-      return await step.recordValue(value, { isKeptElsewhere: durability === 'recorded' });
-    } catch (error) {
-      if (durability !== 'checkpointed') return step.fail(error, { isKeptElsewhere: durability === 'recorded' });
-      step.run.check();
-      throw error;
-    }
-  };
+  return { kind: 'elsewhere', body: (step) => settle(step, body) };
+}
+
+async function settle(step: ActiveStep, body: (step: ActiveStep) => Promise<KeptOutcome>): Promise<unknown> {
+  let durability: Durability = 'unknown';
+  try {
+    const kept = await body(step);
+    durability = kept.durability;
+    if (kept.outcome.kind === 'error') throw kept.outcome.error;
+    step.run.check();
+    const { value } = kept.outcome;
+    if (durability === 'checkpointed') return (await step.encode(value)).value;
+    return await step.recordValue(value, { isKeptElsewhere: durability === 'recorded' });
+  } catch (error) {
+    if (durability !== 'checkpointed') return step.fail(error, { isKeptElsewhere: durability === 'recorded' });
+    step.run.check();
+    throw error;
+  }
 }
 
 /** What a checkpoint takes from its operation. */

@@ -1,7 +1,8 @@
 // For event receivers: prepares workflows one by one as messages arrive, and enqueues them together. The workflow ID
 // comes from the message, so a message that is delivered twice starts one workflow.
 import { enqueuedWorkflow } from '../../control/queues/enqueue.js';
-import { DBOSError, DBOSInvalidWorkflowInputError } from '../../model/errors/errors.js';
+import { DBOSInvalidArgumentError, DBOSInvalidWorkflowInputError } from '../../model/errors/errors.js';
+import { filledName } from '../../model/validation/validation.js';
 import { type EventDispatchState, upsertEventDispatchState } from '../../store/receiving/event-dispatch.js';
 import { withRetry } from '../../store/retry.js';
 import { insertWorkflows, type NewWorkflow } from '../../store/runs/workflows.js';
@@ -52,11 +53,13 @@ export async function prepareEnqueuedWorkflow(
   const { applicationVersion, config, registry } = engine.runtime;
   const { name } = registration;
   if (registration.isInstance) {
-    throw new DBOSError(`"${name}" is a method of an instance. Only functions and static methods can be prepared.`);
+    throw new DBOSInvalidArgumentError(
+      `"${name}" is an instance method. Only functions and static methods can be prepared.`,
+      'workflow',
+    );
   }
-  for (const [field, value] of Object.entries({ queueName, workflowID })) {
-    if (typeof value !== 'string' || value.trim() === '') throw new DBOSError(`A prepared workflow needs a ${field}.`);
-  }
+  filledName.read(queueName, 'options.queueName');
+  filledName.read(workflowID, 'options.workflowID');
   const { text, serialization } = await encode(engine.runtime, registration, args);
   return {
     workflowUUID: workflowID,
@@ -122,10 +125,15 @@ export async function enqueuePrepared(
 function toRow(prepared: PreparedWorkflow): NewWorkflow {
   const { workflowUUID, status, queueName, deduplicationID } = prepared;
   if (status !== 'ENQUEUED' || queueName === undefined) {
-    throw new DBOSError(`Workflow "${workflowUUID}" cannot be enqueued: it is ${status}, or it has no queue.`);
+    throw new DBOSInvalidArgumentError(
+      `Workflow "${workflowUUID}" cannot be enqueued: it is ${status}, or it has no queue.`,
+    );
   }
   if (deduplicationID !== undefined) {
-    throw new DBOSError(`Workflow "${workflowUUID}" has a deduplication ID, which is not possible in a batch.`);
+    throw new DBOSInvalidArgumentError(
+      `Workflow "${workflowUUID}" has a deduplication ID, which a batch does not support.`,
+      'deduplicationID',
+    );
   }
   return enqueuedWorkflow({
     workflowID: workflowUUID,

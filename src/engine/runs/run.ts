@@ -5,12 +5,12 @@
 //   running ──fenced, cancelled, or a write failed──► stopped: every further operation throws the reason
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
 import {
-  DBOSError,
   DBOSNonExistentWorkflowError,
   DBOSStepNondeterminismError,
   DBOSUnexpectedStepError,
   DBOSWorkflowCancelledError,
   DBOSWorkflowConflictError,
+  MessageLostError,
 } from '../../model/errors/errors.js';
 import type { Checkpoint } from '../../store/runs/steps.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
@@ -41,7 +41,7 @@ export interface RunOptions {
   readonly runtime: Runtime;
   readonly registration: WorkflowRegistration;
   readonly workflowID: string;
-  /** The fencing token under which this run owns the workflow. */
+  /** The owner token of this run. */
   readonly owner: string;
   /** The checkpoints of earlier runs; undefined for a workflow that was just created here. */
   readonly history?: ReadonlyMap<number, StepRecord>;
@@ -290,8 +290,5 @@ export class Run {
 }
 
 function goneError(workflowID: string, stepID: number): Error {
-  return new DBOSError(
-    `The message that step ${stepID} of workflow "${workflowID}" has received is not in the database any more. ` +
-      'Somebody has removed it by hand, or the database was set back. Resume the workflow or fork it from this step.',
-  );
+  return new MessageLostError(workflowID, stepID);
 }

@@ -1,6 +1,7 @@
 // The runs of this process: which workflows run here, how each run ends, and how many came from each queue.
 import type { Clock } from '../../base/clock.js';
 import { type Deferred, deferred } from '../../base/deferred.js';
+import { withTimeLimit } from '../../base/time-limit.js';
 import { DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../../model/errors/errors.js';
 import { outcomeOfStopped, execute, type Invocation, type RunOutcome } from './execute.js';
 import type { Run } from './run.js';
@@ -97,13 +98,7 @@ export class Runs {
   /** Waits up to `timeoutMs` for the current runs to end. */
   async drain(clock: Clock, timeoutMs: number): Promise<void> {
     if (timeoutMs <= 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = clock.after(timeoutMs, resolve);
-      void this.#idle().then(() => {
-        timer.cancel();
-        resolve();
-      });
-    });
+    await withTimeLimit(clock, timeoutMs, this.#idle(), () => {});
   }
 
   async #idle(): Promise<void> {

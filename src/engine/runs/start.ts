@@ -1,7 +1,7 @@
 // Starts workflows: from a call to a durable row, and on to a run, or to a handle of a workflow that already exists.
 import { invariant } from '../../base/assert.js';
 import { newID } from '../../base/ids.js';
-import { existingOf, type Refusable } from '../../control/queues/existing.js';
+import { resolveStartConflict, type ConflictingStart } from '../../control/queues/start-conflict.js';
 import { refuseMissingKey } from '../../control/queues/queue-target.js';
 import { DBOSInvalidWorkflowTransitionError, DBOSWorkflowIDInUseError } from '../../model/errors/errors.js';
 import type { StepRecord } from '../../model/records.js';
@@ -182,16 +182,16 @@ async function attach<R>(prepared: PreparedStart, verdict: StartVerdict): Promis
       return launch<R>(prepared, run);
     }
     default:
-      return engine.handleOf(existingOf(refusableOf(prepared), verdict));
+      return engine.handleOf(resolveStartConflict(conflictingStartOf(prepared), verdict));
   }
 }
 
 /** The workflow, with the caller's policies for the case that it exists. */
-export function refusableOf({
+export function conflictingStartOf({
   engine,
   request,
   workflow,
-}: Pick<PreparedStart, 'engine' | 'request' | 'workflow'>): Refusable {
+}: Pick<PreparedStart, 'engine' | 'request' | 'workflow'>): ConflictingStart {
   const { duplicationPolicy, workflowIDReusePolicy } = request.params;
   return { logger: engine.runtime.logger, workflow, duplicationPolicy, workflowIDReusePolicy };
 }

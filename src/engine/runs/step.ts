@@ -2,7 +2,8 @@
 import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
 import { sleep } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
-import { DBOSError, DBOSMaxStepRetriesError, DBOSStepTimeoutError } from '../../model/errors/errors.js';
+import { DBOSMaxStepRetriesError, DBOSStepTimeoutError } from '../../model/errors/errors.js';
+import { number, positiveInteger, positiveNumber } from '../../model/validation/validation.js';
 import { type Context, inContext, type StepStatus } from './ambient.js';
 import { own, perform } from './perform.js';
 import type { Run } from './run.js';
@@ -28,23 +29,17 @@ export interface StepConfig {
 }
 
 const RETRY_INTERVAL_MAX_MS = 3_600_000;
+const intervalCheck = number();
+const backoffCheck = number({ min: 1 });
+const jitterCheck = number({ max: 1 });
 
 export function checkStepConfig(config: StepConfig): void {
-  const refuse = (what: string): never => {
-    throw new DBOSError(`Invalid step configuration: ${what}.`);
-  };
   const { timeoutMS, maxAttempts, intervalSeconds, backoffRate, jitter } = config;
-  if (timeoutMS !== undefined && !(Number.isFinite(timeoutMS) && timeoutMS > 0)) {
-    refuse(`timeoutMS must be a positive finite number, not ${timeoutMS}`);
-  }
-  if (maxAttempts !== undefined && !(Number.isInteger(maxAttempts) && maxAttempts >= 1)) {
-    refuse(`maxAttempts must be a positive integer, not ${maxAttempts}`);
-  }
-  if (intervalSeconds !== undefined && !(intervalSeconds >= 0)) {
-    refuse(`intervalSeconds must not be negative, but is ${intervalSeconds}`);
-  }
-  if (backoffRate !== undefined && !(backoffRate >= 1)) refuse(`backoffRate must be at least 1, but is ${backoffRate}`);
-  if (jitter !== undefined && !(jitter >= 0 && jitter <= 1)) refuse(`jitter must be between 0 and 1, but is ${jitter}`);
+  if (timeoutMS !== undefined) positiveNumber.read(timeoutMS, 'config.timeoutMS');
+  if (maxAttempts !== undefined) positiveInteger.read(maxAttempts, 'config.maxAttempts');
+  if (intervalSeconds !== undefined) intervalCheck.read(intervalSeconds, 'config.intervalSeconds');
+  if (backoffRate !== undefined) backoffCheck.read(backoffRate, 'config.backoffRate');
+  if (jitter !== undefined) jitterCheck.read(jitter, 'config.jitter');
 }
 
 /** A step whose number was reserved before the first await. */
@@ -93,7 +88,7 @@ async function attemptUntilDone<R>(
       const { clock, logger } = context.runtime;
       const delayMs = backoffMs(policy, number);
       logger.warn(
-        `Attempt ${number} of ${maxAttempts} of step "${name}" failed. Retrying in ${Math.round(delayMs)} ms: ${String(error)}`,
+        `Attempt ${number} of ${maxAttempts} of step "${name}" failed, retrying in ${Math.round(delayMs)} ms: ${String(error)}`,
       );
       await sleep(clock, delayMs, context.run.signal);
     }

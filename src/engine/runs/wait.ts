@@ -1,4 +1,4 @@
-// Waits for several workflows, and for several promises such that a replay sees the same order.
+// Waits for several workflows or promises, and records which came first, so that a replay takes the same path.
 import { sleep } from '../../base/clock.js';
 import { allEnded, checkHandles, firstToEnd, type WorkflowHandle } from '../../control/runs/outcome.js';
 import { currentContext, isWorkflowCode } from './ambient.js';

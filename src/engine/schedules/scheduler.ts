@@ -7,7 +7,7 @@ import { Mutex } from '../../base/mutex.js';
 import { RemoteClock } from '../../base/remote-clock.js';
 import { Service } from '../../base/service.js';
 import { TimeZones } from '../../model/cron/cron-time-zone.js';
-import { DatabaseClosedError, DBOSError } from '../../model/errors/errors.js';
+import { DatabaseClosedError, DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import type { ScheduleRecord } from '../../model/schedules.js';
 import { findEventDispatchState } from '../../store/receiving/event-dispatch.js';
 import { countScheduleChanges, findSchedules, readNow } from '../../store/schedules/schedules.js';
@@ -110,7 +110,7 @@ export class Scheduler {
   /** One read at a time: an older result must not replace a newer one. */
   async #reloadSerialized(name: string): Promise<void> {
     await this.#reloading.run(() => this.#reload(name));
-    this.#loop.lookAgain();
+    this.#loop.wake();
   }
 
   async #reload(name = ''): Promise<void> {
@@ -158,7 +158,9 @@ export class Scheduler {
     const registration = registry.workflowOf(given.fn, given.fn.name);
     const name = registry.keyOf(registration);
     if (registration.isInstance) {
-      throw new DBOSError(`Cannot schedule instance method ${name}: which instance should run it?`);
+      throw new DBOSInvalidArgumentError(
+        `Cannot schedule instance method ${name}: which instance should run it? Schedule a function or a static method.`,
+      );
     }
     const schedule = { ...given, registration };
     const state = schedule.automaticBackfill ? await findEventDispatchState(database, stateOf(name)) : undefined;

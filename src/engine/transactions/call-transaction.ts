@@ -1,7 +1,8 @@
-// Calls of functions in transactions of data sources: from workflow code they are steps; outside of workflows they just run.
-// A handler is one of our kit, or one of a plugin with a protocol of its own.
+// Calls functions in transactions of data sources. In workflow code a call is a step; outside of workflows it just runs.
+// The handler of a data source is our own, or that of a plugin with a protocol of its own.
 import {
   DBOSConflictingRegistrationError,
+  DBOSExecutorNotInitializedError,
   DBOSInvalidWorkflowTransitionError,
   DBOSNotRegisteredError,
   DBOSWorkflowConflictError,
@@ -14,9 +15,9 @@ import type { Run } from '../runs/run.js';
 import type { DataSourceTransactionHandler } from './data-source-handler.js';
 import { TransactionStep } from './transaction-step.js';
 
-/** A handler of our kit. Beside what plugins do, it runs steps and says what it has kept of them. */
+/** Our own handler. Unlike those of plugins, it runs steps and says where their outcome is durable. */
 export interface StepTransactionHandler extends DataSourceTransactionHandler {
-  /** Runs the body in a transaction, as a step. It waits for the barrier itself, at the latest before it commits. */
+  /** Runs the body in a transaction, as a step. Passes the barrier itself, no later than its commit. */
   performTransaction(step: TransactionStep, config: unknown, body: () => Promise<unknown>): Promise<KeptOutcome>;
 }
 
@@ -24,7 +25,6 @@ function runsSteps(handler: DataSourceTransactionHandler): handler is StepTransa
   return 'performTransaction' in handler;
 }
 
-/** A call of a function in a transaction. */
 export interface TransactionCall {
   readonly dsName: string;
   /** The name of the step. */
@@ -34,11 +34,11 @@ export interface TransactionCall {
   readonly target: unknown;
   readonly func: (this: unknown, ...args: never[]) => Promise<unknown>;
   readonly args: readonly unknown[];
-  /** Completes the context of a step, or refuses the caller. */
+  /** Checks the caller's roles and returns the context for the step. */
   readonly authorize?: (context: Context & { readonly run: Run }) => Context;
 }
 
-/** Runs the function in a transaction, as every handler can. */
+/** Runs the function in a transaction, the way that every handler supports. */
 function invoke(
   handler: DataSourceTransactionHandler,
   { config, target, func, args }: TransactionCall,
@@ -46,12 +46,12 @@ function invoke(
   return handler.invokeTransactionFunction(config, target, func, ...(args as never[]));
 }
 
-/** Runs a function in a transaction: as a step if called in workflow code. */
+/** Runs a function in a transaction. In workflow code it is a step. */
 export async function callTransaction(registry: Registry, call: TransactionCall): Promise<unknown> {
   const { name } = call;
   const context = currentContext();
   const engine = context?.run ? Engine.of(context.run.runtime) : Engine.launchedWith(registry);
-  if (!engine) throw new TypeError('`DBOS.launch()` must be called before running transactions.');
+  if (!engine) throw new DBOSExecutorNotInitializedError('`DBOS.launch()` must be called before running transactions.');
   const handler = handlerFor(engine, registry, call.dsName);
   if (context?.transactionID !== undefined || context?.step !== undefined) {
     throw new DBOSInvalidWorkflowTransitionError(
@@ -92,7 +92,7 @@ async function runAsStep(
   const { name } = call;
   const stepID = run.nextStepID();
   const authorized = call.authorize?.(context) ?? context;
-  // As long as the handler does not say otherwise: an earlier run, or a plugin, may have left a record there.
+  // Until the handler says otherwise: an earlier run, or a plugin, may have left a completion record.
   let mayLeaveRecord = true;
   const body = elsewhere(async (step) => {
     const kept = await inContext({ ...authorized, transactionID: stepID }, () =>
@@ -126,8 +126,8 @@ async function invokeAsStep(
 }
 
 /**
- * A plugin with a protocol of its own may report that another run was faster. If this run still owns the workflow, that
- * one was a former owner, and the plugin finds what it did on the next try.
+ * A plugin with a protocol of its own may report a conflict with another run. If this run still owns the workflow, the
+ * other was a former owner, and a retry of the plugin finds what it recorded.
  */
 async function invokeOwned(run: Run, invokePlugin: () => Promise<unknown>): Promise<unknown> {
   try {
@@ -141,7 +141,7 @@ async function invokeOwned(run: Run, invokePlugin: () => Promise<unknown>): Prom
   }
 }
 
-/** Throws if the calling run no longer owns the workflow. For data sources, inside their transaction. */
+/** Throws if the calling run no longer owns the workflow. For data sources to call inside their transaction. */
 export async function assertStillOwnsWorkflow(workflowID: string): Promise<void> {
   const run = currentContext()?.run;
   if (run?.workflowID !== workflowID) return;

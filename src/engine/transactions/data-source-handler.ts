@@ -1,22 +1,22 @@
-// The contract between the engine and a data source: the engine knows a data source by its handler only.
+// The contract between the engine and a data source.
 
-/** What a data source hands to the engine, so that the engine can run functions in its transactions. */
+/** What a data source registers with the engine, so that the engine can run functions in its transactions. */
 export interface DataSourceTransactionHandler {
   readonly name: string;
-  /** The kind of data source, for people. */
+  /** The class of the data source, for messages. */
   readonly dsType?: string;
-  /** Called at launch: connects, and throws a clear error if the database or its tables are not there. */
+  /** Called at launch: connects, and throws a clear error if the database or its tables are missing. */
   initialize(): Promise<void>;
   /** Called at shutdown. */
   destroy(): Promise<void>;
   /**
-   * Deletes the records of a workflow from a step on. `beforeCommit` is awaited between the deletion and its commit; if
-   * it throws, all is rolled back.
+   * Deletes the completion records of a workflow from a step on. Awaits `beforeCommit` between the deletion and its
+   * commit; if that throws, rolls back.
    */
   deleteCheckpoints?(workflowID: string, startStep: number, beforeCommit?: () => Promise<void>): Promise<void>;
-  /** The same for all steps of several workflows, in one transaction. */
+  /** Deletes all completion records of several workflows, in one transaction. */
   deleteCheckpointsOfAll?(workflowIDs: readonly string[], beforeCommit: () => Promise<void>): Promise<void>;
-  /** Workflows whose records are too old for any run to still need them: those after an ID, in order. */
+  /** Workflows with old completion records, after an ID, in order of ID. */
   listRecorded?(afterID: string, max: number): Promise<string[]>;
   /** Runs the function in a transaction. */
   invokeTransactionFunction<This, Args extends unknown[], Return>(

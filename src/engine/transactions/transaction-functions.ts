@@ -1,4 +1,5 @@
-// Functions that always run in a transaction: the wrappers that the application calls instead of its own.
+// Registers functions that always run in a transaction, and makes the wrappers that the application calls instead.
+import { stackHere } from '../../base/stack.js';
 import { authorize } from '../registration/authorization.js';
 import { decorateMethod, functionOwnerOf, type MethodDecorator } from '../registration/function-owner.js';
 import {
@@ -12,11 +13,11 @@ import { callTransaction } from './call-transaction.js';
 
 export interface TransactionSettings {
   readonly dsName: string;
-  /** What the data source gets as its configuration; the names in it say what is registered. */
+  /** Passed to the data source. Its name fields say what is registered. */
   readonly config: FunctionName | undefined;
 }
 
-/** Registers a function that runs in transactions, and gives the wrapper to be called instead. */
+/** Returns the wrapper to call instead of the function. */
 export function registerTransactionFunction(
   registry: Registry,
   fn: UserFunction,
@@ -48,13 +49,13 @@ export function registerTransactionFunction(
     external: new Map(),
     parameters: [],
     interceptors: [],
-    registeredAt: new Error('registered').stack ?? '',
+    registeredAt: stackHere('registered'),
   };
   registry.add(registration);
   return wrapper;
 }
 
-/** A method decorator that does the same. */
+/** A method decorator for `registerTransactionFunction`. */
 export function decorateTransaction(registry: Registry, settings: TransactionSettings): MethodDecorator {
   return decorateMethod(
     registry,

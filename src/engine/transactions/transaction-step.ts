@@ -1,5 +1,5 @@
-// A step that runs in a transaction of the application's database, as a data source sees it: which step it is, whether its
-// run still owns the workflow, and what to wait for. What the data source keeps of the outcome it says in its answer.
+// A step that runs in a transaction of the application's database, as a data source sees it: which step it is, whether
+// its run still owns the workflow, and what to wait for.
 import { sleep } from '../../base/clock.js';
 import type { RoundTrip } from '../../codec/codec.js';
 import type { MaybePromise } from '../../codec/maybe-promise.js';
@@ -13,10 +13,10 @@ export class TransactionStep {
   readonly workflowID: string;
   readonly stepID: number;
   readonly name: string;
-  /** True if no earlier run can have run this step. */
+  /** True if no earlier run can have recorded this step. */
   readonly isFirstRun: boolean;
   readonly runtime: Pick<Runtime, 'clock' | 'codec' | 'logger'>;
-  /** For a data source that works on the system database itself. */
+  /** For a data source on the system database itself. */
   readonly joined: JoinedCheckpoint;
   readonly #step: ActiveStep;
 
@@ -31,12 +31,12 @@ export class TransactionStep {
     this.#step = step;
   }
 
-  /** Resolves when everything that the step depends on is durable. Throws if the run may not go on. */
+  /** Resolves when everything that the step depends on is durable. Throws if the run was stopped. */
   barrier(): Promise<void> {
     return this.#step.run.barrier();
   }
 
-  /** Checks once that the run still owns the workflow. If it does not, stops the run and throws the reason. */
+  /** If the run no longer owns the workflow, stops it and throws the reason. */
   async assertOwned(): Promise<void> {
     const { run } = this.#step;
     run.check();
@@ -46,20 +46,20 @@ export class TransactionStep {
   }
 
   /**
-   * Resolves when a transaction that has begun may commit: what it depends on is durable, and its run owns the workflow.
-   * Throws otherwise.
+   * Resolves when an open transaction may commit: what it depends on is durable, and its run owns the workflow. Throws
+   * if it must not.
    */
   async assertCommitAllowed(): Promise<void> {
     await this.#step.run.commitBarrier();
     await this.assertOwned();
   }
 
-  /** The text of a value and the copy that the workflow goes on with. */
+  /** The text of a value, and the copy that the workflow continues with. */
   encode(value: unknown): MaybePromise<RoundTrip> {
     return this.#step.encode(value);
   }
 
-  /** Waits before another attempt. From now on an earlier attempt may still commit late. */
+  /** Waits before the next attempt. The failed one may still commit late. */
   async waitToRetry(delayMs: number): Promise<void> {
     const { run } = this.#step;
     run.suspectConcurrentOwner();
@@ -67,7 +67,7 @@ export class TransactionStep {
   }
 }
 
-/** The checkpoint of a step whose data source works on the system database: it joins the step's transaction. */
+/** The checkpoint of a step whose data source is on the system database: it joins the step's transaction. */
 export class JoinedCheckpoint {
   readonly #step: ActiveStep;
   readonly #transactions: Transactions;
@@ -77,14 +77,14 @@ export class JoinedCheckpoint {
     this.#transactions = transactions;
   }
 
-  /** Whether the data source works on the system database, and may write to it. */
+  /** Whether the data source is on the system database and may write to its tables. */
   isPossible(source: object, query: Query): Promise<boolean> {
     return this.#transactions.isShared(source, query);
   }
 
   /**
-   * The statement that writes the checkpoint of a value, guarded by ownership. If the workflow is lost, or the step has a
-   * checkpoint, it gives no row on SQLite and fails on Postgres.
+   * The statement that writes the checkpoint of a value, guarded by the owner token. If the workflow is lost, or the
+   * step has a checkpoint, it returns no row on SQLite and fails on Postgres.
    */
   async statement(value: unknown): Promise<Rendered> {
     const { text: output, serialization } = await this.#step.encode(value);
@@ -92,7 +92,7 @@ export class JoinedCheckpoint {
     return joinedCheckpoint(this.#step.run.runtime.database, checkpoint);
   }
 
-  /** The outcome that the system database holds. Waits while that is unavailable. */
+  /** The recorded outcome. Retries while the system database is down. */
   async find(): Promise<StepOutcome | undefined> {
     const { run, stepID } = this.#step;
     const { runtime, workflowID } = run;

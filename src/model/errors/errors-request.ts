@@ -32,6 +32,6 @@ export class DBOSRequestRefusedError extends DBOSError {
     reason: string,
     options?: ErrorOptions,
   ) {
-    super(`Workflow ${workflowID} has not answered request "${requestName}": ${reason}`, 1, options);
+    super(`Workflow ${workflowID} did not answer request "${requestName}": ${reason}`, 1, options);
   }
 }

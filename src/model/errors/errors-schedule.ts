@@ -1,4 +1,4 @@
-// Errors about when a schedule is to run.
+// Errors about schedules.
 import { DBOSError } from './errors-base.js';
 
 /** A cron expression is malformed, or names a date that never comes. */
@@ -29,5 +29,31 @@ export class InvalidTimeZoneError extends DBOSError {
       1,
       options,
     );
+  }
+}
+
+/** No schedule has this name. */
+export class ScheduleNotFoundError extends DBOSError {
+  override readonly name = 'ScheduleNotFoundError';
+  override readonly code = 'SCHEDULE_NOT_FOUND';
+
+  constructor(
+    readonly scheduleName: string,
+    options?: ErrorOptions,
+  ) {
+    super(`Schedule "${scheduleName}" not found. DBOS.listSchedules shows those that exist.`, 1, options);
+  }
+}
+
+/** The name of a new schedule is taken. */
+export class ScheduleExistsError extends DBOSError {
+  override readonly name = 'ScheduleExistsError';
+  override readonly code = 'SCHEDULE_EXISTS';
+
+  constructor(
+    readonly scheduleName: string,
+    options?: ErrorOptions,
+  ) {
+    super(`Schedule "${scheduleName}" already exists. Use updateSchedule or applySchedules.`, 1, options);
   }
 }

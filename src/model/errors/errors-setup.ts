@@ -85,8 +85,8 @@ export class DBOSExecutorNotInitializedError extends DBOSError {
   override readonly name = 'DBOSExecutorNotInitializedError';
   override readonly code = 'EXECUTOR_NOT_INITIALIZED';
 
-  constructor(options?: ErrorOptions) {
-    super('DBOS not initialized. Call and await DBOS.launch() first.', 20, options);
+  constructor(message = 'DBOS not initialized. Call and await DBOS.launch() first.', options?: ErrorOptions) {
+    super(message, 20, options);
   }
 }
 
@@ -127,7 +127,7 @@ export class DBOSInvalidQueuePriorityError extends DBOSError {
   override readonly code = 'INVALID_QUEUE_PRIORITY';
 
   constructor(priority: number, min: number, max: number, options?: ErrorOptions) {
-    super(`Invalid priority ${priority}. Use a whole number from ${min} to ${max}.`, 29, options);
+    super(`Invalid priority ${priority}. Use an integer from ${min} to ${max}.`, 29, options);
   }
 }
 
@@ -135,16 +135,6 @@ export class DBOSInvalidQueuePriorityError extends DBOSError {
 export class InvalidQueueError extends DBOSError {
   override readonly name = 'InvalidQueueError';
   override readonly code = 'INVALID_QUEUE';
-
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, 1, options);
-  }
-}
-
-/** A query names an unknown field, or a value that cannot be meant. */
-export class InvalidQueryError extends DBOSError {
-  override readonly name = 'InvalidQueryError';
-  override readonly code = 'INVALID_QUERY';
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, 1, options);

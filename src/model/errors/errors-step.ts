@@ -154,3 +154,22 @@ export class DBOSStepAlreadyRecordedError extends DBOSError {
     );
   }
 }
+
+/** A message that a step has received is gone from the database, so the step can't be recorded. */
+export class MessageLostError extends DBOSError {
+  override readonly name = 'MessageLostError';
+  override readonly code = 'MESSAGE_LOST';
+
+  constructor(
+    readonly workflowID: string,
+    readonly stepID: number,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `The message that step ${stepID} of workflow "${workflowID}" received is no longer in the database: ` +
+        'it was deleted by hand, or the database was restored. Resume the workflow, or fork it from this step.',
+      1,
+      options,
+    );
+  }
+}

@@ -85,7 +85,7 @@ export class DBOSWorkflowCancelledError extends DBOSError {
     readonly workflowID: string,
     options?: ErrorOptions,
   ) {
-    super(`Workflow ${workflowID} has been cancelled. DBOS.resumeWorkflow lets it go on.`, 24, options);
+    super(`Workflow ${workflowID} has been cancelled. Call DBOS.resumeWorkflow to continue it.`, 24, options);
   }
 }
 
@@ -98,7 +98,7 @@ export class DBOSAwaitedWorkflowCancelledError extends DBOSError {
     readonly workflowID: string,
     options?: ErrorOptions,
   ) {
-    super(`Awaited ${workflowID} was cancelled. DBOS.resumeWorkflow lets it go on.`, 27, options);
+    super(`Awaited ${workflowID} was cancelled. Call DBOS.resumeWorkflow to continue it.`, 27, options);
   }
 }
 

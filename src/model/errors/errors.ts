@@ -1,5 +1,6 @@
 // The error catalogue: every error that Everstep raises is imported from here. A class carries the name and the
 // number that DBOS gives it, and a string `code` of ours. `docs/reference/errors.md` lists them all; a test insists.
+export * from './errors-argument.js';
 export * from './errors-base.js';
 export * from './errors-receiver.js';
 export * from './errors-request.js';

@@ -1,5 +1,5 @@
-// Kafka, through `kafkajs`: a batch of a partition stays open until all its messages have become workflows; only then are
-// its offsets resolved, and committed by the client.
+// The adapter for Kafka, on `kafkajs`. A batch of a partition stays open until all its messages are durable as
+// workflows. Their offsets are resolved only then, and committed by the client.
 import {
   type Consumer,
   type ConsumerConfig,
@@ -11,6 +11,7 @@ import {
 import { type Clock, sleep } from '../../base/clock.js';
 import { type Deferred, deferred } from '../../base/deferred.js';
 import { InvalidReceiverError } from '../../model/errors/errors.js';
+import { messageOf, oneOf } from '../../model/validation/validation.js';
 import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
 import { Mailbox } from '../mailbox.js';
 import { Receiver, type ReceiverSettings } from '../receiver.js';
@@ -23,46 +24,45 @@ export interface KafkaMessage {
   readonly message: Message;
 }
 
-/** Which messages are handled one after the other: none, those of a partition, or those of a topic. */
+/** Which messages are handled one at a time, in order: none, those of a partition, or those of a topic. */
 export type KafkaOrdering = 'none' | 'partition' | 'topic';
 
 export interface KafkaConsumerOptions extends ConsumerOptions<KafkaMessage> {
   readonly topics: string | RegExp | readonly (string | RegExp)[];
-  /** The consumer group, made of the function's name and the topics unless given. */
+  /** The consumer group. Default: named after the function and the topics. */
   readonly groupId?: string;
   readonly ordering?: KafkaOrdering;
-  /** Further settings of the consumer. */
+  /** Further settings for the `kafkajs` consumer. */
   readonly config?: Partial<ConsumerConfig>;
 }
 
-/** What is used of `Kafka`. */
+/** The part of `Kafka` that the adapter uses. */
 export type KafkaClient = Pick<Kafka, 'consumer'>;
 
-/** Less than the shortest usual session timeout, so that the group knows of us while the database is away. */
+/** Below the usual session timeouts, so that we stay in the group while the database is down. */
 const HEARTBEAT_MS = 3_000;
 
-/** Receives from Kafka. The workflow's arguments are the topic, the partition and the message, as `kafkajs` gives it. */
+/** Receives from Kafka. The workflow's arguments are the topic, the partition and the message as `kafkajs` has it. */
 export class KafkaReceiver extends Receiver<KafkaMessage, KafkaConsumerOptions> {
   constructor(config: KafkaConfig | KafkaClient, settings?: ReceiverSettings) {
     super(kafkaAdapter('consumer' in config ? config : new Kafka(config)), settings);
   }
 }
 
+const orderingCheck = oneOf(['none', 'partition', 'topic']);
+
 export function kafkaAdapter(client: KafkaClient): Adapter<KafkaMessage, KafkaConsumerOptions> {
   return {
     name: 'kafka',
     describe: ({ topics }) => `topic ${topicsOf(topics).map(String).join(', ')}`,
     check: ({ ordering = 'none', orderingKey }) => {
-      if (!['none', 'partition', 'topic'].includes(ordering)) {
-        throw new InvalidReceiverError(
-          `ordering must be 'none', 'partition' or 'topic', but is '${String(ordering)}'.`,
-        );
-      }
+      const problem = orderingCheck.find(ordering);
+      if (problem !== undefined) throw new InvalidReceiverError(messageOf(problem, 'ordering'));
       if (ordering !== 'none' && orderingKey) {
-        throw new InvalidReceiverError('ordering and orderingKey contradict each other. Give one of them.');
+        throw new InvalidReceiverError('ordering and orderingKey exclude each other. Set one of them.');
       }
     },
-    // The form that the receiver of DBOS uses; messages that it has started workflows for are known here.
+    // The same ID as DBOS's receiver uses: a message that it has started a workflow for does not start another.
     workflowIDOf: ({ topic, partition, groupId, message }) =>
       `kafkajs-${topic}-${partition}-${groupId}-${message.offset}`,
     orderingKey: ({ ordering }) => {
@@ -96,29 +96,29 @@ function groupName(functionName: string, topics: readonly (string | RegExp)[]): 
   return `everstep-kafka-group-${parts.join('-')}`.slice(0, 255);
 }
 
-/** A batch that `kafkajs` has handed over. */
+/** A batch from `kafkajs` that is not fully resolved. */
 class OpenBatch {
   readonly #payload: EachBatchPayload;
-  readonly isDone: Deferred<void> = deferred();
+  readonly done: Deferred<void> = deferred();
   #left: number;
 
   constructor(payload: EachBatchPayload) {
     this.#payload = payload;
     this.#left = payload.batch.messages.length;
-    if (this.#left === 0) this.isDone.resolve();
+    if (this.#left === 0) this.done.resolve();
   }
 
-  /** The message has become a workflow, and so have all before it. */
+  /** The message and all before it are durable as workflows. */
   resolve(offset: string): void {
     this.#payload.resolveOffset(offset);
     this.#left -= 1;
-    if (this.#left === 0) this.isDone.resolve();
+    if (this.#left === 0) this.done.resolve();
   }
 
-  /** Keeps the place in the group until the batch is done. Fails when the partition has gone to another member. */
+  /** Sends heartbeats until the batch is done. Fails if the partition has been reassigned. */
   async keepAlive(clock: Clock): Promise<void> {
     const ended = new AbortController();
-    const done = this.isDone.promise.finally(() => ended.abort());
+    const done = this.done.promise.finally(() => ended.abort());
     while (!ended.signal.aborted) {
       await sleep(clock, HEARTBEAT_MS, ended.signal).catch(() => {
         // Done.
@@ -162,7 +162,7 @@ class GroupSource implements Source<KafkaMessage> {
     try {
       await batch.keepAlive(this.#context.clock);
     } catch (error) {
-      // What was handed out of the batch must not be taken for ours any more: begin anew.
+      // Fetched messages of the batch are no longer ours: reconnect.
       this.#mailbox.fail(error as Error);
       throw error;
     } finally {
@@ -180,8 +180,8 @@ class GroupSource implements Source<KafkaMessage> {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    // Offsets that are not resolved are not committed; their messages come again.
-    for (const batch of this.#open) batch.isDone.resolve();
+    // Unresolved offsets are not committed, so their messages are redelivered.
+    for (const batch of this.#open) batch.done.resolve();
     await this.#consumer.disconnect();
   }
 }

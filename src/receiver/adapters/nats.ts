@@ -1,4 +1,4 @@
-// NATS JetStream: a durable consumer of a stream, pulled a batch ahead.
+// The adapter for NATS JetStream: pulls from a durable consumer, one batch ahead.
 import {
   AckPolicy,
   type ConsumerConfig,
@@ -11,6 +11,7 @@ import {
 } from '@nats-io/jetstream';
 import { connect, type NatsConnection, type NodeConnectionOptions } from '@nats-io/transport-node';
 import { Service } from '../../base/service.js';
+import { ReceiverUnavailableError } from '../../model/errors/errors.js';
 import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
 import { Mailbox } from '../mailbox.js';
 import { Receiver, type ReceiverSettings } from '../receiver.js';
@@ -18,7 +19,7 @@ import { Receiver, type ReceiverSettings } from '../receiver.js';
 /** A message of a stream. */
 export interface NatsMessage {
   readonly stream: string;
-  /** When the stream was created: the numbers of a stream of the same name begin anew. */
+  /** Part of the workflow ID: a stream that is deleted and created again reuses its sequence numbers. */
   readonly streamCreatedAt: number;
   readonly consumer: string;
   readonly sequence: number;
@@ -28,27 +29,27 @@ export interface NatsMessage {
 }
 
 export interface NatsConsumerOptions extends ConsumerOptions<NatsMessage> {
-  /** A stream that exists. */
+  /** An existing stream. */
   readonly stream: string;
-  /** The durable consumer, made of the function's name unless given. It is created if it is missing. */
+  /** The durable consumer, created if it is missing. Default: named after the function. */
   readonly consumer?: string;
-  /** The subjects that a new consumer gets; all unless given. */
+  /** The subjects of a new consumer. Default: all. */
   readonly filterSubjects?: readonly string[];
-  /** Where a new consumer begins: with the first message, unless it is only to get new ones. */
+  /** Where a new consumer starts: at the first message, or with new ones only. Default: `first`. */
   readonly startFrom?: 'first' | 'new';
-  /** After how long a new consumer's messages are delivered again; 30 seconds unless given. */
+  /** The ack wait of a new consumer: unacknowledged messages are redelivered after it. Default: 30000. */
   readonly ackWaitMs?: number;
 }
 
 const CONNECT_MS = 10_000;
 const ACK_WAIT_MS = 30_000;
 const NANOSECONDS = 1_000_000;
-/** A pull that brings nothing for so long is repeated. */
+/** How long a pull request waits for messages before the next one. */
 const PULL_MS = 30_000;
 
 /**
- * Receives from NATS JetStream. `config` says how to connect, as `@nats-io/transport-node` takes it. The data of a message
- * is read as JSON, unless the consumer has a `decode`.
+ * Receives from NATS JetStream. `config` is what `connect` of `@nats-io/transport-node` takes. Without a `decode`, the
+ * data of messages must be JSON.
  */
 export class NatsReceiver extends Receiver<NatsMessage, NatsConsumerOptions> {
   constructor(config: NodeConnectionOptions, settings?: ReceiverSettings) {
@@ -68,7 +69,7 @@ export function natsAdapter(config: NodeConnectionOptions): Adapter<NatsMessage,
       { stream, sequence, subject, headers },
     ],
     async connect(options, context) {
-      // The kit connects again by itself, and then everything anew.
+      // The kit reconnects, and then sets everything up again.
       const connection = await connect({ timeout: CONNECT_MS, ...config, reconnect: false });
       try {
         return await openSource(connection, options, context);
@@ -109,11 +110,11 @@ async function openSource(
 
 async function createConsumer(manager: JetStreamManager, name: string, options: NatsConsumerOptions): Promise<void> {
   const { stream, filterSubjects, startFrom, ackWaitMs = ACK_WAIT_MS } = options;
-  const isThere = await manager.consumers.info(stream, name).then(
+  const exists = await manager.consumers.info(stream, name).then(
     () => true,
     (error: Error) => (error.message.includes('consumer not found') ? false : Promise.reject(error)),
   );
-  if (isThere) return;
+  if (exists) return;
   const config: Partial<ConsumerConfig> = {
     durable_name: name,
     ack_policy: AckPolicy.Explicit,
@@ -148,7 +149,7 @@ class StreamSource implements Source<NatsMessage> {
     void parts.connection.closed().then((error) => this.#end(error ?? undefined));
   }
 
-  /** Ends when the messages do. */
+  /** Ends with the message iterator. */
   async #run(): Promise<void> {
     const { messages, toMessage } = this.#parts;
     for await (const original of messages) {
@@ -159,7 +160,7 @@ class StreamSource implements Source<NatsMessage> {
     this.#end();
   }
 
-  #end(error = new Error('The connection to NATS, or the consumer there, has ended.')): void {
+  #end(error: Error = new ReceiverUnavailableError('The NATS connection or consumer was closed.')): void {
     this.#mailbox.fail(error);
   }
 
@@ -177,11 +178,11 @@ class StreamSource implements Source<NatsMessage> {
     await this.#flush();
   }
 
-  /** Waits until the server has read what was sent. A connection that is closed meanwhile would never say so. */
+  /** Waits until the server has processed what was sent. On a closed connection `flush` alone would never settle. */
   async #flush(): Promise<void> {
     const { connection } = this.#parts;
     const closed = connection.closed().then((error) => {
-      throw error ?? new Error('The connection to NATS was closed.');
+      throw error ?? new ReceiverUnavailableError('The connection to NATS was closed.');
     });
     await Promise.race([connection.flush(), closed]);
   }
@@ -192,7 +193,7 @@ class StreamSource implements Source<NatsMessage> {
     await messages.close();
     await this.#pump.stop();
     if (connection.isClosed()) return;
-    // What was pulled and not used shall be delivered again at once, to whoever is there.
+    // Have messages that were pulled but not fetched redelivered at once.
     for (const message of this.#mailbox.drain()) this.#originals.get(message)?.nak();
     await this.#flush();
     await connection.close();

@@ -1,8 +1,8 @@
-// Which rows of a table are new, and how far the reading has come.
+// Tracks which rows of a table are new, and how far the table has been read.
 //
-// Rows get their number or time when they are written, but become visible when their transaction commits: row 6 may be
-// there before row 5. So a row is taken as soon as it is seen, but the position does not pass it before all transactions
-// have ended that ran when it was taken. What was taken beyond the position is remembered and not taken twice.
+// A row gets its number or time when it is written, but becomes visible when its transaction commits: row 6 may appear
+// before row 5. So a row is taken as soon as it is visible, but the position does not pass it until all transactions
+// that were running at that time have ended. Rows taken beyond the position are remembered, so that none is taken twice.
 import type { Position } from '../adapter.js';
 
 export interface TableOptions {
@@ -10,26 +10,26 @@ export interface TableOptions {
   readonly schema?: string;
   /** The columns that identify a row. */
   readonly keyColumns: readonly string[];
-  /** A column of whole numbers that grow with each insert, or also with each update. */
+  /** An integer column that increases with each insert, and with each update if those count too. */
   readonly sequenceColumn?: string;
-  /** Instead of a number: the time of the insert or update. */
+  /** Instead of a sequence: the time of the insert or update. */
   readonly timestampColumn?: string;
-  /** How far before the position to look again: numbers (100 unless given), or milliseconds (60,000 unless given). */
+  /** How far before the position to read again. Default: 100 for a sequence, 60000 (milliseconds) for a timestamp. */
   readonly overlap?: number;
 }
 
-/** A row, with what it is ordered by: its number, or its time in microseconds. */
+/** A row. `mark` is what rows are ordered by: the number, or the time in microseconds. */
 export interface FoundRow {
   readonly key: readonly (string | null)[];
   readonly mark: bigint;
   readonly record: Readonly<Record<string, unknown>>;
-  /** Transactions before this one may have run when the row was taken. */
+  /** Only transactions before this ID can have been running when the row was taken. */
   readonly horizon: bigint;
 }
 
 const SEQUENCE_OVERLAP = 100;
 const TIME_OVERLAP_MS = 60_000;
-/** Rows that are remembered; with more, those that need not be are forgotten, and the others waited for. */
+/** Rows to remember. With more, settled ones are forgotten, and reading waits for the others to settle. */
 const TAKEN_MAX = 10_000;
 
 export function quote(identifier: string): string {
@@ -41,8 +41,8 @@ export function tableName({ schema, table }: Pick<TableOptions, 'schema' | 'tabl
 }
 
 /**
- * `$1` is the mark to begin with, `$2` how many rows to give, `$3` the IDs of those that were taken. `columnType` is the
- * type of the column that rows are ordered by.
+ * `$1` is the first mark, `$2` the limit, `$3` the IDs of rows that were already taken. `columnType` is the type of the
+ * column that rows are ordered by.
  */
 export function selectRows(options: TableOptions, columnType: string): string {
   const { keyColumns, sequenceColumn, timestampColumn } = options;
@@ -50,7 +50,7 @@ export function selectRows(options: TableOptions, columnType: string): string {
   const isTime = sequenceColumn === undefined;
   const mark = isTime ? `(EXTRACT(EPOCH FROM ${column}) * 1000000)::bigint` : `${column}::bigint`;
   const epoch = columnType.includes('without') ? "timestamp 'epoch'" : "timestamptz 'epoch'";
-  // The column itself is compared, so that its index is used.
+  // Compare the bare column, so that its index is used.
   const begin = isTime ? `${epoch} + $1::bigint * interval '1 microsecond'` : '$1::bigint';
   const key = `ARRAY[${keyColumns.map((name) => `t.${quote(name)}::text`).join(', ')}]::text[]`;
   return `
@@ -68,16 +68,16 @@ export function rowID({ key, mark }: Pick<FoundRow, 'key' | 'mark'>): string {
   return [...key.map((part) => part ?? ''), mark].join('|');
 }
 
-/** Where the reading is. */
+/** How far a table has been read. */
 export class Progress {
   readonly #isTime: boolean;
   readonly #overlap: bigint;
-  /** Rows that were taken and would be found again. */
+  /** Rows that were taken and would be found again, by ID. */
   readonly #taken = new Map<string, FoundRow>();
-  /** The first transaction that may still run. */
+  /** The oldest transaction that may still be running. */
   #running = 0n;
   #position: bigint | undefined;
-  /** Rows before this mark were forgotten. */
+  /** Rows up to this mark may have been forgotten: do not read before it. */
   #floor: bigint | undefined;
 
   constructor({ sequenceColumn, overlap }: TableOptions, position: Position | undefined) {
@@ -93,25 +93,25 @@ export class Progress {
     return [this.#begin()?.toString() ?? null, max, [...this.#taken.keys()]];
   }
 
-  /** Whether more rows can be taken. */
+  /** Whether more rows can be remembered. */
   get hasRoom(): boolean {
     return this.#taken.size < TAKEN_MAX;
   }
 
-  /** Notes rows that were found, before they have become workflows. */
-  find(rows: readonly FoundRow[], running: bigint): void {
+  /** Adds rows that were found. They are not workflows yet. */
+  addFound(rows: readonly FoundRow[], running: bigint): void {
     this.#running = running;
     for (const row of rows) this.#taken.set(rowID(row), row);
   }
 
-  /** What to store when all that was found has become workflows. */
+  /** The position to commit together with the workflows of all rows found so far. */
   get position(): Position | undefined {
     const mark = this.#settledMark();
     if (mark === undefined) return undefined;
     return { value: mark.toString(), ...(this.#isTime ? { updateTime: Number(mark) / 1000 } : { updateSeq: mark }) };
   }
 
-  /** All that was found has become workflows. */
+  /** All rows found so far are durable as workflows. */
   advance(): void {
     this.#position = this.#settledMark() ?? this.#position;
     const begin = this.#begin();
@@ -132,7 +132,7 @@ export class Progress {
     return this.#floor !== undefined && this.#floor > begin ? this.#floor : begin;
   }
 
-  /** The greatest mark that lies before all rows that are not settled, beyond the position. */
+  /** The greatest mark before all rows that are not settled, and not below the position. */
   #settledMark(): bigint | undefined {
     const rows = [...this.#taken.values()];
     const least = rows

@@ -1,8 +1,8 @@
-// Postgres tables: a workflow for each row that is inserted, and, where the number or time changes with them, updates. The
-// table is its own queue: it is read from the last position on at the start, after each notification, and now and then.
+// The adapter for Postgres tables: a workflow for each row that is inserted, and for updates that change the sequence
+// or timestamp. The table is read from the last position on: at the start, after each notification, and at intervals.
 import pg from 'pg';
 import { sleep } from '../../base/clock.js';
-import { InvalidReceiverError } from '../../model/errors/errors.js';
+import { InvalidReceiverError, ReceiverUnavailableError } from '../../model/errors/errors.js';
 import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
 import { type FoundRow, Progress, quote, rowID, selectRows, tableName, type TableOptions } from './postgres-rows.js';
 import { Receiver, type ReceiverSettings } from '../receiver.js';
@@ -10,14 +10,14 @@ import { Receiver, type ReceiverSettings } from '../receiver.js';
 /** A row that was inserted or updated. */
 export interface PostgresMessage extends FoundRow {
   readonly table: string;
-  /** The function that gets the row; several may read one table. */
+  /** Part of the workflow ID: several functions may read one table. */
   readonly functionName: string;
 }
 
 export interface PostgresConsumerOptions extends ConsumerOptions<PostgresMessage>, TableOptions {
-  /** Creates a trigger on the table that wakes the receiver; without it, the table is looked at now and then. */
+  /** Creates a trigger on the table that wakes the receiver. Without it, the table is only polled. Default: false. */
   readonly installTrigger?: boolean;
-  /** How often to look: every 30 seconds with a trigger, every 5 without, unless given. */
+  /** How often to poll. Default: 30000 with a trigger, 5000 without. */
   readonly pollIntervalMs?: number;
 }
 
@@ -25,7 +25,7 @@ const POLL_MS = 5_000;
 const POLL_WITH_TRIGGER_MS = 30_000;
 const CHANNEL = 'everstep_table_changes';
 
-/** Receives the rows of tables. The workflow's arguments are `'upsert'`, the values of the key columns and the row. */
+/** Receives rows of tables. The workflow's arguments are `'upsert'`, the values of the key columns and the row. */
 export class PostgresReceiver extends Receiver<PostgresMessage, PostgresConsumerOptions> {
   constructor(config: string | pg.ClientConfig, settings?: ReceiverSettings) {
     super(postgresAdapter(config), settings);
@@ -68,7 +68,9 @@ async function openSource(
     'SELECT format_type(atttypid, atttypmod) AS type FROM pg_attribute WHERE attrelid = $1::regclass AND attname = $2',
     [tableName(options), options.sequenceColumn ?? options.timestampColumn],
   );
-  if (!rows[0]?.type) throw new Error(`It has no column "${options.sequenceColumn ?? options.timestampColumn}".`);
+  if (!rows[0]?.type) {
+    throw new InvalidReceiverError(`It has no column "${options.sequenceColumn ?? options.timestampColumn}".`);
+  }
   if (options.installTrigger) await client.query(triggerText(options));
   const source = new TableSource(client, {
     options,
@@ -80,7 +82,7 @@ async function openSource(
   return source;
 }
 
-/** Notifies once a statement, however many rows it writes. Creating it again changes nothing. */
+/** Notifies once per statement, however many rows it writes. Idempotent. */
 function triggerText(options: PostgresConsumerOptions): string {
   const schema = options.schema === undefined ? '' : `${quote(options.schema)}.`;
   const name = quote(`everstep_tell_${options.table}`);
@@ -121,7 +123,7 @@ class TableSource implements Source<PostgresMessage> {
     this.#parts = parts;
     client.on('notification', () => this.#woken.abort());
     client.on('error', (error) => this.#fail(error));
-    client.on('end', () => this.#fail(new Error('The connection was closed.')));
+    client.on('end', () => this.#fail(new ReceiverUnavailableError('The connection was closed.')));
   }
 
   #fail(error: Error): void {
@@ -134,15 +136,15 @@ class TableSource implements Source<PostgresMessage> {
       if (this.#failure) throw this.#failure;
       signal.throwIfAborted();
       this.#woken = new AbortController();
-      const found = await this.#look(max);
+      const found = await this.#readRows(max);
       if (found.length > 0) return found;
       await this.#pause(signal);
     }
   }
 
-  async #look(max: number): Promise<PostgresMessage[]> {
+  async #readRows(max: number): Promise<PostgresMessage[]> {
     const { options, context, text, progress } = this.#parts;
-    if (!progress.hasRoom) await this.#lookForRoom();
+    if (!progress.hasRoom) await this.#refreshRunning();
     const { rows } = await this.#client.query<RowText>(text, progress.parameters(progress.hasRoom ? max : 0));
     const { functionName } = context;
     const messages = rows.map(({ key, mark, record, horizon }) => ({
@@ -153,16 +155,16 @@ class TableSource implements Source<PostgresMessage> {
       record: JSON.parse(record) as Record<string, unknown>,
       horizon: BigInt(horizon),
     }));
-    if (rows[0]) progress.find(messages, BigInt(rows[0].running));
+    if (rows[0]) progress.addFound(messages, BigInt(rows[0].running));
     return messages;
   }
 
-  /** A transaction has run for so long that all rows since are remembered. It may have ended by now. */
-  async #lookForRoom(): Promise<void> {
+  /** A long transaction keeps all rows since from settling. It may have ended by now. */
+  async #refreshRunning(): Promise<void> {
     const { rows } = await this.#client.query<Pick<RowText, 'running'>>(
       'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS running',
     );
-    this.#parts.progress.find([], BigInt(rows[0]?.running ?? 0));
+    this.#parts.progress.addFound([], BigInt(rows[0]?.running ?? 0));
     this.#parts.progress.advance();
   }
 
@@ -170,7 +172,7 @@ class TableSource implements Source<PostgresMessage> {
     const { options, context } = this.#parts;
     const pollMs = options.pollIntervalMs ?? (options.installTrigger ? POLL_WITH_TRIGGER_MS : POLL_MS);
     await sleep(context.clock, pollMs, AbortSignal.any([signal, this.#woken.signal])).catch(() => {
-      // Woken early, or stopped; the loop sees which.
+      // Woken early, or stopped. The loop knows which.
     });
   }
 

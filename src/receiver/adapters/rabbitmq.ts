@@ -1,24 +1,25 @@
-// RabbitMQ: the messages of a queue are pushed over a channel, two batches ahead of what is acknowledged.
+// The adapter for RabbitMQ: messages of a queue are pushed over a channel, with a prefetch of two batches.
+import { ReceiverUnavailableError } from '../../model/errors/errors.js';
 import { type Channel, type ChannelModel, connect, type ConsumeMessage, type Options } from 'amqplib';
 import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
 import { Mailbox } from '../mailbox.js';
 import { Receiver, type ReceiverSettings } from '../receiver.js';
 
-/** A message as `amqplib` gives it, and the queue it comes from. */
+/** A message as `amqplib` has it, with its queue. */
 export interface RabbitMQMessage extends ConsumeMessage {
   readonly queue: string;
 }
 
 export interface RabbitMQConsumerOptions extends ConsumerOptions<RabbitMQMessage> {
-  /** A queue that exists. */
+  /** An existing queue. */
   readonly queue: string;
 }
 
 const CONNECT_MS = 10_000;
 
 /**
- * Receives from RabbitMQ. `config` says how to connect, as `amqplib` takes it. A message is known by its `messageId`, which
- * the sender sets. Its content is read as JSON, unless the consumer has a `decode`.
+ * Receives from RabbitMQ. `config` is what `connect` of `amqplib` takes. A message is identified by its `messageId`,
+ * which the sender must set. Without a `decode`, the content of messages must be JSON.
  */
 export class RabbitMQReceiver extends Receiver<RabbitMQMessage, RabbitMQConsumerOptions> {
   constructor(config: string | Options.Connect, settings?: ReceiverSettings) {
@@ -43,7 +44,7 @@ export function rabbitMQAdapter(config: string | Options.Connect): Adapter<Rabbi
     },
     async connect({ queue }, context) {
       const connection = await connect(config, { timeout: CONNECT_MS });
-      // What happens to a connection also happens to its channel, which tells of it.
+      // The channel reports the failure too.
       connection.on('error', ignore);
       try {
         const channel = await connection.createChannel();
@@ -68,7 +69,8 @@ class QueueSource implements Source<RabbitMQMessage> {
   private constructor(connection: ChannelModel, channel: Channel) {
     this.#connection = connection;
     this.#channel = channel;
-    const end = (error?: Error): void => this.#end(error ?? new Error('The connection to RabbitMQ was closed.'));
+    const end = (error?: Error): void =>
+      this.#end(error ?? new ReceiverUnavailableError('The connection to RabbitMQ was closed.'));
     for (const emitter of [connection, channel]) {
       emitter.on('error', end);
       emitter.on('close', end);
@@ -85,7 +87,7 @@ class QueueSource implements Source<RabbitMQMessage> {
     await channel.prefetch(2 * context.batchSize);
     await channel.consume(queue, (message) => {
       if (message) source.#mailbox.push({ ...message, queue });
-      else source.#end(new Error(`Queue "${queue}" was deleted.`));
+      else source.#end(new ReceiverUnavailableError(`Queue "${queue}" was deleted.`));
     });
     return source;
   }
@@ -100,7 +102,7 @@ class QueueSource implements Source<RabbitMQMessage> {
   }
 
   async acknowledge(messages: readonly RabbitMQMessage[]): Promise<void> {
-    // All up to the last one: those before it were acknowledged or refused earlier.
+    // Acknowledges all up to the last: any earlier ones were already acknowledged or rejected.
     const last = messages.at(-1);
     if (last) this.#channel.ack(last, true);
   }
@@ -114,7 +116,7 @@ class QueueSource implements Source<RabbitMQMessage> {
       await this.#connection.close().catch(ignore);
       return;
     }
-    // The answer comes after everything before it, acknowledgements too, was dealt with.
+    // The reply comes after everything sent before it, including acknowledgements, has been processed.
     await this.#channel.close().catch(ignore);
     await this.#connection.close().catch(ignore);
   }

@@ -1,5 +1,5 @@
-// Redis Streams: a consumer group reads a stream. What a consumer has read and not acknowledged is its own until it says
-// so; what one that is gone has left is claimed by another after a while.
+// The adapter for Redis Streams: a consumer group reads a stream. Entries that a consumer has read stay pending until
+// it acknowledges them; those of a dead consumer are claimed by another one after a while.
 import { Redis, type RedisOptions } from 'ioredis';
 import { newID } from '../../base/ids.js';
 import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
@@ -15,32 +15,32 @@ export interface RedisMessage {
 
 export interface RedisConsumerOptions extends ConsumerOptions<RedisMessage> {
   readonly stream: string;
-  /** The consumer group, made of the function's name unless given. It is created with the stream if it is missing. */
+  /** The consumer group, created with the stream if it is missing. Default: named after the function. */
   readonly group?: string;
-  /** Where a new group begins: with the first entry, unless it is only to get new ones. */
+  /** Where a new group starts: at the first entry, or with new ones only. Default: `first`. */
   readonly startFrom?: 'first' | 'new';
-  /** What another consumer has left unacknowledged for so long is taken over; a minute unless given. */
+  /** Entries that another consumer has left pending for this long are claimed. Default: 60000. */
   readonly claimAfterMs?: number;
-  /** A name that is kept over restarts and that no other process has. Then what was left is read first, in order. */
+  /** A name that survives restarts and that no other process uses. Pending entries are then read first, in order. */
   readonly consumerName?: string;
 }
 
-/** Where the broker moves entries that cannot be decoded, with `deadLetter: 'broker'`. */
+/** The stream for dead letters, with `deadLetter: 'broker'`. */
 const DEAD_SUFFIX = ':dead';
 const BLOCK_MS = 5_000;
 const CLAIM_AFTER_MS = 60_000;
-/** How much later than promised a read may answer; then the connection is dead. */
+/** A read that is this much later than its block time means that the connection is dead. */
 const LATENESS_MAX_MS = 10_000;
 
-/** Removes a consumer that has nothing unacknowledged; entries that it has would be lost with it. */
-const LEAVE = `
+/** Removes a consumer unless it has pending entries, which would be lost with it. */
+const REMOVE_CONSUMER = `
   if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) == 0 then
     return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
   end`;
 
 type Entry = [id: string, fields: string[] | null];
 
-/** Receives from Redis Streams. `config` says how to connect, as `ioredis` takes it. */
+/** Receives from Redis Streams. `config` is what the constructor of `ioredis` takes. */
 export class RedisReceiver extends Receiver<RedisMessage, RedisConsumerOptions> {
   constructor(config: string | RedisOptions, settings?: ReceiverSettings) {
     super(redisAdapter(config), settings);
@@ -48,7 +48,7 @@ export class RedisReceiver extends Receiver<RedisMessage, RedisConsumerOptions> 
 }
 
 export function redisAdapter(config: string | RedisOptions): Adapter<RedisMessage, RedisConsumerOptions> {
-  // Kept when the connection is opened anew: what was read and not acknowledged is found under the name.
+  // Kept across reconnects: pending entries belong to the consumer name.
   const names = new WeakMap<RedisConsumerOptions, string>();
   return {
     name: 'redis',
@@ -77,7 +77,7 @@ export function redisAdapter(config: string | RedisOptions): Adapter<RedisMessag
 }
 
 function newClient(config: string | RedisOptions): Redis {
-  // The kit connects again by itself, and then everything anew.
+  // The kit reconnects, and then sets everything up again.
   const fixed = { lazyConnect: true, retryStrategy: () => null } as const;
   const client =
     typeof config === 'string'
@@ -86,7 +86,7 @@ function newClient(config: string | RedisOptions): Redis {
   return client.on('error', ignore);
 }
 
-/** Closes a connection, and resolves when it is closed. */
+/** Resolves when the connection is closed. */
 function disconnect(client: Redis): Promise<void> {
   if (client.status === 'end' || client.status === 'wait') return Promise.resolve();
   return new Promise((resolve) => {
@@ -95,12 +95,12 @@ function disconnect(client: Redis): Promise<void> {
   });
 }
 
-/** Whoever has sent a command gets its error. */
+/** Errors also reject the command in flight. */
 function ignore(): void {}
 
 interface SourceParts {
   readonly commands: Redis;
-  /** A connection of its own: a read that waits keeps others waiting. */
+  /** A separate connection, because a blocking read would hold up other commands. */
   readonly reader: Redis;
   readonly consumer: string;
   readonly options: RedisConsumerOptions;
@@ -111,8 +111,8 @@ class StreamSource implements Source<RedisMessage> {
   readonly #parts: SourceParts;
   readonly #group: string;
   readonly #claimAfterMs: number;
-  /** Of what this consumer has read before and not acknowledged, all up to here was read again. */
-  #ownAfter: string | undefined = '0';
+  /** Own pending entries up to this ID have been read again; undefined when all have. */
+  #pendingAfter: string | undefined = '0';
   #claimCursor = '0-0';
   #nextClaimAt: number;
 
@@ -134,13 +134,13 @@ class StreamSource implements Source<RedisMessage> {
 
   async fetch(max: number, signal: AbortSignal): Promise<RedisMessage[]> {
     const { reader, context } = this.#parts;
-    // A read that waits is only ended together with its connection.
+    // A blocking read can only be ended by closing its connection.
     const onAbort = (): void => reader.disconnect();
     signal.throwIfAborted();
     signal.addEventListener('abort', onAbort, { once: true });
     const timer = context.clock.after(BLOCK_MS + LATENESS_MAX_MS, onAbort);
     try {
-      const entries = (await this.#own(max)) ?? (await this.#claimed(max)) ?? (await this.#fresh(max));
+      const entries = (await this.#readPending(max)) ?? (await this.#claimIdle(max)) ?? (await this.#readNew(max));
       return await this.#withoutDeleted(entries);
     } finally {
       timer.cancel();
@@ -148,15 +148,15 @@ class StreamSource implements Source<RedisMessage> {
     }
   }
 
-  async #own(max: number): Promise<Entry[] | undefined> {
-    if (this.#ownAfter === undefined) return undefined;
-    const entries = await this.#read(max, this.#ownAfter);
-    this.#ownAfter = entries.at(-1)?.[0];
+  async #readPending(max: number): Promise<Entry[] | undefined> {
+    if (this.#pendingAfter === undefined) return undefined;
+    const entries = await this.#read(max, this.#pendingAfter);
+    this.#pendingAfter = entries.at(-1)?.[0];
     return entries.length > 0 ? entries : undefined;
   }
 
-  /** Entries that others have left behind. */
-  async #claimed(max: number): Promise<Entry[] | undefined> {
+  /** Claims entries that other consumers have left pending. */
+  async #claimIdle(max: number): Promise<Entry[] | undefined> {
     const { commands, options, context } = this.#parts;
     if (context.clock.now() < this.#nextClaimAt) return undefined;
     const [cursor, entries] = (await commands.xautoclaim(
@@ -173,7 +173,7 @@ class StreamSource implements Source<RedisMessage> {
     return entries.length > 0 ? entries : undefined;
   }
 
-  async #fresh(max: number): Promise<Entry[]> {
+  async #readNew(max: number): Promise<Entry[]> {
     return this.#read(max, '>', Math.min(BLOCK_MS, Math.ceil(this.#claimAfterMs / 2)));
   }
 
@@ -187,7 +187,7 @@ class StreamSource implements Source<RedisMessage> {
     return answer?.[0][1] ?? [];
   }
 
-  /** An entry that was deleted from the stream after it was read has no fields any more. */
+  /** Drops and acknowledges entries that were deleted from the stream after they were read: they have no fields. */
   async #withoutDeleted(entries: readonly Entry[]): Promise<RedisMessage[]> {
     const { stream } = this.#parts.options;
     const deleted = entries.filter(([, fields]) => fields === null);
@@ -217,7 +217,7 @@ class StreamSource implements Source<RedisMessage> {
     const { commands, reader, options } = this.#parts;
     await disconnect(reader);
     if (options.consumerName === undefined && commands.status === 'ready') {
-      await commands.eval(LEAVE, 1, options.stream, this.#group, this.#parts.consumer).catch(ignore);
+      await commands.eval(REMOVE_CONSUMER, 1, options.stream, this.#group, this.#parts.consumer).catch(ignore);
     }
     await disconnect(commands);
   }

@@ -1,5 +1,5 @@
-// Amazon SQS, through the client of the AWS SDK: messages are deleted after their workflows are committed. Until then they
-// are hidden, and come again when their time is up.
+// The adapter for Amazon SQS, on the AWS SDK. Messages are deleted after their workflows are committed. Until then they
+// are hidden, and reappear when their visibility timeout ends.
 import {
   ChangeMessageVisibilityBatchCommand,
   DeleteMessageBatchCommand,
@@ -11,25 +11,25 @@ import {
 import type { Adapter, ConsumerOptions, Source } from '../adapter.js';
 import { Receiver, type ReceiverSettings } from '../receiver.js';
 
-/** A message as the SDK gives it, and the queue it comes from. */
+/** A message as the SDK has it, with its queue. */
 export interface SQSMessage extends Message {
   readonly queueUrl: string;
 }
 
 export interface SQSConsumerOptions extends ConsumerOptions<SQSMessage> {
   readonly queueUrl: string;
-  /** For FIFO queues: handles the messages of a group one after the other. */
+  /** For FIFO queues: handles the messages of a group one at a time, in order. Default: false. */
   readonly orderByGroup?: boolean;
 }
 
-/** What is used of `SQSClient`. */
+/** The part of `SQSClient` that the adapter uses. */
 export type SQSClientLike = Pick<SQSClient, 'send'>;
 
-/** As many as SQS gives and takes at a time. */
+/** The most messages that SQS allows per request. */
 const REQUEST_MAX = 10;
 const WAIT_SECONDS = 20;
 
-/** Receives from Amazon SQS. The body of a message is read as JSON, unless the consumer has a `decode`. */
+/** Receives from Amazon SQS. Without a `decode`, the body of messages must be JSON. */
 export class SQSReceiver extends Receiver<SQSMessage, SQSConsumerOptions> {
   constructor(client: SQSClientLike, settings?: ReceiverSettings) {
     super(sqsAdapter(client), settings);
@@ -39,7 +39,7 @@ export class SQSReceiver extends Receiver<SQSMessage, SQSConsumerOptions> {
 export function sqsAdapter(client: SQSClientLike): Adapter<SQSMessage, SQSConsumerOptions> {
   return {
     name: 'sqs',
-    // What is not deleted goes to the dead-letter queue, if the queue has one, when it has come often enough.
+    // A message that is not deleted goes to the queue's dead-letter queue, if it has one, after enough deliveries.
     canReject: true,
     describe: ({ queueUrl }) => `queue ${queueUrl}`,
     workflowIDOf: ({ queueUrl, MessageId }) =>
@@ -70,7 +70,7 @@ class QueueSource implements Source<SQSMessage> {
   async fetch(max: number, signal: AbortSignal): Promise<SQSMessage[]> {
     const first = await this.#receive(Math.min(max, REQUEST_MAX), WAIT_SECONDS, signal);
     const found = [...first];
-    // One after the other: the messages of a group come in order.
+    // One request at a time, to keep the order within a group.
     for (let last = first.length; last === REQUEST_MAX && found.length < max;) {
       const more = await this.#receive(Math.min(max - found.length, REQUEST_MAX), 0, signal).catch(() => []);
       found.push(...more);
@@ -95,7 +95,7 @@ class QueueSource implements Source<SQSMessage> {
 
   async acknowledge(messages: readonly SQSMessage[]): Promise<void> {
     await Promise.all(
-      inTens(messages).map(async (some) => {
+      toBatches(messages).map(async (some) => {
         const Entries = some.map(({ ReceiptHandle }, index) => ({ Id: String(index), ReceiptHandle }));
         await this.#client.send(new DeleteMessageBatchCommand({ QueueUrl: this.#queueUrl, Entries }));
       }),
@@ -103,14 +103,14 @@ class QueueSource implements Source<SQSMessage> {
     for (const message of messages) this.#held.delete(message);
   }
 
-  /** It stays where it is, until its time is up. */
+  /** Leaves the message hidden until its visibility timeout ends. */
   async reject(message: SQSMessage): Promise<void> {
     this.#held.delete(message);
   }
 
-  /** What is held shall come again at once. */
+  /** Makes the messages that are held visible again at once. */
   async close(): Promise<void> {
-    for (const some of inTens([...this.#held])) {
+    for (const some of toBatches([...this.#held])) {
       const Entries = some.map(({ ReceiptHandle }, index) => ({
         Id: String(index),
         ReceiptHandle,
@@ -122,7 +122,7 @@ class QueueSource implements Source<SQSMessage> {
   }
 }
 
-function inTens<T>(values: readonly T[]): T[][] {
+function toBatches<T>(values: readonly T[]): T[][] {
   const count = Math.ceil(values.length / REQUEST_MAX);
   return Array.from({ length: count }, (_, index) => values.slice(index * REQUEST_MAX, (index + 1) * REQUEST_MAX));
 }

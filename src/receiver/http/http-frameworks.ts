@@ -1,11 +1,12 @@
-// The routes as middleware of Express, Fastify, Koa and Hono. Only what is used of a framework is named here, so that none
-// of them has to be installed.
+// The routes as middleware for Express, Fastify, Koa and Hono. The types name only what is used of each framework, so
+// that none has to be installed.
+import { InvalidReceiverError } from '../../model/errors/errors.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BodyTooLargeError, HttpError, type HttpAnswer, type HttpRequest, type WorkflowRoutes } from './http-routes.js';
 
 type NodeRequest = IncomingMessage & { readonly body?: unknown };
 
-/** For Express, Connect and Node's own server: `app.use(expressRoutes(routes))`, before any parser of bodies. */
+/** For Express, Connect and Node's own server: `app.use(expressRoutes(routes))`, before any body parser. */
 export function expressRoutes(
   routes: WorkflowRoutes,
 ): (request: NodeRequest, response: ServerResponse, next: (error?: unknown) => void) => void {
@@ -14,7 +15,7 @@ export function expressRoutes(
       if (!answer) return next();
       response.statusCode = answer.status;
       response.setHeader('content-type', 'application/json');
-      // The rest of a body that was too large is not read.
+      // The rest of a body that is too large stays unread, so the connection can't be reused.
       if (answer.status === 413) response.setHeader('connection', 'close');
       response.end(answer.text);
     }, next);
@@ -29,7 +30,7 @@ interface KoaContext {
   set(name: string, value: string): void;
 }
 
-/** For Koa: `app.use(koaRoutes(routes))`, before any parser of bodies. */
+/** For Koa: `app.use(koaRoutes(routes))`, before any body parser. */
 export function koaRoutes(
   routes: WorkflowRoutes,
 ): (context: KoaContext, next: () => Promise<unknown>) => Promise<void> {
@@ -48,7 +49,7 @@ interface HonoContext {
   readonly req: { readonly raw: Request };
 }
 
-/** For Hono, on any runtime with `DBOS`: `app.use(honoRoutes(routes))`. */
+/** For Hono, on any runtime that runs `DBOS`: `app.use(honoRoutes(routes))`. */
 export function honoRoutes(
   routes: WorkflowRoutes,
 ): (context: HonoContext, next: () => Promise<void>) => Promise<Response | void> {
@@ -82,7 +83,7 @@ interface FastifyReplyLike {
   send(body: unknown): unknown;
 }
 
-/** For Fastify: `app.register(fastifyRoutes(routes))`. Within the plugin, bodies are left to the routes. */
+/** For Fastify: `app.register(fastifyRoutes(routes))`. The routes parse bodies themselves. */
 export function fastifyRoutes(routes: WorkflowRoutes): (app: FastifyLike) => Promise<void> {
   return async (app) => {
     app.removeAllContentTypeParsers();
@@ -103,7 +104,7 @@ export function fastifyRoutes(routes: WorkflowRoutes): (app: FastifyLike) => Pro
   };
 }
 
-/** `parsed` is what a parser of bodies has made of the body before. */
+/** `parsed` is the result of a body parser that ran before. */
 function fromNode(request: IncomingMessage, parsed?: unknown): HttpRequest {
   const url = new URL(request.url ?? '/', 'http://localhost');
   return {
@@ -118,11 +119,11 @@ function fromNode(request: IncomingMessage, parsed?: unknown): HttpRequest {
   };
 }
 
-/** A parser that was there first has taken the body; its bytes are only known if it has left them. */
+/** If a body parser has consumed the body, its bytes are only known if the parser returned them. */
 async function readNodeBody(request: IncomingMessage, parsed: unknown, limit: number): Promise<Uint8Array> {
   if (parsed instanceof Uint8Array || typeof parsed === 'string') return bounded(Buffer.from(parsed), limit);
   if (parsed !== undefined && request.readableEnded) {
-    throw new Error('A body was parsed before the routes of workflows. Mount them before the parser.');
+    throw new InvalidReceiverError('The body was already parsed. Mount the workflow routes before the body parser.');
   }
   if (Number(request.headers['content-length'] ?? 0) > limit) throw new BodyTooLargeError();
   return collect(request, limit);

@@ -1,19 +1,19 @@
-// Routes that start workflows, wait for them, and tell of them, for any web framework. A route takes a request in a plain
-// form and gives a plain answer; what the frameworks call them is in `http-frameworks.ts`. Answers tell nothing of the
-// inside: what has gone wrong there is logged.
+// Routes that start workflows, wait for them and report on them, for any web framework. A route maps a plain request to
+// a plain answer; `http-frameworks.ts` converts to and from those of the frameworks. Answers reveal nothing internal:
+// errors are logged.
 import { DBOSError, DBOSNotAuthorizedError, WebhookVerificationError } from '../../model/errors/errors.js';
-import { type HttpInstance, nowOf, orLate, receivingHost, type StartedWorkflow } from '../../engine/plugin.js';
+import { type HttpInstance, nowOf, receivingHost, type StartedWorkflow, valueWithin } from '../../engine/plugin.js';
 import { keyOf, verifyWebhook, type WebhookOptions } from './webhook.js';
 
-/** A request, as a route needs it. */
+/** A request, independent of the framework. */
 export interface HttpRequest {
   readonly method: string;
-  /** Without the query. */
+  /** Without the query string. */
   readonly path: string;
   /** The value of a header, by its name in lower case. */
   readonly header: (name: string) => string | undefined;
   readonly query: (name: string) => string | undefined;
-  /** Reads the body; fails with `BodyTooLargeError` beyond the limit. */
+  /** Reads the body. Fails with `BodyTooLargeError` beyond the limit. */
   readonly body: (limit: number) => Promise<Uint8Array>;
 }
 
@@ -28,22 +28,22 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** What a function that computes arguments may see of a request. */
+/** What `StartOptions.args` sees of a request. */
 export interface RouteRequest extends Pick<HttpRequest, 'path' | 'header' | 'query'> {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
 export interface StartOptions {
-  /** The arguments of the workflow; the body, which is JSON, unless given. */
+  /** The arguments of the workflow. Default: the JSON body. */
   readonly args?: (body: unknown, request: RouteRequest) => unknown[] | Promise<unknown[]>;
-  /** The queue for the workflow; it starts at once unless given. */
+  /** The queue for the workflow. Default: none, it starts at once. */
   readonly queueName?: string;
-  /** The largest body in bytes; a mebibyte unless given. */
+  /** The largest body in bytes. Default: 1 MiB. */
   readonly bodyLimit?: number;
 }
 
 export interface RunOptions extends StartOptions {
-  /** How long to wait for the result before the answer is only the ID; 30 seconds unless given. */
+  /** How long to wait for the result before answering with the ID only. Default: 30000. */
   readonly timeoutMs?: number;
 }
 
@@ -66,7 +66,7 @@ const RUN_MS = 30_000;
 const EVENT_SECONDS = 10;
 const EVENT_SECONDS_MAX = 60;
 
-/** An answer that is not the expected one. */
+/** An error with an HTTP status. */
 export class HttpError extends Error {
   constructor(
     readonly status: number,
@@ -82,17 +82,17 @@ export class BodyTooLargeError extends HttpError {
   }
 }
 
-/** Routes to be mounted in a web framework. */
+/** Routes to mount in a web framework. */
 export class WorkflowRoutes {
   readonly #host: HttpInstance;
   readonly #routes: Route[] = [];
 
-  /** `dbos` is the instance that has the workflows, `DBOS` unless given. */
+  /** `dbos` is the instance that has the workflows. Default: `DBOS`. */
   constructor({ dbos }: { readonly dbos?: HttpInstance } = {}) {
     this.#host = receivingHost(dbos);
   }
 
-  /** The routes for frameworks that want to know them one by one. */
+  /** For frameworks that need each route registered. */
   get list(): readonly Pick<Route, 'method' | 'path'>[] {
     return this.#routes;
   }
@@ -142,7 +142,7 @@ export class WorkflowRoutes {
     });
   }
 
-  /** `GET`, with `:workflowID` and `:key` in the path: an event, waited for as long as `?timeoutSeconds=` says. */
+  /** `GET`, with `:workflowID` and `:key` in the path: an event. Waits up to `?timeoutSeconds=`, 10 by default. */
   event(path: string): this {
     return this.#add('GET', path, async (request, { workflowID = '', key = '' }) => {
       const seconds = Number(request.query('timeoutSeconds') ?? EVENT_SECONDS);
@@ -154,7 +154,7 @@ export class WorkflowRoutes {
     });
   }
 
-  /** Answers a request; undefined if it is for nobody here. */
+  /** Answers a request; undefined if no route matches its path. */
   async answer(request: HttpRequest): Promise<HttpAnswer | undefined> {
     const matching = this.#routes.filter(({ pattern }) => pattern.test(request.path));
     if (matching.length === 0) return undefined;
@@ -179,20 +179,20 @@ export class WorkflowRoutes {
     args: readonly unknown[],
     { workflowID, queueName }: { readonly workflowID: string | undefined; readonly queueName?: string },
   ): Promise<StartedWorkflow> {
-    // What the arguments are is a matter between the sender and the function.
+    // The arguments come from the request: types can't check them.
     const start = workflow as (...args: unknown[]) => Promise<unknown>;
     return this.#host.startWorkflow(start, { workflowID, queueName })(...args);
   }
 
   async #resultOf(handle: StartedWorkflow, timeoutMs: number): Promise<Answer> {
     const { workflowID } = handle;
-    const late = { status: 202, body: { workflowID } };
+    const accepted = { status: 202, body: { workflowID } };
     const outcome = handle.getResult().then(
       (result) => ({ status: 200, body: { workflowID, result: result ?? null } }),
-      // The workflow's own error may say anything; whoever may see it reads it by the ID.
+      // The workflow's error may hold anything, so it is not sent. It can be looked up by ID.
       () => ({ status: 500, body: { workflowID, error: 'workflow_failed' } }),
     );
-    return orLate<Answer>(this.#host, outcome, timeoutMs, late);
+    return valueWithin<Answer>(this.#host, outcome, timeoutMs, accepted);
   }
 
   #answerTo(error: unknown): Answer {
@@ -234,7 +234,7 @@ function parseJSON(body: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown;
   } catch {
-    // Whatever is wrong with it, the sender has to correct it.
+    // Not valid UTF-8, or not JSON.
     throw new HttpError(400, 'invalid_json');
   }
 }

@@ -1,4 +1,4 @@
-// `everstep/receiver/http`: routes that start workflows, wait for them and tell of them, and signed webhooks.
+// `everstep/receiver/http`: routes that start workflows, wait for them and report on them, and signed webhooks.
 export { expressRoutes, fastifyRoutes, honoRoutes, koaRoutes } from './http-frameworks.js';
 export {
   type HttpAnswer,

@@ -1,23 +1,23 @@
-// Webhooks that are signed as https://www.standardwebhooks.com says: HMAC-SHA256 over the ID, the time and the body.
+// Signs and verifies webhooks by https://www.standardwebhooks.com: HMAC-SHA256 over the ID, the timestamp and the body.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { WebhookVerificationError } from '../../model/errors/errors.js';
 
-/** A request with the headers of a webhook. */
+/** The headers and the body of a webhook. */
 export interface SignedWebhook {
   /** `webhook-id`. */
   readonly id: string | undefined;
   /** `webhook-timestamp`, in seconds. */
   readonly timestamp: string | undefined;
-  /** `webhook-signature`: one or more, with spaces between. */
+  /** `webhook-signature`: one or more, separated by spaces. */
   readonly signature: string | undefined;
-  /** As it was sent, byte for byte. */
+  /** The raw bytes, as sent. */
   readonly body: Uint8Array | string;
 }
 
 export interface WebhookOptions {
-  /** One secret, or several while they are being changed: `whsec_` and base64. */
+  /** One secret, or several during a rotation: `whsec_` and base64. */
   readonly secrets: string | readonly string[];
-  /** How far the time of the webhook may be from ours; five minutes unless given. */
+  /** How far the webhook's timestamp may be from our clock. Default: 300. */
   readonly toleranceSeconds?: number;
 }
 
@@ -25,33 +25,33 @@ const PREFIX = 'whsec_';
 const VERSION = 'v1';
 const TOLERANCE_SECONDS = 300;
 const ID_LENGTH_MAX = 255;
-/** Fewer bytes can be guessed. */
+/** Shorter secrets could be guessed. */
 const SECRET_BYTES_MIN = 16;
 
-/** Gives the ID of a webhook that is genuine and recent; throws `WebhookVerificationError` if it is not. */
+/** Returns the webhook's ID. Throws `WebhookVerificationError` if it is not genuine or not recent. */
 export function verifyWebhook(webhook: SignedWebhook, options: WebhookOptions, nowMs: number): string {
   const { id, timestamp, signature, body } = webhook;
   if (!id || !timestamp || !signature) throw new WebhookVerificationError('The webhook is not signed.');
   if (id.length > ID_LENGTH_MAX) throw new WebhookVerificationError('The ID of the webhook is too long.');
-  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('The time of the webhook is malformed.');
+  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('The timestamp of the webhook is malformed.');
   const { secrets, toleranceSeconds = TOLERANCE_SECONDS } = options;
   if (Math.abs(nowMs / 1000 - Number(timestamp)) > toleranceSeconds) {
-    throw new WebhookVerificationError('The webhook is too old, or from the future.');
+    throw new WebhookVerificationError('The timestamp of the webhook is too old, or in the future.');
   }
   const given = signature.split(' ').flatMap((one) => {
     const [version, text] = one.split(',', 2);
     return version === VERSION && text ? [Buffer.from(text, 'base64')] : [];
   });
   const expected = [secrets].flat().map((secret) => digest({ id, timestamp, body, secret }));
-  // All are compared, however early one fits.
+  // Compare all, even after a match, so that timing reveals nothing.
   const fits = expected.flatMap((one) =>
     given.map((other) => one.length === other.length && timingSafeEqual(one, other)),
   );
-  if (!fits.includes(true)) throw new WebhookVerificationError('No signature of the webhook fits.');
+  if (!fits.includes(true)) throw new WebhookVerificationError('No signature of the webhook matches.');
   return id;
 }
 
-/** The `webhook-signature` of a webhook, for senders and tests. */
+/** Computes the `webhook-signature`, for senders and tests. */
 export function signWebhook(webhook: {
   readonly id: string;
   readonly timestamp: string;
@@ -65,10 +65,12 @@ function digest({ id, timestamp, body, secret }: Parameters<typeof signWebhook>[
   return createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.`).update(body).digest();
 }
 
-/** Throws if a secret is too short to be one, or is no base64. */
+/** Throws if the secret is too short, or not base64. */
 export function keyOf(secret: string): Buffer {
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;
   const key = Buffer.from(text, 'base64');
   if (key.length >= SECRET_BYTES_MIN && /^[A-Za-z0-9+/]+=*$/.test(text)) return key;
-  throw new WebhookVerificationError(`A secret is "${PREFIX}" and at least ${SECRET_BYTES_MIN} bytes in base64.`);
+  throw new WebhookVerificationError(
+    `A secret must be "${PREFIX}" followed by at least ${SECRET_BYTES_MIN} bytes in base64.`,
+  );
 }

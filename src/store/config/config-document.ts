@@ -2,7 +2,6 @@
 // contain passwords, so errors never quote them.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { LineCounter, parseDocument } from 'yaml';
 import { DBOSConfigKeyTypeError, DBOSInitializationError } from '../../model/errors/errors.js';
 
 export const CONFIG_FILE = 'dbos-config.yaml';
@@ -16,11 +15,18 @@ export interface ConfigDocument {
   readonly name: unknown;
 }
 
+/** Reads YAML. Passed in, because the parser is heavy and seldom needed. Throws what `unreadable` makes. */
+export type ParseYaml = (text: string) => unknown;
+
 /** Reads the file in the folder; undefined if there is none. */
-export function readConfigDocument(folder: string, environment: NodeJS.ProcessEnv): ConfigDocument | undefined {
+export function readConfigDocument(
+  folder: string,
+  environment: NodeJS.ProcessEnv,
+  parseYaml: ParseYaml,
+): ConfigDocument | undefined {
   const text = readIfPresent(join(folder, CONFIG_FILE));
   if (text === undefined) return undefined;
-  const file = parse(substitute(text, environment));
+  const file = toMapping(parseYaml(substitute(text, environment)));
   refuseOtherLanguages(file);
   return { find: (key) => find(file, key), name: find(file, 'name') ?? packageName(folder) };
 }
@@ -45,27 +51,13 @@ function substitute(text: string, environment: NodeJS.ProcessEnv): string {
   });
 }
 
-function parse(text: string): Mapping {
-  const lineCounter = new LineCounter();
-  const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'error' });
-  const [error] = document.errors;
-  if (error) {
-    const { line } = lineCounter.linePos(error.pos[0]);
-    throw unreadable(`error in line ${line} (${error.code})`);
-  }
-  let content: unknown;
-  try {
-    content = document.toJS();
-  } catch {
-    // Not kept as the cause: the error names the alias, which may be a password that starts with an asterisk.
-    throw unreadable('it uses an undefined alias, or too many aliases');
-  }
+function toMapping(content: unknown): Mapping {
   if (content == null) return {};
   if (!isMapping(content)) throw unreadable('it is not a mapping');
   return content;
 }
 
-function unreadable(reason: string): DBOSInitializationError {
+export function unreadable(reason: string): DBOSInitializationError {
   return new DBOSInitializationError(
     `${CONFIG_FILE} is not valid YAML: ${reason}. Note that each \${VARIABLE} is replaced literally by its value, or ` +
       'by "" if it is unset; put quotes around one whose value has special characters.',

@@ -1,6 +1,6 @@
 // Versions of an application that were launched. The latest is the one last set as such.
 import { newID } from '../../base/ids.js';
-import { DBOSError } from '../../model/errors/errors.js';
+import { OwnedByAnotherApplicationError } from '../../model/errors/errors.js';
 import { nowMs, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Database } from '../database.js';
@@ -36,7 +36,7 @@ export async function registerVersion(database: Database, versionName: string, a
     SELECT v.application_name FROM ${versions} AS v WHERE v.version_name = ${versionName}`);
   const owner = row?.['application_name'] as string | undefined;
   if (owner === undefined || owner === applicationName) return;
-  throw new DBOSError(
+  throw new OwnedByAnotherApplicationError(
     `Application version "${versionName}" belongs to application "${owner}". Set applicationVersion to a name that only "${applicationName}" uses.`,
   );
 }

@@ -98,6 +98,7 @@ export class Bus {
   }
 
   publishElsewhere<Payload>(topic: Topic<Payload>, payload: Payload): void {
+    if (!this.isNotifying) return;
     if (this.#filters.get(topic.channel)?.(payload) === false) return;
     this.#options.listener.notify(topic.channel, topic.encode(payload));
   }

@@ -211,7 +211,7 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  /** A statement to be sent together with the batch that is sent next. `done` tells when it needs the client no more. */
+  /** A statement to send with the next batch. `done` resolves when it no longer needs the client. */
   #follow(client: Client, statement: Sql): FollowingBatch & { done(): Promise<void> } {
     const ended = deferred<void>();
     let isQueued = false;
@@ -312,7 +312,7 @@ function clientSource(options: PostgresOptions, clock: Clock): ClientSource {
   });
 }
 
-/** For statements whose own failure is told elsewhere or matters to nobody. */
+/** For statements whose own failure is reported elsewhere or ignored. */
 function rethrowIfLost(error: unknown): void {
   if (isConnectionLost(error)) throw error;
 }

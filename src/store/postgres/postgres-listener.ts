@@ -4,6 +4,7 @@
 // many.
 import pg from 'pg';
 import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
+import { DatabaseUnavailableError } from '../../model/errors/errors.js';
 import { type Clock, sleep, type Timer } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import type { DLogger } from '../../base/log.js';
@@ -171,7 +172,7 @@ export class PostgresListener implements Listener {
     const client = new pg.Client(poolConfig(this.#database.options));
     const broken = new AbortController();
     client.on('error', (error) => broken.abort(error));
-    client.on('end', () => broken.abort(new Error('Connection terminated')));
+    client.on('end', () => broken.abort(new DatabaseUnavailableError('The listening connection was closed.')));
     client.on('notification', ({ channel, payload }) => {
       this.#handlers.call({ kind: 'message', channel, payload: payload ?? '' });
     });

@@ -1,6 +1,6 @@
 // Runs statements on a caller's connection, in the caller's transaction. Commits, rollbacks and retries are up to the
 // caller.
-import { DBOSError } from '../../model/errors/errors.js';
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { type Dialect, render, type Sql } from '../../sql/sql.js';
 import type { Executor, Row } from '../database.js';
 import { toBindValue } from '../sqlite/sqlite-handle.js';
@@ -32,7 +32,7 @@ async function runOn(dialect: Dialect, connection: BorrowedConnection, statement
     // Each library has its own type of values; ours fit all of them.
     return connection.prepare(text).all(...(values.map(toBindValue) as never[])) as Row[];
   }
-  throw new DBOSError(
+  throw new DBOSInvalidArgumentError(
     dialect.name === 'postgres'
       ? 'The system database is on Postgres, so the transaction must be on a `pg` client.'
       : 'The system database is on SQLite, so the transaction must be on a `better-sqlite3` or `node:sqlite` handle.',
@@ -42,5 +42,8 @@ async function runOn(dialect: Dialect, connection: BorrowedConnection, statement
 /** A pool has the same method, but runs each statement on any connection. */
 function refusePool(connection: BorrowedPostgresClient): void {
   if (!('totalCount' in connection)) return;
-  throw new DBOSError('Pass the `pg` client on which the transaction was started, not the pool.');
+  throw new DBOSInvalidArgumentError(
+    'Pass the `pg` client on which the transaction was started, not the pool.',
+    'connection',
+  );
 }

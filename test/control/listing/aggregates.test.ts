@@ -163,10 +163,10 @@ describe('aggregates', () => {
       await expect(ask({ selectCount: true })).rejects.toThrow('At least one group_by flag must be set to True');
       await expect(ask({ groupByStatus: true })).rejects.toThrow('At least one select_ flag must be set to True');
       await expect(ask({ ...group, timeBucketSizeMs: 0 })).rejects.toThrow('time_bucket_size_ms must be > 0');
-      await expect(ask({ ...group, timeBucketSizeMs: -5 })).rejects.toMatchObject({ code: 'INVALID_QUERY' });
+      await expect(ask({ ...group, timeBucketSizeMs: -5 })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
       await expect(ask({ ...group, groupByColour: true })).rejects.toThrow(/unknown field "groupByColour"/);
-      await expect(ask({ ...group, status: 'x' })).rejects.toMatchObject({ code: 'INVALID_QUERY' });
-      await expect(askSteps({ ...group, status: 'PENDING' })).rejects.toThrow(/SUCCESS or ERROR/);
+      await expect(ask({ ...group, status: 'x' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+      await expect(askSteps({ ...group, status: 'PENDING' })).rejects.toThrow(/one of SUCCESS, ERROR/);
       await expect(askSteps({ ...group, queueName: 'q' })).rejects.toThrow(/unknown field "queueName"/);
       await expect(askSteps({ selectCount: true })).rejects.toThrow(/group_by/);
       await expect(getMetrics(operator, { startTime: 'x', endTime: at(1) })).rejects.toThrow(/startTime/);

@@ -145,7 +145,7 @@ describe('attributes', () => {
       ]) {
         await expect(
           updateWorkflowAttributes(operator, 'without', bad as Record<string, unknown>),
-        ).rejects.toMatchObject({ code: 'INVALID_QUERY' });
+        ).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
       }
       await expect(updateWorkflowAttributes(operator, 'none', { a: 1 })).rejects.toMatchObject({
         code: 'NON_EXISTENT_WORKFLOW',

@@ -92,7 +92,7 @@ describe('lists of a long history', () => {
         expect(archived.map(({ workflowID }) => workflowID)).toEqual(['order-10-10', 'order-9-9', 'order-8-8']);
         expect(still).toHaveLength(10);
         await expect(createOptionalIndex(operator, 'x; DROP TABLE y' as 'workflowName')).rejects.toMatchObject({
-          code: 'INVALID_QUERY',
+          code: 'INVALID_ARGUMENT',
         });
       },
     );

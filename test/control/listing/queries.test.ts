@@ -89,7 +89,7 @@ describe('queries', () => {
           await listWorkflows(operator, input);
           accepted.push(input);
         } catch (error) {
-          expect([input, error]).toMatchObject([input, { name: 'InvalidQueryError', code: 'INVALID_QUERY' }]);
+          expect([input, error]).toMatchObject([input, { name: 'DBOSInvalidArgumentError', code: 'INVALID_ARGUMENT' }]);
           const [field] = Object.keys(input ?? {}).slice(-1);
           if (field !== undefined && !Array.isArray(input) && typeof input === 'object') {
             expect((error as Error).message).toContain(field);
@@ -200,7 +200,7 @@ describe('queries', () => {
       expect(await numbers('w', { offset: 9 })).toEqual([]);
       expect(await numbers('v')).toEqual([]);
       expect(await numbers('none')).toBeUndefined();
-      await expect(numbers('w', { limit: -1 })).rejects.toMatchObject({ code: 'INVALID_QUERY' });
+      await expect(numbers('w', { limit: -1 })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
       await expect(numbers('w', { page: 1 })).rejects.toThrow(/unknown field "page"/);
     });
   });

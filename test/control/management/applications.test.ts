@@ -105,15 +105,18 @@ describe('renameApplication', () => {
   });
 
   test.each([
-    ['', 'new', {}, 'old name of the application must not be empty'],
-    ['old', ' ', {}, 'new name of the application must not be empty'],
-    [undefined, 'new', {}, 'nothing to move'],
+    ['', 'new', {}, 'oldName must not be empty'],
+    ['old', ' ', {}, 'newName must not be empty'],
+    [undefined, 'new', {}, 'Nothing to move'],
     ['same', 'same', {}, 'already'],
     ['old', 'new', { batchSize: 0 }, 'batchSize'],
     ['old', 'new', { batchSize: 1.5 }, 'batchSize'],
   ])('of %j to %j with %j is refused', async (oldName, newName, options, message) => {
     const renamed = renameApplication(operatorOn(undefined as never), { oldName, newName }, options);
 
-    await expect(renamed).rejects.toMatchObject({ name: 'DBOSError', message: expect.stringContaining(message) });
+    await expect(renamed).rejects.toMatchObject({
+      name: 'DBOSInvalidArgumentError',
+      message: expect.stringContaining(message),
+    });
   });
 });

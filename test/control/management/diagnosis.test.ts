@@ -66,7 +66,7 @@ describe('a diagnosis', () => {
         { executorID: 'live', isLeaseOver: false, startedAt: START },
       ]);
       expect(findings).toMatchObject([{ kind: 'problem', subject: 'executor' }]);
-      expect(findings[0]?.message).toContain('Executor "gone" (process 7 on web-1)');
+      expect(findings[0]?.message).toContain('executor "gone" (process 7 on web-1)');
     });
 
     test('finds dead letters', async () => {

@@ -83,7 +83,7 @@ forEachDialect((dialect) => {
         workflowID: 'w',
         status: null,
         reason: 'not-found',
-        message: 'No workflow has the ID "w".',
+        message: 'Workflow "w" not found.',
         details: {},
       });
     });
@@ -112,7 +112,7 @@ forEachDialect((dialect) => {
       expect(await explain(database, 'w')).toMatchObject({
         status: 'ERROR',
         reason: 'failed',
-        message: `It ended at ${NOW_TEXT} with an error. Fork it to try again.`,
+        message: `It ended at ${NOW_TEXT} with an error. Fork it to retry.`,
       });
     });
 
@@ -124,7 +124,7 @@ forEachDialect((dialect) => {
       expect(await explain(database, 'w')).toMatchObject({
         status: 'CANCELLED',
         reason: 'cancelled',
-        message: `It was cancelled at ${NOW_TEXT}. Resume it to let it go on.`,
+        message: `It was cancelled at ${NOW_TEXT}. Resume it to continue.`,
       });
     });
 
@@ -137,7 +137,7 @@ forEachDialect((dialect) => {
         status: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED',
         reason: 'dead-lettered',
         message:
-          `It was started 102 times and never ended, so it was set aside at ${NOW_TEXT}. ` +
+          `It was started 102 times without ending, so it became a dead letter at ${NOW_TEXT}. ` +
           'Find out why its process dies, then resume it.',
         details: { recoveryAttempts: 102, completedAt: NOW },
       });
@@ -162,7 +162,7 @@ forEachDialect((dialect) => {
       expect(await explain(database, 'w')).toMatchObject({
         status: 'PENDING',
         reason: 'running',
-        message: `It runs on executor "ex" since ${NOW_TEXT}.`,
+        message: `It has been running on executor "ex" since ${NOW_TEXT}.`,
         details: { executorID: 'ex', startedAt: NOW },
       });
     });
@@ -189,7 +189,7 @@ forEachDialect((dialect) => {
         status: 'PENDING',
         reason: 'executor-gone',
         message:
-          'It was taken by executor "gone", whose process is gone. Any live process of version "v1" will take it over.',
+          'It was claimed by executor "gone", whose process is dead. Any live process of version "v1" will take it over.',
         details: { executorID: 'gone', startedAt: NOW },
       });
       expect((await explain(database, 'silent')).reason).toBe('executor-gone');
@@ -205,7 +205,7 @@ forEachDialect((dialect) => {
         workflowID: 'w',
         status: 'ENQUEUED',
         reason: 'paused',
-        message: `Queue "q" is paused since ${NOW_TEXT}. Resume the queue.`,
+        message: `Queue "q" has been paused since ${NOW_TEXT}. Resume the queue.`,
         details: { queueName: 'q', pausedAt: NOW },
       });
     });
@@ -231,7 +231,7 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'queue-not-served',
-        message: 'No process serves queue "q". No live process takes workflows from it.',
+        message: 'No process serves queue "q". No live process claims from it.',
         details: { queueName: 'q', isRegistered: true },
       });
     });
@@ -243,7 +243,7 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'no-partition-key',
-        message: 'Queue "q" is partitioned, and the workflow has no partition key. Resume it into another queue.',
+        message: 'Queue "q" is partitioned, but the workflow has no partition key. Resume it into another queue.',
         details: { queueName: 'q' },
       });
     });
@@ -274,8 +274,8 @@ forEachDialect((dialect) => {
       expect(await explain(database, 'pinned')).toMatchObject({
         reason: 'no-executor-of-version',
         message:
-          'No live process of version "v0" serves queue "q"; there are processes of "v1". ' +
-          'Start one of that version, or fork the workflow to another.',
+          'No live process of version "v0" serves queue "q"; the running versions are "v1". ' +
+          'Start a process of that version, or fork the workflow to another.',
         details: { version: 'v0', running: ['v1'], queueName: 'q' },
       });
       expect(await explain(database, 'latest')).toMatchObject({
@@ -309,7 +309,7 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'concurrency',
-        message: 'The queue "q" runs 2 workflow(s) at once, and so many are running.',
+        message: 'All 2 concurrency slot(s) of queue "q" are in use.',
         details: { queueName: 'q', concurrency: 2 },
       });
     });
@@ -322,7 +322,7 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'worker-concurrency',
-        message: 'Each of the 1 process(es) that serve queue "q" runs 1 workflow(s) of it, which is the limit.',
+        message: 'All 1 process(es) serving queue "q" are at its worker concurrency of 1.',
         details: { queueName: 'q', workerConcurrency: 1, processes: 1 },
       });
       await enter(database, { incarnationID: 'second' });
@@ -338,7 +338,7 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'rate-limit',
-        message: 'The queue "q" starts at most 2 workflow(s) in 60 s. The next one may start in 50 s.',
+        message: 'The rate limit of queue "q" is 2 workflow(s) per 60 s. The next one may start in 50 s.',
         details: { queueName: 'q', rate: { max: 2, periodMs: 60_000 }, waitMs: 50_000 },
       });
     });
@@ -353,7 +353,7 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'partition-concurrency',
-        message: 'The partition "a" of queue "q" runs 1 workflow(s) at once, and so many are running.',
+        message: 'All 1 concurrency slot(s) of partition "a" of queue "q" are in use.',
         details: { queueName: 'q', partitionKey: 'a', concurrency: 1 },
       });
       expect((await explain(database, 'other')).reason).toBe('about-to-start');
@@ -367,8 +367,7 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'partition-worker-concurrency',
-        message:
-          'Each of the 1 process(es) that serve partition "a" of queue "q" runs 1 workflow(s) of it, which is the limit.',
+        message: 'All 1 process(es) serving partition "a" of queue "q" are at its worker concurrency of 1.',
         details: { partitionKey: 'a', workerConcurrency: 1, processes: 1 },
       });
       expect((await explain(database, 'other')).reason).toBe('about-to-start');
@@ -383,7 +382,8 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'partition-rate-limit',
-        message: 'The partition "a" of queue "q" starts at most 1 workflow(s) in 2 s. The next one may start in 1.5 s.',
+        message:
+          'The rate limit of partition "a" of queue "q" is 1 workflow(s) per 2 s. The next one may start in 1.5 s.',
         details: { partitionKey: 'a', waitMs: 1450 },
       });
       expect((await explain(database, 'other')).reason).toBe('about-to-start');
@@ -398,7 +398,7 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'waiting-its-turn',
-        message: '2 workflow(s) are before it in line.',
+        message: '2 workflow(s) are ahead of it in the queue.',
         details: { queueName: 'q', ahead: 2 },
       });
       expect((await explain(database, 'last')).details).toMatchObject({ ahead: 3 });
@@ -421,7 +421,7 @@ forEachDialect((dialect) => {
 
       expect(await explain(database, 'w')).toMatchObject({
         reason: 'about-to-start',
-        message: 'It is the first in line and about to start.',
+        message: 'It is next in the queue and about to start.',
         details: { queueName: 'q', ahead: 0 },
       });
     });

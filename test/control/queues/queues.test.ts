@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { DBOSExecutorNotInitializedError } from '../../../src/model/errors/errors.js';
 import { silentLogger } from '../../../src/base/log.js';
 import type { RegisterQueueOptions } from '../../../src/model/queues.js';
 import { insertQueue } from '../../../src/store/queues/queues.js';
@@ -113,7 +114,7 @@ forEachDialect((dialect) => {
 
       const error = await failureOf(other.registerQueue('mail', { globalConcurrency: 2, onConflict }));
 
-      expect(error).toMatchObject({ name: 'DBOSError', dbosErrorCode: 1 });
+      expect(error).toMatchObject({ name: 'OwnedByAnotherApplicationError', dbosErrorCode: 1 });
       expect(error.message).toBe(
         'Queue "mail" belongs to application "shop". Choose another name for the queue of "other".',
       );
@@ -142,8 +143,13 @@ forEachDialect((dialect) => {
         failureOf(DBOS.registerQueue('mail', { onConflict: 'perhaps' as 'never_update' })),
       ]);
 
-      expect(errors.map((error) => error['code'])).toEqual(errors.map(() => 'INVALID_QUEUE'));
-      expect(errors[3]?.message).toContain('but is perhaps');
+      expect(errors.map((error) => error['code'])).toEqual([
+        'INVALID_QUEUE',
+        'INVALID_QUEUE',
+        'INVALID_QUEUE',
+        'INVALID_ARGUMENT',
+      ]);
+      expect(errors[3]?.message).toContain('but is "perhaps"');
       expect(await DBOS.listQueues()).toEqual([]);
     });
 
@@ -161,7 +167,7 @@ forEachDialect((dialect) => {
     });
 
     test('needs a launched engine', async () => {
-      await expect(createDBOS().registerQueue('mail')).rejects.toThrow(TypeError);
+      await expect(createDBOS().registerQueue('mail')).rejects.toThrow(DBOSExecutorNotInitializedError);
     });
   });
 
@@ -427,7 +433,7 @@ describe('a queue in memory', () => {
 
     expect(() => new WorkflowQueue('_dbos_mine', {}, owner)).toThrow('reserved');
     expect(() => new WorkflowQueue('mail', { workerConcurrency: 0 }, owner)).toThrow('workerConcurrency');
-    expect(() => new WorkflowQueue('positional bad', 0)).toThrow('globalConcurrency');
+    expect(() => new WorkflowQueue('positional bad', 0)).toThrow('concurrency must be');
     // A refused queue was not defined.
     expect(() => new WorkflowQueue('mail', {}, owner)).not.toThrow();
   });
@@ -437,7 +443,7 @@ describe('the static members of WorkflowQueue', () => {
   test('check names and settings', () => {
     expect(() => WorkflowQueue.validateQueueRegistration('mail', { concurrency: 1 })).not.toThrow();
     expect(() => WorkflowQueue.validateQueueRegistration('_dbos_mine', {})).toThrow('reserved');
-    expect(() => WorkflowQueue.validateQueueRegistration('mail', { concurrency: 0 })).toThrow('globalConcurrency');
+    expect(() => WorkflowQueue.validateQueueRegistration('mail', { concurrency: 0 })).toThrow('concurrency must be');
     expect(() => WorkflowQueue.validateQueueParams({ concurrency: 1 })).not.toThrow();
     expect(() => WorkflowQueue.validateQueueParams({ concurrency: 1, globalConcurrency: 1 })).toThrow('older name');
   });

@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { silentLogger } from '../../../src/base/log.js';
 import { computeApplicationVersion } from '../../../src/engine/config/application-version.js';
 import { type DBOSConfig, type EngineConfig, resolveConfig } from '../../../src/engine/config/config.js';
+import { parseYaml } from '../../../src/store/config/yaml.js';
 import {
   DBOSConfigKeyTypeError,
   DBOSInitializationError,
@@ -40,7 +41,7 @@ function folderWith(files: Record<string, string>): string {
 
 /** What a dbos-config.yaml of these lines resolves to. */
 function resolveFile(lines: string, environment: NodeJS.ProcessEnv = {}): EngineConfig {
-  return resolveConfig(undefined, environment, folderWith({ 'dbos-config.yaml': lines }));
+  return resolveConfig(undefined, environment, { folder: folderWith({ 'dbos-config.yaml': lines }), parseYaml });
 }
 
 /** Another value than the default for every field that needs no pool. The compiler insists on all of them. */
@@ -292,37 +293,37 @@ describe('a wrong value', () => {
   });
 
   test.each([
-    ['name', '', 'name must be a text that is not empty.'],
-    ['name', ' ', 'name must be a text that is not empty.'],
-    ['executorID', '', 'executorID must be a text that is not empty.'],
-    ['applicationVersion', '', 'applicationVersion must be a text that is not empty.'],
-    ['systemDatabaseUrl', '', 'systemDatabaseUrl must be a text that is not empty.'],
-    ['systemDatabaseSchemaName', '', 'systemDatabaseSchemaName must be a text that is not empty.'],
+    ['name', '', 'name must not be empty.'],
+    ['name', ' ', 'name must not be empty.'],
+    ['executorID', '', 'executorID must not be empty.'],
+    ['applicationVersion', '', 'applicationVersion must not be empty.'],
+    ['systemDatabaseUrl', '', 'systemDatabaseUrl must not be empty.'],
+    ['systemDatabaseSchemaName', '', 'systemDatabaseSchemaName must not be empty.'],
     ['systemDatabasePoolSize', 0, 'systemDatabasePoolSize must be a positive integer, but is 0.'],
     ['systemDatabasePoolSize', 1.5, 'systemDatabasePoolSize must be a positive integer, but is 1.5.'],
     ['systemDatabasePoolSize', NaN, 'systemDatabasePoolSize must be a positive integer, but is NaN.'],
-    ['systemDatabasePollingConcurrency', 0.5, 'systemDatabasePollingConcurrency must be a whole number, but is 0.5.'],
-    ['systemDatabasePollingConcurrency', Infinity, 'must be a whole number, but is Infinity.'],
+    ['systemDatabasePollingConcurrency', 0.5, 'systemDatabasePollingConcurrency must be an integer, but is 0.5.'],
+    ['systemDatabasePollingConcurrency', Infinity, 'must be an integer, but is Infinity.'],
     ['maxConcurrentQueueDispatches', 0, 'maxConcurrentQueueDispatches must be a positive integer'],
     ['maxConcurrentQueueDispatches', -3, 'maxConcurrentQueueDispatches must be a positive integer'],
     ['maxConcurrentWorkflows', Infinity, 'maxConcurrentWorkflows must be a positive integer'],
-    ['notificationCoalesceMs', 0, 'notificationCoalesceMs must be a finite number at least 1 millisecond'],
-    ['notificationCoalesceMs', Infinity, 'notificationCoalesceMs must be a finite number at least 1 millisecond'],
-    ['schedulerPollingIntervalMs', -1, 'schedulerPollingIntervalMs must be a finite number at least 1 millisecond'],
-    ['observabilityQueryTimeoutMs', NaN, 'observabilityQueryTimeoutMs must be a finite number of milliseconds'],
+    ['notificationCoalesceMs', 0, 'notificationCoalesceMs must be a number from 1 to 2147483647'],
+    ['notificationCoalesceMs', Infinity, 'notificationCoalesceMs must be a number from 1 to 2147483647'],
+    ['schedulerPollingIntervalMs', -1, 'schedulerPollingIntervalMs must be a number from 1 to 2147483647'],
+    ['observabilityQueryTimeoutMs', NaN, 'observabilityQueryTimeoutMs must be a number of at most 2147483647'],
     ['observabilityQueryTimeoutMs', 2_147_483_648, 'at most 2147483647, but is 2147483648.'],
-    ['systemDatabaseIdleTransactionTimeoutMs', -Infinity, 'must be a finite number of milliseconds'],
-    ['leaseSeconds', 0, 'leaseSeconds must be a finite number from 1 to 86400, but is 0.'],
-    ['leaseSeconds', 100_000, 'leaseSeconds must be a finite number from 1 to 86400, but is 100000.'],
-    ['adminPort', -1, 'adminPort must be a port from 0 to 65535, but is -1.'],
-    ['adminPort', 65_536, 'adminPort must be a port from 0 to 65535, but is 65536.'],
-    ['logLevel', 'verbose', 'logLevel must be debug, info, warn or error.'],
-    ['otelAttributeFormat', 'new', 'otelAttributeFormat must be legacy or semconv.'],
-    ['listenQueues', ['mail', ''], 'listenQueues must be a list of queues or their names.'],
-    ['listenQueues', [null], 'listenQueues must be a list of queues or their names.'],
-    ['listenQueues', [{ name: 7 }], 'listenQueues must be a list of queues or their names.'],
-    ['otlpTracesEndpoints', ['localhost:4318'], 'otlpTracesEndpoints must be a list of http:// or https:// URLs.'],
-    ['otlpLogsEndpoints', [7], 'otlpLogsEndpoints must be a list of http:// or https:// URLs.'],
+    ['systemDatabaseIdleTransactionTimeoutMs', -Infinity, 'must be a number of at most 2147483647'],
+    ['leaseSeconds', 0, 'leaseSeconds must be a number from 1 to 86400, but is 0.'],
+    ['leaseSeconds', 100_000, 'leaseSeconds must be a number from 1 to 86400, but is 100000.'],
+    ['adminPort', -1, 'adminPort must be an integer from 0 to 65535, but is -1.'],
+    ['adminPort', 65_536, 'adminPort must be an integer from 0 to 65535, but is 65536.'],
+    ['logLevel', 'verbose', 'logLevel must be one of debug, info, warn, error.'],
+    ['otelAttributeFormat', 'new', 'otelAttributeFormat must be one of legacy, semconv.'],
+    ['listenQueues', ['mail', ''], 'listenQueues[1] must be a queue or its name.'],
+    ['listenQueues', [null], 'listenQueues[0] must be a queue or its name.'],
+    ['listenQueues', [{ name: 7 }], 'listenQueues[0] must be a queue or its name.'],
+    ['otlpTracesEndpoints', ['localhost:4318'], 'otlpTracesEndpoints[0] must be an http:// or https:// URL.'],
+    ['otlpLogsEndpoints', [7], 'otlpLogsEndpoints[0] must be an http:// or https:// URL, but is 7.'],
     ['systemDatabasePool', {}, 'systemDatabasePool must be an object with the methods connect, query.'],
     ['serializer', { name: () => 'x' }, 'serializer must be an object with the methods name, stringify, parse.'],
     ['logger', { info() {} }, 'logger must be an object with the methods debug, info, warn, error.'],
@@ -564,7 +565,7 @@ telemetry: { logs: { silent: false } }
   test('is not read when a configuration is given', () => {
     const folder = folderWith({ 'dbos-config.yaml': 'name: shop\nsystem_database_schema_name: durable' });
 
-    expect(resolveConfig({ name: 'app' }, {}, folder).store.schema).toBe('dbos');
+    expect(resolveConfig({ name: 'app' }, {}, { folder: folder, parseYaml }).store.schema).toBe('dbos');
   });
 
   test('gives way to the environment', () => {
@@ -592,7 +593,7 @@ telemetry: { logs: { silent: false } }
     (lines) => {
       const folder = folderWith({ 'dbos-config.yaml': lines, 'package.json': '{"name":"@scope/packaged"}' });
 
-      expect(resolveConfig(undefined, {}, folder).name).toBe('@scope/packaged');
+      expect(resolveConfig(undefined, {}, { folder: folder, parseYaml }).name).toBe('@scope/packaged');
     },
   );
 
@@ -603,13 +604,15 @@ telemetry: { logs: { silent: false } }
   ])('without a name is refused when package.json %s', (_, files) => {
     const folder = folderWith({ 'dbos-config.yaml': 'language: node', ...files });
 
-    expect(() => resolveConfig(undefined, {}, folder)).toThrow(/^No application name was provided/);
+    expect(() => resolveConfig(undefined, {}, { folder: folder, parseYaml })).toThrow(
+      /^No application name was provided/,
+    );
   });
 
   test('is asked for when there is neither it nor a configuration', () => {
     const folder = folderWith({ 'package.json': '{"name":"packaged"}' });
 
-    const error = thrownBy(() => resolveConfig(undefined, {}, folder));
+    const error = thrownBy(() => resolveConfig(undefined, {}, { folder: folder, parseYaml }));
 
     expect(error).toBeInstanceOf(DBOSInitializationError);
     expect(error.message).toMatch(/^No DBOS configuration was provided\. Call DBOS\.setConfig/);
@@ -621,7 +624,7 @@ telemetry: { logs: { silent: false } }
     vi.spyOn(process, 'cwd').mockReturnValue(folder);
     onTestFinished(() => void vi.restoreAllMocks());
 
-    expect(resolveConfig(undefined, {}).name).toBe('here');
+    expect(resolveConfig(undefined, {}, { parseYaml }).name).toBe('here');
   });
 
   test.each([
@@ -649,8 +652,12 @@ telemetry: { logs: { silent: false } }
     mkdirSync(join(unreadable, 'dbos-config.yaml'));
     const broken = folderWith({ 'dbos-config.yaml': '', 'package.json': '{' });
 
-    expect(() => resolveConfig(undefined, {}, unreadable)).toThrow(/Cannot read .*dbos-config\.yaml/);
-    expect(() => resolveConfig(undefined, {}, broken)).toThrow(/package\.json is not valid JSON/);
+    expect(() => resolveConfig(undefined, {}, { folder: unreadable, parseYaml })).toThrow(
+      /Cannot read .*dbos-config\.yaml/,
+    );
+    expect(() => resolveConfig(undefined, {}, { folder: broken, parseYaml })).toThrow(
+      /package\.json is not valid JSON/,
+    );
   });
 });
 

@@ -402,11 +402,15 @@ describe('messages', () => {
     });
 
     test.each([
-      ['an ID that is no text', (send: SendAnything) => send(7, 'x'), /ID of the workflow/],
-      ['a topic with NUL', (send: SendAnything) => send('r', 'x', 'a\0b'), /topic "a\\u0000b" contains a NUL/],
+      ['an ID that is no text', (send: SendAnything) => send(7, 'x'), /destinationID must be a string/],
+      [
+        'a topic with NUL',
+        (send: SendAnything) => send('r', 'x', 'a\0b'),
+        /topic must not contain a NUL character, but is "a\\u0000b"/,
+      ],
       ['half a surrogate pair', (send: SendAnything) => send('r', 'x', '\ud800'), /surrogate/],
       ['a topic that is too long', (send: SendAnything) => send('r', 'x', 'a'.repeat(2000)), /longer than 1024 bytes/],
-      ['a key with NUL', (send: SendAnything) => send('r', 'x', undefined, '\0'), /idempotency key/],
+      ['a key with NUL', (send: SendAnything) => send('r', 'x', undefined, '\0'), /idempotencyKey/],
       [
         'a value without a form',
         (send: SendAnything) => send('r', new Map([[1, 2]]), undefined, undefined, { serializationType: 'portable' }),
@@ -433,7 +437,7 @@ describe('messages', () => {
       const { DBOS } = await createEngine(dialect, { serializer });
       await DBOS.launch();
 
-      expect((await failureOf(DBOS.send('r', 1))).message).toMatch(/'nul' wrote a NUL/);
+      expect((await failureOf(DBOS.send('r', 1))).message).toMatch(/"nul" wrote a NUL/);
     });
 
     test('large and awkward values arrive as they were', async () => {
@@ -454,7 +458,7 @@ describe('messages', () => {
         const receive = DBOS.registerWorkflow(() => DBOS.recv('t', limit), { name: 'bad' });
         await DBOS.launch();
 
-        expect(await failureOf(receive())).toMatchObject({ code: 'DBOS_ERROR' });
+        expect(await failureOf(receive())).toMatchObject({ code: 'INVALID_ARGUMENT' });
       },
     );
 

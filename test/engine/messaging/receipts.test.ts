@@ -106,7 +106,7 @@ describe('receipts', () => {
       await send([1]);
 
       expect(await failureOf(handle.getResult())).toMatchObject({
-        message: expect.stringContaining('not in the database'),
+        message: expect.stringContaining('no longer in the database'),
       });
     });
   });

@@ -206,7 +206,7 @@ describe('requests', () => {
       await DBOS.launch();
 
       expect(await failureOf(DBOS.handleRequests({}))).toMatchObject({ code: 'INVALID_WORKFLOW_TRANSITION' });
-      expect((await failureOf(DBOS.request('a', 'x\0', 1))).message).toMatch(/name of a request/);
+      expect((await failureOf(DBOS.request('a', 'x\0', 1))).message).toMatch(/^name must not contain a NUL/);
       expect((await failureOf(DBOS.request('a', 'x', 1, { timeoutMs: NaN }))).message).toMatch(/timeoutMs/);
       const options = { idempotencyKey: 'k'.repeat(1020) };
       expect((await failureOf(DBOS.request('a', 'x', 1, options))).message).toMatch(/longer than 1024 bytes/);

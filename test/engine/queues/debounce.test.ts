@@ -295,7 +295,7 @@ forEachDialect((dialect) => {
 
       const error = await failureOf(debouncer.debounce('k', periodMs, 'a'));
 
-      expect(error.message).toBe(`debouncePeriodMs must be a positive number, but is ${periodMs}.`);
+      expect(error.message).toBe(`debouncePeriodMs must be a positive finite number, but is ${periodMs}.`);
     });
 
     test.each([0, -1, NaN])('a debounceTimeoutMs of %s, is refused', async (debounceTimeoutMs) => {
@@ -303,13 +303,13 @@ forEachDialect((dialect) => {
 
       const error = await failureOf(debouncer.debounce('k', 1000, 'a'));
 
-      expect(error.message).toBe(`debounceTimeoutMs must be a positive number, but is ${debounceTimeoutMs}.`);
+      expect(error.message).toBe(`debounceTimeoutMs must be a positive finite number, but is ${debounceTimeoutMs}.`);
     });
 
     test('a key that is no text, is refused', async () => {
       const { debouncer } = await setup();
 
-      expect((await failureOf(debouncer.debounce(1 as never, 1000, 'a'))).name).toBe('DBOSError');
+      expect((await failureOf(debouncer.debounce(1 as never, 1000, 'a'))).name).toBe('DBOSInvalidArgumentError');
     });
 
     test.each<[StartWorkflowParams, string]>([
@@ -325,7 +325,7 @@ forEachDialect((dialect) => {
 
       const error = await failureOf(debouncer.debounce('k', 1000, 'a'));
 
-      expect(error).toMatchObject({ name: 'DBOSError' });
+      expect(error).toMatchObject({ name: 'DBOSInvalidArgumentError' });
       expect(error.message).toBe(`A debounced workflow cannot have: ${name}.`);
     });
 

@@ -70,7 +70,7 @@ describe('a dispatcher', () => {
       ...(fields.notifyPeers && { notifyPeers: fields.notifyPeers }),
     });
     dispatcher.start();
-    await until(() => looks === 1 || 'look' in fields);
+    await until(() => looks === 1 || 'findWork' in fields);
     await turns();
     return { clock, dispatcher, claims, looks: () => looks, queuesOf: () => claims.map(({ queue }) => queue) };
   }

@@ -97,7 +97,7 @@ forEachDialect((dialect) => {
 
       const error = await failureOf(Promise.resolve().then(() => DBOS.enqueueWorkflowWithOptions(options)));
 
-      expect(error.message).toBe(`A workflow that is enqueued by name needs a ${field}.`);
+      expect(error.message).toContain(`options.${field} must`);
     });
 
     test('runs a function that is here, and gives its result', async () => {

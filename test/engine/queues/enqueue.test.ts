@@ -136,9 +136,9 @@ forEachDialect((dialect) => {
 
       const error = await failureOf(DBOS.startWorkflow(echo, { enqueueOptions })());
 
-      expect(error).toMatchObject({ name: 'DBOSError' });
+      expect(error).toMatchObject({ name: 'DBOSInvalidArgumentError' });
       expect(error.message).toBe(
-        `Enqueue option(s) ${names} set on a workflow that is not being enqueued. Give a queueName.`,
+        `Enqueue option(s) ${names} set on a workflow that is not being enqueued. Set queueName.`,
       );
     });
 
@@ -148,7 +148,7 @@ forEachDialect((dialect) => {
       const error = await failureOf(enqueue({ priority }));
 
       expect(error).toMatchObject({ name: 'DBOSInvalidQueuePriorityError', dbosErrorCode: 29 });
-      expect(error.message).toBe(`Invalid priority ${priority}. Use a whole number from 0 to 2147483647.`);
+      expect(error.message).toBe(`Invalid priority ${priority}. Use an integer from 0 to 2147483647.`);
     });
 
     test('take the bounds of a priority', async () => {
@@ -165,7 +165,7 @@ forEachDialect((dialect) => {
 
       const error = await failureOf(enqueue({ delaySeconds }));
 
-      expect(error.message).toBe(`delaySeconds must be a finite number and not negative, but is ${delaySeconds}.`);
+      expect(error.message).toBe(`delaySeconds must be a number of at least 0, but is ${delaySeconds}.`);
     });
 
     test('cannot have an empty queue name', async () => {
@@ -173,7 +173,7 @@ forEachDialect((dialect) => {
 
       const error = await failureOf(DBOS.startWorkflow(echo, { queueName: ' ' })());
 
-      expect(error.message).toBe('A queue name must not be empty.');
+      expect(error.message).toBe('queueName must not be empty.');
     });
   });
 

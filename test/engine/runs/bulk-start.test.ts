@@ -116,17 +116,17 @@ forEachDialect((dialect) => {
         'WORKFLOW_ID_IN_USE',
       ],
       ['an ID of another function', { args: [], workflowID: 'another' }, 'CONFLICTING_WORKFLOW'],
-      ['an ID that is given twice', { args: [], workflowID: 'good' }, 'DBOS_ERROR'],
+      ['an ID that is given twice', { args: [], workflowID: 'good' }, 'INVALID_ARGUMENT'],
       [
         'a deduplication ID that is given twice',
         { args: [], enqueueOptions: { deduplicationID: 'good' } },
         'QUEUE_DUPLICATED',
       ],
       ['a bad priority', { args: [], enqueueOptions: { priority: -1 } }, 'INVALID_QUEUE_PRIORITY'],
-      ['a bad delay', { args: [], enqueueOptions: { delaySeconds: -1 } }, 'DBOS_ERROR'],
-      ['a bad timeout', { args: [], timeoutMS: NaN }, 'DBOS_ERROR'],
-      ['bad attributes', { args: [], workflowAttributes: [] as never }, 'DBOS_ERROR'],
-      ['an empty ID', { args: [], workflowID: '' }, 'DBOS_ERROR'],
+      ['a bad delay', { args: [], enqueueOptions: { delaySeconds: -1 } }, 'INVALID_ARGUMENT'],
+      ['a bad timeout', { args: [], timeoutMS: NaN }, 'INVALID_ARGUMENT'],
+      ['bad attributes', { args: [], workflowAttributes: [] as never }, 'INVALID_ARGUMENT'],
+      ['an empty ID', { args: [], workflowID: '' }, 'INVALID_ARGUMENT'],
       ['a partitioned queue without a key', { args: [], queueName: 'parts' }, 'INVALID_QUEUE'],
     ])('with %s enqueues nothing', async (_, bad, code) => {
       const { DBOS, echo, enqueue } = await setup();
@@ -152,7 +152,7 @@ forEachDialect((dialect) => {
       const noArguments = await refusalOf(() => DBOS.startWorkflows(echo, [{} as never], { queueName: 'q' }));
       const noStart = await refusalOf(() => DBOS.startWorkflows(echo, [null as never], { queueName: 'q' }));
 
-      expect(noQueue.message).toBe('startWorkflows puts workflows into a queue. Give a queueName.');
+      expect(noQueue.message).toBe('startWorkflows enqueues workflows, so it needs a queueName.');
       expect(noFunction.name).toBe('DBOSNotRegisteredError');
       for (const error of [noList, noArguments, noStart]) expect(error).toBeInstanceOf(Error);
       expect(await countAll(DBOS)).toBe(0);

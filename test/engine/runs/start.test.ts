@@ -531,7 +531,7 @@ forEachDialect((dialect) => {
 
     for (const [reason, attempt] of attempts) {
       const error = await failureOf((async () => attempt())());
-      expect(error).toBeInstanceOf(TypeError);
+      expect(error).toMatchObject({ name: 'DBOSExecutorNotInitializedError', dbosErrorCode: 20 });
       expect(error.message).toBe(`\`DBOS.launch()\` must be called before running ${reason}.`);
     }
   });

@@ -108,7 +108,7 @@ describe('a schedule', () => {
 
       expect(runs).toEqual({ times: ['12:05:00'], contexts: ['b'] });
       expect(await DBOS.listSchedules()).toEqual([]);
-      expect((await failureOf(DBOS.updateSchedule('s', {}))).message).toBe("Schedule 's' not found");
+      expect((await failureOf(DBOS.updateSchedule('s', {}))).message).toContain('Schedule "s" not found');
     });
 
     test('makes up for what was missed, if wanted', async () => {
@@ -202,7 +202,7 @@ describe('a schedule', () => {
         '2027-01-04T11:00',
       ]);
       expect(runs.times.length).toBe(3);
-      expect((await failureOf(DBOS.triggerSchedule('x'))).message).toBe('Schedule "x" not found');
+      expect((await failureOf(DBOS.triggerSchedule('x'))).message).toContain('Schedule "x" not found');
     });
 
     test('that is triggered several times in one millisecond runs as often', async () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { Codec } from '../../../src/codec/codec.js';
 import * as catalogue from '../../../src/model/errors/errors.js';
 
 const {
@@ -112,6 +113,30 @@ describe('the error catalogue', () => {
     ).toEqual(rows.sort());
     expect(listed().map(([name]) => name)).toContain('PortableWorkflowError');
   });
+
+  test('has a code and a row of the reference for each class, and no two alike', () => {
+    const rows = listed();
+    const codes = instances().map(([, error]) => error.code);
+
+    expect(new Set(codes).size).toBe(codes.length);
+    expect(new Set(rows.map(([name]) => name)).size).toBe(rows.length);
+    expect(new Set(rows.map(([, , code]) => code)).size).toBe(rows.length);
+  });
+
+  test.each(instances())(
+    '%s keeps its name, code, number and fields when it is stored, and loses its class',
+    async (_, error) => {
+      const codec = new Codec();
+      const { text, serialization } = await codec.encodeError(error);
+
+      const replayed = (await codec.decodeError(text, serialization)) as Error;
+
+      expect(replayed).not.toBeInstanceOf(DBOSError);
+      expect(replayed).toBeInstanceOf(Error);
+      const { name, message, code, dbosErrorCode } = error;
+      expect(replayed).toMatchObject({ name, message, code, dbosErrorCode });
+    },
+  );
 
   test('says in the reference when each occurs and what to do', () => {
     for (const line of reference.split('\n').filter((row) => row.startsWith('| `'))) {

@@ -1,4 +1,4 @@
-// What stands in the way of a new workflow: one with the same ID, or the holder of its deduplication ID.
+// Resolves conflicts of a new workflow with an existing one: the same ID, or the same deduplication ID.
 import type { DLogger } from '../../base/log.js';
 import {
   DBOSConflictingWorkflowError,
@@ -11,19 +11,22 @@ import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { StartVerdict } from '../../store/writer/writer-verdicts.js';
 import type { DuplicationPolicy, WorkflowIDReusePolicy } from './enqueue.js';
 
-export interface Refusable {
+export interface ConflictingStart {
   readonly logger: DLogger;
   readonly workflow: NewWorkflow;
   readonly duplicationPolicy?: DuplicationPolicy;
   readonly workflowIDReusePolicy?: WorkflowIDReusePolicy;
 }
 
-/** The ID of the workflow that stands for the one that was not created, or the error that says why there is none. */
-export function existingOf(refusable: Refusable, verdict: Exclude<StartVerdict, { kind: 'created' }>): string {
-  const { workflow, duplicationPolicy } = refusable;
+/** Returns the ID of the existing workflow to use instead, or throws. */
+export function resolveStartConflict(
+  start: ConflictingStart,
+  verdict: Exclude<StartVerdict, { kind: 'created' }>,
+): string {
+  const { workflow, duplicationPolicy } = start;
   switch (verdict.kind) {
     case 'exists':
-      refuseConflict(refusable, verdict.workflow);
+      refuseConflict(start, verdict.workflow);
       return workflow.workflowID;
     case 'duplicated':
       if (duplicationPolicy === 'return-existing') return verdict.holderID;
@@ -33,7 +36,7 @@ export function existingOf(refusable: Refusable, verdict: Exclude<StartVerdict, 
   }
 }
 
-function refuseConflict({ logger, workflow, workflowIDReusePolicy }: Refusable, existing: WorkflowRecord): void {
+function refuseConflict({ logger, workflow, workflowIDReusePolicy }: ConflictingStart, existing: WorkflowRecord): void {
   const differs =
     existing.name !== workflow.name
       ? `it runs "${existing.name}", not "${workflow.name}"`
@@ -48,7 +51,7 @@ function refuseConflict({ logger, workflow, workflowIDReusePolicy }: Refusable, 
   }
   if (workflow.queueName !== null && existing.queueName !== null && existing.queueName !== workflow.queueName) {
     logger.warn(
-      `Workflow "${workflow.workflowID}" is in queue "${existing.queueName}", not in "${workflow.queueName}".`,
+      `Workflow "${workflow.workflowID}" already exists in queue "${existing.queueName}"; it was not enqueued in "${workflow.queueName}".`,
     );
   }
 }

@@ -1,14 +1,14 @@
-// Where the application's database is the system database, the checkpoint itself joins the step's transaction, guarded by
-// ownership, and no completion record is needed.
+// Records outcomes where the application's database is the system database: the checkpoint itself joins the step's
+// transaction, guarded by the owner token, and no completion record is needed.
 import { DBOSStepAlreadyRecordedError } from '../model/errors/errors.js';
 import type { Durability, KeptOutcome, TransactionStep } from '../engine/plugin.js';
-import type { CompletionTable, Ledger } from './completion-table.js';
+import type { CompletionTable, OutcomeStore } from './completion-table.js';
 import type { TransactionDriver } from './driver.js';
 import { writeLast } from './last-statement.js';
 import type { OpenTransaction } from './open-transaction.js';
 
-/** Without `prepare`: the barrier may need a connection from the pool that the transactions take theirs from. */
-export class SharedLedger<Client> implements Ledger<Client> {
+/** Has no `prepare`: the barrier may need a connection from the pool that the open transactions take theirs from. */
+export class SharedOutcomeStore<Client> implements OutcomeStore<Client> {
   readonly #driver: TransactionDriver<Client>;
   readonly #completions: CompletionTable<Client>;
 
@@ -17,7 +17,7 @@ export class SharedLedger<Client> implements Ledger<Client> {
     this.#completions = completions;
   }
 
-  /** A completion record is one of an earlier run that did not know that the database is shared. */
+  /** An earlier run may have left a completion record, before it was known that the database is shared. */
   async find(step: TransactionStep): Promise<KeptOutcome | undefined> {
     await step.assertOwned();
     const outcome = await step.joined.find();

@@ -1,10 +1,10 @@
-// What a command's answer is written on: how wide it is, whether it takes colours, and what time it is there. Texts that
-// come from the database are made harmless before they reach a terminal.
+// What rendering depends on (width, colours, time), and how values become text. Texts from the database are sanitized
+// before they reach a terminal.
 import { inspect } from 'node:util';
 import { isActive, type WorkflowStatusString } from '../model/status.js';
 
-export interface Paper {
-  /** In columns; Infinity where nothing has to fit. */
+export interface RenderContext {
+  /** In columns; Infinity if the output is not a terminal. */
   readonly width: number;
   readonly hasColours: boolean;
   readonly now: number;
@@ -13,32 +13,34 @@ export interface Paper {
 const COLOURS = { bold: 1, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36, grey: 90 } as const;
 export type Colour = keyof typeof COLOURS;
 
-export function paint(paper: Pick<Paper, 'hasColours'>, colour: Colour | undefined, text: string): string {
-  return paper.hasColours && colour !== undefined && text !== '' ? `\u001b[${COLOURS[colour]}m${text}\u001b[0m` : text;
+export function paint(rendering: Pick<RenderContext, 'hasColours'>, colour: Colour | undefined, text: string): string {
+  return rendering.hasColours && colour !== undefined && text !== ''
+    ? `\u001b[${COLOURS[colour]}m${text}\u001b[0m`
+    : text;
 }
 
-// Control characters, which a terminal would obey, and marks that turn the direction of writing.
+// Control characters, line separators and bidirectional overrides.
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
-/** The text on one line, without anything that a terminal would take for a command. */
-export function harmless(text: string): string {
+/** The text on one line, with control characters escaped. */
+export function sanitize(text: string): string {
   return text.replace(UNSAFE, (character) =>
     character === '\n' ? '⏎' : character === '\t' ? ' ' : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
 
-/** A value for people, on one line. */
+/** A readable form of a value, on one line. */
 export function shortValue(value: unknown): string {
-  if (value instanceof Error) return harmless(`${value.name}: ${value.message}`);
-  return harmless(inspect(value, { depth: 4, breakLength: Infinity, maxStringLength: 1000, maxArrayLength: 50 }));
+  if (value instanceof Error) return sanitize(`${value.name}: ${value.message}`);
+  return sanitize(inspect(value, { depth: 4, breakLength: Infinity, maxStringLength: 1000, maxArrayLength: 50 }));
 }
 
-/** A value for people, on as many lines as it needs. */
+/** A readable form of a value, on several lines if needed. */
 export function longValue(value: unknown): string {
   const shown = value instanceof Error ? { ...value, name: value.name, message: value.message } : value;
   return inspect(shown, { depth: 20, breakLength: 100, maxStringLength: 100_000, maxArrayLength: 1000 })
     .split('\n')
-    .map(harmless)
+    .map(sanitize)
     .join('\n');
 }
 
@@ -48,7 +50,7 @@ export function statusColour(status: WorkflowStatusString): Colour {
   return isActive(status) ? (status === 'PENDING' ? 'cyan' : 'blue') : 'red';
 }
 
-/** The value as JSON. What JSON cannot express is given in the nearest form. */
+/** The value as JSON. What JSON cannot express is converted to the nearest form. */
 export function toJSONText(value: unknown, indent?: number): string {
   return JSON.stringify(value ?? null, (_, inner: unknown) => plain(inner), indent);
 }

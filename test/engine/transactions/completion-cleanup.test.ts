@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../../src/base/log.js';
-import { RecordDeletions } from '../../../src/engine/transactions/record-deletions.js';
+import { CompletionCleanup } from '../../../src/engine/transactions/completion-cleanup.js';
 import type { DataSourceTransactionHandler } from '../../../src/engine/transactions/data-source-handler.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import { insertWorkflows } from '../../../src/store/runs/workflows.js';
@@ -19,43 +19,43 @@ async function setup() {
     },
   } as unknown as DataSourceTransactionHandler;
   const database = await sqlite.create();
-  const deletions = new RecordDeletions({ clock, logger: silentLogger, database });
-  return { clock, database, deleted, handler, deletions };
+  const cleanup = new CompletionCleanup({ clock, logger: silentLogger, database });
+  return { clock, database, deleted, handler, cleanup };
 }
 
 test('records are deleted soon, those with rivals after a minute at least', async () => {
-  const { clock, deleted, handler, deletions } = await setup();
+  const { clock, deleted, handler, cleanup } = await setup();
 
-  deletions.add(handler, 'alone', false);
-  deletions.add(handler, 'with rivals', true);
+  cleanup.add(handler, 'alone', false);
+  cleanup.add(handler, 'with rivals', true);
   clock.advance(500);
-  await deletions.flush();
+  await cleanup.flush();
   expect(deleted).toEqual([['alone']]);
 
   clock.advance(59_000);
-  deletions.add(handler, 'later', true);
+  cleanup.add(handler, 'later', true);
   clock.advance(1000);
-  await deletions.flush();
+  await cleanup.flush();
   expect(deleted).toEqual([['alone']]);
 
   clock.advance(60_000);
-  await deletions.flush();
+  await cleanup.flush();
   expect(deleted).toEqual([['alone'], ['with rivals', 'later']]);
 });
 
 test('what is to be kept stays when the engine is shut down', async () => {
-  const { clock, deleted, handler, deletions } = await setup();
-  deletions.add(handler, 'alone', false);
-  deletions.add(handler, 'with rivals', true);
+  const { clock, deleted, handler, cleanup } = await setup();
+  cleanup.add(handler, 'alone', false);
+  cleanup.add(handler, 'with rivals', true);
 
-  await deletions.stop();
+  await cleanup.stop();
   clock.advance(200_000);
 
   expect(deleted).toEqual([['alone']]);
 });
 
 test('what processes that are gone have left is found, and deleted if the workflow has ended', async () => {
-  const { clock, database, deleted, handler, deletions } = await setup();
+  const { clock, database, deleted, handler, cleanup } = await setup();
   const statuses = new Map([
     ['cancelled', 'CANCELLED'],
     ['ended', 'SUCCESS'],
@@ -70,14 +70,14 @@ test('what processes that are gone have left is found, and deleted if the workfl
   const recorded = [...statuses.keys(), 'unknown'];
   const listRecorded = async (afterID: string): Promise<string[]> => recorded.filter((id) => id > afterID);
 
-  deletions.start([{ ...handler, listRecorded }]);
+  cleanup.start([{ ...handler, listRecorded }]);
   await clock.untilArmed(10_000);
   clock.advance(10_000);
   await clock.untilArmed(60_000);
   clock.advance(60_000);
   clock.advance(60_000);
-  await deletions.flush();
+  await cleanup.flush();
 
   expect(deleted).toEqual([['ended']]);
-  await deletions.stop();
+  await cleanup.stop();
 });

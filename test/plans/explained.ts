@@ -14,6 +14,8 @@ interface Node {
   readonly 'Node Type': string;
   readonly 'Total Cost': number;
   readonly 'Relation Name'?: string;
+  /** From Postgres 18. Earlier versions add 1e10 to the cost. */
+  readonly Disabled?: boolean;
   readonly Plans?: readonly Node[];
 }
 
@@ -26,6 +28,8 @@ export interface Explained {
   readonly isCompiled: boolean;
   /** Tables that are read from end to end. */
   readonly scanned: readonly string[];
+  /** Whether it contains a node that settings have ruled out. */
+  readonly isDisabled: boolean;
 }
 
 const ENTRY = /^(\S*) LOG: {2}duration: [\d.]+ ms {2}plan:$/;
@@ -54,10 +58,15 @@ function toPlan(session: string, json: string): Explained {
     cost: plan['Total Cost'],
     isCompiled: rest.JIT !== undefined,
     scanned: scannedBy(plan),
+    isDisabled: isDisabled(plan),
   };
 }
 
 function scannedBy(node: Node): string[] {
   const own = node['Node Type'] === 'Seq Scan' ? [node['Relation Name'] ?? ''] : [];
   return [...own, ...(node.Plans ?? []).flatMap(scannedBy)];
+}
+
+function isDisabled({ Disabled, Plans = [] }: Node): boolean {
+  return Disabled === true || Plans.some(isDisabled);
 }

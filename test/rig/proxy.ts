@@ -14,13 +14,18 @@ export interface Proxy {
   readonly losses: number;
   /** Cuts the connection at the next request, before the server has seen it. */
   loseNextRequest(matching?: RegExp): void;
-  /** Cuts the connection at the next request, and keeps the request for `deliver`. */
-  delayNextRequest(matching?: RegExp): void;
-  /** Sends the delayed request to the server, long after its sender has given up. Resolves when the server has answered. */
+  /**
+   * Cuts the connection at the next request that matches, for the client only: the request is kept, and `deliver` lets the
+   * server have it late.
+   */
+  holdNextRequest(matching?: RegExp): void;
+  /** Delivers the request that was held. Resolves when the server has answered. */
   deliver(): Promise<void>;
+  /** Passes on the next request that matches, and cuts the connection for the client only: the server keeps at it. */
+  abandonNextRequest(matching?: RegExp): void;
   /** From now on, nothing more passes the connections of this moment, in either direction. None of them is closed. */
   swallow(): void;
-  /** The same for the connection of the next request, from that request on. */
+  /** The same for the connection of the next request that matches, from that request on. */
   swallowNextRequest(matching?: RegExp): void;
   /** Whether what was to be lost is lost. */
   readonly hasStruck: boolean;
@@ -32,7 +37,8 @@ export interface Proxy {
 /** What a request has to hold to be lost. */
 const ANYTHING = /(?:)/;
 
-type Fault = 'none' | 'lose-answer' | 'lose-request' | 'delay-request' | 'swallow-request' | 'refuse';
+type Fault =
+  'none' | 'lose-answer' | 'lose-request' | 'hold-request' | 'abandon-request' | 'swallow-request' | 'refuse';
 
 /** Starts a proxy in front of the server of `targetURL`; it is closed when the test ends. */
 export async function startProxy(targetURL: string): Promise<Proxy> {
@@ -41,9 +47,7 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
   let fault: Fault = 'none';
   let pattern = ANYTHING;
   let losses = 0;
-  let deliver = async (): Promise<void> => {
-    throw new Error('no request was delayed');
-  };
+  let held: { readonly upstream: Socket; readonly request: Buffer } | undefined;
   /** Connections that nothing passes any more. */
   const silent = new WeakSet<Socket>();
 
@@ -51,20 +55,18 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
     if (fault === 'refuse') return client.destroy();
     const upstream = connect(Number(target.port), target.hostname);
     let isLosingAnswer = false;
-    let isDelayed = false;
+    let isAbandoned = false;
     const close = (): void => {
       client.destroy();
-      upstream.destroy();
+      if (!isAbandoned) upstream.destroy();
     };
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on('close', () => {
         sockets.delete(socket);
-        if (!isDelayed) close();
+        close();
       });
-      socket.on('error', () => {
-        if (!isDelayed) close();
-      });
+      socket.on('error', close);
     }
     client.on('data', (chunk) => {
       if (silent.has(client)) return;
@@ -74,21 +76,14 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
         silent.add(client);
         return;
       }
-      if (fault === 'delay-request' && isMeant) {
-        fault = 'none';
-        isDelayed = true;
-        client.destroy();
-        deliver = () =>
-          new Promise((resolve) => {
-            upstream.once('data', () => {
-              upstream.destroy();
-              resolve();
-            });
-            upstream.write(chunk);
-          });
-        return;
-      }
       if (fault === 'lose-request' && isMeant) {
+        fault = 'none';
+        return close();
+      }
+      if ((fault === 'hold-request' || fault === 'abandon-request') && isMeant) {
+        isAbandoned = true;
+        if (fault === 'hold-request') held = { upstream, request: chunk };
+        else upstream.write(chunk);
         fault = 'none';
         return close();
       }
@@ -100,10 +95,9 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
       upstream.write(chunk);
     });
     // The server answers a statement after it has committed it.
-    upstream.on('data', (chunk) => {
-      if (isLosingAnswer) close();
-      else if (!silent.has(client) && !isDelayed) client.write(chunk);
-    });
+    upstream.on('data', (chunk) =>
+      isLosingAnswer ? close() : isAbandoned || silent.has(client) || client.write(chunk),
+    );
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(async () => {
@@ -127,12 +121,23 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
     },
     loseNextAnswer: (to = ANYTHING) => arm('lose-answer', to),
     loseNextRequest: (matching = ANYTHING) => arm('lose-request', matching),
-    delayNextRequest: (matching = ANYTHING) => arm('delay-request', matching),
-    deliver: () => deliver(),
+    holdNextRequest: (matching = ANYTHING) => arm('hold-request', matching),
+    abandonNextRequest: (matching = ANYTHING) => arm('abandon-request', matching),
     swallow() {
       for (const socket of sockets) silent.add(socket);
     },
     swallowNextRequest: (matching = ANYTHING) => arm('swallow-request', matching),
+    async deliver() {
+      if (!held) throw new Error('No request is held.');
+      const { upstream, request } = held;
+      const answered = new Promise<void>((resolve) => {
+        upstream.once('data', () => resolve());
+        upstream.once('close', () => resolve());
+      });
+      upstream.write(request);
+      await answered;
+      upstream.destroy();
+    },
     cut() {
       fault = 'refuse';
       for (const socket of sockets) socket.destroy();

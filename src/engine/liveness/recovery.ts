@@ -2,7 +2,7 @@
 import type { Peer } from '../../store/liveness/executors.js';
 import { topics } from '../../store/notify/topics.js';
 import { type Changed, recoverExecutor, recoverIncarnation, takeOver } from '../../store/runs/lifecycle.js';
-import { findUnlisted } from '../../store/runs/owners.js';
+import { findUnlisted } from '../../store/runs/owner-tokens.js';
 import type { Runtime } from '../runtime.js';
 
 /** How many workflows without a function here are named in the log. */

@@ -3,7 +3,7 @@ import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Database } from '../database.js';
 import { INTERNAL_QUEUE } from '../runs/lifecycle.js';
-import { removal } from '../runs/owners.js';
+import { removal } from '../runs/owner-tokens.js';
 
 /** One launch of an engine. */
 export interface Incarnation {

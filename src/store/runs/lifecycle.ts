@@ -4,7 +4,7 @@ import { DBOSNonExistentWorkflowError, InvalidQueueError } from '../../model/err
 import { hasOutcome, type WorkflowStatusString } from '../../model/status.js';
 import { lock, nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
-import { isNotOwnedBy, isOwnedBy, isOwnedWith, isUnlisted, removal } from './owners.js';
+import { isNotOwnedBy, isOwnedBy, isOwnedWith, isUnlisted, removal } from './owner-tokens.js';
 import { isActive, isCancellable, isPending, isUnfinished, unindexed } from './states.js';
 
 /** For workflows that are recovered, resumed or forked without a queue of their own. */

@@ -38,26 +38,29 @@ export function removal(incarnationID: string, { ifLeaseOver }: { readonly ifLea
 
 /** What a token consists of after the dot. */
 const COUNTER_DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
+/** Sorts behind all of them. */
+const AFTER_DIGITS = '~';
 
 /**
  * The incarnations that own workflows but are not registered: an engine that was declared dead may have claimed new work and
- * died before it registered again. Walks idx_workflow_status_owner from engine to engine, so it costs nothing per workflow.
+ * died before it registered again. Walks idx_workflow_status_owner from prefix to prefix, so it costs nothing per workflow.
  */
 export async function findUnlisted(database: Database): Promise<string[]> {
-  const firstAfter = (bound: Sql): Sql => sql`(
-    SELECT RTRIM(RTRIM(owner_xid, ${COUNTER_DIGITS}), '.')
+  const firstFrom = (bound: Sql): Sql => sql`(
+    SELECT RTRIM(owner_xid, ${COUNTER_DIGITS})
     FROM ${workflows}
     WHERE ${isOwnedByEngine} AND ${ownerBytes} >= ${bound}
     ORDER BY ${ownerBytes}
     LIMIT 1)`;
   const found = await database.read(sql`
-    WITH RECURSIVE owners(id) AS (
-      SELECT ${firstAfter(sql`''`)}
+    WITH RECURSIVE owners(prefix) AS (
+      SELECT ${firstFrom(sql`''`)}
       UNION ALL
-      SELECT ${firstAfter(sql`owners.id || '/'`)} FROM owners WHERE owners.id IS NOT NULL
+      SELECT ${firstFrom(sql`owners.prefix || ${AFTER_DIGITS}`)} FROM owners WHERE owners.prefix IS NOT NULL
     )
-    SELECT owners.id
+    SELECT RTRIM(owners.prefix, '.') AS id
     FROM owners
-    WHERE owners.id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${executors} AS e WHERE e.incarnation_id = owners.id)`);
+    WHERE owners.prefix LIKE '%.'
+      AND NOT EXISTS (SELECT 1 FROM ${executors} AS e WHERE e.incarnation_id = RTRIM(owners.prefix, '.'))`);
   return found.map((row) => row['id'] as string);
 }

@@ -37,6 +37,10 @@ export interface DBOSConfig {
   systemDatabasePollingConcurrency?: number;
   /** Ends Postgres sessions that are idle in a transaction for this long; 0 or less disables it. Default: 60000. */
   systemDatabaseIdleTransactionTimeoutMs?: number;
+  /** How long an operation waits for a connection. Default: `connect_timeout` of the URL, or 10000. */
+  systemDatabasePoolTimeoutMs?: number;
+  /** How long a statement waits for any sign of the server before its connection is suspected to be dead. Default: 10000. */
+  systemDatabaseSilenceTimeoutMs?: number;
   /** Whether the URL points to a pooler in transaction mode, such as PgBouncer. Default: false. */
   transactionPooler?: boolean;
   /** Opens a connection per operation instead of keeping a pool. Default: false. */
@@ -207,6 +211,8 @@ export function resolveConfig(
       poolSize,
       pool: given.systemDatabasePool ?? (given.connectionPerOperation ? 'none' : undefined),
       isTransactionPooler: given.transactionPooler ?? false,
+      poolTimeoutMs: given.systemDatabasePoolTimeoutMs,
+      silenceMs: given.systemDatabaseSilenceTimeoutMs,
       idleTransactionTimeoutMs: wholeTimeoutMs(given.systemDatabaseIdleTransactionTimeoutMs ?? 60_000),
       runMigrations: given.runMigrations ?? true,
       useListenNotify: given.useListenNotify ?? true,
@@ -250,6 +256,7 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   ...each(flag, 'addContextMetadata', 'enableOTLP', 'tracingEnabled', 'runAdminServer', 'adminOpen'),
   ...each(count, 'systemDatabasePoolSize', 'maxConcurrentQueueDispatches', 'maxConcurrentWorkflows'),
   ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs'),
+  ...each(intervalMs, 'systemDatabasePoolTimeoutMs', 'systemDatabaseSilenceTimeoutMs'),
   ...each(timeoutMs, 'systemDatabaseIdleTransactionTimeoutMs', 'observabilityQueryTimeoutMs'),
   ...each(endpoints, 'otlpTracesEndpoints', 'otlpLogsEndpoints'),
   systemDatabasePool: SETTINGS.pool,

@@ -12,6 +12,7 @@ import type { Peer, Services } from './executors.js';
 import { poolConfig } from '../postgres/postgres-config.js';
 import { PostgresDatabase } from '../postgres/postgres-database.js';
 import { sqlState } from '../postgres/postgres-errors.js';
+import { closePromptly, PROMPT_MS, within } from '../postgres/silence.js';
 
 export interface Presence {
   /** The peers that are certainly dead; the others are alive or unknown. Takes one grace period for all of them. */
@@ -164,17 +165,15 @@ class PostgresPresence implements Presence {
   async #untilReleased(peer: Peer, signal: AbortSignal): Promise<void> {
     const client = new pg.Client({ ...poolConfig(this.#database.options), application_name: 'everstep watch' });
     client.on('error', () => {});
-    const onAbort = (): void => void client.end().catch(() => {});
+    const onAbort = (): void => void closePromptly(client);
     try {
       await client.connect();
       signal.addEventListener('abort', onAbort, { once: true });
-      await client.query(`SET lock_timeout = ${LOCK_WAIT_MS}`);
+      await within(PROMPT_MS, client, client.query(`SET lock_timeout = ${LOCK_WAIT_MS}`));
       while (!(await isLockFree(client, presenceKey(peer.incarnationID)))) signal.throwIfAborted();
     } finally {
       signal.removeEventListener('abort', onAbort);
-      await client.end().catch(() => {
-        // Already closed.
-      });
+      await closePromptly(client);
     }
   }
 }
@@ -187,7 +186,8 @@ const LOCK_COLUMNS = [
 /** Waits for the lock; false if the wait timed out and must be restarted. */
 async function isLockFree(client: pg.Client, key: string): Promise<boolean> {
   try {
-    await client.query('SELECT pg_advisory_xact_lock_shared($1::bigint)', [key]);
+    const locked = client.query('SELECT pg_advisory_xact_lock_shared($1::bigint)', [key]);
+    await within(LOCK_WAIT_MS + PROMPT_MS, client, locked);
     return true;
   } catch (error) {
     if (sqlState(error) === LOCK_NOT_AVAILABLE) return false;

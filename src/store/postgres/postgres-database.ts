@@ -3,14 +3,8 @@
 import type pg from 'pg';
 import { type Clock, systemClock } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
-import type { DLogger } from '../../base/log.js';
-import { silentLogger } from '../../base/log.js';
-import {
-  CommitUnknownError,
-  DatabaseClosedError,
-  DatabaseStatementError,
-  DatabaseUnavailableError,
-} from '../../model/errors/database-errors.js';
+import { type DLogger, silentLogger } from '../../base/log.js';
+import { DatabaseClosedError, DatabaseStatementError } from '../../model/errors/database-errors.js';
 import { DBOSQueryTimeoutError } from '../../model/errors/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
 import { type Dialect, render, type Sql, sql } from '../../sql/sql.js';
@@ -24,12 +18,15 @@ import type {
   Row,
   TransactionOptions,
 } from '../database.js';
+import { BACKEND_LOOKUP, plannerSettings, type SessionOptions, sessionSetup } from './session-settings.js';
+import { SilenceWatch } from './silence.js';
 import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
-import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
-import { type Phase, translatePostgresError } from './postgres-errors.js';
+import { type ConnectionOptions, describePostgresURL, parsePostgresURL, poolConfig } from './postgres-config.js';
+import { isConnectionLost, type Phase, translatePostgresError } from './postgres-errors.js';
+import { ALL_SCANS, commitSettings, observeSettings } from './transaction-settings.js';
 import { type FollowingBatch, type PreparedStatement, StatementBatch, statementName } from './statement-batch.js';
 
-export interface PostgresOptions extends ConnectionOptions {
+export interface PostgresOptions extends ConnectionOptions, Pick<SessionOptions, 'idleTransactionTimeoutMs'> {
   /** The schema that holds the system tables. */
   readonly schema?: string;
   /** The caller's pool, which we never end; or `none` for a new connection per operation. */
@@ -38,6 +35,8 @@ export interface PostgresOptions extends ConnectionOptions {
   /** Replaces the database clock, for tests that control time. */
   readonly now?: () => number;
   readonly logger?: DLogger;
+  /** How long a statement waits for an answer before the server is asked whether it is at work on it. */
+  readonly silenceMs?: number;
 }
 
 const STATEMENT_NAMES_MAX = 1000;
@@ -49,8 +48,12 @@ export class PostgresDatabase implements Database {
   readonly where: string;
   readonly options: PostgresOptions;
   readonly #source: ClientSource;
-  /** Cached plans are only safe in sessions with our settings; elsewhere statements are planned each time. */
-  readonly #hasPreparedNames: boolean;
+  readonly #silence: SilenceWatch;
+  /**
+   * Cached plans are only safe in sessions with our settings. Elsewhere the settings are made for each commit, and statements
+   * are planned each time.
+   */
+  readonly #hasOwnSessions: boolean;
   readonly #names = new Map<string, string>();
   readonly #preparedNames = new WeakMap<object, Set<string>>();
   #inUse = 0;
@@ -61,8 +64,10 @@ export class PostgresDatabase implements Database {
     this.options = options;
     this.where = describePostgresURL(options.url);
     this.dialect = postgresDialect({ schema: options.schema ?? 'dbos', now: options.now });
-    this.#hasPreparedNames = !options.isTransactionPooler && options.pool === undefined;
-    this.#source = clientSource(options, options.clock ?? systemClock);
+    this.#hasOwnSessions = !options.isTransactionPooler && (options.pool === undefined || options.pool === 'none');
+    this.#source = clientSource(options);
+    const { logger = silentLogger, silenceMs } = options;
+    this.#silence = new SilenceWatch({ config: poolConfig(options), logger, silenceMs });
   }
 
   async run(statement: Sql): Promise<Row[]> {
@@ -77,7 +82,7 @@ export class PostgresDatabase implements Database {
     try {
       // Unnamed, so that it is planned for its values and no plan is cached. The settings end with the commit.
       const sent = this.#withClient((client) =>
-        this.#send(client, [setLocally(observeSettings(options)), statement], 'read', { isNamed: false }),
+        this.#send(client, [observeSettings(options), statement], 'read', { isNamed: false }),
       );
       return (await sent)[1] ?? [];
     } catch (error) {
@@ -90,8 +95,8 @@ export class PostgresDatabase implements Database {
 
   async commit(statements: readonly Sql[], options: CommitOptions = {}): Promise<Row[][]> {
     const settings = commitSettings(options);
-    if (settings.length === 0) return this.#commit(statements, options.afterCommit);
-    return (await this.#commit([setLocally(settings), ...statements], options.afterCommit)).slice(1);
+    if (!settings) return this.#commit(statements, options.afterCommit);
+    return (await this.#commit([sql`SELECT ${settings}`, ...statements], options.afterCommit)).slice(1);
   }
 
   #commit(statements: readonly Sql[], afterCommit: Sql | undefined): Promise<Row[][]> {
@@ -114,7 +119,7 @@ export class PostgresDatabase implements Database {
   transaction<T>(body: (tx: Executor) => Promise<T>, { scans }: TransactionOptions = {}): Promise<T> {
     return this.exclusive((connection) =>
       connection.transaction(async (tx) => {
-        if (scans === 'all') await tx.run(setLocally(ALL_SCANS));
+        if (scans === 'all') await tx.run(ALL_SCANS);
         return body(tx);
       }),
     );
@@ -191,7 +196,7 @@ export class PostgresDatabase implements Database {
 
   async #rollBack(client: Client): Promise<void> {
     try {
-      await client.query('ROLLBACK');
+      await this.#guard(client, client.query('ROLLBACK'));
     } catch {
       // The connection is lost, and the transaction with it. Report the original error.
     }
@@ -199,7 +204,7 @@ export class PostgresDatabase implements Database {
 
   async #script(client: Client, text: string, phase: Phase): Promise<void> {
     try {
-      const result = (await client.query(text)) as { command?: string };
+      const result = (await this.#guard(client, client.query(text))) as { command?: string };
       if (text === 'COMMIT' && result.command === 'ROLLBACK') {
         throw new DatabaseStatementError(
           'The transaction was rolled back: one of its statements failed and the error was caught.',
@@ -226,27 +231,34 @@ export class PostgresDatabase implements Database {
         client.query(batch);
       },
       // A broken client does not send anything, and never answers.
-      done: async () => (isQueued ? ended.promise.catch(rethrowIfLost) : undefined),
+      done: async () => (isQueued ? this.#guard(client, ended.promise).catch(rethrowIfLost) : undefined),
     };
   }
 
   async #send(client: Client, statements: readonly Sql[], phase: Phase, options: SendOptions = {}): Promise<Row[][]> {
     const { isNamed = true, following } = options;
-    const prepared = statements.map((statement) => this.#prepare(statement, isNamed));
+    const settings = this.#hasOwnSessions ? [] : [plannerSettings];
+    const prepared = [...settings, ...statements].map((statement) => this.#prepare(statement, isNamed));
     try {
-      return await new Promise<Row[][]>((resolve, reject) => {
+      const answer = new Promise<Row[][]>((resolve, reject) => {
         const onDone = (error: Error | undefined): void => (error ? reject(error) : resolve(batch.results));
         const batch = new StatementBatch(prepared, this.#namesKnownTo(client), onDone, following);
         client.query(batch);
       });
+      return (await this.#guard(client, answer)).slice(settings.length);
     } catch (error) {
       throw translatePostgresError(error, phase, this.where);
     }
   }
 
+  #guard<T>(client: Client, answer: Promise<T>): Promise<T> {
+    return this.#silence.guard({ stream: client.connection.stream, backend: this.#source.backendOf(client) }, answer);
+  }
+
   #prepare(statement: Sql, isNamed: boolean): PreparedStatement {
     const { text, values } = render(statement, this.dialect);
-    return { name: isNamed && this.#hasPreparedNames ? this.#nameOf(text) : '', text, values };
+    const isPrepared = isNamed && this.#hasOwnSessions && this.options.pool === undefined;
+    return { name: isPrepared ? this.#nameOf(text) : '', text, values };
   }
 
   #nameOf(text: string): string {
@@ -271,43 +283,13 @@ interface SendOptions {
   /** Goes on the same way, as a commit of its own. */
   readonly following?: FollowingBatch;
 }
-
-type Settings = readonly (readonly [name: string, value: string])[];
-
-/** A later commit flushes this one, or the server does within a second. */
-const WITHOUT_DISK: Settings = [['synchronous_commit', 'off']];
-const WITHOUT_SORT: Settings = [['enable_sort', 'off']];
-const ALL_SCANS: Settings = [
-  ['enable_seqscan', 'on'],
-  ['enable_bitmapscan', 'on'],
-];
-
-function commitSettings({ relaxed, presorted }: CommitOptions): Settings {
-  return [...(relaxed ? WITHOUT_DISK : []), ...(presorted ? WITHOUT_SORT : [])];
-}
-
-function observeSettings({ timeoutMs, scans }: ObserveOptions): Settings {
-  const ifAll = scans === 'all' ? 'on' : 'off';
-  return [
-    ['statement_timeout', String(timeoutMs)],
-    ['enable_seqscan', ifAll],
-    ['enable_bitmapscan', scans === 'index' ? 'off' : 'on'],
-    ['enable_hashjoin', ifAll],
-    ['jit', 'off'],
-  ];
-}
-
-/** Settings for the next statements, until the commit. */
-function setLocally(settings: Settings): Sql {
-  const calls = settings.map(([name, value]) => sql`set_config(${name}, ${value}, TRUE)`);
-  return sql`SELECT ${calls.reduce((all, call) => sql`${all}, ${call}`)}`;
-}
-
-function clientSource(options: PostgresOptions, clock: Clock): ClientSource {
-  if (options.pool === 'none') return freshClients(poolConfig(options));
-  if (options.pool) return sharedClients(options.pool, clock);
-  const logger = options.logger ?? silentLogger;
-  return pooledClients(poolConfig(options), clock, (error) => {
+function clientSource(options: PostgresOptions): ClientSource {
+  const { clock = systemClock, logger = silentLogger, isTransactionPooler } = options;
+  if (options.pool && options.pool !== 'none') return sharedClients(options.pool, { clock, setup: BACKEND_LOOKUP });
+  const startupOptions = parsePostgresURL(options.url).searchParams.get('options') ?? '';
+  const setup = isTransactionPooler ? undefined : sessionSetup({ ...options, startupOptions });
+  if (options.pool === 'none') return freshClients(poolConfig(options), setup);
+  return pooledClients(poolConfig(options), { clock, setup }, (error) => {
     logger.debug(`An idle database connection was lost: ${error.message}`);
   });
 }
@@ -315,8 +297,4 @@ function clientSource(options: PostgresOptions, clock: Clock): ClientSource {
 /** For statements whose own failure is reported elsewhere or ignored. */
 function rethrowIfLost(error: unknown): void {
   if (isConnectionLost(error)) throw error;
-}
-
-function isConnectionLost(error: unknown): boolean {
-  return error instanceof CommitUnknownError || error instanceof DatabaseUnavailableError;
 }

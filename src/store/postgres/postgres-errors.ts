@@ -96,3 +96,7 @@ export function translatePostgresError(error: unknown, phase: Phase, where: stri
 function isAccessState(state: string): boolean {
   return state.startsWith('28') || state === '42501';
 }
+
+export function isConnectionLost(error: unknown): boolean {
+  return error instanceof CommitUnknownError || error instanceof DatabaseUnavailableError;
+}

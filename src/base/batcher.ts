@@ -30,6 +30,7 @@ export class Batcher<Item, Result> {
   };
   #backlog: Entry<Item, Result>[] = [];
   #isFlushing = false;
+  #flushCount = 0;
   #isScheduled = false;
   #closedReason: Error | undefined;
   #idle: Deferred<void> | undefined;
@@ -59,9 +60,19 @@ export class Batcher<Item, Result> {
     await this.idle();
   }
 
+  /** Whether the backlog is empty and nothing is in flight. */
+  get isIdle(): boolean {
+    return !this.#isFlushing && this.#backlog.length === 0;
+  }
+
+  /** How many flushes have ended. */
+  get flushCount(): number {
+    return this.#flushCount;
+  }
+
   /** Resolves when the backlog is empty and nothing is in flight. */
   async idle(): Promise<void> {
-    if (!this.#isFlushing && this.#backlog.length === 0) return;
+    if (this.isIdle) return;
     this.#idle ??= deferred<void>();
     await this.#idle.promise;
   }
@@ -102,6 +113,7 @@ export class Batcher<Item, Result> {
       for (const entry of batch) entry.reject(error);
     }
     this.#isFlushing = false;
+    this.#flushCount += 1;
     this.#schedule();
     if (this.#backlog.length === 0) {
       this.#idle?.resolve();

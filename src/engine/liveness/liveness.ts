@@ -188,10 +188,19 @@ export class Liveness {
   }
 
   async #beat(signal: AbortSignal): Promise<void> {
-    const { clock, database, logger } = this.#runtime;
+    const { clock, database, logger, store } = this.#runtime;
     const leaseMs = this.#leaseMs;
+    let [progress, progressAt] = [store.writer.progress, clock.now()];
     while (!signal.aborted) {
       await sleep(clock, (leaseMs / 3) * (0.9 + Math.random() / 5), signal);
+      if (store.writer.progress === undefined || store.writer.progress !== progress) {
+        [progress, progressAt] = [store.writer.progress, clock.now()];
+      }
+      // Without its writer an engine is as good as dead: peers take over what it cannot finish.
+      if (clock.now() - progressAt >= leaseMs) {
+        logger.warn('Nothing could be written for the length of the lease, so it is not renewed.');
+        continue;
+      }
       try {
         if (!(await renewLease(database, this.#incarnation.incarnationID, leaseMs))) {
           logger.warn('This process was declared dead and its workflows went to peers. It continues with new ones.');

@@ -176,6 +176,35 @@ onlyOn('postgres', (dialect) => {
     await until(() => countPeers() === 1);
   });
 
+  test('an engine whose writer hangs on a silent connection gives up its lease', async () => {
+    const clock = new ManualClock(Date.now());
+    const directURL = await dialect.createURL();
+    const proxy = await startProxy(directURL);
+    const launch = async (executorID: string, systemDatabaseUrl: string) => {
+      // Too long for the silence itself to be noticed.
+      const timeouts = { leaseSeconds: 30, systemDatabaseSilenceTimeoutMs: 3_600_000 };
+      const config = { applicationVersion: 'v1', executorID, systemDatabaseUrl, ...timeouts };
+      const { DBOS } = await createEngine(dialect, config, clock.settings);
+      const step = async (): Promise<string | undefined> => DBOS.executorID;
+      const workflow = DBOS.registerWorkflow(async () => DBOS.runStep(step, { name: 'step' }), { name: 'workflow' });
+      await DBOS.launch();
+      return { DBOS, workflow };
+    };
+    const { DBOS, workflow } = await launch('stuck', proxy.url);
+    const { DBOS: peer } = await launch('peer', directURL);
+    proxy.swallowNextRequest(/INSERT INTO "dbos"\."operation_outputs"/);
+    const handle = await DBOS.startWorkflow(workflow, { workflowID: 'w' })();
+    await until(() => proxy.hasStruck);
+
+    // The heartbeats have a connection of their own.
+    const result = peer.retrieveWorkflow('w').getResult();
+    expect(await whileTimePasses(clock, result, { stepMs: 1000, maxMs: 120_000 })).toBe('peer');
+
+    proxy.cut();
+    proxy.restore();
+    expect(await whileTimePasses(clock, handle.getResult(), { stepMs: 1000, maxMs: 60_000 })).toBe('peer');
+  });
+
   describe('a claim', () => {
     test('that reaches the server late leaves no workflow idle', async () => {
       const clock = new ManualClock(Date.now());

@@ -125,6 +125,7 @@ describe('a configuration', () => {
         poolSize: 20,
         pool: undefined,
         isTransactionPooler: false,
+        silenceMs: 10_000,
         idleTransactionTimeoutMs: 60_000,
         runMigrations: true,
         useListenNotify: true,

@@ -50,6 +50,7 @@ export class Batcher<Item, Result> {
   };
   #backlog: Entry<Item, Result>[] = [];
   #isFlushing = false;
+  #flushCount = 0;
   #isScheduled = false;
   #closedReason: Error | undefined;
   #idle: Deferred<void> | undefined;
@@ -84,6 +85,11 @@ export class Batcher<Item, Result> {
     return !this.#isFlushing && this.#backlog.length === 0;
   }
 
+  /** How many flushes have ended. */
+  get flushCount(): number {
+    return this.#flushCount;
+  }
+
   /** Resolves when the backlog is empty and nothing is in flight. */
   async idle(): Promise<void> {
     if (this.isIdle) return;
@@ -114,6 +120,7 @@ export class Batcher<Item, Result> {
       for (const entry of batch) entry.reject(error);
     }
     this.#isFlushing = false;
+    this.#flushCount += 1;
     this.#schedule();
     if (this.#backlog.length === 0) {
       this.#idle?.resolve();

@@ -24,6 +24,10 @@ export interface DBOSClientConfig {
   readonly systemDatabasePollingConcurrency?: number;
   /** Ends a Postgres session that has been idle in a transaction for this long; 0 or less for never. Default: 60000. */
   readonly systemDatabaseIdleTransactionTimeoutMs?: number;
+  /** How long an operation waits for a connection. Default: `connect_timeout` of the URL, or 10000. */
+  readonly systemDatabasePoolTimeoutMs?: number;
+  /** How long a statement waits for any sign of the server before its connection is suspected to be dead. Default: 10000. */
+  readonly systemDatabaseSilenceTimeoutMs?: number;
   /** Time limit of listing and other introspection queries; 0 or less for none. Default: 30000. */
   readonly observabilityQueryTimeoutMs?: number;
   /** False disables listening and notifying; waits then poll. Default: true. */
@@ -43,7 +47,7 @@ export interface ClientTestSettings {
   readonly clock?: Clock;
 }
 
-const { text, flag, count, timeoutMs, limit, pool, serializer, logger } = SETTINGS;
+const { text, flag, count, intervalMs, timeoutMs, limit, pool, serializer, logger } = SETTINGS;
 const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check<unknown>>> = {
   systemDatabaseUrl: text,
   systemDatabasePool: pool,
@@ -51,6 +55,8 @@ const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check<unknown>>> = {
   systemDatabasePoolSize: count,
   systemDatabasePollingConcurrency: limit,
   systemDatabaseIdleTransactionTimeoutMs: timeoutMs,
+  systemDatabasePoolTimeoutMs: intervalMs,
+  systemDatabaseSilenceTimeoutMs: intervalMs,
   observabilityQueryTimeoutMs: timeoutMs,
   useListenNotify: flag,
   transactionPooler: flag,
@@ -71,6 +77,8 @@ export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOpt
       pool: config.systemDatabasePool,
       schema: config.systemDatabaseSchemaName,
       poolSize: config.systemDatabasePoolSize ?? 10,
+      poolTimeoutMs: config.systemDatabasePoolTimeoutMs,
+      silenceMs: config.systemDatabaseSilenceTimeoutMs,
       idleTransactionTimeoutMs: Math.max(0, Math.ceil(config.systemDatabaseIdleTransactionTimeoutMs ?? 60_000)),
       useListenNotify: config.useListenNotify ?? true,
       isTransactionPooler: config.transactionPooler ?? false,

@@ -60,6 +60,7 @@ import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type Wai
 import { DBOSInvalidWorkflowTransitionError, type JSONValue } from '../model/errors/errors.js';
 import { filledName } from '../model/validation/validation.js';
 import type { RegisterQueueOptions } from '../model/queues.js';
+import { endBySignal } from './end-by-signal.js';
 import type { Associations, ExternalRegistration, FunctionInfo, PluginKey } from './associations.js';
 import { forkFromFailure, forkWorkflow, forkWorkflows } from './forks.js';
 import { type Functions, isStandardContext, type MethodDecorator } from './functions.js';
@@ -148,7 +149,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     const { signals = ['SIGTERM', 'SIGINT'], workflowCompletionTimeoutMS = 10_000 } = options;
     const onSignal = (signal: NodeJS.Signals): void => {
       release();
-      void this.shutdown({ workflowCompletionTimeoutMS }).finally(() => process.kill(process.pid, signal));
+      void this.shutdown({ workflowCompletionTimeoutMS }).finally(() => endBySignal(signal));
     };
     const release = (): void => {
       for (const signal of signals) process.removeListener(signal, onSignal);

@@ -123,6 +123,7 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
         ),
       );
     },
+    bytewise: (column) => `${column} COLLATE "C"`,
     needsIndexHints: false,
     indexHint: () => '',
     lock(mode, alias) {

@@ -60,6 +60,8 @@ export interface Dialect {
   /** The column's JSON object, merged with the change. */
   writeMerge(out: TextWriter, column: string, change: JSONObject): void;
   collectMerge(values: Value[], change: JSONObject): void;
+  /** The column, compared byte by byte whatever the database's collation. */
+  bytewise(column: string): string;
   /** Whether the planner lacks statistics and must be told which index to use. */
   readonly needsIndexHints: boolean;
   /** Names the index to use, after the alias of a table in FROM. */
@@ -224,6 +226,15 @@ export function advisoryLock(name: string): Token {
     shape: 'advisory-lock;',
     write: (out) => out.dialect.writeAdvisoryLock(out),
     collect: (values, dialect) => dialect.collectAdvisoryLock(values, name),
+  };
+}
+
+/** A column that is compared and sorted byte by byte: some collations ignore punctuation. */
+export function bytewise(column: string): Token {
+  return {
+    shape: `bytes:${column};`,
+    write: (out) => out.text(out.dialect.bytewise(column)),
+    collect: collectNothing,
   };
 }
 

@@ -65,6 +65,7 @@ export function sqliteDialect(options: SqliteDialectOptions = {}): Dialect {
     collectContains,
     writeMerge,
     collectMerge,
+    bytewise: (column) => column,
     needsIndexHints: true,
     indexHint: (name) => `INDEXED BY ${quoteIdentifier(name)}`,
     lock: () => '',

@@ -1,6 +1,7 @@
 // Starts worker processes and waits for what they say. Whatever a test does, none of them outlives it.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { onTestFinished } from 'vitest';
 import { bundled } from '../rig/bundle.js';
@@ -26,10 +27,24 @@ export interface Worker {
   log(): string;
 }
 
-/** A worker that has loaded its code and waits for the command to launch. */
-export async function startWorker(settings: WorkerSettings): Promise<Worker> {
+/** Runs a program as the first process of a new namespace, as in a container. */
+const AS_INIT = [
+  'unshare',
+  ...(process.getuid?.() === 0 ? [] : ['--user', '--map-root-user']),
+  ...['--pid', '--fork', '--kill-child'],
+];
+
+/** Whether this system lets us start a process with the ID 1. */
+export function canStartInit(): boolean {
+  const [program = '', ...options] = AS_INIT;
+  return spawnSync(program, [...options, 'true']).status === 0;
+}
+
+/** A worker that has loaded its code and waits for the command to launch. With `asInit` its process ID is 1. */
+export async function startWorker(settings: WorkerSettings, { asInit = false } = {}): Promise<Worker> {
   const program = await bundled(new URL('./worker-process.ts', import.meta.url));
-  const child = spawn(process.execPath, [...program, JSON.stringify(settings)], { stdio: 'pipe' });
+  const line = [...(asInit ? AS_INIT : []), process.execPath, ...program, JSON.stringify(settings)];
+  const child = spawn(line[0] ?? '', line.slice(1), { stdio: 'pipe' });
   const exited = once(child, 'exit').then(([code, signal]): Exit => ({ code, signal }));
   const log: string[] = [];
   const answers: string[] = [];
@@ -63,7 +78,7 @@ export async function startWorker(settings: WorkerSettings): Promise<Worker> {
       await answered(command.do);
     },
     send: (command) => void child.stdin.write(`${JSON.stringify(command)}\n`),
-    signal: (name) => void child.kill(name),
+    signal: (name) => void (asInit ? process.kill(childOf(child.pid ?? 0), name) : child.kill(name)),
     async kill() {
       child.kill('SIGKILL');
       await exited;
@@ -75,8 +90,12 @@ export async function startWorker(settings: WorkerSettings): Promise<Worker> {
   return worker;
 }
 
-export async function launchWorker(settings: WorkerSettings): Promise<Worker> {
-  const worker = await startWorker(settings);
+function childOf(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim());
+}
+
+export async function launchWorker(settings: WorkerSettings, options?: { readonly asInit: boolean }): Promise<Worker> {
+  const worker = await startWorker(settings, options);
   await worker.perform({ do: 'launch' });
   return worker;
 }

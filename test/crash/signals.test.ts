@@ -4,7 +4,7 @@ import { sql, table } from '../../src/sql/sql.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { expectAllDone, expectGivenIsDurable, expectKept } from './invariants.js';
 import { linesOf } from './journal.js';
-import { launchWorker, until } from './processes.js';
+import { canStartInit, launchWorker, until } from './processes.js';
 import { idsOf, launchHere, setScene } from './setup.js';
 
 const SLEEPERS = idsOf('sleeper', 10);
@@ -52,6 +52,15 @@ forEachDialect((dialect) => {
     const lines = journal.read();
     expectKept(then, now, lines.slice(linesThen.length));
     expectAllDone(now, lines);
+  });
+
+  test.skipIf(!canStartInit())('a process with the ID 1, as in a container, ends on SIGTERM', async () => {
+    const { url, journalPath, gate } = await setScene(dialect);
+    const worker = await launchWorker({ url, journalPath, gate, stepMs: 1, sleepMs: 1, drainMs: 0 }, { asInit: true });
+
+    worker.signal('SIGTERM');
+
+    expect(await worker.exited, worker.log()).toEqual({ code: 143, signal: null });
   });
 
   test('a process that gets SIGTERM in full run fails none of its workflows', async () => {

@@ -1,6 +1,8 @@
 // A Postgres server for tests and benchmarks, held by a supervisor process that outlives nobody.
 import { spawn } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
@@ -12,14 +14,23 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
+export interface ServerPrograms {
+  /** The folder of `postgres` and `initdb`. Default: the embedded ones. */
+  readonly binaries?: string;
+  /** Where the server's log goes. Default: nowhere. */
+  readonly logPath?: string;
+}
+
 /** Starts a server on a free port, with its data in a folder of its own. `settings` are server settings. */
 export async function startPostgres(
   settings: Record<string, string | number> = {},
   dataParent = tmpdir(),
+  programs: ServerPrograms = {},
 ): Promise<PostgresServer> {
   const script = fileURLToPath(new URL('./postgres-supervisor.mjs', import.meta.url));
   // Detached: Ctrl-C reaches only the test run, which then closes the supervisor's input.
-  const supervisor = spawn(process.execPath, [script, dataParent, JSON.stringify(settings)], {
+  const given = [dataParent, JSON.stringify(settings), JSON.stringify(programs)];
+  const supervisor = spawn(process.execPath, [script, ...given], {
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true,
   });
@@ -36,4 +47,15 @@ export async function startPostgres(
       await hasExited;
     },
   };
+}
+
+const DEBIAN_FOLDER = '/usr/lib/postgresql';
+
+/** The binaries of the newest Postgres that Debian's packages have installed; undefined if there is none. */
+export function stockBinaries(): string | undefined {
+  if (!existsSync(DEBIAN_FOLDER)) return undefined;
+  const versions = readdirSync(DEBIAN_FOLDER).sort((a, b) => Number(b) - Number(a));
+  return versions
+    .map((version) => join(DEBIAN_FOLDER, version, 'bin'))
+    .find((folder) => existsSync(join(folder, 'postgres')));
 }

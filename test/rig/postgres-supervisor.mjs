@@ -1,23 +1,24 @@
-// Runs one Postgres server from the embedded binaries in a folder of its own, for as long as standard input
+// Runs one Postgres server from the embedded or the given binaries in a folder of its own, for as long as standard input
 // stays open. However the parent ends (normally, by Ctrl-C, by SIGKILL), the input closes, and the server and its
 // folder go with it. Prints one line of JSON with the URL when the server is ready.
 //
 // Postgres refuses to run as root; then the server runs as "nobody", with its own copy of the binaries if
 // "nobody" cannot reach ours.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { chownSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { chownSync, cpSync, createWriteStream, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createRequire } from 'node:module';
 
-const [, , dataParent, settingsText] = process.argv;
+const [, , dataParent, settingsText, programsText] = process.argv;
 const settings = JSON.parse(settingsText);
+const programs = JSON.parse(programsText);
 const folder = mkdtempSync(join(tmpdir(), 'everstep-postgres-'));
 // Apart from the binaries, which may not be executed everywhere.
 const data = mkdtempSync(join(dataParent, 'everstep-postgres-data-'));
 const identity = unprivilegedIdentity();
-let binaries = embeddedBinaries();
+let binaries = programs.binaries ?? embeddedBinaries();
 let server;
 let isStopping = false;
 
@@ -63,6 +64,7 @@ async function startServer(port) {
   });
   server.stderr.setEncoding('utf8');
   let log = '';
+  if (programs.logPath) server.stderr.pipe(createWriteStream(programs.logPath));
   server.stderr.on('data', (chunk) => {
     if (process.env.POSTGRES_LOG) process.stderr.write(chunk);
     if (log === undefined) return;

@@ -102,7 +102,7 @@ export const executorView = record({
 }).named('Executor');
 
 export function viewExecutor(peer: Peer): Checked<typeof executorView> {
-  const { isLeaseOver, metadata, ...rest } = peer;
+  const { isLeaseOver, leaseLeftMs: _, metadata, ...rest } = peer;
   // The metadata holds lists of names.
   const services = servicesOf({ metadata }) as Pick<
     Checked<typeof executorView>,

@@ -28,6 +28,8 @@ export interface ApplicationRowCounts {
 }
 
 const BATCH_SIZE = 10_000;
+/** No index leads to the rows of an application. */
+const ALL_SCANS = { scans: 'all' } as const;
 const batchSizeCheck = nullable(positiveInteger);
 const oldNameCheck = optional(filledName);
 
@@ -68,13 +70,13 @@ function moveAtOnce(operator: Operator, renaming: Renaming): Promise<Application
       const ended = await moveAll(tx, 'workflow_status', renaming);
       const steps = await moveAll(tx, 'operation_outputs', renaming);
       return { ...active, workflows: active.workflows + ended, steps };
-    }),
+    }, ALL_SCANS),
   );
 }
 
 async function moveInRanges(operator: Operator, renaming: Renaming, size: number): Promise<ApplicationRowCounts> {
   const { database } = operator;
-  const active = await operator.retrying(() => database.transaction((tx) => moveActive(tx, renaming)));
+  const active = await operator.retrying(() => database.transaction((tx) => moveActive(tx, renaming), ALL_SCANS));
   const moveTable = async (name: MovedTable): Promise<number> => {
     let count = 0;
     for (let next: string | undefined = ''; next !== undefined;) {

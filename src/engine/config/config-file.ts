@@ -21,6 +21,7 @@ const ENTRIES: readonly Entry[] = [
   ['systemDatabaseSchemaName', 'dbos_system_schema'],
   ['databaseUrl', 'database_url'],
   ['systemDatabasePoolSize', 'database.sys_db_pool_size'],
+  ['systemDatabasePoolTimeoutMs', 'database.db_engine_kwargs.pool_timeout', secondsToMs],
   ['connectionPerOperation', 'database.db_engine_kwargs.poolclass', (value) => value === 'NullPool' || undefined],
   ['logLevel', 'telemetry.logs.logLevel'],
   ['addContextMetadata', 'telemetry.logs.addContextMetadata'],
@@ -73,4 +74,8 @@ function trueIfAny(value: unknown): true | undefined {
 function loggerIfSilent(value: unknown, key: string): unknown {
   checkSetting(SETTINGS.flag, `${CONFIG_FILE}: ${key}`, value);
   return value ? silentLogger : undefined;
+}
+
+function secondsToMs(value: unknown): unknown {
+  return typeof value === 'number' ? value * 1000 : value;
 }

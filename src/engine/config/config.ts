@@ -37,6 +37,10 @@ export interface DBOSConfig {
   systemDatabasePollingConcurrency?: number;
   /** Ends Postgres sessions that are idle in a transaction for this long; 0 or less disables it. Default: 60000. */
   systemDatabaseIdleTransactionTimeoutMs?: number;
+  /** How long an operation waits for a connection. Default: `connect_timeout` of the URL, or 10000. */
+  systemDatabasePoolTimeoutMs?: number;
+  /** How long a statement waits for any sign of the server before its connection is suspected to be dead. Default: 10000, or a third of the lease if that is shorter. */
+  systemDatabaseSilenceTimeoutMs?: number;
   /** Whether the URL points to a pooler in transaction mode, such as PgBouncer. Default: false. */
   transactionPooler?: boolean;
   /** Opens a connection per operation instead of keeping a pool. Default: false. */
@@ -172,6 +176,7 @@ export function resolveConfig(
   const logLevel = (given.logLevel?.toLowerCase() ?? 'info') as LogLevel;
   const logger = given.logger ?? consoleLogger(logLevel);
   const poolSize = given.systemDatabasePoolSize ?? 20;
+  const leaseSeconds = given.leaseSeconds ?? 30;
   const pollingMax =
     given.systemDatabasePollingConcurrency ??
     Math.max(1, Math.floor((given.systemDatabasePool?.options?.max ?? poolSize) / 2));
@@ -181,7 +186,7 @@ export function resolveConfig(
     applicationVersion: given.applicationVersion ?? variable('DBOS__APPVERSION') ?? patchingVersion,
     executorID: executorID ?? 'local',
     isExecutorIDExplicit: executorID !== undefined,
-    leaseSeconds: given.leaseSeconds ?? 30,
+    leaseSeconds,
     enablePatching: given.enablePatching ?? false,
     serializer: given.serializer,
     listenQueues: given.listenQueues?.map((queue) => (typeof queue === 'string' ? queue : queue.name)),
@@ -207,6 +212,9 @@ export function resolveConfig(
       poolSize,
       pool: given.systemDatabasePool ?? (given.connectionPerOperation ? 'none' : undefined),
       isTransactionPooler: given.transactionPooler ?? false,
+      poolTimeoutMs: given.systemDatabasePoolTimeoutMs,
+      // A heartbeat on a silent connection must be repeated before the lease ends.
+      silenceMs: given.systemDatabaseSilenceTimeoutMs ?? Math.min(10_000, (leaseSeconds * 1000) / 3),
       idleTransactionTimeoutMs: wholeTimeoutMs(given.systemDatabaseIdleTransactionTimeoutMs ?? 60_000),
       runMigrations: given.runMigrations ?? true,
       useListenNotify: given.useListenNotify ?? true,
@@ -250,6 +258,7 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   ...each(flag, 'addContextMetadata', 'enableOTLP', 'tracingEnabled', 'runAdminServer', 'adminOpen'),
   ...each(count, 'systemDatabasePoolSize', 'maxConcurrentQueueDispatches', 'maxConcurrentWorkflows'),
   ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs'),
+  ...each(intervalMs, 'systemDatabasePoolTimeoutMs', 'systemDatabaseSilenceTimeoutMs'),
   ...each(timeoutMs, 'systemDatabaseIdleTransactionTimeoutMs', 'observabilityQueryTimeoutMs'),
   ...each(endpoints, 'otlpTracesEndpoints', 'otlpLogsEndpoints'),
   systemDatabasePool: SETTINGS.pool,

@@ -1,8 +1,12 @@
 // High availability without a control plane. Each engine holds a lease in the database and watches one peer. An engine
 // that finds a peer dead recovers its workflows: it puts them back on their queues, where any engine of the right
 // version claims them.
+//
+// Three loops: `beat` renews the lease and does nothing that takes long, `watch` waits for the death of one peer, and
+// `patrol` rereads the list of peers and looks for expired leases and for workflows of engines that are not registered.
 import { hostname } from 'node:os';
 import { sleep } from '../../base/clock.js';
+import { DueLoop } from '../../base/due-loop.js';
 import { Service } from '../../base/service.js';
 import {
   doesServe,
@@ -14,18 +18,20 @@ import {
   renewLease,
 } from '../../store/liveness/executors.js';
 import { describePresence, type Presence, presenceOn } from '../../store/liveness/presence.js';
+import { notificationOf } from '../../store/notify/bus.js';
 import { topics } from '../../store/notify/topics.js';
-import { type Changed, recoverExecutor, recoverIncarnation, recoverUnlisted } from '../../store/runs/lifecycle.js';
 import type { Ownership } from '../runs/ownership.js';
 import type { Runtime } from '../runtime.js';
+import { Recovery } from './recovery.js';
 
-const BEATS_PER_REFRESH = 3;
 /** On SQLite a busy peer wakes us many times a second; its commits are also the only sign of a new engine. */
 const REFRESH_INTERVAL_MS = 250;
-/** How many workflows without a function here are named in the log. */
-const UNKNOWN_MAX = 10;
 /** How long to wait after a false suspicion. */
 const SUSPICION_PAUSE_MS = 1000;
+/** The first look for late statements of a peer, after its workflows were recovered. The others follow at longer intervals. */
+const LATE_FIRST_MS = 1000;
+/** How long after the end of a lease to look whether it was renewed. */
+const LEASE_GRACE_MS = 500;
 
 /** This engine's row in `executors`. */
 function incarnationOf({ applicationName, applicationVersion, config, hasPush, incarnationID, registry }: Runtime) {
@@ -55,25 +61,32 @@ export class Liveness {
   readonly #incarnation: Incarnation;
   readonly #leaseMs: number;
   readonly #presence: Presence;
+  readonly #recovery: Recovery;
   readonly #heartbeat: Service;
   readonly #watch: Service;
+  readonly #patrol: DueLoop;
   #peers: readonly Peer[] = [];
   #peersChanged = new AbortController();
   /** Until then no lease counts as expired: the database was down, and no engine could renew its lease. */
   #graceUntil = 0;
+  #lastTakeOverAt = -Infinity;
   #isRefreshing = false;
   #unsubscribes: readonly (() => void)[] = [];
 
   constructor(runtime: Runtime, ownership: Ownership) {
+    const { clock, database, logger } = runtime;
     this.#runtime = runtime;
     this.#ownership = ownership;
     this.#incarnation = incarnationOf(runtime);
     this.#leaseMs = runtime.config.leaseSeconds * 1000;
-    this.#presence = presenceOn(runtime.database, runtime.clock);
+    this.#presence = presenceOn(database, clock);
+    this.#recovery = new Recovery(runtime);
     runtime.lease.renew = () => this.#renew();
-    const onFailure = (error: unknown): void => runtime.logger.error(error);
+    const onFailure = (error: unknown): void => logger.error(error);
     this.#heartbeat = new Service((signal) => this.#beat(signal), onFailure);
     this.#watch = new Service((signal) => this.#watchNeighbour(signal), onFailure);
+    const sweep = (): Promise<number> => this.#lookAround();
+    this.#patrol = new DueLoop({ clock, logger, subject: 'Dead executors', sweep, maxMs: this.#leaseMs });
   }
 
   /** Registers this engine and recovers the workflows of peers that are already dead. */
@@ -87,21 +100,22 @@ export class Liveness {
       bus.onAnything(() => void this.#refreshPeers(), REFRESH_INTERVAL_MS),
     ];
     const asked = lease.now();
-    await insertIncarnation(database, this.#incarnation, this.#leaseMs);
+    await this.#register();
     lease.renewedSince(asked);
     this.#peers = await listPeers(database, incarnationID);
-    for (const peer of this.#peers) await this.#takeOverIfDead(peer);
-    await this.#takeOverUnlisted();
+    for (const peer of await this.#presence.findGone(this.#peers)) await this.#takeOver(peer, { ifLeaseOver: false });
+    await this.#takeOverExpired();
+    await this.#recovery.takeOverUnlisted();
     this.#heartbeat.start();
     this.#watch.start();
+    this.#patrol.start();
     if (config.isExecutorIDExplicit) await this.recoverExecutor(config.executorID);
-    bus.publishElsewhere(topics.executors, incarnationID);
   }
 
   /** Removes this engine's lease. */
   async stop(): Promise<void> {
     for (const unsubscribe of this.#unsubscribes) unsubscribe();
-    await Promise.all([this.#heartbeat.stop(), this.#watch.stop()]);
+    await Promise.all([this.#heartbeat.stop(), this.#watch.stop(), this.#patrol.stop()]);
     await removeIncarnation(this.#runtime.database, this.#incarnation.incarnationID);
   }
 
@@ -118,94 +132,80 @@ export class Liveness {
   }
 
   /** Puts the running workflows of an executor ID back on their queues. The caller knows that its process is dead. */
-  async recoverExecutor(executorID: string): Promise<string[]> {
-    const { applicationVersion, bus, database, incarnationID } = this.#runtime;
-    const changed = await recoverExecutor(database, { executorID, applicationVersion, keptPrefix: incarnationID });
-    this.#logUnregistered(changed);
-    bus.publishAll(topics.work, changed);
-    return changed.map(({ workflowID }) => workflowID);
+  recoverExecutor(executorID: string): Promise<string[]> {
+    return this.#recovery.recoverExecutor(executorID);
+  }
+
+  /** Peers hear of this engine right behind the commit, before it owns anything: from then on one of them watches it. */
+  async #register(): Promise<void> {
+    const { bus, database } = this.#runtime;
+    const notification = notificationOf(topics.executors, this.#incarnation.incarnationID);
+    await bus.afterCommit([notification], (afterCommit) =>
+      insertIncarnation(database, this.#incarnation, { leaseMs: this.#leaseMs, afterCommit }),
+    );
   }
 
   async #refreshPeers(): Promise<void> {
     if (this.#isRefreshing) return;
     this.#isRefreshing = true;
-    await this.#takeOverExpired().catch((error: unknown) => {
+    try {
+      await this.#reloadPeers();
+      await this.#takeOverExpired();
+    } catch (error) {
       this.#runtime.logger.debug(`Cannot read the list of executors: ${String(error)}`);
-    });
-    this.#isRefreshing = false;
+    } finally {
+      this.#isRefreshing = false;
+    }
   }
 
-  /** Reloads the list of peers and takes over from those whose lease has expired. */
-  async #takeOverExpired(): Promise<void> {
-    const { clock, database } = this.#runtime;
+  async #reloadPeers(): Promise<void> {
     const known = idsOf(this.#peers);
-    this.#peers = await listPeers(database, this.#incarnation.incarnationID);
+    this.#peers = await listPeers(this.#runtime.database, this.#incarnation.incarnationID);
     if (idsOf(this.#peers) !== known) this.#peersChanged.abort();
+  }
+
+  async #takeOverExpired(): Promise<void> {
     // After a database outage all leases have expired. Give live engines time to renew theirs.
-    if (clock.now() < this.#graceUntil) return;
+    if (this.#runtime.clock.now() < this.#graceUntil) return;
     for (const peer of this.#peers) if (peer.isLeaseOver) await this.#takeOver(peer, { ifLeaseOver: true });
   }
 
-  /** Recovers a peer's workflows and removes its lease; with `ifLeaseOver` not if the peer has just renewed it. */
   async #takeOver(peer: Peer, guard: { readonly ifLeaseOver: boolean }): Promise<void> {
-    const { database, logger } = this.#runtime;
-    const changed = await recoverIncarnation(database, peer.incarnationID, guard);
-    await removeIncarnation(database, peer.incarnationID, guard);
+    await this.#recovery.takeOver(peer, guard);
     this.#peers = this.#peers.filter((other) => other !== peer);
-    if (changed.length > 0) {
-      logger.info(
-        `Recovering ${changed.length} workflow(s) of executor "${peer.executorID}" (process ${peer.pid} on ${peer.host}), which is dead.`,
-      );
-    }
-    this.#announceRecovered(changed);
+    this.#lastTakeOverAt = this.#runtime.clock.now();
+    this.#patrol.wake();
   }
 
-  async #takeOverUnlisted(): Promise<void> {
-    const changed = await recoverUnlisted(this.#runtime.database);
-    if (changed.length === 0) return;
-    this.#runtime.logger.info(`Recovering ${changed.length} workflow(s) whose executor has no lease.`);
-    this.#announceRecovered(changed);
-  }
-
-  #announceRecovered(changed: readonly Changed[]): void {
-    const { bus } = this.#runtime;
-    this.#logUnregistered(changed);
-    bus.publishAll(topics.work, changed);
-    // If the answer to a recovery is lost, its retry finds nothing left to announce. And an engine that died just after
-    // it finished a workflow has not announced the free slot.
-    bus.publish(topics.queueChanges, '');
-    bus.publish(topics.delays, '');
-  }
-
-  /** Log workflows that we can't run, or they would wait silently. */
-  #logUnregistered(changed: readonly Changed[]): void {
-    const { logger, registry } = this.#runtime;
-    const unknown = changed.filter(({ className, name }) => !registry.findWorkflow(className, name));
-    for (const { workflowID, className, name } of unknown.slice(0, UNKNOWN_MAX)) {
-      const fullName = className === null ? name : `${className}.${name}`;
-      logger.warn(
-        `Workflow "${workflowID}" was recovered, but "${fullName}" is not registered here. It waits for an executor that has it.`,
-      );
-    }
-  }
-
-  async #takeOverIfDead(peer: Peer): Promise<void> {
-    if (await this.#presence.isGone(peer)) await this.#takeOver(peer, { ifLeaseOver: false });
-    else if (peer.isLeaseOver) await this.#takeOver(peer, { ifLeaseOver: true });
+  /** Covers lost notifications, expired leases and late statements. Returns when to look again. */
+  async #lookAround(): Promise<number> {
+    const { clock } = this.#runtime;
+    const sinceTakeOverMs = clock.now() - this.#lastTakeOverAt;
+    if (sinceTakeOverMs < LATE_FIRST_MS) return LATE_FIRST_MS - sinceTakeOverMs;
+    await this.#reloadPeers();
+    await this.#takeOverExpired();
+    await this.#recovery.takeOverUnlisted();
+    const graceLeftMs = this.#graceUntil - clock.now();
+    const leasesLeft = this.#peers.map(({ leaseLeftMs }) => Math.max(leaseLeftMs, graceLeftMs, 0) + LEASE_GRACE_MS);
+    return Math.min(this.#leaseMs, sinceTakeOverMs, ...leasesLeft);
   }
 
   async #beat(signal: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#runtime;
+    const { clock, logger, store } = this.#runtime;
     const leaseMs = this.#leaseMs;
-    for (let beats = 1; !signal.aborted; beats += 1) {
+    let [progress, progressAt] = [store.writer.progress, clock.now()];
+    while (!signal.aborted) {
       await sleep(clock, (leaseMs / 3) * (0.9 + Math.random() / 5), signal);
+      if (store.writer.progress === undefined || store.writer.progress !== progress) {
+        [progress, progressAt] = [store.writer.progress, clock.now()];
+      }
+      // Without its writer an engine is as good as dead: peers take over what it cannot finish.
+      if (clock.now() - progressAt >= leaseMs) {
+        logger.warn('Nothing could be written for the length of the lease, so it is not renewed.');
+        continue;
+      }
       try {
         await this.#renew();
-        // Launches are announced. This covers lost notifications and expired leases.
-        if (beats % BEATS_PER_REFRESH === 0) {
-          await this.#takeOverExpired();
-          await this.#takeOverUnlisted();
-        }
       } catch (error) {
         this.#graceUntil = clock.now() + leaseMs;
         logger.debug(`Cannot renew the lease: ${(error as Error).message}`);
@@ -222,7 +222,7 @@ export class Liveness {
     );
     if (!isRenewed) {
       logger.warn('This process was declared dead and its workflows went to peers. It continues with new ones.');
-      await insertIncarnation(database, this.#incarnation, this.#leaseMs);
+      await this.#register();
       void this.#ownership.verify();
     }
     lease.renewedSince(asked);
@@ -239,8 +239,8 @@ export class Liveness {
         if (!neighbour) await sleep(clock, this.#leaseMs, until);
         else {
           await this.#presence.untilSuspected(neighbour, until);
-          await this.#takeOverIfDead(neighbour);
-          await this.#takeOverExpired();
+          if (await this.#presence.isGone(neighbour)) await this.#takeOver(neighbour, { ifLeaseOver: false });
+          await this.#refreshPeers();
           if (idsOf(this.#peers).includes(neighbour.incarnationID)) await sleep(clock, SUSPICION_PAUSE_MS, until);
         }
       } catch {

@@ -1,5 +1,6 @@
 // From a claim to runs: loads the histories and inputs of all claimed workflows at once, dead-letters those that were
 // recovered too often, and runs the rest.
+import { sleep } from '../../base/clock.js';
 import { creatorOf } from '../../model/creator.js';
 import { DBOSMaxRecoveryAttemptsExceededError } from '../../model/errors/errors.js';
 import { UNLIMITED } from '../../model/queues.js';
@@ -50,6 +51,9 @@ export interface ClaimsOptions {
   readonly stopping: AbortSignal;
 }
 
+/** How long to wait before each look for workflows of a claim that failed. Later ones are found as orphans. */
+const LATE_CHECKS_MS = [1000, 3000, 10_000];
+
 type Terms = Omit<ClaimOptions, 'queueName' | 'limit' | 'limits' | 'share'>;
 
 export class Claims implements ClaimSource {
@@ -93,7 +97,23 @@ export class Claims implements ClaimSource {
       // are left to the peers, who recover them once this engine is gone.
       const requeue = async () => this.#options.ownership.requeue(await findOwnedWith(database, owner));
       await this.#runtime.retrying(requeue, this.#options.stopping);
+      void this.#requeueLate(requeue);
       throw error;
+    }
+  }
+
+  /** After its connection broke, a claim may still be on its way, and take workflows that no run here knows of. */
+  async #requeueLate(requeue: () => Promise<void>): Promise<void> {
+    const { clock, logger } = this.#runtime;
+    const { stopping } = this.#options;
+    try {
+      for (const delayMs of LATE_CHECKS_MS) {
+        await sleep(clock, delayMs, stopping);
+        await this.#runtime.retrying(requeue, stopping);
+      }
+    } catch (error) {
+      // Peers recover them once this engine is gone; an engine that lives requeues them as orphans.
+      if (!stopping.aborted) logger.debug(`Cannot look for workflows of a late claim: ${String(error)}`);
     }
   }
 

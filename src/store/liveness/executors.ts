@@ -1,8 +1,9 @@
 // Registered engines, one row per launch. A row stays until another engine has taken over its work.
-import { nowMs, sql, table } from '../../sql/sql.js';
+import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Database } from '../database.js';
 import { INTERNAL_QUEUE } from '../runs/lifecycle.js';
+import { removal } from '../runs/owner-tokens.js';
 
 /** One launch of an engine. */
 export interface Incarnation {
@@ -44,6 +45,8 @@ export function doesServe(engine: Pick<Incarnation, 'metadata'>, queueName: stri
 /** Another engine, by the database clock. */
 export interface Peer extends Incarnation {
   readonly isLeaseOver: boolean;
+  /** How much of its lease was left; negative if it has expired. */
+  readonly leaseLeftMs: number;
 }
 
 const executors = table('executors');
@@ -59,13 +62,18 @@ const columns = new TableColumns<Incarnation>([
 ]);
 const selected = columns.select('e');
 
-export async function insertIncarnation(database: Database, incarnation: Incarnation, leaseMs: number): Promise<void> {
+export async function insertIncarnation(
+  database: Database,
+  incarnation: Incarnation,
+  { leaseMs, afterCommit }: { readonly leaseMs: number; readonly afterCommit?: Sql },
+): Promise<void> {
   const [id, executorID, applicationName, version, host, pid, metadata] = columns.toValues(incarnation);
-  await database.run(sql`
+  const insertion = sql`
     INSERT INTO ${executors} (${columns.names}, started_at, heartbeat_at, lease_until_epoch_ms)
     VALUES (${id}, ${executorID}, ${applicationName}, ${version}, ${host}, ${pid}, ${metadata},
       ${nowMs}, ${nowMs}, ${nowMs} + ${leaseMs})
-    ON CONFLICT DO NOTHING`);
+    ON CONFLICT DO NOTHING`;
+  await database.commit([insertion], { afterCommit });
 }
 
 /** Whether the lease was renewed, and when. If the row is gone, another engine declared this one dead. */
@@ -87,15 +95,18 @@ export async function renewLease(database: Database, incarnationID: string, leas
 /** All other engines; all engines if no ID is given. */
 export async function listPeers(database: Database, incarnationID = ''): Promise<Peer[]> {
   const found = await database.read(sql`
-    SELECT ${selected}, CASE WHEN e.lease_until_epoch_ms < ${nowMs} THEN 1 ELSE 0 END AS is_over
+    SELECT ${selected}, e.lease_until_epoch_ms - ${nowMs} AS lease_left
     FROM ${executors} AS e
     WHERE e.incarnation_id <> ${incarnationID}
     ORDER BY e.incarnation_id`);
-  return found.map((row) => ({ ...columns.toRecord(row), isLeaseOver: row['is_over'] === 1 }));
+  return found.map((row) => {
+    const leaseLeftMs = Number(row['lease_left']);
+    return { ...columns.toRecord(row), isLeaseOver: leaseLeftMs < 0, leaseLeftMs };
+  });
 }
 
 /** An engine with its times. */
-export interface ExecutorRecord extends Peer {
+export interface ExecutorRecord extends Omit<Peer, 'leaseLeftMs'> {
   readonly startedAt: number;
   readonly heartbeatAt: number;
   readonly leaseUntil: number;
@@ -107,22 +118,19 @@ export async function listExecutors(database: Database): Promise<ExecutorRecord[
     SELECT ${selected}, e.started_at, e.heartbeat_at, e.lease_until_epoch_ms,
       CASE WHEN e.lease_until_epoch_ms < ${nowMs} THEN 1 ELSE 0 END AS is_over
     FROM ${executors} AS e
-    ORDER BY e.started_at, e.incarnation_id`);
-  return found.map((row) => ({
+    ORDER BY e.incarnation_id`);
+  const records = found.map((row) => ({
     ...columns.toRecord(row),
     isLeaseOver: row['is_over'] === 1,
     startedAt: Number(row['started_at']),
     heartbeatAt: Number(row['heartbeat_at']),
     leaseUntil: Number(row['lease_until_epoch_ms']),
   }));
+  // There are few, and no index has this order.
+  return records.sort((a, b) => a.startedAt - b.startedAt);
 }
 
-/** Removes an engine; with `ifLeaseOver` only if its lease has expired. */
-export async function removeIncarnation(
-  database: Database,
-  incarnationID: string,
-  { ifLeaseOver = false } = {},
-): Promise<void> {
-  const condition = ifLeaseOver ? sql`AND lease_until_epoch_ms < ${nowMs}` : sql``;
-  await database.run(sql`DELETE FROM ${executors} WHERE incarnation_id = ${incarnationID} ${condition}`);
+/** Removes an engine that has handed back its workflows. */
+export async function removeIncarnation(database: Database, incarnationID: string): Promise<void> {
+  await database.run(removal(incarnationID, { ifLeaseOver: false }));
 }

@@ -1,19 +1,23 @@
 // Detects dead engines sooner than their lease expires. On the same machine, by checking the process. On Postgres, each
-// engine holds an advisory lock on its listening connection; a free lock means that the connection is gone.
+// engine holds an advisory lock on its listening connection; a lock that stays free means that the engine is dead, even if
+// its process is alive.
 import { createHash } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import pg from 'pg';
 import { type Clock, sleep } from '../../base/clock.js';
-import { sql } from '../../sql/sql.js';
+import { rows, sql } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import type { Peer, Services } from './executors.js';
 import { poolConfig } from '../postgres/postgres-config.js';
 import { PostgresDatabase } from '../postgres/postgres-database.js';
 import { sqlState } from '../postgres/postgres-errors.js';
+import { closePromptly, PROMPT_MS, within } from '../postgres/silence.js';
 
 export interface Presence {
-  /** True if the peer's process is certainly dead; false if it is alive or unknown. */
+  /** The peers that are certainly dead; the others are alive or unknown. Takes one grace period for all of them. */
+  findGone(peers: readonly Peer[]): Promise<Peer[]>;
+  /** True if the peer is certainly dead; false if it is alive or unknown. Also looks at the lock of a living process. */
   isGone(peer: Peer): Promise<boolean>;
   /** Resolves when the peer may be dead, without busy polling. Rejects if the signal aborts. */
   untilSuspected(peer: Peer, signal: AbortSignal): Promise<void>;
@@ -22,7 +26,9 @@ export interface Presence {
 /** How often a process on this machine is checked. */
 const PROCESS_POLL_MS = 250;
 /** A broken connection is reopened within this time; a lock that stays free for longer means a dead engine. */
-const GRACE_MS = 1000;
+const GRACE_MS = 700;
+/** The same for an engine whose process is known to be alive: then the lock is the only sign of its death. */
+const LIVING_GRACE_MS = 5000;
 /** A waiting statement holds back vacuum, so it is restarted from time to time. */
 const LOCK_WAIT_MS = 30_000;
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -80,6 +86,7 @@ export function presenceOn(database: Database, clock: Clock): Presence {
 
 function localPresence(clock: Clock): Presence {
   return {
+    findGone: async (peers) => peers.filter((peer) => isProcessGone(peer) === true),
     isGone: async (peer) => isProcessGone(peer) === true,
     async untilSuspected(peer, signal) {
       while (isProcessGone(peer) !== true) await sleep(clock, PROCESS_POLL_MS, signal);
@@ -109,47 +116,78 @@ class PostgresPresence implements Presence {
     this.#clock = clock;
   }
 
-  async isGone(peer: Peer): Promise<boolean> {
-    const isGoneHere = isProcessGone(peer);
-    if (isGoneHere !== undefined) return isGoneHere;
-    if (!traitsOf(peer).hasLock || !(await this.#isFree(peer))) return false;
-    await sleep(this.#clock, GRACE_MS);
-    return this.#isFree(peer);
+  async findGone(peers: readonly Peer[]): Promise<Peer[]> {
+    const gone = peers.filter((peer) => isProcessGone(peer) === true);
+    const elsewhere = peers.filter((peer) => isProcessGone(peer) === undefined);
+    return [...gone, ...(await this.#findReleased(elsewhere, GRACE_MS))];
   }
 
-  async #isFree(peer: Peer): Promise<boolean> {
+  async isGone(peer: Peer): Promise<boolean> {
+    const isGoneHere = isProcessGone(peer);
+    if (isGoneHere === true) return true;
+    const graceMs = isGoneHere === undefined ? GRACE_MS : LIVING_GRACE_MS;
+    return (await this.#findReleased([peer], graceMs)).length > 0;
+  }
+
+  /** The peers whose lock is free now and after the grace period. */
+  async #findReleased(peers: readonly Peer[], graceMs: number): Promise<Peer[]> {
+    const free = await this.#findFree(peers.filter((peer) => traitsOf(peer).hasLock));
+    if (free.length === 0) return [];
+    await sleep(this.#clock, graceMs);
+    return this.#findFree(free);
+  }
+
+  async #findFree(peers: readonly Peer[]): Promise<Peer[]> {
+    if (peers.length === 0) return [];
+    const data = peers.map(({ incarnationID }) => [incarnationID, presenceKey(incarnationID)]);
     // Released at the end of the statement.
-    const [row] = await this.#database.read(sql`
-      SELECT pg_try_advisory_xact_lock_shared(CAST(${presenceKey(peer.incarnationID)} AS bigint)) AS is_free`);
-    return row?.['is_free'] === true;
+    const found = await this.#database.read(sql`
+      SELECT r.id FROM ${rows('r', LOCK_COLUMNS, data)} WHERE pg_try_advisory_xact_lock_shared(r.lock_key)`);
+    const ids = new Set(found.map((row) => row['id']));
+    return peers.filter(({ incarnationID }) => ids.has(incarnationID));
   }
 
   async untilSuspected(peer: Peer, signal: AbortSignal): Promise<void> {
-    // On this machine, check the process. Without a lock, only the lease can tell.
-    if (isProcessGone(peer) !== undefined || !traitsOf(peer).hasLock) {
-      return localPresence(this.#clock).untilSuspected(peer, signal);
+    // Without a lock, only the lease can tell.
+    if (!traitsOf(peer).hasLock) return localPresence(this.#clock).untilSuspected(peer, signal);
+    if (isProcessGone(peer) !== undefined) return this.#untilGoneHere(peer, signal);
+    return this.#untilReleased(peer, signal);
+  }
+
+  /** Looks at the process often, and at its lock now and then. */
+  async #untilGoneHere(peer: Peer, signal: AbortSignal): Promise<void> {
+    for (let passedMs = PROCESS_POLL_MS; isProcessGone(peer) !== true; passedMs += PROCESS_POLL_MS) {
+      await sleep(this.#clock, PROCESS_POLL_MS, signal);
+      if (passedMs % LIVING_GRACE_MS === 0 && (await this.#findFree([peer])).length > 0) return;
     }
+  }
+
+  async #untilReleased(peer: Peer, signal: AbortSignal): Promise<void> {
     const client = new pg.Client({ ...poolConfig(this.#database.options), application_name: 'everstep watch' });
     client.on('error', () => {});
-    const onAbort = (): void => void client.end().catch(() => {});
+    const onAbort = (): void => void closePromptly(client);
     try {
       await client.connect();
       signal.addEventListener('abort', onAbort, { once: true });
-      await client.query(`SET lock_timeout = ${LOCK_WAIT_MS}`);
+      await within(PROMPT_MS, client, client.query(`SET lock_timeout = ${LOCK_WAIT_MS}`));
       while (!(await isLockFree(client, presenceKey(peer.incarnationID)))) signal.throwIfAborted();
     } finally {
       signal.removeEventListener('abort', onAbort);
-      await client.end().catch(() => {
-        // Already closed.
-      });
+      await closePromptly(client);
     }
   }
 }
 
+const LOCK_COLUMNS = [
+  { name: 'id', type: 'text' },
+  { name: 'lock_key', type: 'bigint' },
+] as const;
+
 /** Waits for the lock; false if the wait timed out and must be restarted. */
 async function isLockFree(client: pg.Client, key: string): Promise<boolean> {
   try {
-    await client.query('SELECT pg_advisory_xact_lock_shared($1::bigint)', [key]);
+    const locked = client.query('SELECT pg_advisory_xact_lock_shared($1::bigint)', [key]);
+    await within(LOCK_WAIT_MS + PROMPT_MS, client, locked);
     return true;
   } catch (error) {
     if (sqlState(error) === LOCK_NOT_AVAILABLE) return false;

@@ -1731,6 +1731,28 @@ VALUES ('system', replace(gen_random_uuid()::text, '-', ''))
 ON CONFLICT DO NOTHING;
 `,
   },
+  {
+    number: 12,
+    name: 'latest_version',
+    isOnline: true,
+    sql: `-- online
+-- Each claim looks for the latest version.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_application_versions_latest
+  ON {schema}.application_versions (version_timestamp, version_id);
+`,
+  },
+  {
+    number: 13,
+    name: 'owner_index',
+    isOnline: true,
+    sql: `-- online
+-- The running workflows of an engine are found by its owner tokens, and the engines that own any by walking the index.
+-- Tokens of other libraries have no dot.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_owner
+  ON {schema}.workflow_status (owner_xid COLLATE "C")
+  WHERE status = 'PENDING' AND owner_xid LIKE '%.%';
+`,
+  },
 ];
 
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
@@ -2573,6 +2595,26 @@ CREATE TABLE IF NOT EXISTS system_identity (
 INSERT INTO system_identity (key, id)
 VALUES ('system', lower(hex(randomblob(16))))
 ON CONFLICT DO NOTHING;
+`,
+  },
+  {
+    number: 12,
+    name: 'latest_version',
+    isOnline: false,
+    sql: `-- Each claim looks for the latest version.
+CREATE INDEX IF NOT EXISTS idx_application_versions_latest
+  ON application_versions (version_timestamp, version_id);
+`,
+  },
+  {
+    number: 13,
+    name: 'owner_index',
+    isOnline: false,
+    sql: `-- The running workflows of an engine are found by its owner tokens, and the engines that own any by walking the index.
+-- Tokens of other libraries have no dot.
+CREATE INDEX IF NOT EXISTS idx_workflow_status_owner
+  ON workflow_status (owner_xid)
+  WHERE status = 'PENDING' AND owner_xid LIKE '%.%';
 `,
   },
 ];

@@ -1,9 +1,10 @@
-// Sources of connections: our own pool, a caller's pool, or a new connection per operation. A connection that was idle for
-// a while is tested before it is handed out.
+// Sources of connections: our own pool, a caller's pool, or a new connection per operation. A new connection is set up before
+// it is handed out, and one that was idle for a while is tested.
 import pg from 'pg';
 import type { Clock } from '../../base/clock.js';
 import { DBOSInitializationError } from '../../model/errors/errors.js';
 import type { ConnectionUse } from '../database.js';
+import { closePromptly, PROMPT_MS, within } from './silence.js';
 import type { ProtocolConnection, StatementBatch } from './statement-batch.js';
 
 /** A `pg` client as we use it. */
@@ -17,11 +18,19 @@ export interface Client {
 
 export interface ClientSource {
   acquire(): Promise<Client>;
+  /** The server's process behind an acquired client; undefined if it is unknown. */
+  backendOf(client: Client): number | undefined;
   /** Returns the client; a broken one is closed instead of reused. */
   release(client: Client, isBroken: boolean): void;
   end(): Promise<void>;
   /** Only with a pool. */
   use?(): ConnectionUse;
+}
+
+export interface SourceOptions {
+  readonly clock: Clock;
+  /** Sets up a new session and returns its `backend`. Undefined if there are no sessions, as behind a transaction pooler. */
+  readonly setup: string | undefined;
 }
 
 /** How long a pooled connection may be idle before it is tested at its next use. */
@@ -30,68 +39,131 @@ const IDLE_MAX_MS = 10_000;
 /** Statements report a broken connection; this only keeps the event from crashing the process. */
 const ignoreError = (): void => {};
 
-export function pooledClients(config: pg.PoolConfig, clock: Clock, onIdleError: (error: Error) => void): ClientSource {
+export function pooledClients(
+  config: pg.PoolConfig,
+  options: SourceOptions,
+  onIdleError: (error: Error) => void,
+): ClientSource {
   const pool = new pg.Pool(config);
+  const open = new Set<pg.Client>();
   pool.on('error', onIdleError);
-  return { ...sharedClients(pool, clock), end: () => pool.end() };
+  pool.on('connect', (pooled) => {
+    // A pool hands out clients with one more method.
+    const client = pooled as unknown as pg.Client;
+    open.add(client);
+    client.once('end', () => open.delete(client));
+  });
+  return {
+    ...sharedClients(pool, options),
+    async end() {
+      await pool.end();
+      await Promise.all([...open].map((client) => closePromptly(client)));
+    },
+  };
 }
 
 /** Clients of the caller's pool, which we never end. */
-export function sharedClients(pool: pg.Pool, clock: Clock): ClientSource {
-  const idleSince = new WeakMap<object, number>();
-
-  async function checkOut(): Promise<pg.PoolClient> {
-    const client = await pool.connect();
-    client.on('error', ignoreError);
-    return client;
-  }
+export function sharedClients(pool: pg.Pool, { clock, setup }: SourceOptions): ClientSource {
+  const idleSince = new WeakMap<object, { readonly at: number; readonly losses: number }>();
+  const backends = new WeakMap<object, number | undefined>();
+  let losses = 0;
 
   function checkIn(client: pg.PoolClient, isBroken: boolean): void {
-    idleSince.set(client, clock.now());
+    idleSince.set(client, { at: clock.now(), losses });
     client.off('error', ignoreError);
     client.release(isBroken);
+  }
+
+  async function isUsable(client: pg.PoolClient): Promise<boolean> {
+    if (!backends.has(client)) {
+      backends.set(client, await setUp(client, setup));
+      return true;
+    }
+    const idle = idleSince.get(client);
+    if (idle === undefined) return true;
+    // When one connection is lost, others were too, and would have to fall silent one after the other.
+    if (idle.losses < losses) return false;
+    return clock.now() - idle.at < IDLE_MAX_MS || (await isAlive(client));
   }
 
   return {
     async acquire() {
       for (;;) {
-        const client = await checkOut();
-        const idleAt = idleSince.get(client);
-        if (idleAt === undefined || clock.now() - idleAt < IDLE_MAX_MS || (await isAlive(client))) {
-          return asClient(client);
+        const client = await checkOut(pool);
+        try {
+          const usable = asClient(client);
+          if (await isUsable(client)) return usable;
+        } catch (error) {
+          checkIn(client, true);
+          throw error;
         }
         checkIn(client, true);
       }
     },
-    release: (client, isBroken) => checkIn(client as unknown as pg.PoolClient, isBroken),
+    backendOf: (client) => backends.get(client),
+    release(client, isBroken) {
+      if (isBroken) losses += 1;
+      checkIn(client as unknown as pg.PoolClient, isBroken);
+    },
     end: async () => {},
     use: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
   };
 }
 
+/**
+ * Listens for errors in the same turn in which the pool hands out the client and stops listening itself. The server may have
+ * ended the session by then, and an error without a listener ends the process.
+ */
+function checkOut(pool: pg.Pool): Promise<pg.PoolClient> {
+  return new Promise((resolve, reject) => {
+    pool.connect((error, client) => {
+      if (!client) return reject(error ?? new Error('the pool handed out no client'));
+      client.on('error', ignoreError);
+      resolve(client);
+    });
+  });
+}
+
 /** A new connection for each operation, for external poolers and short-lived processes. */
-export function freshClients(config: pg.ClientConfig): ClientSource {
+export function freshClients(config: pg.ClientConfig, setup: string | undefined): ClientSource {
   const open = new Set<Promise<void>>();
+  const backends = new WeakMap<object, number | undefined>();
+
+  function close(client: pg.Client): void {
+    const closed: Promise<void> = closePromptly(client).finally(() => open.delete(closed));
+    open.add(closed);
+  }
+
   return {
     async acquire() {
       const client = new pg.Client(config);
       client.on('error', ignoreError);
-      await client.connect();
-      return asClient(client);
+      try {
+        await client.connect();
+        backends.set(client, await setUp(client, setup));
+        return asClient(client);
+      } catch (error) {
+        close(client);
+        throw error;
+      }
     },
-    release(client) {
-      const closed: Promise<void> = (client as unknown as pg.Client).end().finally(() => open.delete(closed));
-      open.add(closed);
-    },
+    backendOf: (client) => backends.get(client),
+    release: (client) => close(client as unknown as pg.Client),
     end: async () => {
       await Promise.allSettled(open);
     },
   };
 }
 
+async function setUp(client: pg.ClientBase, setup: string | undefined): Promise<number | undefined> {
+  if (setup === undefined) return undefined;
+  const { rows } = await within(PROMPT_MS, client, client.query<{ backend: number }>(setup));
+  return rows[0]?.backend;
+}
+
 async function isAlive(client: pg.PoolClient): Promise<boolean> {
   try {
-    await client.query('SELECT 1');
+    await within(PROMPT_MS, client, client.query('SELECT 1'));
     return true;
   } catch {
     // Whatever the reason, the connection is unusable; the caller takes another one.

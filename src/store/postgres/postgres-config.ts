@@ -5,59 +5,29 @@ import { InvalidDatabaseURLError } from '../../model/errors/database-errors.js';
 export interface ConnectionOptions {
   readonly url: string;
   readonly poolSize?: number;
+  /** How long an operation waits for a connection. Default: `connect_timeout` of the URL, or 10 seconds. */
+  readonly poolTimeoutMs?: number;
   readonly applicationName?: string;
-  /** Ends sessions that are idle in a transaction for this long; 0 keeps the server's setting. */
-  readonly idleTransactionTimeoutMs?: number;
   /** The URL is that of a pooler in transaction mode: no session settings, named statements or LISTEN. */
   readonly isTransactionPooler?: boolean;
 }
 
 const POOL_SIZE = 20;
 const CONNECT_TIMEOUT_MS = 10_000;
-const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
-
-/**
- * All our statements are small index lookups. A plan made while a table was tiny would scan it, and the server keeps the
- * plan of a prepared statement long after the table has grown.
- */
-const SESSION_SETTINGS = {
-  // Our statements are too small to compile, but the costs of disabled nodes would make the server try.
-  jit: 'off',
-  enable_seqscan: 'off',
-  // A bitmap scan reads the whole backlog before it returns the first row.
-  enable_bitmapscan: 'off',
-  enable_hashjoin: 'off',
-  enable_mergejoin: 'off',
-  enable_material: 'off',
-  // Work waits for the database; a role's limit for interactive statements must not fail it.
-  statement_timeout: 0,
-  // After waiting for an advisory lock, a statement must see what earlier holders committed.
-  default_transaction_isolation: 'read\\ committed',
-  // Disables the trigger on messages for our own: we notify outside their commit.
-  'everstep.quiet': 'on',
-} as const;
+/** How long a connection is idle before the kernel checks that its other end is there. */
+const KEEPALIVE_DELAY_MS = 10_000;
 
 export function poolConfig(options: ConnectionOptions): pg.PoolConfig {
   const url = parsePostgresURL(options.url);
-  const givenOptions = url.searchParams.get('options') ?? '';
-  const connectTimeoutSeconds = Number(url.searchParams.get('connect_timeout'));
-  url.searchParams.delete('options');
+  const connectTimeoutMs = Number(url.searchParams.get('connect_timeout')) * 1000;
   return {
     connectionString: url.toString(),
     max: options.poolSize ?? POOL_SIZE,
-    connectionTimeoutMillis: connectTimeoutSeconds > 0 ? connectTimeoutSeconds * 1000 : CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: options.poolTimeoutMs ?? (connectTimeoutMs > 0 ? connectTimeoutMs : CONNECT_TIMEOUT_MS),
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEPALIVE_DELAY_MS,
     application_name: options.applicationName ?? 'everstep',
-    options: options.isTransactionPooler ? givenOptions : `${sessionOptions(options)} ${givenOptions}`.trim(),
   };
-}
-
-/** Session settings in startup options. Later ones win, so the URL's come last. */
-function sessionOptions(options: ConnectionOptions): string {
-  const idleTransactionTimeoutMs = options.idleTransactionTimeoutMs ?? IDLE_TRANSACTION_TIMEOUT_MS;
-  const settings = Object.entries<string | number>(SESSION_SETTINGS);
-  if (idleTransactionTimeoutMs > 0) settings.push(['idle_in_transaction_session_timeout', idleTransactionTimeoutMs]);
-  return settings.map(([name, value]) => `-c ${name}=${value}`).join(' ');
 }
 
 /** Checks the URL before it is used, so that a typo is reported as such. */

@@ -3,8 +3,7 @@
 import type pg from 'pg';
 import { type Clock, systemClock } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
-import type { DLogger } from '../../base/log.js';
-import { silentLogger } from '../../base/log.js';
+import { type DLogger, silentLogger } from '../../base/log.js';
 import { CommitUnknownError, DatabaseClosedError, DatabaseStatementError } from '../../model/errors/database-errors.js';
 import { DBOSQueryTimeoutError } from '../../model/errors/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
@@ -20,14 +19,16 @@ import type {
   TransactionOptions,
 } from '../database.js';
 import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
-import { type ConnectionOptions, describePostgresURL, poolConfig } from './postgres-config.js';
+import { type ConnectionOptions, describePostgresURL, parsePostgresURL, poolConfig } from './postgres-config.js';
 import { MESSAGE_BYTES_MAX, refuseTooLarge } from './message-size.js';
 import { isConnectionLost, isReadOnly, type Phase, translatePostgresError } from './postgres-errors.js';
 import { SessionFence } from './session-fence.js';
+import { BACKEND_LOOKUP, plannerSettings, type SessionOptions, sessionSetup } from './session-settings.js';
+import { SilenceWatch } from './silence.js';
 import { type FollowingBatch, type PreparedStatement, StatementBatch, statementName } from './statement-batch.js';
-import { commitSettings, observeSettings } from './transaction-settings.js';
+import { ALL_SCANS, commitSettings, observeSettings } from './transaction-settings.js';
 
-export interface PostgresOptions extends ConnectionOptions {
+export interface PostgresOptions extends ConnectionOptions, Pick<SessionOptions, 'idleTransactionTimeoutMs'> {
   /** The schema that holds the system tables. */
   readonly schema?: string;
   /** The caller's pool, which we never end; or `none` for a new connection per operation. */
@@ -38,6 +39,8 @@ export interface PostgresOptions extends ConnectionOptions {
   readonly logger?: DLogger;
   /** The longest message that the server takes; tests lower it. */
   readonly messageBytesMax?: number;
+  /** How long a statement waits for an answer before the server is asked whether it is at work on it. */
+  readonly silenceMs?: number;
 }
 
 const STATEMENT_NAMES_MAX = 1000;
@@ -50,8 +53,12 @@ export class PostgresDatabase implements Database {
   readonly options: PostgresOptions;
   readonly #source: ClientSource;
   readonly #fence: SessionFence;
-  /** Cached plans are only safe in sessions with our settings; elsewhere statements are planned each time. */
-  readonly #hasPreparedNames: boolean;
+  readonly #silence: SilenceWatch;
+  /**
+   * Cached plans are only safe in sessions with our settings. Elsewhere the settings are made for each commit, and statements
+   * are planned each time.
+   */
+  readonly #hasOwnSessions: boolean;
   readonly #names = new Map<string, string>();
   readonly #preparedNames = new WeakMap<object, Set<string>>();
   #inUse = 0;
@@ -62,9 +69,11 @@ export class PostgresDatabase implements Database {
     this.options = options;
     this.where = describePostgresURL(options.url);
     this.dialect = postgresDialect({ schema: options.schema ?? 'dbos', now: options.now });
-    this.#hasPreparedNames = !options.isTransactionPooler && options.pool === undefined;
-    this.#source = clientSource(options, options.clock ?? systemClock);
-    this.#fence = new SessionFence(options.logger ?? silentLogger);
+    this.#hasOwnSessions = !options.isTransactionPooler && (options.pool === undefined || options.pool === 'none');
+    this.#source = clientSource(options);
+    const { logger = silentLogger, silenceMs } = options;
+    this.#fence = new SessionFence(logger);
+    this.#silence = new SilenceWatch({ config: poolConfig(options), logger, silenceMs });
   }
 
   async run(statement: Sql): Promise<Row[]> {
@@ -137,8 +146,16 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  transaction<T>(body: (tx: Executor) => Promise<T>, options?: TransactionOptions): Promise<T> {
-    return this.exclusive((connection) => connection.transaction(body, options));
+  transaction<T>(
+    body: (tx: Executor) => Promise<T>,
+    { scans, ...options }: TransactionOptions = {},
+  ): Promise<T> {
+    return this.exclusive((connection) =>
+      connection.transaction(async (tx) => {
+        if (scans === 'all') await tx.run(ALL_SCANS);
+        return body(tx);
+      }, options),
+    );
   }
 
   exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T> {
@@ -228,7 +245,7 @@ export class PostgresDatabase implements Database {
 
   async #rollBack(client: Client): Promise<void> {
     try {
-      await client.query('ROLLBACK');
+      await this.#guard(client, client.query('ROLLBACK'));
     } catch {
       // The connection is lost, and the transaction with it. Report the original error.
     }
@@ -236,7 +253,7 @@ export class PostgresDatabase implements Database {
 
   async #script(client: Client, text: string, phase: Phase): Promise<void> {
     try {
-      const result = (await client.query(text)) as { command?: string };
+      const result = (await this.#guard(client, client.query(text))) as { command?: string };
       if (text === 'COMMIT' && result.command === 'ROLLBACK') {
         throw new DatabaseStatementError(
           'The transaction was rolled back: one of its statements failed and the error was caught.',
@@ -263,28 +280,35 @@ export class PostgresDatabase implements Database {
         client.query(batch);
       },
       // A broken client does not send anything, and never answers.
-      done: async () => (isQueued ? ended.promise.catch(rethrowIfLost) : undefined),
+      done: async () => (isQueued ? this.#guard(client, ended.promise).catch(rethrowIfLost) : undefined),
     };
   }
 
   async #send(client: Client, statements: readonly Sql[], phase: Phase, options: SendOptions = {}): Promise<Row[][]> {
     const { isNamed = true, following } = options;
-    const prepared = statements.map((statement) => this.#prepare(statement, isNamed));
+    const settings = this.#hasOwnSessions ? [] : [plannerSettings];
+    const prepared = [...settings, ...statements].map((statement) => this.#prepare(statement, isNamed));
     refuseTooLarge(prepared, this.options.messageBytesMax ?? MESSAGE_BYTES_MAX);
     try {
-      return await new Promise<Row[][]>((resolve, reject) => {
+      const answer = new Promise<Row[][]>((resolve, reject) => {
         const onDone = (error: Error | undefined): void => (error ? reject(error) : resolve(batch.results));
         const batch = new StatementBatch(prepared, this.#namesKnownTo(client), onDone, following);
         client.query(batch);
       });
+      return (await this.#guard(client, answer)).slice(settings.length);
     } catch (error) {
       throw translatePostgresError(error, phase, this.where);
     }
   }
 
+  #guard<T>(client: Client, answer: Promise<T>): Promise<T> {
+    return this.#silence.guard({ stream: client.connection.stream, backend: this.#source.backendOf(client) }, answer);
+  }
+
   #prepare(statement: Sql, isNamed: boolean): PreparedStatement {
     const { text, values } = render(statement, this.dialect);
-    return { name: isNamed && this.#hasPreparedNames ? this.#nameOf(text) : '', text, values };
+    const isPrepared = isNamed && this.#hasOwnSessions && this.options.pool === undefined;
+    return { name: isPrepared ? this.#nameOf(text) : '', text, values };
   }
 
   #nameOf(text: string): string {
@@ -310,11 +334,13 @@ interface SendOptions {
   readonly following?: FollowingBatch;
 }
 
-function clientSource(options: PostgresOptions, clock: Clock): ClientSource {
-  if (options.pool === 'none') return freshClients(poolConfig(options));
-  if (options.pool) return sharedClients(options.pool, clock);
-  const logger = options.logger ?? silentLogger;
-  return pooledClients(poolConfig(options), clock, (error) => {
+function clientSource(options: PostgresOptions): ClientSource {
+  const { clock = systemClock, logger = silentLogger, isTransactionPooler } = options;
+  if (options.pool && options.pool !== 'none') return sharedClients(options.pool, { clock, setup: BACKEND_LOOKUP });
+  const startupOptions = parsePostgresURL(options.url).searchParams.get('options') ?? '';
+  const setup = isTransactionPooler ? undefined : sessionSetup({ ...options, startupOptions });
+  if (options.pool === 'none') return freshClients(poolConfig(options), setup);
+  return pooledClients(poolConfig(options), { clock, setup }, (error) => {
     logger.debug(`An idle database connection was lost: ${error.message}`);
   });
 }

@@ -15,6 +15,7 @@ import { type Listener, type Notification, type WakeupHandler, WakeupHandlers } 
 import { poolConfig } from './postgres-config.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { translatePostgresError } from './postgres-errors.js';
+import { closePromptly, PROMPT_MS, within } from './silence.js';
 
 export interface PostgresListenerOptions {
   readonly clock: Clock;
@@ -32,7 +33,8 @@ const COALESCE_MS = 10;
 const PACE_MS = 2;
 const MANY = 16;
 const RECONNECT: BackoffPolicy = { firstMs: 100, maxMs: 1_000, rate: 2, jitter: 0.5 };
-const KEEPALIVE_MS = 60_000;
+/** How often the connection is tested while it is quiet. */
+const KEEPALIVE_MS = 15_000;
 const LOCK_RETRY_MS = 300;
 
 export class PostgresListener implements Listener {
@@ -188,22 +190,22 @@ export class PostgresListener implements Listener {
     const ended = AbortSignal.any([signal, broken.signal]);
     try {
       await client.connect();
-      for (const channel of this.#options.channels) await client.query(`LISTEN ${client.escapeIdentifier(channel)}`);
-      onListening();
+      // The lock first: peers give it little time after the connection broke.
       this.#isLocked = await this.#tryLock(client);
+      const names = this.#options.channels.map((channel) => client.escapeIdentifier(channel));
+      await within(PROMPT_MS, client, client.query(names.map((name) => `LISTEN ${name}`).join(';')));
+      onListening();
       this.#firstAttempt.resolve();
       this.#handlers.call({ kind: 'anything' });
       // A connection that a firewall dropped silently fails only when it is used.
       while (!signal.aborted) {
         await sleep(this.#options.clock, this.#isLocked ? KEEPALIVE_MS : LOCK_RETRY_MS, ended);
-        if (this.#isLocked) await client.query('SELECT 1');
+        if (this.#isLocked) await within(PROMPT_MS, client, client.query('SELECT 1'));
         else this.#isLocked = await this.#tryLock(client);
       }
     } finally {
       this.#isLocked = false;
-      await client.end().catch(() => {
-        // Already broken: nothing left to close.
-      });
+      await closePromptly(client);
     }
   }
 
@@ -211,9 +213,10 @@ export class PostgresListener implements Listener {
   async #tryLock(client: pg.Client): Promise<boolean> {
     const { sessionLock } = this.#options;
     if (sessionLock === undefined) return true;
-    const { rows: answer } = await client.query<{ locked: boolean }>(
-      'SELECT pg_try_advisory_lock($1::bigint) AS locked',
-      [sessionLock],
+    const { rows: answer } = await within(
+      PROMPT_MS,
+      client,
+      client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1::bigint) AS locked', [sessionLock]),
     );
     return answer[0]?.locked === true;
   }

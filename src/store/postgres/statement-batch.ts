@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import type { Value } from '../../sql/sql.js';
 import type { Row } from '../database.js';
+import type { Stream } from './silence.js';
 
 /** A statement ready to send. `name` is empty if named statements may not be used. */
 export interface PreparedStatement {
@@ -19,7 +20,7 @@ export function statementName(text: string): string {
 
 /** The part of pg's protocol connection that we use. */
 export interface ProtocolConnection {
-  readonly stream: { cork?(): void; uncork?(): void };
+  readonly stream: Stream & { cork?(): void; uncork?(): void };
   parse(message: { name: string; text: string; types: readonly number[] }): void;
   bind(message: { portal: string; statement: string; values: readonly unknown[]; binary: boolean }): void;
   describe(message: { type: 'P' | 'S'; name: string }): void;

@@ -59,11 +59,12 @@ export async function claimWorkflows(database: Database, options: ClaimOptions):
   const scope: Scope = { queueName: options.queueName, whole: options.limits ?? UNLIMITED };
   const statement = claimStatement(options, scope, options.limit);
   if (isUnlimited(scope) && !options.share) {
-    const claimed = (await database.run(statement)).map(toClaimed);
+    const [rows = []] = await database.commit([statement], { presorted: true });
+    const claimed = rows.map(toClaimed);
     return { claimed, remainder: { ...NOTHING_IN_THE_WAY, isWaiting: claimed.length >= options.limit } };
   }
   const locks = isUnlimited(scope) ? [] : [lockQueueClaims(options.queueName)];
-  const results = await database.commit([...locks, statement, remainderStatement(scope)]);
+  const results = await database.commit([...locks, statement, remainderStatement(scope)], { presorted: true });
   const [claimed = [], remainder = []] = results.slice(locks.length);
   return { claimed: claimed.map(toClaimed), remainder: toRemainder(remainder[0]) };
 }
@@ -81,7 +82,7 @@ export async function claimPartitions(database: Database, options: PartitionClai
     const scope: Scope = { queueName, whole, partition: { key, limits: partitionLimits } };
     return [claimStatement(options, scope, limit), remainderStatement(scope)];
   });
-  const results = await database.commit([lockQueueClaims(options.queueName), ...statements]);
+  const results = await database.commit([lockQueueClaims(options.queueName), ...statements], { presorted: true });
   return options.partitions.map((_, index) => ({
     claimed: (results[1 + 2 * index] ?? []).map(toClaimed),
     remainder: toRemainder(results[2 + 2 * index]?.[0]),
@@ -101,9 +102,11 @@ export function lockQueueClaims(queueName: string): Sql {
 
 function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limit: number): Sql {
   const isRateLimited = scope.whole.rate !== null || (scope.partition?.limits.rate ?? null) !== null;
-  // Uses idx_workflow_status_in_flight_v2 or …_partition_dequeue_v3. The CTE is materialized so that the planner does not
+  // Uses idx_workflow_status_in_flight_v2 or …_partition_dequeue_v3 in their order; only rows of the same millisecond are
+  // sorted. The CTE is materialized so that the planner does not
   // pick again for each row. The outer condition hides the status from the planner, or it would walk the queue again for
-  // each picked row. Rows of the same millisecond are in the order of their creator tokens.
+  // each picked row. Rows of the same millisecond are in the order of their creator tokens. The latest
+  // version is found by idx_application_versions_latest.
   return sql`
     WITH picked AS MATERIALIZED (
       SELECT w.workflow_uuid AS id

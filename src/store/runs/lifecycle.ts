@@ -4,6 +4,7 @@ import { DBOSNonExistentWorkflowError, InvalidQueueError } from '../../model/err
 import { hasOutcome, type WorkflowStatusString } from '../../model/status.js';
 import { lock, nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Reader, Row } from '../database.js';
+import { isNotOwnedBy, isOwnedBy, isOwnedWith, isUnlisted, removal } from './owner-tokens.js';
 import { isActive, isCancellable, isPending, isUnfinished, unindexed } from './states.js';
 
 /** For workflows that are recovered, resumed or forked without a queue of their own. */
@@ -181,42 +182,30 @@ const requeued = sql`
   started_at_epoch_ms = CASE WHEN rate_limited = TRUE THEN started_at_epoch_ms END,
   queue_name = COALESCE(queue_name, ${INTERNAL_QUEUE})`;
 
-/** Re-enqueues the running workflows of a dead engine; with `ifLeaseOver` only if its lease has expired. */
-export async function recoverIncarnation(
-  database: Database,
-  ownerPrefix: string,
-  { ifLeaseOver = false } = {},
-): Promise<Changed[]> {
-  const condition = ifLeaseOver
-    ? sql`AND EXISTS (
-        SELECT 1
-        FROM ${table('executors')} AS e
-        WHERE e.incarnation_id = ${ownerPrefix} AND e.lease_until_epoch_ms < ${nowMs})`
-    : sql``;
-  // Owner tokens start with the incarnation ID, so the engine's tokens are a range. Uses idx_workflow_status_pending.
-  const recovered = await database.run(sql`
-    UPDATE ${workflows}
-    SET ${requeued}
-    WHERE status = 'PENDING' AND owner_xid >= ${`${ownerPrefix}.`} AND owner_xid < ${`${ownerPrefix}/`} ${condition}
-    RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`);
-  return recovered.map(toChanged);
+/** Re-enqueues the running workflows of an engine that is not registered any more. */
+export async function recoverIncarnation(database: Database, incarnationID: string): Promise<Changed[]> {
+  return (await database.run(requeueOf(incarnationID))).map(toChanged);
 }
 
 /**
- * Re-enqueues the running workflows of unregistered engines. An engine that was declared dead may have claimed new work
- * and died before it registered again.
+ * Removes a dead engine and re-enqueues its running workflows, in one commit; with `ifLeaseOver` not if the engine has just
+ * renewed its lease.
  */
-export async function recoverUnlisted(database: Database): Promise<Changed[]> {
-  // Uses idx_workflow_status_pending. Tokens of other libraries have no dot.
-  const recovered = await database.run(sql`
+export async function takeOver(
+  database: Database,
+  incarnationID: string,
+  guard: { readonly ifLeaseOver: boolean },
+): Promise<Changed[]> {
+  const [, recovered = []] = await database.commit([removal(incarnationID, guard), requeueOf(incarnationID)]);
+  return recovered.map(toChanged);
+}
+
+function requeueOf(incarnationID: string): Sql {
+  return sql`
     UPDATE ${workflows}
     SET ${requeued}
-    WHERE status = 'PENDING' AND owner_xid LIKE '%.%' AND NOT EXISTS (
-      SELECT 1
-      FROM ${table('executors')} AS e
-      WHERE owner_xid >= e.incarnation_id || '.' AND owner_xid < e.incarnation_id || '/')
-    RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`);
-  return recovered.map(toChanged);
+    WHERE ${isOwnedBy(incarnationID)} AND ${isUnlisted(incarnationID)}
+    RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`;
 }
 
 /** Re-enqueues the running workflows of an executor ID and version, except those owned by `keptPrefix`. */
@@ -229,7 +218,7 @@ export async function recoverExecutor(
     SET ${requeued}
     WHERE status = 'PENDING' AND executor_id = ${executor.executorID}
       AND application_version = ${executor.applicationVersion}
-      AND (owner_xid IS NULL OR owner_xid < ${`${executor.keptPrefix}.`} OR owner_xid >= ${`${executor.keptPrefix}/`})
+      AND ${isNotOwnedBy(executor.keptPrefix)}
     RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`);
   return recovered.map(toChanged);
 }
@@ -241,19 +230,18 @@ export interface Owned {
 }
 
 /** The running workflows that an engine owns, except those claimed within the last `sinceMs`. */
-export async function findOwnedBy(database: Database, ownerPrefix: string, sinceMs: number): Promise<Owned[]> {
+export async function findOwnedBy(database: Database, incarnationID: string, sinceMs: number): Promise<Owned[]> {
   const found = await database.read(sql`
-    SELECT w.workflow_uuid, w.owner_xid
-    FROM ${workflows} AS w
-    WHERE w.status = 'PENDING' AND w.owner_xid >= ${`${ownerPrefix}.`} AND w.owner_xid < ${`${ownerPrefix}/`}
-      AND w.updated_at <= ${nowMs} - CAST(${sinceMs} AS BIGINT)`);
+    SELECT workflow_uuid, owner_xid
+    FROM ${workflows}
+    WHERE ${isOwnedBy(incarnationID)} AND updated_at <= ${nowMs} - CAST(${sinceMs} AS BIGINT)`);
   return found.map((row) => ({ workflowID: row['workflow_uuid'] as string, owner: row['owner_xid'] as string }));
 }
 
 /** The running workflows with this token. */
 export async function findOwnedWith(database: Database, owner: string): Promise<Owned[]> {
   const found = await database.read(sql`
-    SELECT w.workflow_uuid FROM ${workflows} AS w WHERE w.status = 'PENDING' AND w.owner_xid = ${owner}`);
+    SELECT workflow_uuid FROM ${workflows} WHERE ${isOwnedWith(owner)}`);
   return found.map((row) => ({ workflowID: row['workflow_uuid'] as string, owner }));
 }
 

@@ -120,10 +120,11 @@ const FIRED_COLUMNS = [
   { name: 'due_at', type: 'bigint' },
 ] as const;
 
-// Uses idx_workflow_status_schedule_name.
+// Uses idx_workflow_status_schedule_name. The offset keeps Postgres from hashing the subquery, which reads all settings.
 const isSkipped = sql`EXISTS (
   SELECT 1
   FROM ${settings} AS p
   JOIN ${workflows} AS o ON o.schedule_name = r.name AND o.schedule_name IS NOT NULL
   WHERE p.schedule_id = s.schedule_id AND p.overlap = 'skip'
-    AND ${unindexed(sql`${isActive('o')} OR o.completed_at >= r.due_at`)})`;
+    AND ${unindexed(sql`${isActive('o')} OR o.completed_at >= r.due_at`)}
+  LIMIT 1 OFFSET 0)`;

@@ -122,6 +122,11 @@ export class Writer {
     return this.#submit<OutcomeVerdict>({ kind: 'outcome', outcome });
   }
 
+  /** Changes with each commit; undefined while there is nothing to write. */
+  get progress(): number | undefined {
+    return this.#batcher.isIdle ? undefined : this.#batcher.flushCount;
+  }
+
   /** Resolves when everything submitted is written. */
   async idle(): Promise<void> {
     do {

@@ -36,7 +36,7 @@ async function setup(dialect: TestDialect) {
       pid: 1,
       metadata: null,
     };
-    await insertIncarnation(database, { ...incarnation, applicationName: key }, 1);
+    await insertIncarnation(database, { ...incarnation, applicationName: key }, { leaseMs: 1 });
     const workflows = (['PENDING', 'ENQUEUED', 'DELAYED', 'SUCCESS', 'ERROR', 'CANCELLED', 'SUCCESS'] as const).map(
       (status, index) => newWorkflow({ workflowID: `${key} ${index}`, applicationName, status: 'PENDING', owner: key }),
     );

@@ -23,7 +23,7 @@ async function setup(dialect: TestDialect) {
 
 function enter(database: Database, executorID: string, leaseMs: number): Promise<void> {
   const fields = { applicationName: 'test', applicationVersion: '1', host: 'web-1', pid: 7, metadata: null };
-  return insertIncarnation(database, { incarnationID: executorID, executorID, ...fields }, leaseMs);
+  return insertIncarnation(database, { incarnationID: executorID, executorID, ...fields }, { leaseMs: leaseMs });
 }
 
 describe('a diagnosis', () => {

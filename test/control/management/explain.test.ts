@@ -46,7 +46,7 @@ forEachDialect((dialect) => {
       metadata: JSON.stringify({ services: says }),
       ...fields,
     };
-    await insertIncarnation(database, incarnation, 30_000);
+    await insertIncarnation(database, incarnation, { leaseMs: 30_000 });
   }
 
   async function addQueue(database: Database, parameters: QueueParameters = {}): Promise<void> {

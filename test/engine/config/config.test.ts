@@ -54,6 +54,8 @@ const COMPLETE: Required<Omit<DBOSConfig, 'systemDatabasePool'>> = {
   systemDatabaseSchemaName: 'durable',
   systemDatabasePollingConcurrency: 2,
   systemDatabaseIdleTransactionTimeoutMs: 1_500,
+  systemDatabasePoolTimeoutMs: 4_000,
+  systemDatabaseSilenceTimeoutMs: 3_000,
   transactionPooler: true,
   connectionPerOperation: true,
   runMigrations: false,
@@ -123,6 +125,7 @@ describe('a configuration', () => {
         poolSize: 20,
         pool: undefined,
         isTransactionPooler: false,
+        silenceMs: 10_000,
         idleTransactionTimeoutMs: 60_000,
         runMigrations: true,
         useListenNotify: true,
@@ -169,6 +172,8 @@ describe('a configuration', () => {
         poolSize: 7,
         pool: 'none',
         isTransactionPooler: true,
+        poolTimeoutMs: 4_000,
+        silenceMs: 3_000,
         idleTransactionTimeoutMs: 1_500,
         runMigrations: false,
         useListenNotify: false,
@@ -559,6 +564,7 @@ telemetry: { logs: { silent: false } }
 `);
 
     expect(store).toMatchObject({ schema: 'durable', url: 'postgresql://user@host/shop_dbos_sys', pool: 'none' });
+    expect(store.poolTimeoutMs).toBe(60_000);
     expect(store.logger).not.toBe(silentLogger);
   });
 

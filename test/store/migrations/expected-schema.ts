@@ -191,6 +191,7 @@ export const POSTGRES_SCHEMA: Catalog = {
   uniqueKeys: UNIQUE_KEYS,
   foreignKeys: FOREIGN_KEYS,
   indexes: lines(`
+  CREATE INDEX idx_application_versions_latest ON application_versions USING btree (version_timestamp, version_id)
   CREATE INDEX idx_executors_executor_id ON executors USING btree (executor_id)
   CREATE INDEX idx_executors_lease_until ON executors USING btree (lease_until_epoch_ms)
   CREATE INDEX idx_notifications_unconsumed ON notifications USING btree (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE (consumed = false)
@@ -207,6 +208,7 @@ export const POSTGRES_SCHEMA: Catalog = {
   CREATE INDEX idx_workflow_status_in_flight_v2 ON workflow_status USING btree (queue_name, status, priority, created_at) INCLUDE (application_name) WHERE (status = ANY (ARRAY['ENQUEUED'::text, 'PENDING'::text]))
   CREATE INDEX idx_workflow_status_listing_queue ON workflow_status USING btree (queue_name, created_at) WHERE CASE WHEN (queue_name IS NULL) THEN false ELSE true END
   CREATE INDEX idx_workflow_status_listing_waiting ON workflow_status USING btree (status, created_at) WHERE CASE WHEN (status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])) THEN true ELSE false END
+  CREATE INDEX idx_workflow_status_owner ON workflow_status USING btree (owner_xid COLLATE "C") WHERE ((status = 'PENDING'::text) AND (owner_xid ~~ '%.%'::text))
   CREATE INDEX idx_workflow_status_parent_workflow_id ON workflow_status USING btree (parent_workflow_id) WHERE (parent_workflow_id IS NOT NULL)
   CREATE INDEX idx_workflow_status_partition_dequeue_v3 ON workflow_status USING btree (queue_name, status, queue_partition_key, priority, created_at, workflow_uuid) INCLUDE (application_name) WHERE ((status = ANY (ARRAY['ENQUEUED'::text, 'PENDING'::text])) AND (queue_partition_key IS NOT NULL))
   CREATE INDEX idx_workflow_status_pending ON workflow_status USING btree (created_at) WHERE (status = 'PENDING'::text)
@@ -251,6 +253,7 @@ export const SQLITE_SCHEMA: Catalog = {
   uniqueKeys: UNIQUE_KEYS,
   foreignKeys: FOREIGN_KEYS,
   indexes: lines(`
+  CREATE INDEX idx_application_versions_latest ON application_versions (version_timestamp, version_id)
   CREATE INDEX idx_executors_executor_id ON executors (executor_id)
   CREATE INDEX idx_executors_lease_until ON executors (lease_until_epoch_ms)
   CREATE INDEX idx_notifications_unconsumed ON notifications (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE consumed = FALSE
@@ -266,6 +269,7 @@ export const SQLITE_SCHEMA: Catalog = {
   CREATE INDEX idx_workflow_status_in_flight_v2 ON workflow_status (queue_name, status, priority, created_at) WHERE status IN ('ENQUEUED', 'PENDING')
   CREATE INDEX idx_workflow_status_listing_queue ON workflow_status (queue_name, created_at) WHERE CASE WHEN queue_name IS NULL THEN FALSE ELSE TRUE END
   CREATE INDEX idx_workflow_status_listing_waiting ON workflow_status (status, created_at) WHERE CASE WHEN status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END
+  CREATE INDEX idx_workflow_status_owner ON workflow_status (owner_xid) WHERE status = 'PENDING' AND owner_xid LIKE '%.%'
   CREATE INDEX idx_workflow_status_parent_workflow_id ON workflow_status (parent_workflow_id) WHERE parent_workflow_id IS NOT NULL
   CREATE INDEX idx_workflow_status_partition_dequeue_v3 ON workflow_status (queue_name, status, queue_partition_key, priority, created_at, workflow_uuid) WHERE status IN ('ENQUEUED', 'PENDING') AND queue_partition_key IS NOT NULL
   CREATE INDEX idx_workflow_status_pending ON workflow_status (created_at) WHERE status = 'PENDING'

@@ -12,6 +12,7 @@ import { PostgresDatabase } from '../../../src/store/postgres/postgres-database.
 import { findWorkflows, insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { onlyOn } from '../../rig/dialects.js';
 import { postgresURL } from '../../rig/postgres-url.js';
+import { startPooler } from '../../rig/pooler.js';
 import { startProxy } from '../../rig/proxy.js';
 import { newWorkflow } from '../../rig/records.js';
 
@@ -156,6 +157,36 @@ describe('PostgresDatabase', () => {
       ]);
     });
 
+    test.each(['refuses', 'ignores'] as const)(
+      'our sessions have their settings behind a pooler that %s startup options',
+      async (treatment) => {
+        const database = await dialect.open(await startPooler(await dialect.createURL(), treatment));
+
+        expect(await database.read(plannerSettings)).toEqual([{ seqscan: 'off', jit: 'off', sort: 'on' }]);
+        expect(await database.transaction((tx) => tx.run(plannerSettings))).toEqual([
+          { seqscan: 'off', jit: 'off', sort: 'on' },
+        ]);
+      },
+    );
+
+    test('statements have our planner settings in sessions that are not ours, which keep their own', async () => {
+      const connectionString = await dialect.createURL();
+      const pool = new pg.Pool({ connectionString, max: 1 });
+      onTestFinished(() => pool.end());
+      const shared = await dialect.open(connectionString, { pool });
+      const pooled = await dialect.open(connectionString, { poolSize: 1, isTransactionPooler: true });
+
+      for (const database of [shared, pooled]) {
+        const ours = [{ seqscan: 'off', jit: 'off', sort: 'on' }];
+        expect(await database.read(plannerSettings)).toEqual(ours);
+        expect(await database.commit([sql`SELECT 1 AS one`, plannerSettings])).toEqual([[{ one: 1 }], ours]);
+        expect(await database.transaction((tx) => tx.run(plannerSettings))).toEqual(ours);
+      }
+
+      const { rows: after } = await pool.query("SELECT current_setting('enable_seqscan') AS seqscan");
+      expect(after).toEqual([{ seqscan: 'on' }]);
+    });
+
     test('statements are prepared under names once a connection, and not at all behind a transaction pooler', async () => {
       const url = await dialect.createURL();
       const names = sql`SELECT count(*) AS count FROM pg_prepared_statements WHERE name LIKE 'everstep%'`;
@@ -210,6 +241,10 @@ describe('PostgresDatabase', () => {
     });
   });
 });
+
+const plannerSettings = sql`
+  SELECT current_setting('enable_seqscan') AS seqscan, current_setting('jit') AS jit,
+    current_setting('enable_sort') AS sort`;
 
 async function dropRole(role: string): Promise<void> {
   const client = new pg.Client(await postgresURL());

@@ -1,0 +1,73 @@
+// Recovers the workflows of dead engines: puts them back on their queues and tells the dispatchers.
+import type { Peer } from '../../store/liveness/executors.js';
+import { topics } from '../../store/notify/topics.js';
+import { type Changed, recoverExecutor, recoverIncarnation, takeOver } from '../../store/runs/lifecycle.js';
+import { findUnlisted } from '../../store/runs/owner-tokens.js';
+import type { Runtime } from '../runtime.js';
+
+/** How many workflows without a function here are named in the log. */
+const UNKNOWN_MAX = 10;
+
+export class Recovery {
+  readonly #runtime: Runtime;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  /** Recovers a peer's workflows and removes its lease; with `ifLeaseOver` not if the peer has just renewed it. */
+  async takeOver(peer: Peer, guard: { readonly ifLeaseOver: boolean }): Promise<void> {
+    const changed = await takeOver(this.#runtime.database, peer.incarnationID, guard);
+    if (changed.length > 0) {
+      this.#runtime.logger.info(
+        `Recovering ${changed.length} workflow(s) of executor "${peer.executorID}" (process ${peer.pid} on ${peer.host}), which is dead.`,
+      );
+    }
+    this.#announce(changed);
+  }
+
+  /**
+   * Recovers the workflows of engines that are not registered, one engine after the other. A statement of a dead engine may
+   * reach the server after its workflows were recovered.
+   */
+  async takeOverUnlisted(): Promise<void> {
+    const { database, logger } = this.#runtime;
+    for (const incarnationID of await findUnlisted(database)) {
+      const changed = await recoverIncarnation(database, incarnationID);
+      if (changed.length === 0) continue;
+      logger.info(`Recovering ${changed.length} workflow(s) whose executor has no lease.`);
+      this.#announce(changed);
+    }
+  }
+
+  /** Puts the running workflows of an executor ID back on their queues. The caller knows that its process is dead. */
+  async recoverExecutor(executorID: string): Promise<string[]> {
+    const { applicationVersion, bus, database, incarnationID } = this.#runtime;
+    const changed = await recoverExecutor(database, { executorID, applicationVersion, keptPrefix: incarnationID });
+    this.#logUnregistered(changed);
+    bus.publishAll(topics.work, changed);
+    return changed.map(({ workflowID }) => workflowID);
+  }
+
+  #announce(changed: readonly Changed[]): void {
+    const { bus } = this.#runtime;
+    this.#logUnregistered(changed);
+    bus.publishAll(topics.work, changed);
+    // If the answer to a recovery is lost, its retry finds nothing left to announce. And an engine that died just after
+    // it finished a workflow has not announced the free slot.
+    bus.publish(topics.queueChanges, '');
+    bus.publish(topics.delays, '');
+  }
+
+  /** Log workflows that we can't run, or they would wait silently. */
+  #logUnregistered(changed: readonly Changed[]): void {
+    const { logger, registry } = this.#runtime;
+    const unknown = changed.filter(({ className, name }) => !registry.findWorkflow(className, name));
+    for (const { workflowID, className, name } of unknown.slice(0, UNKNOWN_MAX)) {
+      const fullName = className === null ? name : `${className}.${name}`;
+      logger.warn(
+        `Workflow "${workflowID}" was recovered, but "${fullName}" is not registered here. It waits for an executor that has it.`,
+      );
+    }
+  }
+}

@@ -1,0 +1,60 @@
+// The settings of our sessions. They are made by a statement: some poolers refuse startup options, and others drop them
+// silently. In sessions that are not ours, the planner's settings are made for each commit.
+import { type Sql, sql } from '../../sql/sql.js';
+
+/**
+ * All our statements are small index lookups. A plan made while a table was tiny would scan it, and the server keeps the
+ * plan of a prepared statement long after the table has grown.
+ */
+const PLANNER_SETTINGS = {
+  // Our statements are too small to compile, but the costs of disabled nodes would make the server try.
+  jit: 'off',
+  enable_seqscan: 'off',
+  // A bitmap scan reads the whole backlog before it returns the first row.
+  enable_bitmapscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_material: 'off',
+} as const;
+
+const SESSION_SETTINGS = {
+  ...PLANNER_SETTINGS,
+  // Work waits for the database; a role's limit for interactive statements must not fail it.
+  statement_timeout: '0',
+  // After waiting for an advisory lock, a statement must see what earlier holders committed.
+  default_transaction_isolation: 'read committed',
+} as const;
+
+const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
+
+export interface SessionOptions {
+  /** Ends sessions that are idle in a transaction for this long; 0 keeps the server's setting. */
+  readonly idleTransactionTimeoutMs?: number;
+  /** Startup options in the user's URL. They win. */
+  readonly startupOptions?: string;
+}
+
+/** The statement that sets up a session and returns the server's process as `backend`. Leaves out what the server lacks. */
+export function sessionSetup(options: SessionOptions): string {
+  const { idleTransactionTimeoutMs = IDLE_TRANSACTION_TIMEOUT_MS, startupOptions = '' } = options;
+  const settings = Object.entries<string>(SESSION_SETTINGS);
+  if (idleTransactionTimeoutMs > 0) {
+    settings.push(['idle_in_transaction_session_timeout', String(idleTransactionTimeoutMs)]);
+  }
+  const given = new Set([...startupOptions.matchAll(/(?:-c\s*|--)([\w.-]+)\s*=/g)].map(([, name]) => name));
+  const values = settings.filter(([name]) => !given.has(name)).map(([name, value]) => `('${name}', '${value}')`);
+  // The last disables the trigger on messages for our own: we notify outside their commit.
+  return `
+    SELECT pg_backend_pid() AS backend,
+      (SELECT count(set_config(s.name, v.value, FALSE))
+       FROM (VALUES ${values.join(', ')}) AS v(name, value) JOIN pg_catalog.pg_settings AS s ON s.name = v.name),
+      set_config('everstep.quiet', 'on', FALSE)`;
+}
+
+/** For a session that is not ours. */
+export const BACKEND_LOOKUP = 'SELECT pg_backend_pid() AS backend';
+
+/** The planner's settings for one commit in a session that is not ours. */
+export const plannerSettings = sql`SELECT ${Object.entries(PLANNER_SETTINGS)
+  .map(([name, value]): Sql => sql`set_config(${name}, ${value}, TRUE)`)
+  .reduce((all, one) => sql`${all}, ${one}`)}`;

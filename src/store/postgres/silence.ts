@@ -1,0 +1,120 @@
+// Notices a connection that died without a word, as behind a firewall that drops packets: its socket stays open, and a
+// statement on it would wait for hours. A long statement looks the same from here, so another connection asks the server
+// whether it is at work on it. If it is not, the silent connection is cut, and the statement fails as on any lost connection.
+import pg from 'pg';
+import { systemClock, type Timer } from '../../base/clock.js';
+import type { DLogger } from '../../base/log.js';
+import { sqlState } from './postgres-errors.js';
+
+/** For statements that the server answers at once, and for closing. */
+export const PROMPT_MS = 5000;
+/** How long a statement waits for an answer before the server is asked. */
+const SILENCE_MS = 10_000;
+/** How long a statement may take if the server cannot be asked: a pooler in transaction mode hides its process. */
+const UNKNOWN_MAX_MS = 300_000;
+
+/** The part of a client's socket that we use. */
+export interface Stream {
+  readonly bytesRead: number;
+  readonly writableLength: number;
+  destroy(): void;
+}
+
+/** A client and the server's process behind it, if known. */
+export interface Session {
+  readonly stream: Stream;
+  readonly backend: number | undefined;
+}
+
+export interface SilenceOptions {
+  readonly silenceMs?: number;
+  /** For the connections that ask. */
+  readonly config: pg.ClientConfig;
+  readonly logger: DLogger;
+}
+
+export class SilenceWatch {
+  readonly #options: SilenceOptions;
+  readonly #silenceMs: number;
+
+  constructor(options: SilenceOptions) {
+    this.#options = options;
+    this.#silenceMs = options.silenceMs ?? SILENCE_MS;
+  }
+
+  /** Passes on the answer, and cuts the connection if there is none to come. Always in real time, as the network is. */
+  async guard<T>(session: Session, answer: Promise<T>): Promise<T> {
+    const { stream, backend } = session;
+    const startedAt = performance.now();
+    let isAnswered = false;
+    let progress = progressOf(stream);
+    let timer: Timer;
+    const look = async (): Promise<void> => {
+      const before = progress;
+      progress = progressOf(stream);
+      const isAlive = before !== progress || (await this.#isAtWork(backend, performance.now() - startedAt));
+      if (isAnswered) return;
+      if (isAlive) arm();
+      else stream.destroy();
+    };
+    const arm = (): void => {
+      timer = systemClock.after(this.#silenceMs, () => void look());
+    };
+    arm();
+    try {
+      return await answer;
+    } finally {
+      isAnswered = true;
+      timer!.cancel();
+    }
+  }
+
+  async #isAtWork(backend: number | undefined, passedMs: number): Promise<boolean> {
+    if (backend === undefined) return passedMs < UNKNOWN_MAX_MS;
+    const client = new pg.Client({ ...this.#options.config, application_name: 'everstep probe' });
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      const { rows } = await within(PROMPT_MS, client, client.query(AT_WORK, [backend]));
+      return rows.length > 0;
+    } catch (error) {
+      this.#options.logger.debug(`Cannot ask about a silent connection: ${(error as Error).message}`);
+      // With a code it is the server that refused us: it is there.
+      return sqlState(error) !== undefined;
+    } finally {
+      void closePromptly(client);
+    }
+  }
+}
+
+/** A session that waits for its client has nothing to do. */
+const AT_WORK = `
+  SELECT 1 FROM pg_catalog.pg_stat_activity
+  WHERE pid = $1 AND state = 'active' AND wait_event_type IS DISTINCT FROM 'Client'`;
+
+/** Changes when bytes come or go. */
+function progressOf({ bytesRead, writableLength }: Stream): string {
+  return `${bytesRead} ${writableLength}`;
+}
+
+export function streamOf(client: pg.ClientBase): Stream {
+  // Not in the types of `pg`; `asClient` checks that it is there.
+  return (client as unknown as { readonly connection: { readonly stream: Stream } }).connection.stream;
+}
+
+/** Waits for an answer, and cuts the connection if there is none within the limit. */
+export async function within<T>(limitMs: number, client: pg.ClientBase, answer: Promise<T>): Promise<T> {
+  const timer = systemClock.after(limitMs, () => streamOf(client).destroy());
+  try {
+    return await answer;
+  } finally {
+    timer.cancel();
+  }
+}
+
+/** Closes a connection without waiting long for its other end. */
+export async function closePromptly(client: pg.Client): Promise<void> {
+  await within(PROMPT_MS, client, client.end()).catch(() => {
+    // Broken already.
+  });
+}

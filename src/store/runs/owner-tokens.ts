@@ -1,0 +1,66 @@
+// Which engine owns a running workflow. An owner token starts with the ID of the engine's incarnation and a dot, so the
+// tokens of an engine are a range. They are compared byte by byte: some collations ignore the dot.
+import { bytewise, nowMs, type Sql, sql, table } from '../../sql/sql.js';
+import type { Database } from '../database.js';
+
+const workflows = table('workflow_status');
+const executors = table('executors');
+
+/** Running workflows of engines of ours: the rows of idx_workflow_status_owner. Tokens of other libraries have no dot. */
+export const isOwnedByEngine = sql`status = 'PENDING' AND owner_xid LIKE '%.%'`;
+const ownerBytes = bytewise('owner_xid');
+
+/** Owned by this incarnation. Uses idx_workflow_status_owner. */
+export function isOwnedBy(incarnationID: string): Sql {
+  return sql`${isOwnedByEngine} AND ${ownerBytes} >= ${`${incarnationID}.`} AND ${ownerBytes} < ${`${incarnationID}/`}`;
+}
+
+/** Owned with this very token. Uses idx_workflow_status_owner. */
+export function isOwnedWith(owner: string): Sql {
+  return sql`${isOwnedByEngine} AND ${ownerBytes} = ${owner}`;
+}
+
+/** Not owned by this incarnation, but by another or by another library. */
+export function isNotOwnedBy(incarnationID: string): Sql {
+  return sql`(owner_xid IS NULL OR ${ownerBytes} < ${`${incarnationID}.`} OR ${ownerBytes} >= ${`${incarnationID}/`})`;
+}
+
+/** The engine is not registered. */
+export function isUnlisted(incarnationID: string): Sql {
+  return sql`NOT EXISTS (SELECT 1 FROM ${executors} AS e WHERE e.incarnation_id = ${incarnationID})`;
+}
+
+/** Removes an engine; with `ifLeaseOver` only if its lease has expired. */
+export function removal(incarnationID: string, { ifLeaseOver }: { readonly ifLeaseOver: boolean }): Sql {
+  const condition = ifLeaseOver ? sql`AND lease_until_epoch_ms < ${nowMs}` : sql``;
+  return sql`DELETE FROM ${executors} WHERE incarnation_id = ${incarnationID} ${condition}`;
+}
+
+/** What a token consists of after the dot. */
+const COUNTER_DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
+/** Sorts behind all of them. */
+const AFTER_DIGITS = '~';
+
+/**
+ * The incarnations that own workflows but are not registered: an engine that was declared dead may have claimed new work and
+ * died before it registered again. Walks idx_workflow_status_owner from prefix to prefix, so it costs nothing per workflow.
+ */
+export async function findUnlisted(database: Database): Promise<string[]> {
+  const firstFrom = (bound: Sql): Sql => sql`(
+    SELECT RTRIM(owner_xid, ${COUNTER_DIGITS})
+    FROM ${workflows}
+    WHERE ${isOwnedByEngine} AND ${ownerBytes} >= ${bound}
+    ORDER BY ${ownerBytes}
+    LIMIT 1)`;
+  const found = await database.read(sql`
+    WITH RECURSIVE owners(prefix) AS (
+      SELECT ${firstFrom(sql`''`)}
+      UNION ALL
+      SELECT ${firstFrom(sql`owners.prefix || ${AFTER_DIGITS}`)} FROM owners WHERE owners.prefix IS NOT NULL
+    )
+    SELECT RTRIM(owners.prefix, '.') AS id
+    FROM owners
+    WHERE owners.prefix LIKE '%.'
+      AND NOT EXISTS (SELECT 1 FROM ${executors} AS e WHERE e.incarnation_id = RTRIM(owners.prefix, '.'))`);
+  return found.map((row) => row['id'] as string);
+}

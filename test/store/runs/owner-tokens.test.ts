@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import type { Database } from '../../../src/store/database.js';
+import { insertIncarnation } from '../../../src/store/liveness/executors.js';
+import { findUnlisted } from '../../../src/store/runs/owner-tokens.js';
+import { insertWorkflows } from '../../../src/store/runs/workflows.js';
+import { forEachDialect } from '../../rig/dialects.js';
+import { newWorkflow } from '../../rig/records.js';
+
+async function register(database: Database, incarnationID: string): Promise<void> {
+  const fields = { executorID: 'e', applicationName: 'test', applicationVersion: '1', host: 'h', pid: 1, metadata: null };
+  await insertIncarnation(database, { incarnationID, ...fields }, { leaseMs: 60_000 });
+}
+
+forEachDialect((dialect) => {
+  test('engines that own workflows without a lease are found one by one, whatever other tokens there are', async () => {
+    const database = await dialect.create();
+    await register(database, 'b');
+    const owners = ['a.1', 'a.2z', 'a.10', 'b.1', 'c-1.7', 'foreign', 'odd.b-12', 'odd.b-13', 'odd.X', 'odd..', 'z.1'];
+    await database.run(insertWorkflows(owners.map((owner) => newWorkflow({ owner }))));
+
+    expect(await findUnlisted(database)).toEqual(['a', 'c-1', 'odd', 'z']);
+  });
+});

@@ -207,7 +207,23 @@ export function registerWorkflows(DBOS: DBOSInstance, settings: WorkflowSettings
     return tokens;
   });
 
-  return { ledger, counter, forker, mail, streamer, everything, pair, plain, one, five, held, heldOutcome, sleeper, family, job };
+  return {
+    ledger,
+    counter,
+    forker,
+    mail,
+    streamer,
+    everything,
+    pair,
+    plain,
+    one,
+    five,
+    held,
+    heldOutcome,
+    sleeper,
+    family,
+    job,
+  };
 }
 
 function pause(delayMs: number): Promise<void> {

@@ -38,13 +38,7 @@ export interface Proxy {
 const ANYTHING = /(?:)/;
 
 type Fault =
-  | 'none'
-  | 'lose-answer'
-  | 'lose-request'
-  | 'hold-request'
-  | 'abandon-request'
-  | 'swallow-request'
-  | 'refuse';
+  'none' | 'lose-answer' | 'lose-request' | 'hold-request' | 'abandon-request' | 'swallow-request' | 'refuse';
 
 /** Starts a proxy in front of the server of `targetURL`; it is closed when the test ends. */
 export async function startProxy(targetURL: string): Promise<Proxy> {

@@ -146,10 +146,7 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  transaction<T>(
-    body: (tx: Executor) => Promise<T>,
-    { scans, ...options }: TransactionOptions = {},
-  ): Promise<T> {
+  transaction<T>(body: (tx: Executor) => Promise<T>, { scans, ...options }: TransactionOptions = {}): Promise<T> {
     return this.exclusive((connection) =>
       connection.transaction(async (tx) => {
         if (scans === 'all') await tx.run(ALL_SCANS);

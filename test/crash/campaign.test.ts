@@ -2,6 +2,7 @@
 // In the end nothing is lost, nothing was done twice, and nothing has gone back. CAMPAIGN_SECONDS makes it longer,
 // CRASH_SEED another one.
 import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { silentLogger } from '../../src/base/log.js';
 import { Codec } from '../../src/codec/codec.js';
 import { DBOSClient } from '../../src/client/client.js';
 import { sql, table } from '../../src/sql/sql.js';
@@ -87,13 +88,14 @@ class Campaign {
     const { dialect, random } = this.#terms;
     const { url } = this.#scene;
     const clientProxy = dialect.name === 'postgres' ? await startProxy(url) : undefined;
-    this.#client = await DBOSClient.create({ systemDatabaseUrl: clientProxy?.url ?? url });
+    this.#client = await DBOSClient.create({ systemDatabaseUrl: clientProxy?.url ?? url, logger: silentLogger });
     onTestFinished(() => this.#client.destroy());
     this.#observer = await dialect.open(observerURL(url), { poolSize: 1 });
     for (let number = 0; number < PROCESSES; number += 1) this.#stations.push(await this.#newStation());
     this.#ground = { url, stations: this.#stations, clientProxy, random };
     onTestFinished(() => void (this.#isOver = true));
-    this.#background = [this.#load(), this.#steer(), this.#observe()];
+    const note = (error: unknown): void => void this.problems.push(String(error));
+    this.#background = [this.#load(), this.#steer(), this.#observe()].map((work) => work.catch(note));
   }
 
   async #newStation(): Promise<Station> {

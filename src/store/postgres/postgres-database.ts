@@ -85,6 +85,7 @@ export class PostgresDatabase implements Database {
   }
 
   async observe(statement: Sql, options: ObserveOptions): Promise<Row[]> {
+    const startedAt = performance.now();
     try {
       // Unnamed, so that it is planned for its values and no plan is cached. The settings end with the commit.
       const sent = this.#withClient((client) =>
@@ -92,7 +93,9 @@ export class PostgresDatabase implements Database {
       );
       return (await sent)[1] ?? [];
     } catch (error) {
-      if (error instanceof DatabaseStatementError && error.sqlState === QUERY_CANCELED && options.timeoutMs > 0) {
+      // A role's own limit may have stopped it earlier, while the session was set up.
+      const isTimeUp = options.timeoutMs > 0 && performance.now() - startedAt >= options.timeoutMs;
+      if (error instanceof DatabaseStatementError && error.sqlState === QUERY_CANCELED && isTimeUp) {
         throw new DBOSQueryTimeoutError(options.timeoutMs, { cause: error });
       }
       throw error;

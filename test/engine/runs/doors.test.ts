@@ -93,7 +93,7 @@ describe('the doors', () => {
           for (let attempt = 0; attempt < 2; attempt += 1) {
             const code = await start(params).then(
               () => 'accepted',
-              (error: { code?: string }) => error.code ?? String(error),
+              (error: Error & { code?: string }) => error.code ?? error.message,
             );
             if (!/^INVALID_(ARGUMENT|QUEUE_PRIORITY)$/.test(code)) accepted.push(`${entry} with ${what}: ${code}`);
           }
@@ -132,7 +132,7 @@ describe('the doors', () => {
       const expectRefusal = async (what: string, call: () => Promise<unknown>) => {
         const code = await call().then(
           () => 'accepted',
-          (error: { code?: string }) => error.code ?? String(error),
+          (error: Error & { code?: string }) => error.code ?? error.message,
         );
         if (!/^INVALID_/.test(code)) accepted.push(`${what}: ${code}`);
       };

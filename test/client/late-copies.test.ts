@@ -9,13 +9,15 @@ import { until } from '../rig/manual-clock.js';
 import { startProxy } from '../rig/proxy.js';
 import { connect } from './scene.js';
 
+type Call = (client: DBOSClient) => Promise<unknown>;
+
 /** Two calls, of which the second counts, and what shows that. The first is held on its way at the pattern. */
 interface Succession {
   readonly held: RegExp;
-  prepare?(client: DBOSClient): Promise<unknown>;
-  first(client: DBOSClient): Promise<unknown>;
-  second(client: DBOSClient): Promise<unknown>;
-  shows(client: DBOSClient): Promise<unknown>;
+  readonly prepare?: Call;
+  readonly first: Call;
+  readonly second: Call;
+  readonly shows: Call;
   readonly expected: unknown;
 }
 

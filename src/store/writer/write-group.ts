@@ -89,7 +89,7 @@ export class WriteGroup {
   readonly #checkpoints = new WritePart({ write: insertCheckpoints, judge: judgeCheckpoints });
   readonly #outcomes = new WritePart({ write: finishIfOwned, judge: judgeOutcomes });
   /** Checkpoints that nothing else in their item depends on, and their verdicts. */
-  readonly #plain: { readonly checkpoint: Checkpoint; verdict(): CheckpointVerdict }[] = [];
+  readonly #plain: { readonly checkpoint: Checkpoint; readonly verdict: () => CheckpointVerdict }[] = [];
   /** Starts that include their outcome, by outcome. */
   readonly #joined = new Map<Outcome, () => StartVerdict | undefined>();
   /**

@@ -32,11 +32,17 @@ type Start = (params: StartWorkflowParams) => Promise<unknown>;
 async function setup(dialect: TestDialect) {
   const { DBOS, url } = await createEngine(dialect);
   const workflow = DBOS.registerWorkflow(async () => 'done', { name: 'workflow' });
+  let body: () => Promise<unknown> = async () => undefined;
+  const calling = DBOS.registerWorkflow(() => body(), { name: 'calling' });
   await DBOS.launch();
   await DBOS.registerQueue('q');
   const client = await DBOSClient.create({ systemDatabaseUrl: url });
   onTestFinished(() => client.destroy());
-  return { DBOS, workflow, starts: startsOf(DBOS, workflow, client) };
+  const inWorkflow = (call: typeof body): Promise<unknown> => {
+    body = call;
+    return calling();
+  };
+  return { DBOS, workflow, inWorkflow, client, starts: startsOf(DBOS, workflow, client) };
 }
 
 /** Every way to start a workflow with parameters. */
@@ -87,7 +93,7 @@ describe('the doors', () => {
           for (let attempt = 0; attempt < 2; attempt += 1) {
             const code = await start(params).then(
               () => 'accepted',
-              (error: { code?: string }) => error.code ?? String(error),
+              (error: Error & { code?: string }) => error.code ?? error.message,
             );
             if (!/^INVALID_(ARGUMENT|QUEUE_PRIORITY)$/.test(code)) accepted.push(`${entry} with ${what}: ${code}`);
           }
@@ -97,6 +103,44 @@ describe('the doors', () => {
       expect(accepted).toEqual([]);
       expect(await workflow()).toBe('done');
       expect(await DBOS.listWorkflows({})).toHaveLength(1);
+    });
+
+    test.each([HALF, NUL, 5 as unknown as string])('no name of another kind may be %j', async (bad) => {
+      const { DBOS, workflow, inWorkflow, client } = await setup(dialect);
+      const calls: Record<string, () => Promise<unknown>> = {
+        setEvent: () => DBOS.setEvent(bad, 1),
+        writeStream: () => DBOS.writeStream(bad, 1),
+        recv: () => DBOS.recv(bad, 0),
+        'send to': () => DBOS.send(bad, 1),
+        'send under a topic': () => DBOS.send('w', 1, bad),
+        'send with a key': () => DBOS.send('w', 1, 'topic', bad),
+        getEvent: () => DBOS.getEvent('w', bad, 0),
+        'start a child': () => DBOS.startWorkflow(workflow, { workflowID: bad })(),
+      };
+      const outside: Record<string, () => Promise<unknown>> = {
+        withNextWorkflowID: () => DBOS.withNextWorkflowID(bad, () => workflow()),
+        withWorkflowQueue: () => DBOS.withWorkflowQueue(bad, () => DBOS.startWorkflow(workflow)()),
+        withAuthedContext: () => DBOS.withAuthedContext(bad, [], () => DBOS.startWorkflow(workflow)()),
+        sendBulk: () => DBOS.sendBulk([{ destinationID: 'w', message: 1, topic: bad }]),
+        fork: () => DBOS.forkWorkflow('w', 0, { newWorkflowID: bad }),
+        registerQueue: () => DBOS.registerQueue(bad),
+        createSchedule: () => client.createSchedule({ scheduleName: bad, workflowName: 'w', schedule: '0 0 1 1 *' }),
+        'client.send': () => client.send('w', 1, bad),
+      };
+      await DBOS.startWorkflow(workflow, { workflowID: 'w' })();
+      const accepted: string[] = [];
+      const expectRefusal = async (what: string, call: () => Promise<unknown>) => {
+        const code = await call().then(
+          () => 'accepted',
+          (error: Error & { code?: string }) => error.code ?? error.message,
+        );
+        if (!/^INVALID_/.test(code)) accepted.push(`${what}: ${code}`);
+      };
+
+      for (const [what, call] of Object.entries(calls)) await expectRefusal(what, () => inWorkflow(call));
+      for (const [what, call] of Object.entries(outside)) await expectRefusal(what, async () => call());
+
+      expect(accepted).toEqual([]);
     });
 
     test('a debounce key that cannot be stored as it is is refused', async () => {

@@ -66,7 +66,7 @@ describe('isolation', () => {
 
     test('a start that is refused without a reason is rejected alone, after a few attempts', async () => {
       const { database, writer } = await setup(dialect);
-      await refuseSilently(database, dialect, 'refused');
+      await refuseSilently(database, dialect);
       const [refused, other] = [newWorkflow({ workflowID: 'refused' }), newWorkflow()];
 
       const starts = [writer.start(refused), writer.start(other)] as const;
@@ -243,8 +243,8 @@ async function untilBlocked(database: Database): Promise<void> {
   });
 }
 
-/** A trigger that drops the insert of a workflow without an error. */
-async function refuseSilently(database: Database, dialect: TestDialect, workflowID: string): Promise<void> {
+/** A trigger that drops the insert of the workflow "refused" without an error. */
+async function refuseSilently(database: Database, dialect: TestDialect): Promise<void> {
   const workflows = table('workflow_status');
   if (dialect.name === 'sqlite') {
     await database.run(sql`

@@ -26,6 +26,15 @@ const CLOSED_CODE = /^CONNECTION_(CLOSED|ENDED|DESTROYED)$/;
 const LOST_MESSAGE =
   /connection (terminated|error|ended|closed)|terminating connection|not queryable|already released|client was closed|server has closed the connection|can't reach database server|timeout exceeded when trying to connect|unable to acquire a connection/i;
 
+/**
+ * Conditions of the database that pass: it lacks disk, memory or connections, cannot read its files, stops, or is a standby
+ * during a failover. 53400 is a limit of the session's own.
+ */
+const PASSING_STATE = /^(53[0-3]..|57P..|58...|25006|40000|40003)$/;
+/** The same for BEGIN, our own statements and COMMIT. In the function, the first two may be wanted: it can set timeouts. */
+const PASSING_STATE_AROUND = /^(57014|55P03|28...)$/;
+const PASSING_SQLITE = /^SQLITE_(FULL|IOERR|NOMEM|CANTOPEN|PROTOCOL)/;
+
 /** An error and its causes, outermost first. */
 function* chainOf(error: unknown): Generator<Record<string, unknown>> {
   let found = error;
@@ -104,6 +113,19 @@ export function isConnectionFailure(error: unknown): boolean {
   return false;
 }
 
+/** A condition that has nothing to do with what the statement says. `isOwn`: it is a statement of the function. */
+export function isPassing(error: unknown, { isOwn }: { readonly isOwn: boolean }): boolean {
+  const state = getPGErrorCode(error);
+  if (state !== undefined) return PASSING_STATE.test(state) || (!isOwn && PASSING_STATE_AROUND.test(state));
+  for (const { code } of chainOf(error)) if (typeof code === 'string' && PASSING_SQLITE.test(code)) return true;
+  return false;
+}
+
+/** A statement wrote in a transaction that only reads. */
+export function isReadOnlyViolation(error: unknown): boolean {
+  return getPGErrorCode(error) === '25006';
+}
+
 /** True if postgres.js has closed the connection: nothing more may be sent on it. */
 export function isClosed(error: unknown): boolean {
   for (const { code } of chainOf(error)) if (typeof code === 'string' && CLOSED_CODE.test(code)) return true;
@@ -111,12 +133,13 @@ export function isClosed(error: unknown): boolean {
 }
 
 /**
- * Whether to retry a failed transaction. A step is also retried after lost connections, outages of the system database
- * and records of a concurrent owner, because it first looks up what an earlier attempt has recorded. Outside of
+ * Whether to retry a failed transaction. A step is also retried after lost connections, passing conditions, outages of the
+ * system database and records of a concurrent owner, because it first looks up what an earlier attempt has recorded. Outside of
  * workflows only conflicts are retried: a caller is waiting.
  */
 export function shouldRetry(error: unknown, { isStep }: { readonly isStep: boolean }): boolean {
-  return isConflict(error) || (isStep && (isConnectionFailure(error) || isTransient(error)));
+  if (isConflict(error)) return true;
+  return isStep && (isConnectionFailure(error) || isPassing(error, { isOwn: false }) || isTransient(error));
 }
 
 function isTransient(error: unknown): boolean {

@@ -3,7 +3,7 @@
 //   look up the recorded outcome (if the step may have run before) ──found──► return it
 //   run the body in a transaction, and meanwhile check that the run still owns the workflow
 //     ──► record the value in the same transaction ──► commit ──► done
-//     recorded by a concurrent owner, a conflict, connection lost ──► retry, starting with the look-up
+//     recorded by a concurrent owner, a conflict, connection lost, disk full ──► retry, starting with the look-up
 //     any other error of the body ──► roll back ──► record the error ──► done
 //     the run no longer owns the workflow ──► roll back ──► stop the run
 //
@@ -30,7 +30,16 @@ import {
 } from './completion-schema.js';
 import { CompletionTable, type OutcomeStore } from './completion-table.js';
 import { type PGTransactionConfig, type TransactionDriver, transactionOptionsOf } from './driver.js';
-import { conflict, isClosed, isConflict, isConnectionFailure, isOwnFault, shouldRetry } from './failures.js';
+import {
+  conflict,
+  isClosed,
+  isConflict,
+  isConnectionFailure,
+  isOwnFault,
+  isPassing,
+  isReadOnlyViolation,
+  shouldRetry,
+} from './failures.js';
 import { OpenTransaction } from './open-transaction.js';
 import { SharedOutcomeStore } from './shared-outcome-store.js';
 
@@ -158,16 +167,33 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     body: () => Promise<unknown>,
   ): Promise<KeptOutcome> {
     let isRepeated = false;
+    let failed: KeptOutcome | undefined;
     return this.#untilSettled(step, async () => {
       const store: OutcomeStore<Client> = (await this.#isShared(step)) ? this.#shared : this.#completions;
       if (isRepeated || !store.prepare) await step.barrier();
       const found = isRepeated || !step.isFirstRun ? await store.find(step) : undefined;
       if (found) return found;
       isRepeated = true;
-      const kept = await this.#attempt(options, body, { step, store });
+      const kept: KeptOutcome = failed ?? (await this.#attempt(options, body, { step, store }));
       const { outcome } = kept;
-      return outcome.kind === 'value' ? kept : { outcome, durability: await store.recordError(step, outcome.error) };
+      if (outcome.kind === 'value') return kept;
+      // If the record has to be retried, the function need not run again.
+      failed = kept;
+      return { outcome, durability: await this.#recordError(step, store, outcome.error) };
     });
+  }
+
+  /** An error that cannot be recorded is still the outcome. Its checkpoint has to do. */
+  async #recordError(step: TransactionStep, store: OutcomeStore<Client>, error: unknown): Promise<Durability> {
+    try {
+      return await store.recordError(step, error);
+    } catch (failure) {
+      if (shouldRetry(failure, { isStep: true })) throw failure;
+      step.runtime.logger.warn(
+        `Data source "${this.name}" cannot record the error of step "${step.name}": ${String(failure)}`,
+      );
+      return 'none';
+    }
   }
 
   /** Retries until there is an outcome. */
@@ -196,7 +222,7 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     try {
       return await this.#options.driver.transact(options, async (client) => {
         const record = recording && this.#beginRecord(client, recording);
-        const outcome = await this.#callBody(client, body);
+        const outcome = await this.#callBody(client, options, body);
         if (outcome.kind === 'error') {
           failed = outcome;
           throw outcome.error;
@@ -208,6 +234,7 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
       if (failed) return { outcome: failed, durability: 'none' };
       if (isOwnFault(error)) return { outcome: { kind: 'error', error }, durability: 'none' };
       if (error instanceof DBOSError || isConflict(error) || isConnectionFailure(error)) throw error;
+      if (isPassing(error, { isOwn: false })) throw error;
       return { outcome: { kind: 'error', error }, durability: 'none' };
     }
   }
@@ -228,11 +255,16 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     };
   }
 
-  async #callBody(client: Client, body: () => Promise<unknown>): Promise<StepOutcome> {
+  async #callBody(
+    client: Client,
+    { readOnly }: PGTransactionConfig,
+    body: () => Promise<unknown>,
+  ): Promise<StepOutcome> {
     try {
       return { kind: 'value', value: await inClient(this.#options.owner, client, body) };
     } catch (error) {
       if (isConflict(error)) throw error;
+      if (isPassing(error, { isOwn: true }) && !(readOnly && isReadOnlyViolation(error))) throw error;
       // The body may have lost a connection to something other than the database.
       if (isConnectionFailure(error) && (isClosed(error) || (await this.#isGone(client)))) throw error;
       return { kind: 'error', error };

@@ -10,7 +10,7 @@ import { CREATE_TABLE_SQLITE } from './completion-schema.js';
 import type { PGTransactionConfig, Row } from './driver.js';
 import { isConflict } from './failures.js';
 
-/** How long one call may block the event loop for the lock. */
+/** How long a statement of the application may block the event loop for the lock, outside of transactions. */
 const BLOCKING_MS = 20;
 const BUSY_MAX_MS = 10_000;
 
@@ -25,7 +25,7 @@ export class SqliteTransactions {
   run<T>(connection: SqliteConnection, { readOnly }: PGTransactionConfig, body: () => Promise<T>): Promise<T> {
     return this.#mutex.run(async () => {
       // Take the write lock at once: a transaction that fails to get it later could only be rolled back.
-      await whileBusy(() => connection.execute(readOnly ? 'BEGIN' : 'BEGIN IMMEDIATE'));
+      await begin(connection, readOnly ? 'BEGIN' : 'BEGIN IMMEDIATE');
       try {
         if (readOnly) await connection.execute('PRAGMA query_only = ON');
         const result = await body();
@@ -38,6 +38,16 @@ export class SqliteTransactions {
         if (readOnly) await connection.execute('PRAGMA query_only = OFF');
       }
     });
+  }
+}
+
+/** Never blocks the thread: the lock may belong to another connection in it. */
+async function begin(connection: SqliteConnection, text: string): Promise<void> {
+  await connection.execute('PRAGMA busy_timeout = 0');
+  try {
+    await whileBusy(() => connection.execute(text));
+  } finally {
+    await connection.execute(`PRAGMA busy_timeout = ${BLOCKING_MS}`);
   }
 }
 

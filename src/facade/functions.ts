@@ -10,7 +10,7 @@ import { stackHere } from '../base/stack.js';
 import { currentContext, isWorkflowCode, shielded } from '../engine/runs/ambient.js';
 import { authorize } from '../engine/registration/authorization.js';
 import { Engine } from '../engine/engine.js';
-import { parameterNames } from '../engine/registration/parameter-names.js';
+import { parametersOf } from '../engine/registration/parameter-names.js';
 import {
   type FunctionName,
   intercept,
@@ -54,7 +54,7 @@ function newRegistration(fn: UserFunction, kind: Registration['kind'], owner: Fu
     ownerClass: owner.ownerClass,
     givenClassName: owner.givenClassName,
     external: new Map(),
-    parameters: parameterNames(fn).map((name, index) => ({ name, index, external: new Map() })),
+    parameters: parametersOf(fn),
     interceptors: [],
     registeredAt: stackHere('registered'),
   };

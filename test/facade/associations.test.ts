@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parameterNames } from '../../src/engine/registration/parameter-names.js';
 import type { UserFunction } from '../../src/engine/registration/registry.js';
+import { registerTransaction } from '../../src/datasource/datasource.js';
 import { createDBOS } from '../../src/facade/dbos.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
@@ -51,6 +52,19 @@ describe('what plugins say of functions', () => {
     expect(DBOS.getAssociatedInfo('plugin', 'Handlers', 'other')).toEqual([]);
     expect(DBOS.getAssociatedInfo('plugin', 'Others')).toEqual([]);
     expect(DBOS.getAssociatedInfo('other plugin')).toEqual([]);
+  });
+
+  test('parameters of transaction functions have one too', () => {
+    const DBOS = createDBOS();
+    const work = async (first: string) => first;
+    const registered = registerTransaction('app', work, { name: 'work' }, DBOS);
+
+    const parameter = DBOS.associateParamWithInfo('plugin', registered, { param: 'first' });
+
+    expect(parameter).toBeDefined();
+    expect(DBOS.associateParamWithInfo('plugin', work, { param: 0 })).toBe(parameter);
+    const [found] = DBOS.getAssociatedInfo('plugin');
+    expect(found?.paramConfig).toEqual([{ name: 'first', index: 0, paramConfig: parameter }]);
   });
 
   test('a class is found by itself and by an instance, with all its functions', () => {

@@ -1,6 +1,6 @@
 // Reads the names of a function's parameters from its source. A pattern such as `{ a, b }` is one parameter without a
 // name.
-import type { UserFunction } from './registry.js';
+import type { Registration, UserFunction } from './registry.js';
 
 /** Comments, strings and templates: brackets and commas in them do not count. */
 const OPAQUE = /\/\*[^]*?\*\/|\/\/[^\n]*|'(?:\\[^]|[^'\\])*'|"(?:\\[^]|[^"\\])*"|`(?:\\[^]|[^`\\])*`/g;
@@ -11,6 +11,11 @@ export function parameterNames(fn: UserFunction): string[] {
   const source = fn.toString().replace(OPAQUE, ' ');
   const bare = /^\s*(?:async\s+)?([\p{ID_Start}$_][\p{ID_Continue}$]*)\s*=>/u.exec(source)?.[1];
   return bare === undefined ? splitList(source.slice(source.indexOf('(') + 1)).map(nameOf) : [bare];
+}
+
+/** The parameters of a function to register. */
+export function parametersOf(fn: UserFunction): Registration['parameters'] {
+  return parameterNames(fn).map((name, index) => ({ name, index, external: new Map() }));
 }
 
 /** The parts between the commas of a list, up to the bracket that closes it. */

@@ -2,6 +2,7 @@
 import { stackHere } from '../../base/stack.js';
 import { authorize } from '../registration/authorization.js';
 import { decorateMethod, functionOwnerOf, type MethodDecorator } from '../registration/function-owner.js';
+import { parametersOf } from '../registration/parameter-names.js';
 import {
   type FunctionName,
   intercept,
@@ -49,7 +50,7 @@ export function registerTransactionFunction(
     origFunction: fn,
     registeredFunction: wrapper,
     external: new Map(),
-    parameters: [],
+    parameters: parametersOf(fn),
     interceptors: [],
     registeredAt: stackHere('registered'),
   };

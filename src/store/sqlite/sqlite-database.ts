@@ -27,8 +27,9 @@ export interface SqliteOptions {
 }
 
 const BUSY_TIMEOUT_MS = 10_000;
-/** How long a call may block the thread for a lock; longer waits are asynchronous. */
+/** How long opening a file or reading may block the thread for a lock. */
 const BLOCKING_TIMEOUT_MS = 20;
+const BUSY_DELAY_MAX_MS = 10;
 const STATEMENT_CACHE_MAX = 500;
 /** The WAL size that triggers a checkpoint. With SQLite's default of 1000, a busy writer checkpoints all the time. */
 const CHECKPOINT_PAGES = 4000;
@@ -82,6 +83,8 @@ export class SqliteDatabase implements Database {
     const open = (): Promise<SqliteHandle> => whileBusy(options, () => openConfigured(library, options.path));
     try {
       const writer = await open();
+      // Never blocks: the lock may belong to a transaction of this very thread, which could not end meanwhile.
+      writer.exec('PRAGMA busy_timeout = 0');
       const reader = options.path === ':memory:' ? writer : await open();
       return new SqliteDatabase(options, writer, reader);
     } catch (error) {
@@ -231,12 +234,12 @@ function openConfigured(library: SqliteLibrary, path: string): SqliteHandle {
 async function whileBusy<T>(options: SqliteOptions, body: () => T): Promise<T> {
   const clock = options.clock ?? systemClock;
   const giveUpAt = clock.now() + (options.busyTimeoutMs ?? BUSY_TIMEOUT_MS);
-  for (;;) {
+  for (let attempts = 1; ; attempts += 1) {
     try {
       return body();
     } catch (error) {
       if (!isBusy(error) || clock.now() >= giveUpAt) throw error;
-      await sleep(clock, 1 + Math.random() * 10);
+      await sleep(clock, 1 + Math.random() * Math.min(attempts, BUSY_DELAY_MAX_MS));
     }
   }
 }

@@ -79,6 +79,27 @@ describe('SqliteDatabase', () => {
       expect(await findWorkflows(database, [workflow.workflowID])).toHaveLength(1);
     });
 
+    test('a lock of a transaction in this thread is tried for without blocking the thread, which could not end it', async () => {
+      const url = await dialect.createURL();
+      const database = await dialect.open(url);
+      const other = await dialect.open(url);
+
+      const blockedMs: number[] = [];
+      for (let round = 0; round < 10; round += 1) {
+        let written: Promise<unknown> = Promise.resolve();
+        await other.transaction(async () => {
+          const startedAt = performance.now();
+          written = database.run(insertWorkflows([newWorkflow()]));
+          await new Promise((resolve) => setImmediate(resolve));
+          blockedMs.push(performance.now() - startedAt);
+        });
+        await written;
+      }
+
+      // A call that blocks takes 20 ms each time, however fast the machine is.
+      expect(Math.min(...blockedMs)).toBeLessThan(15);
+    });
+
     test('a lock that is not released is reported in the end', async () => {
       const url = await dialect.createURL();
       const database = await dialect.open(url, { busyTimeoutMs: 50 });

@@ -161,6 +161,16 @@ export class Run {
     return this.#history?.get(stepID);
   }
 
+  /**
+   * Whether earlier code has passed the upcoming number: a later one of the same branch is recorded. The operation under
+   * it may have been in flight beside that one, or may record nothing.
+   */
+  get hasPassedUpcoming(): boolean {
+    const { upcoming, end } = this.#currentNumbers;
+    for (const stepID of this.#history?.keys() ?? []) if (stepID > upcoming && stepID < end) return true;
+    return false;
+  }
+
   /** The checkpoint of an operation. One with another name means that the workflow is not deterministic. */
   replay(stepID: number, name: string): StepRecord | undefined {
     const record = this.#history?.get(stepID);

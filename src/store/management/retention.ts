@@ -57,6 +57,12 @@ export async function listByAge(
   }));
 }
 
+/** Its parent may still want the outcome. */
+const hasActiveParent = sql`EXISTS (
+  SELECT 1
+  FROM ${workflows} AS p
+  WHERE p.workflow_uuid = workflow_status.parent_workflow_id AND ${unindexed(isActive('p'))})`;
+
 /** Deletes the workflows that are old enough and have ended, with all their data. Returns how many. */
 export async function deleteIfEnded(
   database: Database,
@@ -67,7 +73,7 @@ export async function deleteIfEnded(
     sql`
       DELETE FROM ${workflows}
       WHERE workflow_uuid ${oneOf(workflowIDs)} AND ${hasEnded()}
-        AND created_at < ${before}
+        AND created_at < ${before} AND NOT ${hasActiveParent}
       RETURNING workflow_uuid`,
     ...deletePayloads(workflowIDs),
   ]);

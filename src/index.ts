@@ -86,6 +86,7 @@ export type {
 export type { StepInfo, WorkflowStatus } from './control/listing/status.js';
 export type { StepConfig } from './engine/runs/step.js';
 export type { StepStatus } from './engine/runs/ambient.js';
+export type { ParallelOptions } from './engine/runs/parallel.js';
 export type { WaitOptions, WaitResult } from './engine/runs/wait.js';
 export type { DBOSSerializer, SerializationRecipe } from './codec/serializer.js';
 export type { ContextualMetadata, DLogger, StackTrace } from './base/log.js';

@@ -54,6 +54,7 @@ import {
 import { getResult, type GetResultOptions, getWorkflowStatus } from '../engine/runs/handles.js';
 import type { StartWorkflowParams } from '../engine/runs/new-workflow.js';
 import { durableSleep, operation } from '../engine/runs/operation.js';
+import { parallel, type ParallelOptions } from '../engine/runs/parallel.js';
 import { deprecatePatch, patch } from '../engine/runs/patch.js';
 import { checkStepConfig, type StepConfig } from '../engine/runs/step.js';
 import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/runs/wait.js';
@@ -430,6 +431,18 @@ export class DBOSInstance extends Management<WorkflowQueue> {
   /** `Promise.all`; steps started in a fixed order need no record. */
   all<T extends readonly unknown[] | []>(promises: T): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
     return shielded(Promise.all(promises));
+  }
+
+  /**
+   * Runs branches of several operations side by side. Each has numbers of its own, so that a recovered workflow replays
+   * them whatever their timing was. Waits for all; if any fail, throws the error of the first of them in the list.
+   */
+  parallel<T extends readonly (() => Promise<unknown>)[] | []>(
+    branches: T,
+    options?: ParallelOptions,
+  ): Promise<{ -readonly [K in keyof T]: Awaited<ReturnType<T[K]>> }> {
+    // The results are those of the branches, in order.
+    return shielded(parallel(branches, options)) as Promise<{ -readonly [K in keyof T]: Awaited<ReturnType<T[K]>> }>;
   }
 
   /** `Promise.allSettled`; steps started in a fixed order need no record. */

@@ -43,8 +43,17 @@ export function checkSchedule(
 
 /** The workflow ID of an occurrence. It is the same in every process, so that the occurrence fires once. */
 export function occurrenceID(scheduleName: string, dueAt: number): string {
-  return `sched-${scheduleName}-${new Date(dueAt).toISOString()}`;
+  return `${OCCURRENCE_PREFIX}${scheduleName}-${new Date(dueAt).toISOString()}`;
 }
+
+/** What the IDs of all occurrences begin with. */
+export const OCCURRENCE_PREFIX = 'sched-';
+
+/**
+ * How long an occurrence counts as fired by its row alone, which is not collected so soon. After that, the last one that was
+ * fired decides.
+ */
+export const OCCURRENCE_KEPT_MS = 600_000;
 
 /** The delay of an occurrence: spread over the jitter, and the same in every process. */
 export function jitterOf(scheduleName: string, dueAt: number, jitterMs: number): number {

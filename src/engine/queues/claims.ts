@@ -18,6 +18,7 @@ import {
 import { findOwnedWith, deadLetterIfOwned, handBack, type Owned } from '../../store/runs/lifecycle.js';
 import { topics } from '../../store/notify/topics.js';
 import { findWaitingPartitions } from '../../store/queues/waiting-work.js';
+import { findCrossedBranches } from '../history/crossed-branches.js';
 import { loadSteps } from '../../store/runs/steps.js';
 import type { Context } from '../runs/ambient.js';
 import type { Deadlines } from '../runs/deadlines.js';
@@ -173,9 +174,22 @@ export class Claims implements ClaimSource {
       queueName: workflow.queueName,
       partitionKey: workflow.queuePartitionKey,
     });
+    this.#warnOfCrossedBranches(workflow, history);
     const args = await readArguments(runtime, workflow, inputs);
     this.#options.deadlines.watch(run);
     void this.#options.runs.launch({ run, target: callee.target, args, context: contextOf(runtime, run, workflow) });
+  }
+
+  /** The replay cannot tell, so say it here. */
+  #warnOfCrossedBranches({ workflowID }: WorkflowRecord, history: ReadonlyMap<number, StepRecord>): void {
+    const crossed = findCrossedBranches(history);
+    if (!crossed) return;
+    const { name, stepIDs, besideID } = crossed;
+    this.#runtime.logger.warn(
+      `Workflow "${workflowID}" is recovered, and its operations ${stepIDs.join(' and ')}, both "${name}", ran beside operation ` +
+        `${besideID} in an order that depended on timing. If they are in different branches under Promise.all, they may ` +
+        "get each other's results. Use DBOS.parallel for branches of several operations.",
+    );
   }
 }
 

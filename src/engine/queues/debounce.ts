@@ -3,6 +3,7 @@
 import { checkDebounce, debounceID, firstDelayMs, putOff, refusedParams } from '../../control/queues/debounce.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import type { Engine } from '../engine.js';
+import { currentContext, isWorkflowCode } from '../runs/ambient.js';
 import type { Handle } from '../runs/handles.js';
 import type { StartRequest, StartWorkflowParams } from '../runs/new-workflow.js';
 import { operation } from '../runs/operation.js';
@@ -26,15 +27,24 @@ export async function debounce<R>(engine: Engine, request: DebounceRequest): Pro
   const named = params.enqueueOptions?.applicationName === undefined ? [] : ['applicationName'];
   checkDebounce(request, [...refusedParams(params), ...named]);
   for (;;) {
-    const bouncedID = await operation(BOUNCE, () => bounce(engine, request));
+    // Both numbers before the first await: which of several debounced calls is faster must not change them.
+    const numbers = takeNumbers();
+    const bouncedID = await operation({ ...BOUNCE, stepID: numbers?.bounceID }, () => bounce(engine, request));
     if (bouncedID !== null) return engine.handleOf<R>(bouncedID);
     try {
-      return await startWorkflow<R>(engine, toStart(request));
+      return await startWorkflow<R>(engine, toStart(request), numbers?.startID);
     } catch (error) {
       // Another caller was first: postpone that workflow instead. A replayed error has a code but not its class.
       if ((error as { code?: unknown }).code !== 'QUEUE_DUPLICATED') throw error;
     }
   }
+}
+
+/** In workflow code, the numbers of a postponement and of a start. The second is not used if there is nothing to start. */
+function takeNumbers(): { readonly bounceID: number; readonly startID: number } | undefined {
+  const context = currentContext();
+  if (!isWorkflowCode(context)) return undefined;
+  return { bounceID: context.run.nextStepID(), startID: context.run.nextStepID() };
 }
 
 /** The ID of the workflow that was postponed; null if the key is free. */

@@ -27,7 +27,8 @@ export async function patch(patchName: string): Promise<boolean> {
   // Peek before taking the number: if the workflow took the old path, it belongs to the next operation.
   const record = run.recordAt(run.upcomingStepID);
   run.check();
-  if (record && record.name !== name) return false;
+  // Without a record under this number, a later one shows that the old path was taken: a marker would come first.
+  if (record ? record.name !== name : run.hasPassedUpcoming) return false;
   return perform(
     run,
     { name, isEffect: false, read: () => true },

@@ -18,6 +18,7 @@ import type { CheckpointVerdict } from '../../store/writer/writer-verdicts.js';
 import type { Runtime } from '../runtime.js';
 import { Inbox } from '../messaging/inbox.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
+import { branchNumbers, Numbers } from './numbers.js';
 import { addStopReason } from './stop-reasons.js';
 import { RunStreams } from '../messaging/run-streams.js';
 import type { DataSourceTransactionHandler } from '../transactions/data-source-handler.js';
@@ -74,7 +75,7 @@ export class Run {
   #stopReason: Error | undefined;
   /** Created on first use: most runs need no signal. */
   #controller: AbortController | undefined;
-  #nextStepID = 0;
+  readonly #numbers = new Numbers();
   /** How many waits for something outside of the run are in progress. */
   #waits = 0;
   #isStored = true;
@@ -141,19 +142,37 @@ export class Run {
 
   /** Reserves the number of an operation. Call it before any await, so that numbers follow program order. */
   nextStepID(): number {
-    const stepID = this.#nextStepID;
-    this.#nextStepID += 1;
-    return stepID;
+    return this.#currentNumbers.take();
+  }
+
+  /** Reserves several numbers and returns the first of them. */
+  reserveStepIDs(count: number): number {
+    return this.#currentNumbers.take(count);
   }
 
   /** The number that the next operation will get. */
   get upcomingStepID(): number {
-    return this.#nextStepID;
+    return this.#currentNumbers.upcoming;
+  }
+
+  /** Those of the branch that the code is in, or of the workflow function itself. */
+  get #currentNumbers(): Numbers {
+    return branchNumbers(this) ?? this.#numbers;
   }
 
   /** The checkpoint under a number, whatever its name. */
   recordAt(stepID: number): StepRecord | undefined {
     return this.#history?.get(stepID);
+  }
+
+  /**
+   * Whether earlier code has passed the upcoming number: a later one of the same branch is recorded. The operation under
+   * it may have been in flight beside that one, or may record nothing.
+   */
+  get hasPassedUpcoming(): boolean {
+    const { upcoming, end } = this.#currentNumbers;
+    for (const stepID of this.#history?.keys() ?? []) if (stepID > upcoming && stepID < end) return true;
+    return false;
   }
 
   /** The checkpoint of an operation. One with another name means that the workflow is not deterministic. */

@@ -17,12 +17,15 @@ import { checkParams, newWorkflow, type Parent, type StartRequest, type StartWor
 import { joined, perform } from './perform.js';
 import { Run } from './run.js';
 
-/** Starts or enqueues a workflow and resolves when its row is durable. */
-export function startWorkflow<R>(engine: Engine, request: StartRequest): Promise<Handle<R>> {
+/**
+ * Starts or enqueues a workflow and resolves when its row is durable. `stepID` is its number in workflow code, if the
+ * caller has reserved it.
+ */
+export function startWorkflow<R>(engine: Engine, request: StartRequest, stepID?: number): Promise<Handle<R>> {
   const context = currentContext();
   refuseInStep(context, request.callee.name);
   const run = isWorkflowCode(context) ? context.run : undefined;
-  return start(engine, request, context, run && { run, stepID: run.nextStepID() });
+  return start(engine, request, context, run && { run, stepID: stepID ?? run.nextStepID() });
 }
 
 /** A direct call: starts the workflow and awaits its result. In workflow code it takes two numbers. */

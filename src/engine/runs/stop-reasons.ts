@@ -17,6 +17,6 @@ function onUnhandled(reason: unknown): void {
   if (process.listenerCount('unhandledRejection') > 1) return;
   // Ours is the only listener. Hand the rejection back to Node, which acts as if there were none.
   process.off('unhandledRejection', onUnhandled);
-  void Promise.reject(reason as Error);
+  void Promise.reject(reason);
   setImmediate(() => process.on('unhandledRejection', onUnhandled));
 }

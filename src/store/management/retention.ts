@@ -1,7 +1,8 @@
 // Walks old workflows in bounded steps, and deletes or cancels those that are due. A walk goes by creation time, oldest
 // first, and keeps a cursor between statements, so that none reads more than its limit.
+import { OCCURRENCE_KEPT_MS, OCCURRENCE_PREFIX } from '../../model/schedules.js';
 import type { WorkflowStatusString } from '../../model/status.js';
-import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
+import { nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { deletePayloads } from './deletion.js';
 import { cancellation } from '../runs/lifecycle.js';
@@ -57,6 +58,16 @@ export async function listByAge(
   }));
 }
 
+/** Its parent may still want the outcome. */
+const hasActiveParent = sql`EXISTS (
+  SELECT 1
+  FROM ${workflows} AS p
+  WHERE p.workflow_uuid = workflow_status.parent_workflow_id AND ${unindexed(isActive('p'))})`;
+
+/** An engine that was paused for a while fires what it has missed, unless the row says that another has fired it. */
+const isRecentOccurrence = sql`(
+  workflow_uuid LIKE ${`${OCCURRENCE_PREFIX}%`} AND created_at >= ${nowMs} - CAST(${2 * OCCURRENCE_KEPT_MS} AS BIGINT))`;
+
 /** Deletes the workflows that are old enough and have ended, with all their data. Returns their IDs. */
 export async function deleteIfEnded(
   database: Database,
@@ -67,7 +78,7 @@ export async function deleteIfEnded(
     sql`
       DELETE FROM ${workflows}
       WHERE workflow_uuid ${oneOf(workflowIDs)} AND ${hasEnded()}
-        AND created_at < ${before}
+        AND created_at < ${before} AND NOT ${hasActiveParent} AND NOT ${isRecentOccurrence}
       RETURNING workflow_uuid`,
     ...deletePayloads(workflowIDs),
   ]);

@@ -2,6 +2,7 @@
 // process only estimates that clock, and errs if its own clock is changed at the wrong moment. So the statements check the
 // time themselves, and return the time before them. Each runs slightly later than the one before, so an occurrence may come
 // due in between: it counts as fired if its row exists, not by the clock.
+import { OCCURRENCE_KEPT_MS } from '../../model/schedules.js';
 import { nowMs, rows, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { type EventDispatchState, upsertEventDispatchState } from '../receiving/event-dispatch.js';
@@ -42,7 +43,7 @@ export async function fireOccurrences(database: Database, given: readonly Firing
     insertWorkflows(
       firings.map(({ workflow }) => workflow),
       // The CASE keeps the planner from using a join, which might change the order.
-      sql`CASE WHEN ${isDue(firings)} AND ${mayFire} THEN TRUE ELSE FALSE END`,
+      sql`CASE WHEN ${isDue(firings)} AND ${mayFire} AND NOT ${wasFired(firings)} THEN TRUE ELSE FALSE END`,
     ),
     ...cancelling.map(({ scheduleName, workflow }) => cancelOthersOfSchedule(scheduleName, workflow)),
     recordFired(firings),
@@ -64,7 +65,7 @@ export async function fireCodeOccurrence(
   const isFired = sql`EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = ${workflow.workflowID})`;
   const [time = []] = await database.commit([
     selectNow,
-    insertWorkflows([workflow], isDue([{ workflow, dueAt }])),
+    insertWorkflows([workflow], sql`${isDue([{ workflow, dueAt }])} AND NOT ${wasCodeFired(state, dueAt)}`),
     upsertEventDispatchState(state, isFired),
   ]);
   return { now: Number(time[0]?.['now']) };
@@ -76,6 +77,33 @@ const selectNow = sql`SELECT ${nowMs} AS now`;
 function isDue(firings: readonly Pick<Firing, 'workflow' | 'dueAt'>[]): Sql {
   const times = firings.map(({ workflow, dueAt }) => [workflow.workflowID, dueAt]);
   return sql`r.workflow_uuid IN (SELECT d.id FROM ${rows('d', DUE_COLUMNS, times)} WHERE d.due_at <= ${nowMs})`;
+}
+
+/**
+ * True for a row `r` that is so old that its workflow may have been collected, and not later than the last one that was
+ * fired. It may not have been fired itself if the only engine was paused and another was launched meanwhile; that engine
+ * has passed over it as over what came due before its launch.
+ */
+function wasFired(firings: readonly Firing[]): Sql {
+  const times = firings.map(({ workflow, dueAt }) => [workflow.workflowID, dueAt]);
+  return sql`(r.workflow_uuid IN (
+      SELECT d.id FROM ${rows('d', DUE_COLUMNS, times)} WHERE d.due_at < ${nowMs} - CAST(${OCCURRENCE_KEPT_MS} AS BIGINT))
+    AND EXISTS (
+      SELECT 1
+      FROM ${schedules} AS g
+      WHERE g.schedule_name = r.schedule_name AND g.last_fired_at >= ${dueTimeOfRow}))`;
+}
+
+/** The workflow ID ends with the time. */
+const dueTimeOfRow = sql`SUBSTR(r.workflow_uuid, LENGTH(r.workflow_uuid) - 23)`;
+
+/** The same for a schedule defined in code. */
+function wasCodeFired({ service, workflowFnName, key }: EventDispatchState, dueAt: number): Sql {
+  return sql`(${dueAt} < ${nowMs} - CAST(${OCCURRENCE_KEPT_MS} AS BIGINT) AND EXISTS (
+    SELECT 1
+    FROM ${table('event_dispatch_kv')} AS e
+    WHERE e.service_name = ${service} AND e.workflow_fn_name = ${workflowFnName} AND e.key = ${key}
+      AND CAST(e.value AS BIGINT) >= ${dueAt}))`;
 }
 
 const DUE_COLUMNS = [

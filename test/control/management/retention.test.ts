@@ -94,6 +94,22 @@ describe('garbage collection', () => {
       expect(rests.length).toBeGreaterThanOrEqual(6);
     });
 
+    test('keeps an ended child for as long as its parent is active', async () => {
+      const { database, operator, add } = await setup(dialect);
+      const parent = newWorkflow();
+      const grandparent = newWorkflow({ status: 'SUCCESS', owner: null });
+      const childOf = ({ workflowID }: NewWorkflow) => ended(1, { parentWorkflowID: workflowID });
+      await add([parent, grandparent, ...childOf(parent), ...childOf(grandparent)], (index) => index);
+
+      const collected = await garbageCollect(operator, { cutoffEpochTimestampMs: 10 });
+
+      expect(collected).toEqual({ workflows: 2, orphans: 0 });
+      expect(await timesIn(database)).toEqual([0, 2]);
+      await database.run(sql`UPDATE ${table('workflow_status')} SET status = 'SUCCESS', owner_xid = NULL`);
+      await garbageCollect(operator, { cutoffEpochTimestampMs: 10 });
+      expect(await timesIn(database)).toEqual([]);
+    });
+
     test('leaves other applications alone', async () => {
       const { database, operator, add } = await setup(dialect);
       const owners = ['test', 'other', null].flatMap((applicationName) => ended(2, { applicationName }));

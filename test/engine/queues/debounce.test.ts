@@ -338,6 +338,29 @@ forEachDialect((dialect) => {
   });
 
   describe('in a workflow', () => {
+    test('takes its numbers when it is called, not when it gets on: calls side by side keep theirs', async () => {
+      const { DBOS } = await createEngine(dialect);
+      const workflows = ['a', 'b'].map((name) => DBOS.registerWorkflow((_: string) => Promise.resolve(), { name }));
+      const debouncers = workflows.map((workflow) => new Debouncer({ workflow }, DBOS));
+      const parent = DBOS.registerWorkflow(
+        async () => {
+          await Promise.all(debouncers.map((debouncer) => debouncer.debounce('k', 60_000, 'x')));
+        },
+        { name: 'parent' },
+      );
+      await DBOS.launch();
+
+      await (await DBOS.startWorkflow(parent, { workflowID: 'parent' })()).getResult();
+
+      const steps = (await DBOS.listWorkflowSteps('parent')) ?? [];
+      expect(steps.map(({ functionID, name }) => [functionID, name])).toEqual([
+        [0, 'DBOS.debounceDelayedWorkflow'],
+        [1, 'a'],
+        [2, 'DBOS.debounceDelayedWorkflow'],
+        [3, 'b'],
+      ]);
+    });
+
     /** Two generations of an application in which workflow `parent` runs the body; the first ends before it does. */
     async function replay<R>(body: (debouncer: Debouncer<[string], string>, DBOS: DBOSInstance) => Promise<R>) {
       const clock = new ManualClock();

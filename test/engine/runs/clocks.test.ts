@@ -44,7 +44,7 @@ forEachDialect((dialect) => {
       const workflows = register(first);
       await first.launch();
       for (const [workflowID, workflow] of Object.entries(workflows)) {
-        await first.startWorkflow(workflow as () => Promise<unknown>, { workflowID })();
+        await first.startWorkflow(workflow, { workflowID })();
       }
       const stepsOf = async (workflowID: string) => (await first.listWorkflowSteps(workflowID))?.length;
       for (const workflowID of Object.keys(workflows)) await until(async () => (await stepsOf(workflowID)) === 1);

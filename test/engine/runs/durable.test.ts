@@ -457,6 +457,21 @@ forEachDialect((dialect) => {
       expect(error.message).toContain('DBOS.deprecatePatch');
     });
 
+    test('keeps the old path for a workflow of which only a later step side by side is recorded', async () => {
+      const stuck: Body = (DBOS) => {
+        void DBOS.runStep(() => new Promise<void>(() => {}), { name: 'one' });
+        return step(DBOS, 'two');
+      };
+      const { recovered, stepNames } = await setupPatch(stuck, async (DBOS) => {
+        if (await DBOS.patch('p')) await step(DBOS, 'zero');
+        await Promise.all([step(DBOS, 'one'), step(DBOS, 'two')]);
+      });
+
+      await recovered();
+
+      expect(await stepNames('w')).toEqual(['0 one', '1 two']);
+    });
+
     test('is refused unless patching is on', async () => {
       const { handle } = await setup((DBOS) => DBOS.patch('p'));
 

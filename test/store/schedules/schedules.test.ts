@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { garbageCollect } from '../../../src/control/management/retention.js';
 import { createSchedule, type ScheduleOptions } from '../../../src/control/schedules/schedules.js';
-import { occurrenceID } from '../../../src/model/schedules.js';
+import { OCCURRENCE_KEPT_MS, occurrenceID } from '../../../src/model/schedules.js';
 import { type Sql, sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
 import { findEventDispatchState } from '../../../src/store/receiving/event-dispatch.js';
@@ -56,17 +57,6 @@ forEachDialect((dialect) => {
     for (const { lastFiredAt } of await findSchedules(first, {})) expect(lastFiredAt).toBe(last);
   });
 
-  test('a late firing does not put the last firing back', async () => {
-    const [first] = await setup(dialect);
-
-    await fireOccurrences(first, firingsOf(['s-1'], dueAtOf(5)));
-    const late = await fireOccurrences(first, firingsOf(['s-1'], dueAtOf(4)));
-
-    expect(late.creators.size).toBe(1);
-    const [schedule] = await findSchedules(first, { names: ['s-1'] });
-    expect(schedule?.lastFiredAt).toBe(new Date(dueAtOf(5)).toISOString());
-  });
-
   /** A schedule, and a database whose clock stands at a time that the test sets. */
   async function setupClock(options: ScheduleOptions = {}) {
     const time = { read: () => dueAtOf(0) };
@@ -80,6 +70,65 @@ forEachDialect((dialect) => {
     await createSchedule(operatorOn(database), { ...definition, ...options });
     return { database, time };
   }
+
+  test('a late firing does not put the last firing back', async () => {
+    const { database, time } = await setupClock();
+    time.read = () => dueAtOf(6);
+
+    await fireOccurrences(database, firingsOf(['s'], dueAtOf(5)));
+    const late = await fireOccurrences(database, firingsOf(['s'], dueAtOf(4)));
+
+    expect(late.creators.size).toBe(1);
+    const [schedule] = await findSchedules(database, { names: ['s'] });
+    expect(schedule?.lastFiredAt).toBe(new Date(dueAtOf(5)).toISOString());
+  });
+
+  /** Ends all workflows and collects all garbage. */
+  async function collect(database: Database): Promise<unknown> {
+    await database.run(sql`UPDATE ${table('workflow_status')} SET status = 'SUCCESS'`);
+    return garbageCollect(operatorOn(database), { cutoffEpochTimestampMs: Number.MAX_SAFE_INTEGER });
+  }
+
+  test('an occurrence whose workflow was collected does not fire a second time', async () => {
+    const { database, time } = await setupClock();
+    const fire = (round: number) => fireOccurrences(database, firingsOf(['s'], dueAtOf(round)));
+    time.read = () => dueAtOf(0);
+    await fire(0);
+    time.read = () => dueAtOf(1);
+    await fire(1);
+
+    // At first the row stays. When it is gone, the schedule says that a later one was fired.
+    expect(await collect(database)).toMatchObject({ workflows: 0 });
+    const soon = await fire(0);
+    time.read = () => dueAtOf(0) + 3 * OCCURRENCE_KEPT_MS;
+    expect(await collect(database)).toMatchObject({ workflows: 2 });
+    const late = [await fire(0), await fire(1), await fire(2)];
+
+    expect(soon.creators.size).toBe(0);
+    expect(late.map(({ creators }) => creators.size)).toEqual([0, 0, 1]);
+  });
+
+  test('neither does one of a schedule in the code', async () => {
+    const { database, time } = await setupClock();
+    const key = { service: 'dbos.scheduler', workflowFnName: 'code', key: 'lastState' };
+    const fire = (round: number) => {
+      const [firing] = firingsOf(['code'], dueAtOf(round)) as [Firing];
+      return fireCodeOccurrence(database, firing, {
+        ...key,
+        value: String(dueAtOf(round)),
+        updateTime: dueAtOf(round),
+      });
+    };
+    await fire(0);
+    time.read = () => dueAtOf(0) + 3 * OCCURRENCE_KEPT_MS;
+    expect(await collect(database)).toMatchObject({ workflows: 1 });
+
+    await fire(0);
+    await fire(1);
+
+    const found = await database.read(sql`SELECT w.workflow_uuid AS id FROM ${table('workflow_status')} AS w`);
+    expect(found).toEqual([{ id: occurrenceID('code', dueAtOf(1)) }]);
+  });
 
   test.each(['allow', 'skip', 'cancelPrevious'] as const)(
     'nothing is fired before it is due by the clock of the database, and then it is (overlap: %s)',

@@ -65,9 +65,10 @@ export class Engine {
   static async launch(options: RuntimeOptions): Promise<Engine> {
     const runs = new Runs();
     const runtime = await Runtime.open(options, { has: (workflowID) => runs.has(workflowID), whileWaiting });
-    const engine = new Engine(runtime, runs);
     const started: EngineService[] = [];
+    let engine: Engine;
     try {
+      engine = new Engine(runtime, runs);
       await registerThisVersion(runtime);
       for (const service of engine.#services) {
         // Add it before it starts: a service that fails halfway must be stopped too.

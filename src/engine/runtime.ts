@@ -95,7 +95,13 @@ export class Runtime implements Operator {
       logger: config.logger,
       sessionLock: presenceKey(incarnationID),
     });
-    return new Runtime(options, { store, incarnationID }, runs);
+    try {
+      return new Runtime(options, { store, incarnationID }, runs);
+    } catch (error) {
+      // The version is computed from what the application has registered.
+      await store.close();
+      throw error;
+    }
   }
 
   /** Aborts pending waits and retries, and closes the store. */

@@ -67,10 +67,11 @@ export class Engine {
   static async launch(options: RuntimeOptions): Promise<Engine> {
     const runs = new Runs();
     const runtime = await Runtime.open(options, { has: (workflowID) => runs.has(workflowID), whileWaiting });
-    const engine = new Engine(runtime, runs);
     const started: EngineService[] = [];
+    let engine: Engine;
     try {
       await runtime.databaseClock.learn(() => readNow(runtime.database));
+      engine = new Engine(runtime, runs);
       await registerThisVersion(runtime);
       for (const service of engine.#services) {
         // Add it before it starts: a service that fails halfway must be stopped too.

@@ -113,7 +113,13 @@ export class Runtime implements Operator {
       sessionLock: presenceKey(incarnationID),
       isPatient: true,
     });
-    return new Runtime(options, { store, incarnationID }, runs);
+    try {
+      return new Runtime(options, { store, incarnationID }, runs);
+    } catch (error) {
+      // The version is computed from what the application has registered.
+      await store.close();
+      throw error;
+    }
   }
 
   /** Aborts pending waits and retries, and closes the store. */

@@ -51,6 +51,7 @@ export class Store {
       else await verify(database, options);
       if (options.isListening ?? true) await listener.start();
     } catch (error) {
+      await listener.stop();
       await database.close();
       throw error;
     }

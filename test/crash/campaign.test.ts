@@ -23,6 +23,7 @@ const SECONDS = Number(process.env['CAMPAIGN_SECONDS'] ?? 45);
 const SEED = 20_261_116;
 const PROCESSES = 3;
 const SETTLE_MS = 90_000;
+const LAUNCHES_MAX = 20;
 const MIX = ['five', 'family', 'ledger', 'counter', 'mail', 'sleeper', 'everything', 'forker'] as const;
 /** A cancel does not reach children, so only workflows without any are cancelled. */
 const CANCELLED = new Set(['five', 'counter']);
@@ -116,7 +117,7 @@ class Campaign {
       worker: await launch(),
       restart: async () => {
         proxy?.restore();
-        station.worker = this.#watched(await launch());
+        station.worker = this.#watched(await persistently(launch));
       },
     };
     this.#watched(station.worker);
@@ -227,6 +228,17 @@ class Campaign {
       const before = this.#counts.get(workflowID) ?? 0;
       if (count < before) this.problems.push(`the count of "${workflowID}" went back from ${before} to ${count}`);
       this.#counts.set(workflowID, count);
+    }
+  }
+}
+
+/** A launch fails if it cannot reach its database. Then a supervisor starts the process again. */
+async function persistently(launch: () => Promise<Worker>): Promise<Worker> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await launch();
+    } catch (error) {
+      if (attempt === LAUNCHES_MAX) throw error;
     }
   }
 }

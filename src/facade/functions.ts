@@ -29,7 +29,8 @@ import {
 } from '../engine/registration/function-owner.js';
 import type { StartRequest, StartWorkflowParams } from '../engine/runs/new-workflow.js';
 import { callWorkflow, startWorkflow } from '../engine/runs/start.js';
-import { checkStepConfig, runStep, type StepConfig } from '../engine/runs/step.js';
+import { callback, stepConfigCheck, workflowConfigCheck } from './checks.js';
+import { runStep, type StepConfig } from '../engine/runs/step.js';
 
 export { isStandardContext, type MethodDecorator };
 
@@ -69,13 +70,11 @@ export class Functions {
     this.#instanceName = instanceName;
   }
 
-  registerWorkflow(
-    fn: UserFunction,
-    config: FunctionName & WorkflowConfig,
-    owner = functionOwnerOf(fn, config),
-  ): UserFunction {
+  registerWorkflow(fn: UserFunction, config: FunctionName & WorkflowConfig, owner?: FunctionOwner): UserFunction {
+    callback.read(fn, 'func');
+    workflowConfigCheck.read(config, 'config');
     const registration: WorkflowRegistration = {
-      ...newRegistration(fn, 'workflow', owner),
+      ...newRegistration(fn, 'workflow', owner ?? functionOwnerOf(fn, config)),
       kind: 'workflow',
       config,
     };
@@ -84,9 +83,13 @@ export class Functions {
     );
   }
 
-  registerStep(fn: UserFunction, config: FunctionName & StepConfig, owner = functionOwnerOf(fn, config)): UserFunction {
-    checkStepConfig(config);
-    const registration: Registration = { ...newRegistration(fn, 'step', owner), stepConfig: config };
+  registerStep(fn: UserFunction, config: FunctionName & StepConfig, owner?: FunctionOwner): UserFunction {
+    callback.read(fn, 'func');
+    stepConfigCheck.read(config, 'config');
+    const registration: Registration = {
+      ...newRegistration(fn, 'step', owner ?? functionOwnerOf(fn, config)),
+      stepConfig: config,
+    };
     return this.#add(registration, (target, args) => {
       const body = async (): Promise<unknown> => {
         this.#refuseUnregisteredInstance(registration, target);
@@ -180,6 +183,12 @@ export class Functions {
 
   /** Starts a workflow instead of calling it: a function for a function, a proxy for a class or an instance. */
   starterOf(target: unknown, params: StartWorkflowParams): unknown {
+    if (target === undefined || target === null) {
+      throw new DBOSNotRegisteredError(
+        String(target),
+        `DBOS.startWorkflow was given ${String(target)}. Pass a registered workflow, and look for circular imports.`,
+      );
+    }
     const { registry } = this.#host;
     if (typeof target === 'function' && registry.findByFunction(target)) {
       return this.#start(target, target.name, undefined, params);
@@ -200,7 +209,7 @@ export class Functions {
   }
 
   #start(fn: unknown, name: string, receiver: unknown, params: StartWorkflowParams) {
-    return (...args: unknown[]): Promise<WorkflowHandle<unknown>> => {
+    return async (...args: unknown[]): Promise<WorkflowHandle<unknown>> => {
       const { registry } = this.#host;
       const registration = registry.findByFunction(fn);
       if (registration?.kind === 'step' || registration?.kind === 'transaction') {

@@ -35,7 +35,10 @@ export function resolveStartConflict(
   }
 }
 
-function refuseConflict({ logger, workflow, workflowIDReusePolicy }: ConflictingStart, existing: WorkflowSummary): void {
+function refuseConflict(
+  { logger, workflow, workflowIDReusePolicy }: ConflictingStart,
+  existing: WorkflowSummary,
+): void {
   const differs =
     existing.name !== workflow.name
       ? `it runs "${existing.name}", not "${workflow.name}"`

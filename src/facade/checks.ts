@@ -109,7 +109,9 @@ export const contextCheck = record({
 
 export const userCheck = record({ authenticatedUser: string(), authenticatedRoles: array(string()) });
 
-export const roles = array(string({ min: 1 }), { min: 1 });
+/** An empty list opens a single method of a class that requires roles. For a whole class it would be a mistake. */
+export const methodRoles = array(string({ min: 1 }));
+export const classRoles = array(string({ min: 1 }), { min: 1 });
 
 export const shutdownCheck = record({
   deregister: optional(boolean),

@@ -287,12 +287,12 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   /** Method decorator: only users with one of these roles may call the function. */
   requiredRole(anyOf: string[]): MethodDecorator {
-    return this.#functions.requireRole(checks.roles.read(anyOf, 'anyOf'));
+    return this.#functions.requireRole(checks.methodRoles.read(anyOf, 'anyOf'));
   }
 
   /** Class decorator: the required roles of all functions in the class without roles of their own. */
   defaultRequiredRole(anyOf: string[]): (target: AnyConstructor, context?: unknown) => void {
-    checks.roles.read(anyOf, 'anyOf');
+    checks.classRoles.read(anyOf, 'anyOf');
     return (target) => {
       this.#registry.classOf(target).defaultRoles = anyOf;
     };

@@ -74,8 +74,8 @@ const QUEUE_OPTIONS = ['deduplicationID', 'priority', 'queuePartitionKey', 'dela
 const anyOption = optional(anything);
 /** The names of the options, and those values that are nowhere else checked. */
 const byNameCheck = record({
-  queueName: anything,
-  workflowName: anything,
+  queueName: anyOption,
+  workflowName: anyOption,
   workflowClassName: anyOption,
   workflowConfigName: anyOption,
   workflowID: anyOption,

@@ -12,11 +12,7 @@ import { Engine } from '../engine/engine.js';
 import type { Runtime, RuntimeOptions } from '../engine/runtime.js';
 import type { Registration, Registry } from '../engine/registration/registry.js';
 import { currentContext } from '../engine/runs/ambient.js';
-import {
-  DBOSAlreadyLaunchedError,
-  DBOSExecutorNotInitializedError,
-  type JSONValue,
-} from '../model/errors/errors.js';
+import { DBOSAlreadyLaunchedError, DBOSExecutorNotInitializedError, type JSONValue } from '../model/errors/errors.js';
 import type { MethodRegistrationBase } from './associations.js';
 import type { DBOSLifecycleCallback, DBOSMethodMiddlewareInstaller, ShutdownOptions } from './types.js';
 
@@ -29,7 +25,6 @@ export interface LifecycleOptions {
   /** A registered function as plugins see it. */
   readonly viewOf: (registration: Registration) => MethodRegistrationBase;
 }
-
 
 export class Lifecycle {
   readonly #options: LifecycleOptions;

@@ -22,7 +22,17 @@ import {
 } from '../control/messaging/streams.js';
 import type { EnqueueWorkflowOptions } from '../control/queues/enqueue.js';
 import { registerQueue } from '../control/queues/queues.js';
-import { allEnded, checkHandles, firstToEnd, outcomeBy, type WorkflowHandle } from '../control/runs/outcome.js';
+import {
+  allEnded,
+  checkAreHandles,
+  checkHandles,
+  firstToEnd,
+  outcomeBy,
+  type WorkflowHandle,
+} from '../control/runs/outcome.js';
+import * as checks from '../control/verb-checks.js';
+import { filledName } from '../model/validation/validation.js';
+import { recipeCheck } from '../facade/checks.js';
 import { checkName, type SerializationOptions } from '../control/runs/storable.js';
 import { checkPolling, deadlineOf, type PollingOptions, type TimeLimit } from '../control/runs/time-limit.js';
 import {
@@ -92,6 +102,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
 
   /** Registers a class of yours with the default serializer, as `DBOS.registerSerialization` does for an engine. */
   registerSerialization<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
+    recipeCheck.read(recipe, 'recipe');
     this.#operator.codec.registerRecipe(recipe);
   }
 
@@ -142,7 +153,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
 
   /** Sends a message to a workflow. Calls with the same idempotency key send it once. */
   // eslint-disable-next-line max-params -- The signature is that of DBOS.
-  send<T>(
+  async send<T>(
     destinationID: string,
     message: T,
     topic?: string,
@@ -153,7 +164,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
   }
 
   // eslint-disable-next-line max-params -- The signature is that of DBOS.
-  sendInTransaction<T>(
+  async sendInTransaction<T>(
     connection: BorrowedConnection,
     destinationID: string,
     message: T,
@@ -167,11 +178,13 @@ export class DBOSClient extends Management<WorkflowQueue> {
   // ── Results, events and streams ────────────────────────────────────────────────────────────────────────────────
 
   retrieveWorkflow<T = unknown>(workflowID: string): WorkflowHandle<Awaited<T>> {
+    filledName.read(workflowID, 'workflowID');
     return this.#operator.handleOf(workflowID);
   }
 
   /** The result; null on timeout. */
   async getResult<T>(workflowID: string, limit: number | TimeLimit = {}): Promise<T | null> {
+    filledName.read(workflowID, 'workflowID');
     const deadlineAt = deadlineOf(this.#operator.databaseClock, limit);
     return (await outcomeBy(this.#operator, workflowID, { deadlineAt })) as T | null;
   }
@@ -190,6 +203,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
   /** Resolves when all workflows have ended, whatever the outcome. */
   async waitAll<R>(handles: readonly WorkflowHandle<R>[], options: PollingOptions = {}): Promise<WorkflowHandle<R>[]> {
     checkPolling(options);
+    checkAreHandles(handles);
     await allEnded(this.#operator, idsOf(handles));
     return [...handles];
   }
@@ -223,23 +237,25 @@ export class DBOSClient extends Management<WorkflowQueue> {
   // ── Workflows ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   async getWorkflow(workflowID: string): Promise<WorkflowStatus | undefined> {
+    filledName.read(workflowID, 'workflowID');
     return (await getWorkflow(this.#operator, workflowID)) ?? undefined;
   }
 
   /** Starts a copy of a workflow from one of its steps and returns its ID. It has the version of the original. */
   async forkWorkflow(workflowID: string, startStep: number, options: ForkOptions = {}): Promise<string> {
+    checks.optionsObject.read(options, 'options');
     const { newWorkflowID, ...settings } = options;
     const [forkedID = ''] = await this.forkWorkflows([{ workflowID, startStep, newWorkflowID }], settings);
     return forkedID;
   }
 
   /** Forks many workflows in one commit, all or none. Returns the IDs of the forks, in order. */
-  forkWorkflows(requests: readonly ForkRequest[], settings: ForkSettings = {}): Promise<string[]> {
+  async forkWorkflows(requests: readonly ForkRequest[], settings: ForkSettings = {}): Promise<string[]> {
     return forkWorkflows(this.#operator, requests, settings);
   }
 
   /** Forks each workflow from the step in which it failed, or from another step. */
-  forkFromFailure(workflowIDs: readonly string[], options: ForkFromFailureOptions): Promise<string[]> {
+  async forkFromFailure(workflowIDs: readonly string[], options: ForkFromFailureOptions): Promise<string[]> {
     return forkFromFailure(this.#operator, workflowIDs, options);
   }
 
@@ -250,6 +266,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
     name: string,
     options: RegisterQueueOptions & { readonly applicationName?: string } = {},
   ): Promise<WorkflowQueue> {
+    checks.optionsObject.read(options, 'options');
     const { onConflict = 'always_update', applicationName = this.applicationName ?? null, ...parameters } = options;
     if (onConflict === 'update_if_latest_version') {
       throw new DBOSInvalidArgumentError(
@@ -263,12 +280,15 @@ export class DBOSClient extends Management<WorkflowQueue> {
 
   // ── Schedules ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async createSchedule({ options = {}, ...schedule }: ClientCreateSchedule): Promise<void> {
+  async createSchedule(given: ClientCreateSchedule): Promise<void> {
+    checks.optionsObject.read(given, 'options');
+    const { options = {}, ...schedule } = given;
     await createSchedule(this.#operator, toDefinition({ ...options, ...schedule }));
   }
 
   /** Creates or replaces several schedules, all or none. */
   async applySchedules(schedules: readonly ClientSchedule[]): Promise<void> {
+    checks.objects.read(schedules, 'schedules');
     await applySchedules(this.#operator, schedules.map(toDefinition));
   }
 }

@@ -1,5 +1,5 @@
 // Enqueues and sends without an engine's context: in its own commit, or in the caller's transaction.
-import { type Arguments, type EnqueueWorkflowOptions, toEnqueued } from '../control/queues/enqueue.js';
+import { type Arguments, checkNames, type EnqueueWorkflowOptions, toEnqueued } from '../control/queues/enqueue.js';
 import { resolveStartConflict } from '../control/queues/start-conflict.js';
 import {
   type BulkMessage,
@@ -39,6 +39,7 @@ export async function enqueue(
   options: EnqueueWorkflowOptions,
   given: Arguments & { readonly debouncing?: Debouncing },
 ): Promise<string> {
+  checkNames(options);
   refuseLoneDuplicationPolicy(options);
   const { debouncing } = given;
   const row = await toEnqueued(operator, options, given);

@@ -9,7 +9,7 @@ import type { ForkFromFailureOptions, ForkOptions, ForkRequest, ForkSettings } f
 import { Management } from '../control/management/management.js';
 import type { BulkMessage } from '../control/messaging/messages.js';
 import type { ReadStreamOffsetOptions, ReadStreamOptions } from '../control/messaging/streams.js';
-import type { EnqueueWorkflowOptions } from '../control/queues/enqueue.js';
+import { checkTimeout, type EnqueueWorkflowOptions } from '../control/queues/enqueue.js';
 import { registerQueue } from '../control/queues/queues.js';
 import {
   type DBOSExternalState,
@@ -48,7 +48,7 @@ import {
   inContext,
   isWorkflowCode,
   setDefaultHost,
-  shielded,
+  attempted,
   type StepStatus,
 } from '../engine/runs/ambient.js';
 import { getResult, type GetResultOptions, getWorkflowStatus } from '../engine/runs/handles.js';
@@ -56,12 +56,18 @@ import type { StartWorkflowParams } from '../engine/runs/new-workflow.js';
 import { durableSleep, operation } from '../engine/runs/operation.js';
 import { parallel, type ParallelOptions } from '../engine/runs/parallel.js';
 import { deprecatePatch, patch } from '../engine/runs/patch.js';
-import { checkStepConfig, type StepConfig } from '../engine/runs/step.js';
+import type { StepConfig } from '../engine/runs/step.js';
 import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/runs/wait.js';
-import { DBOSInvalidWorkflowTransitionError, type JSONValue } from '../model/errors/errors.js';
-import { filledName } from '../model/validation/validation.js';
+import {
+  DBOSInvalidArgumentError,
+  DBOSInvalidWorkflowTransitionError,
+  type JSONValue,
+} from '../model/errors/errors.js';
+import { filledName, finiteNumber, isRecord } from '../model/validation/validation.js';
 import type { RegisterQueueOptions } from '../model/queues.js';
 import { endBySignal } from './end-by-signal.js';
+import * as verbChecks from '../control/verb-checks.js';
+import * as checks from './checks.js';
 import type { Associations, ExternalRegistration, FunctionInfo, PluginKey } from './associations.js';
 import { forkFromFailure, forkWorkflow, forkWorkflows } from './forks.js';
 import { type Functions, isStandardContext, type MethodDecorator } from './functions.js';
@@ -123,6 +129,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   /** Sets the configuration; before `launch`. */
   setConfig(config: DBOSConfig): void {
+    if (!isRecord(config)) throw new DBOSInvalidArgumentError('DBOS.setConfig takes an object of options.', 'config');
     this.#lifecycle.setConfig(config);
   }
 
@@ -131,7 +138,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
   }
 
   /** Opens the system database, recovers workflows of earlier processes, and starts running workflows. */
-  launch(): Promise<void> {
+  async launch(): Promise<void> {
     return this.#lifecycle.launch();
   }
 
@@ -139,7 +146,8 @@ export class DBOSInstance extends Management<WorkflowQueue> {
    * Stops. Waits for running workflows up to `workflowCompletionTimeoutMS`, by default not at all, and then hands them
    * back, to be continued by another process or the next launch.
    */
-  shutdown(options: ShutdownOptions = {}): Promise<void> {
+  async shutdown(options: ShutdownOptions = {}): Promise<void> {
+    checks.shutdownCheck.read(options, 'options');
     return this.#lifecycle.shutdown(options);
   }
 
@@ -147,6 +155,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
   shutdownOnSignals(
     options: { readonly signals?: readonly NodeJS.Signals[]; readonly workflowCompletionTimeoutMS?: number } = {},
   ): () => void {
+    checks.signalsCheck.read(options, 'options');
     const { signals = ['SIGTERM', 'SIGINT'], workflowCompletionTimeoutMS = 10_000 } = options;
     const onSignal = (signal: NodeJS.Signals): void => {
       release();
@@ -160,7 +169,11 @@ export class DBOSInstance extends Management<WorkflowQueue> {
   }
 
   /** Creates the system database if it is missing, migrates it, and grants a role what an application needs. */
-  migrate(systemDatabaseUrl: string, options: { schemaName?: string; applicationRole?: string } = {}): Promise<void> {
+  async migrate(
+    systemDatabaseUrl: string,
+    options: { schemaName?: string; applicationRole?: string } = {},
+  ): Promise<void> {
+    filledName.read(systemDatabaseUrl, 'systemDatabaseUrl');
     return migrateDatabase(systemDatabaseUrl, options, this.logger);
   }
 
@@ -169,7 +182,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
   }
 
   /** Calls `destroy` of the lifecycle callbacks, once: no more work comes in from outside. Workflows continue. */
-  deactivateEventReceivers(): Promise<void> {
+  async deactivateEventReceivers(): Promise<void> {
     return this.#lifecycle.deactivateEventReceivers();
   }
 
@@ -212,13 +225,19 @@ export class DBOSInstance extends Management<WorkflowQueue> {
   }
 
   /** Stores a value for a plugin unless a later one is stored, by time or number. Resolves to the stored one. */
-  upsertEventDispatchState(state: DBOSExternalState): Promise<DBOSExternalState> {
+  async upsertEventDispatchState(state: DBOSExternalState): Promise<DBOSExternalState> {
+    checks.dispatchStateCheck.read(state, 'state');
     const runtime = this.#runtimeFor('upsertEventDispatchState');
     return runtime.retrying(() => saveEventDispatchState(runtime.database, state));
   }
 
   /** The value a plugin has stored under these names; undefined if there is none. */
-  getEventDispatchState(service: string, workflowFnName: string, key: string): Promise<DBOSExternalState | undefined> {
+  async getEventDispatchState(
+    service: string,
+    workflowFnName: string,
+    key: string,
+  ): Promise<DBOSExternalState | undefined> {
+    checks.dispatchStateCheck.read({ service, workflowFnName, key }, '');
     const runtime = this.#runtimeFor('getEventDispatchState');
     return runtime.retrying(() => getEventDispatchState(runtime.database, { service, workflowFnName, key }));
   }
@@ -244,8 +263,13 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   /** Runs a function as a step of the surrounding workflow. */
   runStep<Return>(func: () => Promise<Return>, config: StepConfig = {}): Promise<Return> {
-    checkStepConfig(config);
-    return this.#functions.callStep(config.name ?? func.name, config, func);
+    try {
+      checks.callback.read(func, 'func');
+      checks.stepConfigCheck.read(config, 'config');
+      return this.#functions.callStep(config.name ?? func.name, config, func);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
   }
 
   /** Decorator: turns a static or instance method into a workflow. */
@@ -260,16 +284,18 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   /** Class decorator: sets the class name under which workflows are stored. */
   className(name: string): (target: AnyConstructor, context?: unknown) => void {
+    filledName.read(name, 'name');
     return (target) => this.#registry.setAlias(target, name);
   }
 
   /** Method decorator: only users with one of these roles may call the function. */
   requiredRole(anyOf: string[]): MethodDecorator {
-    return this.#functions.requireRole(anyOf);
+    return this.#functions.requireRole(checks.methodRoles.read(anyOf, 'anyOf'));
   }
 
   /** Class decorator: the required roles of all functions in the class without roles of their own. */
   defaultRequiredRole(anyOf: string[]): (target: AnyConstructor, context?: unknown) => void {
+    checks.classRoles.read(anyOf, 'anyOf');
     return (target) => {
       this.#registry.classOf(target).defaultRoles = anyOf;
     };
@@ -282,6 +308,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   /** Registers a type of your application with the serializer. */
   registerSerialization<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
+    checks.recipeCheck.read(recipe, 'recipe');
     this.#lifecycle.addRecipe(recipe);
   }
 
@@ -298,6 +325,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
   ): InvokeFunctionsAsyncInst<T>;
   startWorkflow<T extends object>(targetClass: T, params?: StartWorkflowParams): InvokeFunctionsAsync<T>;
   startWorkflow(target: unknown, params: StartWorkflowParams = {}): unknown {
+    checks.startParamsCheck.read(params, 'params');
     return this.#functions.starterOf(target, params);
   }
 
@@ -310,12 +338,17 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     starts: readonly BulkStart<Args>[],
     params: StartWorkflowParams = {},
   ): Promise<WorkflowHandle<Return>[]> {
-    const workflow = this.#registry.workflowOf(target, target.name);
-    const requests = starts.map(({ args, ...own }) => {
-      const enqueueOptions = { ...params.enqueueOptions, ...own.enqueueOptions };
-      return this.#functions.requestFor(workflow, undefined, args, { ...params, ...own, enqueueOptions });
+    return attempted(() => {
+      checks.callback.read(target, 'target');
+      checks.startsCheck.read(starts, 'starts');
+      checks.startParamsCheck.read(params, 'params');
+      const workflow = this.#registry.workflowOf(target, target.name);
+      const requests = starts.map(({ args, ...own }) => {
+        const enqueueOptions = { ...params.enqueueOptions, ...own.enqueueOptions };
+        return this.#functions.requestFor(workflow, undefined, args, { ...params, ...own, enqueueOptions });
+      });
+      return startWorkflows<Return>(this.#functions.engineOf(workflow), requests);
     });
-    return shielded(startWorkflows<Return>(this.#functions.engineOf(workflow), requests));
   }
 
   /** Enqueues a workflow by function name; the function need not be registered here. */
@@ -323,7 +356,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     options: EnqueueWorkflowOptions,
     ...args: unknown[]
   ): Promise<WorkflowHandle<T>> {
-    return shielded(enqueueByName<T>(this.#engineFor('enqueueWorkflowWithOptions'), options, args));
+    return attempted(() => enqueueByName<T>(this.#engineFor('enqueueWorkflowWithOptions'), options, args));
   }
 
   /** The same, with arguments that programs in other languages can read. */
@@ -332,9 +365,11 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     positionalArgs: unknown[],
     namedArgs?: Record<string, unknown>,
   ): Promise<WorkflowHandle<T>> {
-    const portable = { ...options, serializationType: 'portable' } as const;
-    const engine = this.#engineFor('enqueueWorkflowWithOptionsPortable');
-    return shielded(enqueueByName<T>(engine, portable, positionalArgs, namedArgs ?? {}));
+    return attempted(() => {
+      const portable = { ...options, serializationType: 'portable' } as const;
+      const engine = this.#engineFor('enqueueWorkflowWithOptionsPortable');
+      return enqueueByName<T>(engine, portable, positionalArgs, namedArgs ?? {});
+    });
   }
 
   /** A handle of a workflow, wherever it was started. */
@@ -343,37 +378,43 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     if (context?.step !== undefined || context?.transactionID !== undefined) {
       throw new DBOSInvalidWorkflowTransitionError('Invalid call to `retrieveWorkflow` inside a step or transaction');
     }
+    filledName.read(workflowID, 'workflowID');
     return this.#engineFor('retrieveWorkflow').handleOf<Awaited<T>>(workflowID);
   }
 
   /** The first workflow started in the callback gets this ID. */
-  withNextWorkflowID<R>(workflowID: string, callback: () => Promise<R>): Promise<R> {
+  async withNextWorkflowID<R>(workflowID: string, callback: () => Promise<R>): Promise<R> {
     filledName.read(workflowID, 'workflowID');
     return this.#within({ nextWorkflowID: { workflowID } }, callback);
   }
 
   /** Workflows started in the callback run for this user, who has these roles. */
-  withAuthedContext<R>(authedUser: string, authedRoles: string[], callback: () => Promise<R>): Promise<R> {
-    return this.#within({ authenticatedUser: authedUser, authenticatedRoles: authedRoles }, callback);
+  async withAuthedContext<R>(authedUser: string, authedRoles: string[], callback: () => Promise<R>): Promise<R> {
+    const settings = { authenticatedUser: authedUser, authenticatedRoles: authedRoles };
+    checks.userCheck.read(settings, '');
+    return this.#within(settings, callback);
   }
 
   /** Names the caller; kept for compatibility, the name has no effect. */
-  withNamedContext<R>(_callerName: string, callback: () => Promise<R>): Promise<R> {
+  async withNamedContext<R>(_callerName: string, callback: () => Promise<R>): Promise<R> {
     return this.#within({}, callback);
   }
 
   /** Workflows started in the callback are enqueued. */
-  withWorkflowQueue<R>(queueName: string, callback: () => Promise<R>): Promise<R> {
+  async withWorkflowQueue<R>(queueName: string, callback: () => Promise<R>): Promise<R> {
+    filledName.read(queueName, 'queueName');
     return this.#within({ queueName }, callback);
   }
 
   /** Workflows started in the callback have this timeout; null detaches them from the deadline of their parent. */
-  withWorkflowTimeout<R>(timeoutMS: number | null, callback: () => Promise<R>): Promise<R> {
+  async withWorkflowTimeout<R>(timeoutMS: number | null, callback: () => Promise<R>): Promise<R> {
+    checkTimeout(timeoutMS);
     return this.#within({ timeoutMs: timeoutMS }, callback);
   }
 
   /** Sets several of these for the callback at once. */
-  runWithContext<R>(options: DBOSContextOptions, callback: () => Promise<R>): Promise<R> {
+  async runWithContext<R>(options: DBOSContextOptions, callback: () => Promise<R>): Promise<R> {
+    checks.contextCheck.read(options, 'options');
     const { idAssignedForNextWorkflow, queueAssignedForWorkflows, workflowTimeoutMS, serializationType, ...rest } =
       options;
     return this.#within(
@@ -389,48 +430,64 @@ export class DBOSInstance extends Management<WorkflowQueue> {
   }
 
   #within<R>(settings: Partial<Context>, callback: () => Promise<R>): Promise<R> {
+    checks.callback.read(callback, 'callback');
     return inContext({ ...currentContext(), runtime: this.#runtimeFor('workflows'), ...settings }, callback);
   }
 
   // ── Results, waiting, state ────────────────────────────────────────────────────────────────────────────────────
 
   getWorkflowStatus(workflowID: string): Promise<WorkflowStatus | null> {
-    return shielded(getWorkflowStatus(this.#runtimeFor('getWorkflowStatus'), workflowID));
+    return attempted(() => {
+      filledName.read(workflowID, 'workflowID');
+      return getWorkflowStatus(this.#runtimeFor('getWorkflowStatus'), workflowID);
+    });
   }
 
   /** The result of a workflow, or null on timeout. A number is a timeout in seconds. */
   getResult<T>(workflowID: string, options?: number | GetResultOptions): Promise<T | null> {
-    return shielded(getResult(this.#runtimeFor('getResult'), workflowID, options)) as Promise<T | null>;
+    return attempted(() => getResult(this.#runtimeFor('getResult'), workflowID, options) as Promise<T | null>);
   }
 
   /** Waits for the first of the workflows to end. */
   waitFirst(handles: WorkflowHandle<unknown>[], options?: PollingOptions): Promise<WorkflowHandle<unknown>> {
-    return shielded(waitFirst(this.#runtimeFor('waitFirst'), handles, options));
+    return attempted(() => waitFirst(this.#runtimeFor('waitFirst'), handles, options));
   }
 
   /** Waits for all the workflows to end. */
   waitAll<R>(handles: WorkflowHandle<R>[], options?: PollingOptions): Promise<WorkflowHandle<R>[]> {
-    return shielded(waitAll(this.#runtimeFor('waitAll'), handles, options));
+    return attempted(() => waitAll(this.#runtimeFor('waitAll'), handles, options));
   }
 
   /** Waits for promises and records which have settled, so that a recovered workflow takes the same branch. */
   wait<P extends Promise<unknown>>(promises: readonly P[], options?: WaitOptions): Promise<WaitResult<P>> {
-    return shielded(waitPromises(this.#runtimeFor('wait'), promises, options));
+    return attempted(() => {
+      checks.promisesCheck.read(promises, 'promises');
+      return waitPromises(this.#runtimeFor('wait'), promises, options);
+    });
   }
 
   /** `Promise.race` with the winner recorded. */
   race<T extends readonly unknown[] | []>(promises: T): Promise<Awaited<T[number]>> {
-    return shielded(race<T[number]>(this.#runtimeFor('race'), promises));
+    return attempted(() => {
+      checks.promisesCheck.read(promises, 'promises');
+      return race<T[number]>(this.#runtimeFor('race'), promises);
+    });
   }
 
   /** `Promise.any` with the winner recorded. */
   any<T extends readonly unknown[] | []>(promises: T): Promise<Awaited<T[number]>> {
-    return shielded(any<T[number]>(this.#runtimeFor('any'), promises));
+    return attempted(() => {
+      checks.promisesCheck.read(promises, 'promises');
+      return any<T[number]>(this.#runtimeFor('any'), promises);
+    });
   }
 
   /** `Promise.all`; steps started in a fixed order need no record. */
   all<T extends readonly unknown[] | []>(promises: T): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
-    return shielded(Promise.all(promises));
+    return attempted(() => {
+      checks.promisesCheck.read(promises, 'promises');
+      return Promise.all(promises);
+    });
   }
 
   /**
@@ -441,15 +498,20 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     branches: T,
     options?: ParallelOptions,
   ): Promise<{ -readonly [K in keyof T]: Awaited<ReturnType<T[K]>> }> {
-    // The results are those of the branches, in order.
-    return shielded(parallel(branches, options)) as Promise<{ -readonly [K in keyof T]: Awaited<ReturnType<T[K]>> }>;
+    return attempted(() => {
+      // The results are those of the branches, in order.
+      return parallel(branches, options) as Promise<{ -readonly [K in keyof T]: Awaited<ReturnType<T[K]>> }>;
+    });
   }
 
   /** `Promise.allSettled`; steps started in a fixed order need no record. */
   allSettled<T extends readonly unknown[] | []>(
     promises: T,
   ): Promise<{ -readonly [K in keyof T]: PromiseSettledResult<Awaited<T[K]>> }> {
-    return Promise.allSettled(promises);
+    return attempted(() => {
+      checks.promisesCheck.read(promises, 'promises');
+      return Promise.allSettled(promises);
+    });
   }
 
   // ── Forks ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -460,7 +522,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     startStep: number,
     options: ForkOptions = {},
   ): Promise<WorkflowHandle<Awaited<T>>> {
-    return shielded(forkWorkflow(this[internals], { workflowID, startStep }, options));
+    return attempted(() => forkWorkflow(this[internals], { workflowID, startStep }, options));
   }
 
   /** Forks many workflows in one commit, all or none. Resolves to the handles of the forks, in order. */
@@ -468,7 +530,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     requests: readonly ForkRequest[],
     settings: ForkSettings = {},
   ): Promise<WorkflowHandle<Awaited<T>>[]> {
-    return shielded(forkWorkflows(this[internals], requests, settings));
+    return attempted(() => forkWorkflows(this[internals], requests, settings));
   }
 
   /** Forks each workflow from the step in which it failed, or from another step. */
@@ -476,13 +538,14 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     workflowIDs: readonly string[],
     options: ForkFromFailureOptions,
   ): Promise<WorkflowHandle<Awaited<T>>[]> {
-    return shielded(forkFromFailure(this[internals], workflowIDs, options));
+    return attempted(() => forkFromFailure(this[internals], workflowIDs, options));
   }
 
   // ── Queues ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Registers a queue in the database. By default only the latest version changes an existing one; see `onConflict`. */
   async registerQueue(name: string, options: RegisterQueueOptions = {}): Promise<WorkflowQueue> {
+    verbChecks.optionsObject.read(options, 'options');
     const { onConflict = 'update_if_latest_version', ...parameters } = options;
     const runtime = this.#runtimeFor('registerQueue');
     const { applicationName, applicationVersion } = runtime;
@@ -501,37 +564,39 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     idempotencyKey?: string,
     options?: SerializationOptions,
   ): Promise<void> {
-    return shielded(send(this.#runtimeFor('send'), { destinationID, message, topic, idempotencyKey, ...options }));
+    return attempted(() =>
+      send(this.#runtimeFor('send'), { destinationID, message, topic, idempotencyKey, ...options }),
+    );
   }
 
   /** Sends many messages in one commit: all, or none if a destination does not exist. */
   sendBulk<T>(messages: readonly BulkMessage<T>[]): Promise<void> {
-    return shielded(sendBulk(this.#runtimeFor('sendBulk'), messages));
+    return attempted(() => sendBulk(this.#runtimeFor('sendBulk'), messages));
   }
 
   /** Receives the oldest message of a topic, in workflow code; null on timeout, by default after 60 s. */
   recv<T>(topic?: string, options?: number | RecvOptions): Promise<T | null> {
-    return shielded(recv(this.#runtimeFor('recv'), topic, options)) as Promise<T | null>;
+    return attempted(() => recv(this.#runtimeFor('recv'), topic, options) as Promise<T | null>);
   }
 
   /** Publishes a value under a key, in workflow code. Setting the key again replaces the value. */
   setEvent<T>(key: string, value: T, options?: SerializationOptions): Promise<void> {
-    return shielded(setEvent(key, value, options));
+    return attempted(() => setEvent(key, value, options));
   }
 
   /** Waits for an event of a workflow and returns its value; null on timeout, by default after 60 s. */
   getEvent<T>(workflowID: string, key: string, options?: number | GetEventOptions): Promise<T | null> {
-    return shielded(getEvent(this.#runtimeFor('getEvent'), { workflowID, key }, options)) as Promise<T | null>;
+    return attempted(() => getEvent(this.#runtimeFor('getEvent'), { workflowID, key }, options) as Promise<T | null>);
   }
 
   /** Appends a value to a stream of the surrounding workflow, from its code or from a step. */
   writeStream<T>(key: string, value: T, options?: SerializationOptions): Promise<void> {
-    return shielded(writeStream(key, value, options));
+    return attempted(() => writeStream(key, value, options));
   }
 
   /** Ends a stream: its readers stop. */
   closeStream(key: string): Promise<void> {
-    return shielded(closeStream(key));
+    return attempted(() => closeStream(key));
   }
 
   /** Reads a stream as it is written, until it is closed or its workflow ends. */
@@ -542,8 +607,10 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   /** Waits for the value at an offset of a stream. */
   readStreamOffset<T>(workflowID: string, key: string, offset: number, options?: ReadStreamOffsetOptions): Promise<T> {
-    const runtime = this.#runtimeFor('readStreamOffset');
-    return shielded(readStreamOffset(runtime, { workflowID, key }, { ...options, offset })) as Promise<T>;
+    return attempted(() => {
+      const runtime = this.#runtimeFor('readStreamOffset');
+      return readStreamOffset(runtime, { workflowID, key }, { ...options, offset }) as Promise<T>;
+    });
   }
 
   /** Answers requests in workflow code, one by one, until a handler says `stop` or none comes for the given time. */
@@ -551,7 +618,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     handlers: RequestHandlers<Requests>,
     options?: TimeLimit,
   ): Promise<'stopped' | 'timeout'> {
-    return shielded(handleRequests(handlers, options));
+    return attempted(() => handleRequests(handlers, options));
   }
 
   /** Sends a request to a running workflow. Resolves to its answer, or throws its error. */
@@ -561,19 +628,21 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     payload: Parameters<F>[0],
     options?: RequestOptions,
   ): Promise<Awaited<ReturnType<F>>> {
-    const runtime = this.#runtimeFor('request');
-    return shielded(request(runtime, { workflowID, name, payload, ...options })) as Promise<Awaited<ReturnType<F>>>;
+    return attempted(() => {
+      const runtime = this.#runtimeFor('request');
+      return request(runtime, { workflowID, name, payload, ...options }) as Promise<Awaited<ReturnType<F>>>;
+    });
   }
 
   // ── Schedules ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Creates a schedule in the database: the workflow runs whenever the cron expression is due. */
   createSchedule(options: CreateScheduleOptions): Promise<void> {
-    return createSchedule(this[internals], options);
+    return attempted(() => createSchedule(this[internals], options));
   }
 
   /** Creates or replaces several schedules, all or none. Existing ones keep their status. */
-  applySchedules(schedules: ApplySchedule[]): Promise<void> {
+  async applySchedules(schedules: ApplySchedule[]): Promise<void> {
     return applySchedules(this[internals], schedules);
   }
 
@@ -600,7 +669,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   /** Sleeps; in a workflow the wake-up time is recorded, so that a recovery does not prolong the sleep. */
   sleepms(durationMS: number): Promise<void> {
-    return shielded(durableSleep(this.#runtimeFor('sleep'), durationMS));
+    return attempted(() => durableSleep(this.#runtimeFor('sleep'), durationMS));
   }
 
   /** The same as `sleepms`. */
@@ -609,28 +678,33 @@ export class DBOSInstance extends Management<WorkflowQueue> {
   }
 
   sleepSeconds(durationSec: number): Promise<void> {
-    return this.sleepms(durationSec * 1000);
+    return attempted(() => {
+      finiteNumber.read(durationSec, 'durationSec');
+      return this.sleepms(durationSec * 1000);
+    });
   }
 
   /** The time in epoch milliseconds, recorded in a workflow. */
   now(): Promise<number> {
-    const clock = (currentContext()?.run ?? this.#lifecycle.engine)?.runtime.clock;
-    return shielded(operation({ name: 'DBOS.now', isEffect: false }, async () => clock?.now() ?? Date.now()));
+    return attempted(() => {
+      const clock = (currentContext()?.run ?? this.#lifecycle.engine)?.runtime.clock;
+      return operation({ name: 'DBOS.now', isEffect: false }, async () => clock?.now() ?? Date.now());
+    });
   }
 
   /** A random UUID, recorded in a workflow. */
   randomUUID(): Promise<string> {
-    return shielded(operation({ name: 'DBOS.randomUUID', isEffect: false }, async () => crypto.randomUUID()));
+    return attempted(() => operation({ name: 'DBOS.randomUUID', isEffect: false }, async () => crypto.randomUUID()));
   }
 
   /** Whether the workflow takes the changed branch of its code; see the guide on changing workflows. */
   patch(patchName: string): Promise<boolean> {
-    return shielded(patch(patchName));
+    return attempted(() => patch(patchName));
   }
 
   /** Always true: the old branch has been removed. */
   deprecatePatch(patchName: string): Promise<boolean> {
-    return shielded(deprecatePatch(patchName));
+    return attempted(() => deprecatePatch(patchName));
   }
 
   // ── Context ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -3,6 +3,7 @@ import { internals } from '../base/internals.js';
 import type { UserFunction } from '../engine/registration/registry.js';
 import type { WorkflowHandle } from '../control/runs/outcome.js';
 import type { StartWorkflowParams } from '../engine/runs/new-workflow.js';
+import { debouncerCheck } from './checks.js';
 import { DBOS, type DBOSInstance } from './dbos.js';
 
 export interface DebouncerConfig<Args extends unknown[], Return> {
@@ -18,12 +19,13 @@ export class Debouncer<Args extends unknown[], Return> {
   readonly #owner: DBOSInstance;
 
   constructor(config: DebouncerConfig<Args, Return>, owner: DBOSInstance = DBOS) {
+    debouncerCheck.read(config, 'config');
     this.#config = config;
     this.#owner = owner;
   }
 
   /** Runs the workflow when there has been no call with this key for this long, with the arguments of the last call. */
-  debounce(debounceKey: string, debouncePeriodMs: number, ...args: Args): Promise<WorkflowHandle<Return>> {
+  async debounce(debounceKey: string, debouncePeriodMs: number, ...args: Args): Promise<WorkflowHandle<Return>> {
     const { workflow, startWorkflowParams = {}, debounceTimeoutMs, applicationName } = this.#config;
     return this.#owner[internals].debounceWorkflow<Return>(workflow as unknown as UserFunction, {
       key: debounceKey,

@@ -7,7 +7,7 @@ import {
   DBOSNotRegisteredError,
 } from '../model/errors/errors.js';
 import { stackHere } from '../base/stack.js';
-import { currentContext, isWorkflowCode, shielded } from '../engine/runs/ambient.js';
+import { attempted, currentContext, isWorkflowCode, shielded } from '../engine/runs/ambient.js';
 import { authorize } from '../engine/registration/authorization.js';
 import { Engine } from '../engine/engine.js';
 import { parametersOf } from '../engine/registration/parameter-names.js';
@@ -29,7 +29,8 @@ import {
 } from '../engine/registration/function-owner.js';
 import type { StartRequest, StartWorkflowParams } from '../engine/runs/new-workflow.js';
 import { callWorkflow, startWorkflow } from '../engine/runs/start.js';
-import { checkStepConfig, runStep, type StepConfig } from '../engine/runs/step.js';
+import { callback, stepConfigCheck, workflowConfigCheck } from './checks.js';
+import { runStep, type StepConfig } from '../engine/runs/step.js';
 
 export { isStandardContext, type MethodDecorator };
 
@@ -69,13 +70,11 @@ export class Functions {
     this.#instanceName = instanceName;
   }
 
-  registerWorkflow(
-    fn: UserFunction,
-    config: FunctionName & WorkflowConfig,
-    owner = functionOwnerOf(fn, config),
-  ): UserFunction {
+  registerWorkflow(fn: UserFunction, config: FunctionName & WorkflowConfig, owner?: FunctionOwner): UserFunction {
+    callback.read(fn, 'func');
+    workflowConfigCheck.read(config, 'config');
     const registration: WorkflowRegistration = {
-      ...newRegistration(fn, 'workflow', owner),
+      ...newRegistration(fn, 'workflow', owner ?? functionOwnerOf(fn, config)),
       kind: 'workflow',
       config,
     };
@@ -84,9 +83,13 @@ export class Functions {
     );
   }
 
-  registerStep(fn: UserFunction, config: FunctionName & StepConfig, owner = functionOwnerOf(fn, config)): UserFunction {
-    checkStepConfig(config);
-    const registration: Registration = { ...newRegistration(fn, 'step', owner), stepConfig: config };
+  registerStep(fn: UserFunction, config: FunctionName & StepConfig, owner?: FunctionOwner): UserFunction {
+    callback.read(fn, 'func');
+    stepConfigCheck.read(config, 'config');
+    const registration: Registration = {
+      ...newRegistration(fn, 'step', owner ?? functionOwnerOf(fn, config)),
+      stepConfig: config,
+    };
     return this.#add(registration, (target, args) => {
       const body = async (): Promise<unknown> => {
         this.#refuseUnregisteredInstance(registration, target);
@@ -180,6 +183,12 @@ export class Functions {
 
   /** Starts a workflow instead of calling it: a function for a function, a proxy for a class or an instance. */
   starterOf(target: unknown, params: StartWorkflowParams): unknown {
+    if (target === undefined || target === null) {
+      throw new DBOSNotRegisteredError(
+        String(target),
+        `DBOS.startWorkflow was given ${String(target)}. Pass a registered workflow, and look for circular imports.`,
+      );
+    }
     const { registry } = this.#host;
     if (typeof target === 'function' && registry.findByFunction(target)) {
       return this.#start(target, target.name, undefined, params);
@@ -200,17 +209,18 @@ export class Functions {
   }
 
   #start(fn: unknown, name: string, receiver: unknown, params: StartWorkflowParams) {
-    return (...args: unknown[]): Promise<WorkflowHandle<unknown>> => {
-      const { registry } = this.#host;
-      const registration = registry.findByFunction(fn);
-      if (registration?.kind === 'step' || registration?.kind === 'transaction') {
-        throw new DBOSInvalidWorkflowTransitionError(
-          `Attempt to start or enqueue ${registration.kind} "${name}". Only a workflow can be started.`,
-        );
-      }
-      const workflow = registry.workflowOf(fn, name);
-      return shielded(startWorkflow(this.engineOf(workflow), this.requestFor(workflow, receiver, args, params)));
-    };
+    return (...args: unknown[]): Promise<WorkflowHandle<unknown>> =>
+      attempted(() => {
+        const { registry } = this.#host;
+        const registration = registry.findByFunction(fn);
+        if (registration?.kind === 'step' || registration?.kind === 'transaction') {
+          throw new DBOSInvalidWorkflowTransitionError(
+            `Attempt to start or enqueue ${registration.kind} "${name}". Only a workflow can be started.`,
+          );
+        }
+        const workflow = registry.workflowOf(fn, name);
+        return startWorkflow(this.engineOf(workflow), this.requestFor(workflow, receiver, args, params));
+      });
   }
 
   /** A method decorator that lets only users with one of the roles call the function. */

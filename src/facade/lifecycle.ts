@@ -12,12 +12,7 @@ import { Engine } from '../engine/engine.js';
 import type { Runtime, RuntimeOptions } from '../engine/runtime.js';
 import type { Registration, Registry } from '../engine/registration/registry.js';
 import { currentContext } from '../engine/runs/ambient.js';
-import {
-  DBOSAlreadyLaunchedError,
-  DBOSExecutorNotInitializedError,
-  DBOSInvalidArgumentError,
-  type JSONValue,
-} from '../model/errors/errors.js';
+import { DBOSAlreadyLaunchedError, DBOSExecutorNotInitializedError, type JSONValue } from '../model/errors/errors.js';
 import type { MethodRegistrationBase } from './associations.js';
 import type { DBOSLifecycleCallback, DBOSMethodMiddlewareInstaller, ShutdownOptions } from './types.js';
 
@@ -30,8 +25,6 @@ export interface LifecycleOptions {
   /** A registered function as plugins see it. */
   readonly viewOf: (registration: Registration) => MethodRegistrationBase;
 }
-
-const TIMEOUT_MAX_MS = 2_147_483_647;
 
 export class Lifecycle {
   readonly #options: LifecycleOptions;
@@ -169,12 +162,6 @@ export class Lifecycle {
 
   async shutdown(options: ShutdownOptions): Promise<void> {
     const timeoutMs = options.workflowCompletionTimeoutMS ?? 0;
-    if (!(Number.isFinite(timeoutMs) && timeoutMs >= 0 && timeoutMs <= TIMEOUT_MAX_MS)) {
-      throw new DBOSInvalidArgumentError(
-        `Invalid workflowCompletionTimeoutMS ${timeoutMs}: it must be between 0 and ${TIMEOUT_MAX_MS}.`,
-        'options.workflowCompletionTimeoutMS',
-      );
-    }
     this.#shuttingDown ??= this.#shutdown(timeoutMs, options).finally(() => (this.#shuttingDown = undefined));
     await this.#shuttingDown;
   }

@@ -10,6 +10,8 @@ import type { Registry } from '../engine/registration/registry.js';
 import { DBOSInvalidArgumentError } from '../model/errors/errors.js';
 import type { Instance } from './instance.js';
 
+import { scheduleCheck, schedulesCheck } from './checks.js';
+
 /** A scheduled workflow. It gets the time at which it was due and the schedule's context. */
 // The function declares the type of its context.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -47,6 +49,7 @@ export interface SchedulerConfig {
 }
 
 export async function createSchedule(instance: Instance, given: CreateScheduleOptions): Promise<void> {
+  scheduleCheck.read(given, 'options');
   const { scheduleName, workflowFn, schedule, context, options = {} } = given;
   const { registry } = instance.engineFor('createSchedule').runtime;
   const definition = { ...options, ...targetOf(registry, workflowFn), scheduleName, schedule, context };
@@ -55,6 +58,7 @@ export async function createSchedule(instance: Instance, given: CreateScheduleOp
 }
 
 export async function applySchedules(instance: Instance, schedules: readonly ApplySchedule[]): Promise<void> {
+  schedulesCheck.read(schedules, 'schedules');
   const runtime = instance.operatorFor('applySchedules', 'outside workflows');
   const definitions = schedules.map(({ workflowFn, ...rest }): ScheduleDefinition => {
     return { ...rest, ...targetOf(runtime.registry, workflowFn) };

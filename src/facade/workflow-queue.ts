@@ -4,6 +4,7 @@ import { internals } from '../base/internals.js';
 import type { Operator } from '../control/operator.js';
 import { changeQueue, getQueueRecord } from '../control/queues/queues.js';
 import { InvalidQueueError } from '../model/errors/errors.js';
+import { isRecord } from '../model/validation/validation.js';
 import {
   checkQueueName,
   checkQueueParameters,
@@ -35,6 +36,10 @@ export function queueOf(operator: Operator, record: QueueRecord): WorkflowQueue 
   return new WorkflowQueue(new StoredQueue(record, read, change));
 }
 
+function isQueueRecord(value: unknown): value is QueueRecord {
+  return isRecord(value) && typeof value['name'] === 'string' && 'isPartitionQueue' in value;
+}
+
 /** The default owner of queues: `DBOS` itself. */
 let defaultOwner: QueueOwner | undefined;
 
@@ -58,13 +63,13 @@ export class WorkflowQueue {
     parametersOrConcurrency?: QueueParameters | number,
     rateLimitOrOwner?: QueueRateLimit | QueueOwner,
   ) {
-    if (typeof nameOrKnown === 'object') {
+    if (nameOrKnown instanceof StoredQueue || isQueueRecord(nameOrKnown)) {
       this.#stored = nameOrKnown instanceof StoredQueue ? nameOrKnown : undefined;
       this.#record = nameOrKnown instanceof StoredQueue ? nameOrKnown.record : nameOrKnown;
     } else {
       const rateLimit = rateLimitOrOwner && 'limitPerPeriod' in rateLimitOrOwner ? rateLimitOrOwner : undefined;
       const parameters =
-        typeof parametersOrConcurrency === 'object'
+        parametersOrConcurrency !== null && typeof parametersOrConcurrency === 'object'
           ? parametersOrConcurrency
           : { concurrency: parametersOrConcurrency, rateLimit };
       WorkflowQueue.validateQueueRegistration(nameOrKnown, parameters);

@@ -10,6 +10,7 @@ import {
   nullish,
   positiveNumber,
   record,
+  shown,
 } from './validation/validation.js';
 
 /** The most workflows that may start in any period of this length. */
@@ -210,5 +211,5 @@ function toRate(limit: QueueRateLimit | undefined): Limits['rate'] {
 const priorityCheck = integer({ max: INT_MAX });
 
 export function checkPriority(priority: number): void {
-  if (!priorityCheck.accepts(priority)) throw new DBOSInvalidQueuePriorityError(priority, 0, INT_MAX);
+  if (!priorityCheck.accepts(priority)) throw new DBOSInvalidQueuePriorityError(shown(priority), 0, INT_MAX);
 }

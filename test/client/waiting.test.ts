@@ -98,10 +98,10 @@ describe('a client that waits', () => {
 
       const [result, ...failures] = await Promise.all([
         handle.getResult(),
-        failureOf(client.retrieveWorkflow('a\0b').getResult()),
+        failureOf(client.getResult('a\0b')),
         failureOf(client.getResult(undefined as never)),
         failureOf(client.getEvent('w', 'a\0b')),
-        failureOf(client.waitAll([client.retrieveWorkflow('\0')])),
+        failureOf(client.waitAll([{ ...handle, workflowID: '\0' }])),
         failureOf(client.waitFirst([])),
         failureOf(handle.getResult({ pollingIntervalMs: 0 })),
       ]);
@@ -109,7 +109,7 @@ describe('a client that waits', () => {
       expect(result).toBe(3);
       expect(failures.map(({ message }) => message)).toEqual([
         expect.stringContaining('NUL character'),
-        expect.stringContaining('must be a string'),
+        expect.stringContaining('must be a non-empty string'),
         expect.stringContaining('NUL character'),
         expect.stringContaining('NUL character'),
         'handles must not be empty',

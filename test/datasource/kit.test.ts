@@ -286,7 +286,7 @@ describe('registration', () => {
     const transaction = kit.registerTransaction('list', async () => 1, { name: 'transaction' }, DBOS);
     await DBOS.launch();
 
-    expect(() => DBOS.startWorkflow(transaction)()).toThrow(/start or enqueue transaction "transaction"/);
+    await expect(DBOS.startWorkflow(transaction)()).rejects.toThrow(/start or enqueue transaction "transaction"/);
     await expect(DBOS.withNextWorkflowID('x', () => transaction())).rejects.toThrow(/Only a workflow can have an ID/);
   });
 

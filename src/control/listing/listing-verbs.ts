@@ -1,4 +1,6 @@
 // The verbs of `DBOS` and `DBOSClient` that read workflows. Their implementations are in the files beside this one.
+import { filledName } from '../../model/validation/validation.js';
+import * as checks from '../verb-checks.js';
 import { internals } from '../../base/internals.js';
 import { explainWorkflow, type WorkflowExplanation } from '../management/explain.js';
 import type { Operator } from '../operator.js';
@@ -41,18 +43,20 @@ export abstract class ListingVerbs {
   abstract readonly [internals]: Performer;
 
   /** The steps of a workflow, in order; undefined if the workflow does not exist. */
-  listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[] | undefined> {
+  async listWorkflowSteps(workflowID: string, options: StepsQuery = {}): Promise<StepInfo[] | undefined> {
+    filledName.read(workflowID, 'workflowID');
     const find = (operator: Operator) => findWorkflowSteps(operator, workflowID, options);
     return lookUp(this[internals], 'listWorkflowSteps', find, readSteps);
   }
 
   /** The matching workflows, in creation order. */
-  listWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+  async listWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
     return lookUp(this[internals], 'listWorkflows', (operator) => findWorkflowRecords(operator, input), readWorkflows);
   }
 
   /** The matching workflows in queues: enqueued, delayed or running. Without outcomes. */
-  listQueuedWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+  async listQueuedWorkflows(input: GetWorkflowsInput = {}): Promise<WorkflowStatus[]> {
+    checks.optionsObject.read(input, 'input');
     return lookUp(
       this[internals],
       'listQueuedWorkflows',
@@ -62,7 +66,7 @@ export abstract class ListingVerbs {
   }
 
   /** A page of the matching workflows, and the cursor of the next page. */
-  listWorkflowPage(input: WorkflowPageInput = {}): Promise<WorkflowPage> {
+  async listWorkflowPage(input: WorkflowPageInput = {}): Promise<WorkflowPage> {
     return lookUp(this[internals], 'listWorkflowPage', (operator) => findWorkflowPage(operator, input), readPage);
   }
 
@@ -72,57 +76,62 @@ export abstract class ListingVerbs {
   }
 
   /** Counts the matching workflows. */
-  countWorkflows(filters: WorkflowFilters = {}): Promise<number> {
+  async countWorkflows(filters: WorkflowFilters = {}): Promise<number> {
     return look(this[internals], 'countWorkflows', (operator) => countWorkflows(operator, filters));
   }
 
   /** Counts the matching workflows by group, with their longest waits and durations. */
-  getWorkflowAggregates(input: GetWorkflowAggregatesInput): Promise<WorkflowAggregate[]> {
+  async getWorkflowAggregates(input: GetWorkflowAggregatesInput): Promise<WorkflowAggregate[]> {
     return look(this[internals], 'getWorkflowAggregates', (operator) => getWorkflowAggregates(operator, input));
   }
 
   /** Counts the matching steps by group, with their longest durations. */
-  getStepAggregates(input: GetStepAggregatesInput): Promise<StepAggregate[]> {
+  async getStepAggregates(input: GetStepAggregatesInput): Promise<StepAggregate[]> {
     return look(this[internals], 'getStepAggregates', (operator) => getStepAggregates(operator, input));
   }
 
   /** Counts workflows created and steps completed, by name, from `startTime` to before `endTime`. */
-  getMetrics(startTime: string, endTime: string, applicationNames?: readonly string[]): Promise<Metric[]> {
+  async getMetrics(startTime: string, endTime: string, applicationNames?: readonly string[]): Promise<Metric[]> {
+    checks.optionalNames.read(applicationNames, 'applicationNames');
     const span = { startTime, endTime };
     return look(this[internals], 'getMetrics', (operator) => getMetrics(operator, span, applicationNames));
   }
 
   /** All events of a workflow, by key. */
-  getAllEvents(workflowID: string): Promise<Record<string, unknown>> {
+  async getAllEvents(workflowID: string): Promise<Record<string, unknown>> {
+    filledName.read(workflowID, 'workflowID');
     return look(this[internals], 'getAllEvents', (operator) => getAllEvents(operator, workflowID));
   }
 
   /** All values written to the streams of a workflow so far, by key. */
-  getAllStreamEntries(workflowID: string): Promise<Record<string, unknown[]>> {
+  async getAllStreamEntries(workflowID: string): Promise<Record<string, unknown[]>> {
+    filledName.read(workflowID, 'workflowID');
     return look(this[internals], 'getAllStreamEntries', (operator) => getAllStreamEntries(operator, workflowID));
   }
 
   /** All messages sent to a workflow, oldest first, received or not. */
-  getAllNotifications(workflowID: string): Promise<NotificationInfo[]> {
+  async getAllNotifications(workflowID: string): Promise<NotificationInfo[]> {
+    filledName.read(workflowID, 'workflowID');
     return look(this[internals], 'getAllNotifications', (operator) => getAllNotifications(operator, workflowID));
   }
 
   /** Explains the status of a workflow, such as why it has not started. */
-  explainWorkflow(workflowID: string): Promise<WorkflowExplanation> {
+  async explainWorkflow(workflowID: string): Promise<WorkflowExplanation> {
+    filledName.read(workflowID, 'workflowID');
     return explainWorkflow(this[internals].operatorFor('explainWorkflow'), workflowID);
   }
 
   /** The optional indexes for frequent filters, and whether each exists. */
-  listOptionalIndexes(): Promise<OptionalIndexInfo[]> {
+  async listOptionalIndexes(): Promise<OptionalIndexInfo[]> {
     return listOptionalIndexes(this[internals].operatorFor('listOptionalIndexes'));
   }
 
   /** Builds an index for a filter. Postgres builds it concurrently; on SQLite writers wait. */
-  createOptionalIndex(index: OptionalIndex): Promise<void> {
+  async createOptionalIndex(index: OptionalIndex): Promise<void> {
     return createOptionalIndex(this[internals].operatorFor('createOptionalIndex'), index);
   }
 
-  dropOptionalIndex(index: OptionalIndex): Promise<void> {
+  async dropOptionalIndex(index: OptionalIndex): Promise<void> {
     return dropOptionalIndex(this[internals].operatorFor('dropOptionalIndex'), index);
   }
 }

@@ -54,6 +54,8 @@ export async function listQueuedWorkflows(
 }
 
 export async function findQueuedRecords(operator: Operator, input: GetWorkflowsInput = {}): Promise<WorkflowRecord[]> {
+  // Refuses a wrong value before it is replaced.
+  toWorkflowQuery(input, operator.applicationName);
   return findWorkflowRecords(operator, { ...input, queuesOnly: true, loadOutput: false });
 }
 

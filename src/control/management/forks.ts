@@ -1,7 +1,17 @@
 // Forks: copies of workflows that continue from one of their steps.
 import { newID } from '../../base/ids.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
-import { filledName, INT_MAX, integer, optional, positiveNumber } from '../../model/validation/validation.js';
+import {
+  array,
+  checkThat,
+  filledName,
+  INT_MAX,
+  integer,
+  isRecord,
+  nullish,
+  optional,
+  positiveNumber,
+} from '../../model/validation/validation.js';
 import { findStartSteps, type Fork, insertForks, type StartChoice } from '../../store/management/forks.js';
 import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
@@ -48,6 +58,8 @@ export interface ForkToken {
 /** Step numbers are stored in 32 bits. */
 const startStepCheck = integer({ max: INT_MAX });
 const timeoutCheck = optional(positiveNumber);
+const versionCheck = nullish(filledName);
+const requestsCheck = array(checkThat<ForkRequest>('an object', isRecord));
 
 /**
  * Forks workflows in one commit: all of them, or none if one does not exist or an ID is in use. Returns the IDs of the
@@ -58,6 +70,8 @@ export async function forkWorkflows(
   requests: readonly ForkRequest[],
   { token, ...settings }: ForkSettings & ForkToken = {},
 ): Promise<string[]> {
+  requestsCheck.read(requests, 'requests');
+  versionCheck.read(settings.applicationVersion, 'applicationVersion');
   // Chosen before the first attempt: if the reply is lost, the retry must not fork twice.
   const creator = token ?? newID();
   const forks = requests.map((request, index) => {
@@ -85,6 +99,7 @@ export async function forkWorkflows(
 
 function toFork({ workflowID: originalID, startStep }: ForkRequest, workflowID: string, creator: string): Fork {
   checkStartStep(startStep);
+  filledName.read(originalID, 'workflowID');
   filledName.read(workflowID, 'newWorkflowID');
   return { originalID, workflowID, startStep, creator };
 }

@@ -1,5 +1,7 @@
 // The base of `DBOS` and `DBOSClient`: every management verb with the same signature in both. It is a chain of classes,
 // one for each area; this one adds queues, versions and applications.
+import { filledName } from '../../model/validation/validation.js';
+import * as checks from '../verb-checks.js';
 import { internals } from '../../base/internals.js';
 import type { QueueRecord } from '../../model/queues.js';
 import type { Operator } from '../operator.js';
@@ -34,6 +36,7 @@ export abstract class Management<Queue> extends ScheduleVerbs {
 
   /** A queue of the database; null if it does not exist. */
   async retrieveQueue(name: string): Promise<Queue | null> {
+    filledName.read(name, 'name');
     const performer = this[internals];
     const operator = performer.operatorFor('retrieveQueue');
     const record = await findQueueRecord(operator, name);
@@ -42,6 +45,7 @@ export abstract class Management<Queue> extends ScheduleVerbs {
 
   /** The queues in the database of the named applications, by default of this one, and those without an owner. */
   async listQueues(applicationName?: string | string[]): Promise<Queue[]> {
+    checks.optionalNames.read(applicationName, 'applicationName');
     const performer = this[internals];
     const operator = performer.operatorFor('listQueues');
     const records = await listQueueRecords(operator, applicationName);
@@ -52,7 +56,8 @@ export abstract class Management<Queue> extends ScheduleVerbs {
    * Deletes a queue from the database. Its workflows wait until it is registered again. Resolves to false if the queue does
    * not exist.
    */
-  deleteQueue(name: string): Promise<boolean> {
+  async deleteQueue(name: string): Promise<boolean> {
+    filledName.read(name, 'name');
     return deleteQueue(this[internals].operatorFor('deleteQueue'), name);
   }
 
@@ -60,31 +65,36 @@ export abstract class Management<Queue> extends ScheduleVerbs {
    * Stops all processes from claiming workflows of the queue until it is resumed. Running workflows continue. Resolves to
    * false if it was already paused.
    */
-  pauseQueue(name: string): Promise<boolean> {
+  async pauseQueue(name: string): Promise<boolean> {
+    filledName.read(name, 'name');
     return pauseQueue(this[internals].operatorFor('pauseQueue'), name);
   }
 
   /** Resolves to false if the queue was not paused. */
-  resumeQueue(name: string): Promise<boolean> {
+  async resumeQueue(name: string): Promise<boolean> {
+    filledName.read(name, 'name');
     return resumeQueue(this[internals].operatorFor('resumeQueue'), name);
   }
 
   /** Counts enqueued, delayed and running workflows by queue or partition, with the wait of the oldest. */
-  getQueueStats(query: QueueStatsQuery = {}): Promise<QueueStats[]> {
+  async getQueueStats(query: QueueStatsQuery = {}): Promise<QueueStats[]> {
+    checks.queueStatsQuery.read(query, 'query');
     return getQueueStats(this[internals].operatorFor('getQueueStats'), query);
   }
 
   /** The launched versions of the application, latest first. */
-  listApplicationVersions(): Promise<VersionInfo[]> {
+  async listApplicationVersions(): Promise<VersionInfo[]> {
     return listApplicationVersions(this[internals].operatorFor('listApplicationVersions'));
   }
 
-  getLatestApplicationVersion(): Promise<VersionInfo> {
+  async getLatestApplicationVersion(): Promise<VersionInfo> {
     return getLatestApplicationVersion(this[internals].operatorFor('getLatestApplicationVersion'));
   }
 
   /** From now on workflows without a version, such as those of schedules, go to this one. */
-  setLatestApplicationVersion(versionName: string, options: SetLatestVersionOptions = {}): Promise<void> {
+  async setLatestApplicationVersion(versionName: string, options: SetLatestVersionOptions = {}): Promise<void> {
+    filledName.read(versionName, 'versionName');
+    checks.versionOptions.read(options, 'options');
     const operator = this[internals].operatorFor('setLatestApplicationVersion');
     return setLatestApplicationVersion(operator, versionName, options);
   }
@@ -93,11 +103,13 @@ export abstract class Management<Queue> extends ScheduleVerbs {
    * Moves everything that belongs to an application to another name, which you then configure. No process of either name
    * should be running.
    */
-  renameApplication(
+  async renameApplication(
     oldName: string | undefined,
     newName: string,
     options: RenameApplicationOptions = {},
   ): Promise<ApplicationRowCounts> {
+    filledName.read(oldName, 'oldName');
+    checks.optionsObject.read(options, 'options');
     return this[internals].perform({ name: 'renameApplication', isEffect: true }, (operator) =>
       renameApplication(operator, { oldName, newName }, options),
     );

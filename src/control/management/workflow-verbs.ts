@@ -1,4 +1,6 @@
 // The verbs of `DBOS` and `DBOSClient` that change workflows. Their implementations are in the files beside this one.
+import { filledName } from '../../model/validation/validation.js';
+import * as checks from '../verb-checks.js';
 import { internals } from '../../base/internals.js';
 import { ListingVerbs } from '../listing/listing-verbs.js';
 import type { Operator } from '../operator.js';
@@ -25,7 +27,7 @@ import {
 } from './transfer.js';
 
 export abstract class WorkflowVerbs extends ListingVerbs {
-  cancelWorkflow(workflowID: string, options: CancelOptions = {}): Promise<string[]> {
+  async cancelWorkflow(workflowID: string, options: CancelOptions = {}): Promise<string[]> {
     return this.cancelWorkflows([workflowID], options);
   }
 
@@ -33,7 +35,9 @@ export abstract class WorkflowVerbs extends ListingVerbs {
    * Cancels workflows that have not ended. They stop at their next operation; a blocked wait is woken at once. Resolves to
    * the IDs of those that were cancelled, in no particular order.
    */
-  cancelWorkflows(workflowIDs: readonly string[], options: CancelOptions = {}): Promise<string[]> {
+  async cancelWorkflows(workflowIDs: readonly string[], options: CancelOptions = {}): Promise<string[]> {
+    checks.ids.read(workflowIDs, 'workflowIDs');
+    checks.cancelOptions.read(options, 'options');
     const cancel = (operator: Operator) => cancelWorkflows(operator, workflowIDs, options);
     return changed(this[internals], 'cancelWorkflow', [], cancel);
   }
@@ -51,13 +55,15 @@ export abstract class WorkflowVerbs extends ListingVerbs {
     workflowIDs: readonly string[],
     options: ResumeOptions = {},
   ): Promise<WorkflowHandle<Awaited<T>>[]> {
+    checks.ids.read(workflowIDs, 'workflowIDs');
+    checks.resumeOptions.read(options, 'options');
     const performer = this[internals];
     const operator = performer.operatorFor('resumeWorkflow');
     await change(performer, 'resumeWorkflow', () => resumeWorkflows(operator, workflowIDs, options));
     return workflowIDs.map((workflowID) => this[internals].handleOf(workflowID));
   }
 
-  deleteWorkflow(workflowID: string, deleteChildren = false): Promise<string[]> {
+  async deleteWorkflow(workflowID: string, deleteChildren = false): Promise<string[]> {
     return this.deleteWorkflows([workflowID], deleteChildren);
   }
 
@@ -65,13 +71,17 @@ export abstract class WorkflowVerbs extends ListingVerbs {
    * Deletes workflows and all their data, in any status. Their runs end with an error. Resolves to the IDs of those that were
    * deleted, in no particular order.
    */
-  deleteWorkflows(workflowIDs: readonly string[], deleteChildren = false): Promise<string[]> {
+  async deleteWorkflows(workflowIDs: readonly string[], deleteChildren = false): Promise<string[]> {
+    checks.ids.read(workflowIDs, 'workflowIDs');
+    checks.flag.read(deleteChildren, 'deleteChildren');
     const remove = (operator: Operator) => deleteWorkflows(operator, workflowIDs, { deleteChildren });
     return changed<string[]>(this[internals], 'deleteWorkflow', [], remove);
   }
 
   /** Runs an ended workflow again from one of its steps, under its own ID. */
   async rewindWorkflow<T>(workflowID: string, options: RewindOptions = {}): Promise<WorkflowHandle<Awaited<T>>> {
+    filledName.read(workflowID, 'workflowID');
+    checks.rewindOptions.read(options, 'options');
     const performer = this[internals];
     const operator = performer.operatorFor('rewindWorkflow');
     await change(performer, 'rewindWorkflow', (_, token) =>
@@ -84,7 +94,8 @@ export abstract class WorkflowVerbs extends ListingVerbs {
    * Delays a workflow that is enqueued or delayed: by seconds from now, or until a time. Resolves to false for any other,
    * which does not change.
    */
-  setWorkflowDelay(workflowID: string, options: number | SetWorkflowDelayOptions): Promise<boolean> {
+  async setWorkflowDelay(workflowID: string, options: number | SetWorkflowDelayOptions): Promise<boolean> {
+    filledName.read(workflowID, 'workflowID');
     const delay = (operator: Operator) => setWorkflowDelay(operator, workflowID, options);
     return changed(this[internals], 'setWorkflowDelay', false, delay);
   }
@@ -92,44 +103,50 @@ export abstract class WorkflowVerbs extends ListingVerbs {
   /**
    * Sets the priority of a workflow; lower numbers run first. Resolves to false if it has ended, and does not change it.
    */
-  setWorkflowPriority(workflowID: string, priority: number): Promise<boolean> {
+  async setWorkflowPriority(workflowID: string, priority: number): Promise<boolean> {
+    filledName.read(workflowID, 'workflowID');
     const prioritize = (operator: Operator) => setWorkflowPriority(operator, workflowID, priority);
     return changed(this[internals], 'setWorkflowPriority', false, prioritize);
   }
 
   /** Changes the given attributes; null removes one. Others stay. */
-  updateWorkflowAttributes(workflowID: string, attributes: Record<string, unknown>): Promise<void> {
+  async updateWorkflowAttributes(workflowID: string, attributes: Record<string, unknown>): Promise<void> {
+    filledName.read(workflowID, 'workflowID');
     return change(this[internals], 'updateWorkflowAttributes', (operator) =>
       updateWorkflowAttributes(operator, workflowID, attributes),
     );
   }
 
   /** Replaces all attributes of a workflow; null leaves it without any. */
-  setWorkflowAttributes(workflowID: string, attributes: Record<string, unknown> | null): Promise<void> {
+  async setWorkflowAttributes(workflowID: string, attributes: Record<string, unknown> | null): Promise<void> {
+    filledName.read(workflowID, 'workflowID');
     return change(this[internals], 'setWorkflowAttributes', (operator) =>
       setWorkflowAttributes(operator, workflowID, attributes),
     );
   }
 
   /** Deletes old workflows that have ended, in small commits that do not slow down running work. */
-  garbageCollect(options: GarbageCollectOptions): Promise<GarbageCollected> {
+  async garbageCollect(options: GarbageCollectOptions): Promise<GarbageCollected> {
     const verb = { name: 'garbageCollect', isEffect: true };
     return this[internals].perform(verb, (operator) => garbageCollect(operator, options));
   }
 
   /** Cancels all active workflows created at this time or earlier. Resolves to their number. */
-  globalTimeout(cutoffEpochTimestampMs: number): Promise<number> {
+  async globalTimeout(cutoffEpochTimestampMs: number): Promise<number> {
     const verb = { name: 'globalTimeout', isEffect: true };
     return this[internals].perform(verb, (operator) => globalTimeout(operator, cutoffEpochTimestampMs));
   }
 
   /** Exports the matching workflows with steps, events, streams and messages, and optionally their descendants. */
   exportWorkflows(input: ExportInput = {}): AsyncGenerator<ExportedWorkflow, void, undefined> {
+    checks.optionsObject.read(input, 'input');
     return exportWorkflows(this[internals].operatorFor('exportWorkflows', 'outside workflow code'), input);
   }
 
   /** Imports exported workflows, given as objects or chunks of text. Each is imported completely or not at all. */
-  importWorkflows(source: ExportSource, options: ImportOptions = {}): Promise<ImportResult> {
+  async importWorkflows(source: ExportSource, options: ImportOptions = {}): Promise<ImportResult> {
+    checks.exportSource.read(source, 'source');
+    checks.importOptions.read(options, 'options');
     const operator = this[internals].operatorFor('importWorkflows', 'outside workflow code');
     return importWorkflows(operator, source, options);
   }

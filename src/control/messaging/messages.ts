@@ -5,7 +5,7 @@ import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import { DBOSNonExistentWorkflowError } from '../../model/errors/errors.js';
 import { storableName } from '../../model/validation/validation.js';
 import type { MessageKey, NewMessage } from '../../store/messaging/messages.js';
-import { checkName, encodeStorable, type SerializationOptions } from '../runs/storable.js';
+import { checkOptionalName, encodeStorable, type SerializationOptions } from '../runs/storable.js';
 
 /** A message of `DBOS.sendBulk`. */
 export interface BulkMessage<T = unknown> extends SerializationOptions {
@@ -21,8 +21,8 @@ export const NO_TOPIC = '__null__topic__';
 
 export function checkMessage({ destinationID, topic, idempotencyKey }: BulkMessage): void {
   storableName.read(destinationID, 'destinationID');
-  checkName('topic', topic);
-  checkName('idempotencyKey', idempotencyKey);
+  checkOptionalName('topic', topic);
+  checkOptionalName('idempotencyKey', idempotencyKey);
 }
 
 export async function encodeMessage(

@@ -31,6 +31,7 @@ export async function* readAll(reader: StreamReader): AsyncGenerator<unknown, vo
 
 /** The value at the offset. Throws if the stream ends before it. */
 export async function readOne(reader: StreamReader, offset: number): Promise<unknown> {
+  offsetCheck.read(offset, 'offset');
   const value = await reader.at(offset);
   if (value === STREAM_CLOSED) throw new DBOSStreamTimeoutError(reader.stream.workflowID, reader.stream.key);
   return value;

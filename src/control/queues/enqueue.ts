@@ -4,13 +4,17 @@ import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { checkPriority } from '../../model/queues.js';
 import {
+  anything,
   array,
+  type Check,
   filledName,
   isRecord,
   jsonObject,
   nullish,
   number,
+  oneOf,
   optional,
+  record,
   storableName,
   string,
 } from '../../model/validation/validation.js';
@@ -67,6 +71,28 @@ export interface StartWorkflowParams {
 }
 
 const QUEUE_OPTIONS = ['deduplicationID', 'priority', 'queuePartitionKey', 'delaySeconds', 'applicationName'] as const;
+const anyOption = optional(anything);
+/** The names of the options, and those values that are nowhere else checked. */
+const byNameCheck = record({
+  queueName: anyOption,
+  workflowName: anyOption,
+  workflowClassName: anyOption,
+  workflowConfigName: anyOption,
+  workflowID: anyOption,
+  workflowIDReusePolicy: nullish(oneOf(['return-existing', 'reject'])),
+  appVersion: anyOption,
+  workflowTimeoutMS: anyOption,
+  deduplicationID: anyOption,
+  serializationType: nullish(oneOf(['native', 'portable'])),
+  priority: anyOption,
+  queuePartitionKey: anyOption,
+  delaySeconds: anyOption,
+  attributes: anyOption,
+  authenticatedUser: anyOption,
+  authenticatedRoles: anyOption,
+  applicationName: anyOption,
+  duplicationPolicy: nullish(oneOf(['return-existing', 'reject'])),
+} satisfies Record<keyof EnqueueWorkflowOptions, Check<unknown>>);
 const optionalName = nullish(storableName);
 const optionalID = nullish(filledName);
 const optionalUser = nullish(string());
@@ -120,6 +146,7 @@ export async function toEnqueued(
  * others, or end the transaction of the caller.
  */
 export function checkNames(options: EnqueueWorkflowOptions): void {
+  byNameCheck.read(options, 'options');
   filledName.read(options.queueName, 'options.queueName');
   filledName.read(options.workflowName, 'options.workflowName');
   optionalName.read(options.workflowClassName, 'options.workflowClassName');
@@ -153,8 +180,9 @@ export function checkEnqueueOptions(options: EnqueueOptions, isQueued: boolean):
   optionalName.read(options.queuePartitionKey, 'queuePartitionKey');
   optionalName.read(options.applicationVersion, 'applicationVersion');
   optionalName.read(options.applicationName, 'applicationName');
-  refuseTooLong((options.delaySeconds ?? 0) * 1000, 'delaySeconds');
-  delayCheck.read(options.delaySeconds, 'delaySeconds');
+  const { delaySeconds } = options;
+  if (typeof delaySeconds === 'number') refuseTooLong(delaySeconds * 1000, 'delaySeconds');
+  delayCheck.read(delaySeconds, 'delaySeconds');
 }
 
 function refuseQueueOptions(options: EnqueueOptions): void {

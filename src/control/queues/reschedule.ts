@@ -1,7 +1,8 @@
 // Changes when a waiting workflow is claimed: its delay and its priority.
+import { refuseTooLong } from '../runs/time-limit.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { checkPriority } from '../../model/queues.js';
-import { positiveNumber } from '../../model/validation/validation.js';
+import { checkThat, isRecord, positiveNumber } from '../../model/validation/validation.js';
 import { type Delay, delayIfWaiting, setPriorityIfActive } from '../../store/queues/delays.js';
 import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
@@ -25,7 +26,13 @@ export async function setWorkflowDelay(
   return isDelayed;
 }
 
+const delayCheck = checkThat(
+  'a number of seconds or an object',
+  (value) => typeof value === 'number' || isRecord(value),
+);
+
 function toDelay(options: number | SetWorkflowDelayOptions): Delay {
+  delayCheck.read(options, 'options');
   const { delaySeconds, delayUntilEpochMS } = typeof options === 'number' ? { delaySeconds: options } : options;
   if ((delaySeconds === undefined) === (delayUntilEpochMS === undefined)) {
     throw new DBOSInvalidArgumentError(
@@ -35,7 +42,7 @@ function toDelay(options: number | SetWorkflowDelayOptions): Delay {
   }
   return delaySeconds === undefined
     ? { untilMs: Math.ceil(positiveNumber.read(delayUntilEpochMS, 'delayUntilEpochMS')) }
-    : { delayMs: Math.ceil(positiveNumber.read(delaySeconds, 'delaySeconds') * 1000) };
+    : { delayMs: delayMsOf(delaySeconds) };
 }
 
 /** Sets the priority of a workflow; lower numbers run first. False if it has ended or does not exist. */
@@ -45,4 +52,10 @@ export async function setWorkflowPriority(operator: Operator, workflowID: string
   // A concurrent claim may have skipped the row while it was locked.
   if (changed?.ready) operator.bus.publish(topics.work, changed.ready);
   return changed !== undefined;
+}
+
+function delayMsOf(delaySeconds: number): number {
+  const delayMs = Math.ceil(positiveNumber.read(delaySeconds, 'delaySeconds') * 1000);
+  refuseTooLong(delayMs, 'delaySeconds');
+  return delayMs;
 }

@@ -5,6 +5,7 @@ import {
   DBOSAwaitedWorkflowExceededMaxRecoveryAttempts,
   DBOSInvalidArgumentError,
 } from '../../model/errors/errors.js';
+import { array, checkThat, isRecord } from '../../model/validation/validation.js';
 import type { FinishedWorkflow } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
 import type { WorkflowStatus } from '../listing/status.js';
@@ -67,7 +68,21 @@ export async function allEnded(
 }
 
 /** Refuses handles that `waitFirst` could not distinguish. */
+const handlesCheck = array(
+  checkThat<WorkflowHandle<unknown>>(
+    'the handle of a workflow',
+    (value) => isRecord(value) && typeof value['workflowID'] === 'string',
+  ),
+);
+
+/** Each must be a handle. */
+export function checkAreHandles(handles: readonly WorkflowHandle<unknown>[]): void {
+  handlesCheck.read(handles, 'handles');
+}
+
+/** There must be at least one, and none twice. */
 export function checkHandles(handles: readonly WorkflowHandle<unknown>[]): void {
+  checkAreHandles(handles);
   if (handles.length === 0) throw new DBOSInvalidArgumentError('handles must not be empty', 'handles');
   const seen = new Set<string>();
   for (const { workflowID } of handles) {

@@ -12,8 +12,13 @@ export interface SerializationOptions {
 const optionalName = optional(storableName);
 const lookupID = string();
 
-/** Refuses a topic, key or ID that cannot be stored unchanged. */
-export function checkName(argument: string, name: string | undefined): void {
+/** Refuses a key or ID that cannot be stored unchanged. */
+export function checkName(argument: string, name: string): void {
+  storableName.read(name, argument);
+}
+
+/** The same for a topic or key that may be left out. */
+export function checkOptionalName(argument: string, name: string | undefined): void {
   optionalName.read(name, argument);
 }
 

@@ -1,7 +1,14 @@
 // Time limits of waits: a number of seconds, or options with a timeout or deadline.
 import type { RemoteClock } from '../../base/remote-clock.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
-import { checkThat, finiteNumber, optional, positiveNumber } from '../../model/validation/validation.js';
+import {
+  checkThat,
+  finiteNumber,
+  isRecord,
+  nullish,
+  optional,
+  positiveNumber,
+} from '../../model/validation/validation.js';
 
 export interface PollingOptions {
   /** How often to poll without notifications. */
@@ -15,6 +22,9 @@ export interface TimeLimit extends PollingOptions {
 }
 
 const intervalCheck = optional(positiveNumber);
+const limitCheck = nullish(
+  checkThat('a number of seconds or an object', (value) => typeof value === 'number' || isRecord(value)),
+);
 /** Infinity waits without a limit. */
 export const timeoutCheck = checkThat<number>(
   'a number of at least 0',
@@ -40,6 +50,7 @@ export function deadlineOf(
   limit: number | TimeLimit | undefined,
   defaultSeconds?: number,
 ): number | undefined {
+  limitCheck.read(limit, 'timeoutSeconds');
   const options: TimeLimit = typeof limit === 'number' ? { timeoutSeconds: limit } : (limit ?? {});
   checkPolling(options);
   const { deadlineEpochMS, timeoutSeconds = defaultSeconds } = options;

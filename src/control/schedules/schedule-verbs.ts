@@ -1,5 +1,7 @@
 // The schedule verbs shared by `DBOS` and `DBOSClient`. Creating a schedule is not among them: `DBOS` takes a function,
 // `DBOSClient` a name.
+import { filledName } from '../../model/validation/validation.js';
+import * as checks from '../verb-checks.js';
 import { internals } from '../../base/internals.js';
 import { WorkflowVerbs } from '../management/workflow-verbs.js';
 import { change, changed, look } from '../performer.js';
@@ -20,49 +22,60 @@ import {
 } from './schedules.js';
 
 export abstract class ScheduleVerbs extends WorkflowVerbs {
-  listSchedules(filters: ScheduleFilters = {}): Promise<WorkflowSchedule[]> {
+  async listSchedules(filters: ScheduleFilters = {}): Promise<WorkflowSchedule[]> {
+    checks.scheduleFilters.read(filters, 'filters');
     return look(this[internals], 'listSchedules', (operator) => listSchedules(operator, filters));
   }
 
-  getSchedule(name: string): Promise<WorkflowSchedule | null> {
+  async getSchedule(name: string): Promise<WorkflowSchedule | null> {
+    filledName.read(name, 'name');
     return look(this[internals], 'getSchedule', (operator) => getSchedule(operator, name));
   }
 
   /** Changes the given fields; null removes the time zone or the queue. */
-  updateSchedule(name: string, updates: ScheduleUpdate): Promise<void> {
+  async updateSchedule(name: string, updates: ScheduleUpdate): Promise<void> {
+    filledName.read(name, 'name');
+    checks.optionsObject.read(updates, 'updates');
     return change(this[internals], 'updateSchedule', (operator) => updateSchedule(operator, name, updates));
   }
 
   /** Stops the schedule from firing until it is resumed. Resolves to false if it was already paused or does not exist. */
-  pauseSchedule(name: string): Promise<boolean> {
+  async pauseSchedule(name: string): Promise<boolean> {
+    filledName.read(name, 'name');
     return changed(this[internals], 'pauseSchedule', false, (operator) => pauseSchedule(operator, name));
   }
 
   /** Resolves to false if the schedule was not paused or does not exist. */
-  resumeSchedule(name: string): Promise<boolean> {
+  async resumeSchedule(name: string): Promise<boolean> {
+    filledName.read(name, 'name');
     return changed(this[internals], 'resumeSchedule', false, (operator) => resumeSchedule(operator, name));
   }
 
   /** Deletes a schedule. Workflows it has enqueued stay. Resolves to false if it does not exist. */
-  deleteSchedule(name: string): Promise<boolean> {
+  async deleteSchedule(name: string): Promise<boolean> {
+    filledName.read(name, 'name');
     return changed(this[internals], 'deleteSchedule', false, (operator) => deleteSchedule(operator, name));
   }
 
   /** Enqueues the workflow of a schedule now, even if the schedule is paused. */
   async triggerSchedule(name: string): Promise<WorkflowHandle<unknown>> {
+    filledName.read(name, 'name');
     const operator = this[internals].operatorFor('triggerSchedule', 'outside workflows');
     return this[internals].handleOf(await triggerSchedule(operator, name));
   }
 
   /** Enqueues the workflows of all occurrences after `start` and before `end`. */
   async backfillSchedule(name: string, start: Date, end: Date): Promise<WorkflowHandle<unknown>[]> {
+    filledName.read(name, 'name');
+    checks.day.read(start, 'start');
+    checks.day.read(end, 'end');
     const operator = this[internals].operatorFor('backfillSchedule', 'outside workflows');
     const workflowIDs = await backfillSchedule(operator, name, { start, end });
     return workflowIDs.map((workflowID) => this[internals].handleOf(workflowID));
   }
 
   /** The next occurrences of a schedule, given by name, or of a cron expression. */
-  nextRuns(
+  async nextRuns(
     schedule: string | { readonly schedule: string; readonly cronTimezone?: string | null },
     count: number,
   ): Promise<Date[]> {

@@ -217,7 +217,8 @@ export async function getSchedule(operator: Operator, name: string): Promise<Wor
   return record && isVisible(record, operator) ? toSchedule(operator, record) : null;
 }
 
-const countCheck = integer();
+/** As many as fit on a screen, and more. */
+const countCheck = integer({ max: 10_000 });
 
 /** The next occurrences of a schedule, given by name, or of a cron expression. */
 export async function nextRuns(

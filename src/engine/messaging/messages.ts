@@ -22,7 +22,7 @@ import type { Runtime } from '../runtime.js';
 import { formatOf, limitsOf, refuseInTransaction, workflowCode } from '../runs/operation.js';
 import { type ActiveStep, encodedAs, joined, perform, portable } from '../runs/perform.js';
 import type { Run, VerdictOf } from '../runs/run.js';
-import { checkName } from '../../control/runs/storable.js';
+import { checkOptionalName } from '../../control/runs/storable.js';
 import type { WaitLimits } from '../../control/runs/row-watcher.js';
 import { deadlineOf, type TimeLimit } from '../../control/runs/time-limit.js';
 
@@ -153,7 +153,7 @@ export async function recv(
   limit?: number | RecvOptions,
 ): Promise<unknown> {
   const run = workflowCode(RECV);
-  checkName('topic', topic);
+  checkOptionalName('topic', topic);
   return receive(run, topic ?? NO_TOPIC, deadlineOf(runtime.databaseClock, limit, RECV_TIMEOUT_SECONDS));
 }
 

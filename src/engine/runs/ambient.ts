@@ -95,6 +95,15 @@ export function shielded<T>(promise: Promise<T>): Promise<T> {
   return given;
 }
 
+/** Calls what makes such a promise. What the call throws is a rejection as well. */
+export function attempted<T>(body: () => Promise<T>): Promise<T> {
+  try {
+    return shielded(body());
+  } catch (error) {
+    return Promise.reject(error as Error);
+  }
+}
+
 /** True in the workflow's own code, not in its steps and transactions. */
 export function isWorkflowCode(context: Context | undefined): context is Context & { readonly run: Run } {
   return context?.run !== undefined && context.step === undefined && context.transactionID === undefined;

@@ -1,5 +1,6 @@
 // Workflow handles. A handle of a run in this process awaits it directly; any other waits for the outcome in the
 // database. Both stay valid if the workflow is cancelled and resumed.
+import { filledName } from '../../model/validation/validation.js';
 import { abortable } from '../../base/abortable.js';
 import type { Codec } from '../../codec/codec.js';
 import { outcomeBy, readOutcome, type WorkflowHandle } from '../../control/runs/outcome.js';
@@ -79,6 +80,7 @@ export async function getResult(
   workflowID: string,
   options: number | GetResultOptions = {},
 ): Promise<unknown> {
+  filledName.read(workflowID, 'workflowID');
   const givenDeadline = deadlineOf(runtime.databaseClock, options);
   const context = currentContext();
   refuseInTransaction(context, GET_RESULT.name);

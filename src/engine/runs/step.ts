@@ -3,7 +3,6 @@ import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
 import { sleep } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import { DBOSMaxStepRetriesError, DBOSStepTimeoutError } from '../../model/errors/errors.js';
-import { number, positiveInteger, positiveNumber } from '../../model/validation/validation.js';
 import { type Context, inContext, type StepStatus } from './ambient.js';
 import { own, perform } from './perform.js';
 import type { Run } from './run.js';
@@ -29,19 +28,6 @@ export interface StepConfig {
 }
 
 const RETRY_INTERVAL_MAX_MS = 3_600_000;
-const intervalCheck = number();
-const backoffCheck = number({ min: 1 });
-const jitterCheck = number({ max: 1 });
-
-export function checkStepConfig(config: StepConfig): void {
-  const { timeoutMS, maxAttempts, intervalSeconds, backoffRate, jitter } = config;
-  if (timeoutMS !== undefined) positiveNumber.read(timeoutMS, 'config.timeoutMS');
-  if (maxAttempts !== undefined) positiveInteger.read(maxAttempts, 'config.maxAttempts');
-  if (intervalSeconds !== undefined) intervalCheck.read(intervalSeconds, 'config.intervalSeconds');
-  if (backoffRate !== undefined) backoffCheck.read(backoffRate, 'config.backoffRate');
-  if (jitter !== undefined) jitterCheck.read(jitter, 'config.jitter');
-}
-
 /** A step whose number was reserved before the first await. */
 export interface StepCall {
   readonly stepID: number;

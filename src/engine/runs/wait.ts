@@ -1,6 +1,12 @@
 // Waits for several workflows or promises, and records which came first, so that a replay takes the same path.
 import { sleep } from '../../base/clock.js';
-import { allEnded, checkHandles, firstToEnd, type WorkflowHandle } from '../../control/runs/outcome.js';
+import {
+  allEnded,
+  checkAreHandles,
+  checkHandles,
+  firstToEnd,
+  type WorkflowHandle,
+} from '../../control/runs/outcome.js';
 import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Runtime } from '../runtime.js';
 import { abortable } from '../../base/abortable.js';
@@ -29,6 +35,7 @@ export async function waitAll<R>(
   options: PollingOptions = {},
 ): Promise<WorkflowHandle<R>[]> {
   checkPolling(options);
+  checkAreHandles(handles);
   if (handles.length === 0) return [];
   await operation({ name: 'DBOS.waitAll', isEffect: false }, async () => {
     await allEnded(

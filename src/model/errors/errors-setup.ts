@@ -126,7 +126,7 @@ export class DBOSInvalidQueuePriorityError extends DBOSError {
   override readonly name = 'DBOSInvalidQueuePriorityError';
   override readonly code = 'INVALID_QUEUE_PRIORITY';
 
-  constructor(priority: number, min: number, max: number, options?: ErrorOptions) {
+  constructor(priority: number | string, min: number, max: number, options?: ErrorOptions) {
     super(`Invalid priority ${priority}. Use an integer from ${min} to ${max}.`, 29, options);
   }
 }

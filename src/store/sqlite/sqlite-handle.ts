@@ -1,5 +1,6 @@
 // The methods that we need of a SQLite library, implemented for the built-in `node:sqlite` and for `better-sqlite3`. All
 // calls are synchronous.
+import { invariant } from '../../base/assert.js';
 import { createRequire } from 'node:module';
 import { SqliteDriverMissingError } from '../../model/errors/database-errors.js';
 import type { Value } from '../../sql/sql.js';
@@ -108,5 +109,7 @@ export function toBindValue(value: Value): BindValue {
   if (typeof value === 'boolean') return value ? 1 : 0;
   // better-sqlite3 binds a number outside 32 bits as a float; a bigint stays an integer.
   if (typeof value === 'number' && Number.isSafeInteger(value) && Math.abs(value) > 0x7fffffff) return BigInt(value);
+  // better-sqlite3 takes the elements of an array for further parameters, which would shift the columns.
+  invariant(typeof value !== 'object' || value === null || value instanceof Uint8Array, 'Only primitives are bound.');
   return value;
 }

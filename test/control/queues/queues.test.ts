@@ -333,7 +333,7 @@ forEachDialect((dialect) => {
       await DBOS.resumeQueue('mail');
 
       expect((await failureOf(DBOS.pauseQueue('_dbos_internal_queue')))['code']).toBe('INVALID_QUEUE');
-      expect((await failureOf(DBOS.resumeQueue(' ')))['code']).toBe('INVALID_QUEUE');
+      expect((await failureOf(DBOS.resumeQueue(' ')))['code']).toBe('INVALID_ARGUMENT');
     });
 
     test('leave running workflows alone', async () => {

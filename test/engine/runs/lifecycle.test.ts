@@ -149,7 +149,7 @@ forEachDialect((dialect) => {
       await DBOS.launch();
 
       await expect(DBOS.shutdown({ workflowCompletionTimeoutMS })).rejects.toThrow(
-        'Invalid workflowCompletionTimeoutMS',
+        'options.workflowCompletionTimeoutMS must be',
       );
       expect(DBOS.isInitialized()).toBe(true);
     });

@@ -20,7 +20,7 @@ test.each<[string, StepConfig]>([
   const DBOS = createDBOS();
 
   expect(() => DBOS.registerStep(async () => 1, { name: 'step', ...config })).toThrow(field);
-  expect(() => DBOS.runStep(async () => 1, config)).toThrow(field);
+  await expect(DBOS.runStep(async () => 1, config)).rejects.toThrow(field);
 });
 
 forEachDialect((dialect) => {

@@ -1,0 +1,78 @@
+// Checks of what applications pass to the verbs of `DBOS` and `DBOSClient`, made before a verb is recorded or run.
+import {
+  array,
+  boolean,
+  type Check,
+  checkThat,
+  date,
+  filledName,
+  integer,
+  isRecord,
+  nullish,
+  oneOf,
+  oneOrMany,
+  optional,
+  record,
+  storableName,
+} from '../model/validation/validation.js';
+import type { CancelOptions } from './management/lifecycle.js';
+import type { RewindOptions } from './management/rewind.js';
+import type { ImportOptions } from './management/transfer.js';
+import type { SetLatestVersionOptions } from './management/versions.js';
+import type { QueueTargetOptions } from './queues/queue-target.js';
+import type { QueueStatsQuery } from './queues/queues.js';
+import type { ScheduleFilters } from './schedules/schedules.js';
+
+type FieldsOf<T> = Record<keyof T, Check<unknown>>;
+
+export const ids = array(filledName);
+export const optionalNames = nullish(oneOrMany(filledName));
+export const flag = nullish(boolean);
+export const day = date;
+const listed = nullish(oneOrMany(storableName));
+
+export const cancelOptions = record({ cancelChildren: flag } satisfies FieldsOf<CancelOptions>);
+
+const queueTarget = {
+  queueName: nullish(filledName),
+  queuePartitionKey: nullish(storableName),
+} satisfies FieldsOf<QueueTargetOptions>;
+export const resumeOptions = record(queueTarget);
+
+/** Step numbers are stored in 32 bits. */
+const stepNumber = integer({ max: 2_147_483_647 });
+
+export const rewindOptions = record({
+  ...queueTarget,
+  startStep: optional(stepNumber),
+  applicationVersion: nullish(filledName),
+} satisfies FieldsOf<RewindOptions>);
+
+export const importOptions = record({
+  onConflict: optional(oneOf(['fail', 'skip'])),
+  activeWorkflows: optional(oneOf(['cancel', 'enqueue'])),
+} satisfies FieldsOf<ImportOptions>);
+
+export const exportSource = checkThat(
+  'text, an array of exported workflows, or something that can be iterated over',
+  (value) =>
+    typeof value === 'string' ||
+    Array.isArray(value) ||
+    (isRecord(value) && (Symbol.iterator in value || Symbol.asyncIterator in value) && !(value instanceof Map)),
+);
+
+export const queueStatsQuery = record({ queueName: listed, byPartition: flag } satisfies FieldsOf<QueueStatsQuery>);
+
+export const scheduleFilters = record({
+  status: listed,
+  workflowName: listed,
+  scheduleNamePrefix: listed,
+  applicationName: listed,
+} satisfies FieldsOf<ScheduleFilters>);
+
+export const versionOptions = record({
+  applicationName: nullish(filledName),
+} satisfies FieldsOf<SetLatestVersionOptions>);
+
+export const optionsObject = checkThat<object>('an object', isRecord);
+export const objects = array(optionsObject);

@@ -1,0 +1,150 @@
+// Checks of what applications pass to `DBOS`: functions, and objects of options. Names and numbers inside them that every
+// entry shares, such as those of the client, are checked where they are used.
+import {
+  anything,
+  array,
+  boolean,
+  type Check,
+  checkThat,
+  filledName,
+  func,
+  integer,
+  isRecord,
+  nullish,
+  number,
+  oneOf,
+  optional,
+  positiveInteger,
+  positiveNumber,
+  record,
+  storableName,
+  string,
+} from '../model/validation/validation.js';
+import type { SerializationRecipe } from '../codec/serializer.js';
+import type { StartWorkflowParams } from '../control/queues/enqueue.js';
+import type { FunctionName, InputSchema, WorkflowConfig } from '../engine/registration/registry.js';
+import type { StepConfig } from '../engine/runs/step.js';
+import type { DBOSContextOptions, ShutdownOptions } from './types.js';
+
+type FieldsOf<T> = Record<keyof T, Check<unknown>>;
+
+/** Checked elsewhere, or not at all. */
+const anyOption = optional(anything);
+/** Durations in milliseconds: what a timer can hold. */
+const timerMs = number({ max: 2_147_483_647 });
+const format = nullish(oneOf(['native', 'portable']));
+const object = checkThat<object>('an object or a class', (value) => isRecord(value) || typeof value === 'function');
+
+const inputSchema = checkThat<InputSchema>(
+  'an object with a method parse, or a Standard Schema',
+  (value) =>
+    (isRecord(value) || typeof value === 'function') &&
+    (typeof (value as { parse?: unknown }).parse === 'function' || '~standard' in value),
+);
+
+const functionName = {
+  name: optional(filledName),
+  className: optional(filledName),
+  ctorOrProto: optional(object),
+} satisfies FieldsOf<FunctionName>;
+
+const workflowConfig = {
+  name: optional(filledName),
+  maxRecoveryAttempts: optional(integer({ max: 2_147_483_647 })),
+  serialization: format,
+  inputSchema: optional(inputSchema),
+} satisfies FieldsOf<WorkflowConfig>;
+
+const stepConfig = {
+  name: optional(filledName),
+  retriesAllowed: optional(boolean),
+  intervalSeconds: optional(number()),
+  maxAttempts: optional(positiveInteger),
+  backoffRate: optional(number({ min: 1 })),
+  jitter: optional(number({ max: 1 })),
+  shouldRetry: optional(func),
+  timeoutMS: optional(positiveNumber),
+  preemptible: optional(boolean),
+} satisfies FieldsOf<StepConfig>;
+
+export const callback = func;
+export const workflowConfigCheck = record({ ...functionName, ...workflowConfig });
+export const stepConfigCheck = record({ ...functionName, ...stepConfig });
+
+/** The values are checked where every start is. */
+export const startParamsCheck = record({
+  workflowID: anyOption,
+  queueName: anyOption,
+  timeoutMS: anyOption,
+  enqueueOptions: nullish(
+    record({
+      deduplicationID: anyOption,
+      priority: anyOption,
+      queuePartitionKey: anyOption,
+      delaySeconds: anyOption,
+      applicationVersion: anyOption,
+      applicationName: anyOption,
+    }),
+  ),
+  authenticatedUser: anyOption,
+  authenticatedRoles: anyOption,
+  duplicationPolicy: nullish(oneOf(['reject', 'return-existing'])),
+  workflowIDReusePolicy: nullish(oneOf(['reject', 'return-existing'])),
+  workflowAttributes: anyOption,
+} satisfies FieldsOf<StartWorkflowParams>);
+
+export const startsCheck = array(checkThat<object>('an object', isRecord));
+
+export const contextCheck = record({
+  idAssignedForNextWorkflow: optional(filledName),
+  queueAssignedForWorkflows: optional(filledName),
+  logger: anyOption,
+  authenticatedUser: nullish(string()),
+  authenticatedRoles: nullish(array(string())),
+  assumedRole: nullish(string()),
+  workflowTimeoutMS: nullish(number()),
+  serializationType: format,
+  request: anyOption,
+} satisfies FieldsOf<DBOSContextOptions>);
+
+export const userCheck = record({ authenticatedUser: string(), authenticatedRoles: array(string()) });
+
+/** An empty list opens a single method of a class that requires roles. For a whole class it would be a mistake. */
+export const methodRoles = array(string({ min: 1 }));
+export const classRoles = array(string({ min: 1 }), { min: 1 });
+
+export const shutdownCheck = record({
+  deregister: optional(boolean),
+  workflowCompletionTimeoutMS: optional(timerMs),
+} satisfies FieldsOf<ShutdownOptions>);
+
+export const signalsCheck = record({
+  signals: optional(array(string({ min: 1 }), { min: 1 })),
+  workflowCompletionTimeoutMS: optional(timerMs),
+});
+
+export const dispatchStateCheck = record(
+  { service: filledName, workflowFnName: filledName, key: storableName },
+  { unknown: 'ignore' },
+);
+
+export const debouncerCheck = record({
+  workflow: func,
+  startWorkflowParams: optional(startParamsCheck),
+  debounceTimeoutMs: anyOption,
+  applicationName: optional(filledName),
+});
+
+export const scheduleCheck = record({ workflowFn: func }, { unknown: 'ignore' });
+export const schedulesCheck = array(scheduleCheck);
+
+export const promisesCheck = array(anything);
+
+/** Also an object of a class. */
+export const recipeCheck = checkThat<SerializationRecipe<unknown, null>>(
+  'an object with a name and the methods isApplicable, serialize and deserialize',
+  (value) =>
+    isRecord(value) &&
+    filledName.accepts(value['name']) &&
+    ['isApplicable', 'serialize', 'deserialize'].every((method) => typeof value[method] === 'function'),
+);

@@ -13,6 +13,8 @@ export function expressRoutes(
   return (request, response, next) => {
     routes.answer(fromNode(request, request.body)).then((answer) => {
       if (!answer) return next();
+      // A middleware may have given up waiting. Headers set now would throw, with no one to catch it.
+      if (response.headersSent) return;
       response.statusCode = answer.status;
       response.setHeader('content-type', 'application/json');
       // The rest of a body that is too large stays unread, so the connection can't be reused.
@@ -106,16 +108,25 @@ export function fastifyRoutes(routes: WorkflowRoutes): (app: FastifyLike) => Pro
 
 /** `parsed` is the result of a body parser that ran before. */
 function fromNode(request: IncomingMessage, parsed?: unknown): HttpRequest {
-  const url = new URL(request.url ?? '/', 'http://localhost');
+  const { path, parameters } = splitTarget(request.url ?? '/');
   return {
     method: request.method ?? 'GET',
-    path: url.pathname,
+    path,
     header: (name) => {
       const value = request.headers[name];
       return Array.isArray(value) ? value[0] : value;
     },
-    query: (name) => url.searchParams.get(name) ?? undefined,
+    query: (name) => parameters.get(name) ?? undefined,
     body: (limit) => readNodeBody(request, parsed, limit),
+  };
+}
+
+/** Leaves the path as sent, which is what the framework matches. `URL` would resolve it to another one. */
+function splitTarget(target: string): { readonly path: string; readonly parameters: URLSearchParams } {
+  const end = target.indexOf('?');
+  return {
+    path: end < 0 ? target : target.slice(0, end),
+    parameters: new URLSearchParams(end < 0 ? '' : target.slice(end + 1)),
   };
 }
 
@@ -130,12 +141,12 @@ async function readNodeBody(request: IncomingMessage, parsed: unknown, limit: nu
 }
 
 function fromWeb(request: Request): HttpRequest {
-  const url = new URL(request.url);
+  const { path, parameters } = splitTarget(request.url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, ''));
   return {
     method: request.method,
-    path: url.pathname,
+    path,
     header: (name) => request.headers.get(name) ?? undefined,
-    query: (name) => url.searchParams.get(name) ?? undefined,
+    query: (name) => parameters.get(name) ?? undefined,
     body: async (limit) => {
       if (Number(request.headers.get('content-length') ?? 0) > limit) throw new BodyTooLargeError();
       return request.body ? collect(request.body, limit) : new Uint8Array();

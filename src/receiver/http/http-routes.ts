@@ -8,7 +8,7 @@ import { keyOf, verifyWebhook, type WebhookOptions } from './webhook.js';
 /** A request, independent of the framework. */
 export interface HttpRequest {
   readonly method: string;
-  /** Without the query string. */
+  /** As sent: neither decoded nor resolved, and without the query string. */
   readonly path: string;
   /** The value of a header, by its name in lower case. */
   readonly header: (name: string) => string | undefined;
@@ -154,8 +154,9 @@ export class WorkflowRoutes {
     });
   }
 
-  /** Answers a request; undefined if no route matches its path. */
+  /** Answers a request; undefined if no route matches its path. Refuses ambiguous paths, also those of no route. */
   async answer(request: HttpRequest): Promise<HttpAnswer | undefined> {
+    if (isAmbiguous(request.path)) return toText({ status: 400, body: { error: 'invalid_path' } });
     const matching = this.#routes.filter(({ pattern }) => pattern.test(request.path));
     if (matching.length === 0) return undefined;
     const route = matching.find(({ method }) => method === request.method);
@@ -237,6 +238,14 @@ function parseJSON(body: Uint8Array): unknown {
     // Not valid UTF-8, or not JSON.
     throw new HttpError(400, 'invalid_json');
   }
+}
+
+/**
+ * Whether frameworks and proxies disagree on what the path names. A guard in front of the routes may have seen another
+ * one: it is not for us to choose.
+ */
+function isAmbiguous(path: string): boolean {
+  return !/^\/(?!\/)/.test(path) || /[\\#\0- \x7f]/.test(path) || /\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path);
 }
 
 function decodeParameters(groups: Record<string, string> = {}): Record<string, string> {

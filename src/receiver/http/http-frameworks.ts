@@ -11,7 +11,7 @@ export function expressRoutes(
   routes: WorkflowRoutes,
 ): (request: NodeRequest, response: ServerResponse, next: (error?: unknown) => void) => void {
   return (request, response, next) => {
-    routes.answer(fromNode(request, request.body)).then((answer) => {
+    routes.answer(fromNode(request, { raw: request, parsed: request.body })).then((answer) => {
       if (!answer) return next();
       // A middleware may have given up waiting. Headers set now would throw, with no one to catch it.
       if (response.headersSent) return;
@@ -38,7 +38,7 @@ export function koaRoutes(
 ): (context: KoaContext, next: () => Promise<unknown>) => Promise<void> {
   return async (context, next) => {
     const { body } = context.request as { readonly body?: unknown };
-    const answer = await routes.answer(fromNode(context.req, body));
+    const answer = await routes.answer(fromNode(context.req, { raw: context, parsed: body }));
     if (!answer) return void (await next());
     context.status = answer.status;
     if (answer.status === 413) context.set('connection', 'close');
@@ -56,7 +56,7 @@ export function honoRoutes(
   routes: WorkflowRoutes,
 ): (context: HonoContext, next: () => Promise<void>) => Promise<Response | void> {
   return async (context, next) => {
-    const answer = await routes.answer(fromWeb(context.req.raw));
+    const answer = await routes.answer({ ...fromWeb(context.req.raw), raw: context });
     if (!answer) return next();
     return new Response(answer.text, {
       status: answer.status,
@@ -94,8 +94,8 @@ export function fastifyRoutes(routes: WorkflowRoutes): (app: FastifyLike) => Pro
       app.route({
         method,
         url: path,
-        handler: async ({ raw }, reply) => {
-          const answer = (await routes.answer(fromNode(raw))) ?? NOT_FOUND;
+        handler: async (request, reply) => {
+          const answer = (await routes.answer(fromNode(request.raw, { raw: request }))) ?? NOT_FOUND;
           reply.code(answer.status);
           if (answer.status === 413) reply.header('connection', 'close');
           reply.header('content-type', 'application/json');
@@ -106,8 +106,11 @@ export function fastifyRoutes(routes: WorkflowRoutes): (app: FastifyLike) => Pro
   };
 }
 
-/** `parsed` is the result of a body parser that ran before. */
-function fromNode(request: IncomingMessage, parsed?: unknown): HttpRequest {
+/** `raw` is the framework's request, and `parsed` the result of a body parser that ran before. */
+function fromNode(
+  request: IncomingMessage,
+  { raw, parsed }: { readonly raw: unknown; readonly parsed?: unknown },
+): HttpRequest {
   const { path, parameters } = splitTarget(request.url ?? '/');
   return {
     method: request.method ?? 'GET',
@@ -117,6 +120,7 @@ function fromNode(request: IncomingMessage, parsed?: unknown): HttpRequest {
       return Array.isArray(value) ? value[0] : value;
     },
     query: (name) => parameters.get(name) ?? undefined,
+    raw,
     body: (limit) => readNodeBody(request, parsed, limit),
   };
 }

@@ -1,8 +1,17 @@
 // Routes that start workflows, wait for them and report on them, for any web framework. A route maps a plain request to
 // a plain answer; `http-frameworks.ts` converts to and from those of the frameworks. Answers reveal nothing internal:
 // errors are logged.
-import { DBOSError, DBOSNotAuthorizedError, WebhookVerificationError } from '../../model/errors/errors.js';
-import { type HttpInstance, nowOf, receivingHost, type StartedWorkflow, valueWithin } from '../../engine/plugin.js';
+import { DBOSNotAuthorizedError, WebhookVerificationError } from '../../model/errors/errors.js';
+import {
+  hasArguments,
+  type HttpInstance,
+  nowOf,
+  receivingHost,
+  type StartedWorkflow,
+  valueWithin,
+  workflowNameOf,
+} from '../../engine/plugin.js';
+import { checkedScope, workflowIDFor } from './http-keys.js';
 import { keyOf, verifyWebhook, type WebhookOptions } from './webhook.js';
 
 /** A request, independent of the framework. */
@@ -13,6 +22,8 @@ export interface HttpRequest {
   /** The value of a header, by its name in lower case. */
   readonly header: (name: string) => string | undefined;
   readonly query: (name: string) => string | undefined;
+  /** The request of the framework: that of Express or Fastify, or the context of Koa or Hono. */
+  readonly raw?: unknown;
   /** Reads the body. Fails with `BodyTooLargeError` beyond the limit. */
   readonly body: (limit: number) => Promise<Uint8Array>;
 }
@@ -28,13 +39,13 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** What `StartOptions.args` sees of a request. */
-export interface RouteRequest extends Pick<HttpRequest, 'path' | 'header' | 'query'> {
+/** What `args` and `keyScope` see of a request. */
+export interface RouteRequest extends Pick<HttpRequest, 'path' | 'header' | 'query' | 'raw'> {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
 export interface StartOptions {
-  /** The arguments of the workflow. Default: the JSON body. */
+  /** The arguments of the workflow, the same for the same request. Default: the JSON body. */
   readonly args?: (body: unknown, request: RouteRequest) => unknown[] | Promise<unknown[]>;
   /** The queue for the workflow. Default: none, it starts at once. */
   readonly queueName?: string;
@@ -42,7 +53,13 @@ export interface StartOptions {
   readonly bodyLimit?: number;
 }
 
-export interface RunOptions extends StartOptions {
+/** The options of routes that take idempotency keys. */
+export interface KeyedOptions extends StartOptions {
+  /** Who the caller is. Callers with different scopes can use the same idempotency key. Default: all are one. */
+  readonly keyScope?: (request: RouteRequest) => string | Promise<string>;
+}
+
+export interface RunOptions extends KeyedOptions {
   /** How long to wait for the result before answering with the ID only. Default: 30000. */
   readonly timeoutMs?: number;
 }
@@ -52,6 +69,12 @@ export type WebhookRouteOptions = StartOptions & WebhookOptions;
 type Workflow = (...args: never[]) => Promise<unknown>;
 type Handler = (request: HttpRequest, parameters: Readonly<Record<string, string>>) => Promise<Answer>;
 
+interface KeyedStart {
+  readonly path: string;
+  readonly workflow: Workflow;
+  readonly options: KeyedOptions;
+}
+
 interface Route {
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -59,8 +82,8 @@ interface Route {
   readonly handle: Handler;
 }
 
-const ID_HEADERS = ['dbos-idempotency-key', 'idempotency-key'] as const;
-const ID_LENGTH_MAX = 255;
+const KEY_HEADERS = ['dbos-idempotency-key', 'idempotency-key'] as const;
+const KEY_LENGTH_MAX = 255;
 const BODY_LIMIT = 1024 * 1024;
 const RUN_MS = 30_000;
 const EVENT_SECONDS = 10;
@@ -98,11 +121,9 @@ export class WorkflowRoutes {
   }
 
   /** `POST`: starts the workflow and answers 202 with its ID. */
-  start(path: string, workflow: Workflow, options: StartOptions = {}): this {
+  start(path: string, workflow: Workflow, options: KeyedOptions = {}): this {
     return this.#add('POST', path, async (request, parameters) => {
-      const body = await readJSON(request, options.bodyLimit);
-      const args = await argsOf(options, body, { ...request, parameters });
-      const { workflowID } = await this.#start(workflow, args, { workflowID: workflowIDOf(request), ...options });
+      const { workflowID } = await this.#startByKey({ path, workflow, options }, { ...request, parameters });
       return { status: 202, body: { workflowID } };
     });
   }
@@ -110,14 +131,12 @@ export class WorkflowRoutes {
   /** `POST`: starts the workflow and answers 200 with its result, or 202 if that takes too long. */
   run(path: string, workflow: Workflow, options: RunOptions = {}): this {
     return this.#add('POST', path, async (request, parameters) => {
-      const body = await readJSON(request, options.bodyLimit);
-      const args = await argsOf(options, body, { ...request, parameters });
-      const handle = await this.#start(workflow, args, { workflowID: workflowIDOf(request), ...options });
+      const handle = await this.#startByKey({ path, workflow, options }, { ...request, parameters });
       return this.#resultOf(handle, options.timeoutMs ?? RUN_MS);
     });
   }
 
-  /** `POST`: starts the workflow for a signed webhook, whose ID becomes the workflow's, and answers 202. */
+  /** `POST`: starts the workflow for a signed webhook, once per webhook, and answers 202. */
   webhook(path: string, workflow: Workflow, options: WebhookRouteOptions): this {
     for (const secret of [options.secrets].flat()) keyOf(secret);
     return this.#add('POST', path, async (request, parameters) => {
@@ -125,9 +144,11 @@ export class WorkflowRoutes {
       const [id, timestamp, signature] = ['id', 'timestamp', 'signature'].map((name) =>
         request.header(`webhook-${name}`),
       );
-      const workflowID = verifyWebhook({ id, timestamp, signature, body }, options, nowOf(this.#host));
+      const webhookID = verifyWebhook({ id, timestamp, signature, body }, options, nowOf(this.#host));
+      const functionName = workflowNameOf(this.#host, workflow);
+      const workflowID = workflowIDFor({ kind: 'webhook', path, functionName }, webhookID);
       const args = await argsOf(options, parseJSON(body), { ...request, parameters });
-      await this.#start(workflow, args, { workflowID, ...options });
+      await this.#start(workflow, args, { ...options, workflowID });
       return { status: 202, body: { workflowID } };
     });
   }
@@ -175,10 +196,24 @@ export class WorkflowRoutes {
     return this;
   }
 
+  /** Starts the workflow under the ID that the idempotency key stands for, if the request has one. */
+  async #startByKey({ path, workflow, options }: KeyedStart, request: HttpRequest & RouteRequest) {
+    const key = idempotencyKeyOf(request);
+    const body = await readJSON(request, options.bodyLimit);
+    const args = await argsOf(options, body, request);
+    if (key === undefined) return this.#start(workflow, args, options);
+    const functionName = workflowNameOf(this.#host, workflow);
+    const scope = options.keyScope && checkedScope(await options.keyScope(request));
+    const workflowID = workflowIDFor({ kind: 'http', path, functionName, scope }, key);
+    const handle = await this.#start(workflow, args, { ...options, workflowID });
+    if (await hasArguments(this.#host, workflowID, args)) return handle;
+    throw new HttpError(422, 'idempotency_key_reused');
+  }
+
   #start(
     workflow: Workflow,
     args: readonly unknown[],
-    { workflowID, queueName }: { readonly workflowID: string | undefined; readonly queueName?: string },
+    { workflowID, queueName }: { readonly workflowID?: string; readonly queueName?: string },
   ): Promise<StartedWorkflow> {
     // The arguments come from the request: types can't check them.
     const start = workflow as (...args: unknown[]) => Promise<unknown>;
@@ -200,9 +235,6 @@ export class WorkflowRoutes {
     if (error instanceof HttpError) return { status: error.status, body: { error: error.reason } };
     if (error instanceof WebhookVerificationError) return { status: 401, body: { error: 'invalid_signature' } };
     if (error instanceof DBOSNotAuthorizedError) return { status: 403, body: { error: 'not_authorized' } };
-    if (error instanceof DBOSError && error.code === 'CONFLICTING_WORKFLOW') {
-      return { status: 409, body: { error: 'idempotency_key_in_use' } };
-    }
     this.#host.logger.error(error);
     return { status: 500, body: { error: 'internal_error' } };
   }
@@ -216,9 +248,9 @@ function argsOf(options: StartOptions, body: unknown, request: RouteRequest): un
   return options.args ? options.args(body, request) : [body];
 }
 
-function workflowIDOf({ header }: HttpRequest): string | undefined {
-  const key = ID_HEADERS.map(header).find((value) => value !== undefined);
-  if (key === undefined || (key.trim() !== '' && key.length <= ID_LENGTH_MAX)) return key;
+function idempotencyKeyOf({ header }: HttpRequest): string | undefined {
+  const key = KEY_HEADERS.map(header).find((value) => value !== undefined);
+  if (key === undefined || (key.trim() !== '' && key.length <= KEY_LENGTH_MAX)) return key;
   throw new HttpError(400, 'invalid_idempotency_key');
 }
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { verifyWebhook, WorkflowRoutes } from '../../src/receiver/http/http.js';
+import { signWebhook, verifyWebhook, WorkflowRoutes } from '../../src/receiver/http/http.js';
 import { forEachDialect, sqlite } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
-import { frameworks, OLD_SECRET, type Serve, setup } from './http-scene.js';
+import { frameworks, OLD_SECRET, SECRET, type Serve, setup } from './http-scene.js';
 
 describe.each(Object.entries(frameworks))('workflows behind %s', (_, serveRoutes) => {
   test('a workflow is started once for an idempotency key, and told of', async () => {
@@ -105,6 +105,32 @@ describe('webhooks', () => {
     expect(() => verifyWebhook(webhook, { secrets }, 1_614_265_330_000 + 301_000)).toThrow('too old');
     expect(() => verifyWebhook({ ...webhook, timestamp: '1e9' }, { secrets }, 0)).toThrow('malformed');
     expect(() => verifyWebhook({ ...webhook, id: 'x'.repeat(300) }, { secrets }, 0)).toThrow('too long');
+  });
+
+  test('a check of time that lets everything pass is refused', async () => {
+    const { DBOS } = await createEngine(sqlite);
+    const routes = new WorkflowRoutes({ dbos: DBOS });
+    const timestamp = '1614265330';
+    const webhook = { id: 'a', timestamp, body: '{}' };
+    const signature = signWebhook({ ...webhook, secret: SECRET });
+
+    for (const toleranceSeconds of [NaN, Infinity, -1, '300' as never]) {
+      const options = { secrets: SECRET, toleranceSeconds };
+      expect(() => routes.webhook('/hook', async () => {}, options)).toThrow('toleranceSeconds');
+      expect(() => verifyWebhook({ ...webhook, signature }, options, 0)).toThrow('toleranceSeconds');
+    }
+    expect(() => verifyWebhook({ ...webhook, signature }, { secrets: SECRET }, NaN)).toThrow('nowMs');
+  });
+
+  test('limits and options of routes that cannot work are refused when the route is made', async () => {
+    const { DBOS } = await createEngine(sqlite);
+    const routes = new WorkflowRoutes({ dbos: DBOS });
+    const work = async () => {};
+
+    expect(() => routes.start('/a', work, { bodyLimit: NaN })).toThrow('options.bodyLimit');
+    expect(() => routes.run('/a', work, { timeoutMs: NaN })).toThrow('options.timeoutMs');
+    expect(() => routes.run('/a', work, { keyscope: () => 'a' } as object)).toThrow('Did you mean "keyScope"?');
+    expect(() => routes.webhook('/a', work, { secrets: [] })).toThrow('options.secrets');
   });
 
   test('a secret that is none is refused when the route is made', async () => {

@@ -12,6 +12,7 @@ import {
   workflowNameOf,
 } from '../../engine/plugin.js';
 import { checkedScope, workflowIDFor } from './http-keys.js';
+import { runOptions, startOptions, webhookOptions } from './http-options.js';
 import { keyOf, verifyWebhook, type WebhookOptions } from './webhook.js';
 
 /** A request, independent of the framework. */
@@ -122,6 +123,7 @@ export class WorkflowRoutes {
 
   /** `POST`: starts the workflow and answers 202 with its ID. */
   start(path: string, workflow: Workflow, options: KeyedOptions = {}): this {
+    startOptions.read(options, 'options');
     return this.#add('POST', path, async (request, parameters) => {
       const { workflowID } = await this.#startByKey({ path, workflow, options }, { ...request, parameters });
       return { status: 202, body: { workflowID } };
@@ -130,6 +132,7 @@ export class WorkflowRoutes {
 
   /** `POST`: starts the workflow and answers 200 with its result, or 202 if that takes too long. */
   run(path: string, workflow: Workflow, options: RunOptions = {}): this {
+    runOptions.read(options, 'options');
     return this.#add('POST', path, async (request, parameters) => {
       const handle = await this.#startByKey({ path, workflow, options }, { ...request, parameters });
       return this.#resultOf(handle, options.timeoutMs ?? RUN_MS);
@@ -138,6 +141,7 @@ export class WorkflowRoutes {
 
   /** `POST`: starts the workflow for a signed webhook, once per webhook, and answers 202. */
   webhook(path: string, workflow: Workflow, options: WebhookRouteOptions): this {
+    webhookOptions.read(options, 'options');
     for (const secret of [options.secrets].flat()) keyOf(secret);
     return this.#add('POST', path, async (request, parameters) => {
       const body = await request.body(options.bodyLimit ?? BODY_LIMIT);

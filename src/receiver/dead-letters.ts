@@ -1,5 +1,6 @@
 // Dead letters: messages that could not become workflows, stored in the system database.
 import { inspect, type InspectOptions } from 'node:util';
+import { excerptOf, type ExcerptLimits } from '../base/excerpt.js';
 import type { EventDispatchState, Receiving } from '../engine/plugin.js';
 
 /** A message that could not become a workflow. */
@@ -41,18 +42,12 @@ function toJSON({ error, message }: Pick<DeadLetter, 'error' | 'message'>): stri
   try {
     return JSON.stringify({ error, message }, replaceBinary);
   } catch {
-    return JSON.stringify({ error, message: inspect(message, SHOWN) });
+    return JSON.stringify({ error, message: inspect(excerptOf(message, LIMITS).value, SHOWN) });
   }
 }
 
-/** Runs no code of the message. */
-const SHOWN: InspectOptions = {
-  customInspect: false,
-  getters: false,
-  depth: 10,
-  maxArrayLength: 100,
-  maxStringLength: 10_000,
-};
+const LIMITS: ExcerptLimits = { nodes: 1000, characters: 100_000, depth: 10 };
+const SHOWN: InspectOptions = { customInspect: false, depth: null, maxStringLength: null };
 
 /** `value` has gone through `toJSON` already, which buffers have. Take the bytes from the holder instead. */
 function replaceBinary(this: unknown, key: string, value: unknown): unknown {

@@ -4,7 +4,15 @@ import { SuperJSON } from 'superjson';
 import { type JSONValue, SerializationError, UnreadableValueError } from '../model/errors/errors.js';
 import { attachFunctionStubs } from './function-stubs.js';
 import { decodeLegacy } from './legacy.js';
-import { type Claim, copyIfPlain, isPlainObject, isRecord, NOT_PLAIN, parseJSON } from './plain-json.js';
+import {
+  type Claim,
+  copyIfPlain,
+  isPlainObject,
+  isRecord,
+  NOT_PLAIN,
+  parseJSON,
+  refusingUnstorable,
+} from './plain-json.js';
 import { type AnyRecipe, type DBOSSerializer, type SerializationRecipe, SUPERJSON_FORMAT } from './serializer.js';
 import { reviveSuperjson, UnusableTextError } from './superjson-reader.js';
 
@@ -64,8 +72,10 @@ export class SuperjsonFormat implements DBOSSerializer {
   }
 
   stringify(value: unknown): string {
-    const copy = copyIfPlain(value, this.#claims);
-    return copy === NOT_PLAIN ? this.#walk(value) : plainText(copy);
+    return refusingUnstorable(() => {
+      const copy = copyIfPlain(value, this.#claims);
+      return copy === NOT_PLAIN ? this.#walk(value) : plainText(copy);
+    });
   }
 
   /** Null if no text is stored, as in DBOS. */
@@ -83,9 +93,9 @@ export class SuperjsonFormat implements DBOSSerializer {
 
   /** The text and the copy that a later reader of it will get. */
   roundTrip(value: unknown, path: readonly string[]): { text: string; value: unknown } {
-    const copy = copyIfPlain(value, this.#claims);
-    if (copy !== NOT_PLAIN) return { text: plainText(copy), value: copy };
-    const text = this.#walk(value);
+    const copy = refusingUnstorable(() => copyIfPlain(value, this.#claims));
+    if (copy !== NOT_PLAIN) return { text: refusingUnstorable(() => plainText(copy)), value: copy };
+    const text = refusingUnstorable(() => this.#walk(value));
     const revived = this.parse(text);
     attachFunctionStubs(value, revived, path);
     return { text, value: revived };

@@ -1,7 +1,8 @@
 // Routes that start workflows, wait for them and report on them, for any web framework. A route maps a plain request to
 // a plain answer; `http-frameworks.ts` converts to and from those of the frameworks. Answers reveal nothing internal:
 // errors are logged.
-import { DBOSNotAuthorizedError, WebhookVerificationError } from '../../model/errors/errors.js';
+import { isAmbiguousPath } from '../../base/url.js';
+import { DBOSNotAuthorizedError, SerializationError, WebhookVerificationError } from '../../model/errors/errors.js';
 import {
   hasArguments,
   type HttpInstance,
@@ -11,6 +12,7 @@ import {
   valueWithin,
   workflowNameOf,
 } from '../../engine/plugin.js';
+import { filledName } from '../../model/validation/validation.js';
 import { checkedScope, workflowIDFor } from './http-keys.js';
 import { runOptions, startOptions, webhookOptions } from './http-options.js';
 import { keyOf, verifyWebhook, type WebhookOptions } from './webhook.js';
@@ -181,7 +183,7 @@ export class WorkflowRoutes {
 
   /** Answers a request; undefined if no route matches its path. Refuses ambiguous paths, also those of no route. */
   async answer(request: HttpRequest): Promise<HttpAnswer | undefined> {
-    if (isAmbiguous(request.path)) return toText({ status: 400, body: { error: 'invalid_path' } });
+    if (isAmbiguousPath(request.path)) return toText({ status: 400, body: { error: 'invalid_path' } });
     const matching = this.#routes.filter(({ pattern }) => pattern.test(request.path));
     if (matching.length === 0) return undefined;
     const route = matching.find(({ method }) => method === request.method);
@@ -239,6 +241,7 @@ export class WorkflowRoutes {
     if (error instanceof HttpError) return { status: error.status, body: { error: error.reason } };
     if (error instanceof WebhookVerificationError) return { status: 401, body: { error: 'invalid_signature' } };
     if (error instanceof DBOSNotAuthorizedError) return { status: 403, body: { error: 'not_authorized' } };
+    if (error instanceof SerializationError) return { status: 422, body: { error: 'unstorable_arguments' } };
     this.#host.logger.error(error);
     return { status: 500, body: { error: 'internal_error' } };
   }
@@ -276,19 +279,15 @@ function parseJSON(body: Uint8Array): unknown {
   }
 }
 
-/**
- * Whether frameworks and proxies disagree on what the path names. A guard in front of the routes may have seen another
- * one: it is not for us to choose.
- */
-function isAmbiguous(path: string): boolean {
-  return !/^\/(?!\/)/.test(path) || /[\\#\0- \x7f]/.test(path) || /\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path);
+function decodeParameters(groups: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decodeParameter(value)]));
 }
 
-function decodeParameters(groups: Record<string, string> = {}): Record<string, string> {
+function decodeParameter(encoded: string): string {
   try {
-    return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decodeURIComponent(value)]));
+    return filledName.read(decodeURIComponent(encoded), 'parameter');
   } catch {
-    // A stray percent sign.
+    // A stray percent sign, a NUL, or longer than any ID.
     throw new HttpError(400, 'invalid_path');
   }
 }

@@ -20,14 +20,25 @@ export function paint(rendering: Pick<RenderContext, 'hasColours'>, colour: Colo
     : text;
 }
 
-// Control characters, line separators and bidirectional overrides.
-const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+// Control characters, line separators and bidirectional marks.
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+/** The same without those that JSON escapes itself, or has between its values. */
+const UNSAFE_IN_JSON = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** The text on one line, with control characters escaped. */
 export function sanitize(text: string): string {
   return text.replace(UNSAFE, (character) =>
-    character === '\n' ? '⏎' : character === '\t' ? ' ' : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    character === '\n' ? '⏎' : character === '\t' ? ' ' : escaped(character),
   );
+}
+
+/** JSON text with the characters escaped that a terminal would act on. They only occur in strings. */
+export function safeJSON(text: string): string {
+  return text.replace(UNSAFE_IN_JSON, escaped);
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 const SHORT: ExcerptLimits = { nodes: 1000, characters: 10_000, depth: 10 };
@@ -60,7 +71,8 @@ export function statusColour(status: WorkflowStatusString): Colour {
 
 /** The value as JSON. What JSON cannot express is converted to the nearest form. */
 export function toJSONText(value: unknown, indent?: number): string {
-  const write = (written: unknown): string => JSON.stringify(written, (_, inner: unknown) => plain(inner), indent);
+  const write = (written: unknown): string =>
+    safeJSON(JSON.stringify(written, (_, inner: unknown) => plain(inner), indent));
   try {
     return write(value ?? null);
   } catch {

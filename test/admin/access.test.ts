@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { internals } from '../../src/base/internals.js';
-import { type AdminOptions, createAdmin } from '../../src/admin/admin.js';
+import { createAdmin } from '../../src/admin/admin.js';
 import { ROUTES } from '../../src/admin/routes.js';
 import { LEGACY_ROUTES } from '../../src/admin/legacy.js';
 import { readAnswer, setupWithoutEngine, TOKEN } from './scene.js';
@@ -65,7 +65,7 @@ describe('a token', () => {
       [{ token: 's3cret', source: {} }, /options\.source must be DBOS/],
     ];
     for (const [options, message] of nonsense) {
-      expect(() => createAdmin({ source, ...options } as AdminOptions)).toThrow(message);
+      expect(() => createAdmin({ source, ...options })).toThrow(message);
     }
     expect(() => createAdmin({ source, token: ' ' })).toThrow(/must not be empty/);
     expect(() => createAdmin({ source, token: 'x', isOpen: true })).toThrow(/not both/);

@@ -35,8 +35,8 @@ const guarded: Record<string, Serve> = {
   koa: (routes) => {
     const app = new Koa();
     app.use(async (context, next) => {
-      if (!context.path.startsWith('/internal')) return next();
-      context.status = 403;
+      if (context.path.startsWith('/internal')) context.status = 403;
+      else await next();
     });
     app.use(koaRoutes(routes));
     const callback = app.callback();

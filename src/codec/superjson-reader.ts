@@ -4,8 +4,8 @@
 import { makeError } from './revived-error.js';
 import type { AnyRecipe } from './serializer.js';
 
-/** A stored text names a type unknown to this application. The message quotes nothing of the text. */
-export class UnknownTypeError extends TypeError {}
+/** A stored text names a type unknown to this application, or what no writer writes. The message quotes nothing of it. */
+export class UnusableTextError extends TypeError {}
 
 interface Meta {
   readonly values?: unknown;
@@ -49,7 +49,12 @@ class SharedLeaf {
 
 type Container = Record<string, unknown>;
 
-export function reviveSuperjson(payload: SuperjsonPayload, recipes: ReadonlyMap<string, AnyRecipe>): unknown {
+/** `length` is that of the text. */
+export function reviveSuperjson(
+  payload: SuperjsonPayload,
+  recipes: ReadonlyMap<string, AnyRecipe>,
+  length: number,
+): unknown {
   const { json, meta } = payload;
   if (meta === undefined) return json;
   const areBackslashesEscaped = (meta.v ?? 0) >= 1;
@@ -58,6 +63,7 @@ export function reviveSuperjson(payload: SuperjsonPayload, recipes: ReadonlyMap<
   if (meta.values !== undefined) addTypes(types, meta.values, split);
   const links = readLinks(meta.referentialEqualities, split);
   for (const link of links) drawLink(json, link);
+  if (links.length > 0) refuseExpansion(json, length + EXPANSION_MAX);
   return new Reviver(recipes, links.length > 0).revive(json, types);
 }
 
@@ -136,6 +142,25 @@ function findParent(root: unknown, path: Path): { container: Container; key: str
     container = (container as Container)[key];
   }
   return undefined;
+}
+
+/** How many values a text may stand for beyond its length. Superjson writes a shared value at each of its places. */
+const EXPANSION_MAX = 1_000_000;
+
+/** A chain of shared values doubles with each link. Writing or printing it would never end. */
+function refuseExpansion(root: unknown, max: number): void {
+  const sizes = new Map<object, number>();
+  const sizeOf = (value: unknown): number => {
+    if (typeof value !== 'object' || value === null) return 1;
+    const known = sizes.get(value);
+    if (known !== undefined) return known;
+    // A cycle counts once.
+    sizes.set(value, 1);
+    const size = Object.values(value).reduce<number>((sum, part) => sum + sizeOf(part), 1);
+    sizes.set(value, size);
+    return size;
+  };
+  if (sizeOf(root) > max) throw new UnusableTextError('its shared values stand for too many');
 }
 
 const TYPED_ARRAYS = [
@@ -234,12 +259,12 @@ class Reviver {
     const [kind, name] = node.type as readonly unknown[];
     if (kind === 'typed-array') {
       const constructor = TYPED_ARRAYS.find((candidate) => candidate.name === name);
-      // The elements are numbers, or strings that the constructor converts.
-      if (constructor) return new constructor(json as never);
+      // The elements are numbers, or strings that the constructor converts. Anything else may be a length to allocate.
+      if (constructor && Array.isArray(json)) return new constructor(json as never);
     }
     const recipe = kind === 'custom' ? this.#recipes.get(String(name)) : undefined;
     if (recipe === undefined)
-      throw new UnknownTypeError(`it holds a ${String(kind)} named '${String(name)}', which is not registered`);
+      throw new UnusableTextError(`it holds a ${String(kind)} named '${String(name)}', which is not registered`);
     if (typeof json === 'object' && json !== null) {
       // A recipe runs after its parts are revived, so a reference from a part back to the whole is null.
       this.#revived.set(json, null);
@@ -267,6 +292,6 @@ function reviveLeaf(json: unknown, type: string): unknown {
       return new RegExp(text.slice(1, end), text.slice(end + 1));
     }
     default:
-      throw new UnknownTypeError(`it holds a value of the unknown type '${type}'`);
+      throw new UnusableTextError(`it holds a value of the unknown type '${type}'`);
   }
 }

@@ -4,9 +4,17 @@ import { SuperJSON } from 'superjson';
 import { type JSONValue, SerializationError, UnreadableValueError } from '../model/errors/errors.js';
 import { attachFunctionStubs } from './function-stubs.js';
 import { decodeLegacy } from './legacy.js';
-import { type Claim, copyIfPlain, isPlainObject, isRecord, NOT_PLAIN, parseJSON } from './plain-json.js';
+import {
+  type Claim,
+  copyIfPlain,
+  isPlainObject,
+  isRecord,
+  NOT_PLAIN,
+  parseJSON,
+  refusingUnstorable,
+} from './plain-json.js';
 import { type AnyRecipe, type DBOSSerializer, type SerializationRecipe, SUPERJSON_FORMAT } from './serializer.js';
-import { reviveSuperjson, UnknownTypeError } from './superjson-reader.js';
+import { reviveSuperjson, UnusableTextError } from './superjson-reader.js';
 
 const MARKER = '"__dbos_serializer":"superjson"';
 
@@ -14,7 +22,11 @@ const BUFFER_RECIPE: SerializationRecipe<Buffer, number[]> = {
   name: 'Buffer',
   isApplicable: (value): value is Buffer => Buffer.isBuffer(value),
   serialize: (buffer) => [...buffer],
-  deserialize: (bytes) => Buffer.from(bytes),
+  deserialize: (bytes) => {
+    // Of an object, its length would be allocated.
+    if (Array.isArray(bytes)) return Buffer.from(bytes);
+    throw new UnusableTextError('it holds a Buffer that is no array of bytes');
+  },
 };
 
 // Superjson writes invalid dates and the special numbers in typed arrays as null, and rejects arrays of big integers. We
@@ -60,8 +72,10 @@ export class SuperjsonFormat implements DBOSSerializer {
   }
 
   stringify(value: unknown): string {
-    const copy = copyIfPlain(value, this.#claims);
-    return copy === NOT_PLAIN ? this.#walk(value) : plainText(copy);
+    return refusingUnstorable(() => {
+      const copy = copyIfPlain(value, this.#claims);
+      return copy === NOT_PLAIN ? this.#walk(value) : plainText(copy);
+    });
   }
 
   /** Null if no text is stored, as in DBOS. */
@@ -70,18 +84,18 @@ export class SuperjsonFormat implements DBOSSerializer {
     const payload = parseJSON(text, SUPERJSON_FORMAT);
     if (!isRecord(payload) || payload.__dbos_serializer !== 'superjson') return decodeLegacy(text);
     try {
-      return reviveSuperjson(payload, this.#recipes);
+      return reviveSuperjson(payload, this.#recipes, text.length);
     } catch (error) {
-      const reason = error instanceof UnknownTypeError ? error.message : undefined;
+      const reason = error instanceof UnusableTextError ? error.message : undefined;
       throw new UnreadableValueError(SUPERJSON_FORMAT, text, { cause: error, reason });
     }
   }
 
   /** The text and the copy that a later reader of it will get. */
   roundTrip(value: unknown, path: readonly string[]): { text: string; value: unknown } {
-    const copy = copyIfPlain(value, this.#claims);
-    if (copy !== NOT_PLAIN) return { text: plainText(copy), value: copy };
-    const text = this.#walk(value);
+    const copy = refusingUnstorable(() => copyIfPlain(value, this.#claims));
+    if (copy !== NOT_PLAIN) return { text: refusingUnstorable(() => plainText(copy)), value: copy };
+    const text = refusingUnstorable(() => this.#walk(value));
     const revived = this.parse(text);
     attachFunctionStubs(value, revived, path);
     return { text, value: revived };

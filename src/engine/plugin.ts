@@ -19,6 +19,7 @@ export type { DataSourceTransactionHandler, RecordedWorkflow } from './transacti
 // For receivers.
 export {
   type EventDispatchState,
+  hasArguments,
   type HttpInstance,
   nowOf,
   type PreparedWorkflow,
@@ -29,4 +30,5 @@ export {
   serveQueue,
   type StartedWorkflow,
   valueWithin,
+  workflowNameOf,
 } from './receiving/receiving.js';

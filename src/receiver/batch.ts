@@ -1,5 +1,6 @@
 // Turns a batch of messages into workflows that are ready to be enqueued, and finds the dead letters among them.
 import { DBOSInvalidWorkflowInputError, UndecodableMessageError } from '../model/errors/errors.js';
+import { filledName, messageOf, shown, storageProblem } from '../model/validation/validation.js';
 import type { PreparedWorkflow, Receiving, UserFunction } from '../engine/plugin.js';
 import type { Adapter, ConsumerOptions } from './adapter.js';
 
@@ -55,18 +56,28 @@ async function decode<Message, Options extends ConsumerOptions<Message>>(
 ): Promise<Decoded | { readonly dead: DeadMessage<Message> }> {
   let workflowID: string | undefined;
   try {
-    workflowID = options.workflowID?.(message) ?? adapter.workflowIDOf(message, options);
-    if (workflowID === undefined || workflowID.trim() === '') {
-      throw new UndecodableMessageError(
-        'The message has no ID, so redeliveries cannot be recognised. Have the sender set one, or set the option workflowID.',
-      );
-    }
-    const queuePartitionKey = orderingKey && (orderingKey(message) || NO_KEY);
-    const args = options.decode ? await options.decode(message) : adapter.decode(message);
+    workflowID = idOf(options.workflowID?.(message) ?? adapter.workflowIDOf(message, options));
+    const queuePartitionKey = orderingKey && storable(orderingKey(message) || NO_KEY, 'ordering key');
+    const args: unknown = options.decode ? await options.decode(message) : adapter.decode(message);
+    if (!Array.isArray(args)) throw new UndecodableMessageError('decode must return an array of arguments.');
     return { workflowID, queuePartitionKey, args };
   } catch (error) {
     return { dead: { message, error: toError(error), workflowID } };
   }
+}
+
+/** One ID or key that the database refuses would fail the commit of the whole batch, over and over. */
+function storable(name: unknown, kind: string): string {
+  const problem = filledName.find(name);
+  if (problem === undefined) return name as string;
+  throw new UndecodableMessageError(messageOf(problem, `The ${kind} of the message`));
+}
+
+function idOf(id: unknown): string {
+  if (id !== undefined && id !== null && id !== '') return storable(id, 'ID');
+  throw new UndecodableMessageError(
+    'The message has no ID, so redeliveries cannot be recognised. Have the sender set one, or set the option workflowID.',
+  );
 }
 
 /** Throws errors that are not the message's fault, such as those of the database. */
@@ -77,15 +88,20 @@ async function prepare<Message, Options extends ConsumerOptions<Message>>(
   { workflowID, queuePartitionKey, args }: Decoded,
 ): Promise<PreparedMessage<Message>> {
   try {
-    return { workflow: await receiving.prepare(fn, args, { queueName, workflowID, queuePartitionKey }) };
+    const workflow = await receiving.prepare(fn, args, { queueName, workflowID, queuePartitionKey });
+    const problem = storageProblem(workflow.input);
+    if (problem) throw new UndecodableMessageError(messageOf({ ...problem, got: undefined }, 'The encoded arguments'));
+    return { workflow };
   } catch (error) {
-    if (error instanceof DBOSInvalidWorkflowInputError) return { dead: { message, error, workflowID } };
+    if (error instanceof DBOSInvalidWorkflowInputError || error instanceof UndecodableMessageError)
+      return { dead: { message, error, workflowID } };
     throw error;
   }
 }
 
 export function toError(error: unknown): Error {
-  return error instanceof Error ? error : new UndecodableMessageError(String(error));
+  if (error instanceof Error) return error;
+  return new UndecodableMessageError(typeof error === 'string' ? error : shown(error));
 }
 
 /** The error message as a sentence. */

@@ -54,6 +54,19 @@ describe('a token', () => {
     const source = { [internals]: { operator: undefined as never } };
 
     expect(() => createAdmin({ source })).toThrow(/needs a token/);
+    const nonsense: [object, RegExp][] = [
+      [{ isOpen: 'yes' }, /options\.isOpen must be true or false, but is "yes"/],
+      [{ isOpen: true, allowedHosts: 'example.com' }, /options\.allowedHosts must be an array/],
+      [{ isOpen: true, allowedHosts: [''] }, /options\.allowedHosts\[0\] must not be empty/],
+      [{ token: 's3cret', bodyMaxBytes: NaN }, /options\.bodyMaxBytes must be a positive integer, but is NaN/],
+      [{ token: 's3cret', bodyMaxBytes: '1' }, /options\.bodyMaxBytes/],
+      [{ token: 1234 }, /options\.token must be a string\.$/],
+      [{ token: 's3cret', basepath: '/a' }, /Did you mean "basePath"/],
+      [{ token: 's3cret', source: {} }, /options\.source must be DBOS/],
+    ];
+    for (const [options, message] of nonsense) {
+      expect(() => createAdmin({ source, ...options })).toThrow(message);
+    }
     expect(() => createAdmin({ source, token: ' ' })).toThrow(/must not be empty/);
     expect(() => createAdmin({ source, token: 'x', isOpen: true })).toThrow(/not both/);
     expect(() => createAdmin({ source, token: 'x', basePath: 'admin/' })).toThrow(/basePath/);

@@ -147,12 +147,12 @@ describe('the endpoints of older versions', () => {
       expect(await DBOS.getWorkflowStatus(added)).toBeNull();
     });
 
-    test('answer 500 to what they cannot read', async () => {
+    test('answer 400 to what they cannot read', async () => {
       const { call } = await setup(dialect);
 
       for (const { path } of LEGACY_ROUTES.filter(({ method }) => method === 'POST')) {
         const answer = await call('POST', path.replace('{workflowID}', 'x'), '{ not JSON');
-        expect([answer.status, answer.body], path).toEqual([500, { error: 'Internal server error' }]);
+        expect([answer.status, answer.body], path).toEqual([400, { error: 'The body is not valid JSON.' }]);
       }
       for (const filter of [
         { limit: 'many' },
@@ -160,9 +160,10 @@ describe('the endpoints of older versions', () => {
         { start_time: 'soon' },
         { workflow_uuids: [1] },
       ]) {
-        expect((await call('POST', '/workflows', filter)).status, JSON.stringify(filter)).toBe(500);
+        expect((await call('POST', '/workflows', filter)).status, JSON.stringify(filter)).toBe(400);
       }
-      expect((await call('POST', '/dbos-workflow-recovery', { executor: 1 })).status).toBe(500);
+      expect((await call('POST', '/dbos-workflow-recovery', { executor: 1 })).status).toBe(400);
+      expect((await call('GET', '/workflows/%00')).status).toBe(400);
       const injected = await call('POST', '/workflows', { workflow_name: "' OR '1'='1", workflow_id_prefix: '%' });
       expect([injected.status, injected.body]).toEqual([200, []]);
     });

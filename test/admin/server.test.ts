@@ -151,7 +151,7 @@ describe('the admin server', () => {
   test.each([
     ['a method that there is none of', `TRACE / HTTP/1.1\r\nHost: localhost\r\n\r\n`, /^HTTP\/1\.1 400/],
     ['an address without a path', `GET http:// HTTP/1.1\r\nHost: localhost\r\n\r\n`, /^HTTP\/1\.1 400/],
-    ['an address of elsewhere', `GET //evil.example/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n`, /^HTTP\/1\.1 401/],
+    ['an address of elsewhere', `GET //evil.example/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n`, /^HTTP\/1\.1 400/],
     ['a whole address', `GET http://x/healthz HTTP/1.1\r\nHost: x\r\n\r\n`, /^HTTP\/1\.1 200/],
     ['no HTTP at all', `hello\r\n\r\n`, /^HTTP\/1\.1 400/],
     [

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { showValue } from '../../src/admin/views/value.js';
+import { inspectValue, showValue } from '../../src/admin/views/value.js';
 
 describe('a value', () => {
   test.each([null, true, 0, -1.5, '', 'text', [], [1, [null]], {}, { a: { b: [false] } }])(
@@ -66,5 +66,32 @@ describe('a value', () => {
     const { text = '' } = showValue(new Set(Array.from({ length: 100_000 }, (_, index) => index)));
 
     expect(text.length).toBe(65_536);
+  });
+
+  test('that is very large is cut before it is built', () => {
+    const large = Array.from({ length: 200_000 }, (_, n) => ({ n, text: 'x'.repeat(80), at: new Date(0) }));
+    const started = process.cpuUsage();
+
+    const shown = showValue(large);
+    const legacy = inspectValue(large);
+
+    expect(process.cpuUsage(started).user).toBeLessThan(2_000_000);
+    expect(shown).toMatchObject({ isExact: false, isTruncated: true });
+    expect(JSON.stringify(shown).length).toBeLessThan(3_000_000);
+    expect(legacy.length).toBeLessThanOrEqual(65_536);
+  });
+
+  test('whose parts are shared over and over ends', () => {
+    let chain: unknown = 'leaf';
+    for (let level = 0; level < 60; level += 1) chain = { left: chain, right: chain };
+
+    expect(showValue(chain)).toMatchObject({ isExact: false, isTruncated: true });
+  });
+
+  test('that is very deep ends', () => {
+    let deep: unknown = 1;
+    for (let level = 0; level < 200_000; level += 1) deep = [deep];
+
+    expect(showValue(deep)).toMatchObject({ isExact: false, isTruncated: true });
   });
 });

@@ -128,6 +128,16 @@ describe('url', () => {
     expect(locateDatabase(url)).toEqual(expected);
   });
 
+  test('masking passwords takes time in proportion to the text', () => {
+    const started = process.cpuUsage();
+
+    for (const part of ['a', 'a://', 'a://b:', 'password ', "pwd='", '@', 'a:@']) {
+      withoutPasswords(part.repeat(200_000 / part.length));
+    }
+
+    expect(process.cpuUsage(started).user).toBeLessThan(1_500_000);
+  });
+
   test.each([
     'cannot reach postgresql://user:s3cret@host:5432/db',
     'postgresql://user:s3cret@host/db?sslmode=require and more',

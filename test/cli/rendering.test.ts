@@ -28,6 +28,24 @@ const ROWS: readonly Row[] = [
   { id: 'order-4', name: 'a workflow with a rather long name', queue: null, count: 1200 },
 ];
 
+test('a value whose parts are shared over and over ends', () => {
+  let chain: unknown = 'leaf';
+  for (let level = 0; level < 60; level += 1) chain = [chain, chain];
+
+  expect(shortValue(chain).length).toBeLessThan(20_000);
+  expect(longValue(chain).length).toBeLessThan(2_000_000);
+});
+
+test('a value that contains itself, or is very deep, is JSON all the same', () => {
+  const circle: Record<string, unknown> = { a: 1 };
+  circle['self'] = circle;
+  let deep: unknown = 1;
+  for (let level = 0; level < 100_000; level += 1) deep = [deep];
+
+  expect(toJSONText({ circle })).toBe('{"circle":{"a":1,"self":"[Circular]"}}');
+  expect(toJSONText(deep)).toContain('…');
+});
+
 describe('a table', () => {
   test('is aligned', () => {
     expect(formatTable(rendering(), COLUMNS, ROWS)).toBe(

@@ -16,13 +16,14 @@ export interface Called {
 export interface CallOptions extends Partial<Omit<CommandContext, 'terminal'>> {
   readonly width?: number;
   readonly hasColours?: boolean;
+  readonly isInteractive?: boolean;
   /** Standard input, in lines. */
   readonly input?: readonly string[];
 }
 
 /** Runs a command. Words are separated by spaces, unless they are given one by one. */
 export async function call(line: string | readonly string[], options: CallOptions = {}): Promise<Called> {
-  const { width = Infinity, hasColours = false, input = [], ...context } = options;
+  const { width = Infinity, hasColours = false, isInteractive = false, input = [], ...context } = options;
   const left = [...input];
   let out = '';
   let err = '';
@@ -30,6 +31,7 @@ export async function call(line: string | readonly string[], options: CallOption
     width,
     hasColours,
     isOverwritable: false,
+    isInteractive,
     print: async (text) => void (out += text),
     printStderr: (text) => void (err += text),
     ask: async (question) => {

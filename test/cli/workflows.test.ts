@@ -1,9 +1,10 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { WorkflowStatus } from '../../src/control/listing/status.js';
 import type { DBOSInstance } from '../../src/facade/dbos.js';
+import { sql, table } from '../../src/sql/sql.js';
 import { insertWorkflows } from '../../src/store/runs/workflows.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
 import { createEngine, engineOf } from '../rig/engines.js';
@@ -193,6 +194,23 @@ describe('the command line', () => {
       expect(deleted.out).toBe('3 workflows deleted.\n');
     });
 
+    test('asks on a terminal before it deletes by ID, and a script is not asked', async () => {
+      const { enqueue, everstep, statusOf } = await setup(dialect);
+      await enqueue('a', 'b', 'c');
+
+      const refused = await everstep('workflow delete a', { isInteractive: true, input: ['n'] });
+      const afterRefusal = await statusOf('a');
+      const agreed = await everstep('workflow delete a', { isInteractive: true, input: ['y'] });
+      const sure = await everstep('workflow delete b --yes', { isInteractive: true });
+      const scripted = await everstep('workflow delete c');
+
+      expect(refused).toMatchObject({ exitCode: 1, out: '' });
+      expect(refused.err).toContain('Delete 1 workflow? [y/N] ');
+      expect(afterRefusal).toBe('ENQUEUED');
+      for (const done of [agreed, sure, scripted]) expect(done.out).toBe('1 workflow deleted.\n');
+      expect(sure.err + scripted.err).toBe('');
+    });
+
     test('changes nothing without IDs and without a filter, or with both', async () => {
       const { everstep } = await setup(dialect);
 
@@ -266,6 +284,48 @@ describe('the command line', () => {
         { workflowID: 'a', status: 'CANCELLED', input: ['a'] },
         { workflowID: 'good', status: 'SUCCESS', output: 'payment of good' },
       ]);
+    });
+
+    test('exports to a file that others cannot read, and never through a link', async () => {
+      const { fulfil, everstep } = await setup(dialect);
+      const folder = mkdtempSync(join(tmpdir(), 'everstep-cli-'));
+      onTestFinished(() => rmSync(folder, { recursive: true }));
+      await fulfil('good');
+      writeFileSync(join(folder, 'victim'), 'precious');
+      symlinkSync('victim', join(folder, 'linked.jsonl.part'));
+
+      const exported = await everstep('workflow export -o all.jsonl', { folder });
+      const linked = await everstep('workflow export -o linked.jsonl', { folder });
+
+      expect(exported.exitCode).toBe(0);
+      expect(statSync(join(folder, 'all.jsonl')).mode & 0o777).toBe(0o600);
+      expect(linked).toMatchObject({ exitCode: 1, out: '' });
+      expect(linked.err).toContain('delete it');
+      expect(readFileSync(join(folder, 'victim'), 'utf8')).toBe('precious');
+    });
+
+    test('shows nothing that a terminal would act on, as text or as JSON', async () => {
+      const { DBOS, everstep } = await setup(dialect);
+      const evil = '\u001b[2J\u009b31m\u202e\u200f';
+      const { database } = engineOf(DBOS).runtime;
+      await database.run(insertWorkflows([newWorkflow({ workflowID: 'w', name: evil, queueName: evil })]));
+      const workflows = table('workflow_status');
+      await database.run(sql`UPDATE ${workflows} SET status = ${evil} WHERE workflow_uuid = 'w' RETURNING status`);
+
+      for (const line of [
+        'get w',
+        'explain w',
+        'list',
+        'get w --json',
+        'explain w --json',
+        'list --json',
+        'export w',
+      ]) {
+        const { out, err } = await everstep(`workflow ${line}`);
+        expect([line, out + err]).toEqual([line, expect.not.stringMatching(/[\u001b\u0080-\u009f\u202e\u200f]/)]);
+      }
+      const [listed] = (await everstep('workflow list --json')).json<{ workflows: WorkflowStatus[] }>().workflows;
+      expect(listed?.workflowName).toBe(evil);
     });
 
     test('tells what is wrong with an import', async () => {

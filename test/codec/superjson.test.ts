@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { SuperJSON } from 'superjson';
 import { describe, expect, test } from 'vitest';
 import { SuperjsonFormat } from '../../src/codec/superjson.js';
-import { UnreadableValueError } from '../../src/model/errors/errors.js';
+import { SerializationError, UnreadableValueError } from '../../src/model/errors/errors.js';
 import { findDifference, graphs, knownLeaves, withShared } from './graphs.js';
 
 function setup() {
@@ -163,7 +163,7 @@ describe('a value in the default format', () => {
   });
 
   test('is refused with a key that could pollute a prototype', () => {
-    expect(() => setup().format.stringify({ constructor: 1 })).toThrow('prototype pollution');
+    expect(() => setup().format.stringify({ constructor: 1 })).toThrow(SerializationError);
   });
 });
 

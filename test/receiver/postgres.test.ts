@@ -122,6 +122,34 @@ describe.skipIf(!wantsDialect('postgres'))('Postgres tables', () => {
     expect(ran.map(([, , record]) => (record as { body: string }).body)).toEqual(['a', 'c']);
   });
 
+  test('rows whose keys contain the separator are kept apart, and each is taken once', async () => {
+    const table = `parts_${newID().replaceAll('-', '')}`;
+    const values = String.raw`('a|b', 'c', 1), ('a', 'b|c', 1), ('a\', 'b', 1), ('a', E'\\|b', 1), ('', NULL, 1), ('', '', 1)`;
+    await connected(url, async (client) => {
+      await client.query(`CREATE TABLE ${table} (k text, l text, n bigint)`);
+      await client.query(`INSERT INTO ${table} VALUES ${values}`);
+    });
+    const { DBOS } = await createEngine(postgres);
+    const tally = new Tally();
+    const ran: unknown[] = [];
+    const receiver = new Receiver(postgresAdapter(url), { dbos: DBOS });
+    const handle = DBOS.registerWorkflow(
+      async (_: string, key: unknown) => {
+        ran.push(key);
+        tally.add();
+      },
+      { name: 'handle' },
+    );
+    receiver.registerConsumer(handle, { table, keyColumns: ['k', 'l'], sequenceColumn: 'n', pollIntervalMs: 20 });
+    await DBOS.launch();
+    await tally.reach(6);
+    await connected(url, (client) => client.query(`INSERT INTO ${table} VALUES ('last', 'l', 1)`));
+    await tally.reach(7);
+
+    expect(new Set(ran.map((key) => JSON.stringify(key))).size).toBe(7);
+    expect(ran).toHaveLength(7);
+  });
+
   test.each<[string, Partial<PostgresConsumerOptions>]>([
     ['no key', { keyColumns: [], sequenceColumn: 'n' }],
     ['no order', { keyColumns: ['id'] }],

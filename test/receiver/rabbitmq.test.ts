@@ -60,7 +60,7 @@ describe.skipIf(!hasPrograms('rabbitmq-server', 'epmd'))('RabbitMQ', () => {
 
     expect(body).toEqual({ a: 1 });
     expect(info).toMatchObject({ queue: 'q', messageId: 'm', routingKey: 'q', headers: { h: 1 } });
-    expect(rabbitMQAdapter('').workflowIDOf(message, { queue: 'q' })).toBe('rabbitmq-q-m');
+    expect(rabbitMQAdapter('').workflowIDOf(message, { queue: 'q' })).toBe('rabbitmq-q-(m)');
     const nameless = { ...message, properties: {} } as unknown as RabbitMQMessage;
     expect(rabbitMQAdapter('').workflowIDOf(nameless, { queue: 'q' })).toBeUndefined();
   });

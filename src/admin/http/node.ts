@@ -1,6 +1,7 @@
 // Adapts Node's HTTP requests to the Fetch API.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
+import { isAmbiguousPath } from '../../base/url.js';
 import { jsonResponse } from './response.js';
 
 type Fetch = (request: Request) => Promise<Response>;
@@ -27,11 +28,13 @@ function toRequest(incoming: IncomingMessage): Request | undefined {
     for (const one of [value ?? []].flat()) headers.append(name, one);
   }
   const hasBody = method !== 'GET' && method !== 'HEAD';
+  // The host name is in the headers; do not take this one from the client.
+  const target = url.replace(/^https?:\/\/[^/?#]+/i, '');
+  // A guard in front of us may have seen another path than the one that `URL` would resolve it to.
+  if (isAmbiguousPath(target.replace(/\?.*$/, ''))) return undefined;
   try {
-    // The host name is in the headers; do not take this one from the client.
-    const target = new URL(url.startsWith('/') ? `http://localhost${url}` : url);
     const body = hasBody ? bodyOf(incoming) : undefined;
-    return new Request(`http://localhost${target.pathname}${target.search}`, { method, headers, body, duplex: 'half' });
+    return new Request(`http://localhost${target}`, { method, headers, body, duplex: 'half' });
   } catch {
     // Invalid method or URL.
     return undefined;

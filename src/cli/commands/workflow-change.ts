@@ -141,8 +141,8 @@ const deleteCommand = command({
   name: 'workflow delete',
   about: 'Delete workflows with their steps, events, messages and streams',
   details:
-    'By ID, or by filter. With a filter it selects workflows in any status and asks first. Deleting a running workflow ' +
-    'makes its run fail.',
+    'By ID, or by filter. With a filter it selects workflows in any status and asks first; on a terminal it asks for IDs ' +
+    'too. Deleting a running workflow makes its run fail.',
   parameter: ANY_PARAMETER,
   options: {
     children: flag('Include descendants'),
@@ -158,7 +158,7 @@ const deleteCommand = command({
   run: (context, { options, args }) =>
     changeSelected(
       context,
-      { args, options, verb: 'Delete', statuses: STATUSES },
+      { args, options, verb: 'Delete', statuses: STATUSES, isIrreversible: true },
       {
         done: 'deleted',
         otherwise: 'had already been deleted',

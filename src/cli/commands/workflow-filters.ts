@@ -126,6 +126,8 @@ export interface Wanted {
   readonly verb: string;
   /** The default for --status. */
   readonly statuses: readonly WorkflowStatusString[];
+  /** Whether it cannot be undone, so that IDs on a terminal are confirmed too. */
+  readonly isIrreversible?: boolean;
 }
 
 /** Selects the workflows to change. With filters it shows their number and asks first. */
@@ -136,6 +138,10 @@ export async function selectWorkflows(context: CommandContext, operator: Operato
   if (args.length > 0) {
     if (filterNames.length > 0) throw wrongUsage('Pass IDs or filters, not both.');
     const records = await findAll(operator, await readIDs(context, args));
+    // A script that names IDs means them. A person may have mistyped one.
+    if (wanted.isIrreversible && context.terminal.isInteractive && !args.includes('-')) {
+      await confirm(context, `${verb} ${counted(records.length, 'workflow')}?`, options.yes);
+    }
     return { total: records.length, parts: inChunks(records) };
   }
   if (Object.keys(given).length === 0) {

@@ -132,7 +132,7 @@ const explainCommand = command({
       return {
         json: found,
         text: (rendering) =>
-          `${paint(rendering, statusColour(status), shortStatus(status))} (${found.reason})\n${sanitize(found.message)}`,
+          `${paint(rendering, statusColour(status), shortStatus(status))} (${sanitize(found.reason)})\n${sanitize(found.message)}`,
       };
     }),
 });

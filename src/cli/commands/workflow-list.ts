@@ -4,7 +4,7 @@ import type { WorkflowStatus } from '../../control/listing/status.js';
 import { command, JSON_FLAG, type Output } from '../command.js';
 import { DATABASE, withClient } from '../connection.js';
 import { flag, text, type Values, wholeNumber, withDefault } from '../option.js';
-import { paint, type RenderContext, shortValue, statusColour } from '../render-context.js';
+import { paint, type RenderContext, sanitize, shortValue, statusColour } from '../render-context.js';
 import { type Column, formatTable } from '../table.js';
 import { formatDuration, formatRelative } from '../time.js';
 import { FILTERS, toFilters } from './workflow-filters.js';
@@ -38,7 +38,7 @@ function columns({ now }: RenderContext): Column<WorkflowStatus>[] {
 }
 
 export function shortStatus(status: WorkflowStatus['status']): string {
-  return status === 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' ? 'DEAD LETTER' : status;
+  return status === 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' ? 'DEAD LETTER' : sanitize(status);
 }
 
 /** The function's name, with class and instance if it has them. */

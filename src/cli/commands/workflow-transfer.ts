@@ -8,7 +8,7 @@ import { command, JSON_FLAG, progressOn, type CommandContext } from '../command.
 import { DATABASE, withClient } from '../connection.js';
 import { CommandFailure, wrongUsage } from '../failure.js';
 import { choice, flag, text, wholeNumber } from '../option.js';
-import { sanitize } from '../render-context.js';
+import { safeJSON, sanitize } from '../render-context.js';
 import { counted } from '../table.js';
 import { FILTERS, findAll, IDS_PARAMETER, readIDs, toFilters } from './workflow-filters.js';
 
@@ -48,8 +48,11 @@ async function writeAll(lines: AsyncIterable<string>, write: (line: string) => P
 /** Writes to a temporary file and renames it when complete. */
 async function writeFile(path: string, lines: AsyncIterable<string>): Promise<number> {
   const part = `${path}.part`;
-  const file = await open(part, 'w').catch((error: Error) => {
-    throw new CommandFailure(`Cannot write "${path}": ${error.message}`);
+  // Exports hold inputs and results. And never write through a link that someone else has put there.
+  const file = await open(part, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+    const advice =
+      error.code === 'EEXIST' ? '. Another export is writing it, or was killed; if none is running, delete it.' : '';
+    throw new CommandFailure(`Cannot write "${path}": ${error.message}${advice}`);
   });
   try {
     const count = await writeAll(lines, (line) => file.write(line));
@@ -102,7 +105,7 @@ const exportCommand = command({
       );
       const { output } = options;
       if (output === undefined) {
-        const exported = await writeAll(lines, (line) => context.terminal.print(line));
+        const exported = await writeAll(lines, (line) => context.terminal.print(safeJSON(line)));
         context.terminal.printStderr(`${counted(exported, 'workflow')} exported.\n`);
         return undefined;
       }

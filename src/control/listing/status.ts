@@ -1,4 +1,6 @@
 // Workflow and step rows as the public API returns them.
+import { inspect } from 'node:util';
+import { excerptOf, type ExcerptLimits } from '../../base/excerpt.js';
 import type { Codec } from '../../codec/codec.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
 import type { WorkflowStatusString } from '../../model/status.js';
@@ -137,5 +139,17 @@ export async function readable(text: string, read: () => unknown): Promise<unkno
 
 async function readError(codec: Codec, text: string, serialization: string | null): Promise<Error> {
   const error = await readable(text, () => codec.decodeError(text, serialization));
-  return error instanceof Error ? error : new Error(typeof error === 'string' ? error : JSON.stringify(error));
+  return error instanceof Error ? error : new Error(typeof error === 'string' ? error : messageOf(error));
+}
+
+const MESSAGE_LIMITS: ExcerptLimits = { nodes: 1000, characters: 10_000, depth: 20 };
+
+/** A workflow may throw anything: a big integer, a cyclic object, a very large one. */
+function messageOf(thrown: unknown): string {
+  const { value } = excerptOf(thrown, MESSAGE_LIMITS);
+  try {
+    return JSON.stringify(value) ?? inspect(value);
+  } catch {
+    return inspect(value, { depth: null });
+  }
 }

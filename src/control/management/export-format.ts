@@ -1,6 +1,7 @@
 // The export format, shared with DBOS: one object per workflow, with rows by table name and values by column name. As text
 // it is JSON lines; a JSON array is read as well.
 import { WorkflowImportError } from '../../model/errors/errors.js';
+import { filledName } from '../../model/validation/validation.js';
 import { type WorkflowStatusString, StatusString } from '../../model/status.js';
 import { type Transferred, TRANSFERRED, type TransferredTable } from '../../store/management/transfer.js';
 
@@ -86,6 +87,8 @@ export function fromExported(exported: unknown, imported: number): Transferred {
     const which = workflowID === undefined ? 'a workflow' : `workflow "${workflowID}"`;
     throw new WorkflowImportError(`Cannot import ${which}: ${problem}.`, workflowID, imported);
   };
+  const problem = filledName.find(given);
+  if (problem !== undefined) refuse(`its ID ${problem.says}`);
   const status = importRow('workflow_status', exported['workflow_status'], refuse);
   if (!Object.hasOwn(StatusString, status['status'] as WorkflowStatusString)) refuse('its status is unknown');
   const parts = PARTS.map((name) => {
@@ -152,28 +155,58 @@ export async function* toLines(exported: AsyncIterable<ExportedWorkflow>): Async
 export type ExportSource =
   Iterable<ExportedWorkflow | string | Uint8Array> | AsyncIterable<ExportedWorkflow | string | Uint8Array>;
 
+/** Longer lines do not fit into a string. */
+const LINE_MAX = 400_000_000;
+
 /** The workflows of a source, one by one. Of JSON lines, only one is held in memory at a time. */
 export async function* readSource(source: ExportSource): AsyncGenerator<unknown, void, undefined> {
   const decoder = new TextDecoder();
-  let text = '';
-  let isArray = false;
+  const line = new Line();
+  let isArray: boolean | undefined;
   for await (const chunk of source) {
     if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
       yield chunk;
       continue;
     }
-    text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
-    isArray ||= text.trimStart().startsWith('[');
-    if (isArray) continue;
-    const lines = text.split('\n');
-    text = lines.pop() ?? '';
-    for (const line of lines) if (line.trim() !== '') yield parseText(line);
+    const text = typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
+    const start = text.trimStart();
+    if (start !== '') isArray ??= start.startsWith('[');
+    let from = 0;
+    for (let end = text.indexOf('\n'); end >= 0 && !isArray; end = text.indexOf('\n', from)) {
+      line.add(text.slice(from, end));
+      from = end + 1;
+      const whole = line.take();
+      if (whole.trim() !== '') yield parseText(whole);
+    }
+    line.add(text.slice(from));
   }
-  const rest = text + decoder.decode();
+  line.add(decoder.decode());
+  const rest = line.take();
   if (rest.trim() === '') return;
   const last = parseText(rest);
   if (Array.isArray(last)) yield* last as unknown[];
   else yield last;
+}
+
+/** A line that arrives in parts. Joins them once, so that a long line costs no more than its length. */
+class Line {
+  #parts: string[] = [];
+  #length = 0;
+
+  add(part: string): void {
+    this.#length += part.length;
+    if (this.#length > LINE_MAX) {
+      throw new WorkflowImportError(`A line is longer than ${LINE_MAX} characters.`, undefined, 0);
+    }
+    this.#parts.push(part);
+  }
+
+  take(): string {
+    const whole = this.#parts.join('');
+    this.#parts = [];
+    this.#length = 0;
+    return whole;
+  }
 }
 
 function parseText(text: string): unknown {

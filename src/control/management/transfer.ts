@@ -109,8 +109,10 @@ export async function importWorkflows(
 class Importer {
   readonly #operator: Operator;
   readonly #options: Required<ImportOptions>;
-  readonly #creator = importCreator(newID());
+  readonly #importID = newID();
   #batch: Transferred[] = [];
+  #batchIDs = new Set<string>();
+  #batches = 0;
   #characters = 0;
   #imported = 0;
   #skipped = 0;
@@ -122,6 +124,10 @@ class Importer {
 
   async add(exported: unknown): Promise<void> {
     const read = fromExported(exported, this.#imported);
+    const { workflowID } = read.workflow_status;
+    // In one batch the second would count as the first. In the next one it finds the ID in use.
+    if (this.#batchIDs.has(workflowID)) await this.#write();
+    this.#batchIDs.add(workflowID);
     this.#batch.push({ ...read, workflow_status: this.#toImported(read.workflow_status) });
     this.#characters += sizeOf(read);
     if (this.#batch.length >= BATCH || this.#characters >= CHARACTERS_MAX) await this.#write();
@@ -146,9 +152,13 @@ class Importer {
   async #write(): Promise<void> {
     const batch = this.#batch;
     this.#batch = [];
+    this.#batchIDs = new Set();
     this.#characters = 0;
     if (batch.length === 0) return;
-    const options = { isAllOrNone: this.#options.onConflict === 'fail', creator: this.#creator };
+    this.#batches += 1;
+    // By its creator, a retry of the same batch recognises what it has written.
+    const creator = importCreator(`${this.#importID}-${this.#batches}`);
+    const options = { isAllOrNone: this.#options.onConflict === 'fail', creator };
     const { database } = this.#operator;
     const verdict = await this.#operator.retrying(() => writeTransferred(database, batch, options));
     this.#imported += verdict.written.length;

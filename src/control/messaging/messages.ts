@@ -32,8 +32,15 @@ export async function encodeMessage(
 ): Promise<NewMessage> {
   const { destinationID, topic = NO_TOPIC, idempotencyKey } = outgoing;
   const { text, serialization } = await encodeStorable(codec, outgoing.message, format);
-  const messageID = idempotencyKey === undefined ? newID() : `${idempotencyKey}::${destinationID}`;
+  const messageID = idempotencyKey === undefined ? newID() : keyedMessageID(idempotencyKey, destinationID);
   return { messageID, destinationID, topic, text, serialization };
+}
+
+/** As DBOS makes it, so that both deliver a key once. Where that could be split in two ways, the key's length is added. */
+function keyedMessageID(idempotencyKey: string, destinationID: string): string {
+  const messageID = `${idempotencyKey}::${destinationID}`;
+  const isAmbiguous = messageID.indexOf('::') !== messageID.lastIndexOf('::');
+  return isAmbiguous ? `${idempotencyKey.length}::${messageID}` : messageID;
 }
 
 export function keyOfMessage({ destinationID, topic }: NewMessage): MessageKey {

@@ -1,9 +1,11 @@
 // The part of the engine that event receivers use: finding the functions they serve, turning a batch of messages into
 // workflows in one commit, and storing state in the system database.
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../base/clock.js';
 import { internals } from '../../base/internals.js';
 import type { DLogger } from '../../base/log.js';
 import { withTimeLimit } from '../../base/time-limit.js';
+import { PORTABLE_FORMAT } from '../../codec/serializer.js';
 import { limitsOf, type QueueParameters, type QueueRecord, toQueueRecord } from '../../model/queues.js';
 import { InvalidReceiverError } from '../../model/errors/errors.js';
 import {
@@ -89,6 +91,25 @@ export interface HttpInstance {
 
 export function nowOf(host: HttpInstance): number {
   return host[internals].engineFor('HTTP handlers').runtime.clock.now();
+}
+
+/** The name of a workflow function with its class. */
+export function workflowNameOf(host: HttpInstance, workflow: (...args: never[]) => Promise<unknown>): string {
+  const { registry } = host[internals].engineFor('HTTP handlers').runtime;
+  return registry.fullNameOf(registry.workflowOf(workflow, workflow.name));
+}
+
+/** Whether the workflow was started with these arguments. True if it is deleted, or its arguments are. */
+export async function hasArguments(host: HttpInstance, workflowID: string, args: readonly unknown[]): Promise<boolean> {
+  const { runtime } = host[internals].engineFor('HTTP handlers');
+  const record = await runtime.findWorkflow(workflowID);
+  if (record === null || record.inputs === null) return true;
+  const format = record.serialization === PORTABLE_FORMAT ? 'portable' : 'native';
+  const given = await runtime.codec.roundTripInputs(args, { format });
+  if (given.text === record.inputs) return true;
+  // A serializer need not be deterministic, so the texts alone prove no difference.
+  const stored = await runtime.codec.decodeInputs(record.inputs, record.serialization);
+  return isDeepStrictEqual(stored.args, given.args);
 }
 
 /** The promise's value, or the fallback after a timeout. */

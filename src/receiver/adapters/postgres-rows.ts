@@ -59,14 +59,23 @@ export function selectRows(options: TableOptions, columnType: string): string {
       pg_snapshot_xmax(pg_current_snapshot())::text AS horizon
     FROM ${tableName(options)} AS t
     WHERE ($1::bigint IS NULL OR ${column} >= ${begin}) AND ${column} IS NOT NULL
-      AND array_to_string(${key} || ${mark}::text, '|', '') <> ALL($3::text[])
+      AND concat_ws('|', ${keyColumns.map(escapedKey).join(', ')}, ${mark}::text) <> ALL($3::text[])
     ORDER BY ${column}, ${key}
     LIMIT $2`;
 }
 
+/** The separator is escaped in the parts: the keys (a|b, c) and (a, b|c) are two rows. */
 export function rowID({ key, mark }: Pick<FoundRow, 'key' | 'mark'>): string {
-  return [...key.map((part) => part ?? ''), mark].join('|');
+  return [...key.map((part) => part?.replaceAll(/[\\|]/g, String.raw`\$&`) ?? NULL_KEY), mark].join('|');
 }
+
+/** The same in SQL. */
+function escapedKey(column: string): string {
+  return String.raw`COALESCE(regexp_replace(t.${quote(column)}::text, E'([\\\\|])', E'\\\\\\1', 'g'), E'\\N')`;
+}
+
+/** No escaped part is the same. */
+const NULL_KEY = String.raw`\N`;
 
 /** How far a table has been read. */
 export class Progress {

@@ -34,7 +34,8 @@ export function rabbitMQAdapter(config: string | Options.Connect): Adapter<Rabbi
     describe: ({ queue }) => `queue "${queue}"`,
     workflowIDOf: ({ queue, properties }) => {
       const messageID: unknown = properties.messageId;
-      return typeof messageID === 'string' ? `rabbitmq-${queue}-${messageID}` : undefined;
+      // The sender chooses it. The brackets keep `x-1` apart from the first child of the workflow for `x`.
+      return typeof messageID === 'string' && messageID !== '' ? `rabbitmq-${queue}-(${messageID})` : undefined;
     },
     decode: ({ queue, content, fields, properties }) => {
       const { exchange, routingKey } = fields;

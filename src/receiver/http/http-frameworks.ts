@@ -11,8 +11,10 @@ export function expressRoutes(
   routes: WorkflowRoutes,
 ): (request: NodeRequest, response: ServerResponse, next: (error?: unknown) => void) => void {
   return (request, response, next) => {
-    routes.answer(fromNode(request, request.body)).then((answer) => {
+    routes.answer(fromNode(request, { raw: request, parsed: request.body })).then((answer) => {
       if (!answer) return next();
+      // A middleware may have given up waiting. Headers set now would throw, with no one to catch it.
+      if (response.headersSent) return;
       response.statusCode = answer.status;
       response.setHeader('content-type', 'application/json');
       // The rest of a body that is too large stays unread, so the connection can't be reused.
@@ -36,7 +38,7 @@ export function koaRoutes(
 ): (context: KoaContext, next: () => Promise<unknown>) => Promise<void> {
   return async (context, next) => {
     const { body } = context.request as { readonly body?: unknown };
-    const answer = await routes.answer(fromNode(context.req, body));
+    const answer = await routes.answer(fromNode(context.req, { raw: context, parsed: body }));
     if (!answer) return void (await next());
     context.status = answer.status;
     if (answer.status === 413) context.set('connection', 'close');
@@ -54,7 +56,7 @@ export function honoRoutes(
   routes: WorkflowRoutes,
 ): (context: HonoContext, next: () => Promise<void>) => Promise<Response | void> {
   return async (context, next) => {
-    const answer = await routes.answer(fromWeb(context.req.raw));
+    const answer = await routes.answer({ ...fromWeb(context.req.raw), raw: context });
     if (!answer) return next();
     return new Response(answer.text, {
       status: answer.status,
@@ -92,8 +94,8 @@ export function fastifyRoutes(routes: WorkflowRoutes): (app: FastifyLike) => Pro
       app.route({
         method,
         url: path,
-        handler: async ({ raw }, reply) => {
-          const answer = (await routes.answer(fromNode(raw))) ?? NOT_FOUND;
+        handler: async (request, reply) => {
+          const answer = (await routes.answer(fromNode(request.raw, { raw: request }))) ?? NOT_FOUND;
           reply.code(answer.status);
           if (answer.status === 413) reply.header('connection', 'close');
           reply.header('content-type', 'application/json');
@@ -104,18 +106,31 @@ export function fastifyRoutes(routes: WorkflowRoutes): (app: FastifyLike) => Pro
   };
 }
 
-/** `parsed` is the result of a body parser that ran before. */
-function fromNode(request: IncomingMessage, parsed?: unknown): HttpRequest {
-  const url = new URL(request.url ?? '/', 'http://localhost');
+/** `raw` is the framework's request, and `parsed` the result of a body parser that ran before. */
+function fromNode(
+  request: IncomingMessage,
+  { raw, parsed }: { readonly raw: unknown; readonly parsed?: unknown },
+): HttpRequest {
+  const { path, parameters } = splitTarget(request.url ?? '/');
   return {
     method: request.method ?? 'GET',
-    path: url.pathname,
+    path,
     header: (name) => {
       const value = request.headers[name];
       return Array.isArray(value) ? value[0] : value;
     },
-    query: (name) => url.searchParams.get(name) ?? undefined,
+    query: (name) => parameters.get(name) ?? undefined,
+    raw,
     body: (limit) => readNodeBody(request, parsed, limit),
+  };
+}
+
+/** Leaves the path as sent, which is what the framework matches. `URL` would resolve it to another one. */
+function splitTarget(target: string): { readonly path: string; readonly parameters: URLSearchParams } {
+  const end = target.indexOf('?');
+  return {
+    path: end < 0 ? target : target.slice(0, end),
+    parameters: new URLSearchParams(end < 0 ? '' : target.slice(end + 1)),
   };
 }
 
@@ -130,12 +145,12 @@ async function readNodeBody(request: IncomingMessage, parsed: unknown, limit: nu
 }
 
 function fromWeb(request: Request): HttpRequest {
-  const url = new URL(request.url);
+  const { path, parameters } = splitTarget(request.url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, ''));
   return {
     method: request.method,
-    path: url.pathname,
+    path,
     header: (name) => request.headers.get(name) ?? undefined,
-    query: (name) => url.searchParams.get(name) ?? undefined,
+    query: (name) => parameters.get(name) ?? undefined,
     body: async (limit) => {
       if (Number(request.headers.get('content-length') ?? 0) > limit) throw new BodyTooLargeError();
       return request.body ? collect(request.body, limit) : new Uint8Array();

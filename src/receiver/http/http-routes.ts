@@ -1,18 +1,32 @@
 // Routes that start workflows, wait for them and report on them, for any web framework. A route maps a plain request to
 // a plain answer; `http-frameworks.ts` converts to and from those of the frameworks. Answers reveal nothing internal:
 // errors are logged.
-import { DBOSError, DBOSNotAuthorizedError, WebhookVerificationError } from '../../model/errors/errors.js';
-import { type HttpInstance, nowOf, receivingHost, type StartedWorkflow, valueWithin } from '../../engine/plugin.js';
+import { isAmbiguousPath } from '../../base/url.js';
+import { DBOSNotAuthorizedError, SerializationError, WebhookVerificationError } from '../../model/errors/errors.js';
+import {
+  hasArguments,
+  type HttpInstance,
+  nowOf,
+  receivingHost,
+  type StartedWorkflow,
+  valueWithin,
+  workflowNameOf,
+} from '../../engine/plugin.js';
+import { filledName } from '../../model/validation/validation.js';
+import { checkedScope, workflowIDFor } from './http-keys.js';
+import { runOptions, startOptions, webhookOptions } from './http-options.js';
 import { keyOf, verifyWebhook, type WebhookOptions } from './webhook.js';
 
 /** A request, independent of the framework. */
 export interface HttpRequest {
   readonly method: string;
-  /** Without the query string. */
+  /** As sent: neither decoded nor resolved, and without the query string. */
   readonly path: string;
   /** The value of a header, by its name in lower case. */
   readonly header: (name: string) => string | undefined;
   readonly query: (name: string) => string | undefined;
+  /** The request of the framework: that of Express or Fastify, or the context of Koa or Hono. */
+  readonly raw?: unknown;
   /** Reads the body. Fails with `BodyTooLargeError` beyond the limit. */
   readonly body: (limit: number) => Promise<Uint8Array>;
 }
@@ -28,13 +42,13 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** What `StartOptions.args` sees of a request. */
-export interface RouteRequest extends Pick<HttpRequest, 'path' | 'header' | 'query'> {
+/** What `args` and `keyScope` see of a request. */
+export interface RouteRequest extends Pick<HttpRequest, 'path' | 'header' | 'query' | 'raw'> {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
 export interface StartOptions {
-  /** The arguments of the workflow. Default: the JSON body. */
+  /** The arguments of the workflow, the same for the same request. Default: the JSON body. */
   readonly args?: (body: unknown, request: RouteRequest) => unknown[] | Promise<unknown[]>;
   /** The queue for the workflow. Default: none, it starts at once. */
   readonly queueName?: string;
@@ -42,7 +56,13 @@ export interface StartOptions {
   readonly bodyLimit?: number;
 }
 
-export interface RunOptions extends StartOptions {
+/** The options of routes that take idempotency keys. */
+export interface KeyedOptions extends StartOptions {
+  /** Who the caller is. Callers with different scopes can use the same idempotency key. Default: all are one. */
+  readonly keyScope?: (request: RouteRequest) => string | Promise<string>;
+}
+
+export interface RunOptions extends KeyedOptions {
   /** How long to wait for the result before answering with the ID only. Default: 30000. */
   readonly timeoutMs?: number;
 }
@@ -52,6 +72,12 @@ export type WebhookRouteOptions = StartOptions & WebhookOptions;
 type Workflow = (...args: never[]) => Promise<unknown>;
 type Handler = (request: HttpRequest, parameters: Readonly<Record<string, string>>) => Promise<Answer>;
 
+interface KeyedStart {
+  readonly path: string;
+  readonly workflow: Workflow;
+  readonly options: KeyedOptions;
+}
+
 interface Route {
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -59,8 +85,8 @@ interface Route {
   readonly handle: Handler;
 }
 
-const ID_HEADERS = ['dbos-idempotency-key', 'idempotency-key'] as const;
-const ID_LENGTH_MAX = 255;
+const KEY_HEADERS = ['dbos-idempotency-key', 'idempotency-key'] as const;
+const KEY_LENGTH_MAX = 255;
 const BODY_LIMIT = 1024 * 1024;
 const RUN_MS = 30_000;
 const EVENT_SECONDS = 10;
@@ -98,36 +124,37 @@ export class WorkflowRoutes {
   }
 
   /** `POST`: starts the workflow and answers 202 with its ID. */
-  start(path: string, workflow: Workflow, options: StartOptions = {}): this {
+  start(path: string, workflow: Workflow, options: KeyedOptions = {}): this {
+    startOptions.read(options, 'options');
     return this.#add('POST', path, async (request, parameters) => {
-      const body = await readJSON(request, options.bodyLimit);
-      const args = await argsOf(options, body, { ...request, parameters });
-      const { workflowID } = await this.#start(workflow, args, { workflowID: workflowIDOf(request), ...options });
+      const { workflowID } = await this.#startByKey({ path, workflow, options }, { ...request, parameters });
       return { status: 202, body: { workflowID } };
     });
   }
 
   /** `POST`: starts the workflow and answers 200 with its result, or 202 if that takes too long. */
   run(path: string, workflow: Workflow, options: RunOptions = {}): this {
+    runOptions.read(options, 'options');
     return this.#add('POST', path, async (request, parameters) => {
-      const body = await readJSON(request, options.bodyLimit);
-      const args = await argsOf(options, body, { ...request, parameters });
-      const handle = await this.#start(workflow, args, { workflowID: workflowIDOf(request), ...options });
+      const handle = await this.#startByKey({ path, workflow, options }, { ...request, parameters });
       return this.#resultOf(handle, options.timeoutMs ?? RUN_MS);
     });
   }
 
-  /** `POST`: starts the workflow for a signed webhook, whose ID becomes the workflow's, and answers 202. */
+  /** `POST`: starts the workflow for a signed webhook, once per webhook, and answers 202. */
   webhook(path: string, workflow: Workflow, options: WebhookRouteOptions): this {
+    webhookOptions.read(options, 'options');
     for (const secret of [options.secrets].flat()) keyOf(secret);
     return this.#add('POST', path, async (request, parameters) => {
       const body = await request.body(options.bodyLimit ?? BODY_LIMIT);
       const [id, timestamp, signature] = ['id', 'timestamp', 'signature'].map((name) =>
         request.header(`webhook-${name}`),
       );
-      const workflowID = verifyWebhook({ id, timestamp, signature, body }, options, nowOf(this.#host));
+      const webhookID = verifyWebhook({ id, timestamp, signature, body }, options, nowOf(this.#host));
+      const functionName = workflowNameOf(this.#host, workflow);
+      const workflowID = workflowIDFor({ kind: 'webhook', path, functionName }, webhookID);
       const args = await argsOf(options, parseJSON(body), { ...request, parameters });
-      await this.#start(workflow, args, { workflowID, ...options });
+      await this.#start(workflow, args, { ...options, workflowID });
       return { status: 202, body: { workflowID } };
     });
   }
@@ -154,8 +181,9 @@ export class WorkflowRoutes {
     });
   }
 
-  /** Answers a request; undefined if no route matches its path. */
+  /** Answers a request; undefined if no route matches its path. Refuses ambiguous paths, also those of no route. */
   async answer(request: HttpRequest): Promise<HttpAnswer | undefined> {
+    if (isAmbiguousPath(request.path)) return toText({ status: 400, body: { error: 'invalid_path' } });
     const matching = this.#routes.filter(({ pattern }) => pattern.test(request.path));
     if (matching.length === 0) return undefined;
     const route = matching.find(({ method }) => method === request.method);
@@ -174,10 +202,24 @@ export class WorkflowRoutes {
     return this;
   }
 
+  /** Starts the workflow under the ID that the idempotency key stands for, if the request has one. */
+  async #startByKey({ path, workflow, options }: KeyedStart, request: HttpRequest & RouteRequest) {
+    const key = idempotencyKeyOf(request);
+    const body = await readJSON(request, options.bodyLimit);
+    const args = await argsOf(options, body, request);
+    if (key === undefined) return this.#start(workflow, args, options);
+    const functionName = workflowNameOf(this.#host, workflow);
+    const scope = options.keyScope && checkedScope(await options.keyScope(request));
+    const workflowID = workflowIDFor({ kind: 'http', path, functionName, scope }, key);
+    const handle = await this.#start(workflow, args, { ...options, workflowID });
+    if (await hasArguments(this.#host, workflowID, args)) return handle;
+    throw new HttpError(422, 'idempotency_key_reused');
+  }
+
   #start(
     workflow: Workflow,
     args: readonly unknown[],
-    { workflowID, queueName }: { readonly workflowID: string | undefined; readonly queueName?: string },
+    { workflowID, queueName }: { readonly workflowID?: string; readonly queueName?: string },
   ): Promise<StartedWorkflow> {
     // The arguments come from the request: types can't check them.
     const start = workflow as (...args: unknown[]) => Promise<unknown>;
@@ -199,9 +241,7 @@ export class WorkflowRoutes {
     if (error instanceof HttpError) return { status: error.status, body: { error: error.reason } };
     if (error instanceof WebhookVerificationError) return { status: 401, body: { error: 'invalid_signature' } };
     if (error instanceof DBOSNotAuthorizedError) return { status: 403, body: { error: 'not_authorized' } };
-    if (error instanceof DBOSError && error.code === 'CONFLICTING_WORKFLOW') {
-      return { status: 409, body: { error: 'idempotency_key_in_use' } };
-    }
+    if (error instanceof SerializationError) return { status: 422, body: { error: 'unstorable_arguments' } };
     this.#host.logger.error(error);
     return { status: 500, body: { error: 'internal_error' } };
   }
@@ -215,9 +255,9 @@ function argsOf(options: StartOptions, body: unknown, request: RouteRequest): un
   return options.args ? options.args(body, request) : [body];
 }
 
-function workflowIDOf({ header }: HttpRequest): string | undefined {
-  const key = ID_HEADERS.map(header).find((value) => value !== undefined);
-  if (key === undefined || (key.trim() !== '' && key.length <= ID_LENGTH_MAX)) return key;
+function idempotencyKeyOf({ header }: HttpRequest): string | undefined {
+  const key = KEY_HEADERS.map(header).find((value) => value !== undefined);
+  if (key === undefined || (key.trim() !== '' && key.length <= KEY_LENGTH_MAX)) return key;
   throw new HttpError(400, 'invalid_idempotency_key');
 }
 
@@ -240,10 +280,14 @@ function parseJSON(body: Uint8Array): unknown {
 }
 
 function decodeParameters(groups: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decodeParameter(value)]));
+}
+
+function decodeParameter(encoded: string): string {
   try {
-    return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decodeURIComponent(value)]));
+    return filledName.read(decodeURIComponent(encoded), 'parameter');
   } catch {
-    // A stray percent sign.
+    // A stray percent sign, a NUL, or longer than any ID.
     throw new HttpError(400, 'invalid_path');
   }
 }

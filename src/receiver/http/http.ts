@@ -3,6 +3,7 @@ export { expressRoutes, fastifyRoutes, honoRoutes, koaRoutes } from './http-fram
 export {
   type HttpAnswer,
   type HttpRequest,
+  type KeyedOptions,
   type RouteRequest,
   type RunOptions,
   type StartOptions,

@@ -1,6 +1,8 @@
 // Signs and verifies webhooks by https://www.standardwebhooks.com: HMAC-SHA256 over the ID, the timestamp and the body.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { WebhookVerificationError } from '../../model/errors/errors.js';
+import { finiteNumber } from '../../model/validation/validation.js';
+import { toleranceSeconds as toleranceCheck } from './http-options.js';
 
 /** The headers and the body of a webhook. */
 export interface SignedWebhook {
@@ -31,10 +33,12 @@ const SECRET_BYTES_MIN = 16;
 /** Returns the webhook's ID. Throws `WebhookVerificationError` if it is not genuine or not recent. */
 export function verifyWebhook(webhook: SignedWebhook, options: WebhookOptions, nowMs: number): string {
   const { id, timestamp, signature, body } = webhook;
+  const { secrets, toleranceSeconds = TOLERANCE_SECONDS } = options;
+  toleranceCheck.read(toleranceSeconds, 'options.toleranceSeconds');
+  finiteNumber.read(nowMs, 'nowMs');
   if (!id || !timestamp || !signature) throw new WebhookVerificationError('The webhook is not signed.');
   if (id.length > ID_LENGTH_MAX) throw new WebhookVerificationError('The ID of the webhook is too long.');
   if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('The timestamp of the webhook is malformed.');
-  const { secrets, toleranceSeconds = TOLERANCE_SECONDS } = options;
   if (Math.abs(nowMs / 1000 - Number(timestamp)) > toleranceSeconds) {
     throw new WebhookVerificationError('The timestamp of the webhook is too old, or in the future.');
   }

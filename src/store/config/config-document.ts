@@ -15,8 +15,11 @@ export interface ConfigDocument {
   readonly name: unknown;
 }
 
+/** The value of a text in the file. `isPlain`: it has no quotes, so a number in it is a number. */
+export type ReadText = (text: string, isPlain: boolean) => unknown;
+
 /** Reads YAML. Passed in, because the parser is heavy and seldom needed. Throws what `unreadable` makes. */
-export type ParseYaml = (text: string) => unknown;
+export type ParseYaml = (text: string, readText: ReadText) => unknown;
 
 /** Reads the file in the folder; undefined if there is none. */
 export function readConfigDocument(
@@ -26,7 +29,8 @@ export function readConfigDocument(
 ): ConfigDocument | undefined {
   const text = readIfPresent(join(folder, CONFIG_FILE));
   if (text === undefined) return undefined;
-  const file = toMapping(parseYaml(substitute(text, environment)));
+  const { inert, readText } = withVariables(text, environment);
+  const file = toMapping(parseYaml(inert, readText));
   refuseOtherLanguages(file);
   return { find: (key) => find(file, key), name: find(file, 'name') ?? packageName(folder) };
 }
@@ -43,12 +47,30 @@ function readIfPresent(path: string): string | undefined {
   }
 }
 
-/** Replaces each `${VARIABLE}`. An unset one becomes an empty YAML string, quoted or not. */
-function substitute(text: string, environment: NodeJS.ProcessEnv): string {
-  return text.replace(/(["']?)\$\{([^}]+)\}\1/g, (_, quote: string, name: string) => {
-    const value = environment[name.trim()];
-    return value === undefined ? '""' : `${quote}${value}${quote}`;
-  });
+/**
+ * A variable may hold anything, also what means something in YAML. So the text is parsed with a plain word in the place of
+ * each `${VARIABLE}`, and the values are put into the parsed texts. One that is not set is empty.
+ */
+function withVariables(text: string, environment: NodeJS.ProcessEnv): { inert: string; readText: ReadText } {
+  const names: string[] = [];
+  let mark = 'VARIABLE';
+  while (text.includes(mark)) mark += '_';
+  const inert = text.replace(/\$\{([^}]+)\}/g, (_, name: string) => `${mark}${names.push(name.trim()) - 1}.`);
+  const marks = new RegExp(`${mark}(\\d+)\\.`, 'g');
+  const whole = new RegExp(`^${mark}\\d+\\.$`);
+  return {
+    inert,
+    readText(given, isPlain) {
+      const value = given.replace(marks, (_, index: string) => environment[names[Number(index)] ?? ''] ?? '');
+      return isPlain && whole.test(given) ? readPlain(value) : value;
+    },
+  };
+}
+
+/** A variable that is all of a value without quotes may be a number or a boolean. */
+function readPlain(value: string): unknown {
+  if (/^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?$/.test(value)) return Number(value);
+  return value === 'true' ? true : value === 'false' ? false : value;
 }
 
 function toMapping(content: unknown): Mapping {
@@ -59,8 +81,7 @@ function toMapping(content: unknown): Mapping {
 
 export function unreadable(reason: string): DBOSInitializationError {
   return new DBOSInitializationError(
-    `${CONFIG_FILE} is not valid YAML: ${reason}. Note that each \${VARIABLE} is replaced literally by its value, or ` +
-      'by "" if it is unset; put quotes around one whose value has special characters.',
+    `${CONFIG_FILE} is not valid YAML: ${reason}. Put quotes around values that have special characters.`,
   );
 }
 

@@ -1,5 +1,6 @@
 // The system database in a SQLite file: a writer connection behind a mutex, and a reader connection. Without the mutex,
 // statements of other tasks would land in the writer's open transaction. An in-memory database has one connection for both.
+import { closeSync, openSync } from 'node:fs';
 import { type Clock, sleep, systemClock } from '../../base/clock.js';
 import { Mutex } from '../../base/mutex.js';
 import { DatabaseClosedError } from '../../model/errors/database-errors.js';
@@ -216,6 +217,7 @@ export class SqliteDatabase implements Database {
 }
 
 function openConfigured(library: SqliteLibrary, path: string): SqliteHandle {
+  createPrivateFile(path);
   const handle = library.open(path);
   try {
     handle.exec(`PRAGMA busy_timeout = ${BLOCKING_TIMEOUT_MS}`);
@@ -227,6 +229,16 @@ function openConfigured(library: SqliteLibrary, path: string): SqliteHandle {
   } catch (error) {
     handle.close();
     throw error;
+  }
+}
+
+/** Only its owner may read a new file: it holds inputs and results. SQLite gives its other files the same mode. */
+function createPrivateFile(path: string): void {
+  if (path === ':memory:' || path === '') return;
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch {
+    // It exists, or SQLite says better why it cannot be created.
   }
 }
 

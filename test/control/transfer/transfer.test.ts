@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type ExportedWorkflow, toLines } from '../../../src/control/management/export-format.js';
+import { type ExportedWorkflow, readSource, toLines } from '../../../src/control/management/export-format.js';
 import { getAllEvents, getAllNotifications, getAllStreamEntries } from '../../../src/control/listing/inspection.js';
 import { listWorkflows } from '../../../src/control/listing/listing.js';
 import type { Operator } from '../../../src/control/operator.js';
@@ -85,6 +85,21 @@ async function runRich(DBOS: DBOSInstance, functions: ReturnType<typeof register
   ).rejects.toThrow('out of range');
 }
 
+test('a long line is read in time that grows with its length', async () => {
+  const started = process.cpuUsage();
+  const chunk = 'x'.repeat(1000);
+  function* chunks() {
+    yield '{"workflow_status":"';
+    for (let n = 0; n < 30_000; n += 1) yield chunk;
+    yield '"}\n{"next":1}\n';
+  }
+
+  const read = await collect(readSource(chunks()));
+
+  expect(read).toMatchObject([{ workflow_status: expect.any(String) as string }, { next: 1 }]);
+  expect(process.cpuUsage(started).user).toBeLessThan(3_000_000);
+});
+
 describe('export and import', () => {
   forEachDialect((dialect) => {
     test('a workflow is the same in the other database, and goes on there', { timeout: 60_000 }, async () => {
@@ -167,6 +182,35 @@ describe('export and import', () => {
       expect(stopped).toHaveLength(51);
       expect(skipping).toEqual({ imported: 69, skipped: 51 });
       expect((await listWorkflows(target, { workflowIDs: ['w-070'] }))[0]?.workflowName).toBe('mine');
+    });
+
+    test('two lines with one ID are a conflict, wherever the second stands', async () => {
+      for (const between of [0, 60]) {
+        const from = await dialect.create();
+        const rows = Array.from({ length: between + 1 }, (_, n) => workflow(`w-${n}`, { createdAt: n }));
+        await insert(from, rows);
+        const all = await exported(operatorOn(from));
+        const twice = [...all, all[0] as ExportedWorkflow];
+        const [failing, skipping] = [operatorOn(await dialect.create()), operatorOn(await dialect.create())];
+
+        await expect(importWorkflows(failing, twice)).rejects.toMatchObject({ workflowID: 'w-0' });
+        const result = await importWorkflows(skipping, twice, { onConflict: 'skip' });
+
+        expect(result).toEqual({ imported: between + 1, skipped: 1 });
+        expect(await listWorkflows(skipping, {})).toHaveLength(between + 1);
+      }
+    });
+
+    test('an ID that cannot be stored is refused', async () => {
+      const from = await dialect.create();
+      await insert(from, [workflow('w')]);
+      const [one] = await exported(operatorOn(from));
+      const target = operatorOn(await dialect.create());
+
+      for (const workflow_uuid of ['', 'x'.repeat(9000), 'a\0b', 7]) {
+        const bad = { ...one, workflow_status: { ...one?.workflow_status, workflow_uuid } } as ExportedWorkflow;
+        await expect(importWorkflows(target, [bad])).rejects.toThrow(/its ID must/);
+      }
     });
 
     test('what has not ended is imported as cancelled, or goes on if wanted', async () => {

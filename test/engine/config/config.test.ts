@@ -582,6 +582,28 @@ telemetry: { logs: { silent: false } }
     expect(resolveFile(lines).store.url).toBe('sqlite:///file.sqlite');
   });
 
+  test.each([
+    'secret\nadminToken: injected',
+    'x\nruntimeConfig:\n  admin_open: true\n#',
+    '"quoted" and \'single\'',
+    '{ a: b }',
+    '*alias',
+    '# comment',
+    'a: b',
+    '- item',
+    '!!js/function x',
+    '${OTHER}',
+  ])('takes a variable for a value, whatever it holds: %j', (password) => {
+    for (const value of ['${PASSWORD}', '"${PASSWORD}"', "'${PASSWORD}'"]) {
+      const config = resolveFile(
+        `name: shop\nruntimeConfig: { admin_token: ${value}, runAdminServer: true, admin_port: \${PORT} }`,
+        { PASSWORD: password, PORT: '4000', OTHER: 'other' },
+      );
+
+      expect(config).toMatchObject({ adminToken: password, adminOpen: false, adminPort: 4000 });
+    }
+  });
+
   test.each(['${URL}', '"${URL}"', "'${URL}'", '""', ''])(
     'with a value that is empty or not set gets the default: %s',
     (value) => {

@@ -164,6 +164,30 @@ describe('messages', () => {
       expect(await handle.getResult()).toEqual([expect.stringMatching(/^attempt \d$/), 'last']);
     });
 
+    test('keys and destinations that contain colons are kept apart', async () => {
+      const { DBOS, start } = await setup(dialect);
+      await DBOS.launch();
+      const pairs: [key: string, destination: string][] = [
+        ['a', 'b::c'],
+        ['a::b', 'c'],
+        ['k', ':d'],
+        ['k:', 'd'],
+        ['1::x', 'y'],
+        ['1', 'x::y'],
+        ['x', 'y'],
+      ];
+      const handles = await Promise.all(
+        [...new Set(pairs.map(([, destination]) => destination))].map(async (destination) => {
+          const sent = pairs.filter((pair) => pair[1] === destination).map(([key]) => key);
+          return { sent, handle: await start(destination, sent.length) };
+        }),
+      );
+
+      for (const [key, destination] of [...pairs, ...pairs]) await DBOS.send(destination, key, undefined, key);
+
+      for (const { sent, handle } of handles) expect(await handle.getResult()).toEqual(sent);
+    });
+
     test('ten senders against one receiver: nothing is lost and nothing doubled', async () => {
       const { DBOS, sender, start } = await setup(dialect);
       await DBOS.launch();

@@ -36,6 +36,17 @@ describe('SqliteDatabase', () => {
       expect(nodeSqlite() !== undefined).toBe(hasBuiltIn);
     });
 
+    test('a new file, and those beside it, are for its owner only', async () => {
+      const path = join(inject('folder'), `${newID()}.sqlite`);
+      const database = await SqliteDatabase.open({ path });
+      await database.run(sql`CREATE TABLE t (a INTEGER)`);
+
+      const modes = ['', '-wal', '-shm'].map((suffix) => statSync(`${path}${suffix}`).mode & 0o777);
+      await database.close();
+
+      expect(modes).toEqual([0o600, 0o600, 0o600]);
+    });
+
     test('a database in memory works like a file', async () => {
       const database = await SqliteDatabase.open({ path: ':memory:' });
       const workflow = newWorkflow();

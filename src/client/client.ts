@@ -32,7 +32,6 @@ import {
 } from '../control/runs/outcome.js';
 import * as checks from '../control/verb-checks.js';
 import { filledName } from '../model/validation/validation.js';
-import { recipeCheck } from '../facade/checks.js';
 import { checkName, type SerializationOptions } from '../control/runs/storable.js';
 import { checkPolling, deadlineOf, type PollingOptions, type TimeLimit } from '../control/runs/time-limit.js';
 import {
@@ -102,7 +101,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
 
   /** Registers a class of yours with the default serializer, as `DBOS.registerSerialization` does for an engine. */
   registerSerialization<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
-    recipeCheck.read(recipe, 'recipe');
+    checks.recipeCheck.read(recipe, 'recipe');
     this.#operator.codec.registerRecipe(recipe);
   }
 

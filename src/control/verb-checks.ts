@@ -6,6 +6,7 @@ import {
   checkThat,
   date,
   filledName,
+  INT_MAX,
   integer,
   isRecord,
   nullish,
@@ -15,6 +16,7 @@ import {
   record,
   storableName,
 } from '../model/validation/validation.js';
+import type { SerializationRecipe } from '../codec/serializer.js';
 import type { CancelOptions } from './management/lifecycle.js';
 import type { RewindOptions } from './management/rewind.js';
 import type { ImportOptions } from './management/transfer.js';
@@ -40,7 +42,7 @@ const queueTarget = {
 export const resumeOptions = record(queueTarget);
 
 /** Step numbers are stored in 32 bits. */
-const stepNumber = integer({ max: 2_147_483_647 });
+const stepNumber = integer({ max: INT_MAX });
 
 export const rewindOptions = record({
   ...queueTarget,
@@ -76,3 +78,12 @@ export const versionOptions = record({
 
 export const optionsObject = checkThat<object>('an object', isRecord);
 export const objects = array(optionsObject);
+
+/** Also an object of a class. */
+export const recipeCheck = checkThat<SerializationRecipe<unknown, null>>(
+  'an object with a name and the methods isApplicable, serialize and deserialize',
+  (value) =>
+    isRecord(value) &&
+    filledName.accepts(value['name']) &&
+    ['isApplicable', 'serialize', 'deserialize'].every((method) => typeof value[method] === 'function'),
+);

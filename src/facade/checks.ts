@@ -8,22 +8,17 @@ import {
   checkThat,
   filledName,
   func,
-  integer,
+  INT_MAX,
   isRecord,
   nullish,
   number,
   oneOf,
   optional,
-  positiveInteger,
-  positiveNumber,
   record,
   storableName,
   string,
 } from '../model/validation/validation.js';
-import type { SerializationRecipe } from '../codec/serializer.js';
 import type { StartWorkflowParams } from '../control/queues/enqueue.js';
-import type { FunctionName, InputSchema, WorkflowConfig } from '../engine/registration/registry.js';
-import type { StepConfig } from '../engine/runs/step.js';
 import type { DBOSContextOptions, ShutdownOptions } from './types.js';
 
 type FieldsOf<T> = Record<keyof T, Check<unknown>>;
@@ -31,45 +26,8 @@ type FieldsOf<T> = Record<keyof T, Check<unknown>>;
 /** Checked elsewhere, or not at all. */
 const anyOption = optional(anything);
 /** Durations in milliseconds: what a timer can hold. */
-const timerMs = number({ max: 2_147_483_647 });
+const timerMs = number({ max: INT_MAX });
 const format = nullish(oneOf(['native', 'portable']));
-const object = checkThat<object>('an object or a class', (value) => isRecord(value) || typeof value === 'function');
-
-const inputSchema = checkThat<InputSchema>(
-  'an object with a method parse, or a Standard Schema',
-  (value) =>
-    (isRecord(value) || typeof value === 'function') &&
-    (typeof (value as { parse?: unknown }).parse === 'function' || '~standard' in value),
-);
-
-const functionName = {
-  name: optional(filledName),
-  className: optional(filledName),
-  ctorOrProto: optional(object),
-} satisfies FieldsOf<FunctionName>;
-
-const workflowConfig = {
-  name: optional(filledName),
-  maxRecoveryAttempts: optional(integer({ max: 2_147_483_647 })),
-  serialization: format,
-  inputSchema: optional(inputSchema),
-} satisfies FieldsOf<WorkflowConfig>;
-
-const stepConfig = {
-  name: optional(filledName),
-  retriesAllowed: optional(boolean),
-  intervalSeconds: optional(number()),
-  maxAttempts: optional(positiveInteger),
-  backoffRate: optional(number({ min: 1 })),
-  jitter: optional(number({ max: 1 })),
-  shouldRetry: optional(func),
-  timeoutMS: optional(positiveNumber),
-  preemptible: optional(boolean),
-} satisfies FieldsOf<StepConfig>;
-
-export const callback = func;
-export const workflowConfigCheck = record({ ...functionName, ...workflowConfig });
-export const stepConfigCheck = record({ ...functionName, ...stepConfig });
 
 /** The values are checked where every start is. */
 export const startParamsCheck = record({
@@ -139,12 +97,3 @@ export const scheduleCheck = record({ workflowFn: func }, { unknown: 'ignore' })
 export const schedulesCheck = array(scheduleCheck);
 
 export const promisesCheck = array(anything);
-
-/** Also an object of a class. */
-export const recipeCheck = checkThat<SerializationRecipe<unknown, null>>(
-  'an object with a name and the methods isApplicable, serialize and deserialize',
-  (value) =>
-    isRecord(value) &&
-    filledName.accepts(value['name']) &&
-    ['isApplicable', 'serialize', 'deserialize'].every((method) => typeof value[method] === 'function'),
-);

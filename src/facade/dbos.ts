@@ -1,14 +1,10 @@
 // The public API: `DBOS`, the default instance, and `createDBOS()` for isolated ones. The management verbs come from
-// `Management`; here each member is a line or two, and the engine does the work.
+// `Management`, what workflow code calls from `Operations`; here each member is a line or two, and the engine does the work.
 import type { Server } from 'node:http';
 import { internals } from '../base/internals.js';
 import type { DLogger } from '../base/log.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
-import type { WorkflowStatus } from '../control/listing/status.js';
 import type { ForkFromFailureOptions, ForkOptions, ForkRequest, ForkSettings } from '../control/management/forks.js';
-import { Management } from '../control/management/management.js';
-import type { BulkMessage } from '../control/messaging/messages.js';
-import type { ReadStreamOffsetOptions, ReadStreamOptions } from '../control/messaging/streams.js';
 import { checkTimeout, type EnqueueWorkflowOptions } from '../control/queues/enqueue.js';
 import { registerQueue } from '../control/queues/queues.js';
 import {
@@ -17,21 +13,9 @@ import {
   saveEventDispatchState,
 } from '../control/receiving/event-dispatch.js';
 import type { WorkflowHandle } from '../control/runs/outcome.js';
-import type { SerializationOptions } from '../control/runs/storable.js';
-import type { PollingOptions, TimeLimit } from '../control/runs/time-limit.js';
 import type { DBOSConfig } from '../engine/config/config.js';
 import type { Engine } from '../engine/engine.js';
 import type { Runtime } from '../engine/runtime.js';
-import { getEvent, type GetEventOptions, setEvent } from '../engine/messaging/events.js';
-import { recv, type RecvOptions, send, sendBulk } from '../engine/messaging/messages.js';
-import {
-  handleRequests,
-  request,
-  type RequestFunction,
-  type RequestHandlers,
-  type RequestOptions,
-} from '../engine/messaging/requests.js';
-import { closeStream, readStream, readStreamOffset, writeStream } from '../engine/messaging/streams.js';
 import { migrateDatabase } from '../engine/migrate.js';
 import { type BulkStart, enqueueByName, startWorkflows } from '../engine/queues/enqueue.js';
 import {
@@ -51,27 +35,24 @@ import {
   attempted,
   type StepStatus,
 } from '../engine/runs/ambient.js';
-import { getResult, type GetResultOptions, getWorkflowStatus } from '../engine/runs/handles.js';
 import type { StartWorkflowParams } from '../engine/runs/new-workflow.js';
-import { durableSleep, operation } from '../engine/runs/operation.js';
-import { parallel, type ParallelOptions } from '../engine/runs/parallel.js';
-import { deprecatePatch, patch } from '../engine/runs/patch.js';
 import type { StepConfig } from '../engine/runs/step.js';
-import { any, race, waitAll, waitFirst, type WaitOptions, waitPromises, type WaitResult } from '../engine/runs/wait.js';
 import {
   DBOSInvalidArgumentError,
   DBOSInvalidWorkflowTransitionError,
   type JSONValue,
 } from '../model/errors/errors.js';
-import { filledName, finiteNumber, isRecord } from '../model/validation/validation.js';
+import { filledName, isRecord } from '../model/validation/validation.js';
 import type { RegisterQueueOptions } from '../model/queues.js';
 import { endBySignal } from './end-by-signal.js';
 import * as verbChecks from '../control/verb-checks.js';
 import * as checks from './checks.js';
+import { callback as callbackCheck, stepConfigCheck } from './function-checks.js';
 import type { Associations, ExternalRegistration, FunctionInfo, PluginKey } from './associations.js';
 import { forkFromFailure, forkWorkflow, forkWorkflows } from './forks.js';
 import { type Functions, isStandardContext, type MethodDecorator } from './functions.js';
 import { Instance } from './instance.js';
+import { Operations } from './operations.js';
 import type { Lifecycle, TestSettings } from './lifecycle.js';
 import {
   type ApplySchedule,
@@ -93,8 +74,8 @@ import { queueOf, setDefaultQueueOwner, type WorkflowQueue } from './workflow-qu
 
 export type { TestSettings };
 
-export class DBOSInstance extends Management<WorkflowQueue> {
-  readonly [internals]: Instance;
+export class DBOSInstance extends Operations {
+  override readonly [internals]: Instance;
 
   constructor(testSettings: TestSettings = {}, registry = new Registry()) {
     super();
@@ -263,13 +244,11 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   /** Runs a function as a step of the surrounding workflow. */
   runStep<Return>(func: () => Promise<Return>, config: StepConfig = {}): Promise<Return> {
-    try {
-      checks.callback.read(func, 'func');
-      checks.stepConfigCheck.read(config, 'config');
+    return attempted(() => {
+      callbackCheck.read(func, 'func');
+      stepConfigCheck.read(config, 'config');
       return this.#functions.callStep(config.name ?? func.name, config, func);
-    } catch (error) {
-      return Promise.reject(error as Error);
-    }
+    });
   }
 
   /** Decorator: turns a static or instance method into a workflow. */
@@ -308,7 +287,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
 
   /** Registers a type of your application with the serializer. */
   registerSerialization<T, S extends JSONValue>(recipe: SerializationRecipe<T, S>): void {
-    checks.recipeCheck.read(recipe, 'recipe');
+    verbChecks.recipeCheck.read(recipe, 'recipe');
     this.#lifecycle.addRecipe(recipe);
   }
 
@@ -339,7 +318,7 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     params: StartWorkflowParams = {},
   ): Promise<WorkflowHandle<Return>[]> {
     return attempted(() => {
-      checks.callback.read(target, 'target');
+      callbackCheck.read(target, 'target');
       checks.startsCheck.read(starts, 'starts');
       checks.startParamsCheck.read(params, 'params');
       const workflow = this.#registry.workflowOf(target, target.name);
@@ -430,88 +409,8 @@ export class DBOSInstance extends Management<WorkflowQueue> {
   }
 
   #within<R>(settings: Partial<Context>, callback: () => Promise<R>): Promise<R> {
-    checks.callback.read(callback, 'callback');
+    callbackCheck.read(callback, 'callback');
     return inContext({ ...currentContext(), runtime: this.#runtimeFor('workflows'), ...settings }, callback);
-  }
-
-  // ── Results, waiting, state ────────────────────────────────────────────────────────────────────────────────────
-
-  getWorkflowStatus(workflowID: string): Promise<WorkflowStatus | null> {
-    return attempted(() => {
-      filledName.read(workflowID, 'workflowID');
-      return getWorkflowStatus(this.#runtimeFor('getWorkflowStatus'), workflowID);
-    });
-  }
-
-  /** The result of a workflow, or null on timeout. A number is a timeout in seconds. */
-  getResult<T>(workflowID: string, options?: number | GetResultOptions): Promise<T | null> {
-    return attempted(() => getResult(this.#runtimeFor('getResult'), workflowID, options) as Promise<T | null>);
-  }
-
-  /** Waits for the first of the workflows to end. */
-  waitFirst(handles: WorkflowHandle<unknown>[], options?: PollingOptions): Promise<WorkflowHandle<unknown>> {
-    return attempted(() => waitFirst(this.#runtimeFor('waitFirst'), handles, options));
-  }
-
-  /** Waits for all the workflows to end. */
-  waitAll<R>(handles: WorkflowHandle<R>[], options?: PollingOptions): Promise<WorkflowHandle<R>[]> {
-    return attempted(() => waitAll(this.#runtimeFor('waitAll'), handles, options));
-  }
-
-  /** Waits for promises and records which have settled, so that a recovered workflow takes the same branch. */
-  wait<P extends Promise<unknown>>(promises: readonly P[], options?: WaitOptions): Promise<WaitResult<P>> {
-    return attempted(() => {
-      checks.promisesCheck.read(promises, 'promises');
-      return waitPromises(this.#runtimeFor('wait'), promises, options);
-    });
-  }
-
-  /** `Promise.race` with the winner recorded. */
-  race<T extends readonly unknown[] | []>(promises: T): Promise<Awaited<T[number]>> {
-    return attempted(() => {
-      checks.promisesCheck.read(promises, 'promises');
-      return race<T[number]>(this.#runtimeFor('race'), promises);
-    });
-  }
-
-  /** `Promise.any` with the winner recorded. */
-  any<T extends readonly unknown[] | []>(promises: T): Promise<Awaited<T[number]>> {
-    return attempted(() => {
-      checks.promisesCheck.read(promises, 'promises');
-      return any<T[number]>(this.#runtimeFor('any'), promises);
-    });
-  }
-
-  /** `Promise.all`; steps started in a fixed order need no record. */
-  all<T extends readonly unknown[] | []>(promises: T): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
-    return attempted(() => {
-      checks.promisesCheck.read(promises, 'promises');
-      return Promise.all(promises);
-    });
-  }
-
-  /**
-   * Runs branches of several operations side by side. Each has numbers of its own, so that a recovered workflow replays
-   * them whatever their timing was. Waits for all; if any fail, throws the error of the first of them in the list.
-   */
-  parallel<T extends readonly (() => Promise<unknown>)[] | []>(
-    branches: T,
-    options?: ParallelOptions,
-  ): Promise<{ -readonly [K in keyof T]: Awaited<ReturnType<T[K]>> }> {
-    return attempted(() => {
-      // The results are those of the branches, in order.
-      return parallel(branches, options) as Promise<{ -readonly [K in keyof T]: Awaited<ReturnType<T[K]>> }>;
-    });
-  }
-
-  /** `Promise.allSettled`; steps started in a fixed order need no record. */
-  allSettled<T extends readonly unknown[] | []>(
-    promises: T,
-  ): Promise<{ -readonly [K in keyof T]: PromiseSettledResult<Awaited<T[K]>> }> {
-    return attempted(() => {
-      checks.promisesCheck.read(promises, 'promises');
-      return Promise.allSettled(promises);
-    });
   }
 
   // ── Forks ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -553,87 +452,6 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     return queueOf(runtime, await registerQueue(runtime, registration));
   }
 
-  // ── Messages, events, streams ──────────────────────────────────────────────────────────────────────────────────
-
-  /** Sends a message to a workflow. In workflow code it is recorded, so that the message is sent exactly once. */
-  // eslint-disable-next-line max-params -- The signature is that of DBOS.
-  send<T>(
-    destinationID: string,
-    message: T,
-    topic?: string,
-    idempotencyKey?: string,
-    options?: SerializationOptions,
-  ): Promise<void> {
-    return attempted(() =>
-      send(this.#runtimeFor('send'), { destinationID, message, topic, idempotencyKey, ...options }),
-    );
-  }
-
-  /** Sends many messages in one commit: all, or none if a destination does not exist. */
-  sendBulk<T>(messages: readonly BulkMessage<T>[]): Promise<void> {
-    return attempted(() => sendBulk(this.#runtimeFor('sendBulk'), messages));
-  }
-
-  /** Receives the oldest message of a topic, in workflow code; null on timeout, by default after 60 s. */
-  recv<T>(topic?: string, options?: number | RecvOptions): Promise<T | null> {
-    return attempted(() => recv(this.#runtimeFor('recv'), topic, options) as Promise<T | null>);
-  }
-
-  /** Publishes a value under a key, in workflow code. Setting the key again replaces the value. */
-  setEvent<T>(key: string, value: T, options?: SerializationOptions): Promise<void> {
-    return attempted(() => setEvent(key, value, options));
-  }
-
-  /** Waits for an event of a workflow and returns its value; null on timeout, by default after 60 s. */
-  getEvent<T>(workflowID: string, key: string, options?: number | GetEventOptions): Promise<T | null> {
-    return attempted(() => getEvent(this.#runtimeFor('getEvent'), { workflowID, key }, options) as Promise<T | null>);
-  }
-
-  /** Appends a value to a stream of the surrounding workflow, from its code or from a step. */
-  writeStream<T>(key: string, value: T, options?: SerializationOptions): Promise<void> {
-    return attempted(() => writeStream(key, value, options));
-  }
-
-  /** Ends a stream: its readers stop. */
-  closeStream(key: string): Promise<void> {
-    return attempted(() => closeStream(key));
-  }
-
-  /** Reads a stream as it is written, until it is closed or its workflow ends. */
-  readStream<T>(workflowID: string, key: string, options?: ReadStreamOptions): AsyncGenerator<T, void, unknown> {
-    const runtime = this.#runtimeFor('readStream');
-    return readStream(runtime, { workflowID, key }, options) as AsyncGenerator<T, void, unknown>;
-  }
-
-  /** Waits for the value at an offset of a stream. */
-  readStreamOffset<T>(workflowID: string, key: string, offset: number, options?: ReadStreamOffsetOptions): Promise<T> {
-    return attempted(() => {
-      const runtime = this.#runtimeFor('readStreamOffset');
-      return readStreamOffset(runtime, { workflowID, key }, { ...options, offset }) as Promise<T>;
-    });
-  }
-
-  /** Answers requests in workflow code, one by one, until a handler says `stop` or none comes for the given time. */
-  handleRequests<Requests extends Record<string, RequestFunction>>(
-    handlers: RequestHandlers<Requests>,
-    options?: TimeLimit,
-  ): Promise<'stopped' | 'timeout'> {
-    return attempted(() => handleRequests(handlers, options));
-  }
-
-  /** Sends a request to a running workflow. Resolves to its answer, or throws its error. */
-  request<F extends RequestFunction = (payload: unknown) => unknown>(
-    workflowID: string,
-    name: string,
-    payload: Parameters<F>[0],
-    options?: RequestOptions,
-  ): Promise<Awaited<ReturnType<F>>> {
-    return attempted(() => {
-      const runtime = this.#runtimeFor('request');
-      return request(runtime, { workflowID, name, payload, ...options }) as Promise<Awaited<ReturnType<F>>>;
-    });
-  }
-
   // ── Schedules ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Creates a schedule in the database: the workflow runs whenever the cron expression is due. */
@@ -663,48 +481,6 @@ export class DBOSInstance extends Management<WorkflowQueue> {
     this.#registry.refuseAfterLaunch();
     const automaticBackfill = mode === SchedulerMode.ExactlyOncePerInterval;
     this.#registry.codeSchedules.add({ fn: fn as UserFunction, crontab, queueName, automaticBackfill });
-  }
-
-  // ── Durable utilities ──────────────────────────────────────────────────────────────────────────────────────────
-
-  /** Sleeps; in a workflow the wake-up time is recorded, so that a recovery does not prolong the sleep. */
-  sleepms(durationMS: number): Promise<void> {
-    return attempted(() => durableSleep(this.#runtimeFor('sleep'), durationMS));
-  }
-
-  /** The same as `sleepms`. */
-  sleep(durationMS: number): Promise<void> {
-    return this.sleepms(durationMS);
-  }
-
-  sleepSeconds(durationSec: number): Promise<void> {
-    return attempted(() => {
-      finiteNumber.read(durationSec, 'durationSec');
-      return this.sleepms(durationSec * 1000);
-    });
-  }
-
-  /** The time in epoch milliseconds, recorded in a workflow. */
-  now(): Promise<number> {
-    return attempted(() => {
-      const clock = (currentContext()?.run ?? this.#lifecycle.engine)?.runtime.clock;
-      return operation({ name: 'DBOS.now', isEffect: false }, async () => clock?.now() ?? Date.now());
-    });
-  }
-
-  /** A random UUID, recorded in a workflow. */
-  randomUUID(): Promise<string> {
-    return attempted(() => operation({ name: 'DBOS.randomUUID', isEffect: false }, async () => crypto.randomUUID()));
-  }
-
-  /** Whether the workflow takes the changed branch of its code; see the guide on changing workflows. */
-  patch(patchName: string): Promise<boolean> {
-    return attempted(() => patch(patchName));
-  }
-
-  /** Always true: the old branch has been removed. */
-  deprecatePatch(patchName: string): Promise<boolean> {
-    return attempted(() => deprecatePatch(patchName));
   }
 
   // ── Context ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -29,7 +29,7 @@ import {
 } from '../engine/registration/function-owner.js';
 import type { StartRequest, StartWorkflowParams } from '../engine/runs/new-workflow.js';
 import { callWorkflow, startWorkflow } from '../engine/runs/start.js';
-import { callback, stepConfigCheck, workflowConfigCheck } from './checks.js';
+import { callback, stepConfigCheck, workflowConfigCheck } from './function-checks.js';
 import { runStep, type StepConfig } from '../engine/runs/step.js';
 
 export { isStandardContext, type MethodDecorator };

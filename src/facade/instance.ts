@@ -56,6 +56,10 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     throw new DBOSExecutorNotInitializedError(`\`DBOS.launch()\` must be called before running ${reason}.`);
   }
 
+  runtimeFor(reason: string): Runtime {
+    return this.engineFor(reason).runtime;
+  }
+
   // ── Verbs ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   operatorFor(verb: string, callers: Callers = 'anywhere'): Runtime {

@@ -11,7 +11,7 @@ import { forEachDialect, type TestDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { type Kind, WRONG } from './bad-values.js';
 
-/* eslint-disable @typescript-eslint/no-explicit-any -- the point is to pass what the types forbid */
+/* eslint-disable @typescript-eslint/no-explicit-any, @typescript-eslint/no-unsafe-argument -- the point is to pass what the types forbid */
 type Call = (value: any) => unknown;
 type Row = readonly [argument: string, kind: Kind, call: Call];
 
@@ -362,7 +362,7 @@ function isPlain(value: unknown): value is object {
 }
 
 async function drain(values: AsyncIterable<unknown>): Promise<void> {
-  for await (const _ of values);
+  for await (const value of values) void value;
 }
 
 const LIMIT_MS = 3000;

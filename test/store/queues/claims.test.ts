@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { sql, table } from '../../../src/sql/sql.js';
+import { functionKey, instanceKey } from '../../../src/model/function-key.js';
 import type { Limits, QueueRecord } from '../../../src/model/queues.js';
 import {
   type ClaimOptions,
@@ -81,6 +82,20 @@ describe('claims', () => {
       });
       expect(claimed?.workflow.deadlineAt).toBeGreaterThan((claimed?.workflow.startedAt ?? 0) + 59_000);
       expect(await claimedIDs(database)).toEqual([]);
+    });
+
+    test('names with dots and slashes are not taken for others', async () => {
+      const database = await dialect.create();
+      const functions = [functionKey('A', 'b.c'), functionKey('A~', 'd')];
+      const instances = [instanceKey('A', 'b/c')];
+      const of = (className: string | null, name: string, configName: string | null = null) =>
+        queued({ workflowID: `${className} ${name} ${configName}`, className, name, configName });
+      await add(database, of('A.b', 'c'), of('A', 'b.c'), of('A~', 'd'), of(null, 'A.b.c'), of('A~.d', ''));
+      await add(database, of('A/b', 'b.c', 'c'), of('A', 'b.c', 'b/c'));
+
+      const claimed = await claimedIDs(database, { functions, instances });
+
+      expect(claimed.sort()).toEqual(['A b.c b/c', 'A b.c null', 'A~ d null']);
     });
 
     test('it takes at most the limit, by priority and then in the order of creation, on a table never analysed', async () => {

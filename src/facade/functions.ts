@@ -137,7 +137,7 @@ export class Functions {
       return body();
     }
     const stepID = context.run.nextStepID();
-    if (!registration) return shielded(runStep(context, { stepID, name, config }, body));
+    if (!registration) return runStep(context, { stepID, name, config }, body);
     const assumedRole = authorize(context.runtime, registration, context);
     return runStep({ ...context, assumedRole }, { stepID, name, config }, body);
   }

@@ -90,7 +90,7 @@ async function setup(...served: Queue[]) {
     },
     notifyPeers: (queueName, partitionKey) => told.push([queueName, partitionKey].join(' ').trim()),
   });
-  dispatcher.start();
+  void dispatcher.start();
   await settled();
   /** The one claim that has been made since the last call. */
   const nextClaim = async (): Promise<PendingClaim> => {

@@ -1,4 +1,5 @@
 // Explains the status of a workflow, such as why it has not started: as text for people and data for programs.
+import { functionKey, instanceKey } from '../../model/function-key.js';
 import { limitsOf, type Limits, type QueueLimits } from '../../model/queues.js';
 import type { WorkflowRecord } from '../../model/records.js';
 import { findRemainder } from '../../store/queues/claims.js';
@@ -179,15 +180,16 @@ function explainUnregistered(
   engines: readonly Peer[],
   version: string | undefined,
 ): Finding | undefined {
-  const key = `${className ?? ''}.${name}`;
+  const key = functionKey(className, name);
   const details = { workflowName: name, className, configName, version };
   const having = engines.filter((peer) => servicesOf(peer)?.functions.includes(key) ?? true);
   if (having.length === 0) {
-    const message = `No live process of version "${version}" has a workflow "${className === null ? name : key}" registered.`;
+    const message = `No live process of version "${version}" has a workflow "${className === null ? name : `${className}.${name}`}" registered.`;
     return found('function-not-registered', message, details);
   }
-  const instance = `${className ?? ''}/${configName}`;
-  if (!configName || having.some((peer) => servicesOf(peer)?.instances.includes(instance) ?? true)) return undefined;
+  if (!configName) return undefined;
+  const instance = instanceKey(className, configName);
+  if (having.some((peer) => servicesOf(peer)?.instances.includes(instance) ?? true)) return undefined;
   const message = `No live process of version "${version}" has an instance "${configName}" of class "${className}".`;
   return found('function-not-registered', message, details);
 }

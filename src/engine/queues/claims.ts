@@ -1,6 +1,8 @@
 // From a claim to runs: loads the histories and inputs of all claimed workflows at once, dead-letters those that were
 // recovered too often, and runs the rest.
+import { abortable } from '../../base/abortable.js';
 import { sleep } from '../../base/clock.js';
+import { withTimeLimit } from '../../base/time-limit.js';
 import { creatorOf } from '../../model/creator.js';
 import { DBOSMaxRecoveryAttemptsExceededError } from '../../model/errors/errors.js';
 import { UNLIMITED } from '../../model/queues.js';
@@ -19,7 +21,9 @@ import { findOwnedWith, deadLetterIfOwned, handBack, type Owned } from '../../st
 import { topics } from '../../store/notify/topics.js';
 import { findWaitingPartitions } from '../../store/queues/waiting-work.js';
 import { findCrossedBranches } from '../history/crossed-branches.js';
-import { loadSteps } from '../../store/runs/steps.js';
+import { History } from '../history/history.js';
+import { batchesBySize, HISTORY_BATCH_BYTES } from '../history/batches.js';
+import { loadSteps, measureSteps } from '../../store/runs/steps.js';
 import type { Context } from '../runs/ambient.js';
 import type { Deadlines } from '../runs/deadlines.js';
 import type { Ownership } from '../runs/ownership.js';
@@ -54,6 +58,9 @@ export interface ClaimsOptions {
 
 /** How long to wait before each look for workflows of a claim that failed. Later ones are found as orphans. */
 const LATE_CHECKS_MS = [1000, 3000, 10_000];
+
+/** How long to wait for runs that do not get on with their replay. */
+const REPLAY_MAX_MS = 5_000;
 
 type Terms = Omit<ClaimOptions, 'queueName' | 'limit' | 'limits' | 'share'>;
 
@@ -122,8 +129,6 @@ export class Claims implements ClaimSource {
     if (claimed.length === 0) return;
     const { database } = this.#runtime;
     const alive = await this.#deadLetterExhausted(claimed);
-    const started = alive.filter(({ hasSteps }) => hasSteps).map(({ workflow }) => workflow.workflowID);
-    const histories = groupSteps(started.length === 0 ? [] : await loadSteps(database, started));
     // DBOS stores inputs in a separate table, even when it postpones a debounced workflow of ours.
     const lacking = alive
       .filter(({ workflow }) => workflow.inputs === null || workflow.isDebounced)
@@ -131,11 +136,37 @@ export class Claims implements ClaimSource {
     const separate = lacking.length === 0 ? new Map<string, string>() : await findSeparateInputs(database, lacking);
     // RETURNING guarantees no order.
     alive.sort((a, b) => compareClaimOrder(a.workflow, b.workflow));
-    for (const one of alive) {
-      const { workflow } = one;
-      const history = histories.get(workflow.workflowID) ?? new Map<number, StepRecord>();
-      await this.#run(one, history, separate.get(workflow.workflowID) ?? workflow.inputs);
+    const batches = await this.#batchesOf(alive);
+    for (const [index, batch] of batches.entries()) {
+      const started = idsWithSteps(batch);
+      const histories = groupSteps(started.length === 0 ? [] : await loadSteps(database, started));
+      const runs: (Run | undefined)[] = [];
+      for (const one of batch) {
+        const { workflow } = one;
+        const history = histories.get(workflow.workflowID) ?? new Map<number, StepRecord>();
+        runs.push(await this.#run(one, history, separate.get(workflow.workflowID) ?? workflow.inputs));
+      }
+      if (index < batches.length - 1 && !(await this.#haveReplayed(runs))) return;
     }
+  }
+
+  /** Those whose histories fit into memory together. */
+  async #batchesOf(claimed: readonly Claimed[]): Promise<Claimed[][]> {
+    const started = idsWithSteps(claimed);
+    if (started.length === 0) return [[...claimed]];
+    const sizes = await measureSteps(this.#runtime.database, started);
+    return batchesBySize(claimed, ({ workflow }) => sizes.get(workflow.workflowID) ?? 0, HISTORY_BATCH_BYTES);
+  }
+
+  /**
+   * Waits until the runs have replayed their histories, which are out of memory then, or for some time. False at a
+   * shutdown: the workflows that are left go back with all others that this engine owns.
+   */
+  async #haveReplayed(runs: readonly (Run | undefined)[]): Promise<boolean> {
+    const { stopping } = this.#options;
+    const replayed = Promise.all(runs.flatMap((run) => run?.history?.replayed ?? []));
+    await withTimeLimit(this.#runtime.clock, REPLAY_MAX_MS, abortable(replayed, stopping), () => {}).catch(() => {});
+    return !stopping.aborted;
   }
 
   /** Dead-letters the workflows that were recovered too often, and returns the rest. */
@@ -154,13 +185,13 @@ export class Claims implements ClaimSource {
     return claimed.filter((one) => !isExhausted(one));
   }
 
-  async #run(claimed: Claimed, history: ReadonlyMap<number, StepRecord>, inputs: string | null): Promise<void> {
+  async #run(claimed: Claimed, history: Map<number, StepRecord>, inputs: string | null): Promise<Run | undefined> {
     const runtime = this.#runtime;
     const { workflow } = claimed;
     const callee = findCallee(runtime, workflow);
     if (!callee) {
       await handBack(runtime.database, [ownedOf(claimed)]);
-      return;
+      return undefined;
     }
     const run = new Run({
       runtime,
@@ -168,7 +199,7 @@ export class Claims implements ClaimSource {
       workflowID: workflow.workflowID,
       owner: workflow.owner ?? '',
       creator: creatorOf(workflow),
-      history,
+      history: new History(history),
       deadlineAt: workflow.deadlineAt,
       isPortable: workflow.serialization === 'portable_json',
       queueName: workflow.queueName,
@@ -178,6 +209,7 @@ export class Claims implements ClaimSource {
     const args = await readArguments(runtime, workflow, inputs);
     this.#options.deadlines.watch(run);
     void this.#options.runs.launch({ run, target: callee.target, args, context: contextOf(runtime, run, workflow) });
+    return run;
   }
 
   /** The replay cannot tell, so say it here. */
@@ -191,6 +223,10 @@ export class Claims implements ClaimSource {
         "get each other's results. Use DBOS.parallel for branches of several operations.",
     );
   }
+}
+
+function idsWithSteps(claimed: readonly Claimed[]): string[] {
+  return claimed.filter(({ hasSteps }) => hasSteps).map(({ workflow }) => workflow.workflowID);
 }
 
 function ownedOf({ workflow }: Claimed): Owned {

@@ -1,5 +1,6 @@
 // Decides when to claim from which queue: when work is announced, when a slot becomes free, when a rate limit allows,
 // and at intervals in case a notification was lost.
+import { deferred } from '../../base/deferred.js';
 import { type Clock, sleep } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
@@ -47,6 +48,7 @@ export class Dispatcher {
   #isRunning = false;
   #wakeUp: (() => void) | undefined;
   #isRefreshWanted = false;
+  #firstLook = deferred<void>();
   /** Queues that were announced but are not served here, as of the last refresh. */
   readonly #unservedQueues = new Set<string>();
 
@@ -59,15 +61,19 @@ export class Dispatcher {
     );
   }
 
-  start(): void {
+  /** Resolves when the queues have been looked at once, or the attempt has failed and is repeated in the background. */
+  async start(): Promise<void> {
     this.#isRunning = true;
+    this.#firstLook = deferred<void>();
     this.#service.start();
+    await this.#firstLook.promise;
   }
 
   /** Stops claiming. Resolves when all claimed workflows have begun to run. */
   async stop(): Promise<void> {
     this.#isRunning = false;
     await this.#service.stop();
+    this.#firstLook.resolve();
     for (const state of this.#queues.values()) state.stop();
     await Promise.all(this.#claims);
     this.#queues.clear();
@@ -196,6 +202,7 @@ export class Dispatcher {
         logger.debug(`Cannot read the queues: ${(error as Error).message}`);
         delayMs = FAILURE_PAUSE_MS;
       }
+      this.#firstLook.resolve();
       if (this.#isRefreshWanted) continue;
       const woken = new AbortController();
       this.#wakeUp = () => woken.abort();

@@ -87,7 +87,7 @@ export class QueueService {
     });
   }
 
-  start(): void {
+  async start(): Promise<void> {
     const { bus } = this.#runtime;
     this.#unsubscribes = [
       bus.subscribe(topics.work, (keys) => {
@@ -99,8 +99,8 @@ export class QueueService {
       bus.onAnything(() => this.refresh()),
       bus.onAnything(() => this.#delays.wake(), DELAYS_INTERVAL_MS),
     ];
-    this.#dispatcher.start();
     this.#delays.start();
+    await this.#dispatcher.start();
   }
 
   /** Stops claiming. */

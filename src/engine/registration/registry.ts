@@ -1,5 +1,6 @@
 // What the application has registered: workflows, steps, transactions, classes, configured instances, queues, schedules
 // and data sources. One registry per engine.
+import { functionKey, instanceKey } from '../../model/function-key.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { QueueRecord } from '../../model/queues.js';
 import type { DLogger } from '../../base/log.js';
@@ -136,7 +137,7 @@ export class Registry {
 
   #keyed(): Map<string, WorkflowRegistration> {
     const workflows = [...this.#registrations].filter(({ kind }) => kind === 'workflow') as WorkflowRegistration[];
-    return new Map(workflows.map((workflow) => [this.keyOf(workflow), workflow]));
+    return new Map(workflows.map((one) => [functionKey(this.classNameFor(one), one.name), one]));
   }
 
   /** Called at the first instance of a class, which may be created after launch. */
@@ -230,7 +231,7 @@ export class Registry {
 
   /** The workflow function that a row names. */
   findWorkflow(className: string | null, name: string): WorkflowRegistration | undefined {
-    return this.#byKey?.get(`${className ?? ''}.${name}`);
+    return this.#byKey?.get(functionKey(className, name));
   }
 
   /** The keys of all workflow functions, as claims compare them. */
@@ -291,7 +292,7 @@ export class Registry {
   }
 
   addInstance(instance: object, className: string, name: string): void {
-    const key = `${className}/${name}`;
+    const key = instanceKey(className, name);
     if (this.#instances.has(key)) {
       throw new DBOSConflictingRegistrationError(
         `An instance of class "${className}" with the name "${name}" exists already.`,
@@ -305,7 +306,7 @@ export class Registry {
   }
 
   findInstance(className: string, name: string): object | undefined {
-    return this.#instances.get(`${className}/${name}`);
+    return this.#instances.get(instanceKey(className, name));
   }
 
   refuseAfterLaunch(): void {

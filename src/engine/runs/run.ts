@@ -16,6 +16,7 @@ import type { Checkpoint } from '../../store/runs/steps.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { CheckpointVerdict } from '../../store/writer/writer-verdicts.js';
 import type { Runtime } from '../runtime.js';
+import type { History } from '../history/history.js';
 import { Inbox } from '../messaging/inbox.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
 import { branchNumbers, Numbers } from './numbers.js';
@@ -48,7 +49,7 @@ export interface RunOptions {
   /** Tells the workflow from others that had its ID before. */
   readonly creator: string;
   /** The checkpoints of earlier runs; undefined for a workflow that was just created here. */
-  readonly history?: ReadonlyMap<number, StepRecord>;
+  readonly history?: History;
   readonly deadlineAt: number | null;
   readonly isPortable: boolean;
   readonly queueName: string | null;
@@ -71,7 +72,7 @@ export class Run {
   readonly streams = new RunStreams(this);
   #inbox: Inbox | undefined;
   #dataSources: Set<DataSourceTransactionHandler> | undefined;
-  readonly #history: ReadonlyMap<number, StepRecord> | undefined;
+  readonly history: History | undefined;
   #stopReason: Error | undefined;
   /** Created on first use: most runs need no signal. */
   #controller: AbortController | undefined;
@@ -94,7 +95,7 @@ export class Run {
     this.isPortable = options.isPortable;
     this.queueName = options.queueName;
     this.partitionKey = options.partitionKey;
-    this.#history = options.history;
+    this.history = options.history;
     this.#mayHaveConcurrentOwner = options.history !== undefined;
   }
 
@@ -128,7 +129,7 @@ export class Run {
 
   /** True for the run of a workflow that was just created here: no checkpoint or completion record can exist. */
   get isFirst(): boolean {
-    return this.#history === undefined;
+    return this.history === undefined;
   }
 
   /** Whether a former owner, or a transaction on a lost connection, may still commit a step of this workflow. */
@@ -162,7 +163,7 @@ export class Run {
 
   /** The checkpoint under a number, whatever its name. */
   recordAt(stepID: number): StepRecord | undefined {
-    return this.#history?.get(stepID);
+    return this.history?.at(stepID);
   }
 
   /**
@@ -171,16 +172,16 @@ export class Run {
    */
   get hasPassedUpcoming(): boolean {
     const { upcoming, end } = this.#currentNumbers;
-    for (const stepID of this.#history?.keys() ?? []) if (stepID > upcoming && stepID < end) return true;
-    return false;
+    return this.history?.hasBetween(upcoming, end) ?? false;
   }
 
   /** The checkpoint of an operation. One with another name means that the workflow is not deterministic. */
   replay(stepID: number, name: string): StepRecord | undefined {
-    const record = this.#history?.get(stepID);
+    const record = this.history?.at(stepID);
     if (record && record.name !== name) {
       throw new DBOSUnexpectedStepError(this.workflowID, stepID, name, record.name);
     }
+    this.history?.pass(stepID);
     return record;
   }
 

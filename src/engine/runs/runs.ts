@@ -45,6 +45,7 @@ export class Runs {
     run.onWaiting = (isWaiting) => this.#setWaiting(run, isWaiting);
     void execute(invocation).then(({ outcome, isRecorded }) => {
       this.#ends.delete(run);
+      run.history?.end();
       if (this.#latest.get(run.workflowID) === run) this.#latest.delete(run.workflowID);
       this.#count(run, -1);
       this.#waiting.delete(run);

@@ -17,6 +17,7 @@ function onUnhandled(reason: unknown): void {
   if (process.listenerCount('unhandledRejection') > 1) return;
   // Ours is the only listener. Hand the rejection back to Node, which acts as if there were none.
   process.off('unhandledRejection', onUnhandled);
+  // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- It is what the code has rejected with.
   void Promise.reject(reason);
   setImmediate(() => process.on('unhandledRejection', onUnhandled));
 }

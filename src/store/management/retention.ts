@@ -68,6 +68,16 @@ const hasActiveParent = sql`EXISTS (
 const isRecentOccurrence = sql`(
   workflow_uuid LIKE ${`${OCCURRENCE_PREFIX}%`} AND created_at >= ${nowMs} - CAST(${2 * OCCURRENCE_KEPT_MS} AS BIGINT))`;
 
+/** For queues that are not in the database, whose period is not known here. */
+const PERIOD_MS = 86_400_000;
+
+/** A rate limit counts its start until the period ends. */
+const isCountedStart = sql`(
+  rate_limited = TRUE AND started_at_epoch_ms > ${nowMs} - COALESCE((
+    SELECT CAST(1000 * (COALESCE(q.rate_limit_period_sec, 0) + COALESCE(q.partition_rate_limit_period_sec, 0)) AS BIGINT)
+    FROM ${table('queues')} AS q
+    WHERE q.name = workflow_status.queue_name), CAST(${PERIOD_MS} AS BIGINT)))`;
+
 /** Deletes the workflows that are old enough and have ended, with all their data. Returns their IDs. */
 export async function deleteIfEnded(
   database: Database,
@@ -79,6 +89,7 @@ export async function deleteIfEnded(
       DELETE FROM ${workflows}
       WHERE workflow_uuid ${oneOf(workflowIDs)} AND ${hasEnded()}
         AND created_at < ${before} AND NOT ${hasActiveParent} AND NOT ${isRecentOccurrence}
+        AND NOT ${isCountedStart}
       RETURNING workflow_uuid`,
     ...deletePayloads(workflowIDs),
   ]);

@@ -3,9 +3,10 @@
 //
 // If a limit applies across processes, an advisory lock serialises claims: each sees what earlier ones claimed, so the
 // count is exact. Without such a limit they run concurrently and skip rows that others have locked.
+import { CLASS_NAME_ESCAPES } from '../../model/function-key.js';
 import type { WorkflowRecord } from '../../model/records.js';
 import { type Limits, UNLIMITED } from '../../model/queues.js';
-import { advisoryLock, lock, nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
+import { advisoryLock, lock, nowMs, oneOf, type Sql, sql, table, textConstants } from '../../sql/sql.js';
 import {
   type ClaimRemainder,
   effectiveLimit,
@@ -28,7 +29,7 @@ export interface ClaimOptions {
   readonly executorID: string;
   readonly applicationVersion: string;
   readonly applicationName: string;
-  /** The functions registered here, as `class.name`. Other rows are left to other engines. */
+  /** The functions registered here, by their `functionKey`. Other rows are left to other engines. */
   readonly functions: readonly string[];
   /** The configured instances registered here, as `class/instance`. Other rows are left to other engines. */
   readonly instances?: readonly string[];
@@ -100,6 +101,12 @@ export function lockQueueClaims(queueName: string): Sql {
   return sql`SELECT ${advisoryLock(`queue.${queueName}`)} AS locked`;
 }
 
+/** As in `functionKey`. */
+const escapedClassName = CLASS_NAME_ESCAPES.reduce(
+  (text, [from, to]) => sql`REPLACE(${text}, ${textConstants([from])}, ${textConstants([to])})`,
+  sql`COALESCE(w.class_name, '')`,
+);
+
 function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limit: number): Sql {
   const isRateLimited = scope.whole.rate !== null || (scope.partition?.limits.rate ?? null) !== null;
   // Uses idx_workflow_status_in_flight_v2 or …_partition_dequeue_v3 in their order; only rows of the same millisecond are
@@ -114,9 +121,9 @@ function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limi
       WHERE w.queue_name = ${scope.queueName} AND ${isEnqueued('w')} ${inPartition('w', scope)}
         AND (w.application_version = ${options.applicationVersion} OR (w.application_version IS NULL AND ${isLatest(options)}))
         AND (w.application_name = ${options.applicationName} OR w.application_name IS NULL)
-        AND COALESCE(w.class_name, '') || '.' || w.name ${oneOf(options.functions)}
+        AND ${escapedClassName} || '.' || w.name ${oneOf(options.functions)}
         AND (w.config_name IS NULL OR w.config_name = ''
-          OR COALESCE(w.class_name, '') || '/' || w.config_name ${oneOf(options.instances ?? [])})
+          OR ${escapedClassName} || '/' || w.config_name ${oneOf(options.instances ?? [])})
         AND (SELECT COUNT(*) FROM ${table('paused_queues')} AS z WHERE z.name = ${scope.queueName}) = 0
       ORDER BY w.priority, w.created_at, w.creator_xid, w.workflow_uuid
       LIMIT ${effectiveLimit(limit, scope, options.share)}

@@ -51,9 +51,14 @@ function idsOf(rows: readonly Row[]): string[] {
   return rows.map((row) => row['workflow_uuid'] as string);
 }
 
+// A start that a rate limit counted stays counted until its period ends.
+const leftQueue = sql`
+  queue_name = CASE WHEN rate_limited = TRUE THEN queue_name END,
+  started_at_epoch_ms = CASE WHEN rate_limited = TRUE THEN started_at_epoch_ms END`;
+
 // The token stays: the run may still record the step that it is in.
 export const cancellation = sql`
-  status = 'CANCELLED', queue_name = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL,
+  status = 'CANCELLED', ${leftQueue}, deduplication_id = NULL,
   updated_at = ${nowMs}, completed_at = ${nowMs}`;
 
 function cancelEach(workflowIDs: readonly string[]): Sql {
@@ -259,7 +264,7 @@ export async function handBack(database: Database, owned: readonly Owned[]): Pro
 export async function deadLetterIfOwned(database: Database, owned: readonly Owned[]): Promise<string[]> {
   const dead = await database.run(sql`
     UPDATE ${workflows}
-    SET status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED', queue_name = NULL, deduplication_id = NULL, started_at_epoch_ms = NULL,
+    SET status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED', ${leftQueue}, deduplication_id = NULL,
       owner_xid = NULL, updated_at = ${nowMs}, completed_at = ${nowMs}
     WHERE ${isOwned(owned)}
     RETURNING workflow_uuid`);

@@ -69,16 +69,31 @@ describe('a dispatcher', () => {
       notifyPeers: () => {},
       ...(fields.notifyPeers && { notifyPeers: fields.notifyPeers }),
     });
-    dispatcher.start();
+    const started = dispatcher.start();
     await until(() => looks === 1 || 'findWork' in fields);
     await turns();
-    return { clock, dispatcher, claims, looks: () => looks, queuesOf: () => claims.map(({ queue }) => queue) };
+    return { clock, dispatcher, started, claims, looks: () => looks, queuesOf: () => claims.map(({ queue }) => queue) };
   }
 
   /** Lets everything happen that needs no time. */
   async function turns(): Promise<void> {
     for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   }
+
+  test.each(['found', 'failed'])('has started when its first look has %s, not before', async (end) => {
+    const look = deferred<{ queues: readonly Queue[]; waiting: readonly string[] }>();
+    const { dispatcher, started } = await setup([], { findWork: () => look.promise });
+    let isStarted = false;
+    void started.then(() => (isStarted = true));
+    await turns();
+    expect(isStarted).toBe(false);
+
+    if (end === 'found') look.resolve({ queues: [], waiting: [] });
+    else look.reject(new Error('The database is away.'));
+
+    await started;
+    await dispatcher.stop();
+  });
 
   test('has a limited number of claims under way, and one of each queue', async () => {
     const { dispatcher, claims, queuesOf } = await setup(['a', 'b', 'c']);

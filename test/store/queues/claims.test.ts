@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { sql, table } from '../../../src/sql/sql.js';
-import type { Limits } from '../../../src/model/queues.js';
+import { functionKey, instanceKey } from '../../../src/model/function-key.js';
+import type { Limits, QueueRecord } from '../../../src/model/queues.js';
 import {
   type ClaimOptions,
   claimPartitions,
@@ -9,8 +10,9 @@ import {
   lockQueueClaims,
 } from '../../../src/store/queues/claims.js';
 import type { Database } from '../../../src/store/database.js';
-import { recoverIncarnation } from '../../../src/store/runs/lifecycle.js';
-import { pauseQueue, resumeQueue } from '../../../src/store/queues/queues.js';
+import { deleteIfEnded } from '../../../src/store/management/retention.js';
+import { cancelWorkflows, deadLetterIfOwned, recoverIncarnation } from '../../../src/store/runs/lifecycle.js';
+import { insertQueue, pauseQueue, resumeQueue } from '../../../src/store/queues/queues.js';
 import { findWaitingPartitions } from '../../../src/store/queues/waiting-work.js';
 import { listVersions, registerVersion } from '../../../src/store/management/versions.js';
 import { insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
@@ -33,6 +35,24 @@ function queued(fields: Partial<NewWorkflow> = {}): NewWorkflow {
 
 async function add(database: Database, ...workflows: NewWorkflow[]): Promise<void> {
   await database.run(insertWorkflows(workflows));
+}
+
+function newQueue(name: string): QueueRecord {
+  return {
+    name,
+    concurrency: null,
+    workerConcurrency: null,
+    rateLimitMax: null,
+    rateLimitPeriodSec: null,
+    isPriorityEnabled: false,
+    isPartitionQueue: false,
+    pollingIntervalSec: 1,
+    partitionConcurrency: null,
+    partitionWorkerConcurrency: null,
+    partitionRateLimitMax: null,
+    partitionRateLimitPeriodSec: null,
+    applicationName: null,
+  };
 }
 
 async function claimedIDs(database: Database, options: Partial<ClaimOptions> = {}): Promise<string[]> {
@@ -62,6 +82,20 @@ describe('claims', () => {
       });
       expect(claimed?.workflow.deadlineAt).toBeGreaterThan((claimed?.workflow.startedAt ?? 0) + 59_000);
       expect(await claimedIDs(database)).toEqual([]);
+    });
+
+    test('names with dots and slashes are not taken for others', async () => {
+      const database = await dialect.create();
+      const functions = [functionKey('A', 'b.c'), functionKey('A~', 'd')];
+      const instances = [instanceKey('A', 'b/c')];
+      const of = (className: string | null, name: string, configName: string | null = null) =>
+        queued({ workflowID: `${className} ${name} ${configName}`, className, name, configName });
+      await add(database, of('A.b', 'c'), of('A', 'b.c'), of('A~', 'd'), of(null, 'A.b.c'), of('A~.d', ''));
+      await add(database, of('A/b', 'b.c', 'c'), of('A', 'b.c', 'b/c'));
+
+      const claimed = await claimedIDs(database, { functions, instances });
+
+      expect(claimed.sort()).toEqual(['A b.c b/c', 'A b.c null', 'A~ d null']);
     });
 
     test('it takes at most the limit, by priority and then in the order of creation, on a table never analysed', async () => {
@@ -181,6 +215,35 @@ describe('claims', () => {
       expect((await claim('me.4')).claimed.length).toBe(1);
       expect((await claim('me.5')).remainder.waitMs).toBe(400);
     });
+
+    test.each(['cancelled', 'dead-lettered', 'collected'] as const)(
+      'a start that a rate limit has counted is counted although the workflow was %s',
+      async (fate) => {
+        let now = 1_000_000;
+        const database = await dialect.create({ now: () => now });
+        await insertQueue(database, { ...newQueue('q'), rateLimitMax: 1, rateLimitPeriodSec: 1 });
+        const limits: Limits = { concurrency: null, workerConcurrency: null, rate: { max: 1, periodMs: 1000 } };
+        const first = queued();
+        await add(database, first);
+        expect(await claimedIDs(database, { limits })).toEqual([first.workflowID]);
+        await add(database, queued());
+
+        if (fate === 'cancelled') await cancelWorkflows(database, [first.workflowID]);
+        if (fate === 'dead-lettered') await deadLetterIfOwned(database, [{ ...first, owner: CLAIM.owner }]);
+        if (fate === 'collected') {
+          await database.run(
+            sql`UPDATE ${table('workflow_status')} SET status = 'SUCCESS' WHERE owner_xid IS NOT NULL`,
+          );
+          expect(await deleteIfEnded(database, [first.workflowID], now + 1)).toBe(0);
+        }
+
+        now += 999;
+        expect(await claimedIDs(database, { limits })).toEqual([]);
+        now += 1;
+        expect(await claimedIDs(database, { limits })).toHaveLength(1);
+        expect(await deleteIfEnded(database, [first.workflowID], now + 1)).toBe(1);
+      },
+    );
 
     test('a start that a rate limit has counted is counted after a recovery', async () => {
       let now = 1_000_000;

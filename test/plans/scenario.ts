@@ -39,7 +39,7 @@ function workflowsOf(DBOS: DBOSInstance) {
       await DBOS.getEvent(DBOS.workflowID ?? '', 'key', 1);
       await DBOS.getEvent(DBOS.workflowID ?? '', 'missing', 0.01);
       await DBOS.startWorkflow(plain, { queueName: `free-${round}` })('queued child');
-      for await (const _ of DBOS.readStream(DBOS.workflowID ?? '', 'stream')) break;
+      await DBOS.readStream(DBOS.workflowID ?? '', 'stream').next();
       return DBOS.listWorkflows({ limit: 1 });
     },
     { name: 'everything' },
@@ -273,7 +273,7 @@ async function useClient(client: DBOSClient, round: string): Promise<void> {
   );
   await handle.getResult();
   await client.getEvent(`everything-${round}`, 'key', 1);
-  for await (const _ of client.readStream(`everything-${round}`, 'stream')) break;
+  await client.readStream(`everything-${round}`, 'stream').next();
   await client.send(`waiting-${round}`, 'too late', 'go');
 }
 

@@ -7,7 +7,14 @@ import { forEachDialect } from '../../rig/dialects.js';
 import { newWorkflow } from '../../rig/records.js';
 
 async function register(database: Database, incarnationID: string): Promise<void> {
-  const fields = { executorID: 'e', applicationName: 'test', applicationVersion: '1', host: 'h', pid: 1, metadata: null };
+  const fields = {
+    executorID: 'e',
+    applicationName: 'test',
+    applicationVersion: '1',
+    host: 'h',
+    pid: 1,
+    metadata: null,
+  };
   await insertIncarnation(database, { incarnationID, ...fields }, { leaseMs: 60_000 });
 }
 

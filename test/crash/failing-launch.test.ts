@@ -13,7 +13,7 @@ async function createURLWithout(dialect: TestDialect, name: string): Promise<str
   const url = await dialect.createURL();
   const database = await dialect.open(url);
   const cascade: Sql = dialect.name === 'postgres' ? sql`CASCADE` : sql``;
-  await database.run(sql`DROP TABLE ${table(name as never)} ${cascade}`);
+  await database.run(sql`DROP TABLE ${table(name)} ${cascade}`);
   await database.close();
   return url;
 }

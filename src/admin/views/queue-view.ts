@@ -102,13 +102,14 @@ export const executorView = record({
 }).named('Executor');
 
 export function viewExecutor(peer: Peer): Checked<typeof executorView> {
-  const { isLeaseOver, leaseLeftMs: _, metadata, ...rest } = peer;
+  const { incarnationID, executorID, applicationName, applicationVersion, host, pid, isLeaseOver, metadata } = peer;
   // The metadata holds lists of names.
   const services = servicesOf({ metadata }) as Pick<
     Checked<typeof executorView>,
     'listenQueues' | 'memoryQueues' | 'functions' | 'instances'
   >;
-  return { ...rest, isAlive: !isLeaseOver, ...services };
+  const process = { incarnationID, executorID, applicationName, applicationVersion, host, pid };
+  return { ...process, isAlive: !isLeaseOver, ...services };
 }
 
 export const explanation = record({

@@ -17,7 +17,11 @@ export class Recovery {
 
   /** Recovers a peer's workflows and removes its lease; with `ifLeaseOver` not if the peer has just renewed it. */
   async takeOver(peer: Peer, guard: { readonly ifLeaseOver: boolean }): Promise<void> {
-    const changed = await takeOver(this.#runtime.database, peer.incarnationID, guard);
+    const changed = await takeOver(this.#runtime.database, peer.incarnationID, guard).catch((error: unknown) => {
+      // It may have happened, and then the peer may not be listed when the next attempt is due.
+      this.#announce([]);
+      throw error;
+    });
     if (changed.length > 0) {
       this.#runtime.logger.info(
         `Recovering ${changed.length} workflow(s) of executor "${peer.executorID}" (process ${peer.pid} on ${peer.host}), which is dead.`,
@@ -53,8 +57,8 @@ export class Recovery {
     const { bus } = this.#runtime;
     this.#logUnregistered(changed);
     bus.publishAll(topics.work, changed);
-    // If the answer to a recovery is lost, its retry finds nothing left to announce. And an engine that died just after
-    // it finished a workflow has not announced the free slot.
+    // If the answer to a recovery is lost, it is not known what to announce. And an engine that died just after it
+    // finished a workflow has not announced the free slot.
     bus.publish(topics.queueChanges, '');
     bus.publish(topics.delays, '');
   }

@@ -7,6 +7,7 @@ import { DBOSInitializationError } from '../../model/errors/errors.js';
 import { quoteIdentifier } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { grantStatements } from './grants.js';
+import { addNotifyTrigger } from './notify-trigger.js';
 import { migratePostgres } from './migrate-postgres.js';
 import { migrateSqlite } from './migrate-sqlite.js';
 import { checkSchemaName, latestVersion, tracksOf } from './plan.js';
@@ -38,7 +39,11 @@ const LOCK_TIMEOUT_MS = 30_000;
 export async function migrate(database: Database, options: MigrateOptions): Promise<MigrationResult> {
   const schema = schemaOf(database, options.schema);
   const [from, everstep] = await readVersions(databaseSource(database, schema));
-  if (isCurrent(database.dialect.name, [from, everstep])) return { from, to: from };
+  const isWithTrigger = database.dialect.name === 'postgres' && (options.useListenNotify ?? true);
+  if (isCurrent(database.dialect.name, [from, everstep])) {
+    if (isWithTrigger) await addNotifyTrigger(database, schema, options.logger);
+    return { from, to: from };
+  }
   const to =
     database.dialect.name === 'postgres'
       ? await migratePostgres(database, {
@@ -50,6 +55,7 @@ export async function migrate(database: Database, options: MigrateOptions): Prom
           lockTimeoutMs: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
         })
       : await migrateSqlite(database);
+  if (isWithTrigger) await addNotifyTrigger(database, schema, options.logger);
   options.logger.info(`Migrated the system database from version ${from} to ${to}.`);
   return { from, to };
 }

@@ -159,6 +159,15 @@ onlyOn('postgres', (dialect) => {
     });
   });
 
+  it('a database first migrated without NOTIFY gets the trigger once it is wanted', async () => {
+    const database = await setup(dialect);
+    await migrate(database, { logger, useListenNotify: false });
+
+    await Promise.all([1, 2, 3].map(() => migrate(database, { logger })));
+
+    expect(await readCatalog(database)).toEqual(expectedSchema(database));
+  });
+
   it('a run that wants NOTIFY goes on where one that did not was interrupted', async () => {
     const database = await setup(dialect);
     await buildAt(database, 19);
@@ -170,7 +179,7 @@ onlyOn('postgres', (dialect) => {
     await migrate(database, { logger });
 
     const expected = expectedSchema(database);
-    expect(await readCatalog(database)).toEqual({ ...expected, triggers: [] });
+    expect(await readCatalog(database)).toEqual(expected);
   });
 
   it('notifications that have a primary key already do not get another one', async () => {

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import type { Database } from '../../../src/store/database.js';
 import { insertIncarnation } from '../../../src/store/liveness/executors.js';
+import { findOwnedBy, recoverIncarnation } from '../../../src/store/runs/lifecycle.js';
 import { findUnlisted } from '../../../src/store/runs/owner-tokens.js';
 import { insertWorkflows } from '../../../src/store/runs/workflows.js';
-import { forEachDialect } from '../../rig/dialects.js';
+import { forEachDialect, onlyOn } from '../../rig/dialects.js';
 import { newWorkflow } from '../../rig/records.js';
 
 async function register(database: Database, incarnationID: string): Promise<void> {
@@ -26,5 +27,21 @@ forEachDialect((dialect) => {
     await database.run(insertWorkflows(owners.map((owner) => newWorkflow({ owner }))));
 
     expect(await findUnlisted(database)).toEqual(['a', 'c-1', 'odd', 'z']);
+  });
+});
+
+onlyOn('postgres', (dialect) => {
+  test('the workflows of an engine are found under a collation that ignores punctuation', async () => {
+    const database = await dialect.create();
+    await database.exclusive((connection) =>
+      connection.script(`
+        CREATE COLLATION dbos.shifted (provider = icu, locale = 'en-u-ka-shifted');
+        ALTER TABLE dbos.workflow_status ALTER COLUMN owner_xid TYPE TEXT COLLATE dbos.shifted;`),
+    );
+    await database.run(insertWorkflows(['a.zz', 'a.1', 'ab.1'].map((owner) => newWorkflow({ owner }))));
+
+    expect(await findUnlisted(database)).toEqual(['a', 'ab']);
+    expect((await findOwnedBy(database, 'a', 0)).map(({ owner }) => owner).sort()).toEqual(['a.1', 'a.zz']);
+    expect(await recoverIncarnation(database, 'a')).toHaveLength(2);
   });
 });

@@ -100,7 +100,7 @@ export function attempted<T>(body: () => Promise<T>): Promise<T> {
   try {
     return shielded(body());
   } catch (error) {
-    return Promise.reject(error as Error);
+    return Promise.reject<T>(error instanceof Error ? error : new Error(String(error), { cause: error }));
   }
 }
 

@@ -100,8 +100,12 @@ export function attempted<T>(body: () => Promise<T>): Promise<T> {
   try {
     return shielded(body());
   } catch (error) {
-    return Promise.reject<T>(error instanceof Error ? error : new Error(String(error), { cause: error }));
+    return rejected(error);
   }
+}
+
+async function rejected(error: unknown): Promise<never> {
+  throw error;
 }
 
 /** True in the workflow's own code, not in its steps and transactions. */

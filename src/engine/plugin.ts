@@ -30,3 +30,7 @@ export {
   type StartedWorkflow,
   valueWithin,
 } from './receiving/receiving.js';
+
+// For the outbox.
+export { validate } from './registration/input-schema.js';
+export type { InputSchema } from './registration/registry.js';

@@ -1,7 +1,22 @@
 // `everstep/outbox`: publish messages in your own transactions; handle, relay or dead-letter them later.
+export type { Handler } from './outbox/consume/leased-consumer.js';
+export type { Message, MessageInfo } from './outbox/consume/message.js';
+export type { HandlerOptions, SubscriptionOptions, WorkflowOptions } from './outbox/consume/options.js';
+export { type FailureReason, Reject, RetryAfter, Unavailable } from './outbox/consume/outcomes.js';
+export {
+  constant,
+  exponential,
+  type FailedAttempt,
+  linear,
+  noRetry,
+  type RetryLimits,
+  type RetryStrategy,
+} from './outbox/consume/strategies.js';
 export type { OutboxDataSource } from './outbox/database.js';
+export type { ErrorRenderer } from './outbox/dead-letters/failure.js';
 export type { Duration } from './outbox/duration.js';
 export { OutboxBroker, type OutboxOptions } from './outbox/outbox-broker.js';
+export type { StartOptions } from './outbox/publish/forwarding.js';
 export type { Deduplication, DeduplicationOptions, PublishOptions } from './outbox/publish/options.js';
 export type { BatchMessage, Published, Publisher } from './outbox/publish/publisher.js';
 export {

@@ -1,14 +1,29 @@
 // The outbox: what the application calls. Messages are published in the application's own transactions, and consumed from
 // the launch of the instance to its shutdown.
+import type { ClientConfig } from 'pg';
 import { internals } from '../base/internals.js';
-import { InvalidOutboxError } from '../model/errors/errors.js';
-import { checkThat, optional, record } from '../model/validation/validation.js';
+import { Handoff, type ReceivingHost, receivingHost, serveQueue, type UserFunction } from '../engine/plugin.js';
+import { DBOSAlreadyLaunchedError, InvalidOutboxError } from '../model/errors/errors.js';
+import { checkThat, func, optional, record } from '../model/validation/validation.js';
+import type { Handler } from './consume/leased-consumer.js';
+import type { MessageInfo } from './consume/message.js';
+import type { HandlerOptions, WorkflowOptions } from './consume/options.js';
+import { pauseTopic, resumeTopic } from './consume/pausing.js';
+import { Serving } from './consume/serving.js';
+import {
+  handlerSubscription,
+  refuseCompetitor,
+  type Subscription,
+  workflowSubscription,
+} from './consume/subscriptions.js';
 import { OutboxDatabase, type OutboxDataSource } from './database.js';
+import type { ErrorRenderer } from './dead-letters/failure.js';
+import type { StartOptions } from './publish/forwarding.js';
 import type { DeduplicationOptions, PublishOptions } from './publish/options.js';
 import { type BatchMessage, type Published, Publisher } from './publish/publisher.js';
 import { createStatements, ddlText } from './schema/ddl.js';
 import { type DlqTable, makeOutboxTable, type OutboxTable, type StateTable } from './schema/tables.js';
-import type { Topic } from './topic.js';
+import { type Topic, topicOf } from './topic.js';
 
 export interface OutboxOptions {
   /** Default: `makeOutboxTable()`. */
@@ -17,35 +32,61 @@ export interface OutboxOptions {
   readonly dlqTable?: DlqTable;
   /** Turns on paused topics and the deduplication mode `once`. */
   readonly stateTable?: StateTable;
+  /** How `pg` connects to listen. Default: as the data source, where it says how. False: only poll. */
+  readonly listen?: string | ClientConfig | false;
+  /** Renders errors for dead letters. Return null to keep nothing of them. */
+  readonly renderError?: ErrorRenderer;
 }
 
-const tableOf = (kind: string): ReturnType<typeof checkThat<never>> =>
-  checkThat<never>(`made by ${kind}`, (value) => typeof value === 'object' && value !== null && 'columns' in value);
+/** The tables that were declared. */
+export interface OutboxTables {
+  readonly outbox: OutboxTable;
+  readonly dlq: DlqTable | undefined;
+  readonly state: StateTable | undefined;
+}
+
+const tableOf = (maker: string) =>
+  checkThat<never>(`made by ${maker}`, (value) => typeof value === 'object' && value !== null && 'columns' in value);
 const OPTIONS = record({
   outboxTable: optional(tableOf('makeOutboxTable')),
   dlqTable: optional(tableOf('makeDlqTable')),
   stateTable: optional(tableOf('makeStateTable')),
+  listen: optional(
+    checkThat<never>(
+      'a URL, a configuration of pg, or false',
+      (value) => value === false || typeof value !== 'boolean',
+    ),
+  ),
+  renderError: optional(func),
 });
 
 export class OutboxBroker {
+  readonly #source: OutboxDataSource;
   readonly #database: OutboxDatabase;
-  readonly #tables: {
-    readonly outbox: OutboxTable;
-    readonly dlq: DlqTable | undefined;
-    readonly state: StateTable | undefined;
-  };
+  readonly #tables: OutboxTables;
+  readonly #options: OutboxOptions;
   readonly #publisher: Publisher;
+  readonly #subscriptions: Subscription[] = [];
+  #host: ReceivingHost | undefined;
+  #serving: Serving | undefined;
 
   constructor(datasource: OutboxDataSource, options: OutboxOptions = {}) {
     if (typeof (datasource as Partial<OutboxDataSource> | undefined)?.[internals] !== 'object') {
       throw new InvalidOutboxError('OutboxBroker needs a data source of everstep/datasource as its first argument.');
     }
-    const { outboxTable = makeOutboxTable(), dlqTable, stateTable } = OPTIONS.read(options, 'options') as OutboxOptions;
+    OPTIONS.read(options, 'options');
+    const { outboxTable = makeOutboxTable(), dlqTable, stateTable } = options;
+    this.#source = datasource;
     this.#database = new OutboxDatabase(datasource);
+    this.#options = options;
     this.#tables = { outbox: outboxTable, dlq: dlqTable, state: stateTable };
     this.#refuseSchemaOnSqlite();
     this.#publisher = this.#publisherIn(() => this.#database.ambient());
+    this.#host = this.#database.owner;
+    this.#host?.registerLifecycleCallback(this);
   }
+
+  // ── Publishing ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Publishes a message in the surrounding transaction of the data source. It is delivered if that commits. */
   publish<T>(topic: Topic<T> | string, body: T, options?: PublishOptions & DeduplicationOptions): Promise<Published> {
@@ -75,10 +116,85 @@ export class OutboxBroker {
     return this.#publisher.reschedule(topic, timerId, due);
   }
 
+  /** Starts a workflow as part of the surrounding transaction. Returns its ID. */
+  start<Args extends unknown[]>(
+    workflow: (...args: Args) => Promise<unknown>,
+    args: Args,
+    options?: StartOptions,
+  ): Promise<string> {
+    return this.#publisher.start(workflow, args, options);
+  }
+
+  /** Sends a message to a workflow as part of the surrounding transaction. */
+  send(workflowID: string, message: unknown, topic?: string): Promise<void> {
+    return this.#publisher.send(workflowID, message, topic);
+  }
+
   /** The same calls in a transaction that you opened yourself. `client` is of the same library as the data source. */
   using(client: unknown): Publisher {
     return this.#publisherIn(() => this.#database.foreign(client));
   }
+
+  // ── Consuming ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Starts the workflow for each message, exactly once. Call it before launch. */
+  on<T>(
+    topic: Topic<T> | string,
+    workflow: (body: T, message: MessageInfo) => Promise<unknown>,
+    options?: WorkflowOptions<T>,
+  ): void;
+  /** Calls the handler for each message, at least once. Call it before launch. */
+  on<T>(topic: Topic<T> | string, handler: Handler<T>, options?: HandlerOptions): void;
+  on<T>(topic: Topic<T> | string, target: unknown, options: HandlerOptions & WorkflowOptions<T> = {}): void {
+    func.read(target, 'handler');
+    const on = topicOf(topic) as Topic;
+    const host = this.#hosted();
+    if (this.#serving)
+      throw new DBOSAlreadyLaunchedError('Subscriptions of an outbox must be made before DBOS.launch().');
+    const isWorkflow = host[internals].registry.findByFunction(target)?.kind === 'workflow';
+    const subscription = isWorkflow
+      ? workflowSubscription(on, target as UserFunction, options as WorkflowOptions<unknown>)
+      : handlerSubscription(this.#source, on, { handler: target as Handler<unknown>, options });
+    refuseCompetitor(this.#subscriptions, subscription);
+    this.#subscriptions.push(subscription);
+  }
+
+  /** No process fetches messages of the topic any more, until it is resumed. Messages in flight are finished. */
+  pause(topic: Topic | string): Promise<void> {
+    return pauseTopic(this.#database, this.#tables, topicOf(topic).name);
+  }
+
+  async resume(topic: Topic | string): Promise<void> {
+    await resumeTopic(this.#database, this.#tables, topicOf(topic).name);
+    // Its subscriptions have queues of their own.
+    this.#serving?.wake();
+  }
+
+  /** Called at launch: starts to consume. */
+  async initialize(): Promise<void> {
+    const host = this.#hosted();
+    const engine = new Handoff(host);
+    const { listen = this.#database.driver.listenConfig?.(), renderError } = this.#options;
+    this.#serving = new Serving({
+      engine,
+      database: this.#database,
+      tables: this.#tables,
+      listenConfig: typeof listen === 'string' ? { connectionString: listen } : listen || undefined,
+      renderError,
+      subscriptions: this.#subscriptions,
+      serveQueue: (name, parameters) => serveQueue(host, name, parameters),
+    });
+    this.#serving.start();
+  }
+
+  /** Called at shutdown: finishes what is in flight. */
+  async destroy(): Promise<void> {
+    const serving = this.#serving;
+    this.#serving = undefined;
+    await serving?.stop();
+  }
+
+  // ── Schema ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** The SQL that creates the tables. Default: in the dialect of the data source. */
   ddl({ dialect = this.#database.driver.dialect }: { readonly dialect?: 'postgres' | 'sqlite' } = {}): string {
@@ -101,9 +217,20 @@ export class OutboxBroker {
     return [outbox, ...(dlq ? [dlq] : []), ...(state ? [state] : [])];
   }
 
+  /** The instance that consumes. A program that only publishes or checks the schema needs none. */
+  #hosted(): ReceivingHost {
+    if (!this.#host) {
+      this.#host = receivingHost();
+      this.#host.registerLifecycleCallback(this);
+    }
+    return this.#host;
+  }
+
   #publisherIn(transaction: ConstructorParameters<typeof Publisher>[1]): Publisher {
     const { outbox: table, state: stateTable } = this.#tables;
-    return new Publisher({ database: this.#database, table, stateTable, wake: () => {} }, transaction);
+    const wake = (queue: string): void => this.#serving?.wake(queue);
+    const engine = (): Handoff => new Handoff(this.#hosted());
+    return new Publisher({ database: this.#database, table, stateTable, wake, engine }, transaction);
   }
 
   #refuseSchemaOnSqlite(): void {

@@ -1,7 +1,6 @@
 // Tokens for what the user's database stores differently: times, UUIDs and bytes. On Postgres they are TIMESTAMPTZ, UUID
 // and BYTEA; on SQLite epoch milliseconds, TEXT and BLOB. Parameters are cast, because not every client infers types.
-import type { Token, Value } from '../sql/sql.js';
-import { quoteIdentifier } from '../sql/sql.js';
+import type { Sql, Token, Value } from '../sql/sql.js';
 import { qualifiedName } from './schema/ddl.js';
 import type { TableDeclaration } from './schema/tables.js';
 
@@ -98,12 +97,26 @@ export function asText(column: string): Token {
   return texts(`${column}::text`, `CAST(${column} AS TEXT)`);
 }
 
-/** Text for one of the dialects only. */
-export function onlyPostgres(postgres: string): Token {
-  return texts(postgres, '');
+/** The server's clock when the statement began. Unlike `now` it can bound an index scan. */
+export const statementNow: Token = texts('statement_timestamp()', SQLITE_NOW);
+
+export function statementNowMinus(ms: number): Token {
+  return parameter(
+    ms,
+    [`(statement_timestamp() - `, `::float8 * INTERVAL '1 millisecond')`],
+    [`(${SQLITE_NOW} - `, ')'],
+  );
 }
 
-export function qualified(alias: string, columns: readonly string[]): Token {
-  const list = columns.map((name) => `${alias}.${quoteIdentifier(name)}`).join(', ');
-  return texts(list, list);
+/** `= any of the rows`. On Postgres as an array: a join with a subquery of unknown size would read the whole table. */
+export function anyOf(query: Sql): Token {
+  return {
+    shape: `any:${query.shape}`,
+    write(out) {
+      out.text(out.dialect.name === 'postgres' ? '= ANY(ARRAY(' : 'IN (');
+      query.write(out);
+      out.text(out.dialect.name === 'postgres' ? '))' : ')');
+    },
+    collect: (values, dialect) => query.collect(values, dialect),
+  };
 }

@@ -12,7 +12,7 @@ export interface TopicOptions<T> {
   /** Checks bodies before they are published, and before they are handled. An object with `parse`, or a Standard Schema. */
   readonly schema?: InputSchema;
   /** The ordering key of a body. */
-  readonly key?: (body: T) => string | undefined;
+  key?(body: T): string | undefined;
   /** Names of subscriptions that other programs serve. Each gets a copy of every message. */
   readonly subscribers?: readonly string[];
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import type { PublishOptions } from '../../src/outbox/publish/options.js';
 import { topic } from '../../src/outbox/topic.js';
 import { wantsDialect } from '../rig/dialects.js';
 import { type AdapterName, ADAPTERS } from '../datasource/adapters.js';
@@ -272,7 +273,7 @@ describe.each(DIALECTS)('publishing on %s', (dialect, name) => {
     const scene = await setOutbox(name);
 
     const code = await inTransaction(scene, async () => {
-      const refused = scene.outbox.publish(topicName, 1, options).then(
+      const refused = scene.outbox.publish(topicName, 1, options as PublishOptions).then(
         () => 'published',
         (error: { code: string }) => error.code,
       );

@@ -103,13 +103,13 @@ export interface NewMessage {
 
 /** Checks the body against the topic's schema, and encodes it. */
 export async function newMessage<T>(topic: Topic<T>, body: T, options: PublishOptions): Promise<NewMessage> {
-  const { schema, key: keyOf } = topic.options;
+  const { schema } = topic.options;
   const valid = schema ? ((await validate(schema, body, `The body for "${topic.name}" is`)) as T) : body;
   const { delay, at, timerId = null, expiresIn, priority = 0 } = options;
   if (delay !== undefined && at !== undefined) {
     throw new DBOSInvalidArgumentError('Pass delay or at, and not both.', 'options.at');
   }
-  const key = options.key ?? keyOf?.(valid);
+  const key = options.key ?? topic.options.key?.(valid);
   if (key !== undefined) name255.read(key, 'key');
   const { text, hex, contentType } = encodeBody(valid);
   const messageID = newID();

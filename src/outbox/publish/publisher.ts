@@ -1,5 +1,6 @@
 // Publishes messages in a transaction: the one around the call, or one that the caller passed.
 import type { Row } from '../../datasource/driver.js';
+import type { Handoff, UserFunction } from '../../engine/plugin.js';
 import { DBOSInvalidArgumentError, InvalidOutboxError } from '../../model/errors/errors.js';
 import { array, record } from '../../model/validation/validation.js';
 import type { OutboxDatabase, Transaction } from '../database.js';
@@ -7,6 +8,7 @@ import { msOf } from '../duration.js';
 import type { OutboxTable, StateTable } from '../schema/tables.js';
 import { atTime, fromNow } from '../tokens.js';
 import { type Topic, topicName, topicOf } from '../topic.js';
+import { INTERNAL_TOPIC, type StartOptions, toSend, toStart } from './forwarding.js';
 import {
   BATCH_OPTIONS,
   type Deduplication,
@@ -40,6 +42,8 @@ export interface PublisherParts {
   readonly stateTable: StateTable | undefined;
   /** Wakes the consumers of this process. */
   readonly wake: (queue: string) => void;
+  /** The engine of the launched instance. */
+  readonly engine: () => Handoff;
 }
 
 export class Publisher {
@@ -112,6 +116,27 @@ export class Publisher {
     wake(queue);
     if (moved.length > 0) return 'rescheduled';
     return (await transaction.run(findTimer(table, queue, timerId))).length > 0 ? 'in-flight' : 'absent';
+  }
+
+  /** Starts a workflow as part of the transaction. Returns its ID. */
+  async start<Args extends unknown[]>(
+    workflow: (...args: Args) => Promise<unknown>,
+    args: Args,
+    options: StartOptions = {},
+  ): Promise<string> {
+    const transaction = this.#transaction();
+    const prepared = await toStart(this.#parts.engine(), workflow as unknown as UserFunction, { args, options });
+    const { delay } = options;
+    const message = await newMessage(INTERNAL_TOPIC, prepared.body, { ...(delay !== undefined && { delay }) });
+    await this.#insert(transaction, [message]);
+    return prepared.workflowID;
+  }
+
+  /** Sends a message to a workflow as part of the transaction. */
+  async send(workflowID: string, message: unknown, topic?: string): Promise<void> {
+    const transaction = this.#transaction();
+    const body = await toSend(this.#parts.engine(), workflowID, { message, topic });
+    await this.#insert(transaction, [await newMessage(INTERNAL_TOPIC, body, {})]);
   }
 
   async #insert(

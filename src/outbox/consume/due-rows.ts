@@ -11,9 +11,12 @@ export interface DueRowsOptions {
   readonly topic: string;
   readonly queue: string;
   readonly batch: number;
-  /** Processes what is due in the transaction. Returns how many messages those were. */
-  readonly process: (tx: Transaction, pick: PickOptions, signal: AbortSignal) => Promise<Processed>;
+  /** Called before the transaction. The returned function processes what is due in it. */
+  readonly begin: () => Promise<Process>;
 }
+
+/** Returns how many messages were due. */
+export type Process = (tx: Transaction, pick: PickOptions, signal: AbortSignal) => Promise<Processed>;
 
 export interface Processed {
   readonly count: number;
@@ -56,12 +59,13 @@ export class DueRows implements Consumer {
 
   async #sweep(signal: AbortSignal): Promise<number | undefined> {
     const { database, table, stateTable } = this.#host;
-    const { topic, queue, batch, process } = this.#options;
+    const { topic, queue, batch, begin } = this.#options;
     if (database.driver.dialect === 'sqlite') {
       // Look first: taking rows takes the write lock.
       const delayMs = await database.transact((tx) => this.#nextDue(tx), { readOnly: true });
       if (delayMs === undefined || delayMs > 0) return delayMs;
     }
+    const process = await begin();
     const pick = { table, stateTable, topic, queue, max: batch, leaseMs: LEASE_MS, isOrdered: false };
     const { processed, delayMs } = await database.transact(async (tx) => {
       const result = await process(tx, pick, signal);

@@ -9,7 +9,7 @@ import type { OutboxDatabase, Transaction } from '../database.js';
 import { insertDeadLetter } from '../dead-letters/burying.js';
 import { toFailure } from '../dead-letters/failure.js';
 import type { ConsumerHost } from './consumer.js';
-import type { Processed } from './due-rows.js';
+import type { Process, Processed } from './due-rows.js';
 import { take } from './fetching.js';
 import { type FetchedRow, toFetched } from './message.js';
 import type { FailureReason } from './outcomes.js';
@@ -29,6 +29,12 @@ export interface HandoffParts {
   readonly isOrdered: boolean;
 }
 
+/** Prepares a handoff. */
+export async function beginHandoff(parts: HandoffParts): Promise<Process> {
+  const isInside = await isShared(parts.engine, parts.host.database);
+  return (tx, pick, signal) => handOver(parts, tx, { pick, signal, isInside });
+}
+
 interface Failed {
   readonly row: FetchedRow;
   readonly reason: FailureReason;
@@ -36,7 +42,7 @@ interface Failed {
 }
 
 /** Whether the outbox is in the system database. */
-export function isShared(engine: Handoff, database: OutboxDatabase): Promise<boolean> {
+function isShared(engine: Handoff, database: OutboxDatabase): Promise<boolean> {
   return engine.isShared(database.driver, async (text, values) => {
     try {
       const found = await database.transact((tx) => tx.query(text, values), { readOnly: true });
@@ -49,17 +55,17 @@ export function isShared(engine: Handoff, database: OutboxDatabase): Promise<boo
 }
 
 /** Takes what is due and hands it over. */
-export async function handOver(
+async function handOver(
   parts: HandoffParts,
   tx: Transaction,
-  { pick, signal }: { readonly pick: PickOptions; readonly signal: AbortSignal },
+  { pick, signal, isInside }: { readonly pick: PickOptions; readonly signal: AbortSignal; readonly isInside: boolean },
 ): Promise<Processed> {
-  const { engine, host, isOrdered } = parts;
+  const { host, isOrdered } = parts;
   if (isOrdered) await tx.run(sql`SELECT ${advisoryLock(`outbox.${pick.queue}`)} AS locked`);
   const rows = (await tx.run(take(pick))).map(toFetched).sort(inOrder);
   if (rows.length === 0) return { count: 0 };
   const { ready, failed } = await prepareAll(parts, rows);
-  const announcements = (await isShared(engine, host.database))
+  const announcements = isInside
     ? await withinTransaction(parts, tx, { ready, failed })
     : await acrossDatabases(parts, { ready, failed, signal });
   await buryAll(host, tx, failed);

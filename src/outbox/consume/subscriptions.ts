@@ -6,7 +6,7 @@ import { INTERNAL_TOPIC, workOf } from '../publish/forwarding.js';
 import { subscriptionQueue, type Topic } from '../topic.js';
 import type { Consumer, ConsumerHost } from './consumer.js';
 import { DueRows } from './due-rows.js';
-import { handOver, type Work } from './handoff.js';
+import { beginHandoff, type Work } from './handoff.js';
 import { type Handler, LeasedConsumer } from './leased-consumer.js';
 import { bodyOf, infoOf } from './message.js';
 import {
@@ -107,7 +107,7 @@ function splitter({ host, wake }: ServingParts, topic: Topic, names: readonly st
     topic: topic.name,
     queue: topic.name,
     batch: BATCH,
-    process: (tx, pick) => split(tx, pick, { dialect, queues, wake }),
+    begin: async () => (tx, pick) => split(tx, pick, { dialect, queues, wake }),
   });
 }
 
@@ -133,7 +133,7 @@ function workflowConsumer(
     topic: topic.name,
     queue,
     batch: options.batch ?? BATCH,
-    process: (tx, pick, signal) => handOver({ host, engine, prepare, isOrdered }, tx, { pick, signal }),
+    begin: () => beginHandoff({ host, engine, prepare, isOrdered }),
   });
 }
 
@@ -143,6 +143,6 @@ function forwarder({ host, engine }: ServingParts): Consumer {
     topic: INTERNAL_TOPIC.name,
     queue: INTERNAL_TOPIC.name,
     batch: BATCH,
-    process: (tx, pick, signal) => handOver({ host, engine, prepare: workOf, isOrdered: false }, tx, { pick, signal }),
+    begin: () => beginHandoff({ host, engine, prepare: workOf, isOrdered: false }),
   });
 }

@@ -13,6 +13,14 @@ export {
   type RetryStrategy,
 } from './outbox/consume/strategies.js';
 export type { OutboxDataSource } from './outbox/database.js';
+export type {
+  DeadLetterGroup,
+  DeadLetterPage,
+  DeadLetters,
+  RequeueOptions,
+} from './outbox/dead-letters/dead-letters.js';
+export type { ChangeFilter, DeadLetterFilter } from './outbox/dead-letters/filter.js';
+export type { DeadLetter } from './outbox/dead-letters/letter.js';
 export type { ErrorRenderer } from './outbox/dead-letters/failure.js';
 export type { Duration } from './outbox/duration.js';
 export { OutboxBroker, type OutboxOptions } from './outbox/outbox-broker.js';

@@ -17,6 +17,7 @@ import {
   workflowSubscription,
 } from './consume/subscriptions.js';
 import { OutboxDatabase, type OutboxDataSource } from './database.js';
+import { DeadLetters } from './dead-letters/dead-letters.js';
 import type { ErrorRenderer } from './dead-letters/failure.js';
 import type { StartOptions } from './publish/forwarding.js';
 import type { DeduplicationOptions, PublishOptions } from './publish/options.js';
@@ -192,6 +193,19 @@ export class OutboxBroker {
     const serving = this.#serving;
     this.#serving = undefined;
     await serving?.stop();
+  }
+
+  // ── Dead letters ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The dead letters. Throws if the outbox has no table for them. */
+  get dlq(): DeadLetters {
+    const { outbox: table, dlq } = this.#tables;
+    if (!dlq) {
+      throw new InvalidOutboxError(
+        'The outbox keeps no dead letters. Pass dlqTable: makeDlqTable() to the OutboxBroker.',
+      );
+    }
+    return new DeadLetters({ database: this.#database, table, dlq }, (queue) => this.#serving?.wake(queue));
   }
 
   // ── Schema ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -120,3 +120,19 @@ export function anyOf(query: Sql): Token {
     collect: (values, dialect) => query.collect(values, dialect),
   };
 }
+
+/** True for rows `d` after a position in the list of dead letters: the text of its time, and its ID. */
+export function positionBefore(position: string, id: string): Token {
+  return {
+    shape: 'position;',
+    write(out) {
+      const isPostgres = out.dialect.name === 'postgres';
+      out.text('(d.failed_at, d.id) < (');
+      out.placeholder();
+      out.text(isPostgres ? '::text::timestamptz, ' : ' + 0, ');
+      out.placeholder();
+      out.text(isPostgres ? '::text::int8)' : ' + 0)');
+    },
+    collect: (values) => void values.push(position, id),
+  };
+}

@@ -37,3 +37,5 @@ export {
   type TableOptions,
 } from './outbox/schema/tables.js';
 export { topic, type Topic, type TopicOptions } from './outbox/topic.js';
+export type { Finding } from './outbox/validate/finding.js';
+export type { SchemaReport } from './outbox/validate/validation.js';

@@ -25,6 +25,7 @@ import { type BatchMessage, type Published, Publisher } from './publish/publishe
 import { createStatements, ddlText } from './schema/ddl.js';
 import { type DlqTable, makeOutboxTable, type OutboxTable, type StateTable } from './schema/tables.js';
 import { type Topic, topicOf } from './topic.js';
+import { checkSchema, driftError, type SchemaReport } from './validate/validation.js';
 
 export interface OutboxOptions {
   /** Default: `makeOutboxTable()`. */
@@ -224,6 +225,18 @@ export class OutboxBroker {
         }
       }),
     );
+  }
+
+  /** Compares the live tables with their declaration. Runs when you call it, never by itself. */
+  checkSchema(): Promise<SchemaReport> {
+    return checkSchema(this.#database, this.#declared);
+  }
+
+  /** The same, but throws an error that lists all findings if the tables differ. */
+  async validateSchema(): Promise<SchemaReport> {
+    const report = await this.checkSchema();
+    if (!report.ok) throw driftError(report);
+    return report;
   }
 
   get #declared() {

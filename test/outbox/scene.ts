@@ -3,10 +3,10 @@ import type { Row } from '../../src/datasource/driver.js';
 import type { DBOSConfig } from '../../src/engine/config/config.js';
 import type { OutboxDataSource } from '../../src/outbox/database.js';
 import { OutboxBroker, type OutboxOptions } from '../../src/outbox/outbox-broker.js';
-import { makeDlqTable, makeStateTable } from '../../src/outbox/schema/tables.js';
 import { wantsDialect } from '../rig/dialects.js';
 import type { AdapterName } from '../datasource/adapters.js';
 import { type EngineUnderTest, type Scene, setScene } from '../datasource/scene.js';
+import { ALL_TABLES } from './tables.js';
 
 /** One adapter for each dialect, for tests of what the adapters have no part in. */
 export const DIALECTS = (
@@ -30,8 +30,6 @@ export interface SceneOptions extends OutboxOptions {
   readonly isLaunched?: boolean;
   readonly config?: Partial<DBOSConfig>;
 }
-
-export const ALL_TABLES: OutboxOptions = { dlqTable: makeDlqTable(), stateTable: makeStateTable() };
 
 /** With all tables, unless `options` names some. */
 export async function setOutbox(name: AdapterName, options: SceneOptions = {}): Promise<OutboxScene> {

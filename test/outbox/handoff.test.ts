@@ -181,9 +181,7 @@ describe.each(cases)('handoff on %s', (_, name, isShared) => {
     await scene.DBOS.launch();
     const inTransaction = <T>(body: () => Promise<T>) => scene.source.runTransaction(body, { name: 'start' });
 
-    await expect(inTransaction(() => scene.outbox.start((async () => {}) as never, []))).rejects.toThrow(
-      /not a registered/,
-    );
+    await expect(inTransaction(() => scene.outbox.start(async () => {}, []))).rejects.toThrow(/not a registered/);
     await expect(inTransaction(() => scene.outbox.start(workflow, [], { queue: 'q' } as never))).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
     });

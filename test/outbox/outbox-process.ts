@@ -3,6 +3,7 @@ import { createDBOS } from '../../src/facade/dbos.js';
 import { OutboxDatabase } from '../../src/outbox/database.js';
 import { OutboxBroker } from '../../src/outbox/outbox-broker.js';
 import { type Adapter, type AdapterName, ADAPTERS } from '../datasource/adapters.js';
+import { methodsOf } from '../crash/kill-points.js';
 import { ALL_TABLES } from './tables.js';
 import { type KillPoint, publishOne, type Scenario, subscribe } from './scenario.js';
 
@@ -29,7 +30,7 @@ const LAST: Readonly<Record<Scenario, RegExp>> = {
 
 function arm(): void {
   // The methods that commit.
-  const { transact, inTransaction } = OutboxDatabase.prototype;
+  const { transact, inTransaction } = methodsOf(OutboxDatabase.prototype, 'transact', 'inTransaction');
   const isLast = (text: string): boolean => LAST[settings.scenario].test(text);
   const watch = (around: typeof transact): typeof transact =>
     async function (this: OutboxDatabase, body, ...rest) {
@@ -54,7 +55,7 @@ function arm(): void {
       return result as never;
     };
   OutboxDatabase.prototype.transact = watch(transact);
-  OutboxDatabase.prototype.inTransaction = watch(inTransaction as typeof transact) as typeof inTransaction;
+  OutboxDatabase.prototype.inTransaction = watch(inTransaction);
 }
 
 async function main(): Promise<void> {

@@ -85,7 +85,7 @@ export class Handoff {
   }
 
   /** Sends messages in the transaction of `query`. Returns those whose workflow does not exist. */
-  async sendIn(query: Query, messages: readonly NewMessage[]): Promise<{ missing: NewMessage[]; announce(): void }> {
+  async sendIn(query: Query, messages: readonly NewMessage[]): Promise<{ missing: NewMessage[]; announce: () => void }> {
     const sendings = messages.map((message) => ({ message }));
     const tx = this.#on(query);
     const written = await tx.run(insertMessages(sendings));
@@ -93,7 +93,7 @@ export class Handoff {
     const { watchers } = this.#engine.runtime;
     return {
       missing: messages.filter((_, index) => verdicts[index] === 'missing'),
-      announce() {
+      announce: () => {
         for (const message of messages) watchers.onSent(keyOfMessage(message), { isAnnounced: false });
       },
     };

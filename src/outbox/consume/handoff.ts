@@ -45,8 +45,7 @@ interface Failed {
 function isShared(engine: Handoff, database: OutboxDatabase): Promise<boolean> {
   return engine.isShared(database.driver, async (text, values) => {
     try {
-      const found = await database.transact((tx) => tx.query(text, values), { readOnly: true });
-      return found as Row[];
+      return await database.transact((tx) => tx.query(text, values), { readOnly: true });
     } catch {
       // A database that refuses the query is not the system database.
       return [];

@@ -51,7 +51,7 @@ export class LeasedConsumer implements Consumer {
   /** Looks in a row that found rows due and got none. */
   #blocked = 0;
   #isStopping = false;
-  /** Aborts handlers were told to end because of a shutdown. */
+  /** Whether the handlers were told to end. */
   #isAborted = false;
   #drained: Deferred<void> | undefined;
 
@@ -234,7 +234,6 @@ export class LeasedConsumer implements Consumer {
   }
 
   #judge({ row, isLost }: Lease, error: unknown, startedAt: number): Outcome | undefined {
-    const { settings } = this.#options;
     if (isLost || error instanceof OutboxLeaseLostError) return undefined;
     if (this.#isAborted) return { kind: 'release', delayMs: 0 };
     if (hasCode(error, 'OUTBOX_UNAVAILABLE')) {

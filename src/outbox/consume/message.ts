@@ -55,13 +55,18 @@ export const FETCHED: Sql = sql`id, queue, payload, ${asText('headers')} AS head
       ${milliseconds('first_attempt_at')} AS first_ms, ${asText('message_id')} AS message_id, ordering_key, timer_id,
       priority, replay_count`;
 
+/** As text, which is how the statements read them. */
+export function headersOf(value: unknown): Record<string, string> {
+  return typeof value === 'string' ? (JSON.parse(value) as Record<string, string>) : {};
+}
+
 export function toFetched(row: Row): FetchedRow {
   const optional = (column: string): string | undefined => (row[column] as string | null) ?? undefined;
   return {
     id: String(row['id']),
     queue: String(row['queue']),
     payload: row['payload'] as Uint8Array,
-    headers: row['headers'] == null ? {} : (JSON.parse(String(row['headers'])) as Record<string, string>),
+    headers: headersOf(row['headers']),
     attempts: Number(row['attempts_count']),
     deliveries: Number(row['deliveries_count']),
     createdAt: Math.floor(Number(row['created_ms'])),

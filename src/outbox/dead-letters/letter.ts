@@ -1,6 +1,7 @@
 // A dead letter as it is read.
 import type { Row } from '../../datasource/driver.js';
 import { sql, type Sql } from '../../sql/sql.js';
+import { headersOf } from '../consume/message.js';
 import { CONTENT_TYPE, decodeBody } from '../publish/body.js';
 import { asText, milliseconds } from '../tokens.js';
 
@@ -38,7 +39,7 @@ export const LETTER: Sql = sql`d.id, d.original_id, d.queue, d.payload, ${asText
 
 export function toLetter(row: Row): DeadLetter {
   const optional = (column: string): string | undefined => (row[column] as string | null) ?? undefined;
-  const headers = row['headers'] == null ? {} : (JSON.parse(String(row['headers'])) as Record<string, string>);
+  const headers = headersOf(row['headers']);
   const payload = row['payload'] as Uint8Array;
   return {
     id: String(row['id']),

@@ -91,8 +91,8 @@ export async function requeueBatch(
 async function valuesOf(letter: DeadLetter, messageID: string, edit: RequeueBatch['edit']): Promise<Value[]> {
   if (!edit) return [letter.id, messageID, null, null, null];
   const { text, hex, contentType } = encodeBody(await edit(letter.body, letter));
-  const { [CONTENT_TYPE]: _, ...others } = letter.headers;
-  const headers = contentType === undefined ? others : { ...others, [CONTENT_TYPE]: contentType };
+  // Bytes have no content type; JSON leaves undefined out.
+  const headers = { ...letter.headers, [CONTENT_TYPE]: contentType };
   return [letter.id, messageID, text, hex, JSON.stringify(headers)];
 }
 

@@ -67,7 +67,7 @@ async function readPostgres(tx: Transaction, table: TableDeclaration): Promise<L
     SELECT k.conname::text AS name, pg_get_expr(k.conbin, k.conrelid) AS predicate
     FROM pg_catalog.pg_constraint AS k
     WHERE k.conrelid = ${oid} AND k.contype = 'c' AND k.convalidated`);
-  const listOf = (value: unknown): string[] => JSON.parse(String(value ?? '[]')) as string[];
+  const listOf = (value: unknown): string[] => (typeof value === 'string' ? (JSON.parse(value) as string[]) : []);
   const primary = indexes.find((row) => row['is_primary'] === true);
   return {
     isPartitioned: found['kind'] === 'p',

@@ -3,6 +3,7 @@ export type { Handler } from './outbox/consume/leased-consumer.js';
 export type { Message, MessageInfo } from './outbox/consume/message.js';
 export type { HandlerOptions, SubscriptionOptions, WorkflowOptions } from './outbox/consume/options.js';
 export { type FailureReason, Reject, RetryAfter, Unavailable } from './outbox/consume/outcomes.js';
+export type { QueueStatistics } from './outbox/consume/statistics.js';
 export {
   constant,
   exponential,

@@ -10,6 +10,7 @@ import type { MessageInfo } from './consume/message.js';
 import type { HandlerOptions, WorkflowOptions } from './consume/options.js';
 import { pauseTopic, resumeTopic } from './consume/pausing.js';
 import { Serving } from './consume/serving.js';
+import { type QueueStatistics, statisticsOf } from './consume/statistics.js';
 import {
   handlerSubscription,
   refuseCompetitor,
@@ -139,14 +140,14 @@ export class OutboxBroker {
 
   // ── Consuming ──────────────────────────────────────────────────────────────────────────────────────────────────
 
+  /** Calls the handler for each message, at least once. Call it before launch. */
+  on<T>(topic: Topic<T> | string, handler: Handler<T>, options?: HandlerOptions): void;
   /** Starts the workflow for each message, exactly once. Call it before launch. */
   on<T>(
     topic: Topic<T> | string,
     workflow: (body: T, message: MessageInfo) => Promise<unknown>,
     options?: WorkflowOptions<T>,
   ): void;
-  /** Calls the handler for each message, at least once. Call it before launch. */
-  on<T>(topic: Topic<T> | string, handler: Handler<T>, options?: HandlerOptions): void;
   on<T>(topic: Topic<T> | string, target: unknown, options: HandlerOptions & WorkflowOptions<T> = {}): void {
     func.read(target, 'handler');
     const on = topicOf(topic) as Topic;
@@ -170,6 +171,11 @@ export class OutboxBroker {
     await resumeTopic(this.#database, this.#tables, topicOf(topic).name);
     // Its subscriptions have queues of their own.
     this.#serving?.wake();
+  }
+
+  /** Depth, lag, messages in flight and dead letters, by queue. */
+  statistics(): Promise<QueueStatistics[]> {
+    return statisticsOf(this.#database, this.#tables);
   }
 
   /** Called at launch: starts to consume. */

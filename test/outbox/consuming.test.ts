@@ -482,6 +482,40 @@ describe.each(DIALECTS)('a handler on %s', (dialect, name) => {
     expect(ids.size).toBe(3);
   });
 
+  test('the statistics count by queue', async () => {
+    const scene = await setOutbox(name);
+    await publish(scene, 1, 2, 3);
+    await scene.source.runTransaction(() => scene.outbox.publish('later', 1, { delay: '1h' }), { name: 'publish' });
+    const token = dialect === 'postgres' ? 'gen_random_uuid()' : `'gone'`;
+    const ids = `SELECT MIN(id) FROM outbox`;
+    await scene.query(
+      `UPDATE outbox SET acquired_token = ${token}, acquired_at = ${past}, attempts_count = 1 WHERE id = (${ids})`,
+    );
+
+    const [later, queue] = await scene.outbox.statistics();
+
+    expect(later).toEqual({
+      queue: 'later',
+      depth: 1,
+      due: 0,
+      inFlight: 0,
+      stale: 0,
+      retrying: 0,
+      lagMs: 0,
+      deadLetters: 0,
+    });
+    expect(queue).toMatchObject({
+      queue: 'numbers',
+      depth: 3,
+      due: 2,
+      inFlight: 1,
+      stale: 1,
+      retrying: 1,
+      deadLetters: 0,
+    });
+    expect(queue?.lagMs).toBeGreaterThan(0);
+  });
+
   test('subscriptions that would compete, and options that cannot work, are refused', async () => {
     const { outbox, DBOS } = await setOutbox(name, { isLaunched: false });
     const handler = () => {};

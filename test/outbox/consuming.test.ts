@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { deferred } from '../../src/base/deferred.js';
+import { silentLogger } from '../../src/base/log.js';
 import type { Message } from '../../src/outbox/consume/message.js';
 import type { HandlerOptions } from '../../src/outbox/consume/options.js';
 import { Reject, RetryAfter, Unavailable } from '../../src/outbox/consume/outcomes.js';
@@ -480,6 +481,24 @@ describe.each(DIALECTS)('a handler on %s', (dialect, name) => {
       [1, 2, 3],
     ]);
     expect(ids.size).toBe(3);
+  });
+
+  test('a missing table is logged once, and its messages are handled when it is there', async () => {
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (entry: unknown) => void warnings.push(String(entry)) };
+    const scene = await setOutbox(name, { isLaunched: false, config: { logger } });
+    const calls: number[] = [];
+    scene.outbox.on(numbers, (body) => void calls.push(body));
+    await scene.query('ALTER TABLE outbox RENAME TO hidden');
+    await scene.DBOS.launch();
+    await until('it is logged', async () => warnings.some((text) => text.includes('Messages of "numbers"')));
+
+    await scene.query('ALTER TABLE hidden RENAME TO outbox');
+    await publish(scene, 1);
+    await gone(scene);
+
+    expect(calls).toEqual([1]);
+    expect(warnings.filter((text) => text.includes('"numbers"'))).toHaveLength(1);
   });
 
   test('the statistics count by queue', async () => {

@@ -36,3 +36,23 @@ const BLOCKED: BackoffPolicy = { firstMs: 20, maxMs: 1000, rate: 2, jitter: 0.2 
 export function blockedMs(looks: number): number {
   return backoffMs(BLOCKED, looks);
 }
+
+type Sweep = (signal: AbortSignal) => Promise<number | undefined>;
+
+/** Logs the first of several failures in a row. Without a table, for example, nothing would be delivered silently. */
+export function reported({ logger }: ConsumerHost, queue: string, sweep: Sweep): Sweep {
+  let isFailing = false;
+  return async (signal) => {
+    try {
+      const delayMs = await sweep(signal);
+      isFailing = false;
+      return delayMs;
+    } catch (error) {
+      if (!isFailing && !signal.aborted) {
+        logger.warn(`Messages of "${queue}" cannot be fetched, and will be tried again: ${String(error)}`);
+      }
+      isFailing = true;
+      throw error;
+    }
+  };
+}

@@ -2,7 +2,7 @@
 // changes nothing, and after it all is done.
 import { DueLoop } from '../../base/due-loop.js';
 import type { Transaction } from '../database.js';
-import { blockedMs, type Consumer, type ConsumerHost } from './consumer.js';
+import { blockedMs, type Consumer, type ConsumerHost, reported } from './consumer.js';
 import { nextDue, toDelay } from './fetching.js';
 import { LEASE_MS } from './options.js';
 import type { PickOptions } from './picking.js';
@@ -41,7 +41,7 @@ export class DueRows implements Consumer {
       logger,
       subject: `messages of "${options.queue}"`,
       maxMs: pollMs,
-      sweep: (signal) => this.#sweep(signal),
+      sweep: reported(host, options.queue, (signal) => this.#sweep(signal)),
     });
   }
 

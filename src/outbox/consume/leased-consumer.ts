@@ -14,7 +14,7 @@ import { OutboxLeaseLostError, DatabaseClosedError } from '../../model/errors/er
 import type { Transaction } from '../database.js';
 import { toFailure } from '../dead-letters/failure.js';
 import type { Topic } from '../topic.js';
-import { blockedMs, type Consumer, type ConsumerHost } from './consumer.js';
+import { blockedMs, type Consumer, type ConsumerHost, reported } from './consumer.js';
 import { claim, nextDue, toDelay } from './fetching.js';
 import { type Lease, Leases } from './leases.js';
 import { CircuitBreaker, RateLimiter } from './limits.js';
@@ -70,7 +70,7 @@ export class LeasedConsumer implements Consumer {
       logger,
       subject: `messages of "${options.queue}"`,
       maxMs: pollMs,
-      sweep: () => this.#fetch(),
+      sweep: reported(host, options.queue, () => this.#fetch()),
     });
   }
 

@@ -85,7 +85,10 @@ export class Handoff {
   }
 
   /** Sends messages in the transaction of `query`. Returns those whose workflow does not exist. */
-  async sendIn(query: Query, messages: readonly NewMessage[]): Promise<{ missing: NewMessage[]; announce: () => void }> {
+  async sendIn(
+    query: Query,
+    messages: readonly NewMessage[],
+  ): Promise<{ missing: NewMessage[]; announce: () => void }> {
     const sendings = messages.map((message) => ({ message }));
     const tx = this.#on(query);
     const written = await tx.run(insertMessages(sendings));

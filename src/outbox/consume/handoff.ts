@@ -11,7 +11,7 @@ import { toFailure } from '../dead-letters/failure.js';
 import type { ConsumerHost } from './consumer.js';
 import type { Process, Processed } from './due-rows.js';
 import { take } from './fetching.js';
-import { type FetchedRow, toFetched } from './message.js';
+import { byID, type FetchedRow, toFetched } from './message.js';
 import type { FailureReason } from './outcomes.js';
 import type { PickOptions } from './picking.js';
 
@@ -61,7 +61,7 @@ async function handOver(
 ): Promise<Processed> {
   const { host, isOrdered } = parts;
   if (isOrdered) await tx.run(sql`SELECT ${advisoryLock(`outbox.${pick.queue}`)} AS locked`);
-  const rows = (await tx.run(take(pick))).map(toFetched).sort(inOrder);
+  const rows = (await tx.run(take(pick))).map(toFetched).sort(byID);
   if (rows.length === 0) return { count: 0 };
   const { ready, failed } = await prepareAll(parts, rows);
   const announcements = isInside
@@ -144,8 +144,4 @@ async function buryAll(host: ConsumerHost, tx: Transaction, failed: readonly Fai
     const failure = toFailure(error, host.renderError);
     if (host.dlqTable) await tx.run(insertDeadLetter(host.dlqTable, row, { reason, failure }));
   }
-}
-
-function inOrder(a: FetchedRow, b: FetchedRow): number {
-  return BigInt(a.id) < BigInt(b.id) ? -1 : 1;
 }

@@ -18,7 +18,7 @@ import { blockedMs, type Consumer, type ConsumerHost, reported } from './consume
 import { claim, nextDue, toDelay } from './fetching.js';
 import { type Lease, Leases } from './leases.js';
 import { CircuitBreaker, RateLimiter } from './limits.js';
-import { bodyOf, type FetchedRow, infoOf, type Message, toFetched } from './message.js';
+import { bodyOf, byID, type FetchedRow, infoOf, type Message, toFetched } from './message.js';
 import type { HandlerSettings } from './options.js';
 import { hasCode, type Outcome, type RetryAfter } from './outcomes.js';
 import { deleteHeld, type Settlement, Settler } from './settling.js';
@@ -167,7 +167,7 @@ export class LeasedConsumer implements Consumer {
       } else this.#buffer.push(lease);
     }
     // RETURNING has no order.
-    this.#buffer.sort((a, b) => b.row.priority - a.row.priority || a.row.dueAt - b.row.dueAt || order(a, b));
+    this.#buffer.sort((a, b) => b.row.priority - a.row.priority || a.row.dueAt - b.row.dueAt || byID(a.row, b.row));
     this.#pump();
   }
 
@@ -289,9 +289,8 @@ export class LeasedConsumer implements Consumer {
     const held = { id: row.id, token };
     switch (outcome.kind) {
       case 'done':
-        return { kind: 'done', ...held };
       case 'release':
-        return { kind: 'release', ...held, delayMs: outcome.delayMs };
+        return { ...outcome, ...held };
       case 'retry':
         return { kind: 'retry', ...held, delayMs: outcome.delayMs, startedAt: startedAt ?? this.#host.clock.now() };
       case 'dead': {
@@ -300,8 +299,4 @@ export class LeasedConsumer implements Consumer {
       }
     }
   }
-}
-
-function order(a: Lease, b: Lease): number {
-  return BigInt(a.row.id) < BigInt(b.row.id) ? -1 : 1;
 }

@@ -81,6 +81,11 @@ export function toFetched(row: Row): FetchedRow {
   };
 }
 
+/** In the order in which they were inserted. */
+export function byID(a: FetchedRow, b: FetchedRow): number {
+  return BigInt(a.id) < BigInt(b.id) ? -1 : 1;
+}
+
 export function infoOf(row: FetchedRow, topic: string): MessageInfo {
   const { id, messageID, key, headers, attempts, deliveries, createdAt, dueAt } = row;
   return { id, messageID, topic, ...(key !== undefined && { key }), headers, attempts, deliveries, createdAt, dueAt };

@@ -15,7 +15,7 @@ export const ROOMS = {
   datasource: ['base', 'model', 'codec', 'sql', 'engine/plugin'],
   receiver: ['base', 'model', 'codec', 'sql', 'engine/plugin'],
   telemetry: ['base', 'model', 'codec', 'sql', 'engine/plugin'],
-  outbox: ['base', 'model', 'codec', 'sql', 'engine/plugin', 'datasource/datasource', 'control/queues/enqueue'],
+  outbox: ['base', 'model', 'codec', 'sql', 'engine/plugin', 'datasource/driver', 'datasource/failures'],
   client: ['base', 'model', 'codec', 'sql', 'store', 'control', 'facade/workflow-queue'],
   facade: ['engine', 'control', 'codec', 'model', 'base', 'datasource', 'receiver', 'telemetry', 'outbox', 'admin'],
   admin: ['base', 'model', 'control', 'client', 'store', 'outbox'],
@@ -47,6 +47,7 @@ const OWN_SUBROOMS = {
   store: ['migrations', 'postgres', 'sqlite'],
   datasource: ['adapters'],
   receiver: ['adapters', 'http'],
+  outbox: ['schema', 'publish', 'consume', 'dead-letters', 'validate'],
   admin: ['changes', 'http', 'metrics', 'routes', 'views'],
   cli: ['commands'],
 };

@@ -1,5 +1,6 @@
 // The contract between the data source kit and the adapter for a database client: how to open a transaction, and how to
 // run a statement in it.
+import type { ClientConfig } from 'pg';
 import { DBOSInvalidArgumentError } from '../model/errors/errors.js';
 import { shown } from '../model/validation/validation.js';
 import type { Value } from '../sql/sql.js';
@@ -38,6 +39,8 @@ export interface TransactionDriver<Client> {
    * fails, nothing is committed. Optional, for clients that can do this; Postgres only.
    */
   finish?(client: Client, text: string, values: readonly Value[]): Promise<void>;
+  /** How `pg` connects to the same database, for a connection that listens. Optional; Postgres only. */
+  listenConfig?(): ClientConfig | undefined;
 }
 
 /** Reads transaction options in the spelling of any client. */

@@ -42,6 +42,8 @@ export abstract class TransactionalDataSource<
   Config extends { name?: string } = TransactionConfig,
 > implements DBOSDataSource<Config> {
   readonly name: string;
+  /** For the outbox, which publishes and consumes through the driver. */
+  readonly [internals]: { readonly driver: TransactionDriver<Client>; readonly owner: DataSourceOwner | undefined };
   readonly #owner: DataSourceOwner | undefined;
 
   protected constructor(name: string, driver: TransactionDriver<Client>, options: string | DataSourceOptions = {}) {
@@ -52,6 +54,7 @@ export abstract class TransactionalDataSource<
     }: DataSourceOptions = typeof options === 'string' ? { schemaName: options } : options;
     this.name = name;
     this.#owner = owner;
+    this[internals] = { driver, owner };
     const dsType = this.constructor.name;
     registerDataSource(new TransactionHandler({ name, dsType, owner: this, driver, schemaName, runMigrations }), owner);
   }

@@ -32,3 +32,8 @@ export {
   valueWithin,
   workflowNameOf,
 } from './receiving/receiving.js';
+
+// For the outbox.
+export { Handoff, type NewMessage } from './outbox/handoff.js';
+export { validate } from './registration/input-schema.js';
+export type { InputSchema } from './registration/registry.js';

@@ -11,6 +11,8 @@ export interface SourceUnderTest {
   readonly source: DBOSDataSource<PGTransactionConfig & { name?: string }>;
   /** Runs a statement with the client of the transaction around. */
   readonly run: (text: string) => Promise<readonly Row[]>;
+  /** The data source itself, if `source` wraps it. */
+  readonly unwrapped?: object;
   /** Closes what the data source leaves open. */
   readonly close?: () => Promise<void>;
 }
@@ -77,6 +79,7 @@ export const ADAPTERS = {
       const source = new DrizzleDataSource('app', { connectionString: url }, {}, { owner });
       return {
         source: withReadOnly(source),
+        unwrapped: source,
         run: async (text) => (await source.client.execute<Record<string, unknown>>(sql.raw(text))).rows,
       };
     },

@@ -40,6 +40,7 @@ function driverOf<CT>(config: PoolOrConfig, entities: Entities): TransactionDriv
   const managed = new ManagedPool(config, 'DrizzleDataSource');
   return {
     dialect: 'postgres',
+    listenConfig: () => managed.pool.options,
     open: async () => void managed.open(),
     close: () => managed.close(),
     transact({ isolationLevel, readOnly }, body) {

@@ -1,6 +1,7 @@
 // A data source on Knex, for Postgres.
 import { notConnected } from '../failures.js';
 import knex, { type Knex } from 'knex';
+import type { ClientConfig } from 'pg';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
 import { lowerLevel, type Row, type TransactionDriver } from '../driver.js';
 import {
@@ -41,6 +42,8 @@ function driverOf(config: Knex.Config | Knex): TransactionDriver<Knex.Transactio
   let db: Knex | undefined;
   return {
     dialect: 'postgres',
+    // Untyped in Knex: what it passes to `pg`.
+    listenConfig: () => (db?.client as { connectionSettings?: ClientConfig } | undefined)?.connectionSettings,
     open: async () => void (db ??= connect(config)),
     async close() {
       if (db !== config) await db?.destroy();

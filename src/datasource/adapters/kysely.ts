@@ -41,6 +41,7 @@ function driverOf<DB>(config: PoolOrConfig | Kysely<DB>): TransactionDriver<Tran
   let db: Kysely<DB> | undefined;
   return {
     dialect: 'postgres',
+    listenConfig: () => managed?.pool.options,
     async open() {
       db =
         config instanceof Kysely

@@ -41,6 +41,7 @@ function driverOf(managed: ManagedPool): TransactionDriver<ClientBase> {
   const finisher = new Finisher();
   return {
     dialect: 'postgres',
+    listenConfig: () => managed.pool.options,
     open: async () => void managed.open(),
     close: () => managed.close(),
     async transact(options, body) {

@@ -1,5 +1,6 @@
 // A data source on `postgres` (postgres.js).
 import { notConnected } from '../failures.js';
+import type { ClientConfig } from 'pg';
 import postgres from 'postgres';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
 import { beginPG, PGIsolationLevel, type Row, type TransactionDriver } from '../driver.js';
@@ -44,6 +45,7 @@ function driverOf(config: Options | string): TransactionDriver<Client> {
   let sql: postgres.Sql | undefined;
   return {
     dialect: 'postgres',
+    listenConfig: () => sql && clientConfigOf(sql.options),
     open: async () => void (sql ??= connect(config)),
     async close() {
       await sql?.end({ timeout: CLOSE_MAX_SECONDS });
@@ -67,6 +69,12 @@ function driverOf(config: Options | string): TransactionDriver<Client> {
 async function hangIfClosed(error: unknown): Promise<never> {
   if (isClosed(error)) return new Promise<never>(() => {});
   throw error;
+}
+
+function clientConfigOf({ host, port, user, pass, database, ssl }: postgres.ParsedOptions): ClientConfig {
+  const password = typeof pass === 'string' ? pass : undefined;
+  // Both libraries pass an object on to `tls.connect`.
+  return { host: host[0], port: port[0], user, password, database, ssl: ssl as boolean };
 }
 
 function connect(config: Options | string): postgres.Sql {

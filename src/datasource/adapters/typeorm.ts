@@ -1,6 +1,6 @@
 // A data source on TypeORM, for Postgres.
 import { notConnected } from '../failures.js';
-import type { PoolConfig } from 'pg';
+import type { ClientConfig, PoolConfig } from 'pg';
 import { DataSource, type DataSourceOptions as TypeOrmOptions, type EntityManager } from 'typeorm';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
 import type { Row, TransactionDriver } from '../driver.js';
@@ -71,11 +71,18 @@ function toOptions(
   };
 }
 
+function clientConfigOf(options: TypeOrmOptions): ClientConfig | undefined {
+  if (options.type !== 'postgres') return undefined;
+  const { url: connectionString, host, port, username: user, password, database, ssl } = options;
+  return { connectionString, host, port, user, password, database, ssl } as ClientConfig;
+}
+
 function driverOf(create: () => DataSource): TransactionDriver<EntityManager> {
   let ds: DataSource | undefined;
   let isOpenedHere = false;
   return {
     dialect: 'postgres',
+    listenConfig: () => ds && clientConfigOf(ds.options),
     async open() {
       ds = create();
       isOpenedHere = !ds.isInitialized;

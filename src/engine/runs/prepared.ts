@@ -110,7 +110,7 @@ export async function enqueuePrepared(
   { states = [], signal }: EnqueuePreparedOptions = {},
 ): Promise<Set<string>> {
   if (prepared.length === 0 && states.length === 0) return new Set();
-  const workflows = prepared.map(toRow);
+  const workflows = prepared.map(toNewWorkflow);
   const { clock, database, logger } = engine.runtime;
   const inserts = inChunks(workflows).map((chunk) => insertWorkflows(chunk));
   const enqueue = async () => {
@@ -125,7 +125,8 @@ export async function enqueuePrepared(
   return new Set(created.map(({ workflowID }) => workflowID));
 }
 
-function toRow(prepared: PreparedWorkflow): NewWorkflow {
+/** The row of a prepared workflow. */
+export function toNewWorkflow(prepared: PreparedWorkflow): NewWorkflow {
   const { workflowUUID, status, queueName, deduplicationID } = prepared;
   if (status !== 'ENQUEUED' || queueName === undefined) {
     throw new DBOSInvalidArgumentError(

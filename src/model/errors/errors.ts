@@ -2,6 +2,7 @@
 // number that DBOS gives it, and a string `code` of ours. `docs/reference/errors.md` lists them all; a test insists.
 export * from './errors-argument.js';
 export * from './errors-base.js';
+export * from './errors-outbox.js';
 export * from './errors-receiver.js';
 export * from './errors-request.js';
 export * from './errors-schedule.js';

@@ -1,0 +1,118 @@
+// The part of the engine that the outbox uses: turning messages into workflows and into messages to workflows. If the
+// user's database is the system database, they become so in the transaction that deletes them from the outbox.
+import type { Clock } from '../../base/clock.js';
+import { internals } from '../../base/internals.js';
+import type { DLogger } from '../../base/log.js';
+import { type BulkMessage, checkMessage, encodeMessage, keyOfMessage } from '../../control/messaging/messages.js';
+import type { Executor } from '../../store/database.js';
+import { insertMessages, judgeMessages, type NewMessage } from '../../store/messaging/messages.js';
+import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
+import { insertWorkflows } from '../../store/runs/workflows.js';
+import { foreignDialect, foreignExecutor } from '../../store/transactions/foreign-executor.js';
+import type { Query } from '../../store/transactions/shared-database.js';
+import type { Engine } from '../engine.js';
+import type { ReceivingHost } from '../receiving/receiving.js';
+import type { UserFunction } from '../registration/registry.js';
+import {
+  enqueuePrepared,
+  type PreparedWorkflow,
+  prepareEnqueuedWorkflow,
+  type PrepareEnqueuedWorkflowOptions,
+  toNewWorkflow,
+} from '../runs/prepared.js';
+
+export type { NewMessage, Query };
+
+/** Rows per statement, as for other enqueues. */
+const ROWS_MAX = 200;
+
+/** The engine of a launched host, as the outbox uses it. */
+export class Handoff {
+  readonly clock: Clock;
+  readonly logger: DLogger;
+  readonly #engine: Engine;
+  readonly #dialect: Executor['dialect'];
+
+  constructor(host: ReceivingHost) {
+    this.#engine = host[internals].engineFor('the outbox');
+    const { clock, logger, database } = this.#engine.runtime;
+    this.clock = clock;
+    this.logger = logger;
+    this.#dialect = foreignDialect(database);
+  }
+
+  /** The queue of workflows that have none of their own. */
+  get internalQueue(): string {
+    return INTERNAL_QUEUE;
+  }
+
+  fullNameOf(fn: UserFunction): string {
+    const { registry } = this.#engine.runtime;
+    return registry.fullNameOf(registry.workflowOf(fn, fn.name));
+  }
+
+  /** Checks and encodes the arguments. */
+  prepare(
+    fn: UserFunction,
+    args: readonly unknown[],
+    options: PrepareEnqueuedWorkflowOptions,
+  ): Promise<PreparedWorkflow> {
+    return prepareEnqueuedWorkflow(this.#engine, this.#engine.runtime.registry.workflowOf(fn, fn.name), args, options);
+  }
+
+  async encode(outgoing: BulkMessage): Promise<NewMessage> {
+    checkMessage(outgoing);
+    return encodeMessage(this.#engine.runtime.codec, outgoing, outgoing.serializationType);
+  }
+
+  /** Whether a data source is on the system database. `query` must run in a transaction of its own. */
+  isShared(source: object, query: Query): Promise<boolean> {
+    return this.#engine.transactions.isShared(source, query);
+  }
+
+  /** Creates workflows whose ID is free, in the transaction of `query`. The returned function announces them. */
+  async startIn(query: Query, prepared: readonly PreparedWorkflow[]): Promise<() => void> {
+    const workflows = prepared.map(toNewWorkflow);
+    for (let from = 0; from < workflows.length; from += ROWS_MAX) {
+      await this.#on(query).run(insertWorkflows(workflows.slice(from, from + ROWS_MAX)));
+    }
+    return () => this.#engine.queues.announce(workflows);
+  }
+
+  /** Creates workflows whose ID is free, in the system database. */
+  async start(prepared: readonly PreparedWorkflow[], signal: AbortSignal): Promise<void> {
+    await enqueuePrepared(this.#engine, prepared, { signal });
+  }
+
+  /** Sends messages in the transaction of `query`. Returns those whose workflow does not exist. */
+  async sendIn(
+    query: Query,
+    messages: readonly NewMessage[],
+  ): Promise<{ missing: NewMessage[]; announce: () => void }> {
+    const sendings = messages.map((message) => ({ message }));
+    const tx = this.#on(query);
+    const written = await tx.run(insertMessages(sendings));
+    const verdicts = await judgeMessages((statement) => tx.run(statement), sendings, written);
+    const { watchers } = this.#engine.runtime;
+    return {
+      missing: messages.filter((_, index) => verdicts[index] === 'missing'),
+      announce: () => {
+        for (const message of messages) watchers.onSent(keyOfMessage(message), { isAnnounced: false });
+      },
+    };
+  }
+
+  /** Sends a message through the system database. False if its workflow does not exist. */
+  async send(message: NewMessage): Promise<boolean> {
+    const { store, watchers } = this.#engine.runtime;
+    await store.writer.room();
+    const { sent } = await store.writer.send({ sending: { message }, isAnnounced: true });
+    if (sent === 'missing') return false;
+    watchers.onSent(keyOfMessage(message), { isAnnounced: true });
+    return true;
+  }
+
+  #on(query: Query): Executor {
+    return foreignExecutor(this.#dialect, query);
+  }
+}

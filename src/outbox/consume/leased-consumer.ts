@@ -1,0 +1,302 @@
+// A consumer with a handler. It leases messages, runs the handler on them and writes what became of each.
+//
+//   pending ──claim──► buffered ──a worker is free──► running ──► done: deleted
+//      ▲                  │                              ├──────► dead: moved to the dead letters
+//      ├──────────────────┴─ stopped, or an outage ──────┤
+//      └───────────────── retry, after a delay ──────────┘
+//
+// The process may end at any point: the lease runs out, and the message is pending again.
+import { randomUUID } from 'node:crypto';
+import { deferred, type Deferred } from '../../base/deferred.js';
+import { DueLoop } from '../../base/due-loop.js';
+import { withTimeLimit } from '../../base/time-limit.js';
+import { OutboxLeaseLostError, DatabaseClosedError } from '../../model/errors/errors.js';
+import type { Transaction } from '../database.js';
+import { toFailure } from '../dead-letters/failure.js';
+import type { Topic } from '../topic.js';
+import { blockedMs, type Consumer, type ConsumerHost, reported } from './consumer.js';
+import { claim, nextDue, toDelay } from './fetching.js';
+import { type Lease, Leases } from './leases.js';
+import { CircuitBreaker, RateLimiter } from './limits.js';
+import { bodyOf, byID, type FetchedRow, infoOf, type Message, toFetched } from './message.js';
+import type { HandlerSettings } from './options.js';
+import { hasCode, type Outcome, type RetryAfter } from './outcomes.js';
+import { deleteHeld, type Settlement, Settler } from './settling.js';
+
+export type Handler<T> = (body: T, message: Message) => unknown;
+
+export interface LeasedOptions {
+  readonly topic: Topic;
+  readonly queue: string;
+  readonly handler: Handler<unknown>;
+  readonly settings: HandlerSettings;
+}
+
+/** After its signal aborts, a handler gets this long to return. */
+const ABORT_MS = 1000;
+
+export class LeasedConsumer implements Consumer {
+  readonly queue: string;
+  readonly #host: ConsumerHost;
+  readonly #options: LeasedOptions;
+  readonly #loop: DueLoop;
+  readonly #leases: Leases;
+  readonly #settler: Settler;
+  readonly #breaker: CircuitBreaker;
+  readonly #rate: RateLimiter | undefined;
+  readonly #buffer: Lease[] = [];
+  #running = 0;
+  /** Whether the last fetch may have left messages that are due. */
+  #hasMore = false;
+  /** Looks in a row that found rows due and got none. */
+  #blocked = 0;
+  #isStopping = false;
+  /** Whether the handlers were told to end. */
+  #isAborted = false;
+  #drained: Deferred<void> | undefined;
+
+  constructor(host: ConsumerHost, options: LeasedOptions) {
+    this.#host = host;
+    this.#options = options;
+    this.queue = options.queue;
+    const { clock, logger, database, table, dlqTable } = host;
+    const { leaseMs, rateLimit, breaker, pollMs = host.pollMs } = options.settings;
+    this.#leases = new Leases(host, leaseMs);
+    this.#settler = new Settler({ clock, database, table, dlqTable, leaseMs });
+    this.#breaker = new CircuitBreaker(clock, breaker);
+    this.#rate = rateLimit && new RateLimiter(clock, rateLimit.max, rateLimit.perMs);
+    this.#loop = new DueLoop({
+      clock,
+      logger,
+      subject: `messages of "${options.queue}"`,
+      maxMs: pollMs,
+      sweep: reported(host, options.queue, () => this.#fetch()),
+    });
+  }
+
+  start(): void {
+    this.#isStopping = false;
+    this.#isAborted = false;
+    this.#leases.start();
+    this.#loop.start();
+  }
+
+  wake(): void {
+    this.#loop.wake();
+  }
+
+  /** Stops to fetch, gives back what has not begun, and waits for the handlers. */
+  async stop(): Promise<void> {
+    const { clock } = this.#host;
+    this.#isStopping = true;
+    await this.#loop.stop();
+    this.#releaseBuffer();
+    if (!(await this.#isDrainedWithin(this.#options.settings.drainMs))) {
+      this.#isAborted = true;
+      this.#leases.abortAll(new DatabaseClosedError('The outbox is shutting down.'));
+      await this.#isDrainedWithin(ABORT_MS);
+    }
+    await this.#leases.stop();
+    await withTimeLimit(clock, ABORT_MS, this.#settler.close(), () => {});
+  }
+
+  async #isDrainedWithin(limitMs: number): Promise<boolean> {
+    if (this.#running === 0) return true;
+    this.#drained ??= deferred<void>();
+    const drained = this.#drained.promise.then(() => true);
+    return withTimeLimit(this.#host.clock, limitMs, drained, () => false);
+  }
+
+  /** Claims as many messages as there is room for. Returns how long until the next are due. */
+  async #fetch(): Promise<number | undefined> {
+    const { clock, database } = this.#host;
+    if (this.#breaker.waitMs > 0) return this.#breaker.waitMs;
+    const room = this.#room();
+    this.#hasMore = room === 0;
+    // Woken when there is.
+    if (room === 0) return undefined;
+    const max = this.#rate ? this.#rate.allow(room) : room;
+    if (max === 0) return this.#rate?.waitMs;
+    const token = randomUUID();
+    const fetchedAt = clock.now();
+    if (database.driver.dialect === 'sqlite') {
+      // Look first: a claim takes the write lock.
+      const delayMs = await database.transact((tx) => this.#nextDue(tx), { readOnly: true });
+      if (delayMs === undefined || delayMs > 0) return delayMs;
+    }
+    const { rows, delayMs } = await database.transact(async (tx) => {
+      const found = (await tx.run(claim(this.#pickOptions(max), token))).map(toFetched);
+      return { rows: found, delayMs: found.length === max ? 0 : await this.#nextDue(tx) };
+    });
+    this.#rate?.spend(rows.length);
+    this.#accept(rows, token, fetchedAt);
+    this.#hasMore = rows.length === max;
+    if (this.#hasMore) return 0;
+    this.#blocked = rows.length === 0 && delayMs !== undefined && delayMs <= 0 ? this.#blocked + 1 : 0;
+    return this.#blocked === 0 ? delayMs : blockedMs(this.#blocked);
+  }
+
+  async #nextDue(tx: Transaction): Promise<number | undefined> {
+    const [row] = await tx.run(nextDue(this.#host.table, this.queue));
+    return toDelay(row, this.#options.settings.leaseMs);
+  }
+
+  #pickOptions(max: number) {
+    const { table, stateTable } = this.#host;
+    const { topic, queue, settings } = this.#options;
+    const { leaseMs, isOrdered } = settings;
+    return { table, stateTable, topic: topic.name, queue, max, leaseMs, isOrdered };
+  }
+
+  /** Fetches when half the buffer is empty, so that fetches are neither small nor late. */
+  #room(): number {
+    const { batch, workers } = this.#options.settings;
+    if (this.#isStopping) return 0;
+    if (this.#breaker.isTripped) return this.#leases.size === 0 ? 1 : 0;
+    const room = batch + Math.max(workers - this.#running, 0) - this.#buffer.length;
+    return room >= batch / 2 && this.#leases.size < 4 * batch + workers ? Math.min(room, batch) : 0;
+  }
+
+  #accept(rows: readonly FetchedRow[], token: string, fetchedAt: number): void {
+    const { maxDeliveries } = this.#options.settings;
+    for (const row of rows) {
+      const lease = this.#leases.add(row, token, fetchedAt);
+      if (row.isExpired) this.#settle(lease, { kind: 'dead', reason: 'expired', error: undefined });
+      else if (row.deliveries > maxDeliveries) {
+        this.#settle(lease, { kind: 'dead', reason: 'max_deliveries', error: undefined });
+      } else this.#buffer.push(lease);
+    }
+    // RETURNING has no order.
+    this.#buffer.sort((a, b) => b.row.priority - a.row.priority || a.row.dueAt - b.row.dueAt || byID(a.row, b.row));
+    this.#pump();
+  }
+
+  #pump(): void {
+    const { workers } = this.#options.settings;
+    while (this.#running < workers && !this.#isStopping) {
+      const lease = this.#buffer.shift();
+      if (!lease) break;
+      if (lease.isLost) continue;
+      this.#running += 1;
+      void this.#run(lease);
+    }
+  }
+
+  /** There is room again, and perhaps something to fill it with. */
+  #onFreed(): void {
+    const { isOrdered } = this.#options.settings;
+    if (!this.#isStopping && (this.#hasMore || isOrdered || this.#breaker.isTripped) && this.#room() > 0) this.wake();
+  }
+
+  async #run(lease: Lease): Promise<void> {
+    const startedAt = this.#host.clock.now();
+    const outcome = await this.#handle(lease, startedAt);
+    this.#running -= 1;
+    if (outcome) this.#settle(lease, outcome, startedAt);
+    else this.#leases.remove(lease);
+    if (this.#running === 0) this.#drained?.resolve();
+    this.#pump();
+    this.#onFreed();
+  }
+
+  /** The outcome to write; undefined if it is written already. */
+  async #handle(lease: Lease, startedAt: number): Promise<Outcome | undefined> {
+    const { topic, handler, settings } = this.#options;
+    let body: unknown;
+    try {
+      body = await bodyOf(lease.row, topic);
+    } catch (error) {
+      return { kind: 'dead', reason: 'rejected', error };
+    }
+    const message: Message = { ...infoOf(lease.row, topic.name), signal: lease.signal };
+    try {
+      if (settings.isTransactional) {
+        await this.#inTransaction(lease, () => handler(body, message));
+        this.#breaker.onContact();
+        return undefined;
+      }
+      await handler(body, message);
+      this.#breaker.onContact();
+      return { kind: 'done' };
+    } catch (error) {
+      return this.#judge(lease, error, startedAt);
+    }
+  }
+
+  /** Deletes the message first: that locks its row, and shows whether the lease still holds. */
+  #inTransaction(lease: Lease, body: () => unknown): Promise<unknown> {
+    const { database, table } = this.#host;
+    return database.inTransaction(async (tx) => {
+      const deleted = await tx.run(deleteHeld(table, [{ id: lease.row.id, token: lease.token }]));
+      if (deleted.length === 0) throw new OutboxLeaseLostError('The lease was lost before the handler began.');
+      return body();
+    });
+  }
+
+  #judge({ row, isLost }: Lease, error: unknown, startedAt: number): Outcome | undefined {
+    if (isLost || error instanceof OutboxLeaseLostError) return undefined;
+    if (this.#isAborted) return { kind: 'release', delayMs: 0 };
+    if (hasCode(error, 'OUTBOX_UNAVAILABLE')) {
+      this.#breaker.onOutage();
+      if (this.#breaker.isTripped) this.#releaseBuffer();
+      return { kind: 'release', delayMs: 0 };
+    }
+    this.#breaker.onContact();
+    if (hasCode(error, 'OUTBOX_REJECT')) return { kind: 'dead', reason: 'rejected', error };
+    if (hasCode(error, 'OUTBOX_RETRY_AFTER')) return { kind: 'retry', delayMs: (error as RetryAfter).delayMs };
+    const delayMs = this.#delayAfter(row, error, startedAt);
+    return delayMs === undefined ? { kind: 'dead', reason: 'retry_terminal', error } : { kind: 'retry', delayMs };
+  }
+
+  #delayAfter({ attempts, firstAttemptAt, messageID }: FetchedRow, error: unknown, startedAt: number) {
+    const failed = { attempts: attempts + 1, firstAttemptAt: firstAttemptAt ?? startedAt, lastAttemptAt: startedAt };
+    try {
+      return this.#options.settings.retry({ ...failed, error });
+    } catch (strategyError) {
+      this.#host.logger.error(
+        `The retry strategy failed for message "${messageID}" of "${this.queue}", so it becomes a dead letter: ${String(strategyError)}`,
+      );
+      return undefined;
+    }
+  }
+
+  #releaseBuffer(): void {
+    for (const lease of this.#buffer.splice(0)) this.#settle(lease, { kind: 'release', delayMs: 0 });
+  }
+
+  #settle(lease: Lease, outcome: Outcome, startedAt?: number): void {
+    const { logger } = this.#host;
+    const { messageID } = lease.row;
+    void this.#settler
+      .settle(this.#toSettlement(lease, outcome, startedAt))
+      .then((isWritten) => {
+        if (!isWritten)
+          logger.warn(`Message "${messageID}" of "${this.queue}" was settled too late: its lease was lost.`);
+      })
+      .catch((error: unknown) => {
+        // The lease runs out, and the message is delivered again.
+        logger.error(`The outcome of message "${messageID}" of "${this.queue}" could not be written: ${String(error)}`);
+      })
+      .finally(() => {
+        this.#leases.remove(lease);
+        // It may be due before anything else.
+        if (outcome.kind === 'retry' || outcome.kind === 'release') this.wake();
+        else this.#onFreed();
+      });
+  }
+
+  #toSettlement({ row, token }: Lease, outcome: Outcome, startedAt: number | undefined): Settlement {
+    const held = { id: row.id, token };
+    switch (outcome.kind) {
+      case 'done':
+      case 'release':
+        return { ...outcome, ...held };
+      case 'retry':
+        return { kind: 'retry', ...held, delayMs: outcome.delayMs, startedAt: startedAt ?? this.#host.clock.now() };
+      case 'dead': {
+        const failure = toFailure(outcome.error, this.#host.renderError);
+        return { kind: 'dead', ...held, reason: outcome.reason, failure, isAttempt: startedAt !== undefined };
+      }
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// All consumers of an outbox in this process, with what wakes them.
+import type { ClientConfig } from 'pg';
+import type { Handoff } from '../../engine/plugin.js';
+import type { QueueParameters } from '../../model/queues.js';
+import type { OutboxDatabase } from '../database.js';
+import type { ErrorRenderer } from '../dead-letters/failure.js';
+import type { DlqTable, OutboxTable, StateTable } from '../schema/tables.js';
+import type { Consumer, ConsumerHost } from './consumer.js';
+import type { WorkflowOptions } from './options.js';
+import { consumersOf, type Subscription } from './subscriptions.js';
+import { WakeUps } from './wake-ups.js';
+
+export interface ServingOptions {
+  readonly engine: Handoff;
+  readonly database: OutboxDatabase;
+  readonly tables: {
+    readonly outbox: OutboxTable;
+    readonly dlq: DlqTable | undefined;
+    readonly state: StateTable | undefined;
+  };
+  readonly listenConfig: ClientConfig | undefined;
+  readonly renderError: ErrorRenderer | undefined;
+  readonly subscriptions: readonly Subscription[];
+  /** Makes the engine serve a queue. */
+  readonly serveQueue: (name: string, parameters?: QueueParameters) => void;
+}
+
+/** Covers lost notifications. Without notifications it is how late a message may be. */
+const POLL_MS = 10_000;
+const POLL_UNNOTIFIED_MS = 1000;
+
+export class Serving {
+  readonly #consumers: readonly Consumer[];
+  readonly #wakeUps: WakeUps;
+
+  constructor(options: ServingOptions) {
+    const { engine, database, tables, listenConfig, renderError, subscriptions } = options;
+    const { clock, logger } = engine;
+    const isNotified = database.driver.dialect === 'sqlite' || listenConfig !== undefined;
+    const host: ConsumerHost = {
+      clock,
+      logger,
+      database,
+      table: tables.outbox,
+      dlqTable: tables.dlq,
+      stateTable: tables.state,
+      renderError,
+      pollMs: isNotified ? POLL_MS : POLL_UNNOTIFIED_MS,
+    };
+    this.#consumers = consumersOf(
+      { host, engine, wake: (queue) => this.wake(queue), serveQueue: (name, own) => queueFor(options, name, own) },
+      subscriptions,
+    );
+    const { channel } = tables.outbox;
+    this.#wakeUps = new WakeUps({ clock, logger, database, channel, listenConfig, wake: (queue) => this.wake(queue) });
+  }
+
+  start(): void {
+    for (const consumer of this.#consumers) consumer.start();
+    this.#wakeUps.start();
+  }
+
+  /** Wakes the consumers of the queue; all without one. */
+  wake(queue?: string): void {
+    for (const consumer of this.#consumers) if (queue === undefined || consumer.queue === queue) consumer.wake();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#consumers.map((consumer) => consumer.stop()), this.#wakeUps.stop()]);
+  }
+}
+
+/** The queue for the workflows of a function. By default one in memory, with another for ordered messages. */
+function queueFor(
+  { serveQueue }: ServingOptions,
+  functionName: string,
+  { queueName, order }: WorkflowOptions<unknown>,
+): string {
+  if (queueName !== undefined) {
+    serveQueue(queueName);
+    return queueName;
+  }
+  const name = `_everstep_outbox${order === 'key' ? '_ordered' : ''}.${functionName}`;
+  serveQueue(name, order === 'key' ? { partitionConcurrency: 1 } : {});
+  return name;
+}

@@ -1,0 +1,233 @@
+// The dead letters of an outbox: looking at them, and deciding what becomes of them.
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
+import {
+  boolean,
+  func,
+  integer,
+  optional,
+  positiveInteger,
+  record,
+  string,
+} from '../../model/validation/validation.js';
+import { type Sql, sql } from '../../sql/sql.js';
+import type { Transaction } from '../database.js';
+import { type Duration, duration, msOf } from '../duration.js';
+import { anyOf, bigint, milliseconds, now, positionBefore, tableToken } from '../tokens.js';
+import { type ChangeFilter, type DeadLetterFilter, FILTER_FIELDS, matches, readChangeFilter } from './filter.js';
+import { type DeadLetter, LETTER, toLetter } from './letter.js';
+import { requeueBatch, type RequeuedBatch, type RequeueParts } from './requeueing.js';
+
+export interface DeadLetterPage {
+  /** The newest first. */
+  readonly letters: readonly DeadLetter[];
+  /** Pass it for the next page; undefined on the last. */
+  readonly cursor: string | undefined;
+}
+
+/** Dead letters that failed the same way. */
+export interface DeadLetterGroup {
+  readonly topic: string;
+  readonly reason: string;
+  readonly errorName: string | undefined;
+  readonly fingerprint: string | undefined;
+  readonly count: number;
+  /** Epoch milliseconds. */
+  readonly firstFailedAt: number;
+  readonly lastFailedAt: number;
+  /** The ID of the newest. */
+  readonly sampleID: string;
+}
+
+export interface RequeueOptions {
+  /** Replaces the body. */
+  readonly edit?: (body: unknown, letter: DeadLetter) => unknown;
+  readonly delay?: Duration;
+  /** The most to requeue. Default: all. */
+  readonly limit?: number;
+  /** Only count. */
+  readonly dryRun?: boolean;
+  /** Called after each commit with the number so far. */
+  readonly onProgress?: (done: number) => void;
+}
+
+const LIST = record({ ...FILTER_FIELDS, limit: optional(integer({ min: 1, max: 1000 })), cursor: optional(string()) });
+const GROUPS = record({ ...FILTER_FIELDS, limit: optional(integer({ min: 1, max: 1000 })) });
+const REQUEUE = record({
+  edit: optional(func),
+  delay: optional(duration),
+  limit: optional(positiveInteger),
+  dryRun: optional(boolean),
+  onProgress: optional(func),
+});
+const CHANGE = record({ limit: optional(positiveInteger), dryRun: optional(boolean), onProgress: optional(func) });
+
+/** Dead letters per commit. */
+const BATCH = 200;
+
+export class DeadLetters {
+  readonly #parts: RequeueParts;
+  readonly #wake: (queue: string) => void;
+
+  constructor(parts: RequeueParts, wake: (queue: string) => void) {
+    this.#parts = parts;
+    this.#wake = wake;
+  }
+
+  /** A page of dead letters, the newest first. */
+  async list(
+    options: DeadLetterFilter & { readonly limit?: number; readonly cursor?: string } = {},
+  ): Promise<DeadLetterPage> {
+    LIST.read(options, 'options');
+    const { limit = 100, cursor, ...filter } = options;
+    const after = cursor === undefined ? sql`` : sql`AND ${positionBefore(...readCursor(cursor))}`;
+    const rows = await this.#read(sql`
+    SELECT ${LETTER}
+    FROM ${this.#dlq} AS d
+    WHERE ${matches(filter)} ${after}
+    ORDER BY d.failed_at DESC, d.id DESC
+    LIMIT ${bigint(limit)}`);
+    const last = rows.at(-1);
+    const isFull = rows.length === limit;
+    return {
+      letters: rows.map(toLetter),
+      cursor: isFull && last ? writeCursor(String(last['position']), String(last['id'])) : undefined,
+    };
+  }
+
+  /** How many failed the same way, the most frequent first. */
+  async groups(options: DeadLetterFilter & { readonly limit?: number } = {}): Promise<DeadLetterGroup[]> {
+    GROUPS.read(options, 'options');
+    const { limit = 100, ...filter } = options;
+    const rows = await this.#read(sql`
+    SELECT d.queue, d.failure_reason, d.error_name, d.error_fingerprint, COUNT(*) AS count,
+      ${milliseconds('MIN(d.failed_at)')} AS first_ms, ${milliseconds('MAX(d.failed_at)')} AS last_ms, MAX(d.id) AS sample_id
+    FROM ${this.#dlq} AS d
+    WHERE ${matches(filter)}
+    GROUP BY d.queue, d.failure_reason, d.error_name, d.error_fingerprint
+    ORDER BY COUNT(*) DESC, MAX(d.id) DESC
+    LIMIT ${bigint(limit)}`);
+    return rows.map((row) => ({
+      topic: String(row['queue']),
+      reason: String(row['failure_reason']),
+      errorName: (row['error_name'] as string | null) ?? undefined,
+      fingerprint: (row['error_fingerprint'] as string | null) ?? undefined,
+      count: Number(row['count']),
+      firstFailedAt: Math.floor(Number(row['first_ms'])),
+      lastFailedAt: Math.floor(Number(row['last_ms'])),
+      sampleID: String(row['sample_id']),
+    }));
+  }
+
+  /** One dead letter; undefined if there is none. */
+  async get(id: string): Promise<DeadLetter | undefined> {
+    const { letters } = await this.list({ ids: [id], archived: 'both' });
+    return letters[0];
+  }
+
+  /** Puts dead letters back into the outbox. One whose timer ID is pending is skipped. */
+  async requeue(
+    filter: ChangeFilter,
+    options: RequeueOptions = {},
+  ): Promise<{ readonly requeued: number; readonly skipped: number }> {
+    const conditions = readChangeFilter(filter);
+    const { edit, delay = 0, limit = Infinity, dryRun, onProgress } = options;
+    REQUEUE.read(options, 'options');
+    if (dryRun) return { requeued: Math.min(await this.#count(conditions), limit), skipped: 0 };
+    let requeued = 0;
+    let skipped = 0;
+    for (let after: string | undefined = '0'; after !== undefined && requeued < limit;) {
+      const max = Math.min(BATCH, limit - requeued);
+      const batch = { filter: conditions, after, max, delayMs: msOf(delay), edit };
+      const done: RequeuedBatch = await this.#write((tx) => requeueBatch(this.#parts, tx, batch));
+      requeued += done.requeued;
+      skipped += done.skipped;
+      after = done.after;
+      for (const queue of done.queues) this.#wake(queue);
+      onProgress?.(requeued);
+    }
+    return { requeued, skipped };
+  }
+
+  /** Deletes dead letters. */
+  async discard(
+    filter: ChangeFilter,
+    options: Omit<RequeueOptions, 'edit' | 'delay'> = {},
+  ): Promise<{ readonly discarded: number }> {
+    const discarded = await this.#change(
+      filter,
+      options,
+      (ids) => sql`DELETE FROM ${this.#dlq} WHERE id ${ids} RETURNING id`,
+    );
+    return { discarded };
+  }
+
+  /** Takes dead letters out of the lists, and keeps them. */
+  async archive(
+    filter: ChangeFilter,
+    options: Omit<RequeueOptions, 'edit' | 'delay'> = {},
+  ): Promise<{ readonly archived: number }> {
+    if (filter.archived !== undefined && filter.archived !== false) {
+      throw new DBOSInvalidArgumentError('Only dead letters that are not archived can be.', 'filter.archived');
+    }
+    const archived = await this.#change(
+      filter,
+      options,
+      (ids) => sql`UPDATE ${this.#dlq} SET archived_at = ${now} WHERE id ${ids} AND archived_at IS NULL RETURNING id`,
+    );
+    return { archived };
+  }
+
+  async #change(
+    filter: ChangeFilter,
+    options: Omit<RequeueOptions, 'edit' | 'delay'>,
+    statement: (ids: ReturnType<typeof anyOf>) => Sql,
+  ): Promise<number> {
+    const conditions = readChangeFilter(filter);
+    const { limit = Infinity, dryRun, onProgress } = options;
+    CHANGE.read(options, 'options');
+    if (dryRun) return Math.min(await this.#count(conditions), limit);
+    for (let done = 0; ;) {
+      const max = Math.min(BATCH, limit - done);
+      const ids = anyOf(
+        sql`SELECT d.id FROM ${this.#dlq} AS d WHERE ${matches(conditions)} ORDER BY d.id LIMIT ${bigint(max)}`,
+      );
+      const changed = max === 0 ? [] : await this.#write((tx) => tx.run(statement(ids)));
+      done += changed.length;
+      if (changed.length > 0) onProgress?.(done);
+      if (changed.length < max || max === 0) return done;
+    }
+  }
+
+  async #count(filter: DeadLetterFilter): Promise<number> {
+    const [row] = await this.#read(sql`SELECT COUNT(*) AS count FROM ${this.#dlq} AS d WHERE ${matches(filter)}`);
+    return Number(row?.['count']);
+  }
+
+  get #dlq(): ReturnType<typeof tableToken> {
+    return tableToken(this.#parts.dlq);
+  }
+
+  #read(statement: Sql) {
+    const { database } = this.#parts;
+    return database.connected(() => database.transact((tx) => tx.run(statement), { readOnly: true }));
+  }
+
+  #write<T>(body: (tx: Transaction) => Promise<T>): Promise<T> {
+    const { database } = this.#parts;
+    return database.connected(() => database.transact(body));
+  }
+}
+
+function writeCursor(position: string, id: string): string {
+  return Buffer.from(JSON.stringify([position, id])).toString('base64url');
+}
+
+function readCursor(cursor: string): [position: string, id: string] {
+  try {
+    const [position, id] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
+    if (typeof position === 'string' && typeof id === 'string' && /^\d+$/.test(id)) return [position, id];
+  } catch {
+    // Falls through: it is no cursor.
+  }
+  throw new DBOSInvalidArgumentError('It is not the cursor of a page of dead letters.', 'options.cursor');
+}

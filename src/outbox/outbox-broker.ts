@@ -1,0 +1,274 @@
+// The outbox: what the application calls. Messages are published in the application's own transactions, and consumed from
+// the launch of the instance to its shutdown.
+import type { ClientConfig } from 'pg';
+import { internals } from '../base/internals.js';
+import { Handoff, type ReceivingHost, receivingHost, serveQueue, type UserFunction } from '../engine/plugin.js';
+import { DBOSAlreadyLaunchedError, InvalidOutboxError } from '../model/errors/errors.js';
+import { checkThat, func, optional, record } from '../model/validation/validation.js';
+import type { Handler } from './consume/leased-consumer.js';
+import type { MessageInfo } from './consume/message.js';
+import type { HandlerOptions, WorkflowOptions } from './consume/options.js';
+import { pauseTopic, resumeTopic } from './consume/pausing.js';
+import { Serving } from './consume/serving.js';
+import { type QueueStatistics, statisticsOf } from './consume/statistics.js';
+import {
+  handlerSubscription,
+  refuseCompetitor,
+  type Subscription,
+  workflowSubscription,
+} from './consume/subscriptions.js';
+import { OutboxDatabase, type OutboxDataSource } from './database.js';
+import { DeadLetters } from './dead-letters/dead-letters.js';
+import type { ErrorRenderer } from './dead-letters/failure.js';
+import type { StartOptions } from './publish/forwarding.js';
+import type { DeduplicationOptions, PublishOptions } from './publish/options.js';
+import { type BatchMessage, type Published, Publisher } from './publish/publisher.js';
+import { createStatements, ddlText } from './schema/ddl.js';
+import { type DlqTable, makeOutboxTable, type OutboxTable, type StateTable } from './schema/tables.js';
+import { type Topic, topicOf } from './topic.js';
+import { checkSchema, driftError, type SchemaReport } from './validate/validation.js';
+
+export interface OutboxOptions {
+  /** Default: `makeOutboxTable()`. */
+  readonly outboxTable?: OutboxTable;
+  /** Turns dead letters on. Without it, messages that cannot be handled are deleted. */
+  readonly dlqTable?: DlqTable;
+  /** Turns on paused topics and the deduplication mode `once`. */
+  readonly stateTable?: StateTable;
+  /** How `pg` connects to listen. Default: as the data source, where it says how. False: only poll. */
+  readonly listen?: string | ClientConfig | false;
+  /** Renders errors for dead letters. Return null to keep nothing of them. */
+  readonly renderError?: ErrorRenderer;
+}
+
+/** The tables that were declared. */
+export interface OutboxTables {
+  readonly outbox: OutboxTable;
+  readonly dlq: DlqTable | undefined;
+  readonly state: StateTable | undefined;
+}
+
+const tableOf = (maker: string) =>
+  checkThat<never>(`made by ${maker}`, (value) => typeof value === 'object' && value !== null && 'columns' in value);
+const OPTIONS = record({
+  outboxTable: optional(tableOf('makeOutboxTable')),
+  dlqTable: optional(tableOf('makeDlqTable')),
+  stateTable: optional(tableOf('makeStateTable')),
+  listen: optional(
+    checkThat<never>(
+      'a URL, a configuration of pg, or false',
+      (value) => value === false || typeof value !== 'boolean',
+    ),
+  ),
+  renderError: optional(func),
+});
+
+export class OutboxBroker {
+  readonly #source: OutboxDataSource;
+  readonly #database: OutboxDatabase;
+  readonly #tables: OutboxTables;
+  readonly #options: OutboxOptions;
+  readonly #publisher: Publisher;
+  readonly #subscriptions: Subscription[] = [];
+  #host: ReceivingHost | undefined;
+  #serving: Serving | undefined;
+
+  constructor(datasource: OutboxDataSource, options: OutboxOptions = {}) {
+    if (typeof (datasource as Partial<OutboxDataSource> | undefined)?.[internals] !== 'object') {
+      throw new InvalidOutboxError('OutboxBroker needs a data source of everstep/datasource as its first argument.');
+    }
+    OPTIONS.read(options, 'options');
+    const { outboxTable = makeOutboxTable(), dlqTable, stateTable } = options;
+    this.#source = datasource;
+    this.#database = new OutboxDatabase(datasource);
+    this.#options = options;
+    this.#tables = { outbox: outboxTable, dlq: dlqTable, state: stateTable };
+    this.#refuseSchemaOnSqlite();
+    this.#publisher = this.#publisherIn(() => this.#database.ambient());
+    this.#host = this.#database.owner;
+    this.#host?.registerLifecycleCallback(this);
+  }
+
+  // ── Publishing ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Publishes a message in the surrounding transaction of the data source. It is delivered if that commits. */
+  publish<T>(topic: Topic<T> | string, body: T, options?: PublishOptions & DeduplicationOptions): Promise<Published> {
+    return this.#publisher.publish(topic, body, options);
+  }
+
+  /** Publishes messages with one statement. */
+  publishAll<T>(
+    topic: Topic<T> | string,
+    messages: readonly BatchMessage<T>[],
+    options?: DeduplicationOptions,
+  ): Promise<Published[]> {
+    return this.#publisher.publishAll(topic, messages, options);
+  }
+
+  /** Deletes the pending message with this timer ID. Takes effect with the surrounding transaction. */
+  cancelTimer(topic: Topic | string, timerId: string): Promise<'cancelled' | 'in-flight' | 'absent'> {
+    return this.#publisher.cancelTimer(topic, timerId);
+  }
+
+  /** Changes when the pending message with this timer ID is due. Takes effect with the surrounding transaction. */
+  reschedule(
+    topic: Topic | string,
+    timerId: string,
+    due: Pick<PublishOptions, 'delay' | 'at'>,
+  ): Promise<'rescheduled' | 'in-flight' | 'absent'> {
+    return this.#publisher.reschedule(topic, timerId, due);
+  }
+
+  /** Starts a workflow as part of the surrounding transaction. Returns its ID. */
+  start<Args extends unknown[]>(
+    workflow: (...args: Args) => Promise<unknown>,
+    args: Args,
+    options?: StartOptions,
+  ): Promise<string> {
+    return this.#publisher.start(workflow, args, options);
+  }
+
+  /** Sends a message to a workflow as part of the surrounding transaction. */
+  send(workflowID: string, message: unknown, topic?: string): Promise<void> {
+    return this.#publisher.send(workflowID, message, topic);
+  }
+
+  /** The same calls in a transaction that you opened yourself. `client` is of the same library as the data source. */
+  using(client: unknown): Publisher {
+    return this.#publisherIn(() => this.#database.foreign(client));
+  }
+
+  // ── Consuming ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Calls the handler for each message, at least once. Call it before launch. */
+  on<T>(topic: Topic<T> | string, handler: Handler<T>, options?: HandlerOptions): void;
+  /** Starts the workflow for each message, exactly once. Call it before launch. */
+  on<T>(
+    topic: Topic<T> | string,
+    workflow: (body: T, message: MessageInfo) => Promise<unknown>,
+    options?: WorkflowOptions<T>,
+  ): void;
+  on<T>(topic: Topic<T> | string, target: unknown, options: HandlerOptions & WorkflowOptions<T> = {}): void {
+    func.read(target, 'handler');
+    const on = topicOf(topic) as Topic;
+    const host = this.#hosted();
+    if (this.#serving)
+      throw new DBOSAlreadyLaunchedError('Subscriptions of an outbox must be made before DBOS.launch().');
+    const isWorkflow = host[internals].registry.findByFunction(target)?.kind === 'workflow';
+    const subscription = isWorkflow
+      ? workflowSubscription(on, target as UserFunction, options as WorkflowOptions<unknown>)
+      : handlerSubscription(this.#source, on, { handler: target as Handler<unknown>, options });
+    refuseCompetitor(this.#subscriptions, subscription);
+    this.#subscriptions.push(subscription);
+  }
+
+  /** No process fetches messages of the topic any more, until it is resumed. Messages in flight are finished. */
+  pause(topic: Topic | string): Promise<void> {
+    return pauseTopic(this.#database, this.#tables, topicOf(topic).name);
+  }
+
+  async resume(topic: Topic | string): Promise<void> {
+    await resumeTopic(this.#database, this.#tables, topicOf(topic).name);
+    // Its subscriptions have queues of their own.
+    this.#serving?.wake();
+  }
+
+  /** Depth, lag, messages in flight and dead letters, by queue. */
+  statistics(): Promise<QueueStatistics[]> {
+    return statisticsOf(this.#database, this.#tables);
+  }
+
+  /** Called at launch: starts to consume. */
+  async initialize(): Promise<void> {
+    const host = this.#hosted();
+    const engine = new Handoff(host);
+    const { listen = this.#database.driver.listenConfig?.(), renderError } = this.#options;
+    this.#serving = new Serving({
+      engine,
+      database: this.#database,
+      tables: this.#tables,
+      listenConfig: typeof listen === 'string' ? { connectionString: listen } : listen || undefined,
+      renderError,
+      subscriptions: this.#subscriptions,
+      serveQueue: (name, parameters) => serveQueue(host, name, parameters),
+    });
+    this.#serving.start();
+  }
+
+  /** Called at shutdown: finishes what is in flight. */
+  async destroy(): Promise<void> {
+    const serving = this.#serving;
+    this.#serving = undefined;
+    await serving?.stop();
+  }
+
+  // ── Dead letters ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The dead letters. Throws if the outbox has no table for them. */
+  get dlq(): DeadLetters {
+    const { outbox: table, dlq } = this.#tables;
+    if (!dlq) {
+      throw new InvalidOutboxError(
+        'The outbox keeps no dead letters. Pass dlqTable: makeDlqTable() to the OutboxBroker.',
+      );
+    }
+    return new DeadLetters({ database: this.#database, table, dlq }, (queue) => this.#serving?.wake(queue));
+  }
+
+  // ── Schema ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The SQL that creates the tables. Default: in the dialect of the data source. */
+  ddl({ dialect = this.#database.driver.dialect }: { readonly dialect?: 'postgres' | 'sqlite' } = {}): string {
+    return ddlText(this.#declared, dialect);
+  }
+
+  /** Creates the tables in one transaction. Fails if one exists. For tests; elsewhere put `ddl()` into a migration. */
+  async install(): Promise<void> {
+    await this.#database.connected(() =>
+      this.#database.transact(async (tx) => {
+        for (const table of this.#declared) {
+          for (const statement of createStatements(table, this.#database.driver.dialect)) await tx.exec(statement);
+        }
+      }),
+    );
+  }
+
+  /** Compares the live tables with their declaration. Runs when you call it, never by itself. */
+  checkSchema(): Promise<SchemaReport> {
+    return checkSchema(this.#database, this.#declared);
+  }
+
+  /** The same, but throws an error that lists all findings if the tables differ. */
+  async validateSchema(): Promise<SchemaReport> {
+    const report = await this.checkSchema();
+    if (!report.ok) throw driftError(report);
+    return report;
+  }
+
+  get #declared() {
+    const { outbox, dlq, state } = this.#tables;
+    return [outbox, ...(dlq ? [dlq] : []), ...(state ? [state] : [])];
+  }
+
+  /** The instance that consumes. A program that only publishes or checks the schema needs none. */
+  #hosted(): ReceivingHost {
+    if (!this.#host) {
+      this.#host = receivingHost();
+      this.#host.registerLifecycleCallback(this);
+    }
+    return this.#host;
+  }
+
+  #publisherIn(transaction: ConstructorParameters<typeof Publisher>[1]): Publisher {
+    const { outbox: table, state: stateTable } = this.#tables;
+    const wake = (queue: string): void => this.#serving?.wake(queue);
+    const engine = (): Handoff => new Handoff(this.#hosted());
+    return new Publisher({ database: this.#database, table, stateTable, wake, engine }, transaction);
+  }
+
+  #refuseSchemaOnSqlite(): void {
+    if (this.#database.driver.dialect === 'postgres') return;
+    if (this.#declared.every(({ schema }) => schema === undefined)) return;
+    throw new InvalidOutboxError('SQLite has no schemas. Leave out the schema of the outbox tables.');
+  }
+}

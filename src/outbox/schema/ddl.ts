@@ -1,0 +1,58 @@
+// The DDL of the tables, in both dialects.
+import { quoteIdentifier } from '../../sql/sql.js';
+import type { CheckDeclaration, ColumnDeclaration, DialectName, IndexDeclaration, TableDeclaration } from './tables.js';
+
+/** The qualified, quoted name of a table. */
+export function qualifiedName({ tableName, schema }: Pick<TableDeclaration, 'tableName' | 'schema'>): string {
+  return schema === undefined ? quoteIdentifier(tableName) : `${quoteIdentifier(schema)}.${quoteIdentifier(tableName)}`;
+}
+
+/** The statements that create a table with its indexes. */
+export function createStatements(table: TableDeclaration, dialect: DialectName): string[] {
+  const parts = [
+    ...table.columns.map((column) => columnText(column, dialect)),
+    ...primaryKeyText(table, dialect),
+    ...table.checks.map(checkText),
+  ];
+  return [
+    `CREATE TABLE ${qualifiedName(table)} (\n  ${parts.join(',\n  ')}\n)`,
+    ...table.indexes.map((index) => createIndex(table, index)),
+  ];
+}
+
+/** The same as one script. */
+export function ddlText(tables: readonly TableDeclaration[], dialect: DialectName): string {
+  return tables
+    .flatMap((table) => createStatements(table, dialect))
+    .map((statement) => `${statement};\n`)
+    .join('\n');
+}
+
+export function columnText(column: ColumnDeclaration, dialect: DialectName): string {
+  const { name, isNullable, isIdentity } = column;
+  if (isIdentity) {
+    return dialect === 'postgres' ? `${name} BIGSERIAL NOT NULL` : `${name} INTEGER PRIMARY KEY AUTOINCREMENT`;
+  }
+  const initial = column.default ? ` DEFAULT ${column.default[dialect]}` : '';
+  return `${quoteIfReserved(name)} ${column.type[dialect]}${initial}${isNullable ? '' : ' NOT NULL'}`;
+}
+
+export function checkText({ name, predicate }: CheckDeclaration): string {
+  return `CONSTRAINT ${quoteIdentifier(name)} CHECK (${predicate})`;
+}
+
+export function createIndex(table: TableDeclaration, { name, columns, isUnique, predicate }: IndexDeclaration): string {
+  const where = predicate === undefined ? '' : ` WHERE ${predicate}`;
+  return `CREATE ${isUnique ? 'UNIQUE ' : ''}INDEX ${quoteIdentifier(name)} ON ${qualifiedName(table)} (${columns.join(', ')})${where}`;
+}
+
+function primaryKeyText({ primaryKey, columns }: TableDeclaration, dialect: DialectName): string[] {
+  // In SQLite only the column itself can be numbered by the database.
+  const isInColumn = dialect === 'sqlite' && columns.some(({ isIdentity }) => isIdentity);
+  return isInColumn ? [] : [`PRIMARY KEY (${primaryKey.map(quoteIfReserved).join(', ')})`];
+}
+
+/** `key` is a keyword in SQLite. */
+function quoteIfReserved(name: string): string {
+  return name === 'key' ? quoteIdentifier(name) : name;
+}

@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.js';
 import { internals } from '../../base/internals.js';
 import type { DLogger } from '../../base/log.js';
 import { type BulkMessage, checkMessage, encodeMessage, keyOfMessage } from '../../control/messaging/messages.js';
-import type { Executor } from '../../store/database.js';
+import type { Executor, Reader } from '../../store/database.js';
 import { insertMessages, judgeMessages, type NewMessage } from '../../store/messaging/messages.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import { insertWorkflows } from '../../store/runs/workflows.js';

@@ -57,9 +57,6 @@ const BATCH_MAX_MS = 80;
 const REST_FACTOR = 9;
 const REST_MIN_MS = 1;
 
-/** The last time that a Date can hold. */
-const EPOCH_MAX_MS = 8_640_000_000_000_000;
-
 /** Deletes old workflows that have ended, and leftovers of deleted workflows. */
 export async function garbageCollect(operator: Operator, options: GarbageCollectOptions): Promise<GarbageCollected> {
   checkOptions(options);
@@ -98,7 +95,7 @@ export async function garbageCollect(operator: Operator, options: GarbageCollect
   return collected;
 }
 
-const epochMs = number({ min: -EPOCH_MAX_MS, max: EPOCH_MAX_MS });
+const epochMs = number({ min: Number.MIN_SAFE_INTEGER });
 const optionsCheck = record(
   {
     cutoffEpochTimestampMs: optional(epochMs),

@@ -100,8 +100,7 @@ const LEVELS_MAX = 1000;
 
 /** Reads a snapshot of the workflows in the order of the IDs. Deleted ones are omitted. */
 export async function readTransferred(database: Database, workflowIDs: readonly string[]): Promise<Transferred[]> {
-  return database.transaction(async (tx) => {
-    if (tx.dialect.name === 'postgres') await tx.run(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`);
+  const read = async (tx: Executor): Promise<Transferred[]> => {
     const parts = {
       statuses: await readStatuses(tx, workflowIDs),
       steps: await readPart(tx, 'operation_outputs', workflowIDs),
@@ -122,7 +121,8 @@ export async function readTransferred(database: Database, workflowIDs: readonly 
         notifications: parts.messages.get(workflowID) ?? [],
       };
     });
-  });
+  };
+  return database.transaction(read, { isSnapshot: true });
 }
 
 /** Includes inputs and outcomes that other libraries store in separate tables. */

@@ -149,7 +149,16 @@ function define(copy: Record<string, unknown>, key: string, value: unknown): voi
 /** One by one: an object may have more fields than are copied. */
 function* fieldsOf(object: object): Generator<readonly [string, unknown]> {
   for (const key in object) {
-    if (Object.hasOwn(object, key)) yield [key, (object as Record<string, unknown>)[key]];
+    if (Object.hasOwn(object, key)) yield [key, read(object as Record<string, unknown>, key)];
+  }
+}
+
+/** A getter may throw. The rest of the value can be shown all the same. */
+function read(object: Record<string, unknown>, key: string): unknown {
+  try {
+    return object[key];
+  } catch {
+    return LEFT_OUT;
   }
 }
 

@@ -39,6 +39,17 @@ describe('an excerpt', () => {
     expect(JSON.stringify(value).length).toBeLessThan(20_000);
   });
 
+  test('leaves out a field that cannot be read', () => {
+    const failing = {
+      get bad(): never {
+        throw new Error('no');
+      },
+      rest: 'x'.repeat(99),
+    };
+
+    expect(excerptOf(failing, LIMITS).value).toMatchObject({ bad: '[…]' });
+  });
+
   test('keeps a cycle a cycle', () => {
     const circle: Record<string, unknown> = { filler: Array.from({ length: 99 }, () => 1) };
     circle['self'] = circle;

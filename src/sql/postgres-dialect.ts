@@ -43,7 +43,7 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
         out.placeholder();
         out.text('::bigint');
       } else {
-        out.text('(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint');
+        out.text('FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint');
       }
     },
     collectNow(values) {

@@ -102,11 +102,11 @@ class Campaign {
   async #newStation(): Promise<Station> {
     const { dialect, ledgerURL } = this.#terms;
     const proxy = dialect.name === 'postgres' ? await startProxy(this.#scene.url) : undefined;
-    const through = (url: string): string => (proxy ? withHostOf(url, proxy.url) : url);
+    const ledgerProxy = dialect.name === 'postgres' ? await startProxy(ledgerURL) : undefined;
     const launch = (): Promise<Worker> =>
       launchWorker({
-        url: through(this.#scene.url),
-        ledgerURL: through(ledgerURL),
+        url: proxy?.url ?? this.#scene.url,
+        ledgerURL: ledgerProxy?.url ?? ledgerURL,
         journalPath: this.#scene.journalPath,
         leaseSeconds: 2,
         stepMs: 30,
@@ -114,9 +114,11 @@ class Campaign {
       });
     const station: Station = {
       proxy,
+      ledgerProxy,
       worker: await launch(),
       restart: async () => {
         proxy?.restore();
+        ledgerProxy?.restore();
         station.worker = this.#watched(await persistently(launch));
       },
     };
@@ -151,7 +153,10 @@ class Campaign {
       striking.push(strike);
     }
     await Promise.all(striking);
-    for (const { proxy } of this.#stations) proxy?.restore();
+    for (const { proxy, ledgerProxy } of this.#stations) {
+      proxy?.restore();
+      ledgerProxy?.restore();
+    }
     this.#ground.clientProxy?.restore();
     return struck;
   }
@@ -253,12 +258,6 @@ function expectNotRepeated(lines: readonly Line[], durableAt: ReadonlyMap<string
     return `step ${stepKey(line)} "${line.name}" began in ${line.pid}, ${lateMs} ms after its checkpoint was durable`;
   });
   expect(described).toEqual([]);
-}
-
-function withHostOf(url: string, other: string): string {
-  const changed = new URL(url);
-  changed.host = new URL(other).host;
-  return changed.toString();
 }
 
 function observerURL(url: string): string {

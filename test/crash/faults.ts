@@ -11,6 +11,8 @@ export interface Station {
   worker: Worker;
   /** The way to the database, where there is a network. */
   readonly proxy?: Proxy;
+  /** The way to the application's database. */
+  readonly ledgerProxy?: Proxy;
   restart(): Promise<void>;
 }
 
@@ -61,13 +63,21 @@ const lockFile: Fault = async ({ url, random }) => {
   }
 };
 
-const network =
-  (strike: (proxy: Proxy, random: RandomSource) => void | Promise<void>): Fault =>
-  async ({ stations, clientProxy, random }) => {
-    const proxies = [...stations.map(({ proxy }) => proxy), clientProxy].filter((proxy) => proxy !== undefined);
-    const proxy = pick(proxies, random);
-    await strike(proxy, random);
+type Strike = (proxy: Proxy, random: RandomSource) => void | Promise<void>;
+
+const networkOf =
+  (proxiesOf: (ground: Ground) => readonly (Proxy | undefined)[]) =>
+  (strike: Strike): Fault =>
+  async (ground) => {
+    const proxies = proxiesOf(ground).filter((proxy) => proxy !== undefined);
+    await strike(pick(proxies, ground.random), ground.random);
   };
+
+const toSystem = ({ stations, clientProxy }: Ground) => [...stations.map(({ proxy }) => proxy), clientProxy];
+const toLedger = ({ stations }: Ground) => stations.map(({ ledgerProxy }) => ledgerProxy);
+const network = networkOf((ground) => [...toSystem(ground), ...toLedger(ground)]);
+/** The pool of a data source is the application's, and has the limits that the application gives it. */
+const systemNetwork = networkOf(toSystem);
 
 const cut = network(async (proxy, random) => {
   proxy.cut();
@@ -77,7 +87,7 @@ const cut = network(async (proxy, random) => {
 const loseAnswer = network((proxy) => proxy.loseNextAnswer());
 const loseRequest = network((proxy) => proxy.loseNextRequest());
 const loseCommitAnswer = network((proxy) => proxy.loseNextAnswer(/COMMIT/));
-const silence = network((proxy) => proxy.swallow());
+const silence = systemNetwork((proxy) => proxy.swallow());
 const deliverLate = network(async (proxy, random) => {
   proxy.holdNextRequest(/COMMIT|UPDATE|INSERT/);
   for (let waits = 0; waits < 20 && !proxy.hasStruck; waits += 1) await pause(50);

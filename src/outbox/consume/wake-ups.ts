@@ -6,6 +6,7 @@ import { type Clock, sleep } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
+import { DatabaseUnavailableError } from '../../model/errors/errors.js';
 import { quoteIdentifier } from '../../sql/sql.js';
 import type { OutboxDatabase } from '../database.js';
 
@@ -69,7 +70,7 @@ export class WakeUps {
     // Awaited below; if connecting fails first, nothing else waits for it.
     lost.promise.catch(() => {});
     client.on('error', (error) => lost.reject(error));
-    client.on('end', () => lost.reject(new Error('The connection was closed.')));
+    client.on('end', () => lost.reject(new DatabaseUnavailableError('The listening connection was closed.')));
     client.on('notification', ({ payload }) => wake(payload));
     const stop = (): void => lost.reject(signal.reason);
     signal.addEventListener('abort', stop, { once: true });

@@ -2,7 +2,7 @@
 // it is handed out, and one that was idle for a while is tested.
 import pg from 'pg';
 import type { Clock } from '../../base/clock.js';
-import { DBOSInitializationError } from '../../model/errors/errors.js';
+import { DatabaseUnavailableError, DBOSInitializationError } from '../../model/errors/errors.js';
 import type { ConnectionUse } from '../database.js';
 import { closePromptly, PROMPT_MS, within } from './silence.js';
 import type { ProtocolConnection, StatementBatch } from './statement-batch.js';
@@ -117,7 +117,7 @@ export function sharedClients(pool: pg.Pool, { clock, setup }: SourceOptions): C
 function checkOut(pool: pg.Pool): Promise<pg.PoolClient> {
   return new Promise((resolve, reject) => {
     pool.connect((error, client) => {
-      if (!client) return reject(error ?? new Error('the pool handed out no client'));
+      if (!client) return reject(error ?? new DatabaseUnavailableError('The pool handed out no client.'));
       client.on('error', ignoreError);
       resolve(client);
     });

@@ -20,6 +20,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'cli/failure.ts: extends Error': 'becomes an exit code',
   'engine/transactions/completion-cleanup.ts: extends Error':
     'rolls the transaction back and is caught in the same file',
+  'outbox/consume/outcomes.ts: extends Error': 'thrown by handlers of the user, to decide what becomes of a message',
   'model/errors/errors-base.ts: extends Error': 'the root of the catalogue',
   'model/errors/errors.ts: extends Error': 'PortableWorkflowError, which is in the catalogue without a code of ours',
   'receiver/http/http-routes.ts: extends Error': 'becomes an HTTP answer',

@@ -107,6 +107,9 @@ export function expectKept(then: Tables, now: Tables, linesSince: readonly Line[
 export function expectAllDone(tables: Tables, lines: readonly Line[]): void {
   expectAllEnded(tables, lines);
   expectLastExecutionRecorded(tables, lines);
+  for (const { at, until, workflowID } of wakings(tables, lines)) {
+    expect(at, `when "${workflowID}" woke`).toBeGreaterThanOrEqual(until);
+  }
 }
 
 /** The same, but processes that have lost a workflow may have begun steps whose outcome was refused. */
@@ -142,14 +145,27 @@ function expectLastExecutionRecorded(tables: Tables, lines: readonly Line[]): vo
   );
 }
 
+/** Some run of each workflow slept until the recorded time. One that had lost the workflow went by a time of its own. */
 function expectSlept(tables: Tables, lines: readonly Line[]): void {
-  const woke = linesOf(lines, 'woke');
-  for (const step of tables.steps.values()) {
-    if (step.name !== 'DBOS.sleep') continue;
-    for (const line of woke.filter(({ workflowID }) => workflowID === step.workflowID)) {
-      expect(line.at, `when "${step.workflowID}" woke`).toBeGreaterThanOrEqual(step.value as number);
-    }
+  const latest = new Map<string, { at: number; until: number }>();
+  for (const { workflowID, at, until } of wakings(tables, lines)) {
+    latest.set(workflowID, { at: Math.max(at, latest.get(workflowID)?.at ?? 0), until });
   }
+  for (const [workflowID, { at, until }] of latest) {
+    expect(at, `when "${workflowID}" woke at last`).toBeGreaterThanOrEqual(until);
+  }
+}
+
+/** When runs woke, and until when their workflow was to sleep. */
+function wakings(tables: Tables, lines: readonly Line[]): { workflowID: string; at: number; until: number }[] {
+  const woke = linesOf(lines, 'woke');
+  return [...tables.steps.values()]
+    .filter(({ name }) => name === 'DBOS.sleep')
+    .flatMap(({ workflowID, value }) =>
+      woke
+        .filter((line) => line.workflowID === workflowID)
+        .map(({ at }) => ({ workflowID, at, until: value as number })),
+    );
 }
 
 function expectedTokens(tables: Tables, workflowID: string): unknown[] {

@@ -3,7 +3,7 @@ import { getWorkflow } from '../control/listing/inspection.js';
 import type { Operator } from '../control/operator.js';
 import { readOutcome, type WorkflowHandle } from '../control/runs/outcome.js';
 import type { WorkflowStatus } from '../control/listing/status.js';
-import { checkPolling, type PollingOptions } from '../control/runs/time-limit.js';
+import { pollMsOf, type PollingOptions } from '../control/runs/time-limit.js';
 
 export class ClientHandle<R> implements WorkflowHandle<R> {
   readonly #operator: Operator;
@@ -20,9 +20,9 @@ export class ClientHandle<R> implements WorkflowHandle<R> {
   }
 
   async getResult(options: PollingOptions = {}): Promise<R> {
-    checkPolling(options);
+    const pollMs = pollMsOf(options);
     const { watchers, codec } = this.#operator;
-    return readOutcome(codec, await watchers.outcomes.wait(this.workflowID)) as Promise<R>;
+    return readOutcome(codec, await watchers.outcomes.wait(this.workflowID, { pollMs })) as Promise<R>;
   }
 
   async getWorkflowInputs<T extends unknown[]>(): Promise<T> {

@@ -33,7 +33,7 @@ import {
 import * as checks from '../control/verb-checks.js';
 import { filledName } from '../model/validation/validation.js';
 import { checkName, type SerializationOptions } from '../control/runs/storable.js';
-import { checkPolling, deadlineOf, type PollingOptions, type TimeLimit } from '../control/runs/time-limit.js';
+import { deadlineOf, pollMsOf, type PollingOptions, type TimeLimit } from '../control/runs/time-limit.js';
 import {
   applySchedules,
   createSchedule,
@@ -185,7 +185,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
   async getResult<T>(workflowID: string, limit: number | TimeLimit = {}): Promise<T | null> {
     filledName.read(workflowID, 'workflowID');
     const deadlineAt = deadlineOf(this.#operator.databaseClock, limit);
-    return (await outcomeBy(this.#operator, workflowID, { deadlineAt })) as T | null;
+    return (await outcomeBy(this.#operator, workflowID, { deadlineAt, pollMs: pollMsOf(limit) })) as T | null;
   }
 
   /** The handle of the first workflow to end. */
@@ -193,17 +193,17 @@ export class DBOSClient extends Management<WorkflowQueue> {
     handles: readonly WorkflowHandle<unknown>[],
     options: PollingOptions = {},
   ): Promise<WorkflowHandle<unknown>> {
-    checkPolling(options);
+    const pollMs = pollMsOf(options);
     checkHandles(handles);
-    const workflowID = await firstToEnd(this.#operator, idsOf(handles));
+    const workflowID = await firstToEnd(this.#operator, idsOf(handles), { pollMs });
     return handles.find((handle) => handle.workflowID === workflowID) as WorkflowHandle<unknown>;
   }
 
   /** Resolves when all workflows have ended, whatever the outcome. */
   async waitAll<R>(handles: readonly WorkflowHandle<R>[], options: PollingOptions = {}): Promise<WorkflowHandle<R>[]> {
-    checkPolling(options);
+    const pollMs = pollMsOf(options);
     checkAreHandles(handles);
-    await allEnded(this.#operator, idsOf(handles));
+    await allEnded(this.#operator, idsOf(handles), { pollMs });
     return [...handles];
   }
 
@@ -213,7 +213,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
     checkName('workflowID', workflowID);
     checkName('key', key);
     const deadlineAt = deadlineOf(databaseClock, limit, 60);
-    const found = await watchers.events.waitUntil({ workflowID, key }, { deadlineAt });
+    const found = await watchers.events.waitUntil({ workflowID, key }, { deadlineAt, pollMs: pollMsOf(limit) });
     return found ? ((await codec.decodeValue(found.text, found.serialization)) as T) : null;
   }
 

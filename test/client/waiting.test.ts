@@ -92,6 +92,32 @@ describe('a client that waits', () => {
       await expect(waiter.readStreamOffset('nobody', 's', 0)).rejects.toMatchObject({ code: 'NON_EXISTENT_WORKFLOW' });
     });
 
+    test('polls at its own interval, whatever it waits for', async () => {
+      const { DBOS, client, waiter, clock, start } = await setupWaiting(dialect, false);
+      const workflowID = await start('tell', 'hello');
+      const handle = waiter.retrieveWorkflow(workflowID);
+      const often = { pollingIntervalMs: 40 };
+      const waits = [
+        handle.getResult(often),
+        waiter.getResult(workflowID, { timeoutSeconds: 60, ...often }),
+        waiter.getEvent(workflowID, 'event', often),
+        waiter.readStream(workflowID, 'stream', often).next(),
+        waiter.readStreamOffset(workflowID, 'stream', 0, often),
+        waiter.waitFirst([handle], often),
+        waiter.waitAll([handle], often),
+      ] as const;
+      await until(() => clock.isArmed(40));
+
+      await client.send(workflowID, 'now', 'go');
+      await until(() => isEnded(DBOS, workflowID));
+      // Less than the default interval.
+      clock.advance(40);
+
+      const answers = await Promise.all(waits);
+      expect(answers.slice(0, 5)).toEqual(['hello', 'hello', 'hello', { done: false, value: 'hello' }, 'hello']);
+      expect(answers.slice(5)).toEqual([handle, [handle]]);
+    });
+
     test('is not kept from its answer by somebody who asks for what cannot be', async () => {
       const { client, start } = await setupWaiting(dialect);
       const handle = client.retrieveWorkflow(await start('add', 1, 2));
@@ -140,6 +166,26 @@ describe('a client that waits', () => {
   });
 
   onlyOn('postgres', (dialect) => {
+    test('polls less often if it is asked to', async () => {
+      const { DBOS, client, waiter, clock, start } = await setupWaiting(dialect, false);
+      const workflowID = await start('tell', 'hello');
+      const answered: string[] = [];
+      const seldom = waiter.getResult(workflowID, { pollingIntervalMs: 60_000 });
+      const usual = waiter.getResult(workflowID);
+      void seldom.then(() => answered.push('seldom'));
+      void usual.then(() => answered.push('usual'));
+      await until(() => clock.isArmed(60_000));
+
+      await client.send(workflowID, 'now', 'go');
+      await until(() => isEnded(DBOS, workflowID));
+      clock.advance(1000);
+      await usual;
+      expect(answered).toEqual(['usual']);
+
+      clock.advance(59_000);
+      expect(await seldom).toBe('hello');
+    });
+
     test('polls where it cannot listen', async () => {
       const { DBOS, url, client, waiter, clock, start } = await setupWaiting(dialect, false);
       const workflowID = await start('tell', 'hello');

@@ -45,7 +45,12 @@ export class ManualClock implements Clock {
 
   /** True while a timer is set that was asked for with this delay. */
   isArmed(delayMs: number): boolean {
-    return [...this.#timers].some((timer) => timer.delayMs === delayMs);
+    return this.count(delayMs) > 0;
+  }
+
+  /** How many timers are set that were asked for with this delay. */
+  count(delayMs: number): number {
+    return [...this.#timers].filter((timer) => timer.delayMs === delayMs).length;
   }
 
   /** Resolves when somebody waits for so long. */

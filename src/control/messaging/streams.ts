@@ -5,7 +5,7 @@ import type { EventKey } from '../../store/messaging/events.js';
 import { isClosingText, STREAM_CLOSED, type StoredStreamValue } from '../../store/messaging/streams.js';
 import type { Operator } from '../operator.js';
 import { checkName } from '../runs/storable.js';
-import { checkPolling, type PollingOptions, timeoutCheck } from '../runs/time-limit.js';
+import { pollMsOf, type PollingOptions, timeoutCheck } from '../runs/time-limit.js';
 
 export interface ReadStreamOffsetOptions extends PollingOptions {
   /** How long to wait for each value. Default: no limit. */
@@ -41,6 +41,7 @@ export async function readOne(reader: StreamReader, offset: number): Promise<unk
 export class StreamReader {
   readonly #operator: Operator;
   readonly #timeoutMs: number | undefined;
+  readonly #pollMs: number | undefined;
   readonly #signal: AbortSignal | undefined;
   /** The first offset to read. */
   readonly offset: number;
@@ -56,7 +57,7 @@ export class StreamReader {
   ) {
     checkName('workflowID', stream.workflowID);
     checkName('key', stream.key);
-    checkPolling(polling);
+    this.#pollMs = pollMsOf(polling);
     offsetCheck.read(offset, 'offset');
     optionalTimeout.read(timeoutSeconds, 'timeoutSeconds');
     this.#operator = operator;
@@ -77,7 +78,8 @@ export class StreamReader {
     const { databaseClock, watchers } = this.#operator;
     const limitMs = this.#timeoutMs;
     const deadlineAt = limitMs === undefined || limitMs === Infinity ? undefined : databaseClock.latest() + limitMs;
-    const part = await watchers.streams.waitUntil({ workflowID, key, offset }, { deadlineAt, signal: this.#signal });
+    const limits = { deadlineAt, signal: this.#signal, pollMs: this.#pollMs };
+    const part = await watchers.streams.waitUntil({ workflowID, key, offset }, limits);
     switch (part?.kind) {
       case undefined:
         throw new DBOSStreamTimeoutError(workflowID, key, limitMs);

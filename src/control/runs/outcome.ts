@@ -46,12 +46,12 @@ export async function outcomeBy(
 export async function firstToEnd(
   { watchers }: Operator,
   workflowIDs: readonly string[],
-  signal?: AbortSignal,
+  { signal, pollMs }: Pick<WaitLimits, 'signal' | 'pollMs'>,
 ): Promise<string> {
   const rest = new AbortController();
   const both = signal ? AbortSignal.any([signal, rest.signal]) : rest.signal;
   try {
-    const ends = workflowIDs.map((workflowID) => watchers.outcomes.wait(workflowID, { signal: both }));
+    const ends = workflowIDs.map((workflowID) => watchers.outcomes.wait(workflowID, { signal: both, pollMs }));
     return (await Promise.race(ends)).workflowID;
   } finally {
     rest.abort();
@@ -62,9 +62,9 @@ export async function firstToEnd(
 export async function allEnded(
   { watchers }: Operator,
   workflowIDs: readonly string[],
-  signal?: AbortSignal,
+  limits: Pick<WaitLimits, 'signal' | 'pollMs'>,
 ): Promise<void> {
-  await Promise.all(workflowIDs.map((workflowID) => watchers.outcomes.wait(workflowID, { signal })));
+  await Promise.all(workflowIDs.map((workflowID) => watchers.outcomes.wait(workflowID, limits)));
 }
 
 /** Refuses handles that `waitFirst` could not distinguish. */

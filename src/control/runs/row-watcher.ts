@@ -1,6 +1,6 @@
 // Waits for rows written in this process or another. All waiters for one kind of row share queries, which run when a wait
 // begins, after a notification, and at intervals in case a notification was lost.
-import { type Clock, sleep } from '../../base/clock.js';
+import { type Clock, sleep, type Timer } from '../../base/clock.js';
 import type { RemoteClock } from '../../base/remote-clock.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
@@ -32,12 +32,17 @@ export interface WaitLimits {
   readonly deadlineAt?: number;
   /** Called once, if the first query finds nothing. */
   readonly onEmpty?: () => void;
+  /** How often to query without a notification. Default: the watcher's interval. */
+  readonly pollMs?: number;
 }
 
 interface Waiter<Lookup, Row> {
   readonly lookup: Lookup;
   readonly keys: readonly string[];
+  readonly pollMs: number | undefined;
   onEmpty: (() => void) | undefined;
+  /** Runs out after `pollMs`. */
+  timer?: Timer;
   resolve(row: Row): void;
   reject(error: Error): void;
 }
@@ -65,7 +70,10 @@ export class RowWatcher<Lookup, Row> {
   /** Rejects all waiters, present and future. */
   async stop(reason: Error): Promise<void> {
     this.#stopReason = reason;
-    for (const waiter of this.#waiters) waiter.reject(reason);
+    for (const waiter of this.#waiters) {
+      waiter.timer?.cancel();
+      waiter.reject(reason);
+    }
     this.#waiters.clear();
     this.#byKey.clear();
     await this.#service.stop();
@@ -76,7 +84,7 @@ export class RowWatcher<Lookup, Row> {
     return this.#options.whileWaiting(this.#wait(lookup, limits));
   }
 
-  #wait(lookup: Lookup, { signal, onEmpty }: Omit<WaitLimits, 'deadlineAt'>): Promise<Row> {
+  #wait(lookup: Lookup, { signal, onEmpty, pollMs }: Omit<WaitLimits, 'deadlineAt'>): Promise<Row> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason as Error);
       if (this.#stopReason) return reject(this.#stopReason);
@@ -86,6 +94,7 @@ export class RowWatcher<Lookup, Row> {
         lookup,
         keys: this.#options.keysOf(lookup),
         onEmpty,
+        pollMs,
         resolve(row) {
           done();
           resolve(row);
@@ -106,7 +115,7 @@ export class RowWatcher<Lookup, Row> {
 
   /** Waits until a deadline; undefined when it has passed. Queries at least once. */
   async waitUntil(lookup: Lookup, options: WaitLimits): Promise<Row | undefined> {
-    const { deadlineAt, signal, onEmpty } = options;
+    const { deadlineAt, signal, ...rest } = options;
     if (deadlineAt === undefined) return this.wait(lookup, options);
     const { databaseClock } = this.#options;
     signal?.throwIfAborted();
@@ -121,7 +130,7 @@ export class RowWatcher<Lookup, Row> {
     );
     try {
       const both = signal ? AbortSignal.any([signal, timeUp.signal]) : timeUp.signal;
-      return await this.wait(lookup, { signal: both, onEmpty });
+      return await this.wait(lookup, { ...rest, signal: both });
     } catch (error) {
       if (error !== timeUp) throw error;
       // A short limit may end before the first query.
@@ -181,11 +190,26 @@ export class RowWatcher<Lookup, Row> {
     for (const key of waiter.keys) this.#byKey.set(key, (this.#byKey.get(key) ?? new Set()).add(waiter));
     this.#options.announce?.(waiter.lookup);
     this.#service.start();
+    this.#find(waiter);
+    this.#arm(waiter);
+  }
+
+  #find(waiter: Waiter<Lookup, Row>): void {
     this.#pending.add(waiter);
     this.#scheduleFind();
   }
 
+  /** Polls for a waiter that has an interval of its own. */
+  #arm(waiter: Waiter<Lookup, Row>): void {
+    if (waiter.pollMs === undefined) return;
+    waiter.timer = this.#options.clock.after(waiter.pollMs, () => {
+      this.#find(waiter);
+      this.#arm(waiter);
+    });
+  }
+
   #remove(waiter: Waiter<Lookup, Row>): void {
+    waiter.timer?.cancel();
     this.#waiters.delete(waiter);
     this.#pending.delete(waiter);
     for (const key of waiter.keys) {
@@ -200,8 +224,11 @@ export class RowWatcher<Lookup, Row> {
     const { clock, pollMs } = this.#options;
     while (this.#waiters.size > 0) {
       await sleep(clock, pollMs * (0.75 + Math.random() / 2), signal);
-      for (const { lookup } of this.#waiters) this.#options.announce?.(lookup);
-      this.wake();
+      for (const waiter of this.#waiters) {
+        this.#options.announce?.(waiter.lookup);
+        if (waiter.pollMs === undefined) this.#pending.add(waiter);
+      }
+      this.#scheduleFind();
     }
   }
 }

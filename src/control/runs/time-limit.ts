@@ -11,7 +11,7 @@ import {
 } from '../../model/validation/validation.js';
 
 export interface PollingOptions {
-  /** How often to poll without notifications. */
+  /** How often to query while no notification arrives. Default: 2,000 ms, or 500 ms where none can arrive. */
   readonly pollingIntervalMs?: number;
 }
 
@@ -40,8 +40,9 @@ export function refuseTooLong(durationMs: number | null | undefined, argument: s
   throw new DBOSInvalidArgumentError(`${argument} must not be longer than 30,000 years.`, argument);
 }
 
-export function checkPolling({ pollingIntervalMs }: PollingOptions): void {
-  intervalCheck.read(pollingIntervalMs, 'pollingIntervalMs');
+/** The interval in milliseconds; undefined for the default. */
+export function pollMsOf(options: number | PollingOptions | undefined): number | undefined {
+  return isRecord(options) ? intervalCheck.read(options.pollingIntervalMs, 'pollingIntervalMs') : undefined;
 }
 
 /** The deadline in whole milliseconds by the operator's clock; undefined for none. */
@@ -52,7 +53,7 @@ export function deadlineOf(
 ): number | undefined {
   limitCheck.read(limit, 'timeoutSeconds');
   const options: TimeLimit = typeof limit === 'number' ? { timeoutSeconds: limit } : (limit ?? {});
-  checkPolling(options);
+  pollMsOf(options);
   const { deadlineEpochMS, timeoutSeconds = defaultSeconds } = options;
   if (deadlineEpochMS !== undefined) {
     return Math.ceil(finiteNumber.read(deadlineEpochMS, 'deadlineEpochMS'));

@@ -3,11 +3,11 @@ import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js
 import type { EventKey } from '../../store/messaging/events.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
 import type { Runtime } from '../runtime.js';
-import { formatOf, limitsOf, workflowCode } from '../runs/operation.js';
+import { formatOf, type GivenLimits, limitsOf, workflowCode } from '../runs/operation.js';
 import { encodedAs, joined, perform, portable } from '../runs/perform.js';
 import type { Run } from '../runs/run.js';
 import { checkName, encodeStorable, type SerializationOptions } from '../../control/runs/storable.js';
-import { deadlineOf, type TimeLimit } from '../../control/runs/time-limit.js';
+import { deadlineOf, pollMsOf, type TimeLimit } from '../../control/runs/time-limit.js';
 
 export type GetEventOptions = TimeLimit;
 
@@ -43,12 +43,13 @@ export async function getEvent(runtime: Runtime, event: EventKey, limit?: number
   checkName('workflowID', event.workflowID);
   checkName('key', event.key);
   const deadlineAt = deadlineOf(runtime.databaseClock, limit, GET_EVENT_TIMEOUT_SECONDS);
-  if (isWorkflowCode(context)) return getEventIn(context.run, event, deadlineAt);
-  const found = await runtime.watchers.events.waitUntil(event, { deadlineAt });
+  const given = { deadlineAt, pollMs: pollMsOf(limit) };
+  if (isWorkflowCode(context)) return getEventIn(context.run, event, given);
+  const found = await runtime.watchers.events.waitUntil(event, given);
   return found ? runtime.codec.decodeValue(found.text, found.serialization) : null;
 }
 
-function getEventIn(run: Run, event: EventKey, givenDeadline: number | undefined): Promise<unknown> {
+function getEventIn(run: Run, event: EventKey, given: GivenLimits): Promise<unknown> {
   const stepID = run.nextStepID();
   const timerID = run.nextStepID();
   const { codec, watchers } = run.runtime;
@@ -57,7 +58,7 @@ function getEventIn(run: Run, event: EventKey, givenDeadline: number | undefined
     { name: 'DBOS.getEvent', stepID, isEffect: false },
     // The event's stored text is recorded as is.
     joined(async (step) => {
-      const limits = await limitsOf(run, timerID, givenDeadline);
+      const limits = await limitsOf(run, timerID, given);
       const found = (await watchers.events.waitUntil(event, limits)) ?? (await codec.encodeValue(null));
       step.record(encodedAs(found));
       return codec.decodeValue(found.text, found.serialization);

@@ -19,12 +19,12 @@ import { type Checkpoint, insertCheckpoints } from '../../store/runs/steps.js';
 import { type CheckpointVerdict, judgeCheckpoints } from '../../store/writer/writer-verdicts.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
 import type { Runtime } from '../runtime.js';
-import { formatOf, limitsOf, refuseInTransaction, workflowCode } from '../runs/operation.js';
+import { formatOf, type GivenLimits, limitsOf, refuseInTransaction, workflowCode } from '../runs/operation.js';
 import { type ActiveStep, encodedAs, joined, perform, portable } from '../runs/perform.js';
 import type { Run, VerdictOf } from '../runs/run.js';
 import { checkOptionalName } from '../../control/runs/storable.js';
 import type { WaitLimits } from '../../control/runs/row-watcher.js';
-import { deadlineOf, type TimeLimit } from '../../control/runs/time-limit.js';
+import { deadlineOf, pollMsOf, type TimeLimit } from '../../control/runs/time-limit.js';
 
 export type RecvOptions = TimeLimit;
 
@@ -154,11 +154,12 @@ export async function recv(
 ): Promise<unknown> {
   const run = workflowCode(RECV);
   checkOptionalName('topic', topic);
-  return receive(run, topic ?? NO_TOPIC, deadlineOf(runtime.databaseClock, limit, RECV_TIMEOUT_SECONDS));
+  const deadlineAt = deadlineOf(runtime.databaseClock, limit, RECV_TIMEOUT_SECONDS);
+  return receive(run, topic ?? NO_TOPIC, { deadlineAt, pollMs: pollMsOf(limit) });
 }
 
 /** Receives, up to a deadline if there is one. */
-export function receive(run: Run, topic: string, givenDeadline: number | undefined): Promise<unknown> {
+export function receive(run: Run, topic: string, given: GivenLimits): Promise<unknown> {
   const stepID = run.nextStepID();
   const timerID = run.nextStepID();
   return perform(
@@ -168,7 +169,7 @@ export function receive(run: Run, topic: string, givenDeadline: number | undefin
       // Before the first await, so that receives that overlap see each other.
       const receiving = run.inbox.begin(topic);
       try {
-        const limits = await limitsOf(run, timerID, givenDeadline);
+        const limits = await limitsOf(run, timerID, given);
         return await receiveNext(step, { topic, limits, receiving });
       } finally {
         run.inbox.end(topic);

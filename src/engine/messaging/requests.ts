@@ -14,7 +14,7 @@ import { own, perform } from '../runs/perform.js';
 import type { InputSchema } from '../registration/registry.js';
 import type { Run } from '../runs/run.js';
 import { checkName, type SerializationOptions } from '../../control/runs/storable.js';
-import { deadlineOf, timeoutCheck, type TimeLimit } from '../../control/runs/time-limit.js';
+import { deadlineOf, pollMsOf, timeoutCheck, type TimeLimit } from '../../control/runs/time-limit.js';
 import type { WaitLimits } from '../../control/runs/row-watcher.js';
 
 /** The signature of a request: its payload and its answer. */
@@ -79,7 +79,8 @@ export async function handleRequests(handlers: AnyRequestHandlers, limit?: TimeL
   const run = workflowCode('DBOS.handleRequests');
   let isStopped = false;
   while (!isStopped) {
-    const message = await receive(run, TOPIC, deadlineOf(run.runtime.databaseClock, limit));
+    const deadlineAt = deadlineOf(run.runtime.databaseClock, limit);
+    const message = await receive(run, TOPIC, { deadlineAt, pollMs: pollMsOf(limit) });
     if (message === null) return 'timeout';
     // Any sender can send anything to the topic: skip what is not a request.
     if (!isRequest(message)) continue;
@@ -142,7 +143,9 @@ async function requestFrom(
   const timerID = run.nextStepID();
   // On replay, the ID of the recorded request.
   const recordedID = String(await sent);
-  const answer = own(async () => awaitAnswer(run.runtime, asked, recordedID, await limitsOf(run, timerID, deadlineAt)));
+  const answer = own(async () =>
+    awaitAnswer(run.runtime, asked, recordedID, await limitsOf(run, timerID, { deadlineAt })),
+  );
   return perform(run, { name: 'DBOS.answer', stepID, isEffect: false }, answer);
 }
 

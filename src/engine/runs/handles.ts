@@ -3,6 +3,7 @@
 import { filledName } from '../../model/validation/validation.js';
 import { abortable } from '../../base/abortable.js';
 import type { Codec } from '../../codec/codec.js';
+import type { WaitLimits } from '../../control/runs/row-watcher.js';
 import { outcomeBy, readOutcome, type WorkflowHandle } from '../../control/runs/outcome.js';
 import { currentContext, isWorkflowCode, shielded, whileWaiting } from './ambient.js';
 import type { Runtime } from '../runtime.js';
@@ -11,7 +12,7 @@ import { operation, recordTime, refuseInTransaction } from './operation.js';
 import { own, perform } from './perform.js';
 import type { Run } from './run.js';
 import { toStatus, type WorkflowStatus } from '../../control/listing/status.js';
-import { checkPolling, deadlineOf, type PollingOptions, type TimeLimit } from '../../control/runs/time-limit.js';
+import { deadlineOf, pollMsOf, type PollingOptions, type TimeLimit } from '../../control/runs/time-limit.js';
 
 export type GetResultOptions = TimeLimit;
 
@@ -40,16 +41,17 @@ export class Handle<R> implements WorkflowHandle<R> {
   }
 
   async #result(options: PollingOptions = {}): Promise<R> {
-    checkPolling(options);
+    const pollMs = pollMsOf(options);
     const context = currentContext();
     refuseInTransaction(context, GET_RESULT.name);
-    if (!isWorkflowCode(context)) return this.#outcome() as Promise<R>;
-    return this.resultAs(context.run, context.run.nextStepID());
+    if (!isWorkflowCode(context)) return this.#outcome({ pollMs }) as Promise<R>;
+    return this.resultAs(context.run, context.run.nextStepID(), pollMs);
   }
 
   /** Awaits the result as an operation of `run`, under a number reserved earlier. */
-  resultAs(run: Run, stepID: number): Promise<R> {
-    return resultIn(run, { stepID, childWorkflowID: this.workflowID }, () => this.#outcome(run.signal)) as Promise<R>;
+  resultAs(run: Run, stepID: number, pollMs?: number): Promise<R> {
+    const limits = { signal: run.signal, pollMs };
+    return resultIn(run, { stepID, childWorkflowID: this.workflowID }, () => this.#outcome(limits)) as Promise<R>;
   }
 
   async getWorkflowInputs<T extends unknown[]>(): Promise<T> {
@@ -57,13 +59,13 @@ export class Handle<R> implements WorkflowHandle<R> {
     return (status?.input ?? []) as T;
   }
 
-  async #outcome(signal?: AbortSignal): Promise<unknown> {
+  async #outcome(limits: Pick<WaitLimits, 'signal' | 'pollMs'>): Promise<unknown> {
     if (this.#local) {
-      const ended = await whileWaiting(abortable(this.#local, signal));
+      const ended = await whileWaiting(abortable(this.#local, limits.signal));
       if (ended.kind === 'success') return ended.value;
       if (ended.kind === 'error') throw ended.error;
     }
-    return readOutcome(this.#runtime.codec, await this.#runtime.watchers.outcomes.wait(this.workflowID, { signal }));
+    return readOutcome(this.#runtime.codec, await this.#runtime.watchers.outcomes.wait(this.workflowID, limits));
   }
 }
 
@@ -82,10 +84,11 @@ export async function getResult(
 ): Promise<unknown> {
   filledName.read(workflowID, 'workflowID');
   const givenDeadline = deadlineOf(runtime.databaseClock, options);
+  const pollMs = pollMsOf(options);
   const context = currentContext();
   refuseInTransaction(context, GET_RESULT.name);
   const run = isWorkflowCode(context) ? context.run : undefined;
-  if (!run) return outcomeBy(runtime, workflowID, { deadlineAt: givenDeadline });
+  if (!run) return outcomeBy(runtime, workflowID, { deadlineAt: givenDeadline, pollMs });
   const timerID = givenDeadline === undefined ? undefined : run.nextStepID();
   const stepID = run.nextStepID();
   const deadline =
@@ -93,7 +96,7 @@ export async function getResult(
       ? undefined
       : await recordTime(run, timerID, givenDeadline, runtime.clock.now());
   return resultIn(run, { stepID, childWorkflowID: workflowID }, () =>
-    outcomeBy(runtime, workflowID, { deadlineAt: deadline, signal: run.signal }),
+    outcomeBy(runtime, workflowID, { deadlineAt: deadline, signal: run.signal, pollMs }),
   );
 }
 

@@ -55,15 +55,19 @@ export async function recordTime(run: Run, stepID: number, at: number, completed
   return Number(await recorded);
 }
 
+/** What the caller of a wait asked for. */
+export type GivenLimits = Pick<WaitLimits, 'deadlineAt' | 'pollMs'>;
+
 /** The limits of a wait in workflow code. The deadline is recorded only if nothing is there yet, and kept on replay. */
-export async function limitsOf(run: Run, timerID: number, givenDeadline: number | undefined): Promise<WaitLimits> {
+export async function limitsOf(run: Run, timerID: number, given: GivenLimits): Promise<WaitLimits> {
   const { signal } = run;
-  if (givenDeadline === undefined) return { signal };
+  const { deadlineAt: givenDeadline, pollMs } = given;
+  if (givenDeadline === undefined) return { signal, pollMs };
   const { clock, databaseClock } = run.runtime;
   // Not `perform`: a wait that finds something at once does not record its timer.
   const record = run.replay(timerID, SLEEP);
   const deadlineAt = record ? Number(await replayOutcome(run, record)) : givenDeadline;
-  if (record || givenDeadline <= databaseClock.earliest()) return { signal, deadlineAt };
+  if (record || givenDeadline <= databaseClock.earliest()) return { signal, deadlineAt, pollMs };
   // Relaxed: only this wait depends on the deadline. If a server crash loses the record, the wait starts over, as it
   // would after a crash just before.
   const onEmpty = (): void => {
@@ -72,7 +76,7 @@ export async function limitsOf(run: Run, timerID: number, givenDeadline: number 
     const timer = { stepID: timerID, name: SLEEP, error: null, childWorkflowID: null, ...times };
     run.record({ ...timer, ...portable(JSON.stringify(deadlineAt)) }, { relaxed: true });
   };
-  return { signal, deadlineAt, onEmpty };
+  return { signal, deadlineAt, pollMs, onEmpty };
 }
 
 /** Sleeps. In workflow code the wake-up time is recorded, and a cancellation ends the sleep at once. */

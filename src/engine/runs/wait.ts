@@ -11,7 +11,7 @@ import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Runtime } from '../runtime.js';
 import { abortable } from '../../base/abortable.js';
 import { operation } from './operation.js';
-import { checkPolling, type PollingOptions } from '../../control/runs/time-limit.js';
+import { pollMsOf, type PollingOptions } from '../../control/runs/time-limit.js';
 
 /** Resolves to the handle of the first workflow that has ended. */
 export async function waitFirst(
@@ -19,11 +19,11 @@ export async function waitFirst(
   handles: readonly WorkflowHandle<unknown>[],
   options: PollingOptions = {},
 ): Promise<WorkflowHandle<unknown>> {
-  checkPolling(options);
+  const pollMs = pollMsOf(options);
   checkHandles(handles);
   const workflowIDs = handles.map((handle) => handle.workflowID);
   const workflowID = await operation({ name: 'DBOS.waitFirst', isEffect: false }, () =>
-    firstToEnd(runtime, workflowIDs, runSignal()),
+    firstToEnd(runtime, workflowIDs, { signal: runSignal(), pollMs }),
   );
   return handles.find((handle) => handle.workflowID === workflowID) as WorkflowHandle<unknown>;
 }
@@ -34,14 +34,14 @@ export async function waitAll<R>(
   handles: readonly WorkflowHandle<R>[],
   options: PollingOptions = {},
 ): Promise<WorkflowHandle<R>[]> {
-  checkPolling(options);
+  const pollMs = pollMsOf(options);
   checkAreHandles(handles);
   if (handles.length === 0) return [];
   await operation({ name: 'DBOS.waitAll', isEffect: false }, async () => {
     await allEnded(
       runtime,
       handles.map((handle) => handle.workflowID),
-      runSignal(),
+      { signal: runSignal(), pollMs },
     );
     return null;
   });

@@ -9,6 +9,7 @@ import { type Clock, sleep } from '../../base/clock.js';
 import { rows, sql } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import type { Peer, Services } from './executors.js';
+import { lacksAdvisoryLocks } from '../postgres/advisory-locks.js';
 import { poolConfig } from '../postgres/postgres-config.js';
 import { PostgresDatabase } from '../postgres/postgres-database.js';
 import { sqlState } from '../postgres/postgres-errors.js';
@@ -110,6 +111,8 @@ function isProcessGone(peer: Peer): boolean | undefined {
 class PostgresPresence implements Presence {
   readonly #database: PostgresDatabase;
   readonly #clock: Clock;
+  /** Without advisory locks on the server, only the lease can tell. */
+  #hasLocks = true;
 
   constructor(database: PostgresDatabase, clock: Clock) {
     this.#database = database;
@@ -138,18 +141,26 @@ class PostgresPresence implements Presence {
   }
 
   async #findFree(peers: readonly Peer[]): Promise<Peer[]> {
-    if (peers.length === 0) return [];
+    if (peers.length === 0 || !this.#hasLocks) return [];
     const data = peers.map(({ incarnationID }) => [incarnationID, presenceKey(incarnationID)]);
     // Released at the end of the statement.
-    const found = await this.#database.read(sql`
-      SELECT r.id FROM ${rows('r', LOCK_COLUMNS, data)} WHERE pg_try_advisory_xact_lock_shared(r.lock_key)`);
+    const look = sql`
+      SELECT r.id FROM ${rows('r', LOCK_COLUMNS, data)} WHERE pg_try_advisory_xact_lock_shared(r.lock_key)`;
+    const found = await this.#database.read(look).catch((error: unknown) => this.#withoutLocks(error));
     const ids = new Set(found.map((row) => row['id']));
     return peers.filter(({ incarnationID }) => ids.has(incarnationID));
   }
 
+  /** Rethrows any other error. */
+  #withoutLocks(error: unknown): [] {
+    if (!lacksAdvisoryLocks(error)) throw error;
+    this.#hasLocks = false;
+    return [];
+  }
+
   async untilSuspected(peer: Peer, signal: AbortSignal): Promise<void> {
     // Without a lock, only the lease can tell.
-    if (!traitsOf(peer).hasLock) return localPresence(this.#clock).untilSuspected(peer, signal);
+    if (!traitsOf(peer).hasLock || !this.#hasLocks) return localPresence(this.#clock).untilSuspected(peer, signal);
     if (isProcessGone(peer) !== undefined) return this.#untilGoneHere(peer, signal);
     return this.#untilReleased(peer, signal);
   }
@@ -171,6 +182,8 @@ class PostgresPresence implements Presence {
       signal.addEventListener('abort', onAbort, { once: true });
       await within(PROMPT_MS, client, client.query(`SET lock_timeout = ${LOCK_WAIT_MS}`));
       while (!(await isLockFree(client, presenceKey(peer.incarnationID)))) signal.throwIfAborted();
+    } catch (error) {
+      this.#withoutLocks(error);
     } finally {
       signal.removeEventListener('abort', onAbort);
       await closePromptly(client);

@@ -4,6 +4,7 @@ import type { DLogger } from '../../base/log.js';
 import { DatabaseAccessError, DatabaseStatementError } from '../../model/errors/errors.js';
 import { quoteIdentifier, sql } from '../../sql/sql.js';
 import type { Database } from '../database.js';
+import { lacksAdvisoryLocks } from '../postgres/advisory-locks.js';
 import { POSTGRES_EVERSTEP_MIGRATIONS } from './embedded.js';
 import { renderMigration } from './plan.js';
 
@@ -19,10 +20,10 @@ export async function addNotifyTrigger(database: Database, schema: string, logge
   const migration = POSTGRES_EVERSTEP_MIGRATIONS.find(({ number }) => number === FUNCTION_MIGRATION);
   if (!migration) return;
   const target = quoteIdentifier(schema);
-  try {
-    await database.exclusive((connection) =>
+  const add = ({ isLocked }: { readonly isLocked: boolean }): Promise<void> =>
+    database.exclusive((connection) =>
       connection.transaction(async (tx) => {
-        await tx.run(sql`SELECT pg_advisory_xact_lock(${LOCK})`);
+        if (isLocked) await tx.run(sql`SELECT pg_advisory_xact_lock(${LOCK})`);
         await tx.script(`
           ${renderMigration(migration, { schema, useListenNotify: true, isOnline: true })}
           DROP TRIGGER IF EXISTS ${TRIGGER} ON ${target}.notifications;
@@ -30,6 +31,11 @@ export async function addNotifyTrigger(database: Database, schema: string, logge
             FOR EACH ROW EXECUTE FUNCTION ${target}.notifications_function();`);
       }),
     );
+  try {
+    await add({ isLocked: true }).catch((error: unknown) => {
+      if (!lacksAdvisoryLocks(error)) throw error;
+      return add({ isLocked: false });
+    });
   } catch (error) {
     if (!(error instanceof DatabaseAccessError || error instanceof DatabaseStatementError)) throw error;
     // Messages of other programs are then found by polling.

@@ -1,12 +1,12 @@
 // Claims workflows from a queue. A claim is one statement: it computes the headroom, picks the next rows, takes ownership
 // of them, and returns what is needed to run them.
 //
-// If a limit applies across processes, an advisory lock serialises claims: each sees what earlier ones claimed, so the
+// If a limit applies across processes, a lock serialises claims: each sees what earlier ones claimed, so the
 // count is exact. Without such a limit they run concurrently and skip rows that others have locked.
 import { CLASS_NAME_ESCAPES } from '../../model/function-key.js';
 import type { WorkflowRecord } from '../../model/records.js';
 import { type Limits, UNLIMITED } from '../../model/queues.js';
-import { advisoryLock, lock, nowMs, oneOf, type Sql, sql, table, textConstants } from '../../sql/sql.js';
+import { lock, nowMs, oneOf, type Sql, sql, table, textConstants } from '../../sql/sql.js';
 import {
   type ClaimRemainder,
   effectiveLimit,
@@ -17,6 +17,7 @@ import {
   type Share,
   toRemainder,
 } from './claim-limits.js';
+import { commitLocked } from './claim-lock.js';
 import { workflowColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
 import { isEnqueued, unindexed } from '../runs/states.js';
@@ -64,9 +65,10 @@ export async function claimWorkflows(database: Database, options: ClaimOptions):
     const claimed = rows.map(toClaimed);
     return { claimed, remainder: { ...NOTHING_IN_THE_WAY, isWaiting: claimed.length >= options.limit } };
   }
-  const locks = isUnlimited(scope) ? [] : [lockQueueClaims(options.queueName)];
-  const results = await database.commit([...locks, statement, remainderStatement(scope)], { presorted: true });
-  const [claimed = [], remainder = []] = results.slice(locks.length);
+  const statements = [statement, remainderStatement(scope)];
+  const [claimed = [], remainder = []] = isUnlimited(scope)
+    ? await database.commit(statements, { presorted: true })
+    : await commitLocked(database, options.queueName, { statements, presorted: true });
   return { claimed: claimed.map(toClaimed), remainder: toRemainder(remainder[0]) };
 }
 
@@ -83,10 +85,10 @@ export async function claimPartitions(database: Database, options: PartitionClai
     const scope: Scope = { queueName, whole, partition: { key, limits: partitionLimits } };
     return [claimStatement(options, scope, limit), remainderStatement(scope)];
   });
-  const results = await database.commit([lockQueueClaims(options.queueName), ...statements], { presorted: true });
+  const results = await commitLocked(database, options.queueName, { statements, presorted: true });
   return options.partitions.map((_, index) => ({
-    claimed: (results[1 + 2 * index] ?? []).map(toClaimed),
-    remainder: toRemainder(results[2 + 2 * index]?.[0]),
+    claimed: (results[2 * index] ?? []).map(toClaimed),
+    remainder: toRemainder(results[1 + 2 * index]?.[0]),
   }));
 }
 
@@ -94,11 +96,6 @@ export async function claimPartitions(database: Database, options: PartitionClai
 export async function findRemainder(database: Database, scope: Scope): Promise<ClaimRemainder> {
   const [row] = await database.read(remainderStatement(scope));
   return toRemainder(row);
-}
-
-/** Waits for claims in flight on a queue with limits, and blocks later ones until this commit. */
-export function lockQueueClaims(queueName: string): Sql {
-  return sql`SELECT ${advisoryLock(`queue.${queueName}`)} AS locked`;
 }
 
 /** As in `functionKey`. */

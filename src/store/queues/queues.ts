@@ -2,7 +2,7 @@
 import { newID } from '../../base/ids.js';
 import type { QueueRecord } from '../../model/queues.js';
 import { lock, nowMs, oneOf, type Sql, sql, table, type Value } from '../../sql/sql.js';
-import { lockQueueClaims } from './claims.js';
+import { commitLocked } from './claim-lock.js';
 import { TableColumns } from '../columns.js';
 import type { Database, Executor, Reader } from '../database.js';
 
@@ -85,10 +85,9 @@ export async function deleteQueue(database: Database, name: string): Promise<boo
  * this resolves.
  */
 export async function pauseQueue(database: Database, name: string): Promise<boolean> {
-  const [, added = []] = await database.commit([
-    lockQueueClaims(name),
-    sql`INSERT INTO ${paused} (name, paused_at) VALUES (${name}, ${nowMs}) ON CONFLICT DO NOTHING RETURNING name`,
-  ]);
+  const insert = sql`
+    INSERT INTO ${paused} (name, paused_at) VALUES (${name}, ${nowMs}) ON CONFLICT DO NOTHING RETURNING name`;
+  const [added = []] = await commitLocked(database, name, { statements: [insert] });
   return added.length > 0;
 }
 

@@ -1,0 +1,30 @@
+// Serialises the claims of a queue whose limits apply across processes, by an advisory lock of the queue. A server without
+// advisory locks has one row for all queues instead: in-memory queues have no row of their own.
+import { advisoryLock, lock, type Sql, sql, table } from '../../sql/sql.js';
+import type { CommitOptions, Database, Row } from '../database.js';
+import { lacksAdvisoryLocks } from '../postgres/advisory-locks.js';
+
+const withoutAdvisoryLocks = new WeakSet<Database>();
+
+/** Waits for claims in flight on a queue with limits, and blocks later ones until this commit. */
+export function lockQueueClaims(queueName: string): Sql {
+  return sql`SELECT ${advisoryLock(`queue.${queueName}`)} AS locked`;
+}
+
+/** Commits the statements under the lock of the queue's claims. */
+export async function commitLocked(
+  database: Database,
+  queueName: string,
+  { statements, ...options }: CommitOptions & { readonly statements: readonly Sql[] },
+): Promise<Row[][]> {
+  const commit = async (taken: Sql) => (await database.commit([taken, ...statements], options)).slice(1);
+  if (!withoutAdvisoryLocks.has(database)) {
+    try {
+      return await commit(lockQueueClaims(queueName));
+    } catch (error) {
+      if (!lacksAdvisoryLocks(error)) throw error;
+      withoutAdvisoryLocks.add(database);
+    }
+  }
+  return commit(sql`SELECT s.key FROM ${table('system_identity')} AS s ${lock('update', 's')}`);
+}

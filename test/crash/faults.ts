@@ -90,10 +90,9 @@ const loseCommitAnswer = network((proxy) => proxy.loseNextAnswer(/COMMIT/));
 const silence = systemNetwork((proxy) => proxy.swallow());
 const deliverLate = network(async (proxy, random) => {
   proxy.holdNextRequest(/COMMIT|UPDATE|INSERT/);
-  for (let waits = 0; waits < 20 && !proxy.hasStruck; waits += 1) await pause(50);
-  const hasStruck = proxy.hasStruck;
+  for (let waits = 0; waits < 20 && !proxy.isHolding; waits += 1) await pause(50);
   proxy.restore();
-  if (!hasStruck) return;
+  if (!proxy.isHolding) return;
   await pause(random.below(2500));
   await proxy.deliver();
 });

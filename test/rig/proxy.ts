@@ -27,6 +27,8 @@ export interface Proxy {
   swallow(): void;
   /** The same for the connection of the next request that matches, from that request on. */
   swallowNextRequest(matching?: RegExp): void;
+  /** Whether a request is held. */
+  readonly isHolding: boolean;
   /** Whether what was to be lost is lost. */
   readonly hasStruck: boolean;
   /** Cuts all connections and refuses new ones, until `restore`. */
@@ -116,6 +118,9 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
     get losses() {
       return losses;
     },
+    get isHolding() {
+      return held !== undefined;
+    },
     get hasStruck() {
       return fault === 'none';
     },
@@ -130,6 +135,7 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
     async deliver() {
       if (!held) throw new Error('No request is held.');
       const { upstream, request } = held;
+      held = undefined;
       // The server has ended the session meanwhile.
       if (upstream.destroyed || upstream.readableEnded) return;
       const answered = new Promise<void>((resolve) => {

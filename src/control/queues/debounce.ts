@@ -1,7 +1,9 @@
 // Debouncing, shared by engine and client: postpones the pending workflow of a key, and validates the options.
+import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
+import { sleep } from '../../base/clock.js';
 import { DBOSInvalidArgumentError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
 import { optional, positiveNumber, storableName } from '../../model/validation/validation.js';
-import { type Bounce, bounceIfDelayed } from '../../store/queues/debounce.js';
+import { type Bounce, bounceIfDelayed, releaseUnlessDelayed } from '../../store/queues/debounce.js';
 import { findDeduplicationHolders } from '../../store/runs/workflows.js';
 import type { StartWorkflowParams } from './enqueue.js';
 import { topics } from '../../store/notify/topics.js';
@@ -20,6 +22,10 @@ export interface DebounceTimes {
   readonly timeoutMs: number | undefined;
 }
 
+/** Each repetition means that the key has changed hands in between. */
+const ATTEMPTS_MAX = 10;
+const BACKOFF: BackoffPolicy = { firstMs: 5, maxMs: 500, rate: 2, jitter: 0.5 };
+
 /** The deduplication ID under which the workflow of a key waits. */
 export function debounceID({ name, className }: Callee, key: string): string {
   return `${className ?? ''}.${name}-${key}`;
@@ -31,8 +37,10 @@ export function firstDelayMs({ periodMs, timeoutMs = Infinity }: DebounceTimes):
 
 /** Postpones the pending workflow of the key and replaces its input. Null if there is none. */
 export async function putOff(operator: Operator, bounce: Bounce): Promise<string | null> {
-  const { database, bus } = operator;
-  for (;;) {
+  const { clock, database, bus } = operator;
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    // The first repetition is the usual one.
+    if (attempt > 2) await sleep(clock, backoffMs(BACKOFF, attempt - 2));
     const bouncedID = await operator.retrying(() => bounceIfDelayed(database, bounce));
     if (bouncedID !== undefined) {
       bus.publish(topics.delays, '');
@@ -46,9 +54,11 @@ export async function putOff(operator: Operator, bounce: Bounce): Promise<string
       holder.name === bounce.name &&
       (holder.className ?? '') === (bounce.className ?? '') &&
       (isForAnybody || holder.applicationName === bounce.applicationName);
-    if (!isOurs) throw new DBOSQueueDuplicatedError('', bounce.queueName, bounce.deduplicationID);
-    // It is about to leave DELAYED, or was created in between: try again.
+    if (!isOurs) break;
+    // It has left DELAYED, perhaps with its key, or was created in between: try again.
+    await operator.retrying(() => releaseUnlessDelayed(database, bounce));
   }
+  throw new DBOSQueueDuplicatedError('', bounce.queueName, bounce.deduplicationID);
 }
 
 const timeoutCheck = optional(positiveNumber);

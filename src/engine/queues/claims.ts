@@ -1,7 +1,6 @@
 // From a claim to runs: loads the histories and inputs of all claimed workflows at once, dead-letters those that were
 // recovered too often, and runs the rest.
 import { abortable } from '../../base/abortable.js';
-import { sleep } from '../../base/clock.js';
 import { withTimeLimit } from '../../base/time-limit.js';
 import { creatorOf } from '../../model/creator.js';
 import { DBOSMaxRecoveryAttemptsExceededError } from '../../model/errors/errors.js';
@@ -56,9 +55,6 @@ export interface ClaimsOptions {
   readonly stopping: AbortSignal;
 }
 
-/** How long to wait before each look for workflows of a claim that failed. Later ones are found as orphans. */
-const LATE_CHECKS_MS = [1000, 3000, 10_000];
-
 /** How long to wait for runs that do not get on with their replay. */
 const REPLAY_MAX_MS = 5_000;
 
@@ -101,27 +97,12 @@ export class Claims implements ClaimSource {
       await this.#runAll(claims.flatMap(({ claimed }) => claimed));
       return claims.map(({ claimed, remainder }) => ({ taken: claimed.length, left: remainder }));
     } catch (error) {
-      // The claim may have committed although its answer was lost, or its rows could not be loaded. At a shutdown they
-      // are left to the peers, who recover them once this engine is gone.
+      // The claim may have committed although its answer was lost, or its rows could not be loaded. The session fence
+      // keeps a claim that is still on its way from taking effect after this look; without a fence, what it takes is
+      // found as an orphan. At a shutdown they are left to the peers, who recover them once this engine is gone.
       const requeue = async () => this.#options.ownership.requeue(await findOwnedWith(database, owner));
       await this.#runtime.retrying(requeue, this.#options.stopping);
-      void this.#requeueLate(requeue);
       throw error;
-    }
-  }
-
-  /** After its connection broke, a claim may still be on its way, and take workflows that no run here knows of. */
-  async #requeueLate(requeue: () => Promise<void>): Promise<void> {
-    const { clock, logger } = this.#runtime;
-    const { stopping } = this.#options;
-    try {
-      for (const delayMs of LATE_CHECKS_MS) {
-        await sleep(clock, delayMs, stopping);
-        await this.#runtime.retrying(requeue, stopping);
-      }
-    } catch (error) {
-      // Peers recover them once this engine is gone; an engine that lives requeues them as orphans.
-      if (!stopping.aborted) logger.debug(`Cannot look for workflows of a late claim: ${String(error)}`);
     }
   }
 

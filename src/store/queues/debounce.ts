@@ -1,5 +1,5 @@
 // Debouncing: postpones the delayed workflow that represents all calls with its key, and gives it the latest input.
-import { nowMs, sql, table } from '../../sql/sql.js';
+import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { unindexed } from '../runs/states.js';
 
@@ -22,13 +22,8 @@ const isDelayed = unindexed(sql`status = 'DELAYED'`);
 
 /** Postpones the workflow that holds the key, if it is still delayed, and returns its ID. */
 export async function bounceIfDelayed(database: Database, bounce: Bounce): Promise<string | undefined> {
-  const { queueName, deduplicationID, name, className, applicationName, periodMs, inputs, serialization } = bounce;
-  // Uses uq_workflow_status_dedup_id.
-  const condition = sql`
-    queue_name = ${queueName} AND deduplication_id = ${deduplicationID} AND deduplication_id IS NOT NULL
-      AND ${isDelayed} AND is_debounced = TRUE
-      AND name = ${name} AND COALESCE(class_name, '') = ${className ?? ''}
-      AND ${applicationName === null ? sql`TRUE` : sql`(application_name = ${applicationName} OR application_name IS NULL)`}`;
+  const { applicationName, periodMs, inputs, serialization } = bounce;
+  const condition = sql`${holdsKey(bounce)} AND ${isDelayed}`;
   const [bounced = []] = await database.commit([
     sql`
       UPDATE ${workflows}
@@ -46,4 +41,23 @@ export async function bounceIfDelayed(database: Database, bounce: Bounce): Promi
       WHERE workflow_uuid IN (SELECT workflow_uuid FROM ${workflows} WHERE ${condition})`,
   ]);
   return bounced[0]?.['workflow_uuid'] as string | undefined;
+}
+
+/**
+ * Takes the key from a workflow that is no longer delayed. Only a delayed one has it, but another program may have changed
+ * the status alone. Harmless if it arrives late.
+ */
+export async function releaseUnlessDelayed(database: Database, bounce: Bounce): Promise<void> {
+  await database.run(sql`
+    UPDATE ${workflows}
+    SET deduplication_id = NULL
+    WHERE ${holdsKey(bounce)} AND NOT ${isDelayed}`);
+}
+
+/** Uses uq_workflow_status_dedup_id. */
+function holdsKey({ queueName, deduplicationID, name, className, applicationName }: Bounce): Sql {
+  return sql`
+    queue_name = ${queueName} AND deduplication_id = ${deduplicationID} AND deduplication_id IS NOT NULL
+      AND is_debounced = TRUE AND name = ${name} AND COALESCE(class_name, '') = ${className ?? ''}
+      AND ${applicationName === null ? sql`TRUE` : sql`(application_name = ${applicationName} OR application_name IS NULL)`}`;
 }

@@ -7,6 +7,7 @@ import {
   type DebouncerConfig,
   type StartWorkflowParams,
 } from '../../../src/index.js';
+import { sql, table } from '../../../src/sql/sql.js';
 import { forEachDialect } from '../../rig/dialects.js';
 import { createEngine } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
@@ -96,6 +97,22 @@ forEachDialect((dialect) => {
       await Promise.all(handles.map((handle) => handle.getResult()));
 
       expect(saved.toSorted()).toEqual(['a', 'b']);
+    });
+
+    test('begins anew when another program enqueued the workflow and left it the key', async () => {
+      const { DBOS, url, debouncer } = await setup({ startWorkflowParams: { queueName: 'unserved' } });
+      const first = await debouncer.debounce('k', 1000, 'a');
+      const database = await dialect.open(url);
+      await database.run(sql`
+        UPDATE ${table('workflow_status')} SET status = 'ENQUEUED' WHERE workflow_uuid = ${first.workflowID}`);
+
+      const second = await debouncer.debounce('k', 1000, 'b');
+      const third = await debouncer.debounce('k', 1000, 'c');
+
+      expect(second.workflowID).not.toBe(first.workflowID);
+      expect(third.workflowID).toBe(second.workflowID);
+      expect(await DBOS.getWorkflowStatus(first.workflowID)).toMatchObject({ status: 'ENQUEUED', input: ['a'] });
+      expect(await third.getStatus()).toMatchObject({ status: 'DELAYED', input: ['c'] });
     });
 
     test('begins anew when the workflow has left its delay', async () => {

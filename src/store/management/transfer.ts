@@ -100,29 +100,31 @@ const LEVELS_MAX = 1000;
 
 /** Reads a snapshot of the workflows in the order of the IDs. Deleted ones are omitted. */
 export async function readTransferred(database: Database, workflowIDs: readonly string[]): Promise<Transferred[]> {
-  return database.transaction(async (tx) => {
-    if (tx.dialect.name === 'postgres') await tx.run(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`);
-    const parts = {
-      statuses: await readStatuses(tx, workflowIDs),
-      steps: await readPart(tx, 'operation_outputs', workflowIDs),
-      events: await readPart(tx, 'workflow_events', workflowIDs),
-      history: await readPart(tx, 'workflow_events_history', workflowIDs),
-      streams: await readPart(tx, 'streams', workflowIDs),
-      messages: await readPart(tx, 'notifications', workflowIDs),
-    };
-    return workflowIDs.flatMap((workflowID) => {
-      const status = parts.statuses.get(workflowID);
-      if (!status) return [];
-      return {
-        workflow_status: status,
-        operation_outputs: parts.steps.get(workflowID) ?? [],
-        workflow_events: parts.events.get(workflowID) ?? [],
-        workflow_events_history: parts.history.get(workflowID) ?? [],
-        streams: parts.streams.get(workflowID) ?? [],
-        notifications: parts.messages.get(workflowID) ?? [],
+  return database.transaction(
+    async (tx) => {
+      const parts = {
+        statuses: await readStatuses(tx, workflowIDs),
+        steps: await readPart(tx, 'operation_outputs', workflowIDs),
+        events: await readPart(tx, 'workflow_events', workflowIDs),
+        history: await readPart(tx, 'workflow_events_history', workflowIDs),
+        streams: await readPart(tx, 'streams', workflowIDs),
+        messages: await readPart(tx, 'notifications', workflowIDs),
       };
-    });
-  });
+      return workflowIDs.flatMap((workflowID) => {
+        const status = parts.statuses.get(workflowID);
+        if (!status) return [];
+        return {
+          workflow_status: status,
+          operation_outputs: parts.steps.get(workflowID) ?? [],
+          workflow_events: parts.events.get(workflowID) ?? [],
+          workflow_events_history: parts.history.get(workflowID) ?? [],
+          streams: parts.streams.get(workflowID) ?? [],
+          notifications: parts.messages.get(workflowID) ?? [],
+        };
+      });
+    },
+    { isSnapshot: true },
+  );
 }
 
 /** Includes inputs and outcomes that other libraries store in separate tables. */

@@ -92,7 +92,7 @@ export class Handoff {
     const sendings = messages.map((message) => ({ message }));
     const tx = this.#on(query);
     const written = await tx.run(insertMessages(sendings));
-    const verdicts = await judgeMessages((statement) => tx.run(statement), sendings, written);
+    const verdicts = await judgeMessages({ read: (statement) => tx.run(statement) }, sendings, written);
     const { watchers } = this.#engine.runtime;
     return {
       missing: messages.filter((_, index) => verdicts[index] === 'missing'),

@@ -234,14 +234,14 @@ describe('claims', () => {
           await database.run(
             sql`UPDATE ${table('workflow_status')} SET status = 'SUCCESS' WHERE owner_xid IS NOT NULL`,
           );
-          expect(await deleteIfEnded(database, [first.workflowID], now + 1)).toBe(0);
+          expect(await deleteIfEnded(database, [first.workflowID], now + 1)).toEqual([]);
         }
 
         now += 999;
         expect(await claimedIDs(database, { limits })).toEqual([]);
         now += 1;
         expect(await claimedIDs(database, { limits })).toHaveLength(1);
-        expect(await deleteIfEnded(database, [first.workflowID], now + 1)).toBe(1);
+        expect(await deleteIfEnded(database, [first.workflowID], now + 1)).toEqual([first.workflowID]);
       },
     );
 

@@ -5,6 +5,7 @@ import type { StepRecord, WorkflowRecord } from '../../model/records.js';
 import { readRoles } from '../../model/roles.js';
 import { findCrossedBranches } from '../history/crossed-branches.js';
 import { History } from '../history/history.js';
+import { authorize } from '../registration/authorization.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
 import type { Context } from '../runs/ambient.js';
 import { argumentsOf } from '../runs/arguments.js';
@@ -45,7 +46,7 @@ export async function invocationOf(
     partitionKey: workflow.queuePartitionKey,
   });
   warnOfCrossedBranches(runtime, workflow, history);
-  const caller = callerOf(workflow);
+  const caller = callerOf(runtime, callee.registration, workflow);
   const args = caller instanceof Error ? caller : await readArguments(runtime, workflow, inputs);
   const context = { runtime, run, ...(caller instanceof Error ? {} : caller) };
   return { run, target: callee.target, args, context };
@@ -69,14 +70,19 @@ function findCallee(runtime: Runtime, workflow: WorkflowRecord): Callee | undefi
 
 type Caller = Pick<Context, 'authenticatedUser' | 'authenticatedRoles' | 'assumedRole'>;
 
-/** The user and roles that the workflow runs for, or the error of reading them. */
-function callerOf({ authenticatedUser, authenticatedRoles, assumedRole }: WorkflowRecord): Caller | Error {
+/**
+ * The user and roles that the workflow runs for, or why it cannot run for them. Roles are checked again here: a client, SQL
+ * or a call by name enqueues without knowing the function.
+ */
+function callerOf(runtime: Runtime, registration: WorkflowRegistration, workflow: WorkflowRecord): Caller | Error {
   try {
-    return {
-      authenticatedUser: authenticatedUser ?? '',
-      authenticatedRoles: readRoles(authenticatedRoles),
-      assumedRole: assumedRole ?? '',
+    const caller = {
+      runtime,
+      authenticatedUser: workflow.authenticatedUser ?? '',
+      authenticatedRoles: readRoles(workflow.authenticatedRoles),
+      assumedRole: workflow.assumedRole ?? '',
     };
+    return { ...caller, assumedRole: authorize(runtime, registration, caller) };
   } catch (error) {
     return error as Error;
   }

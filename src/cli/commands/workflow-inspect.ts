@@ -58,7 +58,7 @@ function workflowText(rendering: RenderContext, row: WorkflowStatus): string {
     ['parent', plain(row.parentWorkflowID)],
     ['forked from', plain(row.forkedFrom)],
     ['user', plain(row.authenticatedUser)],
-    ['roles', row.authenticatedRoles?.length ? sanitize(row.authenticatedRoles.join(', ')) : undefined],
+    ['roles', row.authenticatedRoles?.length ? sanitize([row.authenticatedRoles].flat().join(', ')) : undefined],
     ['attributes', row.attributes === undefined ? undefined : longValue(row.attributes)],
     ['input', row.input === undefined ? undefined : longValue(row.input)],
     ['output', row.output === undefined ? undefined : longValue(row.output)],

@@ -15,6 +15,7 @@ import {
 import { findStartSteps, type Fork, insertForks, type StartChoice } from '../../store/management/forks.js';
 import { topics } from '../../store/notify/topics.js';
 import type { Operator } from '../operator.js';
+import { refuseTooLong } from '../runs/time-limit.js';
 import { type QueueTargetOptions, refuseMissingKey, resolveQueueTarget } from '../queues/queue-target.js';
 
 /** Settings shared by all forks of a call. */
@@ -80,6 +81,7 @@ export async function forkWorkflows(
   });
   refuseDoubles(forks);
   timeoutCheck.read(settings.timeoutMS, 'timeoutMS');
+  refuseTooLong(settings.timeoutMS, 'timeoutMS');
   if (forks.length === 0) return [];
   const target = await resolveQueueTarget(operator, settings);
   refuseMissingKey(target);

@@ -33,7 +33,11 @@ export async function encodeStorable(
   value: unknown,
   format: WorkflowSerializationFormat | undefined,
 ): Promise<Encoded> {
-  const encoded = await codec.encodeValue(value, format);
+  return refuseNUL(await codec.encodeValue(value, format));
+}
+
+/** Only a serializer of the user's can write one. */
+export function refuseNUL<E extends Encoded>(encoded: E): E {
   if (!encoded.text.includes('\0')) return encoded;
   throw new SerializationError(
     `Serializer "${encoded.serialization}" wrote a NUL character, which the database cannot store.`,

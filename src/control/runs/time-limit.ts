@@ -1,5 +1,6 @@
 // Time limits of waits: a number of seconds, or options with a timeout or deadline.
 import type { RemoteClock } from '../../base/remote-clock.js';
+import { DURATION_MAX_MS } from '../../model/durations.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import {
   checkThat,
@@ -30,9 +31,6 @@ export const timeoutCheck = checkThat<number>(
   'a number of at least 0',
   (value) => typeof value === 'number' && value >= 0,
 );
-
-/** About 30,000 years: the sum with any date can be stored, and is exact in JavaScript. */
-const DURATION_MAX_MS = 1_000_000_000_000_000;
 
 /** Refuses a time that is too long to be stored. Other checks see to the rest. */
 export function refuseTooLong(durationMs: number | null | undefined, argument: string): void {

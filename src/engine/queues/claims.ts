@@ -1,8 +1,7 @@
 // From a claim to runs: loads the histories and inputs of all claimed workflows at once, dead-letters those that were
-// recovered too often, and runs the rest.
+// recovered too often, fails those that cannot be claimed, and runs the rest.
 import { abortable } from '../../base/abortable.js';
 import { withTimeLimit } from '../../base/time-limit.js';
-import { creatorOf } from '../../model/creator.js';
 import { DBOSMaxRecoveryAttemptsExceededError } from '../../model/errors/errors.js';
 import { UNLIMITED } from '../../model/queues.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
@@ -15,30 +14,22 @@ import {
   claimWorkflows,
   findSeparateInputs,
   type PartitionClaimOptions,
+  type RefusedRow,
 } from '../../store/queues/claims.js';
-import { findOwnedWith, deadLetterIfOwned, handBack, type Owned } from '../../store/runs/lifecycle.js';
+import { findOwnedWith, deadLetterIfOwned, failIfEnqueued, handBack, type Owned } from '../../store/runs/lifecycle.js';
 import { topics } from '../../store/notify/topics.js';
 import { findWaitingPartitions } from '../../store/queues/waiting-work.js';
-import { findCrossedBranches } from '../history/crossed-branches.js';
-import { History } from '../history/history.js';
 import { batchesBySize, HISTORY_BATCH_BYTES } from '../history/batches.js';
 import { loadSteps, measureSteps } from '../../store/runs/steps.js';
-import type { Context } from '../runs/ambient.js';
 import type { Deadlines } from '../runs/deadlines.js';
 import type { Ownership } from '../runs/ownership.js';
 import type { Runs } from '../runs/runs.js';
 import type { Runtime } from '../runtime.js';
 import type { Queue } from './known-queues.js';
 import type { ClaimSource } from './queue-claims.js';
-import { maxRecoveryAttempts, type WorkflowRegistration } from '../registration/registry.js';
-import { Run } from '../runs/run.js';
-import { argumentsOf } from '../runs/arguments.js';
-
-interface Callee {
-  readonly registration: WorkflowRegistration;
-  /** What the function is called on: a configured instance, or the class of a static method. */
-  readonly target: unknown;
-}
+import { maxRecoveryAttempts } from '../registration/registry.js';
+import type { Run } from '../runs/run.js';
+import { type ClaimedState, invocationOf } from './claimed-run.js';
 
 /** How many workflows a claim got, and what it left. */
 export interface ClaimResult {
@@ -95,6 +86,7 @@ export class Claims implements ClaimSource {
     try {
       const claims = await claim(terms);
       await this.#runAll(claims.flatMap(({ claimed }) => claimed));
+      await this.#failRefused(claims.flatMap(({ refused = [] }) => refused));
       return claims.map(({ claimed, remainder }) => ({ taken: claimed.length, left: remainder }));
     } catch (error) {
       // The claim may have committed although its answer was lost, or its rows could not be loaded. The session fence
@@ -125,7 +117,8 @@ export class Claims implements ClaimSource {
       for (const one of batch) {
         const { workflow } = one;
         const history = histories.get(workflow.workflowID) ?? new Map<number, StepRecord>();
-        runs.push(await this.#run(one, history, separate.get(workflow.workflowID) ?? workflow.inputs));
+        const inputs = separate.get(workflow.workflowID) ?? workflow.inputs;
+        runs.push(await this.#run(one, { history, inputs }));
       }
       if (index < batches.length - 1 && !(await this.#haveReplayed(runs))) return;
     }
@@ -166,43 +159,25 @@ export class Claims implements ClaimSource {
     return claimed.filter((one) => !isExhausted(one));
   }
 
-  async #run(claimed: Claimed, history: Map<number, StepRecord>, inputs: string | null): Promise<Run | undefined> {
-    const runtime = this.#runtime;
-    const { workflow } = claimed;
-    const callee = findCallee(runtime, workflow);
-    if (!callee) {
-      await handBack(runtime.database, [ownedOf(claimed)]);
+  async #run(claimed: Claimed, state: ClaimedState): Promise<Run | undefined> {
+    const invocation = await invocationOf(this.#runtime, claimed.workflow, state);
+    if (!invocation) {
+      await handBack(this.#runtime.database, [ownedOf(claimed)]);
       return undefined;
     }
-    const run = new Run({
-      runtime,
-      registration: callee.registration,
-      workflowID: workflow.workflowID,
-      owner: workflow.owner ?? '',
-      creator: creatorOf(workflow),
-      history: new History(history),
-      deadlineAt: workflow.deadlineAt,
-      isPortable: workflow.serialization === 'portable_json',
-      queueName: workflow.queueName,
-      partitionKey: workflow.queuePartitionKey,
-    });
-    this.#warnOfCrossedBranches(workflow, history);
-    const args = await readArguments(runtime, workflow, inputs);
-    this.#options.deadlines.watch(run);
-    void this.#options.runs.launch({ run, target: callee.target, args, context: contextOf(runtime, run, workflow) });
-    return run;
+    this.#options.deadlines.watch(invocation.run);
+    void this.#options.runs.launch(invocation);
+    return invocation.run;
   }
 
-  /** The replay cannot tell, so say it here. */
-  #warnOfCrossedBranches({ workflowID }: WorkflowRecord, history: ReadonlyMap<number, StepRecord>): void {
-    const crossed = findCrossedBranches(history);
-    if (!crossed) return;
-    const { name, stepIDs, besideID } = crossed;
-    this.#runtime.logger.warn(
-      `Workflow "${workflowID}" is recovered, and its operations ${stepIDs.join(' and ')}, both "${name}", ran beside operation ` +
-        `${besideID} in an order that depended on timing. If they are in different branches under Promise.all, they may ` +
-        "get each other's results. Use DBOS.parallel for branches of several operations.",
-    );
+  /** Ends workflows that cannot be claimed because of what their rows hold. They would be in the way of all others. */
+  async #failRefused(refused: readonly RefusedRow[]): Promise<void> {
+    const { bus, codec, database, logger } = this.#runtime;
+    for (const { workflowID, serialization, cause } of refused) {
+      logger.error(`Workflow "${workflowID}" cannot be claimed, and fails: ${String(cause)}`);
+      const { text } = await codec.encodeError(cause, serialization === 'portable_json' ? 'portable' : undefined);
+      if (await failIfEnqueued(database, workflowID, text)) bus.publish(topics.outcomes, workflowID);
+    }
   }
 }
 
@@ -229,44 +204,4 @@ function groupSteps(steps: readonly StepRecord[]): Map<string, Map<number, StepR
     groups.set(step.workflowID, group.set(step.stepID, step));
   }
   return groups;
-}
-
-function findCallee(runtime: Runtime, workflow: WorkflowRecord): Callee | undefined {
-  const registration = runtime.registry.findWorkflow(workflow.className, workflow.name);
-  const target =
-    registration?.isInstance === true
-      ? runtime.registry.findInstance(workflow.className ?? '', workflow.configName ?? '')
-      : registration?.ownerClass;
-  if (registration && (target !== undefined || !registration.isInstance)) {
-    return { registration, target };
-  }
-  runtime.logger.warn(
-    `Workflow "${workflow.workflowID}" needs ${workflow.className ?? ''}.${workflow.name} of instance ` +
-      `"${workflow.configName ?? ''}", which is not registered here. It goes back to its queue for another executor.`,
-  );
-  return undefined;
-}
-
-/** The decoded arguments, or the error of decoding them. */
-async function readArguments(
-  runtime: Runtime,
-  workflow: WorkflowRecord,
-  inputs: string | null,
-): Promise<unknown[] | Error> {
-  try {
-    if (inputs === null) return [];
-    return argumentsOf(await runtime.codec.decodeInputs(inputs, workflow.serialization));
-  } catch (error) {
-    return error as Error;
-  }
-}
-
-function contextOf(runtime: Runtime, run: Run, workflow: WorkflowRecord): Context {
-  return {
-    runtime,
-    run,
-    authenticatedUser: workflow.authenticatedUser ?? '',
-    authenticatedRoles: JSON.parse(workflow.authenticatedRoles || '[]') as string[],
-    assumedRole: workflow.assumedRole ?? '',
-  };
 }

@@ -8,6 +8,8 @@ import type { ClaimRemainder } from '../../store/queues/claim-limits.js';
 
 /** Partitions per scan. */
 export const SCAN_MAX = 1000;
+/** Partitions to remember. More are found by a scan. */
+const READY_MAX = 2 * SCAN_MAX;
 
 export class PartitionRotation {
   readonly #ready = new Set<string>();
@@ -56,7 +58,9 @@ export class PartitionRotation {
 
   /** There is work in the partition, or a peer has freed a slot in it. A rate limit keeps it blocked. */
   add(key: string): void {
-    if (this.#blocked.get(key) === undefined) this.#unblock(key);
+    // Notifications may name any number of partitions. A scan finds those that exist.
+    if (this.#ready.size >= READY_MAX && !this.#ready.has(key)) this.#scanAfter ??= '';
+    else if (this.#blocked.get(key) === undefined) this.#unblock(key);
   }
 
   /** A run of the partition has ended. */

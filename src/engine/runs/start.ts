@@ -2,6 +2,7 @@
 import { invariant } from '../../base/assert.js';
 import { newID } from '../../base/ids.js';
 import { resolveStartConflict, type ConflictingStart } from '../../control/queues/start-conflict.js';
+import { refuseNUL } from '../../control/runs/storable.js';
 import { refuseMissingKey } from '../../control/queues/queue-target.js';
 import { DBOSInvalidWorkflowTransitionError, DBOSWorkflowIDInUseError } from '../../model/errors/errors.js';
 import type { StepRecord } from '../../model/records.js';
@@ -16,6 +17,9 @@ import { Handle } from './handles.js';
 import { checkParams, newWorkflow, type Parent, type StartRequest, type StartWorkflowParams } from './new-workflow.js';
 import { joined, perform } from './perform.js';
 import { Run } from './run.js';
+
+/** Characters of an input that any database takes. */
+const SMALL_INPUT_MAX = 1_000_000;
 
 /**
  * Starts or enqueues a workflow and resolves when its row is durable. `stepID` is its number in workflow code, if the
@@ -61,8 +65,10 @@ async function start<R>(
     return startChild({ engine, request, context, workflowID }, parent);
   }
   const prepared = await prepareStart({ engine, request, context, workflowID: assignedID ?? newID() });
-  // A fresh random ID cannot be in use, so the run can start before the row is inserted.
-  if (assignedID === undefined && prepared.workflow.status === 'PENDING') return startFresh(prepared);
+  // A fresh random ID cannot be in use, so the run can start before the row is inserted. Not with a large input, which the
+  // database may refuse: then no code may have run.
+  const isSmall = (prepared.workflow.inputs?.length ?? 0) <= SMALL_INPUT_MAX;
+  if (assignedID === undefined && prepared.workflow.status === 'PENDING' && isSmall) return startFresh(prepared);
   return attach(prepared, await engine.runtime.store.writer.start(prepared.workflow));
 }
 
@@ -101,7 +107,7 @@ export async function authorizeAndEncode(engine: Engine, request: StartRequest, 
     namedArgs,
     path: [callee.name, '<arguments>'],
   });
-  return { assumedRole, inputs };
+  return { assumedRole, inputs: refuseNUL(inputs) };
 }
 
 /** A workflow without a partition key would never leave a partitioned queue. */

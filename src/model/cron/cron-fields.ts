@@ -96,7 +96,8 @@ function splitFields(expression: string): SixTexts {
     throw new InvalidCronExpressionError(String(expression), 'The cron pattern must be a string!');
   }
   const trimmed = expression.trim();
-  const nickname = NICKNAMES[trimmed.toLowerCase()];
+  const name = trimmed.toLowerCase();
+  const nickname = Object.hasOwn(NICKNAMES, name) ? NICKNAMES[name] : undefined;
   if (nickname === undefined && trimmed.startsWith('@')) {
     const known = Object.keys(NICKNAMES).join(', ');
     throw new InvalidCronExpressionError(expression, `${trimmed} is not a nickname. Use one of ${known}.`);

@@ -1,4 +1,5 @@
 // Registered engines, one row per launch. A row stays until another engine has taken over its work.
+import { array, isRecord, nullable, string } from '../../model/validation/validation.js';
 import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Database } from '../database.js';
@@ -29,9 +30,32 @@ export interface Services {
   readonly instances: readonly string[];
 }
 
+const names = array(string());
+const namesOrNull = nullable(names);
+
+/** What an engine says about itself. Empty for one that says nothing, or nothing readable: others may write the row. */
+export function metadataOf({ metadata }: Pick<Incarnation, 'metadata'>): Readonly<Record<string, unknown>> {
+  if (metadata === null) return {};
+  try {
+    const value: unknown = JSON.parse(metadata);
+    return isRecord(value) ? value : {};
+  } catch {
+    // Not JSON.
+    return {};
+  }
+}
+
 /** Undefined for an engine that does not report them. */
-export function servicesOf({ metadata }: Pick<Incarnation, 'metadata'>): Services | undefined {
-  return metadata === null ? undefined : (JSON.parse(metadata) as { services?: Services }).services;
+export function servicesOf(engine: Pick<Incarnation, 'metadata'>): Services | undefined {
+  const { services } = metadataOf(engine);
+  if (!isRecord(services)) return undefined;
+  const { listenQueues, memoryQueues, functions, instances } = services;
+  const isReadable =
+    namesOrNull.accepts(listenQueues) &&
+    names.accepts(memoryQueues) &&
+    names.accepts(functions) &&
+    names.accepts(instances);
+  return isReadable ? { listenQueues, memoryQueues, functions, instances } : undefined;
 }
 
 /** Whether an engine claims from a queue. `isStored`: the queue is in the database. */
@@ -95,12 +119,13 @@ export async function renewLease(database: Database, incarnationID: string, leas
 /** All other engines; all engines if no ID is given. */
 export async function listPeers(database: Database, incarnationID = ''): Promise<Peer[]> {
   const found = await database.read(sql`
-    SELECT ${selected}, e.lease_until_epoch_ms - ${nowMs} AS lease_left
+    SELECT ${selected}, e.lease_until_epoch_ms, ${nowMs} AS now
     FROM ${executors} AS e
     WHERE e.incarnation_id <> ${incarnationID}
     ORDER BY e.incarnation_id`);
   return found.map((row) => {
-    const leaseLeftMs = Number(row['lease_left']);
+    // Subtracted here: the server fails on a difference that is out of range.
+    const leaseLeftMs = Number(row['lease_until_epoch_ms']) - Number(row['now']);
     return { ...columns.toRecord(row), isLeaseOver: leaseLeftMs < 0, leaseLeftMs };
   });
 }

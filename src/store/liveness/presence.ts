@@ -8,7 +8,7 @@ import pg from 'pg';
 import { type Clock, sleep } from '../../base/clock.js';
 import { rows, sql } from '../../sql/sql.js';
 import type { Database } from '../database.js';
-import type { Peer, Services } from './executors.js';
+import { metadataOf, type Peer, type Services } from './executors.js';
 import { lacksAdvisoryLocks } from '../postgres/advisory-locks.js';
 import { poolConfig } from '../postgres/postgres-config.js';
 import { PostgresDatabase } from '../postgres/postgres-database.js';
@@ -55,7 +55,12 @@ export function describePresence(hasLock: boolean, services?: Services): string 
 }
 
 function traitsOf(peer: Peer): Traits {
-  return peer.metadata === null ? { place: null, birth: null, hasLock: false } : (JSON.parse(peer.metadata) as Traits);
+  const { place, birth, hasLock } = metadataOf(peer);
+  return { place: textOrNull(place), birth: textOrNull(birth), hasLock: hasLock === true };
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
 }
 
 /** Two containers may share a host name, each with PIDs of its own. */

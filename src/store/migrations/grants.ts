@@ -8,6 +8,8 @@ export function grantStatements(schemaName: string, roleName: string): string[] 
   return [
     `GRANT USAGE ON SCHEMA ${schema} TO ${role}`,
     `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`,
+    // The owner alone migrates. A role that could change the versions could make it repeat or skip migrations.
+    `REVOKE INSERT, UPDATE, DELETE ON ${schema}.dbos_migrations, ${schema}.everstep_migrations FROM ${role}`,
     `GRANT EXECUTE ON FUNCTION ${schema}.enqueue_workflow, ${schema}.send_message TO ${role}`,
     `ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${role}`,
     `ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} GRANT EXECUTE ON FUNCTIONS TO ${role}`,

@@ -63,6 +63,14 @@ function encodeQueueKey({ queueName, partitionKey }: QueueKey): string {
 
 function decodeQueueKey(text: string): QueueKey {
   const [queueName, partitionKey] = JSON.parse(text) as unknown[];
-  if (typeof queueName !== 'string') throw new TypeError('The payload names no queue.');
-  return { queueName, partitionKey: typeof partitionKey === 'string' ? partitionKey : undefined };
+  if (!isKey(queueName)) throw new TypeError('The payload names no queue.');
+  // Any role that may connect can send one. A key that Postgres cannot compare would fail every claim of its queue.
+  return {
+    queueName,
+    partitionKey: isKey(partitionKey) && partitionKey.length <= PARTITION_KEY_MAX ? partitionKey : undefined,
+  };
+}
+
+function isKey(value: unknown): value is string {
+  return typeof value === 'string' && !value.includes('\0');
 }

@@ -4,6 +4,8 @@
 // If a limit applies across processes, a lock serialises claims: each sees what earlier ones claimed, so the
 // count is exact. Without such a limit they run concurrently and skip rows that others have locked.
 import { CLASS_NAME_ESCAPES } from '../../model/function-key.js';
+import { DURATION_MAX_MS } from '../../model/durations.js';
+import { DatabaseStatementError } from '../../model/errors/errors.js';
 import type { WorkflowRecord } from '../../model/records.js';
 import { type Limits, UNLIMITED } from '../../model/queues.js';
 import { lock, nowMs, oneOf, type Sql, sql, table, textConstants } from '../../sql/sql.js';
@@ -46,19 +48,37 @@ export interface Claimed {
   readonly hasSteps: boolean;
 }
 
+/** A workflow that cannot be claimed because of what its row holds. */
+export interface RefusedRow {
+  readonly workflowID: string;
+  readonly serialization: string | null;
+  readonly cause: DatabaseStatementError;
+}
+
 export interface Claim {
   readonly claimed: readonly Claimed[];
+  readonly refused?: readonly RefusedRow[];
   readonly remainder: ClaimRemainder;
 }
 
 const workflows = table('workflow_status');
 const returned = workflowColumns.returning;
 const isStillEnqueued = unindexed(sql`status = 'ENQUEUED'`);
+const longest = sql`CAST(${DURATION_MAX_MS} AS BIGINT)`;
 const NOTHING_IN_THE_WAY = { hasRoom: true, waitMs: null, hasPartitionRoom: true, partitionWaitMs: null } as const;
 
 /** Claims up to `limit` workflows of the queue, by priority, then creation. */
 export async function claimWorkflows(database: Database, options: ClaimOptions): Promise<Claim> {
   const scope: Scope = { queueName: options.queueName, whole: options.limits ?? UNLIMITED };
+  try {
+    return await claimTogether(database, options, scope);
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+    return claimOneByOne(database, options, { scope, limit: options.limit });
+  }
+}
+
+async function claimTogether(database: Database, options: ClaimOptions, scope: Scope): Promise<Claim> {
   const statement = claimStatement(options, scope, options.limit);
   if (isUnlimited(scope) && !options.share) {
     const [rows = []] = await database.commit([statement], { presorted: true });
@@ -80,16 +100,65 @@ export interface PartitionClaimOptions extends Omit<ClaimOptions, 'limit' | 'sha
 
 /** Claims from several partitions of a queue in one commit. Returns one claim per partition. */
 export async function claimPartitions(database: Database, options: PartitionClaimOptions): Promise<Claim[]> {
-  const statements = options.partitions.flatMap(({ key, limit }) => {
-    const { queueName, limits: whole = UNLIMITED, partitionLimits } = options;
-    const scope: Scope = { queueName, whole, partition: { key, limits: partitionLimits } };
-    return [claimStatement(options, scope, limit), remainderStatement(scope)];
+  const { queueName, limits: whole = UNLIMITED, partitionLimits } = options;
+  const parts = options.partitions.map(({ key, limit }): ScopeLimit => {
+    return { scope: { queueName, whole, partition: { key, limits: partitionLimits } }, limit };
   });
+  try {
+    return await claimPartitionsTogether(database, options, parts);
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+    const claims: Claim[] = [];
+    for (const part of parts) claims.push(await claimOneByOne(database, options, part));
+    return claims;
+  }
+}
+
+async function claimPartitionsTogether(
+  database: Database,
+  options: PartitionClaimOptions,
+  parts: readonly ScopeLimit[],
+): Promise<Claim[]> {
+  const statements = parts.flatMap(({ scope, limit }) => [
+    claimStatement(options, scope, limit),
+    remainderStatement(scope),
+  ]);
   const results = await commitLocked(database, options.queueName, { statements, presorted: true });
   return options.partitions.map((_, index) => ({
     claimed: (results[2 * index] ?? []).map(toClaimed),
     remainder: toRemainder(results[1 + 2 * index]?.[0]),
   }));
+}
+
+interface ScopeLimit {
+  readonly scope: Scope;
+  readonly limit: number;
+}
+
+type Terms = Omit<ClaimOptions, 'limit'>;
+
+/** A value in a row is out of range for the statement. Other failures are not the fault of a row. */
+function isDataError(error: unknown): error is DatabaseStatementError {
+  return error instanceof DatabaseStatementError && error.sqlState?.startsWith('22') === true;
+}
+
+/** For a claim that failed because of one of its rows, which it does not name. */
+async function claimOneByOne(database: Database, options: Terms, { scope, limit }: ScopeLimit): Promise<Claim> {
+  const claimed: Claimed[] = [];
+  const refused: RefusedRow[] = [];
+  const picked = await database.read(pickStatement(options, scope, limit));
+  for (const row of picked) {
+    const workflowID = row['id'] as string;
+    const statement = claimStatement({ ...options, share: undefined }, scope, 1, workflowID);
+    try {
+      const [, rows = []] = await database.commit([lockQueueClaims(scope.queueName), statement], { presorted: true });
+      claimed.push(...rows.map(toClaimed));
+    } catch (cause) {
+      if (!isDataError(cause)) throw cause;
+      refused.push({ workflowID, serialization: row['format'] as string | null, cause });
+    }
+  }
+  return { claimed, refused, remainder: await findRemainder(database, scope) };
 }
 
 /** What a claim could still take from a queue or partition at the moment. */
@@ -104,16 +173,12 @@ const escapedClassName = CLASS_NAME_ESCAPES.reduce(
   sql`COALESCE(w.class_name, '')`,
 );
 
-function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limit: number): Sql {
-  const isRateLimited = scope.whole.rate !== null || (scope.partition?.limits.rate ?? null) !== null;
+/** The rows that a claim takes, or the given one if it is among those that may be claimed. */
+function pickStatement(options: Terms, scope: Scope, limit: number, onlyID?: string): Sql {
   // Uses idx_workflow_status_in_flight_v2 or …_partition_dequeue_v3 in their order; only rows of the same millisecond are
-  // sorted. The CTE is materialized so that the planner does not
-  // pick again for each row. The outer condition hides the status from the planner, or it would walk the queue again for
-  // each picked row. Rows of the same millisecond are in the order of their creator tokens. The latest
-  // version is found by idx_application_versions_latest.
+  // sorted. Those are in the order of their creator tokens. The latest version is found by idx_application_versions_latest.
   return sql`
-    WITH picked AS MATERIALIZED (
-      SELECT w.workflow_uuid AS id
+      SELECT w.workflow_uuid AS id, w.serialization AS format
       FROM ${workflows} AS w
       WHERE w.queue_name = ${scope.queueName} AND ${isEnqueued('w')} ${inPartition('w', scope)}
         AND (w.application_version = ${options.applicationVersion} OR (w.application_version IS NULL AND ${isLatest(options)}))
@@ -122,8 +187,18 @@ function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limi
         AND (w.config_name IS NULL OR w.config_name = ''
           OR ${escapedClassName} || '/' || w.config_name ${oneOf(options.instances ?? [])})
         AND (SELECT COUNT(*) FROM ${table('paused_queues')} AS z WHERE z.name = ${scope.queueName}) = 0
+        ${onlyID === undefined ? sql`` : sql`AND w.workflow_uuid = ${onlyID}`}
       ORDER BY w.priority, w.created_at, w.creator_xid, w.workflow_uuid
-      LIMIT ${effectiveLimit(limit, scope, options.share)}
+      LIMIT ${effectiveLimit(limit, scope, options.share)}`;
+}
+
+function claimStatement(options: Terms, scope: Scope, limit: number, onlyID?: string): Sql {
+  const isRateLimited = scope.whole.rate !== null || (scope.partition?.limits.rate ?? null) !== null;
+  // The CTE is materialized so that the planner does not pick again for each row. The outer condition hides the status
+  // from the planner, or it would walk the queue again for each picked row. A timeout is cut to what can be added to a
+  // time: one row that overflows would fail the claim of all.
+  return sql`
+    WITH picked AS MATERIALIZED (${pickStatement(options, scope, limit, onlyID)}
       ${lock('skip', 'w')}
     )
     UPDATE ${workflows}
@@ -132,7 +207,8 @@ function claimStatement(options: Omit<ClaimOptions, 'limit'>, scope: Scope, limi
       application_name = COALESCE(application_name, ${options.applicationName}),
       started_at_epoch_ms = ${nowMs}, updated_at = ${nowMs}, recovery_attempts = recovery_attempts + 1,
       rate_limited = ${isRateLimited},
-      workflow_deadline_epoch_ms = COALESCE(workflow_deadline_epoch_ms, ${nowMs} + workflow_timeout_ms)
+      workflow_deadline_epoch_ms = COALESCE(workflow_deadline_epoch_ms, ${nowMs} + CASE
+        WHEN workflow_timeout_ms > ${longest} THEN ${longest} ELSE workflow_timeout_ms END)
     FROM picked
     WHERE workflow_uuid = picked.id AND ${isStillEnqueued}
     RETURNING ${returned},

@@ -48,13 +48,14 @@ function toReady(row: Row): Ready {
 /** Time until the next delayed workflow is due by the database clock; undefined if there is none. */
 export async function msToNextDue(database: Database, applicationName: string): Promise<number | undefined> {
   const [row] = await database.read(sql`
-    SELECT w.delay_until_epoch_ms - ${nowMs} AS remaining
+    SELECT w.delay_until_epoch_ms AS due, ${nowMs} AS now
     FROM ${workflows} AS w
     WHERE w.status = 'DELAYED' AND w.delay_until_epoch_ms IS NOT NULL
       AND (w.application_name = ${applicationName} OR w.application_name IS NULL)
     ORDER BY w.delay_until_epoch_ms
     LIMIT 1`);
-  return row?.['remaining'] as number | undefined;
+  // Subtracted here: the server fails on a difference that is out of range.
+  return row && Number(row['due']) - Number(row['now']);
 }
 
 /** A delay from now, or a point in time. */

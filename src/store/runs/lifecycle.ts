@@ -5,7 +5,7 @@ import { hasOutcome, type WorkflowStatusString } from '../../model/status.js';
 import { lock, nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Reader, Row } from '../database.js';
 import { isNotOwnedBy, isOwnedBy, isOwnedWith, isUnlisted, removal } from './owner-tokens.js';
-import { isActive, isCancellable, isPending, isUnfinished, unindexed } from './states.js';
+import { isActive, isCancellable, isEnqueued, isPending, isUnfinished, unindexed } from './states.js';
 
 /** For workflows that are recovered, resumed or forked without a queue of their own. */
 export const INTERNAL_QUEUE = '_dbos_internal_queue';
@@ -131,12 +131,13 @@ export async function cancelOverdue(database: Database, limit: number): Promise<
 /** Time to the next deadline of an active workflow by the database clock; undefined if there is none. */
 export async function msToNextDeadline(database: Database): Promise<number | undefined> {
   const [row] = await database.read(sql`
-    SELECT w.workflow_deadline_epoch_ms - ${nowMs} AS remaining
+    SELECT w.workflow_deadline_epoch_ms AS due, ${nowMs} AS now
     FROM ${workflows} AS w
     WHERE ${isActive('w')} AND w.workflow_deadline_epoch_ms IS NOT NULL
     ORDER BY w.workflow_deadline_epoch_ms
     LIMIT 1`);
-  return row?.['remaining'] as number | undefined;
+  // Subtracted here: the server fails on a difference that is out of range.
+  return row && Number(row['due']) - Number(row['now']);
 }
 
 export interface Resumption {
@@ -269,6 +270,17 @@ export async function deadLetterIfOwned(database: Database, owned: readonly Owne
     WHERE ${isOwned(owned)}
     RETURNING workflow_uuid`);
   return idsOf(dead);
+}
+
+/** Ends a workflow that cannot be claimed. */
+export async function failIfEnqueued(database: Database, workflowID: string, error: string): Promise<boolean> {
+  const failed = await database.run(sql`
+    UPDATE ${workflows}
+    SET status = 'ERROR', error = ${error}, ${leftQueue}, deduplication_id = NULL, updated_at = ${nowMs},
+      completed_at = ${nowMs}
+    WHERE workflow_uuid = ${workflowID} AND ${isEnqueued()}
+    RETURNING workflow_uuid`);
+  return failed.length > 0;
 }
 
 function isOwned(owned: readonly Owned[]): Sql {

@@ -208,6 +208,11 @@ describe('a malformed expression', () => {
     ['', 'expected 5 or 6 fields but got 0'],
     ['2026-01-01T00:00:00Z', 'expected 5 or 6 fields but got 1'],
     ['@reboot', '@reboot is not a nickname'],
+    ['constructor', 'expected 5 or 6 fields but got 1'],
+    ['__proto__', 'expected 5 or 6 fields but got 1'],
+    ['toString', 'expected 5 or 6 fields but got 1'],
+    ['0 0 * constructor *', 'constructor is a invalid expression for month'],
+    ['0 0 * * __proto__', '__proto__ is a invalid expression for week day'],
   ];
 
   test.each(REFUSED)('%s is refused, by the name of the field', (expression, start) => {

@@ -29,6 +29,32 @@ const messages = (database: Database): Promise<Readonly<Record<string, unknown>>
 
 onlyOn('postgres', (dialect) => {
   describe('enqueue_workflow', () => {
+    it.each([
+      [`authenticated_roles => 'admin'`, 'authenticated_roles must be a JSON array of strings'],
+      [`authenticated_roles => '"admin"'`, 'authenticated_roles must be a JSON array of strings'],
+      [`authenticated_roles => '[1]'`, 'authenticated_roles must be a JSON array of strings'],
+      [`authenticated_roles => 'null'`, 'authenticated_roles must be a JSON array of strings'],
+      ['timeout_ms => 9223372036854775807', 'timeout_ms must be <= 1000000000000000'],
+      ['deadline_epoch_ms => 9223372036854775807', 'deadline_epoch_ms must be between 0 and'],
+      ['deadline_epoch_ms => -1', 'deadline_epoch_ms must be between 0 and'],
+      ['delay_until_epoch_ms => 9223372036854775807', 'delay_until_epoch_ms must be <='],
+    ])('refuses %s', async (argument, message) => {
+      const database = await dialect.create();
+
+      const error = await failure(database, `SELECT dbos.enqueue_workflow('hello', 'mail', ${argument})`);
+
+      expect(error.message).toContain(message);
+      expect(await workflows(database)).toEqual([]);
+    });
+
+    it('takes a list of roles', async () => {
+      const database = await dialect.create();
+
+      await execute(database, `SELECT dbos.enqueue_workflow('hello', 'mail', authenticated_roles => '["a", "b"]')`);
+
+      expect(await workflows(database)).toMatchObject([{ authenticated_roles: '["a", "b"]' }]);
+    });
+
     it('needs only a name and a queue', async () => {
       const database = await dialect.create();
 

@@ -1,0 +1,119 @@
+// From a claimed row to a run: finds its function, and reads its arguments and its caller. A row that cannot be read, or
+// whose caller lacks the required role, becomes a run that ends with the error. It must not fail the claim of the others.
+import { creatorOf } from '../../model/creator.js';
+import type { StepRecord, WorkflowRecord } from '../../model/records.js';
+import { readRoles } from '../../model/roles.js';
+import { findCrossedBranches } from '../history/crossed-branches.js';
+import { History } from '../history/history.js';
+import { authorize } from '../registration/authorization.js';
+import type { WorkflowRegistration } from '../registration/registry.js';
+import type { Context } from '../runs/ambient.js';
+import { argumentsOf } from '../runs/arguments.js';
+import type { Invocation } from '../runs/execute.js';
+import { Run } from '../runs/run.js';
+import type { Runtime } from '../runtime.js';
+
+interface Callee {
+  readonly registration: WorkflowRegistration;
+  /** What the function is called on: a configured instance, or the class of a static method. */
+  readonly target: unknown;
+}
+
+/** What an earlier run left, and the input, which may be in a separate table. */
+export interface ClaimedState {
+  readonly history: Map<number, StepRecord>;
+  readonly inputs: string | null;
+}
+
+/** How to run a claimed workflow. Undefined if its function is not registered here. */
+export async function invocationOf(
+  runtime: Runtime,
+  workflow: WorkflowRecord,
+  { history, inputs }: ClaimedState,
+): Promise<Invocation | undefined> {
+  const callee = findCallee(runtime, workflow);
+  if (!callee) return undefined;
+  const run = new Run({
+    runtime,
+    registration: callee.registration,
+    workflowID: workflow.workflowID,
+    owner: workflow.owner ?? '',
+    creator: creatorOf(workflow),
+    history: new History(history),
+    deadlineAt: workflow.deadlineAt,
+    isPortable: workflow.serialization === 'portable_json',
+    queueName: workflow.queueName,
+    partitionKey: workflow.queuePartitionKey,
+  });
+  warnOfCrossedBranches(runtime, workflow, history);
+  const caller = callerOf(runtime, callee.registration, workflow);
+  const args = caller instanceof Error ? caller : await readArguments(runtime, workflow, inputs);
+  const context = { runtime, run, ...(caller instanceof Error ? {} : caller) };
+  return { run, target: callee.target, args, context };
+}
+
+function findCallee(runtime: Runtime, workflow: WorkflowRecord): Callee | undefined {
+  const registration = runtime.registry.findWorkflow(workflow.className, workflow.name);
+  const target =
+    registration?.isInstance === true
+      ? runtime.registry.findInstance(workflow.className ?? '', workflow.configName ?? '')
+      : registration?.ownerClass;
+  if (registration && (target !== undefined || !registration.isInstance)) {
+    return { registration, target };
+  }
+  runtime.logger.warn(
+    `Workflow "${workflow.workflowID}" needs ${workflow.className ?? ''}.${workflow.name} of instance ` +
+      `"${workflow.configName ?? ''}", which is not registered here. It goes back to its queue for another executor.`,
+  );
+  return undefined;
+}
+
+type Caller = Pick<Context, 'authenticatedUser' | 'authenticatedRoles' | 'assumedRole'>;
+
+/**
+ * The user and roles that the workflow runs for, or why it cannot run for them. Roles are checked again here: a client, SQL
+ * or a call by name enqueues without knowing the function.
+ */
+function callerOf(runtime: Runtime, registration: WorkflowRegistration, workflow: WorkflowRecord): Caller | Error {
+  try {
+    const caller = {
+      runtime,
+      authenticatedUser: workflow.authenticatedUser ?? '',
+      authenticatedRoles: readRoles(workflow.authenticatedRoles),
+      assumedRole: workflow.assumedRole ?? '',
+    };
+    return { ...caller, assumedRole: authorize(runtime, registration, caller) };
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+/** The decoded arguments, or the error of decoding them. */
+async function readArguments(
+  runtime: Runtime,
+  workflow: WorkflowRecord,
+  inputs: string | null,
+): Promise<unknown[] | Error> {
+  try {
+    if (inputs === null) return [];
+    return argumentsOf(await runtime.codec.decodeInputs(inputs, workflow.serialization));
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+/** The replay cannot tell, so say it here. */
+function warnOfCrossedBranches(
+  { logger }: Runtime,
+  { workflowID }: WorkflowRecord,
+  history: ReadonlyMap<number, StepRecord>,
+): void {
+  const crossed = findCrossedBranches(history);
+  if (!crossed) return;
+  const { name, stepIDs, besideID } = crossed;
+  logger.warn(
+    `Workflow "${workflowID}" is recovered, and its operations ${stepIDs.join(' and ')}, both "${name}", ran beside operation ` +
+      `${besideID} in an order that depended on timing. If they are in different branches under Promise.all, they may ` +
+      "get each other's results. Use DBOS.parallel for branches of several operations.",
+  );
+}

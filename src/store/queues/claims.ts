@@ -151,7 +151,7 @@ async function claimOneByOne(database: Database, options: Terms, { scope, limit 
     const workflowID = row['id'] as string;
     const statement = claimStatement({ ...options, share: undefined }, scope, 1, workflowID);
     try {
-      const [, rows = []] = await database.commit([lockQueueClaims(scope.queueName), statement], { presorted: true });
+      const [rows = []] = await commitLocked(database, scope.queueName, { statements: [statement], presorted: true });
       claimed.push(...rows.map(toClaimed));
     } catch (cause) {
       if (!isDataError(cause)) throw cause;

@@ -10,7 +10,7 @@ async function setup(dialect: TestDialect) {
   const { DBOS, url } = await createEngine(dialect);
   const opened: string[] = [];
   class Vault {
-    static async open(by = '') {
+    static async open(this: void, by = '') {
       opened.push(by);
       return `opened as ${DBOS.assumedRole}`;
     }

@@ -31,6 +31,7 @@ export class PostgresDatabase implements Database {
   /** Host, port and name of the database, for logs and errors. */
   readonly where: string;
   readonly options: PostgresOptions;
+  readonly features = { hasAdvisoryLocks: true };
   readonly #source: ClientSource;
   readonly #fence: SessionFence;
   readonly #sender: StatementSender;

@@ -3,7 +3,8 @@
 import { rmSync } from 'node:fs';
 import { describe, inject, onTestFinished } from 'vitest';
 import type { Database } from '../../src/store/database.js';
-import { type PostgresOptions, PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
+import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
+import type { PostgresOptions } from '../../src/store/postgres/postgres-options.js';
 import { SqliteDatabase, type SqliteOptions } from '../../src/store/sqlite/sqlite-database.js';
 import { postgresURL } from './postgres-url.js';
 import { createPostgresDatabase, createSqliteFile, dropPostgresDatabase } from './templates.js';

@@ -1,13 +1,10 @@
 // The system database on Postgres, through `pg`. A write is one round trip and one commit for any number of statements.
-// Statements are prepared once per connection, under names derived from their text.
-import type pg from 'pg';
-import { type Clock, systemClock } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
-import { type DLogger, silentLogger } from '../../base/log.js';
+import { silentLogger } from '../../base/log.js';
 import { CommitUnknownError, DatabaseClosedError, DatabaseStatementError } from '../../model/errors/database-errors.js';
 import { DBOSQueryTimeoutError } from '../../model/errors/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
-import { type Dialect, render, type Sql } from '../../sql/sql.js';
+import type { Dialect, Sql } from '../../sql/sql.js';
 import type {
   CommitOptions,
   Connection,
@@ -18,32 +15,15 @@ import type {
   Row,
   TransactionOptions,
 } from '../database.js';
-import { type Client, type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
-import { type ConnectionOptions, describePostgresURL, parsePostgresURL, poolConfig } from './postgres-config.js';
-import { MESSAGE_BYTES_MAX, refuseTooLarge } from './message-size.js';
+import type { Client, ClientSource } from './client-source.js';
+import { describePostgresURL, poolConfig } from './postgres-config.js';
 import { isConnectionLost, isReadOnly, type Phase, translatePostgresError } from './postgres-errors.js';
+import { clientSource, type PostgresOptions } from './postgres-options.js';
 import { SessionFence } from './session-fence.js';
-import { BACKEND_LOOKUP, plannerSettings, type SessionOptions, sessionSetup } from './session-settings.js';
 import { SilenceWatch } from './silence.js';
-import { type FollowingBatch, type PreparedStatement, StatementBatch, statementName } from './statement-batch.js';
+import { type Following, rethrowIfLost, StatementSender } from './statement-sender.js';
 import { ALL_SCANS, commitSettings, observeSettings } from './transaction-settings.js';
 
-export interface PostgresOptions extends ConnectionOptions, Pick<SessionOptions, 'idleTransactionTimeoutMs'> {
-  /** The schema that holds the system tables. */
-  readonly schema?: string;
-  /** The caller's pool, which we never end; or `none` for a new connection per operation. */
-  readonly pool?: pg.Pool | 'none';
-  readonly clock?: Clock;
-  /** Replaces the database clock, for tests that control time. */
-  readonly now?: () => number;
-  readonly logger?: DLogger;
-  /** The longest message that the server takes; tests lower it. */
-  readonly messageBytesMax?: number;
-  /** How long a statement waits for an answer before the server is asked whether it is at work on it. */
-  readonly silenceMs?: number;
-}
-
-const STATEMENT_NAMES_MAX = 1000;
 const QUERY_CANCELED = '57014';
 
 export class PostgresDatabase implements Database {
@@ -51,16 +31,10 @@ export class PostgresDatabase implements Database {
   /** Host, port and name of the database, for logs and errors. */
   readonly where: string;
   readonly options: PostgresOptions;
+  readonly features = { hasAdvisoryLocks: true };
   readonly #source: ClientSource;
   readonly #fence: SessionFence;
-  readonly #silence: SilenceWatch;
-  /**
-   * Cached plans are only safe in sessions with our settings. Elsewhere the settings are made for each commit, and statements
-   * are planned each time.
-   */
-  readonly #hasOwnSessions: boolean;
-  readonly #names = new Map<string, string>();
-  readonly #preparedNames = new WeakMap<object, Set<string>>();
+  readonly #sender: StatementSender;
   #inUse = 0;
   #isClosed = false;
   #onUnused: (() => void) | undefined;
@@ -69,11 +43,22 @@ export class PostgresDatabase implements Database {
     this.options = options;
     this.where = describePostgresURL(options.url);
     this.dialect = postgresDialect({ schema: options.schema ?? 'dbos', now: options.now });
-    this.#hasOwnSessions = !options.isTransactionPooler && (options.pool === undefined || options.pool === 'none');
-    this.#source = clientSource(options);
-    const { logger = silentLogger, silenceMs } = options;
+    const { pool, logger = silentLogger, messageBytesMax, silenceMs } = options;
+    const source = clientSource(options);
+    this.#source = source;
     this.#fence = new SessionFence(logger);
-    this.#silence = new SilenceWatch({ config: poolConfig(options), logger, silenceMs });
+    // Cached plans are only safe in sessions with our settings. Elsewhere the settings are made for each commit, and
+    // statements are planned each time.
+    const hasOwnSessions = !options.isTransactionPooler && (pool === undefined || pool === 'none');
+    this.#sender = new StatementSender({
+      dialect: this.dialect,
+      where: this.where,
+      silence: new SilenceWatch({ config: poolConfig(options), logger, silenceMs }),
+      hasOwnSessions,
+      isPreparing: hasOwnSessions && pool === undefined,
+      messageBytesMax,
+      backendOf: (client) => source.backendOf(client),
+    });
   }
 
   async run(statement: Sql): Promise<Row[]> {
@@ -81,7 +66,7 @@ export class PostgresDatabase implements Database {
   }
 
   async read(statement: Sql): Promise<Row[]> {
-    return (await this.#withClient((client) => this.#send(client, [statement], 'read')))[0] ?? [];
+    return (await this.#withClient((client) => this.#sender.send(client, [statement], 'read')))[0] ?? [];
   }
 
   async observe(statement: Sql, options: ObserveOptions): Promise<Row[]> {
@@ -89,7 +74,7 @@ export class PostgresDatabase implements Database {
     try {
       // Unnamed, so that it is planned for its values and no plan is cached. The settings end with the commit.
       const sent = this.#withClient((client) =>
-        this.#send(client, [observeSettings(options), statement], 'read', { isNamed: false }),
+        this.#sender.send(client, [observeSettings(options), statement], 'read', { isNamed: false }),
       );
       return (await sent)[1] ?? [];
     } catch (error) {
@@ -120,7 +105,7 @@ export class PostgresDatabase implements Database {
     if (!afterCommit) return this.#withClient((client) => this.#sendCommit(client, statements, { options }));
     const committed = deferred<Row[][]>();
     const both = this.#withClient(async (client) => {
-      const following = this.#follow(client, afterCommit);
+      const following = this.#sender.follow(client, afterCommit);
       const sent = this.#sendCommit(client, statements, { options, following });
       void sent.then(
         (results) => committed.resolve(results),
@@ -136,11 +121,11 @@ export class PostgresDatabase implements Database {
   async #sendCommit(
     client: Client,
     statements: readonly Sql[],
-    { options, following }: { readonly options: CommitOptions; readonly following?: FollowingBatch },
+    { options, following }: { readonly options: CommitOptions; readonly following?: Following },
   ): Promise<Row[][]> {
     const guard = this.#fence.guard(client, commitSettings(options));
     try {
-      const results = await this.#send(client, [...guard, ...statements], 'write', { following });
+      const results = await this.#sender.send(client, [...guard, ...statements], 'write', { following });
       return results.slice(guard.length);
     } catch (error) {
       // Before the caller learns of it: it may repeat the commit at once.
@@ -179,7 +164,8 @@ export class PostgresDatabase implements Database {
     try {
       const client = await this.#acquire();
       try {
-        while (this.#fence.isPending) await this.#fence.settle((statements) => this.#send(client, statements, 'read'));
+        while (this.#fence.isPending)
+          await this.#fence.settle((statements) => this.#sender.send(client, statements, 'read'));
         const result = await body(client);
         this.#source.release(client, false);
         return result;
@@ -209,8 +195,8 @@ export class PostgresDatabase implements Database {
   #connection(client: Client): Connection {
     // A connection lost in an open transaction means that nothing was stored; only COMMIT is in doubt.
     const send = async (statement: Sql, phase: Phase): Promise<Row[]> =>
-      (await this.#send(client, [statement], phase))[0] ?? [];
-    const script = (text: string, phase: Phase): Promise<void> => this.#script(client, text, phase);
+      (await this.#sender.send(client, [statement], phase))[0] ?? [];
+    const script = (text: string, phase: Phase): Promise<void> => this.#sender.script(client, text, phase);
     const inTransaction: Connection = {
       dialect: this.dialect,
       run: (statement) => send(statement, 'read'),
@@ -224,7 +210,7 @@ export class PostgresDatabase implements Database {
       transaction: async (body, { isSnapshot = false } = {}) => {
         await this.#begin(client, isSnapshot ? 'BEGIN ISOLATION LEVEL REPEATABLE READ' : 'BEGIN');
         const result = await body(inTransaction).catch(async (error: unknown) => {
-          await this.#rollBack(client);
+          await this.#sender.rollBack(client);
           throw error;
         });
         await script('COMMIT', 'write');
@@ -235,117 +221,11 @@ export class PostgresDatabase implements Database {
 
   async #begin(client: Client, begin: string): Promise<void> {
     try {
-      await this.#script(client, begin + this.#fence.scriptBehindBegin(client), 'read');
+      await this.#sender.script(client, begin + this.#fence.scriptBehindBegin(client), 'read');
     } catch (error) {
-      await this.#rollBack(client);
+      await this.#sender.rollBack(client);
       if (!this.#fence.turnOffIfUnsupported(error)) throw error;
-      await this.#script(client, begin, 'read');
+      await this.#sender.script(client, begin, 'read');
     }
   }
-
-  async #rollBack(client: Client): Promise<void> {
-    try {
-      await this.#guard(client, client.query('ROLLBACK'));
-    } catch {
-      // The connection is lost, and the transaction with it. Report the original error.
-    }
-  }
-
-  async #script(client: Client, text: string, phase: Phase): Promise<void> {
-    try {
-      const result = (await this.#guard(client, client.query(text))) as { command?: string };
-      if (text === 'COMMIT' && result.command === 'ROLLBACK') {
-        throw new DatabaseStatementError(
-          'The transaction was rolled back: one of its statements failed and the error was caught.',
-          { sqlState: '25P02' },
-        );
-      }
-    } catch (error) {
-      throw translatePostgresError(error, phase, this.where);
-    }
-  }
-
-  /** A statement to send with the next batch. `done` resolves when it no longer needs the client. */
-  #follow(client: Client, statement: Sql): FollowingBatch & { done(): Promise<void> } {
-    const ended = deferred<void>();
-    let isQueued = false;
-    const batch = new StatementBatch([this.#prepare(statement, true)], this.#namesKnownTo(client), (error) => {
-      if (error) ended.reject(translatePostgresError(error, 'read', this.where));
-      else ended.resolve();
-    });
-    return {
-      batch,
-      queue() {
-        isQueued = true;
-        client.query(batch);
-      },
-      // A broken client does not send anything, and never answers.
-      done: async () => (isQueued ? this.#guard(client, ended.promise).catch(rethrowIfLost) : undefined),
-    };
-  }
-
-  async #send(client: Client, statements: readonly Sql[], phase: Phase, options: SendOptions = {}): Promise<Row[][]> {
-    const { isNamed = true, following } = options;
-    const settings = this.#hasOwnSessions ? [] : [plannerSettings];
-    const prepared = [...settings, ...statements].map((statement) => this.#prepare(statement, isNamed));
-    refuseTooLarge(prepared, this.options.messageBytesMax ?? MESSAGE_BYTES_MAX);
-    try {
-      const answer = new Promise<Row[][]>((resolve, reject) => {
-        const onDone = (error: Error | undefined): void => (error ? reject(error) : resolve(batch.results));
-        const batch = new StatementBatch(prepared, this.#namesKnownTo(client), onDone, following);
-        client.query(batch);
-      });
-      return (await this.#guard(client, answer)).slice(settings.length);
-    } catch (error) {
-      throw translatePostgresError(error, phase, this.where);
-    }
-  }
-
-  #guard<T>(client: Client, answer: Promise<T>): Promise<T> {
-    return this.#silence.guard({ stream: client.connection.stream, backend: this.#source.backendOf(client) }, answer);
-  }
-
-  #prepare(statement: Sql, isNamed: boolean): PreparedStatement {
-    const { text, values } = render(statement, this.dialect);
-    const isPrepared = isNamed && this.#hasOwnSessions && this.options.pool === undefined;
-    return { name: isPrepared ? this.#nameOf(text) : '', text, values };
-  }
-
-  #nameOf(text: string): string {
-    let name = this.#names.get(text);
-    if (name === undefined) {
-      if (this.#names.size >= STATEMENT_NAMES_MAX) this.#names.clear();
-      name = statementName(text);
-      this.#names.set(text, name);
-    }
-    return name;
-  }
-
-  #namesKnownTo(client: Client): Set<string> {
-    let names = this.#preparedNames.get(client);
-    if (!names) this.#preparedNames.set(client, (names = new Set()));
-    return names;
-  }
-}
-
-interface SendOptions {
-  readonly isNamed?: boolean;
-  /** Goes on the same way, as a commit of its own. */
-  readonly following?: FollowingBatch;
-}
-
-function clientSource(options: PostgresOptions): ClientSource {
-  const { clock = systemClock, logger = silentLogger, isTransactionPooler } = options;
-  if (options.pool && options.pool !== 'none') return sharedClients(options.pool, { clock, setup: BACKEND_LOOKUP });
-  const startupOptions = parsePostgresURL(options.url).searchParams.get('options') ?? '';
-  const setup = isTransactionPooler ? undefined : sessionSetup({ ...options, startupOptions });
-  if (options.pool === 'none') return freshClients(poolConfig(options), setup);
-  return pooledClients(poolConfig(options), { clock, setup }, (error) => {
-    logger.debug(`An idle database connection was lost: ${error.message}`);
-  });
-}
-
-/** For statements whose own failure is reported elsewhere or ignored. */
-function rethrowIfLost(error: unknown): void {
-  if (isConnectionLost(error)) throw error;
 }

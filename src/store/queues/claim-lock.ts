@@ -4,8 +4,6 @@ import { advisoryLock, lock, type Sql, sql, table } from '../../sql/sql.js';
 import type { CommitOptions, Database, Row } from '../database.js';
 import { lacksAdvisoryLocks } from '../postgres/advisory-locks.js';
 
-const withoutAdvisoryLocks = new WeakSet<Database>();
-
 /** Waits for claims in flight on a queue with limits, and blocks later ones until this commit. */
 export function lockQueueClaims(queueName: string): Sql {
   return sql`SELECT ${advisoryLock(`queue.${queueName}`)} AS locked`;
@@ -18,12 +16,13 @@ export async function commitLocked(
   { statements, ...options }: CommitOptions & { readonly statements: readonly Sql[] },
 ): Promise<Row[][]> {
   const commit = async (taken: Sql) => (await database.commit([taken, ...statements], options)).slice(1);
-  if (!withoutAdvisoryLocks.has(database)) {
+  const { features } = database;
+  if (features?.hasAdvisoryLocks !== false) {
     try {
       return await commit(lockQueueClaims(queueName));
     } catch (error) {
-      if (!lacksAdvisoryLocks(error)) throw error;
-      withoutAdvisoryLocks.add(database);
+      if (!features || !lacksAdvisoryLocks(error)) throw error;
+      features.hasAdvisoryLocks = false;
     }
   }
   return commit(sql`SELECT s.key FROM ${table('system_identity')} AS s ${lock('update', 's')}`);

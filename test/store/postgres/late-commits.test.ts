@@ -6,7 +6,7 @@ import { CommitUnknownError } from '../../../src/model/errors/database-errors.js
 import { lock, sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
 import { listEvents } from '../../../src/store/messaging/events.js';
-import type { PostgresOptions } from '../../../src/store/postgres/postgres-database.js';
+import type { PostgresOptions } from '../../../src/store/postgres/postgres-options.js';
 import { bounceIfDelayed } from '../../../src/store/queues/debounce.js';
 import { claimWorkflows } from '../../../src/store/queues/claims.js';
 import { withRetry } from '../../../src/store/retry.js';

@@ -1,0 +1,34 @@
+// How to reach a Postgres database, and the clients that follow from it.
+import type pg from 'pg';
+import { type Clock, systemClock } from '../../base/clock.js';
+import { type DLogger, silentLogger } from '../../base/log.js';
+import { type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
+import { type ConnectionOptions, parsePostgresURL, poolConfig } from './postgres-config.js';
+import { BACKEND_LOOKUP, type SessionOptions, sessionSetup } from './session-settings.js';
+
+export interface PostgresOptions extends ConnectionOptions, Pick<SessionOptions, 'idleTransactionTimeoutMs'> {
+  /** The schema that holds the system tables. */
+  readonly schema?: string;
+  /** The caller's pool, which we never end; or `none` for a new connection per operation. */
+  readonly pool?: pg.Pool | 'none';
+  readonly clock?: Clock;
+  /** Replaces the database clock, for tests that control time. */
+  readonly now?: () => number;
+  readonly logger?: DLogger;
+  /** The longest message that the server takes; tests lower it. */
+  readonly messageBytesMax?: number;
+  /** How long a statement waits for an answer before the server is asked whether it is at work on it. */
+  readonly silenceMs?: number;
+}
+
+/** The clients that the options ask for. */
+export function clientSource(options: PostgresOptions): ClientSource {
+  const { clock = systemClock, logger = silentLogger, isTransactionPooler } = options;
+  if (options.pool && options.pool !== 'none') return sharedClients(options.pool, { clock, setup: BACKEND_LOOKUP });
+  const startupOptions = parsePostgresURL(options.url).searchParams.get('options') ?? '';
+  const setup = isTransactionPooler ? undefined : sessionSetup({ ...options, startupOptions });
+  if (options.pool === 'none') return freshClients(poolConfig(options), setup);
+  return pooledClients(poolConfig(options), { clock, setup }, (error) => {
+    logger.debug(`An idle database connection was lost: ${error.message}`);
+  });
+}

@@ -2,15 +2,7 @@
 // are not slowed down. No progress is stored: after an interruption, run it again.
 import { sleep } from '../../base/clock.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
-import {
-  type Check,
-  checkThat,
-  func,
-  number,
-  optional,
-  positiveInteger,
-  record,
-} from '../../model/validation/validation.js';
+import { type Check, func, number, optional, positiveInteger, record } from '../../model/validation/validation.js';
 import { hasEnded, isActive } from '../../model/status.js';
 import {
   type AgeCursor,

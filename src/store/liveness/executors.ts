@@ -49,7 +49,7 @@ export function metadataOf({ metadata }: Pick<Incarnation, 'metadata'>): Readonl
 export function servicesOf(engine: Pick<Incarnation, 'metadata'>): Services | undefined {
   const { services } = metadataOf(engine);
   if (!isRecord(services)) return undefined;
-  const { listenQueues, memoryQueues, functions, instances } = services;
+  const { listenQueues, memoryQueues, functions, instances = [] } = services;
   const isReadable =
     namesOrNull.accepts(listenQueues) &&
     names.accepts(memoryQueues) &&

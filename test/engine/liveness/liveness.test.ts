@@ -203,6 +203,8 @@ onlyOn('postgres', (dialect) => {
     proxy.cut();
     proxy.restore();
     expect(await whileTimePasses(clock, handle.getResult(), { stepMs: 1000, maxMs: 60_000 })).toBe('peer');
+    // Its waits go by the test's clock as well.
+    await whileTimePasses(clock, DBOS.shutdown(), { stepMs: 1000, maxMs: 60_000 });
   });
 
   describe('a claim', () => {

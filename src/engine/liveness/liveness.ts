@@ -70,7 +70,9 @@ export class Liveness {
   /** Until then no lease counts as expired: the database was down, and no engine could renew its lease. */
   #graceUntil = 0;
   #lastTakeOverAt = -Infinity;
-  #isRefreshing = false;
+  #reloading: Promise<void> | undefined;
+  /** Requested again while a read was in flight, which may have been too early. */
+  #isReloadWanted = false;
   #unsubscribes: readonly (() => void)[] = [];
 
   constructor(runtime: Runtime, ownership: Ownership) {
@@ -91,7 +93,7 @@ export class Liveness {
 
   /** Registers this engine and recovers the workflows of peers that are already dead. */
   async start(): Promise<void> {
-    const { bus, config, database, lease } = this.#runtime;
+    const { bus, config, lease } = this.#runtime;
     const { incarnationID } = this.#incarnation;
     this.#unsubscribes = [
       bus.subscribe(topics.executors, ([launchedID]) => {
@@ -102,7 +104,7 @@ export class Liveness {
     const asked = lease.now();
     await this.#register();
     lease.renewedSince(asked);
-    this.#peers = await listPeers(database, incarnationID);
+    await this.#reloadPeers();
     for (const peer of await this.#presence.findGone(this.#peers)) await this.#takeOver(peer, { ifLeaseOver: false });
     await this.#takeOverExpired();
     await this.#recovery.takeOverUnlisted();
@@ -146,22 +148,31 @@ export class Liveness {
   }
 
   async #refreshPeers(): Promise<void> {
-    if (this.#isRefreshing) return;
-    this.#isRefreshing = true;
     try {
       await this.#reloadPeers();
       await this.#takeOverExpired();
     } catch (error) {
       this.#runtime.logger.debug(`Cannot read the list of executors: ${String(error)}`);
-    } finally {
-      this.#isRefreshing = false;
     }
   }
 
+  /**
+   * Resolves when the list was read after the call. One read at a time, or an older list could replace a newer one, and an
+   * engine that is missing in it would have no witness of its death.
+   */
   async #reloadPeers(): Promise<void> {
-    const known = idsOf(this.#peers);
-    this.#peers = await listPeers(this.#runtime.database, this.#incarnation.incarnationID);
-    if (idsOf(this.#peers) !== known) this.#peersChanged.abort();
+    this.#isReloadWanted = true;
+    this.#reloading ??= this.#reloadWhileWanted().finally(() => (this.#reloading = undefined));
+    await this.#reloading;
+  }
+
+  async #reloadWhileWanted(): Promise<void> {
+    while (this.#isReloadWanted) {
+      this.#isReloadWanted = false;
+      const known = idsOf(this.#peers);
+      this.#peers = await listPeers(this.#runtime.database, this.#incarnation.incarnationID);
+      if (idsOf(this.#peers) !== known) this.#peersChanged.abort();
+    }
   }
 
   async #takeOverExpired(): Promise<void> {

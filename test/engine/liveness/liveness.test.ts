@@ -5,6 +5,7 @@ import { type Sql, sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
 import { insertIncarnation, listPeers } from '../../../src/store/liveness/executors.js';
 import { describePresence } from '../../../src/store/liveness/presence.js';
+import { topics } from '../../../src/store/notify/topics.js';
 import { insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
@@ -205,6 +206,36 @@ onlyOn('postgres', (dialect) => {
     expect(await whileTimePasses(clock, handle.getResult(), { stepMs: 1000, maxMs: 60_000 })).toBe('peer');
     // Its waits go by the test's clock as well.
     await whileTimePasses(clock, DBOS.shutdown(), { stepMs: 1000, maxMs: 60_000 });
+  });
+
+  test('an engine that launches while the list of peers is being read is not overlooked', async () => {
+    const clock = new ManualClock(Date.now());
+    const url = await dialect.createURL();
+    const launch = async (executorID: string) => {
+      const config = { applicationVersion: 'v1', executorID, systemDatabaseUrl: url };
+      const { DBOS } = await createEngine(dialect, config, clock.settings);
+      DBOS.registerWorkflow(async () => 1, { name: 'workflow' });
+      await DBOS.launch();
+      return engineOf(DBOS);
+    };
+    const { liveness, runtime } = await launch('first');
+    const read = runtime.database.read.bind(runtime.database);
+    let reads = 0;
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => (release = resolve));
+    runtime.database.read = async (statement) => {
+      const rows = await read(statement);
+      if (JSON.stringify(statement).includes('e.incarnation_id <> ') && ++reads === 1) await released;
+      return rows;
+    };
+    await runtime.database.run(sql`SELECT pg_notify(${topics.executors.channel}, 'another')`);
+    await until(() => reads === 1);
+
+    await launch('second');
+    release();
+
+    // No time passes, so it does not look by itself.
+    await until(() => liveness.countPeersServing('q') === 1);
   });
 
   describe('a claim', () => {

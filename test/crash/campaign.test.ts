@@ -165,6 +165,8 @@ class Campaign {
   async settle(): Promise<void> {
     this.#isOver = true;
     await Promise.all(this.#background);
+    // Starts that were sent to a worker may still wait for those before them.
+    await Promise.all(this.#stations.map(({ worker }) => worker.perform({ do: 'finish' })));
     const isDone = async (): Promise<boolean> => {
       const counts = await countByStatus(this.#observer);
       return counts.size === 1 && counts.has('SUCCESS');

@@ -4,7 +4,6 @@ import {
   boolean,
   type Check,
   checkThat,
-  date,
   filledName,
   INT_MAX,
   integer,
@@ -30,7 +29,6 @@ type FieldsOf<T> = Record<keyof T, Check<unknown>>;
 export const ids = array(filledName);
 export const optionalNames = nullish(oneOrMany(filledName));
 export const flag = nullish(boolean);
-export const day = date;
 const listed = nullish(oneOrMany(storableName));
 
 export const cancelOptions = record({ cancelChildren: flag } satisfies FieldsOf<CancelOptions>);

@@ -1,6 +1,7 @@
 -- The two functions do as DBOS.startWorkflow and DBOS.send do. enqueue_workflow refuses an ID under which another function
 -- runs, and warns of one in another queue. send_message stores an idempotency key as DBOS.send does, so that a message sent
--- both ways is one message, and the same key may be used for several workflows.
+-- both ways is one message, and the same key may be used for several workflows. enqueue_workflow also refuses roles that are no
+-- list, and times that cannot be added to others: a workflow with such a row could only fail when it is claimed.
 CREATE OR REPLACE FUNCTION {schema}.enqueue_workflow(
   workflow_name TEXT,
   queue_name TEXT,
@@ -30,6 +31,9 @@ DECLARE
   now_ms BIGINT := (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT;
   input TEXT := json_build_object('positionalArgs', positional_args, 'namedArgs', named_args)::TEXT;
   place TEXT;
+  roles JSON;
+  -- About 30,000 years, as in the library.
+  longest_ms CONSTANT BIGINT := 1000000000000000;
 BEGIN
   IF workflow_name IS NULL OR workflow_name = '' THEN
     RAISE EXCEPTION 'Workflow name cannot be null or empty';
@@ -45,6 +49,29 @@ BEGIN
   END IF;
   IF delay_until_epoch_ms < 0 THEN
     RAISE EXCEPTION 'delay_until_epoch_ms must be >= 0';
+  END IF;
+  IF delay_until_epoch_ms > longest_ms THEN
+    RAISE EXCEPTION 'delay_until_epoch_ms must be <= %', longest_ms;
+  END IF;
+  IF timeout_ms NOT BETWEEN -longest_ms AND longest_ms THEN
+    RAISE EXCEPTION 'timeout_ms must be <= %', longest_ms;
+  END IF;
+  IF deadline_epoch_ms NOT BETWEEN 0 AND longest_ms THEN
+    RAISE EXCEPTION 'deadline_epoch_ms must be between 0 and %', longest_ms;
+  END IF;
+  IF authenticated_roles <> '' THEN
+    BEGIN
+      roles := authenticated_roles::JSON;
+    EXCEPTION
+      WHEN data_exception THEN
+        roles := 'null'::JSON;
+    END;
+    IF json_typeof(roles) <> 'array' THEN
+      RAISE EXCEPTION 'authenticated_roles must be a JSON array of strings, such as ["admin"]';
+    END IF;
+    IF EXISTS (SELECT 1 FROM json_array_elements(roles) AS listed(role) WHERE json_typeof(listed.role) <> 'string') THEN
+      RAISE EXCEPTION 'authenticated_roles must be a JSON array of strings, such as ["admin"]';
+    END IF;
   END IF;
 
   INSERT INTO {schema}.workflow_status AS workflow (

@@ -1,6 +1,6 @@
 // The schedule verbs shared by `DBOS` and `DBOSClient`. Creating a schedule is not among them: `DBOS` takes a function,
 // `DBOSClient` a name.
-import { filledName } from '../../model/validation/validation.js';
+import { date, filledName } from '../../model/validation/validation.js';
 import * as checks from '../verb-checks.js';
 import { internals } from '../../base/internals.js';
 import { WorkflowVerbs } from '../management/workflow-verbs.js';
@@ -67,8 +67,8 @@ export abstract class ScheduleVerbs extends WorkflowVerbs {
   /** Enqueues the workflows of all occurrences after `start` and before `end`. */
   async backfillSchedule(name: string, start: Date, end: Date): Promise<WorkflowHandle<unknown>[]> {
     filledName.read(name, 'name');
-    checks.day.read(start, 'start');
-    checks.day.read(end, 'end');
+    date.read(start, 'start');
+    date.read(end, 'end');
     const operator = this[internals].operatorFor('backfillSchedule', 'outside workflows');
     const workflowIDs = await backfillSchedule(operator, name, { start, end });
     return workflowIDs.map((workflowID) => this[internals].handleOf(workflowID));

@@ -1533,232 +1533,8 @@ CREATE TABLE IF NOT EXISTS {schema}.fenced_sessions (
     isOnline: false,
     sql: `-- The two functions do as DBOS.startWorkflow and DBOS.send do. enqueue_workflow refuses an ID under which another function
 -- runs, and warns of one in another queue. send_message stores an idempotency key as DBOS.send does, so that a message sent
--- both ways is one message, and the same key may be used for several workflows.
-CREATE OR REPLACE FUNCTION {schema}.enqueue_workflow(
-  workflow_name TEXT,
-  queue_name TEXT,
-  positional_args JSON[] DEFAULT ARRAY[]::JSON[],
-  named_args JSON DEFAULT '{}'::JSON,
-  class_name TEXT DEFAULT NULL,
-  config_name TEXT DEFAULT NULL,
-  workflow_id TEXT DEFAULT NULL,
-  app_version TEXT DEFAULT NULL,
-  timeout_ms BIGINT DEFAULT NULL,
-  deadline_epoch_ms BIGINT DEFAULT NULL,
-  deduplication_id TEXT DEFAULT NULL,
-  priority INTEGER DEFAULT NULL,
-  queue_partition_key TEXT DEFAULT NULL,
-  authenticated_user TEXT DEFAULT NULL,
-  authenticated_roles TEXT DEFAULT NULL,
-  delay_until_epoch_ms BIGINT DEFAULT NULL,
-  application_name TEXT DEFAULT NULL
-) RETURNS TEXT
-LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp
-AS $body$
-DECLARE
-  id TEXT := COALESCE(workflow_id, gen_random_uuid()::TEXT);
-  token TEXT := gen_random_uuid()::TEXT;
-  found RECORD;
-  now_ms BIGINT := (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT;
-  input TEXT := json_build_object('positionalArgs', positional_args, 'namedArgs', named_args)::TEXT;
-  place TEXT;
-BEGIN
-  IF workflow_name IS NULL OR workflow_name = '' THEN
-    RAISE EXCEPTION 'Workflow name cannot be null or empty';
-  END IF;
-  IF queue_name IS NULL OR queue_name = '' THEN
-    RAISE EXCEPTION 'Queue name cannot be null or empty';
-  END IF;
-  IF json_typeof(named_args) <> 'object' THEN
-    RAISE EXCEPTION 'Named args must be a JSON object';
-  END IF;
-  IF workflow_id = '' THEN
-    RAISE EXCEPTION 'Workflow ID cannot be an empty string if provided.';
-  END IF;
-  IF delay_until_epoch_ms < 0 THEN
-    RAISE EXCEPTION 'delay_until_epoch_ms must be >= 0';
-  END IF;
-
-  INSERT INTO {schema}.workflow_status AS workflow (
-    workflow_uuid,
-    status,
-    name,
-    serialization,
-    class_name,
-    config_name,
-    queue_name,
-    deduplication_id,
-    priority,
-    queue_partition_key,
-    application_version,
-    workflow_timeout_ms,
-    workflow_deadline_epoch_ms,
-    recovery_attempts,
-    owner_xid,
-    created_at,
-    updated_at,
-    authenticated_user,
-    authenticated_roles,
-    delay_until_epoch_ms,
-    application_name
-  ) VALUES (
-    id,
-    CASE WHEN enqueue_workflow.delay_until_epoch_ms IS NULL THEN 'ENQUEUED' ELSE 'DELAYED' END,
-    workflow_name,
-    'portable_json',
-    enqueue_workflow.class_name,
-    enqueue_workflow.config_name,
-    enqueue_workflow.queue_name,
-    enqueue_workflow.deduplication_id,
-    COALESCE(enqueue_workflow.priority, 0),
-    enqueue_workflow.queue_partition_key,
-    app_version,
-    timeout_ms,
-    deadline_epoch_ms,
-    0,
-    token,
-    now_ms,
-    now_ms,
-    enqueue_workflow.authenticated_user,
-    enqueue_workflow.authenticated_roles,
-    enqueue_workflow.delay_until_epoch_ms,
-    enqueue_workflow.application_name
-  )
-  ON CONFLICT (workflow_uuid) DO UPDATE SET updated_at = EXCLUDED.updated_at
-  RETURNING workflow.owner_xid, workflow.name, workflow.class_name, workflow.config_name, workflow.queue_name
-  INTO found;
-
-  -- Only the call that created the workflow gives it its input. A row that is there already was left by a
-  -- deleted workflow of the same ID.
-  IF found.owner_xid = token THEN
-    INSERT INTO {schema}.workflow_input (workflow_uuid, inputs, retention_timestamp)
-    VALUES (id, input, now_ms)
-    ON CONFLICT (workflow_uuid) DO UPDATE
-    SET inputs = EXCLUDED.inputs, retention_timestamp = EXCLUDED.retention_timestamp;
-
-    place := CASE
-      WHEN enqueue_workflow.queue_partition_key IS NULL THEN json_build_array(enqueue_workflow.queue_name)
-      ELSE json_build_array(enqueue_workflow.queue_name, enqueue_workflow.queue_partition_key)
-    END::TEXT;
-    IF octet_length(place) < 8000 THEN
-      PERFORM pg_notify('everstep_queues', place);
-    END IF;
-    RETURN id;
-  END IF;
-
-  IF found.name IS DISTINCT FROM workflow_name THEN
-    RAISE EXCEPTION 'DBOS workflow conflict' USING
-      DETAIL = format('Workflow %s already exists: it runs %s, not %s', id, found.name, workflow_name),
-      ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF COALESCE(found.class_name, '') <> COALESCE(enqueue_workflow.class_name, '') THEN
-    RAISE EXCEPTION 'DBOS workflow conflict' USING
-      DETAIL = format(
-        'Workflow %s already exists: it belongs to class %s, not %s', id, found.class_name, enqueue_workflow.class_name
-      ),
-      ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF COALESCE(found.config_name, '') <> COALESCE(enqueue_workflow.config_name, '') THEN
-    RAISE EXCEPTION 'DBOS workflow conflict' USING
-      DETAIL = format(
-        'Workflow %s already exists: it belongs to instance %s, not %s',
-        id, found.config_name, enqueue_workflow.config_name
-      ),
-      ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF found.queue_name <> enqueue_workflow.queue_name THEN
-    RAISE WARNING 'Workflow % already exists in queue %; it was not enqueued in %',
-      id, found.queue_name, enqueue_workflow.queue_name;
-  END IF;
-  RETURN id;
-EXCEPTION
-  WHEN unique_violation THEN
-    RAISE EXCEPTION 'DBOS queue duplicated' USING
-      DETAIL = format(
-        'Workflow %s with queue %s and deduplication ID %s already exists', id, queue_name, deduplication_id
-      ),
-      ERRCODE = 'unique_violation';
-END;
-$body$;
-
-CREATE OR REPLACE FUNCTION {schema}.send_message(
-  destination_id TEXT,
-  message JSON,
-  topic TEXT DEFAULT NULL,
-  message_id TEXT DEFAULT NULL
-) RETURNS VOID
-LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp
-AS $body$
-BEGIN
-  -- Earlier versions of this function stored the key alone.
-  PERFORM 1
-  FROM {schema}.notifications AS n
-  WHERE n.message_uuid = message_id AND n.destination_uuid = destination_id;
-  IF FOUND THEN
-    RETURN;
-  END IF;
-  INSERT INTO {schema}.notifications (message_uuid, destination_uuid, topic, message, serialization)
-  VALUES (
-    COALESCE(message_id || '::' || destination_id, gen_random_uuid()::TEXT),
-    destination_id,
-    COALESCE(send_message.topic, '__null__topic__'),
-    send_message.message::TEXT,
-    'portable_json'
-  )
-  ON CONFLICT (message_uuid) DO NOTHING;
-EXCEPTION
-  WHEN foreign_key_violation THEN
-    RAISE EXCEPTION 'DBOS non-existent workflow' USING
-      DETAIL = format('Destination workflow %s does not exist', destination_id),
-      ERRCODE = 'foreign_key_violation';
-END;
-$body$;
-`,
-  },
-  {
-    number: 11,
-    name: 'system_identity',
-    isOnline: false,
-    sql: `-- Tells this system database from others whose engines use the same application database. It has one row.
-CREATE TABLE IF NOT EXISTS {schema}.system_identity (
-  key TEXT PRIMARY KEY,
-  id TEXT NOT NULL
-);
-INSERT INTO {schema}.system_identity (key, id)
-VALUES ('system', replace(gen_random_uuid()::text, '-', ''))
-ON CONFLICT DO NOTHING;
-`,
-  },
-  {
-    number: 12,
-    name: 'latest_version',
-    isOnline: true,
-    sql: `-- online
--- Each claim looks for the latest version.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_application_versions_latest
-  ON {schema}.application_versions (version_timestamp, version_id);
-`,
-  },
-  {
-    number: 13,
-    name: 'owner_index',
-    isOnline: true,
-    sql: `-- online
--- The running workflows of an engine are found by its owner tokens, and the engines that own any by walking the index.
--- Tokens of other libraries have no dot.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_owner
-  ON {schema}.workflow_status (owner_xid COLLATE "C")
-  WHERE status = 'PENDING' AND owner_xid LIKE '%.%';
-`,
-  },
-  {
-    number: 14,
-    name: 'checked_enqueue',
-    isOnline: false,
-    sql: `-- enqueue_workflow refuses roles that are no list, and times that cannot be added to others. A workflow with such a row can
--- only fail when it is claimed.
+-- both ways is one message, and the same key may be used for several workflows. enqueue_workflow also refuses roles that are no
+-- list, and times that cannot be added to others: a workflow with such a row could only fail when it is claimed.
 CREATE OR REPLACE FUNCTION {schema}.enqueue_workflow(
   workflow_name TEXT,
   queue_name TEXT,
@@ -1932,6 +1708,76 @@ EXCEPTION
       ERRCODE = 'unique_violation';
 END;
 $body$;
+
+CREATE OR REPLACE FUNCTION {schema}.send_message(
+  destination_id TEXT,
+  message JSON,
+  topic TEXT DEFAULT NULL,
+  message_id TEXT DEFAULT NULL
+) RETURNS VOID
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+  -- Earlier versions of this function stored the key alone.
+  PERFORM 1
+  FROM {schema}.notifications AS n
+  WHERE n.message_uuid = message_id AND n.destination_uuid = destination_id;
+  IF FOUND THEN
+    RETURN;
+  END IF;
+  INSERT INTO {schema}.notifications (message_uuid, destination_uuid, topic, message, serialization)
+  VALUES (
+    COALESCE(message_id || '::' || destination_id, gen_random_uuid()::TEXT),
+    destination_id,
+    COALESCE(send_message.topic, '__null__topic__'),
+    send_message.message::TEXT,
+    'portable_json'
+  )
+  ON CONFLICT (message_uuid) DO NOTHING;
+EXCEPTION
+  WHEN foreign_key_violation THEN
+    RAISE EXCEPTION 'DBOS non-existent workflow' USING
+      DETAIL = format('Destination workflow %s does not exist', destination_id),
+      ERRCODE = 'foreign_key_violation';
+END;
+$body$;
+`,
+  },
+  {
+    number: 11,
+    name: 'system_identity',
+    isOnline: false,
+    sql: `-- Tells this system database from others whose engines use the same application database. It has one row.
+CREATE TABLE IF NOT EXISTS {schema}.system_identity (
+  key TEXT PRIMARY KEY,
+  id TEXT NOT NULL
+);
+INSERT INTO {schema}.system_identity (key, id)
+VALUES ('system', replace(gen_random_uuid()::text, '-', ''))
+ON CONFLICT DO NOTHING;
+`,
+  },
+  {
+    number: 12,
+    name: 'latest_version',
+    isOnline: true,
+    sql: `-- online
+-- Each claim looks for the latest version.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_application_versions_latest
+  ON {schema}.application_versions (version_timestamp, version_id);
+`,
+  },
+  {
+    number: 13,
+    name: 'owner_index',
+    isOnline: true,
+    sql: `-- online
+-- The running workflows of an engine are found by its owner tokens, and the engines that own any by walking the index.
+-- Tokens of other libraries have no dot.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_owner
+  ON {schema}.workflow_status (owner_xid COLLATE "C")
+  WHERE status = 'PENDING' AND owner_xid LIKE '%.%';
 `,
   },
 ];
@@ -2796,13 +2642,6 @@ CREATE INDEX IF NOT EXISTS idx_application_versions_latest
 CREATE INDEX IF NOT EXISTS idx_workflow_status_owner
   ON workflow_status (owner_xid)
   WHERE status = 'PENDING' AND owner_xid LIKE '%.%';
-`,
-  },
-  {
-    number: 14,
-    name: 'checked_enqueue',
-    isOnline: false,
-    sql: `-- Empty on purpose: SQLite has no stored functions.
 `,
   },
 ];

@@ -185,7 +185,13 @@ CREATE OR REPLACE FUNCTION {schema}.send_message(
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $body$
+DECLARE
+  -- As DBOS.send makes it: where it could be split in two ways, the length of the key is added.
+  id TEXT := message_id || '::' || destination_id;
 BEGIN
+  IF strpos(substr(id, strpos(id, '::') + 1), '::') > 0 THEN
+    id := octet_length(message_id) || '::' || id;
+  END IF;
   -- Earlier versions of this function stored the key alone.
   PERFORM 1
   FROM {schema}.notifications AS n
@@ -195,7 +201,7 @@ BEGIN
   END IF;
   INSERT INTO {schema}.notifications (message_uuid, destination_uuid, topic, message, serialization)
   VALUES (
-    COALESCE(message_id || '::' || destination_id, gen_random_uuid()::TEXT),
+    COALESCE(id, gen_random_uuid()::TEXT),
     destination_id,
     COALESCE(send_message.topic, '__null__topic__'),
     send_message.message::TEXT,

@@ -36,11 +36,11 @@ export async function encodeMessage(
   return { messageID, destinationID, topic, text, serialization };
 }
 
-/** As DBOS makes it, so that both deliver a key once. Where that could be split in two ways, the key's length is added. */
+/** As DBOS and send_message make it, so that all deliver a key once. Where it could be split in two ways, the key's bytes are added. */
 function keyedMessageID(idempotencyKey: string, destinationID: string): string {
   const messageID = `${idempotencyKey}::${destinationID}`;
   const isAmbiguous = messageID.indexOf('::') !== messageID.lastIndexOf('::');
-  return isAmbiguous ? `${idempotencyKey.length}::${messageID}` : messageID;
+  return isAmbiguous ? `${Buffer.byteLength(idempotencyKey)}::${messageID}` : messageID;
 }
 
 export function keyOfMessage({ destinationID, topic }: NewMessage): MessageKey {

@@ -316,22 +316,25 @@ onlyOn('postgres', (dialect) => {
       expect(await messages(database)).toHaveLength(2);
     });
 
-    it('and DBOS.send with the same idempotency key make one message, whichever comes first', async () => {
-      const url = await dialect.createURL();
-      const database = await dialect.open(url);
-      const client = await DBOSClient.create({ systemDatabaseUrl: url });
-      onTestFinished(() => client.destroy());
-      await execute(database, `INSERT INTO dbos.workflow_status (workflow_uuid) VALUES ('w'), ('x')`);
-      const sendBySQL = (workflowID: string) =>
-        execute(database, `SELECT dbos.send_message('${workflowID}', '"by SQL"', 'topic', 'm1')`);
+    it.each(['m1', 'a::b', 'ü:::'])(
+      'and DBOS.send with the idempotency key %s make one message, whichever comes first',
+      async (key) => {
+        const url = await dialect.createURL();
+        const database = await dialect.open(url);
+        const client = await DBOSClient.create({ systemDatabaseUrl: url });
+        onTestFinished(() => client.destroy());
+        await execute(database, `INSERT INTO dbos.workflow_status (workflow_uuid) VALUES ('w'), ('x')`);
+        const sendBySQL = (workflowID: string) =>
+          execute(database, `SELECT dbos.send_message('${workflowID}', '"by SQL"', 'topic', '${key}')`);
 
-      await sendBySQL('w');
-      await client.send('w', 'by a client', 'topic', 'm1');
-      await client.send('x', 'by a client', 'topic', 'm1');
-      await sendBySQL('x');
+        await sendBySQL('w');
+        await client.send('w', 'by a client', 'topic', key);
+        await client.send('x', 'by a client', 'topic', key);
+        await sendBySQL('x');
 
-      expect((await messages(database)).map((message) => message['destination_uuid'])).toEqual(['w', 'x']);
-    });
+        expect((await messages(database)).map((message) => message['destination_uuid'])).toEqual(['w', 'x']);
+      },
+    );
 
     it('does not repeat a message that an earlier version stored under the bare ID', async () => {
       const database = await dialect.create();

@@ -131,7 +131,7 @@ async function settle(step: ActiveStep, body: (step: ActiveStep) => Promise<Kept
 }
 
 /** What a checkpoint takes from its operation. */
-type Described = Pick<Operation<unknown>, 'name' | 'format' | 'childWorkflowID' | 'completedAt'>;
+type Described = Pick<Operation<unknown>, 'name' | 'isEffect' | 'format' | 'childWorkflowID' | 'completedAt'>;
 
 /** What a checkpoint holds besides its number, name and times. */
 type Stored = Partial<Pick<StepRecord, 'output' | 'error' | 'serialization' | 'childWorkflowID'>>;
@@ -190,7 +190,7 @@ export class ActiveStep {
   /** Sends the checkpoint by itself. Throws if the run was stopped: it must record nothing more. */
   record(stored: Stored, options?: RecordOptions): void {
     this.run.check();
-    this.run.record(this.#recordOf(stored), options);
+    this.run.record(this.#recordOf(stored), { ...options, isEffect: this.#operation.isEffect });
   }
 
   /** Sends the checkpoint of a value, and returns the copy that the workflow continues with. */
@@ -203,12 +203,12 @@ export class ActiveStep {
   }
 
   /**
-   * The run was stopped while the body ran. If its workflow was cancelled, a resume should not repeat the body. Resolves
+   * The run was stopped while the body ran. If its workflow was cancelled, a resume should not repeat an effect. Resolves
    * when that is recorded, or refused because the workflow was resumed already.
    */
   async keepIfCancelled(value: unknown): Promise<void> {
     const { run } = this;
-    if (!(run.stopReason instanceof DBOSWorkflowCancelledError)) return;
+    if (!this.#operation.isEffect || !(run.stopReason instanceof DBOSWorkflowCancelledError)) return;
     const { text, serialization } = await this.encode(value);
     await run.keep(this.#recordOf({ output: text, serialization: this.#operation.format ? serialization : null }));
   }

@@ -32,6 +32,8 @@ export interface RecordOptions {
   readonly isKeptElsewhere?: boolean;
   /** The commit need not wait for the disk: nothing depends on it. A server crash may lose it. */
   readonly relaxed?: boolean;
+  /** If the workflow is cancelled meanwhile, a resume must not repeat the operation. */
+  readonly isEffect?: boolean;
 }
 
 /** What happened to the checkpoint in a write; undefined if the write turned out not to contain one. */
@@ -267,8 +269,8 @@ export class Run {
   }
 
   /** Sends a checkpoint. It is durable once the next barrier resolves. */
-  record(step: RunStep, { isKeptElsewhere = false, relaxed = false }: RecordOptions = {}): void {
-    const written = this.runtime.store.writer.checkpoint(this.checkpoint(step), { relaxed });
+  record(step: RunStep, { isKeptElsewhere = false, relaxed, isEffect }: RecordOptions = {}): void {
+    const written = this.runtime.store.writer.checkpoint(this.checkpoint(step), { relaxed, isEffect });
     const ownBefore = this.#lastOwnWrite;
     this.#track(written.then((verdict) => this.#applyVerdict(verdict, step.stepID)));
     if (isKeptElsewhere) this.#lastOwnWrite = ownBefore;
@@ -276,7 +278,7 @@ export class Run {
 
   /** Writes the checkpoint of a step that completed after the run was stopped. Nothing waits for it or depends on it. */
   async keep(step: RunStep): Promise<void> {
-    await this.runtime.store.writer.checkpoint(this.checkpoint(step));
+    await this.runtime.store.writer.checkpoint(this.checkpoint(step), { isEffect: true });
   }
 
   /** A checkpoint of this run, to be part of another write. */

@@ -69,7 +69,13 @@ export type Item =
   | { readonly kind: 'start'; readonly start: NewWorkflow }
   | { readonly kind: 'child'; readonly child: ChildStart }
   /** Nothing depends on a relaxed one: it need not be durable before the next commit is. */
-  | { readonly kind: 'checkpoint'; readonly checkpoint: Checkpoint; readonly relaxed?: boolean }
+  | {
+      readonly kind: 'checkpoint';
+      readonly checkpoint: Checkpoint;
+      readonly relaxed?: boolean;
+      /** A resume must not repeat it. What was merely observed can be observed again. */
+      readonly isEffect?: boolean;
+    }
   | { readonly kind: 'send'; readonly send: Send }
   /** The checkpoint of a step that received a message. */
   | { readonly kind: 'receipt'; readonly checkpoint: Checkpoint }
@@ -88,8 +94,8 @@ export class WriteGroup {
   readonly #streams = new WritePart({ write: insertStreamValues, judge: judgeStreamValues });
   readonly #checkpoints = new WritePart({ write: insertCheckpoints, judge: judgeCheckpoints });
   readonly #outcomes = new WritePart({ write: finishIfOwned, judge: judgeOutcomes });
-  /** Checkpoints that nothing else in their item depends on, and their verdicts. */
-  readonly #plain: { readonly checkpoint: Checkpoint; readonly verdict: () => CheckpointVerdict }[] = [];
+  /** Checkpoints of effects that completed, and their verdicts. */
+  readonly #effects: { readonly checkpoint: Checkpoint; readonly verdict: () => CheckpointVerdict }[] = [];
   /** Starts that include their outcome, by outcome. */
   readonly #joined = new Map<Outcome, () => StartVerdict | undefined>();
   /**
@@ -149,9 +155,9 @@ export class WriteGroup {
     return this.#entries.filter((entry, index) => !this.#settle[index]?.(entry));
   }
 
-  /** A step that completed while its workflow was cancelled is recorded all the same. Its run has to stop. */
+  /** An effect that completed while its workflow was cancelled is recorded all the same. Its run has to stop. */
   async #keepOfCancelled(database: Database, options: CommitOptions): Promise<void> {
-    const lost = this.#plain.filter(({ verdict }) => verdict() === 'lost').map(({ checkpoint }) => checkpoint);
+    const lost = this.#effects.filter(({ verdict }) => verdict() === 'lost').map(({ checkpoint }) => checkpoint);
     if (lost.length > 0) await database.commit([insertCheckpointsOfCancelled(lost)], options);
   }
 
@@ -174,7 +180,10 @@ export class WriteGroup {
       }
       case 'checkpoint': {
         const verdict = this.#checkpoints.add(item.checkpoint);
-        this.#plain.push({ checkpoint: item.checkpoint, verdict });
+        // A cancellation may be the cause of an error.
+        if (item.isEffect && item.checkpoint.step.error === null) {
+          this.#effects.push({ checkpoint: item.checkpoint, verdict });
+        }
         return verdict;
       }
       case 'send': {

@@ -94,8 +94,8 @@ export class Writer {
     return this.#submit<ChildVerdict>({ kind: 'child', child });
   }
 
-  checkpoint(checkpoint: Checkpoint, { relaxed = false } = {}): Promise<CheckpointVerdict> {
-    return this.#submit<CheckpointVerdict>({ kind: 'checkpoint', checkpoint, relaxed });
+  checkpoint(checkpoint: Checkpoint, { relaxed = false, isEffect = false } = {}): Promise<CheckpointVerdict> {
+    return this.#submit<CheckpointVerdict>({ kind: 'checkpoint', checkpoint, relaxed, isEffect });
   }
 
   /** Sends a message, together with the sender's checkpoint if there is one. */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { DBOSInstance, StartWorkflowParams } from '../../../src/index.js';
+import { cancelWorkflows } from '../../../src/store/runs/lifecycle.js';
 import { forEachDialect } from '../../rig/dialects.js';
-import { createEngine } from '../../rig/engines.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
 import { createGenerations, createZombie, failureOf, newHalt } from './succession.js';
 
@@ -364,6 +365,30 @@ forEachDialect((dialect) => {
       await DBOS.resumeWorkflow('w');
 
       expect(await DBOS.retrieveWorkflow('w').getResult()).toBe('done');
+    });
+
+    test('asks again for the result of a child that was cancelled with its parent', async () => {
+      const { DBOS } = await createEngine(dialect);
+      const child = DBOS.registerWorkflow(() => DBOS.recv<string>('topic', 1000), { name: 'child' });
+      const parent = DBOS.registerWorkflow(
+        async () => {
+          const handle = await DBOS.startWorkflow(child, { workflowID: 'child', queueName: 'q' })();
+          return handle.getResult({ pollingIntervalMs: 10 });
+        },
+        { name: 'parent' },
+      );
+      await DBOS.launch();
+      await DBOS.registerQueue('q');
+      const handle = await DBOS.startWorkflow(parent, { workflowID: 'parent' })();
+      await until(async () => (await DBOS.getWorkflowStatus('child'))?.status === 'PENDING');
+
+      // Unannounced: the parent learns from its child, not from its own row.
+      await cancelWorkflows(engineOf(DBOS).runtime.store.database, ['parent', 'child']);
+      await expect(handle.getResult()).rejects.toMatchObject({ ...cancelled, workflowID: 'parent' });
+      await DBOS.resumeWorkflows(['parent', 'child']);
+      await DBOS.send('child', 'hello', 'topic');
+
+      expect(await DBOS.retrieveWorkflow('parent').getResult()).toBe('hello');
     });
 
     test('of a workflow that has ended changes nothing', async () => {

@@ -1,5 +1,6 @@
 // Waits for a workflow to end, and decodes its outcome for the caller.
 import type { Codec } from '../../codec/codec.js';
+import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';
 import {
   DBOSAwaitedWorkflowCancelledError,
   DBOSAwaitedWorkflowExceededMaxRecoveryAttempts,
@@ -22,14 +23,16 @@ export interface WorkflowHandle<R> {
 }
 
 /** Decodes the outcome: returns the value or throws the error. */
-export async function readOutcome(codec: Codec, finished: FinishedWorkflow): Promise<unknown> {
+export function readOutcome(codec: Codec, finished: FinishedWorkflow): MaybePromise<unknown> {
   const { workflowID, status, output, error, serialization } = finished;
   if (status === 'SUCCESS') return codec.decodeValue(output, serialization);
   if (status === 'CANCELLED') throw new DBOSAwaitedWorkflowCancelledError(workflowID);
   if (status === 'MAX_RECOVERY_ATTEMPTS_EXCEEDED') {
     throw new DBOSAwaitedWorkflowExceededMaxRecoveryAttempts(workflowID);
   }
-  throw await codec.decodeError(error, serialization);
+  return andThen(codec.decodeError(error, serialization), (thrown) => {
+    throw thrown;
+  });
 }
 
 /** Waits for the outcome; null when the deadline passes. */

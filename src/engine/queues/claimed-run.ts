@@ -1,5 +1,6 @@
 // From a claimed row to a run: finds its function, and reads its arguments and its caller. A row that cannot be read, or
 // whose caller lacks the required role, becomes a run that ends with the error. It must not fail the claim of the others.
+import { andThen, type MaybePromise, orElse } from '../../codec/maybe-promise.js';
 import { creatorOf } from '../../model/creator.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
 import { readRoles } from '../../model/roles.js';
@@ -20,17 +21,17 @@ interface Callee {
 }
 
 /** What an earlier run left, and the input, which may be in a separate table. */
-export interface ClaimedState {
+interface ClaimedState {
   readonly history: Map<number, StepRecord>;
   readonly inputs: string | null;
 }
 
 /** How to run a claimed workflow. Undefined if its function is not registered here. */
-export async function invocationOf(
+export function invocationOf(
   runtime: Runtime,
   workflow: WorkflowRecord,
   { history, inputs }: ClaimedState,
-): Promise<Invocation | undefined> {
+): MaybePromise<Invocation | undefined> {
   const callee = findCallee(runtime, workflow);
   if (!callee) return undefined;
   const run = new Run({
@@ -47,9 +48,10 @@ export async function invocationOf(
   });
   warnOfCrossedBranches(runtime, workflow, history);
   const caller = callerOf(runtime, callee.registration, workflow);
-  const args = caller instanceof Error ? caller : await readArguments(runtime, workflow, inputs);
-  const context = { runtime, run, ...(caller instanceof Error ? {} : caller) };
-  return { run, target: callee.target, args, context };
+  const { target } = callee;
+  if (caller instanceof Error) return { run, target, args: caller, context: { runtime, run } };
+  const context = { ...caller, run };
+  return andThen(readArguments(runtime, workflow, inputs), (args) => ({ run, target, args, context }));
 }
 
 function findCallee(runtime: Runtime, workflow: WorkflowRecord): Callee | undefined {
@@ -68,7 +70,7 @@ function findCallee(runtime: Runtime, workflow: WorkflowRecord): Callee | undefi
   return undefined;
 }
 
-type Caller = Pick<Context, 'authenticatedUser' | 'authenticatedRoles' | 'assumedRole'>;
+type Caller = Pick<Context, 'runtime' | 'authenticatedUser' | 'authenticatedRoles' | 'assumedRole'>;
 
 /**
  * The user and roles that the workflow runs for, or why it cannot run for them. Roles are checked again here: a client, SQL
@@ -89,17 +91,16 @@ function callerOf(runtime: Runtime, registration: WorkflowRegistration, workflow
 }
 
 /** The decoded arguments, or the error of decoding them. */
-async function readArguments(
-  runtime: Runtime,
-  workflow: WorkflowRecord,
+function readArguments(
+  { codec }: Runtime,
+  { serialization }: WorkflowRecord,
   inputs: string | null,
-): Promise<unknown[] | Error> {
-  try {
-    if (inputs === null) return [];
-    return argumentsOf(await runtime.codec.decodeInputs(inputs, workflow.serialization));
-  } catch (error) {
-    return error as Error;
-  }
+): MaybePromise<unknown[] | Error> {
+  if (inputs === null) return [];
+  return orElse<unknown[] | Error>(
+    () => andThen(codec.decodeInputs(inputs, serialization), argumentsOf),
+    (error) => error as Error,
+  );
 }
 
 /** The replay cannot tell, so say it here. */

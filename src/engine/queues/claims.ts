@@ -2,6 +2,7 @@
 // recovered too often, fails those that cannot be claimed, and runs the rest.
 import { abortable } from '../../base/abortable.js';
 import { withTimeLimit } from '../../base/time-limit.js';
+import { isPromise } from '../../codec/maybe-promise.js';
 import { DBOSMaxRecoveryAttemptsExceededError } from '../../model/errors/errors.js';
 import { UNLIMITED } from '../../model/queues.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
@@ -29,7 +30,8 @@ import type { Queue } from './known-queues.js';
 import type { ClaimSource } from './queue-claims.js';
 import { maxRecoveryAttempts } from '../registration/registry.js';
 import type { Run } from '../runs/run.js';
-import { type ClaimedState, invocationOf } from './claimed-run.js';
+import type { Invocation } from '../runs/execute.js';
+import { invocationOf } from './claimed-run.js';
 
 /** How many workflows a claim got, and what it left. */
 export interface ClaimResult {
@@ -118,7 +120,11 @@ export class Claims implements ClaimSource {
         const { workflow } = one;
         const history = histories.get(workflow.workflowID) ?? new Map<number, StepRecord>();
         const inputs = separate.get(workflow.workflowID) ?? workflow.inputs;
-        runs.push(await this.#run(one, { history, inputs }));
+        const starting = invocationOf(this.#runtime, workflow, { history, inputs });
+        const invocation = isPromise(starting) ? await starting : starting;
+        if (invocation) this.#launch(invocation);
+        else await handBack(database, [ownedOf(one)]);
+        runs.push(invocation?.run);
       }
       if (index < batches.length - 1 && !(await this.#haveReplayed(runs))) return;
     }
@@ -159,15 +165,9 @@ export class Claims implements ClaimSource {
     return claimed.filter((one) => !isExhausted(one));
   }
 
-  async #run(claimed: Claimed, state: ClaimedState): Promise<Run | undefined> {
-    const invocation = await invocationOf(this.#runtime, claimed.workflow, state);
-    if (!invocation) {
-      await handBack(this.#runtime.database, [ownedOf(claimed)]);
-      return undefined;
-    }
+  #launch(invocation: Invocation): void {
     this.#options.deadlines.watch(invocation.run);
     void this.#options.runs.launch(invocation);
-    return invocation.run;
   }
 
   /** Ends workflows that cannot be claimed because of what their rows hold. They would be in the way of all others. */

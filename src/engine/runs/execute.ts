@@ -1,4 +1,5 @@
 // Calls a workflow's function and makes its outcome durable.
+import { andThen, isPromise, type MaybePromise, orElse } from '../../codec/maybe-promise.js';
 import {
   DatabaseClosedError,
   DBOSNonExistentWorkflowError,
@@ -12,7 +13,7 @@ import type { Outcome } from '../../store/runs/workflows.js';
 import type { OutcomeVerdict } from '../../store/writer/writer-verdicts.js';
 import { type Context, inContext } from './ambient.js';
 import { validateInputs } from '../registration/input-schema.js';
-import { intercept } from '../registration/registry.js';
+import { intercept, type WorkflowRegistration } from '../registration/registry.js';
 import type { Run } from './run.js';
 
 /** How a run ended, as far as its own process knows. */
@@ -56,16 +57,21 @@ async function call({ run, target, args, context }: Invocation): Promise<CallRes
   try {
     if (args instanceof Error) throw args;
     const { registration } = run;
-    const value = await inContext({ ...context, run }, async () => {
-      let accepted = args;
-      if (registration.interceptors.length > 0) accepted = await intercept(registration, accepted);
-      if (registration.config.inputSchema) accepted = await validateInputs(registration.config.inputSchema, accepted);
-      return registration.origFunction.apply(target, accepted as never[]);
-    });
+    const isPlain = registration.interceptors.length === 0 && !registration.config.inputSchema;
+    const value = await inContext(context, () =>
+      isPlain ? registration.origFunction.apply(target, args as never[]) : callChecked(registration, target, args),
+    );
     return { ok: true, value };
   } catch (error) {
     return { ok: false, error };
   }
+}
+
+async function callChecked(registration: WorkflowRegistration, target: unknown, args: unknown[]): Promise<unknown> {
+  let accepted = args;
+  if (registration.interceptors.length > 0) accepted = await intercept(registration, accepted);
+  if (registration.config.inputSchema) accepted = await validateInputs(registration.config.inputSchema, accepted);
+  return registration.origFunction.apply(target, accepted as never[]);
 }
 
 /** A stopped run records no outcome, unless it still owns the workflow, such as after a failed write. */
@@ -102,11 +108,12 @@ async function recordOutcome(run: Run, result: CallResult): Promise<RunEnd> {
 /** How the run ended, or why its outcome can never be stored. */
 type Attempt = { readonly end: RunEnd } | { readonly end?: undefined; readonly failure: unknown };
 
-async function tryToRecord(run: Run, encode: () => Promise<EncodedOutcome>): Promise<Attempt> {
+async function tryToRecord(run: Run, encode: () => MaybePromise<EncodedOutcome>): Promise<Attempt> {
   let encoded: EncodedOutcome;
   let verdict: OutcomeVerdict;
   try {
-    encoded = await encode();
+    const encoding = encode();
+    encoded = isPromise(encoding) ? await encoding : encoding;
   } catch (failure) {
     return { failure };
   }
@@ -123,16 +130,18 @@ async function tryToRecord(run: Run, encode: () => Promise<EncodedOutcome>): Pro
   return { end: { outcome: outcomeOfStopped(reason), isRecorded: false } };
 }
 
-async function encodeOutcome(run: Run, result: CallResult): Promise<EncodedOutcome> {
+function encodeOutcome(run: Run, result: CallResult): MaybePromise<EncodedOutcome> {
   if (!result.ok) return encodeFailure(run, result.error);
-  const { codec } = run.runtime;
   const format = run.isPortable ? 'portable' : undefined;
-  try {
-    const { text, value } = await codec.roundTripValue(result.value, { format, path: [run.registration.name] });
-    return { stored: outcomeOf(run, 'SUCCESS', text), seen: { kind: 'success', value } };
-  } catch (error) {
-    return encodeFailure(run, error);
-  }
+  const options = { format, path: [run.registration.name] } as const;
+  return orElse<EncodedOutcome>(
+    () =>
+      andThen(run.runtime.codec.roundTripValue(result.value, options), ({ text, value }) => ({
+        stored: outcomeOf(run, 'SUCCESS', text),
+        seen: { kind: 'success', value },
+      })),
+    (error) => encodeFailure(run, error),
+  );
 }
 
 async function encodeFailure(run: Run, error: unknown): Promise<EncodedOutcome> {

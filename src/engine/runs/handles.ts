@@ -5,7 +5,7 @@ import { abortable } from '../../base/abortable.js';
 import type { Codec } from '../../codec/codec.js';
 import type { WaitLimits } from '../../control/runs/row-watcher.js';
 import { outcomeBy, readOutcome, type WorkflowHandle } from '../../control/runs/outcome.js';
-import { currentContext, isWorkflowCode, shielded, whileWaiting } from './ambient.js';
+import { attempted, currentContext, isWorkflowCode, shielded, whileWaiting } from './ambient.js';
 import type { Runtime } from '../runtime.js';
 import type { RunOutcome } from './execute.js';
 import { operation, recordTime, refuseInTransaction } from './operation.js';
@@ -37,10 +37,10 @@ export class Handle<R> implements WorkflowHandle<R> {
   }
 
   getResult(options?: PollingOptions): Promise<R> {
-    return shielded(this.#result(options));
+    return attempted(() => this.#result(options));
   }
 
-  async #result(options: PollingOptions = {}): Promise<R> {
+  #result(options: PollingOptions = {}): Promise<R> {
     const pollMs = pollMsOf(options);
     const context = currentContext();
     refuseInTransaction(context, GET_RESULT.name);

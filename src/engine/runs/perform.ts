@@ -12,7 +12,7 @@
 //              checkpoint is still needed and what waits for it.
 import { invariant } from '../../base/assert.js';
 import type { RoundTrip } from '../../codec/codec.js';
-import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';
+import { andThen, isPromise, type MaybePromise } from '../../codec/maybe-promise.js';
 import { PORTABLE_FORMAT } from '../../codec/serializer.js';
 import { DBOSWorkflowCancelledError } from '../../model/errors/errors.js';
 import type { StepRecord } from '../../model/records.js';
@@ -51,18 +51,24 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
   const record = run.replay(stepID, name);
   run.check();
   if (record) return (await replayOutcome(run, record, read)) as R;
-  if (isEffect) await run.barrier();
+  if (isEffect) {
+    const { lastWrite } = run;
+    if (lastWrite) await lastWrite;
+    if (run.isCertain) run.check();
+    else await run.barrier();
+  }
   const step = new ActiveStep(run, stepID, operation);
   if (strategy.kind !== 'own') {
     const value = await strategy.body(step);
     invariant(strategy.kind === 'elsewhere' || step.hasCheckpoint, `operation "${name}" made no checkpoint`);
     return value;
   }
-  // Inlined: another async function around each step would cost measurably.
+  // Inlined, as the barrier is above: another async function around each step would cost measurably.
   try {
     const value = await strategy.body();
     if (run.stopReason) await step.keepIfCancelled(value);
-    return (await step.recordValue(value)) as R;
+    const copy = step.recordValue(value);
+    return (isPromise(copy) ? await copy : copy) as R;
   } catch (error) {
     return step.fail(error);
   }
@@ -136,6 +142,8 @@ type Described = Pick<Operation<unknown>, 'name' | 'isEffect' | 'format' | 'chil
 /** What a checkpoint holds besides its number, name and times. */
 type Stored = Partial<Pick<StepRecord, 'output' | 'error' | 'serialization' | 'childWorkflowID'>>;
 
+type KeptOptions = Pick<RecordOptions, 'isKeptElsewhere'>;
+
 /** Plain JSON. Default: null, for an operation without a value. */
 export function portable(json = 'null'): { readonly output: string; readonly serialization: string } {
   return { output: json, serialization: PORTABLE_FORMAT };
@@ -188,13 +196,14 @@ export class ActiveStep {
   }
 
   /** Sends the checkpoint by itself. Throws if the run was stopped: it must record nothing more. */
-  record(stored: Stored, options?: RecordOptions): void {
+  record(stored: Stored, options?: KeptOptions): void {
     this.run.check();
-    this.run.record(this.#recordOf(stored), { ...options, isEffect: this.#operation.isEffect });
+    const { isEffect } = this.#operation;
+    this.run.record(this.#recordOf(stored), { isEffect, isKeptElsewhere: options?.isKeptElsewhere });
   }
 
   /** Sends the checkpoint of a value, and returns the copy that the workflow continues with. */
-  recordValue(value: unknown, options?: RecordOptions): MaybePromise<unknown> {
+  recordValue(value: unknown, options?: KeptOptions): MaybePromise<unknown> {
     this.run.check();
     return andThen(this.encode(value), ({ text, serialization, value: copy }) => {
       this.record({ output: text, serialization: this.#operation.format ? serialization : null }, options);
@@ -214,7 +223,7 @@ export class ActiveStep {
   }
 
   /** Records the error as the outcome and throws it. If the run was stopped, throws the reason and records nothing. */
-  async fail(error: unknown, options?: RecordOptions): Promise<never> {
+  async fail(error: unknown, options?: KeptOptions): Promise<never> {
     this.run.check();
     const { text, serialization } = await this.run.runtime.codec.encodeError(error);
     const isNamed = this.#operation.format === 'named';
@@ -240,13 +249,12 @@ export class ActiveStep {
     return {
       stepID,
       name,
-      output: null,
-      error: null,
-      childWorkflowID: this.#operation.childWorkflowID ?? null,
-      serialization: null,
+      output: stored.output ?? null,
+      error: stored.error ?? null,
+      childWorkflowID: stored.childWorkflowID ?? this.#operation.childWorkflowID ?? null,
+      serialization: stored.serialization ?? null,
       startedAt: this.#startedAt,
       completedAt: this.#operation.completedAt ?? run.runtime.clock.now(),
-      ...stored,
     };
   }
 }

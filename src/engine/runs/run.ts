@@ -217,8 +217,13 @@ export class Run {
    */
   async barrier(): Promise<void> {
     if (this.#lastWrite) await this.#lastWrite;
-    if (!this.#stopReason && !this.runtime.lease.isCertain) await this.#confirmOwnership();
+    if (!this.#stopReason && !this.isCertain) await this.#confirmOwnership();
     this.check();
+  }
+
+  /** Whether no peer can have recovered the workflow. */
+  get isCertain(): boolean {
+    return this.runtime.lease.isCertain;
   }
 
   /** After a pause, peers may have recovered the workflow. Nothing begins before the database says that they have not. */
@@ -262,9 +267,12 @@ export class Run {
   followInsert(write: Promise<void>): void {
     this.#isStored = false;
     this.#track(
-      write.then(() => {
-        this.#isStored = true;
-      }),
+      write.then(
+        () => {
+          this.#isStored = true;
+        },
+        (error: unknown) => this.stop(error as Error),
+      ),
     );
   }
 
@@ -272,7 +280,7 @@ export class Run {
   record(step: RunStep, { isKeptElsewhere = false, relaxed, isEffect }: RecordOptions = {}): void {
     const written = this.runtime.store.writer.checkpoint(this.checkpoint(step), { relaxed, isEffect });
     const ownBefore = this.#lastOwnWrite;
-    this.#track(written.then((verdict) => this.#applyVerdict(verdict, step.stepID)));
+    this.follow(written, itself, step.stepID);
     if (isKeptElsewhere) this.#lastOwnWrite = ownBefore;
   }
 
@@ -283,7 +291,19 @@ export class Run {
 
   /** A checkpoint of this run, to be part of another write. */
   checkpoint(step: RunStep): Checkpoint {
-    const record = { ...step, workflowID: this.workflowID, applicationName: this.runtime.applicationName };
+    // Listed, not spread: this is on the hot path.
+    const record: StepRecord = {
+      workflowID: this.workflowID,
+      stepID: step.stepID,
+      name: step.name,
+      output: step.output,
+      error: step.error,
+      childWorkflowID: step.childWorkflowID,
+      startedAt: step.startedAt,
+      completedAt: step.completedAt,
+      serialization: step.serialization,
+      applicationName: this.runtime.applicationName,
+    };
     return { owner: this.owner, step: record };
   }
 
@@ -292,7 +312,12 @@ export class Run {
    * await after the submission: the barrier only waits for the last write followed, which must be the writer's last.
    */
   follow<V>(written: Promise<V>, verdictOf: VerdictOf<V>, stepID = NO_STEP): void {
-    this.#track(written.then((verdict) => this.#applyVerdict(verdictOf(verdict), stepID)));
+    this.#track(
+      written.then(
+        (verdict) => this.#applyVerdict(verdictOf(verdict), stepID),
+        (error: unknown) => this.stop(error as Error),
+      ),
+    );
   }
 
   /** Follows the write and awaits it. Throws if it failed or the workflow is lost. */
@@ -303,16 +328,25 @@ export class Run {
     return verdict;
   }
 
-  #track(write: Promise<void>): void {
-    const settled = write.catch((error: unknown) => this.stop(error as Error));
+  /** `settled` resolves when the outcome of a write has been applied. It never rejects. */
+  #track(settled: Promise<void>): void {
     this.#lastWrite = settled;
     this.#lastOwnWrite = settled;
   }
 
-  async #applyVerdict(verdict: CheckpointVerdict | undefined, stepID: number): Promise<void> {
+  #applyVerdict(verdict: CheckpointVerdict | undefined, stepID: number): Promise<void> | undefined {
+    if (verdict === 'lost') return this.#stopLost();
     if (verdict === 'conflict') this.stop(new DBOSStepNondeterminismError(this.workflowID, stepID));
-    else if (verdict === 'lost') this.stop(await this.findLossReason());
     else if (verdict === 'refused') this.stop(goneError(this.workflowID, stepID));
+    return undefined;
+  }
+
+  async #stopLost(): Promise<void> {
+    try {
+      this.stop(await this.findLossReason());
+    } catch (error) {
+      this.stop(error as Error);
+    }
   }
 
   /** Whether the row still has this run's owner token. */
@@ -342,6 +376,10 @@ export class Run {
     const { runtime, workflowID } = this;
     return (await runtime.retrying(() => findWorkflows(runtime.store.database, [workflowID])))[0];
   }
+}
+
+function itself(verdict: CheckpointVerdict): CheckpointVerdict {
+  return verdict;
 }
 
 function goneError(workflowID: string, stepID: number): Error {

@@ -1,6 +1,8 @@
 // Starts workflows: from a call to a durable row, and on to a run, or to a handle of a workflow that already exists.
 import { invariant } from '../../base/assert.js';
 import { newID } from '../../base/ids.js';
+import type { InputsRoundTrip } from '../../codec/codec.js';
+import { andThen, isPromise, type MaybePromise } from '../../codec/maybe-promise.js';
 import { resolveStartConflict, type ConflictingStart } from '../../control/queues/start-conflict.js';
 import { refuseNUL } from '../../control/runs/storable.js';
 import { refuseMissingKey } from '../../control/queues/queue-target.js';
@@ -86,15 +88,22 @@ interface PreparedStart extends StartCall {
 
 /** Makes the row. Waits while the writer's backlog is full. */
 async function prepareStart(call: StartCall, parent?: Parent): Promise<PreparedStart> {
-  const { engine, request, context } = call;
-  const { assumedRole, inputs } = await authorizeAndEncode(engine, request, context);
-  await engine.runtime.store.writer.room();
-  const workflow = newWorkflow(engine.runtime, { ...call, parent, assumedRole, inputs });
-  return { ...call, workflow, args: argumentsOf(inputs) };
+  const { engine, request, context, workflowID } = call;
+  const { runtime } = engine;
+  const encoding = authorizeAndEncode(engine, request, context);
+  const { assumedRole, inputs } = isPromise(encoding) ? await encoding : encoding;
+  const room = runtime.store.writer.room();
+  if (room) await room;
+  const workflow = newWorkflow(runtime, { request, context, workflowID, parent, assumedRole, inputs });
+  return { engine, request, context, workflowID, workflow, args: argumentsOf(inputs) };
 }
 
 /** Checks the partition key and the caller's roles, and encodes the arguments. */
-export async function authorizeAndEncode(engine: Engine, request: StartRequest, context: Context | undefined) {
+export function authorizeAndEncode(
+  engine: Engine,
+  request: StartRequest,
+  context: Context | undefined,
+): MaybePromise<{ readonly assumedRole: string; readonly inputs: InputsRoundTrip }> {
   const { callee, args, namedArgs, params } = request;
   const { registration } = callee;
   const queueName = params.queueName ?? context?.queueName;
@@ -102,12 +111,12 @@ export async function authorizeAndEncode(engine: Engine, request: StartRequest, 
   const assumedRole = registration
     ? authorize(engine.runtime, registration, context, params)
     : (context?.assumedRole ?? '');
-  const inputs = await engine.runtime.codec.roundTripInputs(args, {
+  const encoding = engine.runtime.codec.roundTripInputs(args, {
     format: callee.format ?? context?.serialization,
     namedArgs,
     path: [callee.name, '<arguments>'],
   });
-  return { assumedRole, inputs: refuseNUL(inputs) };
+  return andThen(encoding, (inputs) => ({ assumedRole, inputs: refuseNUL(inputs) }));
 }
 
 /** A workflow without a partition key would never leave a partitioned queue. */

@@ -44,7 +44,7 @@ export function runStep<R>(
   return perform(
     context.run,
     { name, stepID, isEffect: true, format: 'named' },
-    own(() => attemptUntilDone(context, step, body)),
+    own(() => (step.config.retriesAllowed ? attemptUntilDone(context, step, body) : attempt(context, step, body))),
   );
 }
 
@@ -54,7 +54,6 @@ async function attemptUntilDone<R>(
   body: () => Promise<R>,
 ): Promise<R> {
   const { config, name } = step;
-  if (!config.retriesAllowed) return attempt(context, step, body, undefined);
   const maxAttempts = config.maxAttempts ?? 3;
   const policy: BackoffPolicy = {
     firstMs: (config.intervalSeconds ?? 1) * 1000,
@@ -83,11 +82,12 @@ async function attemptUntilDone<R>(
   }
 }
 
+/** May throw what the body throws synchronously. */
 function attempt<R>(
   context: Context & { readonly run: Run },
   step: StepCall,
   body: () => Promise<R>,
-  count: { readonly currentAttempt: number; readonly maxAttempts: number } | undefined,
+  count?: { readonly currentAttempt: number; readonly maxAttempts: number },
 ): Promise<R> {
   const { run } = context;
   const { timeoutMS, preemptible } = step.config;
@@ -100,8 +100,9 @@ function attempt<R>(
       return run.signal;
     },
   };
-  const started = inContext({ ...context, step: status }, () => callAsync(body));
-  if (!timeout && !preemptible) return started;
+  const inStep = { ...context, step: status };
+  if (!timeout && !preemptible) return inContext(inStep, body);
+  const started = inContext(inStep, () => callAsync(body));
   return interruptible(started, context, (interrupt) => {
     const timer =
       timeout && timeoutMS !== undefined
@@ -138,7 +139,7 @@ async function interruptible<R>(
   }
 }
 
-/** Turns a synchronous throw into a rejection. */
+/** Turns a synchronous throw into a rejection, and a plain value into a promise. */
 async function callAsync<R>(body: () => Promise<R>): Promise<R> {
   return body();
 }

@@ -27,12 +27,12 @@ interface Timed {
  * The first such pair; undefined if there is none. Waits of ours do not count as operations in flight: code that begins
  * one and awaits it later is common, and does not branch. A gap in the numbers may be the end of a block of numbers.
  */
-export function findCrossedBranches(history: ReadonlyMap<number, StepRecord>): CrossedBranches | undefined {
+export function findCrossedBranches(history: Iterable<StepRecord>): CrossedBranches | undefined {
   const continuations = new Map<string, Continuation>();
   let longest: Timed | undefined;
   let firstEnded: Timed | undefined;
   let upcomingID = 0;
-  for (const { stepID, name, startedAt, completedAt } of history.values()) {
+  for (const { stepID, name, startedAt, completedAt } of history) {
     if (stepID !== upcomingID) {
       continuations.clear();
       longest = firstEnded = undefined;

@@ -1,15 +1,31 @@
 // The checkpoints of a workflow's earlier runs, as the run replays them. Each is dropped when it is taken: what a recovered
 // workflow has replayed need not stay in memory for as long as it runs.
 import { deferred } from '../../base/deferred.js';
+import type { MaybePromise } from '../../codec/maybe-promise.js';
 import type { StepRecord } from '../../model/records.js';
+import type { TextPages } from './text-pages.js';
 
 export class History {
   readonly #records: Map<number, StepRecord>;
   readonly #replayed = deferred<void>();
 
-  /** Takes over the records. */
-  constructor(records: Map<number, StepRecord>) {
+  /** If the history is too large for memory. */
+  readonly #texts: TextPages | undefined;
+
+  /** Takes over the records. With `texts`, they lack outputs and errors. */
+  constructor(records = new Map<number, StepRecord>(), texts?: TextPages) {
     this.#records = records;
+    this.#texts = texts;
+  }
+
+  /** Those that were not replayed yet, by number. */
+  get records(): Iterable<StepRecord> {
+    return this.#records.values();
+  }
+
+  /** A record of this history with its texts. Undefined if the database no longer has it. */
+  complete(record: StepRecord): MaybePromise<StepRecord | undefined> {
+    return this.#texts ? this.#texts.take(record.stepID) : record;
   }
 
   /** The record under a number, which stays. */
@@ -36,6 +52,7 @@ export class History {
   /** The run has ended. */
   end(): void {
     this.#records.clear();
+    this.#texts?.clear();
     this.#replayed.resolve();
   }
 }

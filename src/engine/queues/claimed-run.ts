@@ -5,7 +5,7 @@ import { creatorOf } from '../../model/creator.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
 import { readRoles } from '../../model/roles.js';
 import { findCrossedBranches } from '../history/crossed-branches.js';
-import { History } from '../history/history.js';
+import type { History } from '../history/history.js';
 import { authorize } from '../registration/authorization.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
 import type { Context } from '../runs/ambient.js';
@@ -22,7 +22,7 @@ interface Callee {
 
 /** What an earlier run left, and the input, which may be in a separate table. */
 interface ClaimedState {
-  readonly history: Map<number, StepRecord>;
+  readonly history: History;
   readonly inputs: string | null;
 }
 
@@ -40,13 +40,13 @@ export function invocationOf(
     workflowID: workflow.workflowID,
     owner: workflow.owner ?? '',
     creator: creatorOf(workflow),
-    history: new History(history),
+    history,
     deadlineAt: workflow.deadlineAt,
     isPortable: workflow.serialization === 'portable_json',
     queueName: workflow.queueName,
     partitionKey: workflow.queuePartitionKey,
   });
-  warnOfCrossedBranches(runtime, workflow, history);
+  warnOfCrossedBranches(runtime, workflow, history.records);
   const caller = callerOf(runtime, callee.registration, workflow);
   const { target } = callee;
   if (caller instanceof Error) return { run, target, args: caller, context: { runtime, run } };
@@ -107,7 +107,7 @@ function readArguments(
 function warnOfCrossedBranches(
   { logger }: Runtime,
   { workflowID }: WorkflowRecord,
-  history: ReadonlyMap<number, StepRecord>,
+  history: Iterable<StepRecord>,
 ): void {
   const crossed = findCrossedBranches(history);
   if (!crossed) return;

@@ -5,7 +5,7 @@ import { withTimeLimit } from '../../base/time-limit.js';
 import { isPromise } from '../../codec/maybe-promise.js';
 import { DBOSMaxRecoveryAttemptsExceededError } from '../../model/errors/errors.js';
 import { UNLIMITED } from '../../model/queues.js';
-import type { StepRecord, WorkflowRecord } from '../../model/records.js';
+import type { WorkflowRecord } from '../../model/records.js';
 import type { ClaimRemainder, Share } from '../../store/queues/claim-limits.js';
 import {
   type Claim,
@@ -20,8 +20,8 @@ import {
 import { findOwnedWith, deadLetterIfOwned, failIfEnqueued, handBack, type Owned } from '../../store/runs/lifecycle.js';
 import { topics } from '../../store/notify/topics.js';
 import { findWaitingPartitions } from '../../store/queues/waiting-work.js';
-import { batchesBySize, HISTORY_BATCH_BYTES } from '../history/batches.js';
-import { loadSteps, measureSteps } from '../../store/runs/steps.js';
+import { History } from '../history/history.js';
+import { batchHistories, loadHistories, measureHistories } from '../history/load-histories.js';
 import type { Deadlines } from '../runs/deadlines.js';
 import type { Ownership } from '../runs/ownership.js';
 import type { Runs } from '../runs/runs.js';
@@ -111,14 +111,14 @@ export class Claims implements ClaimSource {
     const separate = lacking.length === 0 ? new Map<string, string>() : await findSeparateInputs(database, lacking);
     // RETURNING guarantees no order.
     alive.sort((a, b) => compareClaimOrder(a.workflow, b.workflow));
-    const batches = await this.#batchesOf(alive);
+    const sizes = await measureHistories(this.#runtime, idsWithSteps(alive));
+    const batches = batchHistories(alive, ({ workflow }) => sizes.get(workflow.workflowID) ?? 0);
     for (const [index, batch] of batches.entries()) {
-      const started = idsWithSteps(batch);
-      const histories = groupSteps(started.length === 0 ? [] : await loadSteps(database, started));
+      const histories = await loadHistories(this.#runtime, idsWithSteps(batch), sizes);
       const runs: (Run | undefined)[] = [];
       for (const one of batch) {
         const { workflow } = one;
-        const history = histories.get(workflow.workflowID) ?? new Map<number, StepRecord>();
+        const history = histories.get(workflow.workflowID) ?? new History();
         const inputs = separate.get(workflow.workflowID) ?? workflow.inputs;
         const starting = invocationOf(this.#runtime, workflow, { history, inputs });
         const invocation = isPromise(starting) ? await starting : starting;
@@ -128,14 +128,6 @@ export class Claims implements ClaimSource {
       }
       if (index < batches.length - 1 && !(await this.#haveReplayed(runs))) return;
     }
-  }
-
-  /** Those whose histories fit into memory together. */
-  async #batchesOf(claimed: readonly Claimed[]): Promise<Claimed[][]> {
-    const started = idsWithSteps(claimed);
-    if (started.length === 0) return [[...claimed]];
-    const sizes = await measureSteps(this.#runtime.database, started);
-    return batchesBySize(claimed, ({ workflow }) => sizes.get(workflow.workflowID) ?? 0, HISTORY_BATCH_BYTES);
   }
 
   /**
@@ -195,13 +187,4 @@ function compareClaimOrder(a: WorkflowRecord, b: WorkflowRecord): number {
   if (byTime !== 0) return byTime;
   const [first, second] = [a.creator ?? a.workflowID, b.creator ?? b.workflowID];
   return first < second ? -1 : 1;
-}
-
-function groupSteps(steps: readonly StepRecord[]): Map<string, Map<number, StepRecord>> {
-  const groups = new Map<string, Map<number, StepRecord>>();
-  for (const step of steps) {
-    const group = groups.get(step.workflowID) ?? new Map<number, StepRecord>();
-    groups.set(step.workflowID, group.set(step.stepID, step));
-  }
-  return groups;
 }

@@ -66,7 +66,7 @@ export async function limitsOf(run: Run, timerID: number, given: GivenLimits): P
   const { clock, databaseClock } = run.runtime;
   // Not `perform`: a wait that finds something at once does not record its timer.
   const record = run.replay(timerID, SLEEP);
-  const deadlineAt = record ? Number(await replayOutcome(run, record)) : givenDeadline;
+  const deadlineAt = record ? Number(await replayOutcome(run, await run.completed(record))) : givenDeadline;
   if (record || givenDeadline <= databaseClock.earliest()) return { signal, deadlineAt, pollMs };
   // Relaxed: only this wait depends on the deadline. If a server crash loses the record, the wait starts over, as it
   // would after a crash just before.

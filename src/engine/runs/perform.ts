@@ -50,7 +50,7 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
   const { name, isEffect, read, stepID = run.nextStepID() } = operation;
   const record = run.replay(stepID, name);
   run.check();
-  if (record) return (await replayOutcome(run, record, read)) as R;
+  if (record) return (await replayOutcome(run, await run.completed(record), read)) as R;
   if (isEffect) {
     const { lastWrite } = run;
     if (lastWrite) await lastWrite;

@@ -3,6 +3,7 @@
 //
 //   running ──outcome recorded──► done
 //   running ──fenced, cancelled, or a write failed──► stopped: every further operation throws the reason
+import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
 import {
   DBOSNonExistentWorkflowError,
@@ -185,6 +186,17 @@ export class Run {
     }
     this.history?.pass(stepID);
     return record;
+  }
+
+  /** A record that `replay` returned, with its texts. Throws if it was deleted: then the run has lost its workflow. */
+  completed(record: StepRecord): MaybePromise<StepRecord> {
+    return andThen(this.history?.complete(record), (whole) => whole ?? this.#failDeleted());
+  }
+
+  async #failDeleted(): Promise<never> {
+    const reason = await this.findLossReason();
+    this.stop(reason);
+    throw reason;
   }
 
   /** Throws if the run was stopped. */

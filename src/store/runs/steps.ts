@@ -27,6 +27,7 @@ const checkpointColumns = [
 ] as const;
 const passedColumns = stepColumns.pass('r');
 const selectedColumns = stepColumns.select('o');
+const outlineColumns = stepColumns.without('output', 'error');
 /** The lock makes the planner look up each row; without it, it may hash the whole table first. */
 const lockedAgainstHashing = lock('share', 'c');
 const steps = table('operation_outputs');
@@ -105,20 +106,41 @@ export async function findSteps(database: Reader, keys: readonly StepKey[]): Pro
 /** What a checkpoint takes up in memory besides its texts. */
 const RECORD_BYTES = 300;
 
+/** A checkpoint without its output and error, which are null, and about how many bytes it takes up with them. */
+export interface StepOutline {
+  readonly step: StepRecord;
+  readonly bytes: number;
+}
+
+/** All checkpoints of a workflow by number, without their texts. */
+export async function outlineSteps(database: Database, workflowID: string): Promise<StepOutline[]> {
+  const found = await database.read(sql`
+    SELECT ${outlineColumns.select('o')}, ${textBytesIn(database)} AS bytes
+    FROM ${steps} AS o
+    WHERE o.workflow_uuid = ${workflowID}
+    ORDER BY o.function_id`);
+  return found.map((row) => ({
+    step: { ...outlineColumns.toRecord(row), output: null, error: null },
+    bytes: RECORD_BYTES + Number(row['bytes']),
+  }));
+}
+
 /** About how many bytes the checkpoints of each workflow take up in memory. Reads no texts on Postgres. */
 export async function measureSteps(database: Database, workflowIDs: readonly string[]): Promise<Map<string, number>> {
-  const textBytes =
-    database.dialect.name === 'postgres'
-      ? sql`COALESCE(octet_length(o.output), 0) + COALESCE(octet_length(o.error), 0)`
-      : sql`COALESCE(LENGTH(o.output), 0) + COALESCE(LENGTH(o.error), 0)`;
   const found = await database.read(sql`
-    SELECT o.workflow_uuid, COUNT(*) AS number, SUM(${textBytes}) AS bytes
+    SELECT o.workflow_uuid, COUNT(*) AS number, SUM(${textBytesIn(database)}) AS bytes
     FROM ${steps} AS o
     WHERE o.workflow_uuid ${oneOf(workflowIDs)}
     GROUP BY o.workflow_uuid`);
   return new Map(
     found.map((row) => [row['workflow_uuid'] as string, Number(row['bytes']) + RECORD_BYTES * Number(row['number'])]),
   );
+}
+
+function textBytesIn({ dialect }: Database): Sql {
+  return dialect.name === 'postgres'
+    ? sql`COALESCE(octet_length(o.output), 0) + COALESCE(octet_length(o.error), 0)`
+    : sql`COALESCE(LENGTH(o.output), 0) + COALESCE(LENGTH(o.error), 0)`;
 }
 
 /** A page of a workflow's checkpoints, by number. */

@@ -1,6 +1,7 @@
 // How recovered workflows get their histories without filling the memory.
-import { expect, onTestFinished, test, vi } from 'vitest';
-import { batchesBySize, HISTORY_BATCH_BYTES } from '../../../src/engine/history/batches.js';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { batchesBySize, HISTORY_BATCH_BYTES } from '../../../src/engine/history/load-histories.js';
+import { PAGE_BYTES } from '../../../src/engine/history/text-pages.js';
 import type { DBOSInstance } from '../../../src/index.js';
 import type { Sql } from '../../../src/sql/sql.js';
 import type { Row } from '../../../src/store/database.js';
@@ -9,7 +10,7 @@ import { SqliteDatabase } from '../../../src/store/sqlite/sqlite-database.js';
 import { forEachDialect } from '../../rig/dialects.js';
 import { engineOf } from '../../rig/engines.js';
 import { until } from '../../rig/manual-clock.js';
-import { createGenerations } from '../runs/succession.js';
+import { createGenerations, failureOf } from '../runs/succession.js';
 
 test('batches keep the order, fill up to the maximum, and hold a larger item alone', () => {
   expect(batchesBySize([3, 3, 3, 20, 0, 5, 5], (size) => size, 10)).toEqual([[3, 3, 3], [20], [0, 5, 5]]);
@@ -72,5 +73,58 @@ forEachDialect((dialect) => {
     expect(Math.max(...lengths)).toBeLessThanOrEqual(HISTORY_BATCH_BYTES);
     expect(lengths.filter((length) => length > TEXT.length).length).toBeGreaterThanOrEqual(2);
     expect(runs.all.map(({ history }) => history?.at(0))).toEqual(Array.from({ length: WORKFLOWS }, () => undefined));
+  });
+
+  describe('a history larger than what is read at once', () => {
+    const BRANCHES = 6;
+    const TURNS = 4;
+    const text = (branch: number, turn: number): string => `${branch}.${turn} ${'y'.repeat(PAGE_BYTES / 4)}`;
+
+    /** Branches that replay side by side, each with pages of its own, and a failed step. */
+    async function setupBranches() {
+      const { first, second } = await createGenerations(dialect);
+      const register = (DBOS: DBOSInstance) => {
+        const branch = async (number: number) => {
+          const seen: string[] = [];
+          for (let turn = 0; turn < TURNS; turn += 1) {
+            seen.push((await DBOS.runStep(() => Promise.resolve(text(number, turn)), { name: 's' })).slice(0, 3));
+          }
+          return seen;
+        };
+        return DBOS.registerWorkflow(
+          async () => {
+            const branches = Array.from({ length: BRANCHES }, (_, number) => () => branch(number));
+            const seen = await DBOS.parallel(branches);
+            const failing = () => Promise.reject(new Error('failed'));
+            const failure = await failureOf(DBOS.runStep(failing, { name: 'failing' }));
+            await DBOS.setEvent('replayed', true);
+            return { seen, message: (failure as Error).message, said: await DBOS.recv('go', 3600) };
+          },
+          { name: 'branches' },
+        );
+      };
+      const workflow = register(first);
+      register(second);
+      await first.launch();
+      await first.startWorkflow(workflow, { workflowID: 'w' })();
+      expect(await first.getEvent('w', 'replayed', 60)).toBe(true);
+      await first.shutdown();
+      return second;
+    }
+
+    test('is replayed in pages, by branches side by side too', async () => {
+      const second = await setupBranches();
+      const lengths = noteReads();
+
+      await second.launch();
+      await second.send('w', 'on', 'go');
+
+      const turns = Array.from({ length: TURNS }, (_, turn) => turn);
+      const seen = Array.from({ length: BRANCHES }, (_, number) => turns.map((turn) => `${number}.${turn}`));
+      const result = await second.retrieveWorkflow('w').getResult();
+      expect(result).toEqual({ seen, message: 'failed', said: 'on' });
+      expect(Math.max(...lengths)).toBeLessThanOrEqual(PAGE_BYTES);
+      expect(lengths.filter((length) => length > 0).length).toBeGreaterThan(BRANCHES);
+    });
   });
 });

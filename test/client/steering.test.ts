@@ -165,8 +165,8 @@ function countReads(DBOS: DBOSInstance): () => number {
   const reload = scheduler.reload.bind(scheduler);
   let count = 0;
   Object.assign(scheduler, {
-    reload: async (name?: string) => {
-      await reload(name);
+    reload: async (names?: readonly string[]) => {
+      await reload(names);
       count += 1;
     },
   });

@@ -6,6 +6,7 @@ import { DueLoop } from '../../base/due-loop.js';
 import { Mutex } from '../../base/mutex.js';
 import { RemoteClock } from '../../base/remote-clock.js';
 import { Service } from '../../base/service.js';
+import { Throttle } from '../../base/throttle.js';
 import { TimeZones } from '../../model/cron/cron-time-zone.js';
 import { DatabaseClosedError, DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import type { ScheduleRecord } from '../../model/schedules.js';
@@ -29,6 +30,11 @@ const SLEEP_MAX_MS = 60_000;
 const POLL_FACTOR_WITH_PUSH = 10;
 /** On SQLite a busy peer wakes us many times a second. */
 const REFRESH_INTERVAL_MS = 250;
+/** At most one read in this time, whatever peers announce. */
+const PEER_RELOAD_INTERVAL_MS = 50;
+/** With more names, all schedules are read. */
+const NAMES_MAX = 100;
+const ANY: readonly string[] = [''];
 
 export class Scheduler {
   readonly #runtime: Runtime;
@@ -42,6 +48,9 @@ export class Scheduler {
   /** False after a sleep: either clock may have been adjusted meanwhile. */
   #isClockSynced = false;
   #changes = 0;
+  readonly #changedByPeers = new Set<string>();
+  /** Any role that may connect can send notifications: however many there are, reads are limited. */
+  readonly #reloads: Throttle;
   readonly #reloading = new Mutex();
   readonly #stopping = new AbortController();
   #unsubscribes: readonly (() => void)[] = [];
@@ -56,6 +65,11 @@ export class Scheduler {
       syncClock: (query) => this.#syncClock(query),
       announceQueued,
     });
+    this.#reloads = new Throttle(clock, PEER_RELOAD_INTERVAL_MS, () => {
+      const names = [...this.#changedByPeers];
+      this.#changedByPeers.clear();
+      void this.reload(names);
+    });
     const sweep = (signal: AbortSignal) => this.#sweep(signal);
     this.#loop = new DueLoop({ clock, logger, subject: 'Schedules', sweep, maxMs: SLEEP_MAX_MS });
     this.#poll = new Service(
@@ -68,7 +82,9 @@ export class Scheduler {
     const { bus, registry } = this.#runtime;
     this.#unsubscribes = [
       bus.subscribe(topics.schedules, async (names, origin) => {
-        for (const name of names) await (origin === 'here' ? this.#apply(name) : this.reload(name));
+        if (origin === 'here') return this.#apply(names);
+        for (const name of names) if (this.#changedByPeers.size <= NAMES_MAX) this.#changedByPeers.add(name);
+        this.#reloads.call();
       }),
       bus.onAnything(() => void this.#reloadIfChanged(), REFRESH_INTERVAL_MS),
     ];
@@ -81,20 +97,21 @@ export class Scheduler {
   async stop(): Promise<void> {
     this.#stopping.abort(new DatabaseClosedError('Everstep was shut down in this process.'));
     for (const unsubscribe of this.#unsubscribes) unsubscribe();
+    this.#reloads.stop();
     await Promise.all([this.#loop.stop(), this.#poll.stop()]);
     await this.#reloading.run(async () => {});
   }
 
-  /** Another process may have changed a schedule; '' for any. */
-  async reload(name = ''): Promise<void> {
-    await this.#reloadSerialized(name).catch((error: unknown) => {
+  /** Other processes may have changed these schedules; '' for any. */
+  async reload(names: readonly string[] = ANY): Promise<void> {
+    await this.#reloadSerialized(names).catch((error: unknown) => {
       this.#runtime.logger.debug(`Cannot read the schedules: ${(error as Error).message}`);
     });
   }
 
-  /** This process has changed a schedule. Resolves when the change is in effect here. */
-  #apply(name: string): Promise<void> {
-    return this.#runtime.retrying(() => this.#reloadSerialized(name), this.#stopping.signal);
+  /** This process has changed schedules. Resolves when the change is in effect here. */
+  #apply(names: readonly string[]): Promise<void> {
+    return this.#runtime.retrying(() => this.#reloadSerialized(names), this.#stopping.signal);
   }
 
   /** Another process has committed something, perhaps a schedule. */
@@ -108,19 +125,20 @@ export class Scheduler {
   }
 
   /** One read at a time: an older result must not replace a newer one. */
-  async #reloadSerialized(name: string): Promise<void> {
-    await this.#reloading.run(() => this.#reload(name));
+  async #reloadSerialized(names: readonly string[]): Promise<void> {
+    await this.#reloading.run(() => this.#reload(names));
     this.#loop.wake();
   }
 
-  async #reload(name = ''): Promise<void> {
+  async #reload(names: readonly string[] = ANY): Promise<void> {
     const { applicationName, database } = this.#runtime;
     const { now } = await this.#syncClock(() => readNow(database));
     this.#changes = await countScheduleChanges(database);
+    const isAny = names.includes('') || names.length > NAMES_MAX;
     const query = { statuses: ['ACTIVE'], applicationNames: [applicationName] };
-    const records = await findSchedules(database, name === '' ? query : { ...query, names: [name] });
-    const entries = new Map(name === '' ? [] : this.#entries);
-    entries.delete(name);
+    const records = await findSchedules(database, isAny ? query : { ...query, names });
+    const entries = new Map(isAny ? [] : this.#entries);
+    for (const name of names) entries.delete(name);
     for (const record of records) {
       const entry = this.#toEntry(record, now);
       if (entry) entries.set(record.scheduleName, entry);

@@ -1,11 +1,12 @@
 // Any role that may connect can send on our channels. What it sends can cause a look at the database, and nothing else.
 import pg from 'pg';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.js';
 import { PartitionRotation } from '../../../src/engine/queues/partition-rotation.js';
 import { CHANNELS } from '../../../src/store/notify/topics.js';
 import { onlyOn } from '../../rig/dialects.js';
-import { createEngine } from '../../rig/engines.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
+import { until } from '../../rig/manual-clock.js';
 
 const FORGED = [
   '',
@@ -42,6 +43,26 @@ onlyOn('postgres', (dialect) => {
     const options = { queueName: 'q', enqueueOptions: { queuePartitionKey: 'p' } };
     const handle = await DBOS.startWorkflow(echo, options)('served');
     expect(await handle.getResult()).toBe('served');
+  });
+});
+
+onlyOn('postgres', (dialect) => {
+  test('a flood of forged schedules causes few reads, and a real one is known', async () => {
+    const { DBOS, url } = await createEngine(dialect);
+    const tick = DBOS.registerWorkflow(async () => {}, { name: 'tick' });
+    await DBOS.launch();
+    const reload = vi.spyOn(engineOf(DBOS).scheduler, 'reload');
+    const stranger = new pg.Client({ connectionString: url });
+    await stranger.connect();
+    onTestFinished(() => stranger.end());
+    await DBOS.createSchedule({ scheduleName: 's', workflowFn: tick, schedule: '0 0 1 1 *' });
+
+    await stranger.query(`UPDATE dbos.workflow_schedules SET schedule = '* * * * * *'`);
+    await stranger.query(`SELECT pg_notify('everstep_schedules', 'forged-' || n) FROM generate_series(1, 5000) AS n`);
+    await stranger.query(`SELECT pg_notify('everstep_schedules', 's')`);
+
+    await until(async () => (await DBOS.listWorkflows({ workflowName: 'tick' })).length > 0);
+    expect(reload.mock.calls.length).toBeLessThan(500);
   });
 });
 

@@ -25,9 +25,9 @@ describe('a change made by one engine', () => {
     // The last reload to begin among those that have ended: one that was on its way before a change may not know of it.
     let ended = 0;
     Object.assign(scheduler, {
-      reload: async (name?: string) => {
+      reload: async (names?: readonly string[]) => {
         const reloading = ++begun;
-        await reload(name);
+        await reload(names);
         ended = Math.max(ended, reloading);
       },
     });

@@ -16,10 +16,7 @@ export class TextPages {
   readonly #mutex = new Mutex();
   #pages: Map<number, StepRecord>[] = [];
 
-  constructor(
-    outlines: readonly StepOutline[],
-    load: (stepIDs: readonly number[]) => Promise<readonly StepRecord[]>,
-  ) {
+  constructor(outlines: readonly StepOutline[], load: (stepIDs: readonly number[]) => Promise<readonly StepRecord[]>) {
     this.#sizes = new Map(outlines.map(({ step, bytes }) => [step.stepID, bytes]));
     this.#load = load;
   }

@@ -2,10 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildPackage, root } from './rig/built-package.js';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 let folder: string;
 let tarball: string;
 
@@ -14,16 +13,16 @@ function run(command: string, args: string[], cwd: string): string {
 }
 
 /** The package as it would be published, installed in a project of its own. */
-beforeAll(() => {
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'everstep-package-'));
-  run('node', ['scripts/build.mjs'], root);
+  await buildPackage();
   const [packed] = JSON.parse(
     run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], root),
   ) as [{ filename: string }];
   tarball = join(folder, packed.filename);
   writeFileSync(join(folder, 'package.json'), '{"name":"user","private":true}');
   run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', tarball], folder);
-}, 120_000);
+}, 300_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -40,10 +39,32 @@ describe('the published package', () => {
   test('can be loaded with require()', () => {
     writeFileSync(
       join(folder, 'cjs.cjs'),
-      "const { Error: E, StatusString } = require('everstep'); console.log(StatusString.PENDING, typeof E.DBOSError);",
+      `const { Error: E, StatusString } = require('everstep');
+      console.log(StatusString.PENDING, typeof E.DBOSError, require.resolve('everstep'));`,
     );
 
-    expect(run('node', ['cjs.cjs'], folder).trim()).toBe('PENDING function');
+    expect(run('node', ['cjs.cjs'], folder)).toMatch(/^PENDING function .*\/dist\/cjs\/index\.js\n$/);
+  });
+
+  test('offers the same in both formats at every entry', () => {
+    // In the repository itself, where the optional peers are installed.
+    const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { exports: object };
+    const entries = Object.keys(exports)
+      .filter((entry) => entry !== './package.json')
+      .map((entry) => entry.replace(/^\./, 'everstep'));
+    const script = `
+      const { createRequire } = await import('node:module');
+      const require = createRequire(process.cwd() + '/package.json');
+      const namesIn = (module) => Object.keys(module).filter((name) => name !== '__esModule').sort().join();
+      for (const entry of ${JSON.stringify(entries)}) {
+        if (!require.resolve(entry).includes('/dist/cjs/')) throw new Error(entry + ' is no CommonJS');
+        if (import.meta.resolve(entry).includes('/dist/cjs/')) throw new Error(entry + ' is no ES module');
+        const [required, imported] = [namesIn(require(entry)), namesIn(await import(entry))];
+        if (required !== imported) throw new Error(entry + ': ' + required + ' vs ' + imported);
+      }`;
+
+    expect(() => run('node', ['--input-type=module', '-e', script], root)).not.toThrow();
+    expect(entries.length).toBeGreaterThan(20);
   });
 
   test('brings the migrations as SQL files and no tests or sources', () => {
@@ -68,7 +89,7 @@ describe('the published package', () => {
     writeFileSync(
       join(folder, 'sqlite.mjs'),
       `import { findSqliteLibrary } from ${JSON.stringify(library)};
-      try { console.log(findSqliteLibrary().name); } catch (error) { console.log(error.code, error.message); }`,
+      try { console.log((await findSqliteLibrary()).name); } catch (error) { console.log(error.code, error.message); }`,
     );
     const hasBuiltIn = process.getBuiltinModule('node:sqlite') !== undefined;
 
@@ -81,10 +102,8 @@ describe('the published package', () => {
     const bin = (name: string): string => join(root, 'node_modules', '.bin', name);
 
     expect(() => run(bin('publint'), [tarball, '--strict'], root)).not.toThrow();
-    // On every Node we support, require() of an ES module works; attw still lists it.
-    expect(() =>
-      run(bin('attw'), [tarball, '--profile', 'node16', '--ignore-rules', 'cjs-resolves-to-esm'], root),
-    ).not.toThrow();
+    // All modes: the older resolution of `moduleResolution: node`, Node's from both formats, and the bundlers'.
+    expect(() => run(bin('attw'), [tarball], root)).not.toThrow();
   });
 
   test('locks public package names only', () => {

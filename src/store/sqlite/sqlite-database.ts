@@ -80,7 +80,7 @@ export class SqliteDatabase implements Database {
 
   /** Opens the file, creating it if it does not exist. */
   static async open(options: SqliteOptions): Promise<SqliteDatabase> {
-    const library = options.library ?? findSqliteLibrary();
+    const library = options.library ?? (await findSqliteLibrary());
     const open = (): Promise<SqliteHandle> => whileBusy(options, () => openConfigured(library, options.path));
     try {
       const writer = await open();

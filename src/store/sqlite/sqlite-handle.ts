@@ -1,7 +1,6 @@
 // The methods that we need of a SQLite library, implemented for the built-in `node:sqlite` and for `better-sqlite3`. All
 // calls are synchronous.
 import { invariant } from '../../base/assert.js';
-import { createRequire } from 'node:module';
 import { SqliteDriverMissingError } from '../../model/errors/database-errors.js';
 import type { Value } from '../../sql/sql.js';
 import type { Row } from '../database.js';
@@ -45,8 +44,8 @@ type BetterSqlite = new (path: string) => {
 };
 
 /** The built-in library if there is one, else `better-sqlite3`. */
-export function findSqliteLibrary(): SqliteLibrary {
-  return nodeSqlite() ?? betterSqlite();
+export async function findSqliteLibrary(): Promise<SqliteLibrary> {
+  return nodeSqlite() ?? (await betterSqlite());
 }
 
 export function nodeSqlite(): SqliteLibrary | undefined {
@@ -68,8 +67,8 @@ export function nodeSqlite(): SqliteLibrary | undefined {
   };
 }
 
-export function betterSqlite(): SqliteLibrary {
-  const Library = loadBetterSqlite();
+export async function betterSqlite(): Promise<SqliteLibrary> {
+  const Library = await loadBetterSqlite();
   return {
     name: 'better-sqlite3',
     open(path) {
@@ -92,9 +91,10 @@ export function betterSqlite(): SqliteLibrary {
   };
 }
 
-function loadBetterSqlite(): BetterSqlite {
+async function loadBetterSqlite(): Promise<BetterSqlite> {
   try {
-    return createRequire(import.meta.url)('better-sqlite3') as BetterSqlite;
+    const { default: Library } = await import('better-sqlite3');
+    return Library;
   } catch (cause) {
     throw new SqliteDriverMissingError(
       `Node ${process.versions.node} has no built-in SQLite, and loading the package "better-sqlite3" failed. ` +

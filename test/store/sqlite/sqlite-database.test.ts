@@ -29,10 +29,10 @@ describe('SqliteDatabase', () => {
       expect(settings).toEqual({ journal_mode: 'wal', synchronous: 2, foreign_keys: 1 });
     });
 
-    test('the library is the one built into Node where there is one', () => {
+    test('the library is the one built into Node where there is one', async () => {
       const hasBuiltIn = process.getBuiltinModule('node:sqlite') !== undefined;
 
-      expect(findSqliteLibrary().name).toBe(hasBuiltIn ? 'node:sqlite' : 'better-sqlite3');
+      expect((await findSqliteLibrary()).name).toBe(hasBuiltIn ? 'node:sqlite' : 'better-sqlite3');
       expect(nodeSqlite() !== undefined).toBe(hasBuiltIn);
     });
 

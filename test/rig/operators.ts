@@ -30,6 +30,7 @@ export function operatorOn(database: Database, fields: Partial<Operator> = {}): 
 export function localBus(): Bus {
   const listener = {
     channels: [],
+    session: 0,
     isLockHeld: true,
     start: async () => {},
     stop: async () => {},

@@ -82,6 +82,9 @@ export class Run {
   readonly #numbers = new Numbers();
   /** How many waits for something outside of the run are in progress. */
   #waits = 0;
+  /** How often the workflow may have been lost without notice, and for how many of them the database has denied it. */
+  #doubts = 0;
+  #settledDoubts = 0;
   #isStored = true;
   #lastWrite: Promise<void> | undefined;
   /** The last write whose outcome no data source holds. */
@@ -211,6 +214,11 @@ export class Run {
     this.#controller?.abort(reason);
   }
 
+  /** The workflow may be lost without notice: the next effect asks the database first. */
+  doubtOwnership(): void {
+    this.#doubts += 1;
+  }
+
   /** Waits for something outside of the run. Meanwhile the run does not count against this process's capacity. */
   async waitFor<T>(promise: Promise<T>): Promise<T> {
     this.#waits += 1;
@@ -233,15 +241,19 @@ export class Run {
     this.check();
   }
 
-  /** Whether no peer can have recovered the workflow. */
+  /** Whether no peer can have recovered the workflow, and no other program has had time to take it. */
   get isCertain(): boolean {
-    return this.runtime.lease.isCertain;
+    return this.#doubts === this.#settledDoubts && this.runtime.lease.isCertain;
   }
 
-  /** After a pause, peers may have recovered the workflow. Nothing begins before the database says that they have not. */
+  /**
+   * After a pause, peers may have recovered the workflow; during a wait, another program may have cancelled it or taken it
+   * over. Nothing begins before the database says that they have not.
+   */
   async #confirmOwnership(): Promise<void> {
     const { runtime, signal } = this;
     const { lease, owners } = runtime;
+    const doubts = this.#doubts;
     try {
       do {
         await runtime.retrying(() => lease.ensure(), signal);
@@ -249,6 +261,7 @@ export class Run {
         const isOwned = await runtime.retrying(() => owners.owns(this), signal);
         if (!isOwned) this.stop(await this.findLossReason());
       } while (!this.#stopReason && lease.isOver);
+      this.#settledDoubts = Math.max(this.#settledDoubts, doubts);
     } catch (error) {
       // The retries end with the run.
       this.check();

@@ -17,6 +17,8 @@ export type WakeupHandler = (wakeup: Wakeup) => void;
 export interface Listener {
   /** What it listens to and sends on; empty where commits are noticed without notifications. */
   readonly channels: readonly string[];
+  /** Identifies the connection that receives notifications; 0 while there is none. */
+  readonly session: number;
   /** False while the session lock is wanted and not held. */
   readonly isLockHeld: boolean;
   start(): Promise<void>;

@@ -51,6 +51,8 @@ export class PostgresListener implements Listener {
   #flushing: Promise<void> = Promise.resolve();
   #firstAttempt = deferred<void>();
   #isLocked = false;
+  #sessions = 0;
+  #sessionID = 0;
 
   constructor(database: PostgresDatabase, options: PostgresListenerOptions) {
     this.channels = options.channels;
@@ -78,6 +80,10 @@ export class PostgresListener implements Listener {
     this.#isPaused = false;
     await this.#service.stop();
     this.#firstAttempt = deferred<void>();
+  }
+
+  get session(): number {
+    return this.#sessionID;
   }
 
   get isLockHeld(): boolean {
@@ -189,6 +195,7 @@ export class PostgresListener implements Listener {
       this.#handlers.call({ kind: 'message', channel, payload: payload ?? '' });
     });
     const ended = AbortSignal.any([signal, broken.signal]);
+    ended.addEventListener('abort', () => (this.#sessionID = 0), { once: true });
     try {
       await client.connect();
       // The lock first: peers give it little time after the connection broke.
@@ -196,6 +203,7 @@ export class PostgresListener implements Listener {
       const names = this.#options.channels.map((channel) => client.escapeIdentifier(channel));
       await within(PROMPT_MS, client, client.query(names.map((name) => `LISTEN ${name}`).join(';')));
       onListening();
+      this.#sessionID = this.#sessions += 1;
       this.#firstAttempt.resolve();
       this.#handlers.call({ kind: 'anything' });
       // A connection that a firewall dropped silently fails only when it is used.
@@ -206,6 +214,7 @@ export class PostgresListener implements Listener {
       }
     } finally {
       this.#isLocked = false;
+      this.#sessionID = 0;
       await closePromptly(client);
     }
   }

@@ -17,6 +17,8 @@ const INTERVAL_MS = 20;
 export class SqliteListener implements Listener {
   readonly channels: readonly string[] = [];
   readonly #database: SqliteDatabase;
+  /** Commits are noticed, but only after a while. */
+  readonly session = 0;
   /** Files have no session locks. */
   readonly isLockHeld = true;
   readonly #options: SqliteListenerOptions;

@@ -14,6 +14,7 @@ function setup() {
   let wake: WakeupHandler = () => {};
   const listener: Listener = {
     channels: Object.values(topics).map(({ channel }) => channel),
+    session: 0,
     isLockHeld: true,
     start: async () => {},
     stop: async () => {},

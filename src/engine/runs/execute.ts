@@ -1,6 +1,7 @@
 // Calls a workflow's function and makes its outcome durable.
 import {
   DatabaseClosedError,
+  DBOSAwaitedWorkflowCancelledError,
   DBOSNonExistentWorkflowError,
   DBOSOutcomeNotStorableError,
   DBOSWorkflowCancelledError,
@@ -124,7 +125,7 @@ async function tryToRecord(run: Run, encode: () => Promise<EncodedOutcome>): Pro
 }
 
 async function encodeOutcome(run: Run, result: CallResult): Promise<EncodedOutcome> {
-  if (!result.ok) return encodeFailure(run, result.error);
+  if (!result.ok) return encodeFailure(run, asAwaited(run, result.error));
   const { codec } = run.runtime;
   const format = run.isPortable ? 'portable' : undefined;
   try {
@@ -133,6 +134,13 @@ async function encodeOutcome(run: Run, result: CallResult): Promise<EncodedOutco
   } catch (error) {
     return encodeFailure(run, error);
   }
+}
+
+/** To those who await this workflow, a child's cancellation is not its own. */
+function asAwaited(run: Run, error: unknown): unknown {
+  const { code, workflowID } = (error ?? {}) as { code?: unknown; workflowID?: unknown };
+  const isOfOther = code === 'WORKFLOW_CANCELLED' && typeof workflowID === 'string' && workflowID !== run.workflowID;
+  return isOfOther ? new DBOSAwaitedWorkflowCancelledError(workflowID) : error;
 }
 
 async function encodeFailure(run: Run, error: unknown): Promise<EncodedOutcome> {

@@ -1,7 +1,16 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist', 'coverage', 'src/store/migrations/embedded.ts', '**/*.mjs', 'eslint.config.js'] },
+  {
+    ignores: [
+      'dist',
+      'coverage',
+      'src/store/migrations/embedded.ts',
+      '**/*.mjs',
+      'eslint.config.js',
+      'test/compat/program*',
+    ],
+  },
   ...tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname } },

@@ -18,6 +18,7 @@ await runTogether([
     'test/facade/legacy/tsconfig.json',
     ...incremental('legacy-decorator-types'),
   ],
+  ['types of programs for DBOS', 'tsc', '-p', 'test/compat/tsconfig.json', ...incremental('compat-types')],
   ['migrations are embedded', process.execPath, 'scripts/embed-migrations.mjs', '--check'],
   ['layers', process.execPath, 'scripts/layers.mjs'],
 ]);

@@ -2,6 +2,7 @@
 import { andThen, isPromise, type MaybePromise, orElse } from '../../codec/maybe-promise.js';
 import {
   DatabaseClosedError,
+  DBOSAwaitedWorkflowCancelledError,
   DBOSNonExistentWorkflowError,
   DBOSOutcomeNotStorableError,
   DBOSWorkflowCancelledError,
@@ -131,7 +132,7 @@ async function tryToRecord(run: Run, encode: () => MaybePromise<EncodedOutcome>)
 }
 
 function encodeOutcome(run: Run, result: CallResult): MaybePromise<EncodedOutcome> {
-  if (!result.ok) return encodeFailure(run, result.error);
+  if (!result.ok) return encodeFailure(run, asAwaited(run, result.error));
   const format = run.isPortable ? 'portable' : undefined;
   const options = { format, path: [run.registration.name] } as const;
   return orElse<EncodedOutcome>(
@@ -142,6 +143,13 @@ function encodeOutcome(run: Run, result: CallResult): MaybePromise<EncodedOutcom
       })),
     (error) => encodeFailure(run, error),
   );
+}
+
+/** To those who await this workflow, a child's cancellation is not its own. */
+function asAwaited(run: Run, error: unknown): unknown {
+  const { code, workflowID } = (error ?? {}) as { code?: unknown; workflowID?: unknown };
+  const isOfOther = code === 'WORKFLOW_CANCELLED' && typeof workflowID === 'string' && workflowID !== run.workflowID;
+  return isOfOther ? new DBOSAwaitedWorkflowCancelledError(workflowID) : error;
 }
 
 async function encodeFailure(run: Run, error: unknown): Promise<EncodedOutcome> {

@@ -1,5 +1,10 @@
 // Workflow handles. A handle of a run in this process awaits it directly; any other waits for the outcome in the
 // database. Both stay valid if the workflow is cancelled and resumed.
+import {
+  DBOSAwaitedWorkflowCancelledError,
+  DBOSMaxRecoveryAttemptsExceededError,
+  DBOSWorkflowCancelledError,
+} from '../../model/errors/errors.js';
 import { filledName } from '../../model/validation/validation.js';
 import { abortable } from '../../base/abortable.js';
 import type { Codec } from '../../codec/codec.js';
@@ -11,6 +16,8 @@ import type { RunOutcome } from './execute.js';
 import { operation, recordTime, refuseInTransaction } from './operation.js';
 import { own, perform } from './perform.js';
 import type { Run } from './run.js';
+import { maxRecoveryAttempts } from '../registration/registry.js';
+import type { FinishedWorkflow } from '../../store/runs/workflows.js';
 import { toStatus, type WorkflowStatus } from '../../control/listing/status.js';
 import { deadlineOf, pollMsOf, type PollingOptions, type TimeLimit } from '../../control/runs/time-limit.js';
 
@@ -21,15 +28,18 @@ const GET_RESULT = { name: 'DBOS.getResult', isEffect: false } as const;
 export class Handle<R> implements WorkflowHandle<R> {
   readonly #runtime: Runtime;
   readonly #local: Promise<RunOutcome> | undefined;
+  readonly #own: Run | undefined;
 
-  /** `local` resolves when the workflow's run in this process ends. */
+  /** `local` resolves when the workflow's run in this process ends. `own` is that run, if this handle started it. */
   constructor(
     runtime: Runtime,
     readonly workflowID: string,
     local?: Promise<RunOutcome>,
+    own?: Run,
   ) {
     this.#runtime = runtime;
     this.#local = local;
+    this.#own = own;
   }
 
   getStatus(): Promise<WorkflowStatus | null> {
@@ -65,7 +75,17 @@ export class Handle<R> implements WorkflowHandle<R> {
       if (ended.kind === 'success') return ended.value;
       if (ended.kind === 'error') throw ended.error;
     }
-    return readOutcome(this.#runtime.codec, await this.#runtime.watchers.outcomes.wait(this.workflowID, limits));
+    const finished = await this.#runtime.watchers.outcomes.wait(this.workflowID, limits);
+    if (this.#own) throwOwnEnd(this.#own, finished);
+    return readOutcome(this.#runtime.codec, finished);
+  }
+}
+
+/** The caller that started a run learns that it was cancelled or dead-lettered, not that one it awaits was. */
+function throwOwnEnd({ workflowID, registration }: Run, { status }: FinishedWorkflow): void {
+  if (status === 'CANCELLED') throw new DBOSWorkflowCancelledError(workflowID);
+  if (status === 'MAX_RECOVERY_ATTEMPTS_EXCEEDED') {
+    throw new DBOSMaxRecoveryAttemptsExceededError(workflowID, maxRecoveryAttempts(registration));
   }
 }
 
@@ -105,7 +125,22 @@ function resultIn(
   child: { readonly stepID: number; readonly childWorkflowID: string },
   body: () => Promise<unknown>,
 ): Promise<unknown> {
-  return perform(run, { ...GET_RESULT, ...child }, own(body));
+  return perform(
+    run,
+    { ...GET_RESULT, ...child },
+    own(() => body().catch((error: unknown) => rethrowUnlessOverdue(run, error))),
+  );
+}
+
+/** A child that has our deadline may be cancelled a moment earlier. This run is then about to be, so its code must not go on. */
+async function rethrowUnlessOverdue(run: Run, error: unknown): Promise<never> {
+  const isCancellation =
+    error instanceof DBOSWorkflowCancelledError || error instanceof DBOSAwaitedWorkflowCancelledError;
+  const { deadlineAt, runtime } = run;
+  if (isCancellation && deadlineAt !== null && runtime.databaseClock.latest() >= deadlineAt) {
+    await abortable(new Promise(() => {}), run.signal);
+  }
+  throw error;
 }
 
 /** Makes the codec store a handle as its workflow's ID. */

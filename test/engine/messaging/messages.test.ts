@@ -422,7 +422,7 @@ describe('messages', () => {
 
       await DBOS.cancelWorkflow('r');
 
-      expect(await failureOf(handle.getResult())).toMatchObject({ code: 'AWAITED_WORKFLOW_CANCELLED' });
+      expect(await failureOf(handle.getResult())).toMatchObject({ code: 'WORKFLOW_CANCELLED' });
     });
 
     test.each([

@@ -300,7 +300,7 @@ describe('streams', () => {
 
       await DBOS.cancelWorkflow('r');
 
-      expect(await failureOf(handle.getResult())).toMatchObject({ code: 'AWAITED_WORKFLOW_CANCELLED' });
+      expect(await failureOf(handle.getResult())).toMatchObject({ code: 'WORKFLOW_CANCELLED' });
     });
 
     test('places, offsets and values that are not allowed are refused at once', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { DBOSInstance, StartWorkflowParams } from '../../../src/index.js';
 import { cancelWorkflows } from '../../../src/store/runs/lifecycle.js';
 import { forEachDialect } from '../../rig/dialects.js';
@@ -6,7 +6,9 @@ import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
 import { createGenerations, createZombie, failureOf, newHalt } from './succession.js';
 
-const cancelled = { code: 'AWAITED_WORKFLOW_CANCELLED', dbosErrorCode: 27 };
+/** What the handle that started the workflow gives, and what all others do. */
+const cancelled = { code: 'WORKFLOW_CANCELLED', dbosErrorCode: 24 };
+const awaitedCancelled = { code: 'AWAITED_WORKFLOW_CANCELLED', dbosErrorCode: 27 };
 
 forEachDialect((dialect) => {
   describe('a timeout', () => {
@@ -73,7 +75,7 @@ forEachDialect((dialect) => {
       clock.advance(45_678);
 
       await expect(handle.getResult()).rejects.toMatchObject({ ...cancelled, workflowID: 'p' });
-      await expect(DBOS.retrieveWorkflow('p-0').getResult()).rejects.toMatchObject(cancelled);
+      await expect(DBOS.retrieveWorkflow('p-0').getResult()).rejects.toMatchObject(awaitedCancelled);
     });
 
     test('of a parent does not concern children that are detached or have their own', async () => {
@@ -86,8 +88,33 @@ forEachDialect((dialect) => {
       expect(await deadlineOf('detached-0')).toBeUndefined();
       expect(await deadlineOf('longer-0')).toBe(begun + 99_999);
       clock.advance(45_678);
-      await expect(DBOS.retrieveWorkflow('longer').getResult()).rejects.toMatchObject(cancelled);
+      await expect(DBOS.retrieveWorkflow('longer').getResult()).rejects.toMatchObject(awaitedCancelled);
       expect((await DBOS.getWorkflowStatus('longer-0'))?.status).toBe('PENDING');
+    });
+
+    test('that a child inherits cancels the parent as well, even if the child is cancelled first', async () => {
+      const { DBOS, clock, startChild, statusOf, begun } = await setup();
+      const { databaseClock } = engineOf(DBOS).runtime;
+      const late = newHalt();
+      const reached = databaseClock.reached.bind(databaseClock);
+      let watches = 0;
+      vi.spyOn(databaseClock, 'reached').mockImplementation(async (at, signal) => {
+        // The first is for the parent.
+        if (at === begun + 12_345 && watches++ === 0) await late.here();
+        await reached(at, signal);
+      });
+      const handle = await DBOS.startWorkflow(startChild, { workflowID: 'p', timeoutMS: 12_345 })({});
+      const result = failureOf(handle.getResult());
+      await clock.untilArmed(86_400_000);
+      clock.advance(12_345);
+      await until(async () => (await statusOf('p-0')) === 'CANCELLED');
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      expect(await statusOf('p')).toBe('PENDING');
+
+      late.release();
+
+      expect(await result).toMatchObject({ ...cancelled, workflowID: 'p' });
+      expect(await statusOf('p')).toBe('CANCELLED');
     });
 
     test('of a child is an error of the parent that waits for it', async () => {
@@ -97,7 +124,7 @@ forEachDialect((dialect) => {
 
       clock.advance(45_678);
 
-      await expect(handle.getResult()).rejects.toMatchObject({ ...cancelled, workflowID: 'p-0' });
+      await expect(handle.getResult()).rejects.toMatchObject({ ...awaitedCancelled, workflowID: 'p-0' });
       expect((await DBOS.getWorkflowStatus('p'))?.status).toBe('ERROR');
     });
 
@@ -135,7 +162,7 @@ forEachDialect((dialect) => {
 
       clock.advance(39_999);
 
-      await expect(second.retrieveWorkflow('w').getResult()).rejects.toMatchObject(cancelled);
+      await expect(second.retrieveWorkflow('w').getResult()).rejects.toMatchObject(awaitedCancelled);
     });
 
     test('counts for a workflow that waits in a queue, if it has a deadline', async () => {
@@ -148,7 +175,7 @@ forEachDialect((dialect) => {
       await until(() => clock.isArmed(12_345 + 50));
       clock.advance(12_345 + 50);
 
-      expect(await result).toMatchObject(cancelled);
+      expect(await result).toMatchObject(awaitedCancelled);
     });
   });
 

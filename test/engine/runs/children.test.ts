@@ -328,7 +328,7 @@ forEachDialect((dialect) => {
 
       await DBOS.cancelWorkflow('p');
 
-      await expect(handle.getResult()).rejects.toMatchObject({ code: 'AWAITED_WORKFLOW_CANCELLED' });
+      await expect(handle.getResult()).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
       expect(await statuses()).toEqual(['CANCELLED', 'PENDING', 'PENDING']);
       release();
       expect(await DBOS.retrieveWorkflow('p-0').getResult()).toBe('child');
@@ -378,7 +378,7 @@ forEachDialect((dialect) => {
 
     halt.release();
 
-    await expect(handle.getResult()).rejects.toMatchObject({ code: 'AWAITED_WORKFLOW_CANCELLED' });
+    await expect(handle.getResult()).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
     expect(await DBOS.getWorkflowStatus('p-0')).toBeNull();
   });
 });

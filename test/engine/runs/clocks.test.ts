@@ -89,7 +89,7 @@ forEachDialect((dialect) => {
     const before = await DBOS.getWorkflowStatus('w');
     skewed.advance(1);
 
-    await expect(handle.getResult()).rejects.toMatchObject({ code: 'AWAITED_WORKFLOW_CANCELLED' });
+    await expect(handle.getResult()).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
     expect(before?.status).toBe('PENDING');
     expect(child?.deadlineEpochMS).toBe(skewed.database.now());
   });

@@ -136,7 +136,7 @@ forEachDialect((dialect) => {
 
       await DBOS.cancelWorkflow('w');
 
-      await expect(handle.getResult()).rejects.toMatchObject({ code: 'AWAITED_WORKFLOW_CANCELLED' });
+      await expect(handle.getResult()).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
       expect(clock.isArmed(100_000)).toBe(false);
     });
 
@@ -262,7 +262,7 @@ forEachDialect((dialect) => {
 
       await DBOS.cancelWorkflow('w');
 
-      await expect(handle.getResult()).rejects.toMatchObject({ code: 'AWAITED_WORKFLOW_CANCELLED' });
+      await expect(handle.getResult()).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
     });
 
     test('outside a workflow just waits', async () => {

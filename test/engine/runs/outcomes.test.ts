@@ -65,7 +65,7 @@ describe('outcomes', () => {
       const handle = await DBOS.startWorkflow(workflow, { workflowID: 'w' })();
 
       await expect(handle.getResult()).rejects.toMatchObject({
-        code: 'AWAITED_WORKFLOW_EXCEEDED_MAX_RECOVERY_ATTEMPTS',
+        code: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED',
       });
       expect(await DBOS.getWorkflowStatus('w')).toMatchObject({ status: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' });
     });
@@ -92,7 +92,7 @@ describe('outcomes', () => {
       const handle = await DBOS.startWorkflow(workflow, { workflowID: 'w' })();
 
       await expect(handle.getResult()).rejects.toMatchObject({
-        code: 'AWAITED_WORKFLOW_EXCEEDED_MAX_RECOVERY_ATTEMPTS',
+        code: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED',
       });
     });
   });

@@ -433,7 +433,7 @@ forEachDialect((dialect) => {
 
       await DBOS.cancelWorkflow('w');
 
-      await expect(handle.getResult()).rejects.toMatchObject({ code: 'AWAITED_WORKFLOW_CANCELLED' });
+      await expect(handle.getResult()).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
       expect(calls).toBe(1);
       expect(clock.isArmed(77_000)).toBe(false);
       expect(await DBOS.listWorkflowSteps('w')).toEqual([]);
@@ -551,7 +551,7 @@ forEachDialect((dialect) => {
 
       expect(reasons).toMatchObject([{ code: 'WORKFLOW_CANCELLED', workflowID: 'w' }]);
       halt.release();
-      await expect(handle.getResult()).rejects.toMatchObject({ code: 'AWAITED_WORKFLOW_CANCELLED' });
+      await expect(handle.getResult()).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
     });
   });
 
@@ -572,7 +572,7 @@ forEachDialect((dialect) => {
 
       halt.release();
 
-      await expect(handle.getResult()).rejects.toMatchObject({ code: 'AWAITED_WORKFLOW_CANCELLED' });
+      await expect(handle.getResult()).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
       expect(calls).toEqual(['first']);
       await until(async () => (await DBOS.listWorkflowSteps('w'))?.length === 1);
     });
@@ -593,7 +593,7 @@ forEachDialect((dialect) => {
 
       await DBOS.cancelWorkflow('w');
 
-      await expect(handle.getResult()).rejects.toMatchObject({ code: 'AWAITED_WORKFLOW_CANCELLED' });
+      await expect(handle.getResult()).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
       expect(seen).toEqual(['WORKFLOW_CANCELLED']);
       expect(await DBOS.listWorkflowSteps('w')).toEqual([]);
     });
@@ -619,7 +619,7 @@ forEachDialect((dialect) => {
 
       halt.release();
 
-      await expect(handle.getResult()).rejects.toMatchObject({ code: 'AWAITED_WORKFLOW_CANCELLED' });
+      await expect(handle.getResult()).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
       expect(calls).toEqual([]);
     });
   });

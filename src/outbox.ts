@@ -1,4 +1,5 @@
 // `everstep/outbox`: publish messages in your own transactions; handle, relay or dead-letter them later.
+export type { HealthOptions, OutboxHealth } from './outbox/consume/health.js';
 export type { Handler } from './outbox/consume/leased-consumer.js';
 export type { Message, MessageInfo } from './outbox/consume/message.js';
 export type { HandlerOptions, SubscriptionOptions, WorkflowOptions } from './outbox/consume/options.js';

@@ -8,6 +8,8 @@ import {
   Check,
   checkThat,
   filledString,
+  func,
+  mapOf,
   optional,
   positiveInteger,
   record,
@@ -15,6 +17,7 @@ import {
 import { Handler } from './handler.js';
 import { serveNode } from './http/node.js';
 import type { AdminSource } from './source.js';
+import type { AdminOutbox } from './views/outbox-view.js';
 
 export interface AdminOptions {
   /** `DBOS`, another instance, or a `DBOSClient`. */
@@ -29,6 +32,10 @@ export interface AdminOptions {
   readonly basePath?: string;
   /** Larger bodies are refused. Defaults to 1 MiB. */
   readonly bodyMaxBytes?: number;
+  /** Outboxes by name, to be managed under `/api/v1/outboxes`. */
+  readonly outboxes?: Readonly<Record<string, AdminOutbox>>;
+  /** A check of your own: `/readyz` answers 503 while it returns false, throws or takes longer than a second. */
+  readonly isReady?: () => boolean | Promise<boolean>;
 }
 
 export interface Admin {
@@ -61,6 +68,11 @@ const basePathCheck: Check<string> = checkThat(
   (value) => typeof value === 'string' && (value === '' || /^(\/[^/?#]+)+$/.test(value)),
 );
 
+const outboxCheck: Check<AdminOutbox> = checkThat(
+  'an OutboxBroker',
+  (value) => typeof value === 'object' && value !== null && 'checkSchema' in value && 'statistics' in value,
+);
+
 const OPTIONS = record({
   source: adminSource,
   token: optional(token),
@@ -68,6 +80,8 @@ const OPTIONS = record({
   allowedHosts: optional(array(filledString)),
   basePath: optional(basePathCheck),
   bodyMaxBytes: optional(positiveInteger),
+  outboxes: optional(mapOf(outboxCheck)),
+  isReady: optional(func),
 });
 
 /** Creates the interface. It does nothing until a request arrives. */
@@ -81,7 +95,18 @@ export function createAdmin(options: AdminOptions): Admin {
     throw new DBOSInitializationError('createAdmin takes a token or isOpen, not both.');
   }
   const allowedHosts = given.allowedHosts?.map((host) => host.toLowerCase());
-  const handler = new Handler({ source, token: given.token, isOpen, allowedHosts, bodyMaxBytes, basePath });
+  const outboxes = new Map(Object.entries(given.outboxes ?? {}));
+  const { isReady } = options;
+  const handler = new Handler({
+    source,
+    token: given.token,
+    isOpen,
+    allowedHosts,
+    bodyMaxBytes,
+    basePath,
+    outboxes,
+    ...(isReady && { isReady }),
+  });
   const fetch = (request: Request): Promise<Response> => handler.fetch(request);
   return {
     fetch,

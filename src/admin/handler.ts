@@ -22,6 +22,7 @@ import { type Environment, type Match, type Route, Router } from './http/route.j
 import { ROUTES } from './routes.js';
 import { nonEmpty } from './shape.js';
 import { type AdminSource, beginRequest, type StoreOperator } from './source.js';
+import type { AdminOutbox } from './views/outbox-view.js';
 
 export interface HandlerOptions extends AccessOptions {
   readonly source: AdminSource;
@@ -29,6 +30,9 @@ export interface HandlerOptions extends AccessOptions {
   readonly basePath: string;
   readonly bodyMaxBytes: number;
   readonly feed?: FeedOptions;
+  readonly outboxes?: ReadonlyMap<string, AdminOutbox>;
+  /** A check of the application's own, for `/readyz`. */
+  readonly isReady?: () => boolean | Promise<boolean>;
 }
 
 const API = '/api/v1';
@@ -43,8 +47,8 @@ export class Handler {
 
   constructor(options: HandlerOptions) {
     this.#options = options;
-    const { source } = options;
-    this.#environment = { source, feed: new ChangeFeed(source, options.feed) };
+    const { source, outboxes = new Map<string, AdminOutbox>() } = options;
+    this.#environment = { source, feed: new ChangeFeed(source, options.feed), outboxes };
   }
 
   /** Ends the event streams. */
@@ -136,7 +140,7 @@ export class Handler {
     return textResponse(text, 200, { 'content-type': EXPOSITION_TYPE });
   }
 
-  /** Ready means launched, with a database that answers in time. */
+  /** Ready means launched, with a database that answers in time, and what the application itself asks for. */
   async #readiness(): Promise<Response> {
     return (await this.#isReady()) ? textResponse('ready') : textResponse('not ready', 503);
   }
@@ -144,8 +148,9 @@ export class Handler {
   async #isReady(): Promise<boolean> {
     try {
       const { clock, database } = this.#options.source[internals].operator;
-      const answered = readNow(database).then(
-        () => true,
+      const { isReady = () => true } = this.#options;
+      const answered = Promise.all([readNow(database), isReady()]).then(
+        ([, isOwnReady]) => isOwnReady,
         () => false,
       );
       return await withTimeLimit(clock, READY_MS, answered, () => false);

@@ -3,6 +3,7 @@ import { openapiDocument } from './http/openapi.js';
 import { type Route, route } from './http/route.js';
 import { BULK_ROUTES, MAINTENANCE_ROUTES } from './routes/bulk.js';
 import { LISTING_ROUTES } from './routes/listing.js';
+import { OUTBOX_ROUTES } from './routes/outboxes.js';
 import { QUEUE_ROUTES } from './routes/queues.js';
 import { SCHEDULE_ROUTES } from './routes/schedules.js';
 import { SYSTEM_ROUTES } from './routes/system.js';
@@ -20,6 +21,7 @@ export const ROUTES: readonly Route[] = [
   ...TRANSFER_ROUTES,
   ...QUEUE_ROUTES,
   ...SCHEDULE_ROUTES,
+  ...OUTBOX_ROUTES,
   ...SYSTEM_ROUTES,
   ...MAINTENANCE_ROUTES,
   route({

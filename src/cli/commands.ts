@@ -2,6 +2,8 @@
 import type { Command } from './command.js';
 import { DATABASE_COMMANDS } from './commands/database.js';
 import { DOCTOR_COMMANDS } from './commands/doctor.js';
+import { OUTBOX_COMMANDS } from './commands/outbox.js';
+import { OUTBOX_DLQ_COMMANDS } from './commands/outbox-dlq.js';
 import { POSTGRES_COMMANDS } from './commands/postgres.js';
 import { QUEUE_COMMANDS } from './commands/queue.js';
 import { SCHEDULE_COMMANDS } from './commands/schedule.js';
@@ -25,5 +27,7 @@ export const COMMANDS: readonly Command[] = [
   ...QUEUE_COMMANDS,
   ...SCHEDULE_COMMANDS,
   ...VERSION_COMMANDS,
+  ...OUTBOX_COMMANDS,
+  ...OUTBOX_DLQ_COMMANDS,
   ...POSTGRES_COMMANDS,
 ];

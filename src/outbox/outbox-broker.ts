@@ -8,6 +8,7 @@ import { checkThat, func, optional, record } from '../model/validation/validatio
 import type { Handler } from './consume/leased-consumer.js';
 import type { MessageInfo } from './consume/message.js';
 import type { HandlerOptions, WorkflowOptions } from './consume/options.js';
+import { type HealthOptions, healthOf, type OutboxHealth } from './consume/health.js';
 import { pauseTopic, resumeTopic } from './consume/pausing.js';
 import { Serving } from './consume/serving.js';
 import { type QueueStatistics, statisticsOf } from './consume/statistics.js';
@@ -24,7 +25,14 @@ import type { StartOptions } from './publish/forwarding.js';
 import type { DeduplicationOptions, PublishOptions } from './publish/options.js';
 import { type BatchMessage, type Published, Publisher } from './publish/publisher.js';
 import { createStatements, ddlText } from './schema/ddl.js';
-import { type DlqTable, makeOutboxTable, type OutboxTable, type StateTable } from './schema/tables.js';
+import {
+  declared,
+  type DlqTable,
+  makeOutboxTable,
+  type OutboxTable,
+  type OutboxTables,
+  type StateTable,
+} from './schema/tables.js';
 import { type Topic, topicOf } from './topic.js';
 import { checkSchema, driftError, type SchemaReport } from './validate/validation.js';
 
@@ -39,13 +47,6 @@ export interface OutboxOptions {
   readonly listen?: string | ClientConfig | false;
   /** Renders errors for dead letters. Return null to keep nothing of them. */
   readonly renderError?: ErrorRenderer;
-}
-
-/** The tables that were declared. */
-export interface OutboxTables {
-  readonly outbox: OutboxTable;
-  readonly dlq: DlqTable | undefined;
-  readonly state: StateTable | undefined;
 }
 
 const tableOf = (maker: string) =>
@@ -162,20 +163,30 @@ export class OutboxBroker {
     this.#subscriptions.push(subscription);
   }
 
-  /** No process fetches messages of the topic any more, until it is resumed. Messages in flight are finished. */
-  pause(topic: Topic | string): Promise<void> {
+  /**
+   * No process fetches messages of the topic any more, until it is resumed. Messages in flight are finished. False if it
+   * was paused already.
+   */
+  pause(topic: Topic | string): Promise<boolean> {
     return pauseTopic(this.#database, this.#tables, topicOf(topic).name);
   }
 
-  async resume(topic: Topic | string): Promise<void> {
-    await resumeTopic(this.#database, this.#tables, topicOf(topic).name);
+  /** False if the topic was not paused. */
+  async resume(topic: Topic | string): Promise<boolean> {
+    const changed = await resumeTopic(this.#database, this.#tables, topicOf(topic).name);
     // Its subscriptions have queues of their own.
     this.#serving?.wake();
+    return changed;
   }
 
   /** Depth, lag, messages in flight and dead letters, by queue. */
   statistics(): Promise<QueueStatistics[]> {
     return statisticsOf(this.#database, this.#tables);
+  }
+
+  /** Whether messages are fetched in time and dead letters do not pile up, for a health route. */
+  health(options: HealthOptions = {}): Promise<OutboxHealth> {
+    return healthOf(this.#database, this.#tables, options);
   }
 
   /** Called at launch: starts to consume. */
@@ -246,8 +257,7 @@ export class OutboxBroker {
   }
 
   get #declared() {
-    const { outbox, dlq, state } = this.#tables;
-    return [outbox, ...(dlq ? [dlq] : []), ...(state ? [state] : [])];
+    return declared(this.#tables);
   }
 
   /** The instance that consumes. A program that only publishes or checks the schema needs none. */

@@ -10,6 +10,8 @@ This page is generated from the CLI's command table; \`everstep COMMAND --help\`
 
 The system database comes from \`--sys-db-url\`, then \`DBOS_SYSTEM_DATABASE_URL\`, then [dbos-config.yaml](configuration.md#dbos-configyaml) in the current directory, with the same rules as [at launch](configuration.md#which-system-database). On Postgres the schema comes from \`--schema\`, then the file, and defaults to \`dbos\`. Passwords are never printed.
 
+The commands of \`everstep outbox\` work on your own database: that of \`--db-url\`, then \`DBOS_DATABASE_URL\`, then \`database_url\` in the file.
+
 Only \`migrate\`, \`schema\` and \`reset\` change tables; the other commands need tables at the version of this release.
 
 ## Values
@@ -33,7 +35,7 @@ Only \`migrate\`, \`schema\` and \`reset\` change tables; the other commands nee
 | Exit code | Meaning |
 | --- | --- |
 | 0 | success |
-| 1 | failure; for \`doctor\`: there is a problem |
+| 1 | failure; for \`doctor\`, \`outbox check\` and \`outbox health\`: there is a problem |
 | 2 | usage error |
 | 3 | not found |
 | 130 | interrupted |
@@ -43,8 +45,8 @@ export function referencePage(commands: readonly Command[]): string {
   const own = commands.filter(({ name }) => !name.includes(' '));
   const groups = Object.entries(GROUPS).map(([group, { about, aliases }]) => {
     const members = commands.filter(({ name }) => name.startsWith(`${group} `));
-    const other = aliases.map((alias) => `\`${alias}\``).join(', ');
-    return [`## everstep ${group}\n\n${about}. Aliases: ${other}.`, ...members.map(section)].join('\n\n');
+    const other = aliases.length === 0 ? '' : ` Aliases: ${aliases.map((alias) => `\`${alias}\``).join(', ')}.`;
+    return [`## everstep ${group}\n\n${about}.${other}`, ...members.map(section)].join('\n\n');
   });
   return [INTRODUCTION, '## Commands', ...own.map(section), ...groups].join('\n\n');
 }

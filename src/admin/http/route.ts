@@ -9,6 +9,7 @@ import {
   record,
 } from '../../model/validation/validation.js';
 import type { AdminSource, StoreOperator } from '../source.js';
+import type { AdminOutbox } from '../views/outbox-view.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -16,6 +17,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export interface Environment {
   readonly source: AdminSource;
   readonly feed: ChangeFeed;
+  readonly outboxes: ReadonlyMap<string, AdminOutbox>;
 }
 
 export interface Call<Query = Readonly<Record<string, unknown>>, Body = unknown> {

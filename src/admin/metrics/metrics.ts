@@ -7,6 +7,7 @@ import { listPeers } from '../../store/liveness/executors.js';
 import { countUnqueued } from '../../store/queues/queue-stats.js';
 import { exposition, type Metric, type Sample } from './exposition.js';
 import type { Environment } from '../http/route.js';
+import { outboxMetrics } from './outbox-metrics.js';
 import { localEngine, type StoreOperator } from '../source.js';
 
 const NANOSECONDS = 1e9;
@@ -48,7 +49,7 @@ export class EventLoop {
 
 export async function metricsText(
   operator: StoreOperator,
-  { source, feed }: Environment,
+  { source, feed, outboxes }: Environment,
   eventLoop: EventLoop,
 ): Promise<string> {
   const { database, applicationName } = operator;
@@ -81,6 +82,7 @@ export async function metricsText(
       help: 'Clients of the event stream in this process.',
       samples: [{ value: feed.subscriberCount }],
     },
+    ...(await outboxMetrics(outboxes, operator.logger)),
   ]);
 }
 

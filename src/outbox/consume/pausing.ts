@@ -10,9 +10,10 @@ interface Tables {
   readonly state: StateTable | undefined;
 }
 
-export async function pauseTopic(database: OutboxDatabase, tables: Tables, topic: string): Promise<void> {
+/** False if it was paused already. */
+export async function pauseTopic(database: OutboxDatabase, tables: Tables, topic: string): Promise<boolean> {
   const state = stateOf(tables);
-  await database.connected(() =>
+  const paused = await database.connected(() =>
     database.transact((tx) =>
       tx.run(sql`
     INSERT INTO ${state} (queue, kind, "key")
@@ -21,21 +22,37 @@ export async function pauseTopic(database: OutboxDatabase, tables: Tables, topic
     RETURNING queue`),
     ),
   );
+  return paused.length > 0;
 }
 
-export async function resumeTopic(database: OutboxDatabase, tables: Tables, topic: string): Promise<void> {
+/** False if it was not paused. */
+export async function resumeTopic(database: OutboxDatabase, tables: Tables, topic: string): Promise<boolean> {
   const state = stateOf(tables);
-  await database.connected(() =>
+  const resumed = await database.connected(() =>
     database.transact(async (tx) => {
-      await tx.run(sql`
+      const rows = await tx.run(sql`
     DELETE FROM ${state}
     WHERE queue = ${text(topic)} AND kind = 'paused' AND "key" = ''
     RETURNING queue`);
       if (database.driver.dialect === 'postgres') {
         await tx.run(sql`SELECT pg_notify(${text(tables.outbox.channel)}, ${text(topic)})::text AS notified`);
       }
+      return rows;
     }),
   );
+  return resumed.length > 0;
+}
+
+/** The paused topics; none without a state table. */
+export async function pausedTopics(database: OutboxDatabase, { state }: Tables): Promise<string[]> {
+  if (!state) return [];
+  const rows = await database.connected(() =>
+    database.transact(
+      (tx) => tx.run(sql`SELECT s.queue FROM ${tableToken(state)} AS s WHERE s.kind = 'paused' ORDER BY s.queue`),
+      { readOnly: true },
+    ),
+  );
+  return rows.map((row) => String(row['queue']));
 }
 
 function stateOf({ state }: Tables): ReturnType<typeof tableToken> {

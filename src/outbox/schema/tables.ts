@@ -58,6 +58,18 @@ export interface StateTable extends TableDeclaration {
   readonly kind: 'state';
 }
 
+/** The tables of an outbox. */
+export interface OutboxTables {
+  readonly outbox: OutboxTable;
+  readonly dlq: DlqTable | undefined;
+  readonly state: StateTable | undefined;
+}
+
+/** Those that were declared, in the order of their creation. */
+export function declared({ outbox, dlq, state }: OutboxTables): readonly TableDeclaration[] {
+  return [outbox, ...(dlq ? [dlq] : []), ...(state ? [state] : [])];
+}
+
 export interface TableOptions {
   readonly tableName?: string;
   readonly schema?: string;

@@ -122,7 +122,7 @@ interface Connection {
 
 async function connect({ url, shown }: DatabaseTarget): Promise<Connection> {
   const location = locateDatabase(url);
-  if (location?.kind === 'sqlite') return sqliteConnection(findSqliteLibrary().open(location.path));
+  if (location?.kind === 'sqlite') return sqliteConnection((await findSqliteLibrary()).open(location.path));
   if (!location) throw wrongUsage(`"${shown}" is not the URL of a Postgres or SQLite database.`);
   const client = new pg.Client({
     connectionString: parsePostgresURL(url).toString(),

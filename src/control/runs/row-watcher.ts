@@ -140,6 +140,11 @@ export class RowWatcher<Lookup, Row> {
     }
   }
 
+  /** Whether something here waits under this key. */
+  isAwaited(key: string): boolean {
+    return this.#byKey.has(key);
+  }
+
   /** Something may have changed under this key, or under any. */
   wake(key?: string): void {
     const woken = key === undefined ? this.#waiters : this.#byKey.get(key);

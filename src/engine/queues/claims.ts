@@ -159,7 +159,7 @@ export class Claims implements ClaimSource {
 
   #launch(invocation: Invocation): void {
     this.#options.deadlines.watch(invocation.run);
-    void this.#options.runs.launch(invocation);
+    this.#options.runs.launch(invocation);
   }
 
   /** Ends workflows that cannot be claimed because of what their rows hold. They would be in the way of all others. */

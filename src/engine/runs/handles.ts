@@ -12,10 +12,10 @@ import type { WaitLimits } from '../../control/runs/row-watcher.js';
 import { outcomeBy, readOutcome, type WorkflowHandle } from '../../control/runs/outcome.js';
 import { attempted, currentContext, isWorkflowCode, shielded, whileWaiting } from './ambient.js';
 import type { Runtime } from '../runtime.js';
-import type { RunOutcome } from './execute.js';
 import { operation, recordTime, refuseInTransaction } from './operation.js';
 import { own, perform } from './perform.js';
 import type { Run } from './run.js';
+import type { RunEnding } from './runs.js';
 import { maxRecoveryAttempts } from '../registration/registry.js';
 import type { FinishedWorkflow } from '../../store/runs/workflows.js';
 import { toStatus, type WorkflowStatus } from '../../control/listing/status.js';
@@ -27,14 +27,14 @@ const GET_RESULT = { name: 'DBOS.getResult', isEffect: false } as const;
 
 export class Handle<R> implements WorkflowHandle<R> {
   readonly #runtime: Runtime;
-  readonly #local: Promise<RunOutcome> | undefined;
+  readonly #local: RunEnding | undefined;
   readonly #own: Run | undefined;
 
-  /** `local` resolves when the workflow's run in this process ends. `own` is that run, if this handle started it. */
+  /** `local` is how the workflow's run in this process ends. `own` is that run, if this handle started it. */
   constructor(
     runtime: Runtime,
     readonly workflowID: string,
-    local?: Promise<RunOutcome>,
+    local?: RunEnding,
     own?: Run,
   ) {
     this.#runtime = runtime;
@@ -71,7 +71,7 @@ export class Handle<R> implements WorkflowHandle<R> {
 
   async #outcome(limits: Pick<WaitLimits, 'signal' | 'pollMs'>): Promise<unknown> {
     if (this.#local) {
-      const ended = await whileWaiting(abortable(this.#local, limits.signal));
+      const ended = await whileWaiting(abortable(this.#local.wait(), limits.signal));
       if (ended.kind === 'success') return ended.value;
       if (ended.kind === 'error') throw ended.error;
     }

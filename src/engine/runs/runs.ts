@@ -1,6 +1,6 @@
 // The runs of this process: which workflows run here, how each run ends, and how many came from each queue.
 import type { Clock } from '../../base/clock.js';
-import { type Deferred, deferred } from '../../base/deferred.js';
+import { deferred } from '../../base/deferred.js';
 import { withTimeLimit } from '../../base/time-limit.js';
 import { DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../../model/errors/errors.js';
 import { outcomeOfStopped, execute, type Invocation, type RunOutcome } from './execute.js';
@@ -15,9 +15,34 @@ export interface RunObserver {
   onWaiting?(run: Run): void;
 }
 
+/** How a run ends, and whether code in this process waits for it. */
+export class RunEnding {
+  readonly #outcome = deferred<RunOutcome>();
+  #isAwaited = false;
+
+  get isAwaited(): boolean {
+    return this.#isAwaited;
+  }
+
+  /** For a caller that gets the result or the error. */
+  wait(): Promise<RunOutcome> {
+    this.#isAwaited = true;
+    return this.#outcome.promise;
+  }
+
+  /** Resolves when the run has ended. */
+  async settled(): Promise<void> {
+    await this.#outcome.promise;
+  }
+
+  resolve(outcome: RunOutcome): void {
+    this.#outcome.resolve(outcome);
+  }
+}
+
 export class Runs {
-  /** The runs here, each with the outcome that its handles await. */
-  readonly #ends = new Map<Run, Deferred<RunOutcome>>();
+  /** The runs here, each with the ending that its handles await. */
+  readonly #ends = new Map<Run, RunEnding>();
   /** The latest run of each workflow here. An earlier one may still be ending. */
   readonly #latest = new Map<string, Run>();
   readonly #observers: RunObserver[] = [];
@@ -32,14 +57,14 @@ export class Runs {
     this.#observers.push(observer);
   }
 
-  /** Starts a run. Resolves to its outcome. */
-  launch(invocation: Invocation): Promise<RunOutcome> {
+  /** Starts a run. */
+  launch(invocation: Invocation): RunEnding {
     const { run } = invocation;
     // This run has taken the workflow from it: a resumed workflow may come back to its own process.
     const older = this.#latest.get(run.workflowID);
     if (older) this.stopLost(older, new DBOSWorkflowConflictError(run.workflowID));
-    const ended = deferred<RunOutcome>();
-    this.#ends.set(run, ended);
+    const ending = new RunEnding();
+    this.#ends.set(run, ending);
     this.#latest.set(run.workflowID, run);
     this.#count(run, 1);
     run.onWaiting = (isWaiting) => this.#setWaiting(run, isWaiting);
@@ -51,11 +76,12 @@ export class Runs {
       this.#waiting.delete(run);
       for (const observer of this.#observers) observer.onEnded?.(run, isRecorded);
       this.#free(run);
-      ended.resolve(outcome);
+      ending.resolve(outcome);
+      if (outcome.kind === 'error') reportUnlessAwaited(run, ending, outcome.error);
     });
     // A child whose row was being inserted when its parent was stopped.
     if (this.#isStopping) this.stop(run, new DBOSWorkflowConflictError(run.workflowID));
-    return ended.promise;
+    return ending;
   }
 
   #count({ queueName, partitionKey }: Run, change: 1 | -1): void {
@@ -106,7 +132,7 @@ export class Runs {
   }
 
   async #idle(): Promise<void> {
-    await Promise.all([...this.#ends.values()].map((ended) => ended.promise));
+    await Promise.all([...this.#ends.values()].map((ending) => ending.settled()));
   }
 
   get all(): Run[] {
@@ -132,11 +158,21 @@ export class Runs {
     return workflowIDs.flatMap((workflowID) => this.#latest.get(workflowID) ?? []);
   }
 
-  /** The outcome of the workflow's run here. Undefined for a stopped run, whose outcome another owner records. */
-  endOf(workflowID: string): Promise<RunOutcome> | undefined {
+  /** How the workflow's run here ends. Undefined for a stopped run, whose outcome another owner records. */
+  endOf(workflowID: string): RunEnding | undefined {
     const run = this.#latest.get(workflowID);
-    return run && !run.stopReason ? this.#ends.get(run)?.promise : undefined;
+    return run && !run.stopReason ? this.#ends.get(run) : undefined;
   }
+}
+
+/** Otherwise a failure that no caller sees would show in the database only. */
+function reportUnlessAwaited({ runtime, workflowID, registration }: Run, ending: RunEnding, error: unknown): void {
+  // A caller may be about to await it: the start and the failure can be durable in the same commit.
+  setImmediate(() => {
+    if (ending.isAwaited || runtime.watchers.outcomes.isAwaited(workflowID)) return;
+    const description = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    runtime.logger.error(`Workflow "${workflowID}" (${registration.name}) failed: ${description}`);
+  });
 }
 
 function keyOf(queueName: string, partitionKey?: string): string {

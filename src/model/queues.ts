@@ -93,24 +93,19 @@ export function checkQueueName(name: string): void {
 
 // Stored as 32-bit numbers.
 const count = nullish(integer({ min: 1, max: INT_MAX }));
-const rateLimit = nullish(
-  record({ limitPerPeriod: integer({ min: 1, max: INT_MAX }), periodSec: positiveNumber }, { unknown: 'ignore' }),
-);
-const parametersCheck = record(
-  {
-    globalConcurrency: count,
-    concurrency: count,
-    workerConcurrency: count,
-    rateLimit,
-    partitionConcurrency: count,
-    partitionWorkerConcurrency: count,
-    partitionRateLimit: rateLimit,
-    minPollingIntervalMs: nullish(positiveNumber),
-    priorityEnabled: nullish(boolean),
-    partitionQueue: nullish(boolean),
-  } satisfies Record<keyof QueueParameters, Check<unknown>>,
-  { unknown: 'ignore' },
-);
+const rateLimit = nullish(record({ limitPerPeriod: integer({ min: 1, max: INT_MAX }), periodSec: positiveNumber }));
+const parametersCheck = record({
+  globalConcurrency: count,
+  concurrency: count,
+  workerConcurrency: count,
+  rateLimit,
+  partitionConcurrency: count,
+  partitionWorkerConcurrency: count,
+  partitionRateLimit: rateLimit,
+  minPollingIntervalMs: nullish(positiveNumber),
+  priorityEnabled: nullish(boolean),
+  partitionQueue: nullish(boolean),
+} satisfies Record<keyof QueueParameters, Check<unknown>>);
 
 /** Throws if the settings contradict each other. */
 export function checkQueueParameters(parameters: QueueParameters): void {
@@ -119,7 +114,7 @@ export function checkQueueParameters(parameters: QueueParameters): void {
   if (concurrency != null && globalConcurrency != null) {
     throw new InvalidQueueError('concurrency is the older name of globalConcurrency. Set only globalConcurrency.');
   }
-  refuseProblem(parametersCheck, parameters, '');
+  refuseProblem(parametersCheck, parameters, 'The queue');
   const global = globalConcurrency ?? concurrency;
   const order = [
     ['workerConcurrency', workerConcurrency, 'globalConcurrency', global],

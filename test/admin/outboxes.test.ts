@@ -73,11 +73,11 @@ describe.each(DIALECTS)('outboxes over HTTP on %s', (_, name) => {
     const { id } = first.body.letters[0];
     const shown = await call('GET', `${API}/shop/dead-letters/${id}`);
     const groups = await call('GET', `${API}/shop/dead-letter-groups`);
-    const counted = await call('POST', `${API}/shop/dead-letters/requeue`, { topic: 'mail', dryRun: true });
-    const requeued = await call('POST', `${API}/shop/dead-letters/requeue`, { ids: [id], delayMs: 3_600_000 });
-    const archived = await call('POST', `${API}/shop/dead-letters/archive`, { topic: 'mail', limit: 1 });
+    const counted = await call('POST', `${API}/shop/bulk/requeue`, { topic: 'mail', dryRun: true });
+    const requeued = await call('POST', `${API}/shop/bulk/requeue`, { ids: [id], delayMs: 3_600_000 });
+    const archived = await call('POST', `${API}/shop/bulk/archive`, { topic: 'mail', limit: 1 });
     const before = new Date(Date.now() + 60_000).toISOString();
-    const discarded = await call('POST', `${API}/shop/dead-letters/discard`, { before });
+    const discarded = await call('POST', `${API}/shop/bulk/discard`, { before });
     const kept = await call('GET', `${API}/shop/dead-letters?archived=both`);
 
     expect(first.body.letters).toHaveLength(3);
@@ -98,7 +98,7 @@ describe.each(DIALECTS)('outboxes over HTTP on %s', (_, name) => {
     expect((await call('GET', `${API}/shop/dead-letters/17`)).status).toBe(404);
     expect((await call('GET', `${API}/shop/dead-letters/x`)).status).toBe(400);
     expect((await call('GET', `${API}/shop/dead-letters?cursor=x`)).status).toBe(400);
-    expect((await call('POST', `${API}/shop/dead-letters/discard`, {})).status).toBe(400);
+    expect((await call('POST', `${API}/shop/bulk/discard`, {})).status).toBe(400);
     expect((await call('GET', API, undefined, { authorization: 'Bearer wrong' })).status).toBe(401);
   });
 

@@ -344,8 +344,9 @@ describe('the JSON API', () => {
       expect(queue.status).toBe(400);
     });
 
-    test('is called with success on every route but the stream of changes', () => {
-      const all = ROUTES.map(({ method, path }) => `${method} ${path}`).filter((one) => one !== 'GET /events');
+    test('is called with success on every route but those that have tests of their own', () => {
+      const elsewhere = /^GET \/events$|\/outboxes/;
+      const all = ROUTES.map(({ method, path }) => `${method} ${path}`).filter((one) => !elsewhere.test(one));
 
       expect([...called[dialect.name]].toSorted()).toEqual(all.toSorted());
     });

@@ -183,7 +183,7 @@ const DEAD_LETTER_ROUTES: readonly Route[] = [
   }),
   route({
     method: 'POST',
-    path: '/outboxes/{outbox}/dead-letters/requeue',
+    path: '/outboxes/{outbox}/bulk/requeue',
     tag,
     summary: 'Puts dead letters back into the outbox. One whose timer ID is pending is skipped.',
     body: record({ ...changes, delayMs: optional(integer()) }),
@@ -196,7 +196,7 @@ const DEAD_LETTER_ROUTES: readonly Route[] = [
   }),
   route({
     method: 'POST',
-    path: '/outboxes/{outbox}/dead-letters/discard',
+    path: '/outboxes/{outbox}/bulk/discard',
     tag,
     summary: 'Deletes dead letters.',
     body: record(changes),
@@ -208,7 +208,7 @@ const DEAD_LETTER_ROUTES: readonly Route[] = [
   }),
   route({
     method: 'POST',
-    path: '/outboxes/{outbox}/dead-letters/archive',
+    path: '/outboxes/{outbox}/bulk/archive',
     tag,
     summary: 'Takes dead letters out of the lists, and keeps them.',
     body: record(changes),

@@ -6,7 +6,7 @@ import { locateDatabase } from '../../base/url.js';
 import type { DBOSSerializer } from '../../codec/serializer.js';
 import { DBOSInitializationError } from '../../model/errors/errors.js';
 import { checkSetting, SETTINGS } from '../../model/settings.js';
-import { type Check, checkThat, number, objectWith, oneOf } from '../../model/validation/validation.js';
+import { type Check, checkThat, messageOf, number, objectWith, oneOf, unknownKey } from '../../model/validation/validation.js';
 import { checkSchemaName } from '../../store/migrations/plan.js';
 import type { StoreOptions } from '../../store/store.js';
 import { chooseSystemURL } from '../../store/config/system-url.js';
@@ -284,6 +284,13 @@ function each<Field extends keyof DBOSConfig>(
   return Object.fromEntries(fields.map((field) => [field, check])) as Record<Field, Check<unknown>>;
 }
 
+/** A misspelt option would be ignored: with "systemDatabaseURL", the engine would launch on another database. */
+function refuseUnknown(config: DBOSConfig): void {
+  const unknown = Object.entries(config).find(([key, value]) => value !== undefined && !Object.hasOwn(CHECKS, key));
+  if (!unknown) return;
+  throw new DBOSInitializationError(messageOf(unknownKey(unknown[0], Object.keys(CHECKS)), 'DBOSConfig'));
+}
+
 function checked(values: unknown, file: ConfigFile | undefined): CheckedConfig {
   checkSetting(objectWith(), 'DBOSConfig', values);
   // The loop below checks the type of each field.
@@ -292,6 +299,7 @@ function checked(values: unknown, file: ConfigFile | undefined): CheckedConfig {
     const value = config[field as keyof DBOSConfig];
     if (value !== undefined) checkSetting(check, file?.keys.get(field) ?? field, value);
   }
+  if (!file) refuseUnknown(config);
   if (config.systemDatabaseSchemaName !== undefined) checkSchemaName(config.systemDatabaseSchemaName);
   if (config.name === undefined) {
     throw new DBOSInitializationError(

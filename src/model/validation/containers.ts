@@ -133,7 +133,7 @@ export function record<F extends Fields>(
 /** How many names a message lists. */
 const LISTED_MAX = 40;
 
-function unknownKey(key: string, keys: readonly string[]): Problem {
+export function unknownKey(key: string, keys: readonly string[]): Problem {
   const near = nearest(key, keys);
   const listed = keys.length > LISTED_MAX ? `${keys.slice(0, LISTED_MAX).join(', ')}, …` : keys.join(', ');
   return {

@@ -47,7 +47,7 @@ const OWN_SUBROOMS = {
   store: ['migrations', 'postgres', 'sqlite'],
   datasource: ['adapters'],
   receiver: ['adapters', 'http'],
-  outbox: ['schema', 'publish', 'consume', 'dead-letters', 'validate'],
+  outbox: ['schema', 'publish', 'consume', 'dead-letters', 'retention', 'validate'],
   admin: ['changes', 'http', 'metrics', 'routes', 'views'],
   cli: ['commands'],
 };

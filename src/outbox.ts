@@ -25,7 +25,11 @@ export type { ChangeFilter, DeadLetterFilter } from './outbox/dead-letters/filte
 export type { DeadLetter } from './outbox/dead-letters/letter.js';
 export type { ErrorRenderer } from './outbox/dead-letters/failure.js';
 export type { Duration } from './outbox/duration.js';
-export { OutboxBroker, type OutboxOptions } from './outbox/outbox-broker.js';
+export { OutboxBroker } from './outbox/outbox-broker.js';
+export type { OutboxOptions } from './outbox/outbox-options.js';
+export type { Converted } from './outbox/retention/conversion.js';
+export type { Keep, RetentionOptions } from './outbox/retention/options.js';
+export type { PlannedPartition, Retention, RetentionPlan, RetentionReport } from './outbox/retention/retention.js';
 export type { StartOptions } from './outbox/publish/forwarding.js';
 export type { Deduplication, DeduplicationOptions, PublishOptions } from './outbox/publish/options.js';
 export type { BatchMessage, Published, Publisher } from './outbox/publish/publisher.js';
@@ -40,4 +44,4 @@ export {
 } from './outbox/schema/tables.js';
 export { topic, type Topic, type TopicOptions } from './outbox/topic.js';
 export type { Finding } from './outbox/validate/finding.js';
-export type { SchemaReport } from './outbox/validate/validation.js';
+export type { CheckOptions, SchemaReport } from './outbox/validate/validation.js';

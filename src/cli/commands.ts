@@ -4,6 +4,7 @@ import { DATABASE_COMMANDS } from './commands/database.js';
 import { DOCTOR_COMMANDS } from './commands/doctor.js';
 import { OUTBOX_COMMANDS } from './commands/outbox.js';
 import { OUTBOX_DLQ_COMMANDS } from './commands/outbox-dlq.js';
+import { OUTBOX_RETENTION_COMMANDS } from './commands/outbox-retention.js';
 import { POSTGRES_COMMANDS } from './commands/postgres.js';
 import { QUEUE_COMMANDS } from './commands/queue.js';
 import { SCHEDULE_COMMANDS } from './commands/schedule.js';
@@ -29,5 +30,6 @@ export const COMMANDS: readonly Command[] = [
   ...VERSION_COMMANDS,
   ...OUTBOX_COMMANDS,
   ...OUTBOX_DLQ_COMMANDS,
+  ...OUTBOX_RETENTION_COMMANDS,
   ...POSTGRES_COMMANDS,
 ];

@@ -3,7 +3,8 @@ import pg from 'pg';
 import { internals } from '../base/internals.js';
 import { locateDatabase } from '../base/url.js';
 import type { OutboxDataSource } from '../outbox/database.js';
-import type { OutboxBroker, OutboxOptions } from '../outbox/outbox-broker.js';
+import type { OutboxBroker } from '../outbox/outbox-broker.js';
+import type { OutboxOptions } from '../outbox/outbox-options.js';
 import { makeDlqTable, makeOutboxTable, makeStateTable } from '../outbox/schema/tables.js';
 import { CONFIG_FILE, readConfigDocument } from '../store/config/config-document.js';
 import { parseYaml } from '../store/config/yaml.js';
@@ -79,14 +80,14 @@ export async function withOutbox<T>(
     );
   }
   refuseMissingFile(target);
-  const { driver, close } = await connect(target);
+  const { driver, listen, close } = await connect(target);
   const onAbort = (): void => void close();
   context.signal.addEventListener('abort', onAbort, { once: true });
   try {
     context.signal.throwIfAborted();
     // Loaded here, because it brings the engine with it, which other commands do not need.
     const { OutboxBroker: Broker } = await import('../outbox/outbox-broker.js');
-    const options: OutboxOptions = { ...tablesOf(given), listen: false };
+    const options: OutboxOptions = { ...tablesOf(given), listen };
     return await body(new Broker(sourceOf(driver), options), target);
   } catch (error) {
     throw isMissingTable(error) ? missingTable(error, target) : error;
@@ -117,6 +118,8 @@ function sourceOf(driver: Driver): OutboxDataSource {
 
 interface Connection {
   readonly driver: Driver;
+  /** For a further connection, outside of transactions. */
+  readonly listen: pg.ClientConfig | false;
   readonly close: () => Promise<void>;
 }
 
@@ -124,11 +127,8 @@ async function connect({ url, shown }: DatabaseTarget): Promise<Connection> {
   const location = locateDatabase(url);
   if (location?.kind === 'sqlite') return sqliteConnection((await findSqliteLibrary()).open(location.path));
   if (!location) throw wrongUsage(`"${shown}" is not the URL of a Postgres or SQLite database.`);
-  const client = new pg.Client({
-    connectionString: parsePostgresURL(url).toString(),
-    application_name: 'everstep_cli',
-    connectionTimeoutMillis: 10_000,
-  });
+  const config = { connectionString: parsePostgresURL(url).toString(), connectionTimeoutMillis: 10_000 };
+  const client = new pg.Client({ ...config, application_name: 'everstep_cli' });
   // A lost connection rejects the statement in flight; the event must not end the process.
   client.on('error', () => {});
   try {
@@ -136,14 +136,15 @@ async function connect({ url, shown }: DatabaseTarget): Promise<Connection> {
   } catch (error) {
     throw new CommandFailure(`Cannot connect to ${shown}: ${(error as Error).message}`);
   }
-  return postgresConnection(client);
+  return postgresConnection(client, config);
 }
 
-function postgresConnection(client: pg.Client): Connection {
+function postgresConnection(client: pg.Client, listen: pg.ClientConfig): Connection {
   let closing: Promise<void> | undefined;
   const query: Driver['query'] = async (_, sqlText, values) =>
     (await client.query<Record<string, unknown>>(sqlText, [...values])).rows;
   return {
+    listen,
     close: () => (closing ??= client.end()),
     driver: {
       dialect: 'postgres',
@@ -164,6 +165,7 @@ function sqliteConnection(handle: SqliteHandle): Connection {
   handle.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
   const query: Driver['query'] = async (_, sqlText, values) => handle.prepare(sqlText).all(values.map(toBindValue));
   return {
+    listen: false,
     async close() {
       if (isOpen) handle.close();
       isOpen = false;

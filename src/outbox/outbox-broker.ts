@@ -4,7 +4,7 @@ import type { ClientConfig } from 'pg';
 import { internals } from '../base/internals.js';
 import { Handoff, type ReceivingHost, receivingHost, serveQueue, type UserFunction } from '../engine/plugin.js';
 import { DBOSAlreadyLaunchedError, InvalidOutboxError } from '../model/errors/errors.js';
-import { checkThat, func, optional, record } from '../model/validation/validation.js';
+import { func } from '../model/validation/validation.js';
 import type { Handler } from './consume/leased-consumer.js';
 import type { MessageInfo } from './consume/message.js';
 import type { HandlerOptions, WorkflowOptions } from './consume/options.js';
@@ -20,49 +20,17 @@ import {
 } from './consume/subscriptions.js';
 import { OutboxDatabase, type OutboxDataSource } from './database.js';
 import { DeadLetters } from './dead-letters/dead-letters.js';
-import type { ErrorRenderer } from './dead-letters/failure.js';
+import { OUTBOX_OPTIONS, type OutboxOptions } from './outbox-options.js';
 import type { StartOptions } from './publish/forwarding.js';
 import type { DeduplicationOptions, PublishOptions } from './publish/options.js';
 import { type BatchMessage, type Published, Publisher } from './publish/publisher.js';
-import { createStatements, ddlText } from './schema/ddl.js';
-import {
-  declared,
-  type DlqTable,
-  makeOutboxTable,
-  type OutboxTable,
-  type OutboxTables,
-  type StateTable,
-} from './schema/tables.js';
+import type { RetentionOptions } from './retention/options.js';
+import { Retention } from './retention/retention.js';
+import { scheduleRetention } from './retention/schedule.js';
+import { createStatements, type DdlOptions, ddlText } from './schema/ddl.js';
+import { declared, makeOutboxTable, type OutboxTables } from './schema/tables.js';
 import { type Topic, topicOf } from './topic.js';
-import { checkSchema, driftError, type SchemaReport } from './validate/validation.js';
-
-export interface OutboxOptions {
-  /** Default: `makeOutboxTable()`. */
-  readonly outboxTable?: OutboxTable;
-  /** Turns dead letters on. Without it, messages that cannot be handled are deleted. */
-  readonly dlqTable?: DlqTable;
-  /** Turns on paused topics and the deduplication mode `once`. */
-  readonly stateTable?: StateTable;
-  /** How `pg` connects to listen. Default: as the data source, where it says how. False: only poll. */
-  readonly listen?: string | ClientConfig | false;
-  /** Renders errors for dead letters. Return null to keep nothing of them. */
-  readonly renderError?: ErrorRenderer;
-}
-
-const tableOf = (maker: string) =>
-  checkThat<never>(`made by ${maker}`, (value) => typeof value === 'object' && value !== null && 'columns' in value);
-const OPTIONS = record({
-  outboxTable: optional(tableOf('makeOutboxTable')),
-  dlqTable: optional(tableOf('makeDlqTable')),
-  stateTable: optional(tableOf('makeStateTable')),
-  listen: optional(
-    checkThat<never>(
-      'a URL, a configuration of pg, or false',
-      (value) => value === false || typeof value !== 'boolean',
-    ),
-  ),
-  renderError: optional(func),
-});
+import { type CheckOptions, checkSchema, driftError, type SchemaReport } from './validate/validation.js';
 
 export class OutboxBroker {
   readonly #source: OutboxDataSource;
@@ -78,7 +46,7 @@ export class OutboxBroker {
     if (typeof (datasource as Partial<OutboxDataSource> | undefined)?.[internals] !== 'object') {
       throw new InvalidOutboxError('OutboxBroker needs a data source of everstep/datasource as its first argument.');
     }
-    OPTIONS.read(options, 'options');
+    OUTBOX_OPTIONS.read(options, 'options');
     const { outboxTable = makeOutboxTable(), dlqTable, stateTable } = options;
     this.#source = datasource;
     this.#database = new OutboxDatabase(datasource);
@@ -193,12 +161,12 @@ export class OutboxBroker {
   async initialize(): Promise<void> {
     const host = this.#hosted();
     const engine = new Handoff(host);
-    const { listen = this.#database.driver.listenConfig?.(), renderError } = this.#options;
+    const { renderError } = this.#options;
     this.#serving = new Serving({
       engine,
       database: this.#database,
       tables: this.#tables,
-      listenConfig: typeof listen === 'string' ? { connectionString: listen } : listen || undefined,
+      listenConfig: this.#listenConfig(),
       renderError,
       subscriptions: this.#subscriptions,
       serveQueue: (name, parameters) => serveQueue(host, name, parameters),
@@ -226,11 +194,24 @@ export class OutboxBroker {
     return new DeadLetters({ database: this.#database, table, dlq }, (queue) => this.#serving?.wake(queue));
   }
 
+  /**
+   * Keeps dead letters for a time, and forgets the expired keys of `once`. With `schedule`, a workflow does that; otherwise
+   * call `run()` yourself.
+   */
+  retention(options: RetentionOptions): Retention {
+    const parts = { database: this.#database, tables: this.#tables, config: () => this.#listenConfig() };
+    const retention = new Retention(parts, options);
+    const { schedule: crontab } = options;
+    const name = `${this.#source.name}.${this.#tables.outbox.tableName}`;
+    if (crontab !== undefined) scheduleRetention(this.#hosted(), retention, { crontab, name });
+    return retention;
+  }
+
   // ── Schema ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** The SQL that creates the tables. Default: in the dialect of the data source. */
-  ddl({ dialect = this.#database.driver.dialect }: { readonly dialect?: 'postgres' | 'sqlite' } = {}): string {
-    return ddlText(this.#declared, dialect);
+  ddl({ dialect = this.#database.driver.dialect, autovacuum = false }: DdlOptions = {}): string {
+    return ddlText(this.#declared, dialect, { autovacuum });
   }
 
   /** Creates the tables in one transaction. Fails if one exists. For tests; elsewhere put `ddl()` into a migration. */
@@ -245,15 +226,21 @@ export class OutboxBroker {
   }
 
   /** Compares the live tables with their declaration. Runs when you call it, never by itself. */
-  checkSchema(): Promise<SchemaReport> {
-    return checkSchema(this.#database, this.#declared);
+  checkSchema(options: CheckOptions = {}): Promise<SchemaReport> {
+    return checkSchema(this.#database, this.#declared, options);
   }
 
   /** The same, but throws an error that lists all findings if the tables differ. */
-  async validateSchema(): Promise<SchemaReport> {
-    const report = await this.checkSchema();
+  async validateSchema(options: CheckOptions = {}): Promise<SchemaReport> {
+    const report = await this.checkSchema(options);
     if (!report.ok) throw driftError(report);
     return report;
+  }
+
+  /** How `pg` connects to the database; undefined if it is not known. */
+  #listenConfig(): ClientConfig | undefined {
+    const { listen = this.#database.driver.listenConfig?.() } = this.#options;
+    return typeof listen === 'string' ? { connectionString: listen } : listen || undefined;
   }
 
   get #declared() {

@@ -7,7 +7,9 @@ afterAll(dropDatabase);
 
 /** An application's database, and the command line on it. */
 async function setup(name: (typeof DIALECTS)[number][1], { isInstalled = true } = {}) {
-  const { url, query, adapter } = await setScene(name);
+  const scene = await setScene(name);
+  const { url, adapter } = scene;
+  const query = (text: string) => scene.query(text);
   const everstep = (line: string, options: CallOptions = {}) =>
     call(`outbox ${line}`, { environment: { DBOS_DATABASE_URL: url }, ...options });
   if (isInstalled) await everstep('install');
@@ -126,6 +128,28 @@ describe.each(DIALECTS)('everstep outbox on %s', (dialect, name) => {
     expect(archived.out).toBe('2 dead letters archived.\n');
     expect(discarded.json()).toEqual({ discarded: 3, dryRun: false });
     expect((await everstep('dlq list --archived yes --ids')).out.trim().split('\n')).toContain(second);
+  });
+
+  test('deletes what is too old, after it has said what that is', async () => {
+    const { everstep, bury, query } = await setup(name);
+    await bury(3);
+    await query(`UPDATE outbox_dlq SET failed_at = ${dialect === 'postgres' ? `now() - INTERVAL '100 days'` : '1000'}`);
+    await bury(1);
+
+    const planned = await everstep('retention plan --keep 90d --json');
+    const text = await everstep('retention plan --keep 90d');
+    const ran = await everstep('retention run --keep 90d --yes --json');
+    const converted = await everstep('retention convert --keep 90d --yes --json');
+
+    expect(planned.json()).toMatchObject({ mode: 'batches', delete: 3 });
+    expect(text.out).toContain('3 dead letters');
+    expect(ran.json()).toMatchObject({ deleted: 3 });
+    expect(converted.exitCode).toBe(dialect === 'postgres' ? 0 : 1);
+    if (dialect === 'sqlite') return;
+    expect(converted.json()).toEqual({ converted: true, moved: 1, deleted: 0 });
+    expect((await everstep('retention plan --keep 90d --json')).json()).toMatchObject({ mode: 'partitions' });
+    expect((await everstep('retention run --keep 90d --yes')).exitCode).toBe(0);
+    expect((await everstep('check')).exitCode).toBe(0);
   });
 
   test('refuses what makes no sense', async () => {

@@ -2,7 +2,8 @@
 import type { Row } from '../../src/datasource/driver.js';
 import type { DBOSConfig } from '../../src/engine/config/config.js';
 import type { OutboxDataSource } from '../../src/outbox/database.js';
-import { OutboxBroker, type OutboxOptions } from '../../src/outbox/outbox-broker.js';
+import { OutboxBroker } from '../../src/outbox/outbox-broker.js';
+import type { OutboxOptions } from '../../src/outbox/outbox-options.js';
 import { wantsDialect } from '../rig/dialects.js';
 import type { AdapterName } from '../datasource/adapters.js';
 import { type EngineUnderTest, type Scene, setScene } from '../datasource/scene.js';

@@ -8,7 +8,11 @@ interface Counted extends QueueStatistics {
   readonly outbox: string;
 }
 
-const METRICS: readonly { readonly name: string; readonly help: string; value(queue: QueueStatistics): number }[] = [
+const METRICS: readonly {
+  readonly name: string;
+  readonly help: string;
+  readonly value: (queue: QueueStatistics) => number;
+}[] = [
   { name: 'depth', help: 'Messages that wait or are in flight.', value: ({ depth }) => depth },
   { name: 'due', help: 'Messages that are due and not leased.', value: ({ due }) => due },
   { name: 'in_flight', help: 'Leased messages.', value: ({ inFlight }) => inFlight },

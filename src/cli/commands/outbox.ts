@@ -23,6 +23,7 @@ const ddlCommand = command({
     dialect: choice('postgres or sqlite; defaults to that of the database, else postgres', ['postgres', 'sqlite'], {
       placeholder: 'NAME',
     }),
+    autovacuum: flag('Add settings that let autovacuum keep up (Postgres)'),
     ...WITHOUT,
     ...OPTIONS,
   },
@@ -34,7 +35,7 @@ const ddlCommand = command({
     const { url = '' } = findOutboxDatabase(context, options.dbUrl) ?? {};
     const dialect = options.dialect ?? locateDatabase(url)?.kind ?? 'postgres';
     const { outboxTable: outbox, dlqTable: dlq, stateTable: state } = tablesOf(options);
-    const sql = ddlText(declared({ outbox, dlq, state }), dialect);
+    const sql = ddlText(declared({ outbox, dlq, state }), dialect, options);
     return { json: { dialect, sql }, text: () => sql };
   },
 });
@@ -59,7 +60,12 @@ const checkCommand = command({
   about: 'Compare the tables of an outbox with their declaration',
   details:
     'Run it in CI after the migrations and before the deployment. Exits with 1 if a table differs; warnings do not count.',
-  options: { sql: flag('Print only the SQL that fixes the findings'), ...WITHOUT, ...OPTIONS },
+  options: {
+    sql: flag('Print only the SQL that fixes the findings'),
+    autovacuum: flag('Look for the settings of outbox ddl --autovacuum too (Postgres)'),
+    ...WITHOUT,
+    ...OPTIONS,
+  },
   examples: [
     ['everstep outbox check', 'all tables'],
     ['everstep outbox check --without state', 'without the table of paused topics'],
@@ -67,7 +73,7 @@ const checkCommand = command({
   ],
   run: (context, { options }) =>
     withOutbox(context, options, async (outbox): Promise<Output> => {
-      const report = await outbox.checkSchema();
+      const report = await outbox.checkSchema({ autovacuum: options.autovacuum });
       return {
         json: report,
         text: (rendering) => (options.sql ? fixes(report.findings) : reportText(rendering, report.findings)),

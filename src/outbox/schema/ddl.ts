@@ -20,12 +20,43 @@ export function createStatements(table: TableDeclaration, dialect: DialectName):
   ];
 }
 
+export interface DdlOptions {
+  readonly dialect?: DialectName;
+  /** Adds settings that let autovacuum keep up with a busy outbox. Postgres only. Default: false. */
+  readonly autovacuum?: boolean;
+}
+
 /** The same as one script. */
-export function ddlText(tables: readonly TableDeclaration[], dialect: DialectName): string {
-  return tables
-    .flatMap((table) => createStatements(table, dialect))
+export function ddlText(
+  tables: readonly TableDeclaration[],
+  dialect: DialectName,
+  { autovacuum = false }: Pick<DdlOptions, 'autovacuum'> = {},
+): string {
+  const settings = autovacuum && dialect === 'postgres' ? tables.filter(isBusy).map(autovacuumText) : [];
+  return [...tables.flatMap((table) => createStatements(table, dialect)), ...settings]
     .map((statement) => `${statement};\n`)
     .join('\n');
+}
+
+/** Rows of the other tables stay, or are few. */
+export function isBusy(table: TableDeclaration & { readonly kind?: string }): boolean {
+  return table.kind === 'outbox';
+}
+
+/**
+ * Each message leaves about two dead rows. By default Postgres waits until a fifth of the table is dead, which is never
+ * the right share for a table that is nearly empty at one time and full at another.
+ */
+export const AUTOVACUUM: Readonly<Record<string, string>> = {
+  autovacuum_vacuum_scale_factor: '0',
+  autovacuum_vacuum_threshold: '1000',
+  autovacuum_vacuum_insert_scale_factor: '0',
+  autovacuum_vacuum_insert_threshold: '1000',
+};
+
+export function autovacuumText(table: TableDeclaration): string {
+  const settings = Object.entries(AUTOVACUUM).map(([name, value]) => `${name} = ${value}`);
+  return `ALTER TABLE ${qualifiedName(table)} SET (${settings.join(', ')})`;
 }
 
 export function columnText(column: ColumnDeclaration, dialect: DialectName): string {

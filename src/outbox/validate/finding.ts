@@ -14,7 +14,8 @@ export interface Finding {
     | 'invalid_index'
     | 'missing_check'
     | 'missing_privilege'
-    | 'missing_partition';
+    | 'missing_partition'
+    | 'autovacuum';
   /** A `warning` does not make the check fail. */
   readonly severity: 'error' | 'warning';
   /** What it is about: a table, or a column or index of one. */

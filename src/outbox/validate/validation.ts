@@ -3,9 +3,10 @@
 import { OutboxSchemaDriftError } from '../../model/errors/errors.js';
 import { sql } from '../../sql/sql.js';
 import type { OutboxDatabase, Transaction } from '../database.js';
-import { qualifiedName } from '../schema/ddl.js';
+import { boolean, optional, record } from '../../model/validation/validation.js';
+import { AUTOVACUUM, autovacuumText, isBusy, qualifiedName } from '../schema/ddl.js';
 import type { TableDeclaration } from '../schema/tables.js';
-import { text } from '../tokens.js';
+import { coverageOf } from '../retention/coverage.js';
 import { readTable, regclass } from './catalogue.js';
 import { compare } from './comparing.js';
 import type { Finding } from './finding.js';
@@ -19,10 +20,19 @@ export interface SchemaReport {
 /** Where the docs say how to fix what a migration tool does not see. */
 const DOCS = 'docs/guides/outbox.md#fixing-drift';
 
+export interface CheckOptions {
+  /** Asks for the settings of `ddl({ autovacuum: true })`. Default: false. */
+  readonly autovacuum?: boolean;
+}
+
+const OPTIONS = record({ autovacuum: optional(boolean) });
+
 export async function checkSchema(
   database: OutboxDatabase,
   tables: readonly TableDeclaration[],
+  options: CheckOptions = {},
 ): Promise<SchemaReport> {
+  const { autovacuum } = OPTIONS.read(options, 'options');
   const { dialect } = database.driver;
   const findings = await database.connected(() =>
     database.transact(
@@ -32,7 +42,9 @@ export async function checkSchema(
           const live = await readTable(tx, table, dialect);
           found.push(...compare(table, live, dialect));
           if (live && dialect === 'postgres') found.push(...(await privilegesOf(tx, table)));
-          if (live?.isPartitioned) found.push(...(await partitionsOf(tx, table)));
+          if (live && autovacuum && dialect === 'postgres' && isBusy(table))
+            found.push(...(await settingsOf(tx, table)));
+          if (live?.isPartitioned) found.push(...(await coverageOf(tx, table)));
         }
         return found;
       },
@@ -53,6 +65,23 @@ export function driftError({ findings }: SchemaReport): OutboxSchemaDriftError<F
   );
 }
 
+/** Warnings: messages are delivered without them, but the table grows. */
+async function settingsOf(tx: Transaction, table: TableDeclaration): Promise<Finding[]> {
+  const rows = await tx.run(sql`
+    SELECT o.option_name::text AS name, o.option_value::text AS value
+    FROM pg_catalog.pg_class AS c, pg_options_to_table(c.reloptions) AS o
+    WHERE c.oid = ${regclass(table)}`);
+  const live = new Map(rows.map((row) => [String(row['name']), String(row['value'])]));
+  const isSet = ([name, value]: [string, string]): boolean =>
+    name.endsWith('scale_factor') ? Number(live.get(name) ?? 1) === Number(value) : live.has(name);
+  const missing = Object.entries(AUTOVACUUM).filter((setting) => !isSet(setting));
+  if (missing.length === 0) return [];
+  const expected = missing.map(([name, value]) => `${name} = ${value}`).join(', ');
+  const actual = missing.map(([name]) => `${name} = ${live.get(name) ?? 'default'}`).join(', ');
+  const object = qualifiedName(table);
+  return [{ code: 'autovacuum', severity: 'warning', object, expected, actual, fixSql: autovacuumText(table) }];
+}
+
 const PRIVILEGES = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] as const;
 
 async function privilegesOf(tx: Transaction, table: TableDeclaration): Promise<Finding[]> {
@@ -67,50 +96,4 @@ async function privilegesOf(tx: Transaction, table: TableDeclaration): Promise<F
   const fixSql = `GRANT ${missing} ON ${name} TO ${String(row?.['role'])}`;
   const object = `${name} for ${String(row?.['role'])}`;
   return [{ code: 'missing_privilege', severity: 'error', object, expected: missing, actual: 'not granted', fixSql }];
-}
-
-/** With no partition for now, dead letters cannot be written, and their messages come back again and again. */
-async function partitionsOf(tx: Transaction, table: TableDeclaration): Promise<Finding[]> {
-  const rows = await tx.run(sql`
-    SELECT c.relname::text AS name, pg_get_expr(c.relpartbound, c.oid) AS bound
-    FROM pg_catalog.pg_inherits AS i
-    JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid
-    WHERE i.inhparent = ${regclass(table)}`);
-  const [months] = await tx.run(sql`
-    SELECT to_char(date_trunc('month', now()), 'YYYY_MM') AS this_name, date_trunc('month', now())::text AS this_from,
-      to_char(date_trunc('month', now()) + INTERVAL '1 month', 'YYYY_MM') AS next_name,
-      (date_trunc('month', now()) + INTERVAL '1 month')::text AS next_from,
-      (date_trunc('month', now()) + INTERVAL '2 months')::text AS next_to`);
-  const hasDefault = rows.some(({ bound }) => bound === 'DEFAULT');
-  const covers = async (time: string): Promise<boolean> => {
-    const times = rows.flatMap(({ bound }) => {
-      const [, from, to] = /FROM \('([^']+)'\) TO \('([^']+)'\)/.exec(String(bound)) ?? [];
-      return from !== undefined && to !== undefined ? [{ from, to }] : [];
-    });
-    for (const { from, to } of times) {
-      const [row] = await tx.run(
-        sql`SELECT ${text(time)}::timestamptz >= ${text(from)}::timestamptz AND ${text(time)}::timestamptz < ${text(to)}::timestamptz AS covered`,
-      );
-      if (row?.['covered'] === true) return true;
-    }
-    return false;
-  };
-  const periods = [
-    { name: months?.['this_name'], from: months?.['this_from'], to: months?.['next_from'], severity: 'error' },
-    { name: months?.['next_name'], from: months?.['next_from'], to: months?.['next_to'], severity: 'warning' },
-  ] as const;
-  const findings: Finding[] = [];
-  for (const { name, from, to, severity } of periods) {
-    if (await covers(String(from))) continue;
-    const partition = qualifiedName({ tableName: `${table.tableName}_${String(name)}`, schema: table.schema });
-    findings.push({
-      code: 'missing_partition',
-      severity: hasDefault ? 'warning' : severity,
-      object: qualifiedName(table),
-      expected: `a partition for ${String(from)}`,
-      actual: hasDefault ? 'the default partition' : 'none',
-      fixSql: `CREATE TABLE ${partition} PARTITION OF ${qualifiedName(table)} FOR VALUES FROM ('${String(from)}') TO ('${String(to)}')`,
-    });
-  }
-  return findings;
 }

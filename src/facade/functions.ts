@@ -1,13 +1,9 @@
 // Registers functions: the wrappers that the application calls instead of its own functions, and the decorators that
 // create them. Supports both TypeScript's legacy decorators and the standard ones.
 import type { WorkflowHandle } from '../control/runs/outcome.js';
-import {
-  DBOSConflictingRegistrationError,
-  DBOSInvalidWorkflowTransitionError,
-  DBOSNotRegisteredError,
-} from '../model/errors/errors.js';
+import { DBOSInvalidWorkflowTransitionError, DBOSNotRegisteredError } from '../model/errors/errors.js';
 import { stackHere } from '../base/stack.js';
-import { attempted, currentContext, isWorkflowCode, shielded } from '../engine/runs/ambient.js';
+import { attempted, currentContext, inContext, isWorkflowCode } from '../engine/runs/ambient.js';
 import { authorize } from '../engine/registration/authorization.js';
 import { Engine } from '../engine/engine.js';
 import { parametersOf } from '../engine/registration/parameter-names.js';
@@ -70,9 +66,10 @@ export class Functions {
     this.#instanceName = instanceName;
   }
 
-  registerWorkflow(fn: UserFunction, config: FunctionName & WorkflowConfig, owner?: FunctionOwner): UserFunction {
-    callback.read(fn, 'func');
+  registerWorkflow(given: UserFunction, config: FunctionName & WorkflowConfig, owner?: FunctionOwner): UserFunction {
+    callback.read(given, 'func');
     workflowConfigCheck.read(config, 'config');
+    const fn = this.#host.registry.originalOf(given);
     const registration: WorkflowRegistration = {
       ...newRegistration(fn, 'workflow', owner ?? functionOwnerOf(fn, config)),
       kind: 'workflow',
@@ -83,9 +80,10 @@ export class Functions {
     );
   }
 
-  registerStep(fn: UserFunction, config: FunctionName & StepConfig, owner?: FunctionOwner): UserFunction {
-    callback.read(fn, 'func');
+  registerStep(given: UserFunction, config: FunctionName & StepConfig, owner?: FunctionOwner): UserFunction {
+    callback.read(given, 'func');
     stepConfigCheck.read(config, 'config');
+    const fn = this.#host.registry.originalOf(given);
     const registration: Registration = {
       ...newRegistration(fn, 'step', owner ?? functionOwnerOf(fn, config)),
       stepConfig: config,
@@ -101,20 +99,30 @@ export class Functions {
   }
 
   /** The registration of a function that a plugin refers to; creates a plain one, neither workflow nor step, if needed. */
-  registerPlain(fn: UserFunction, target: FunctionName): Registration {
+  registerPlain(fn: UserFunction, owner: FunctionName | FunctionOwner): Registration {
     const { registry } = this.#host;
     const known = registry.findByFunction(fn);
     if (known) return known;
-    const registration = newRegistration(fn, 'plain', functionOwnerOf(fn, target));
-    this.#add(registration, async (receiver, args) =>
-      fn.apply(receiver, (await intercept(registration, args)) as never[]),
+    const registration = newRegistration(fn, 'plain', 'isMethod' in owner ? owner : functionOwnerOf(fn, owner));
+    this.#add(registration, (receiver, args) =>
+      this.#callAuthorized(registration, async () =>
+        fn.apply(receiver, (await intercept(registration, args)) as never[]),
+      ),
     );
     return registration;
   }
 
+  /** Calls a function that takes no number, if the caller has a required role. */
+  #callAuthorized<R>(registration: Registration, body: () => Promise<R>): Promise<R> {
+    const context = currentContext();
+    const assumedRole = authorize(this.#host, registration, context);
+    if (!context || assumedRole === (context.assumedRole ?? '')) return body();
+    return inContext({ ...context, assumedRole }, body);
+  }
+
   #add(registration: Registration, call: (target: unknown, args: unknown[]) => Promise<unknown>): UserFunction {
     const wrapper = function (this: unknown, ...args: unknown[]): Promise<unknown> {
-      return shielded(call(this, args));
+      return attempted(() => call(this, args));
     };
     Object.defineProperty(wrapper, 'name', { value: registration.name });
     registration.registeredFunction = wrapper;
@@ -128,14 +136,7 @@ export class Functions {
     if (context?.transactionID !== undefined) {
       throw new DBOSInvalidWorkflowTransitionError(`Invalid call to step "${name}" inside a \`transaction\``);
     }
-    if (!isWorkflowCode(context)) {
-      if (context?.nextWorkflowID?.workflowID !== undefined) {
-        throw new DBOSInvalidWorkflowTransitionError(
-          `Step "${name}" was called where a workflow ID is assigned. Only a workflow can have an ID.`,
-        );
-      }
-      return body();
-    }
+    if (!isWorkflowCode(context)) return registration ? this.#callAuthorized(registration, body) : body();
     const stepID = context.run.nextStepID();
     if (!registration) return runStep(context, { stepID, name, config }, body);
     const assumedRole = authorize(context.runtime, registration, context);
@@ -150,9 +151,10 @@ export class Functions {
     params: StartWorkflowParams,
   ): StartRequest {
     this.#refuseUnregisteredInstance(registration, target);
-    const configName = registration.isInstance ? (this.#instanceName(target) ?? null) : null;
+    // A function registered with a class may become a method of its instances later.
+    const configName = (registration.isMethod ? this.#instanceName(target) : undefined) ?? null;
     // A static method always has its class as `this`, as it would after a recovery.
-    const receiver = registration.isInstance ? target : (registration.ownerClass ?? target);
+    const receiver = configName === null ? (registration.ownerClass ?? target) : target;
     const className = this.#host.registry.classNameFor(registration) || null;
     const { name, config } = registration;
     const callee = { registration, name, className, configName, format: config.serialization };
@@ -223,17 +225,13 @@ export class Functions {
       });
   }
 
-  /** A method decorator that lets only users with one of the roles call the function. */
+  /** A method decorator that lets only users with one of the roles call the function, be it a workflow, a step or neither. */
   requireRole(anyOf: readonly string[]): MethodDecorator {
-    const decorator = (target: unknown, contextOrKey: unknown, descriptor?: PropertyDescriptor): void => {
-      const fn: unknown = isStandardContext(contextOrKey) ? target : descriptor?.value;
-      const registration = this.#host.registry.findByFunction(fn);
-      if (!registration) {
-        throw new DBOSConflictingRegistrationError('Put @DBOS.requiredRole above @DBOS.workflow or @DBOS.step.');
-      }
+    return this.decorate((fn, owner) => {
+      const registration = this.registerPlain(fn, owner);
       registration.requiredRoles = anyOf;
-    };
-    return decorator as unknown as MethodDecorator;
+      return registration.registeredFunction;
+    });
   }
 
   /** A method decorator for both kinds of decorators. */

@@ -33,3 +33,52 @@ test('outcomes', async () => {
     }),
   });
 });
+
+const conflict = 'DBOSConflictingRegistrationError';
+const refusedPlace = { class: 'DBOSInvalidWorkflowTransitionError', code: 21 };
+
+test('registration', async () => {
+  const methodOf = (result: string) => ({ result, className: 'Shop', configName: 'corner' });
+  const registered = {
+    'two steps of one name': 'accepted',
+    'a workflow and a step of one name': 'accepted',
+    'a step and a workflow of one name': 'accepted',
+    'two workflows of one name': conflict,
+    'a function that is a workflow twice': 'accepted',
+  };
+  const once = { ...registered, 'a function that is a workflow twice': conflict };
+  await compare('registration', {
+    registration: new Differs(registered, { 'dbos-5': once, 'dbos-4': once }),
+    'anonymous steps': [1, 2],
+    'an instance method registered with its class': ['corner pen', methodOf('corner ink')],
+    'an enqueued instance method registered with its class': methodOf('corner ink'),
+    'an instance method registered with its prototype': ['corner packs pen', methodOf('corner packs ink')],
+    'a function registered with a class before it is a method': ['corner sells pen', methodOf('corner sells ink')],
+    'an instance method on another object': refusedPlace,
+    'a static method': ['audits books', { result: 'audits books', className: 'Shop', configName: '' }],
+    'work for another application': { application_name: 'other', application_version: null },
+    'work for another application, of a version': { application_name: 'other', application_version: 'v9' },
+    'work for this application': { application_name: 'compat', application_version: 'v1' },
+    'debounced work for another application': { application_name: 'other', application_version: null },
+    // DBOS 4 refused it.
+    'a step where an ID is assigned': new Differs(['none', true], { 'dbos-4': { failed: refusedPlace } }),
+    'a step run where an ID is assigned': new Differs('ran', { 'dbos-4': { failed: refusedPlace } }),
+  });
+});
+
+test('required roles', async () => {
+  const refused = { class: 'DBOSNotAuthorizedError', code: 12 };
+  const ofOwner = { none: refused, clerk: refused, owner: { returned: 'owner' } };
+  const expected = {
+    'a role above the workflow': ofOwner,
+    'a role below the workflow': ofOwner,
+    'a step outside a workflow': ofOwner,
+    'a plain method': { none: refused, clerk: { returned: 'clerk' }, owner: { returned: 'owner' } },
+    'inner methods': {
+      none: { returned: [refused, refused] },
+      clerk: { returned: [{ returned: 'clerk' }, refused] },
+      owner: { returned: [{ returned: 'owner' }, { returned: 'owner' }] },
+    },
+  };
+  await compare('roles', expected, (target) => target !== 'dbos-5');
+});

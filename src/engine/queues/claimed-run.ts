@@ -56,11 +56,11 @@ export function invocationOf(
 
 function findCallee(runtime: Runtime, workflow: WorkflowRecord): Callee | undefined {
   const registration = runtime.registry.findWorkflow(workflow.className, workflow.name);
-  const target =
-    registration?.isInstance === true
-      ? runtime.registry.findInstance(workflow.className ?? '', workflow.configName ?? '')
-      : registration?.ownerClass;
-  if (registration && (target !== undefined || !registration.isInstance)) {
+  const isOfInstance = registration?.isInstance === true || (registration?.isMethod === true && !!workflow.configName);
+  const target = isOfInstance
+    ? runtime.registry.findInstance(workflow.className ?? '', workflow.configName ?? '')
+    : registration?.ownerClass;
+  if (registration && (target !== undefined || !isOfInstance)) {
     return { registration, target };
   }
   runtime.logger.warn(

@@ -1,19 +1,18 @@
 // Role checks: whether a caller may call a function, and in which role.
 import { DBOSNotAuthorizedError } from '../../model/errors/errors.js';
 import type { Context } from '../runs/ambient.js';
-import type { Runtime } from '../runtime.js';
-import type { Registration } from './registry.js';
+import type { Registration, Registry } from './registry.js';
 
 /** The first required role that the caller has. Throws if it has none of them. */
 export function authorize(
-  runtime: Runtime,
+  { registry }: { readonly registry: Registry },
   registration: Registration,
   context: Context | undefined,
   given: { readonly authenticatedRoles?: readonly string[] } = {},
 ): string {
   const required =
     registration.requiredRoles ??
-    (registration.ownerClass ? runtime.registry.classOf(registration.ownerClass).defaultRoles : undefined);
+    (registration.ownerClass ? registry.classOf(registration.ownerClass).defaultRoles : undefined);
   if (required === undefined || required.length === 0) return context?.assumedRole ?? '';
   const roles = given.authenticatedRoles ?? context?.authenticatedRoles ?? [];
   const role = required.find((one) => roles.includes(one));

@@ -36,8 +36,8 @@ export function isStandardContext(value: unknown): value is StandardContext {
 
 export function functionOwnerOf(fn: UserFunction, config: FunctionName): FunctionOwner {
   const { ctorOrProto } = config;
-  const isStatic = typeof ctorOrProto === 'function';
-  const ownerClass = ctorOrProto === undefined ? undefined : isStatic ? ctorOrProto : ctorOrProto.constructor;
+  const isStatic = typeof ctorOrProto === 'function' && !hasMethod(ctorOrProto.prototype, fn);
+  const ownerClass = typeof ctorOrProto === 'function' ? ctorOrProto : ctorOrProto?.constructor;
   return {
     name: config.name ?? fn.name,
     isInstance: ctorOrProto !== undefined && !isStatic,
@@ -45,6 +45,15 @@ export function functionOwnerOf(fn: UserFunction, config: FunctionName): Functio
     ownerClass: ownerClass as AnyConstructor | undefined,
     givenClassName: config.className,
   };
+}
+
+/** Whether the prototype of a class, or one that it extends, has the function as a method. */
+function hasMethod(prototype: unknown, fn: UserFunction): boolean {
+  for (let one = prototype; one && one !== Object.prototype; one = Object.getPrototypeOf(one)) {
+    const properties = Object.values(Object.getOwnPropertyDescriptors(one));
+    if (properties.some(({ value }) => value === fn)) return true;
+  }
+  return false;
 }
 
 /** A method decorator, legacy or standard, that registers the method with `register`. */

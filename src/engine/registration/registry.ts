@@ -195,16 +195,18 @@ export class Registry {
   #replacePlain(plain: Registration, registration: Registration): void {
     this.#registrations.delete(plain);
     this.#byFunction.set(plain.registeredFunction, registration);
+    registration.requiredRoles ??= plain.requiredRoles;
     for (const [external, information] of plain.external) registration.external.set(external, information);
     for (const { index, external } of plain.parameters) {
       for (const [key, information] of external) registration.parameters[index]?.external.set(key, information);
     }
   }
 
+  /** Rows name the workflow function to run, so names of workflows are unique. Nothing finds a step by its name. */
   #refuseDuplicate(registration: Registration): void {
+    if (registration.kind !== 'workflow') return;
     for (const other of this.#registrations) {
-      if (other === registration || other.kind === 'plain' || registration.kind === 'plain') continue;
-      if (other.name !== registration.name || other.isInstance !== registration.isInstance) continue;
+      if (other === registration || other.kind !== 'workflow' || other.name !== registration.name) continue;
       if (this.#scopeOf(other) === undefined || this.#scopeOf(other) !== this.#scopeOf(registration)) continue;
       throw new DBOSConflictingRegistrationError(
         `Operation (Name: ${this.fullNameOf(registration)}) is already registered. It was registered first at:\n${other.registeredAt}`,
@@ -221,6 +223,12 @@ export class Registry {
 
   findByFunction(fn: unknown): Registration | undefined {
     return this.#byFunction.get(fn as UserFunction);
+  }
+
+  /** The application's function behind a wrapper that is neither workflow nor step, as of a decorator that ran before. */
+  originalOf(fn: UserFunction): UserFunction {
+    const known = this.findByFunction(fn);
+    return known?.kind === 'plain' ? known.origFunction : fn;
   }
 
   workflowOf(fn: unknown, name: string): WorkflowRegistration {

@@ -76,8 +76,7 @@ export function newWorkflow(runtime: Runtime, parts: NewWorkflowParts): NewWorkf
     assumedRole: parts.assumedRole,
     authenticatedRoles: JSON.stringify(params.authenticatedRoles ?? context?.authenticatedRoles ?? []),
     executorID: isQueued ? '' : runtime.config.executorID,
-    // A function known by name only may be of any version. Null sends it to the latest.
-    applicationVersion: options.applicationVersion ?? (callee.registration ? runtime.applicationVersion : null),
+    applicationVersion: options.applicationVersion ?? ownVersion(runtime, parts),
     applicationID: runtime.config.applicationID,
     applicationName: options.applicationName ?? runtime.config.name,
     timeoutMs: timeoutMs == null ? null : Math.ceil(timeoutMs),
@@ -99,6 +98,12 @@ export function newWorkflow(runtime: Runtime, parts: NewWorkflowParts): NewWorkf
     creator: owner ?? newID(),
     delayMs,
   };
+}
+
+/** Null sends it to the latest version: a function known by name only may be of any, and other applications have their own. */
+function ownVersion(runtime: Runtime, { request: { callee, params } }: NewWorkflowParts): string | null {
+  const { applicationName = runtime.config.name } = params.enqueueOptions ?? {};
+  return callee.registration && applicationName === runtime.config.name ? runtime.applicationVersion : null;
 }
 
 /** Undefined: inherit the parent's deadline; null: no deadline. */

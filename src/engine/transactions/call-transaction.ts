@@ -35,7 +35,7 @@ export interface TransactionCall {
   readonly func: (this: unknown, ...args: never[]) => Promise<unknown>;
   readonly args: readonly unknown[];
   /** Checks the caller's roles and returns the context for the step. */
-  readonly authorize?: (context: Context & { readonly run: Run }) => Context;
+  readonly authorize?: (context: Context) => Context;
 }
 
 /** Runs the function in a transaction, the way that every handler supports. */
@@ -59,12 +59,8 @@ export async function callTransaction(registry: Registry, call: TransactionCall)
     );
   }
   if (isWorkflowCode(context)) return runAsStep(engine, context, { call, handler });
-  if (context?.nextWorkflowID?.workflowID !== undefined) {
-    throw new DBOSInvalidWorkflowTransitionError(
-      `Transaction "${name}" was called where a workflow ID is assigned. Only a workflow can have an ID.`,
-    );
-  }
-  return inContext({ ...context, runtime: engine.runtime, transactionID: 0 }, () => invoke(handler, call));
+  const own = { ...context, runtime: engine.runtime };
+  return inContext({ ...(call.authorize?.(own) ?? own), transactionID: 0 }, () => invoke(handler, call));
 }
 
 function handlerFor(engine: Engine, registry: Registry, dsName: string): DataSourceTransactionHandler {

@@ -22,11 +22,12 @@ export interface TransactionSettings {
 /** Returns the wrapper to call instead of the function. */
 export function registerTransactionFunction(
   registry: Registry,
-  fn: UserFunction,
+  given: UserFunction,
   { dsName, config }: TransactionSettings,
-  owner = functionOwnerOf(fn, config ?? {}),
+  owner = functionOwnerOf(given, config ?? {}),
 ): UserFunction {
   const { name } = owner;
+  const fn = registry.originalOf(given);
   const intercepted = async function (this: unknown, ...args: never[]): Promise<unknown> {
     const accepted = registration.interceptors.length > 0 ? await intercept(registration, args) : args;
     return fn.apply(this, accepted as never[]);

@@ -176,14 +176,15 @@ forEachDialect((dialect) => {
       expect(calls).toEqual([undefined, false]);
     });
 
-    test('a step outside a workflow is refused where a workflow ID is assigned', async () => {
+    test('a step outside a workflow does not take the ID that is assigned to the next workflow', async () => {
       const { DBOS } = await createEngine(dialect);
       const step = DBOS.registerStep(async () => 1, { name: 'step' });
+      const workflow = DBOS.registerWorkflow(async () => DBOS.workflowID, { name: 'workflow' });
       await DBOS.launch();
 
-      const error = await failureOf(DBOS.withNextWorkflowID('w', async () => step()));
+      const results = await DBOS.withNextWorkflowID('w', async () => [await step(), await workflow()]);
 
-      expect(error).toMatchObject({ code: 'INVALID_WORKFLOW_TRANSITION' });
+      expect(results).toEqual([1, 'w']);
     });
 
     test('a step in a step is a plain call and takes no number', async () => {

@@ -3,6 +3,7 @@ import { DatabaseClosedError } from '../model/errors/errors.js';
 import { listVersions, registerVersion } from '../store/management/versions.js';
 import { readNow } from '../store/schedules/schedules.js';
 import { Liveness } from './liveness/liveness.js';
+import { OtherProgramsWatch } from './notify/other-programs-watch.js';
 import { QueueService } from './queues/queue-service.js';
 import type { Registry } from './registration/registry.js';
 import { whileWaiting } from './runs/ambient.js';
@@ -32,12 +33,14 @@ export class Engine {
   readonly queues: QueueService;
   readonly scheduler: Scheduler;
   readonly transactions: Transactions;
+  readonly otherPrograms: OtherProgramsWatch;
 
   private constructor(runtime: Runtime, runs: Runs) {
     this.runtime = runtime;
     this.runs = runs;
     this.transactions = new Transactions(runtime, runs);
     this.ownership = new Ownership(runtime, runs);
+    this.otherPrograms = new OtherProgramsWatch(runtime);
     this.liveness = new Liveness(runtime, this.ownership);
     this.deadlines = new Deadlines({ runtime, runs, ownership: this.ownership });
     this.queues = new QueueService({
@@ -55,7 +58,7 @@ export class Engine {
 
   /** In start order. They stop in reverse. */
   get #services(): readonly EngineService[] {
-    return [this.transactions, this.liveness, this.ownership, this.deadlines, ...this.#intake];
+    return [this.transactions, this.liveness, this.ownership, this.deadlines, this.otherPrograms, ...this.#intake];
   }
 
   /** The services that bring in work. A shutdown stops them first, then waits for the runs. */

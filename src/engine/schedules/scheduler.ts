@@ -114,11 +114,12 @@ export class Scheduler {
     return this.#runtime.retrying(() => this.#reloadSerialized(names), this.#stopping.signal);
   }
 
-  /** Another process has committed something, perhaps a schedule. */
+  /** Anything may have changed, perhaps a schedule. On Postgres, other programs do not count their changes. */
   async #reloadIfChanged(): Promise<void> {
     const { database, logger } = this.#runtime;
     try {
-      if ((await countScheduleChanges(database)) !== this.#changes) await this.reload();
+      if (database.dialect.name === 'postgres' || (await countScheduleChanges(database)) !== this.#changes)
+        await this.reload();
     } catch (error) {
       logger.debug(`Cannot check for changed schedules: ${String(error)}`);
     }

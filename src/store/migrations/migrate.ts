@@ -7,7 +7,7 @@ import { DBOSInitializationError } from '../../model/errors/errors.js';
 import { quoteIdentifier } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { grantStatements } from './grants.js';
-import { addNotifyTrigger } from './notify-trigger.js';
+import { addNotifyTriggers } from './notify-triggers.js';
 import { migratePostgres } from './migrate-postgres.js';
 import { migrateSqlite } from './migrate-sqlite.js';
 import { checkSchemaName, latestVersion, tracksOf } from './plan.js';
@@ -39,9 +39,9 @@ const LOCK_TIMEOUT_MS = 30_000;
 export async function migrate(database: Database, options: MigrateOptions): Promise<MigrationResult> {
   const schema = schemaOf(database, options.schema);
   const [from, everstep] = await readVersions(databaseSource(database, schema));
-  const isWithTrigger = database.dialect.name === 'postgres' && (options.useListenNotify ?? true);
+  const isWithTriggers = database.dialect.name === 'postgres' && (options.useListenNotify ?? true);
   if (isCurrent(database.dialect.name, [from, everstep])) {
-    if (isWithTrigger) await addNotifyTrigger(database, schema, options.logger);
+    if (isWithTriggers) await addNotifyTriggers(database, schema, options.logger);
     return { from, to: from };
   }
   const to =
@@ -55,7 +55,7 @@ export async function migrate(database: Database, options: MigrateOptions): Prom
           lockTimeoutMs: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
         })
       : await migrateSqlite(database);
-  if (isWithTrigger) await addNotifyTrigger(database, schema, options.logger);
+  if (isWithTriggers) await addNotifyTriggers(database, schema, options.logger);
   options.logger.info(`Migrated the system database from version ${from} to ${to}.`);
   return { from, to };
 }

@@ -91,7 +91,7 @@ export function splitStatements(text: string): string[] {
   let statement = '';
   let hasCode = false;
   for (const [token] of text.matchAll(TOKEN)) {
-    if (token === ';') {
+    if (token === ';' && !isInTrigger(statement)) {
       if (hasCode) statements.push(statement.trim());
       statement = '';
       hasCode = false;
@@ -102,6 +102,11 @@ export function splitStatements(text: string): string[] {
   }
   if (hasCode) statements.push(statement.trim());
   return statements;
+}
+
+/** Whether the text ends within the body of a SQLite trigger, whose statements have semicolons of their own. */
+function isInTrigger(text: string): boolean {
+  return /^CREATE TRIGGER\b[^]*\bBEGIN\b/m.test(text) && !/\bEND\s*$/.test(text);
 }
 
 /** The index that a statement of an online migration builds or drops, if any. */

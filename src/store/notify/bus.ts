@@ -120,6 +120,7 @@ export class Bus {
   #onWakeup(wakeup: Wakeup): void {
     if (wakeup.kind === 'anything') return this.#onAnything();
     const topic = TOPICS.get(wakeup.channel);
+    if (topic?.isOpen && wakeup.payload === '') return this.#onAnything();
     if (!topic || !this.#subscribers.has(wakeup.channel)) return;
     let payload: unknown;
     try {
@@ -130,6 +131,11 @@ export class Bus {
       return;
     }
     for (const pending of this.#deliver(topic, [payload], 'elsewhere')) this.#logFailure(topic, pending);
+  }
+
+  /** Has all services look for themselves: something may have changed without a notification. */
+  wakeAll(): void {
+    this.#onAnything();
   }
 
   #onAnything(): void {

@@ -8,6 +8,8 @@ export interface Topic<Payload> {
   encode(payload: Payload): string;
   /** Throws if the text is not of this topic. */
   decode(text: string): Payload;
+  /** Set if '' stands for more than can be named: then anything may have changed. */
+  readonly isOpen?: true;
 }
 
 /** A queue, or one partition of it. Without a name it is the internal queue. */
@@ -22,10 +24,10 @@ const PARTITION_KEY_MAX = 1000;
 export const topics = {
   /** A process waits for the outcome of this workflow. */
   interest: textTopic('everstep_interest'),
-  /** This workflow has ended. */
-  outcomes: textTopic('everstep_outcomes'),
-  /** This workflow was changed from outside its run: cancelled, resumed, rewound, deleted or taken over. */
-  changes: textTopic('everstep_changes'),
+  /** This workflow has ended; '' for many. */
+  outcomes: { ...textTopic('everstep_outcomes'), isOpen: true },
+  /** This workflow was changed from outside its run: cancelled, resumed, rewound, deleted or taken over; '' for many. */
+  changes: { ...textTopic('everstep_changes'), isOpen: true },
   /** An engine was launched: its incarnation. */
   executors: textTopic('everstep_executors'),
   /** Work waits in this queue. */

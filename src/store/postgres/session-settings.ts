@@ -43,7 +43,7 @@ export function sessionSetup(options: SessionOptions): string {
   }
   const given = new Set([...startupOptions.matchAll(/(?:-c\s*|--)([\w.-]+)\s*=/g)].map(([, name]) => name));
   const values = settings.filter(([name]) => !given.has(name)).map(([name, value]) => `('${name}', '${value}')`);
-  // The last disables the trigger on messages for our own: we notify outside their commit.
+  // The last disables the triggers that notify for other programs: we notify outside the commits.
   return `
     SELECT pg_backend_pid() AS backend,
       (SELECT count(set_config(s.name, v.value, FALSE))
@@ -54,7 +54,7 @@ export function sessionSetup(options: SessionOptions): string {
 /** For a session that is not ours. */
 export const BACKEND_LOOKUP = 'SELECT pg_backend_pid() AS backend';
 
-/** The planner's settings for one commit in a session that is not ours. */
-export const plannerSettings = sql`SELECT ${Object.entries(PLANNER_SETTINGS)
+/** The settings for one commit in a session that is not ours: the planner's, and no notifications by triggers. */
+export const commitSettings = sql`SELECT ${Object.entries({ ...PLANNER_SETTINGS, 'everstep.quiet': 'on' })
   .map(([name, value]): Sql => sql`set_config(${name}, ${value}, TRUE)`)
   .reduce((all, one) => sql`${all}, ${one}`)}`;

@@ -223,6 +223,11 @@ export const POSTGRES_SCHEMA: Catalog = {
 `),
   triggers: lines(`
   CREATE TRIGGER dbos_notifications_trigger AFTER INSERT ON notifications FOR EACH ROW EXECUTE FUNCTION notifications_function()
+  CREATE TRIGGER everstep_queues_changed AFTER INSERT OR DELETE OR UPDATE ON queues FOR EACH STATEMENT WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_notify_of_queues()
+  CREATE TRIGGER everstep_schedule_changed AFTER INSERT OR DELETE OR UPDATE OF schedule_id, schedule_name, workflow_name, workflow_class_name, schedule, status, context, automatic_backfill, cron_timezone, queue_name, application_name ON workflow_schedules FOR EACH ROW WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_notify_of_schedule()
+  CREATE TRIGGER everstep_workflow_deleted AFTER DELETE ON workflow_status FOR EACH ROW WHEN (((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text) AND (old.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])))) EXECUTE FUNCTION everstep_notify_of_workflow()
+  CREATE TRIGGER everstep_workflow_inserted AFTER INSERT ON workflow_status FOR EACH ROW WHEN (((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])))) EXECUTE FUNCTION everstep_notify_of_workflow()
+  CREATE TRIGGER everstep_workflow_updated AFTER UPDATE ON workflow_status FOR EACH ROW WHEN (((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text) AND ((old.status IS DISTINCT FROM new.status) OR (old.owner_xid IS DISTINCT FROM new.owner_xid) OR (old.delay_until_epoch_ms IS DISTINCT FROM new.delay_until_epoch_ms) OR (old.queue_name IS DISTINCT FROM new.queue_name) OR (old.queue_partition_key IS DISTINCT FROM new.queue_partition_key)))) EXECUTE FUNCTION everstep_notify_of_workflow()
 `),
   functions: [
     'enqueue_workflow(' +
@@ -236,6 +241,9 @@ export const POSTGRES_SCHEMA: Catalog = {
       'authenticated_roles text DEFAULT NULL::text, delay_until_epoch_ms bigint DEFAULT NULL::bigint, ' +
       'application_name text DEFAULT NULL::text' +
       ') search_path=pg_catalog, pg_temp',
+    'everstep_notify_of_queues() search_path=pg_catalog, pg_temp',
+    'everstep_notify_of_schedule() search_path=pg_catalog, pg_temp',
+    'everstep_notify_of_workflow() search_path=pg_catalog, pg_temp',
     'notifications_function() search_path=pg_catalog, pg_temp',
     'send_message(destination_id text, message json, topic text DEFAULT NULL::text, message_id text DEFAULT NULL::text) ' +
       'search_path=pg_catalog, pg_temp',
@@ -282,7 +290,7 @@ export const SQLITE_SCHEMA: Catalog = {
   CREATE UNIQUE INDEX uq_application_versions_unclaimed_version ON application_versions (version_name) WHERE application_name IS NULL
   CREATE UNIQUE INDEX uq_workflow_status_dedup_id ON workflow_status (queue_name, deduplication_id) WHERE deduplication_id IS NOT NULL
 `),
-  triggers: [],
+  triggers: ['everstep_schedule_deleted', 'everstep_schedule_inserted', 'everstep_schedule_updated'],
   functions: [],
 };
 

@@ -10,6 +10,7 @@ import { grantStatements } from './grants.js';
 import { addNotifyTrigger } from './notify-trigger.js';
 import { migratePostgres } from './migrate-postgres.js';
 import { migrateSqlite } from './migrate-sqlite.js';
+import { restoreFunctions } from './shared-functions.js';
 import { checkSchemaName, latestVersion, tracksOf } from './plan.js';
 import { databaseSource, isCurrent, readVersions } from './versions.js';
 
@@ -39,9 +40,8 @@ const LOCK_TIMEOUT_MS = 30_000;
 export async function migrate(database: Database, options: MigrateOptions): Promise<MigrationResult> {
   const schema = schemaOf(database, options.schema);
   const [from, everstep] = await readVersions(databaseSource(database, schema));
-  const isWithTrigger = database.dialect.name === 'postgres' && (options.useListenNotify ?? true);
   if (isCurrent(database.dialect.name, [from, everstep])) {
-    if (isWithTrigger) await addNotifyTrigger(database, schema, options.logger);
+    await settleFunctions(database, options);
     return { from, to: from };
   }
   const to =
@@ -55,9 +55,19 @@ export async function migrate(database: Database, options: MigrateOptions): Prom
           lockTimeoutMs: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
         })
       : await migrateSqlite(database);
-  if (isWithTrigger) await addNotifyTrigger(database, schema, options.logger);
+  await settleFunctions(database, options);
   options.logger.info(`Migrated the system database from version ${from} to ${to}.`);
   return { from, to };
+}
+
+/** What other libraries, and runs without NOTIFY, leave undone at a current version. */
+async function settleFunctions(database: Database, options: MigrateOptions): Promise<void> {
+  if (database.dialect.name !== 'postgres') return;
+  const { logger } = options;
+  const schema = schemaOf(database, options.schema);
+  const versions = await readVersions(databaseSource(database, schema));
+  await restoreFunctions(database, { schema, versions, logger });
+  if (options.useListenNotify ?? true) await addNotifyTrigger(database, schema, logger);
 }
 
 /** Throws if the database is behind this build. For `runMigrations: false`. */

@@ -126,7 +126,6 @@ export const wasOwnedWhenCancelled: Sql = sql`EXISTS (
 
 const insertColumns = [...newWorkflowColumns.columns, ...helperColumns];
 const insertedColumns = newWorkflowColumns.pass('r');
-const selectedColumns = workflowColumns.select('w');
 
 /**
  * Creates the workflows whose ID and deduplication ID are free, and returns their creator tokens. `condition` refers to a
@@ -203,6 +202,8 @@ export type WorkflowSummary = Omit<WorkflowRecord, 'inputs' | 'output' | 'error'
 
 const summaryColumns = workflowColumns.without('inputs', 'output', 'error', 'attributes');
 const selectedSummary = summaryColumns.select('w');
+const attributeColumns = new TableColumns<Pick<WorkflowRecord, 'attributes'>>([['attributes', 'attributes', 'json']]);
+const selectedAttributes = attributeColumns.select('w');
 
 /** Like `findWorkflows`, without the values. */
 export async function findSummaries(database: Reader, workflowIDs: readonly string[]): Promise<WorkflowSummary[]> {
@@ -213,11 +214,14 @@ export async function findSummaries(database: Reader, workflowIDs: readonly stri
   return found.map((row) => summaryColumns.toRecord(row));
 }
 
-/** The existing workflows among these IDs, in no order. */
+/** The existing workflows among these IDs, in no order. Includes values that other libraries store in separate tables. */
 export async function findWorkflows(database: Reader, workflowIDs: readonly string[]): Promise<WorkflowRecord[]> {
   const found = await database.read(sql`
-    SELECT ${selectedColumns}
+    SELECT ${selectedSummary}, ${selectedAttributes},
+      COALESCE(w.inputs, i.inputs) AS inputs, COALESCE(w.output, o.output) AS output, COALESCE(w.error, o.error) AS error
     FROM ${workflowTable} AS w
+    LEFT JOIN ${table('workflow_input')} AS i ON i.workflow_uuid = w.workflow_uuid
+    LEFT JOIN ${table('workflow_output')} AS o ON o.workflow_uuid = w.workflow_uuid
     WHERE w.workflow_uuid ${oneOf(workflowIDs)}`);
   return found.map((row) => workflowColumns.toRecord(row));
 }

@@ -7,6 +7,7 @@ import { DBOSInitializationError } from '../../model/errors/errors.js';
 import { quoteIdentifier } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { grantStatements } from './grants.js';
+import { lackingIn } from './dbos-tables.js';
 import { addNotifyTrigger } from './notify-trigger.js';
 import { migratePostgres } from './migrate-postgres.js';
 import { migrateSqlite } from './migrate-sqlite.js';
@@ -70,10 +71,21 @@ async function settleFunctions(database: Database, options: MigrateOptions): Pro
   if (options.useListenNotify ?? true) await addNotifyTrigger(database, schema, logger);
 }
 
+export interface VerifyOptions {
+  readonly schema?: string;
+  /** Whether a database that only DBOS has migrated will do. For clients, which create nothing. */
+  readonly acceptsDBOS?: boolean;
+}
+
 /** Throws if the database is behind this build. For `runMigrations: false`. */
-export async function verify(database: Database, options: { readonly schema?: string } = {}): Promise<void> {
+export async function verify(database: Database, options: VerifyOptions = {}): Promise<void> {
   const versions = await readVersions(databaseSource(database, schemaOf(database, options.schema)));
   if (isCurrent(database.dialect.name, versions)) return;
+  const lacking = options.acceptsDBOS ? lackingIn(versions) : undefined;
+  if (lacking && database.lack) {
+    database.lack(lacking);
+    return;
+  }
   const needed = tracksOf(database.dialect.name).map(latestVersion);
   throw new DBOSInitializationError(
     `The system database is at version ${versions[0]} (Everstep's own tables at ${versions[1]}), but this build needs ` +

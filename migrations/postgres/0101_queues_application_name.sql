@@ -1,2 +1,2 @@
 -- A queue belongs to the application it names.
-ALTER TABLE {schema}.queues ADD COLUMN application_name TEXT;
+ALTER TABLE {schema}.queues ADD COLUMN IF NOT EXISTS application_name TEXT;

@@ -1,2 +1,2 @@
 -- A schedule belongs to the application it names.
-ALTER TABLE {schema}.workflow_schedules ADD COLUMN application_name TEXT;
+ALTER TABLE {schema}.workflow_schedules ADD COLUMN IF NOT EXISTS application_name TEXT;

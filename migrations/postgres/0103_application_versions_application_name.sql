@@ -1,2 +1,2 @@
 -- A version belongs to the application it names.
-ALTER TABLE {schema}.application_versions ADD COLUMN application_name TEXT;
+ALTER TABLE {schema}.application_versions ADD COLUMN IF NOT EXISTS application_name TEXT;

@@ -1,6 +1,6 @@
 -- Limits that hold for each partition of a queue.
 ALTER TABLE {schema}.queues
-  ADD COLUMN partition_concurrency INTEGER,
-  ADD COLUMN partition_worker_concurrency INTEGER,
-  ADD COLUMN partition_rate_limit_max INTEGER,
-  ADD COLUMN partition_rate_limit_period_sec DOUBLE PRECISION;
+  ADD COLUMN IF NOT EXISTS partition_concurrency INTEGER,
+  ADD COLUMN IF NOT EXISTS partition_worker_concurrency INTEGER,
+  ADD COLUMN IF NOT EXISTS partition_rate_limit_max INTEGER,
+  ADD COLUMN IF NOT EXISTS partition_rate_limit_period_sec DOUBLE PRECISION;

@@ -1,3 +1,3 @@
 -- The time that the retention of a checkpoint counts from.
 ALTER TABLE {schema}.operation_outputs
-  ADD COLUMN retention_timestamp BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT;
+  ADD COLUMN IF NOT EXISTS retention_timestamp BIGINT NOT NULL DEFAULT (EXTRACT(EPOCH FROM now()) * 1000.0)::BIGINT;

@@ -14,7 +14,7 @@ import type { Bus } from '../store/notify/bus.js';
 import { ClientHandle } from './client-handle.js';
 
 export interface ClientOperatorOptions {
-  readonly store: Omit<StoreOptions, 'runMigrations' | 'isListening'>;
+  readonly store: Omit<StoreOptions, 'runMigrations' | 'acceptsDBOS' | 'isListening'>;
   readonly codec: Codec;
   readonly applicationName: string | null;
   readonly queryTimeoutMs?: number;
@@ -71,7 +71,13 @@ export class ClientOperator implements Operator {
 
   static async open(options: ClientOperatorOptions): Promise<ClientOperator> {
     const { store: storeOptions, clock } = options;
-    const store = await Store.open({ ...storeOptions, clock, runMigrations: false, isListening: false });
+    const store = await Store.open({
+      ...storeOptions,
+      clock,
+      runMigrations: false,
+      acceptsDBOS: true,
+      isListening: false,
+    });
     return new ClientOperator(options, store);
   }
 

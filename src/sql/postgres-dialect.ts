@@ -33,11 +33,11 @@ const WIRE_TYPES: Readonly<Record<ColumnType, WireType>> = {
 
 export function postgresDialect(options: PostgresDialectOptions): Dialect {
   const schema = quoteIdentifier(options.schema);
-  return {
+  const dialect: Dialect = {
     name: 'postgres',
     texts: new WeakMap(),
     placeholder: (index) => `$${index}`,
-    table: (name) => `${schema}.${quoteIdentifier(name)}`,
+    table: (name) => dialect.lacking?.tables.get(name) ?? `${schema}.${quoteIdentifier(name)}`,
     writeNow(out) {
       if (options.now) {
         out.placeholder();
@@ -133,6 +133,7 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
       return mode === 'skip' ? `FOR NO KEY UPDATE ${of} SKIP LOCKED` : `FOR UPDATE ${of}`;
     },
   };
+  return dialect;
 }
 
 /** A one-dimensional array in Postgres' binary format. */

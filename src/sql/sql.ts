@@ -39,6 +39,8 @@ export interface Dialect {
   placeholder(index: number): string;
   /** The qualified, quoted name of a table of the system database. */
   table(name: string): string;
+  /** What a database lacks that another library has created. Set before the first statement that uses it. */
+  lacking?: Lacking;
   /** The database clock in epoch milliseconds, or a parameter if a test controls the clock. */
   writeNow(out: TextWriter): void;
   collectNow(values: Value[]): void;
@@ -68,6 +70,12 @@ export interface Dialect {
   indexHint(name: string): string;
   /** A row lock at the end of a SELECT; empty where a writer locks the whole database. */
   lock(mode: LockMode, alias: string): string;
+}
+
+/** Tables, each with an empty one to read instead, and columns. */
+export interface Lacking {
+  readonly tables: ReadonlyMap<string, string>;
+  readonly columns: ReadonlySet<string>;
 }
 
 /** A part of a statement other than a plain parameter. */
@@ -162,7 +170,7 @@ export function ident(name: string): Token {
 /** Quoted identifiers, separated by commas, qualified by the alias if there is one. */
 export function idents(names: readonly string[], alias?: string): Token {
   const prefix = alias === undefined ? '' : `${quoteIdentifier(alias)}.`;
-  return literal(names.map((name) => prefix + quoteIdentifier(name)).join(', '));
+  return list(names, (name, lacking) => (lacking?.columns.has(name) ? undefined : prefix + quoteIdentifier(name)));
 }
 
 /** A select list. JSON comes as text, as it does in SQLite. */
@@ -176,11 +184,38 @@ export function returningList(columns: readonly RowColumn[]): Token {
 }
 
 function columnList(columns: readonly RowColumn[], prefix: string): Token {
-  const items = columns.map(({ name, type }) => {
+  return list(columns, ({ name, type }, lacking) => {
     const column = prefix + quoteIdentifier(name);
+    if (lacking?.columns.has(name)) return `NULL AS ${quoteIdentifier(name)}`;
     return type === 'json' ? `CAST(${column} AS TEXT) AS ${quoteIdentifier(name)}` : column;
   });
-  return literal(items.join(', '));
+}
+
+/** Items separated by commas, without those that the database lacks. */
+function list<T>(items: readonly T[], toText: (item: T, lacking: Lacking | undefined) => string | undefined): Token {
+  const textFor = (lacking: Lacking | undefined): string =>
+    items
+      .map((item) => toText(item, lacking))
+      .filter((text) => text !== undefined)
+      .join(', ');
+  const complete = textFor(undefined);
+  return {
+    shape: digest(complete),
+    write: (out) => out.text(out.dialect.lacking ? textFor(out.dialect.lacking) : complete),
+    collect: collectNothing,
+  };
+}
+
+/** Text that depends on whether the database lacks a column. */
+export function ifLacking(
+  column: string,
+  { then, otherwise }: { readonly then: string; readonly otherwise: string },
+): Token {
+  return {
+    shape: digest(otherwise),
+    write: (out) => out.text(out.dialect.lacking?.columns.has(column) ? then : otherwise),
+    collect: collectNothing,
+  };
 }
 
 /** The database clock in epoch milliseconds. */

@@ -1,6 +1,6 @@
 // The interface between the repositories and the two drivers. Above it there are only `sql` statements; below it,
 // connections, files and error codes.
-import type { Dialect, Sql } from '../sql/sql.js';
+import type { Dialect, Lacking, Sql } from '../sql/sql.js';
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -85,6 +85,8 @@ export interface Database extends Executor, Reader {
   transaction<T>(body: (tx: Executor) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Runs `body` with exclusive use of one connection. For migrations. */
   exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T>;
+  /** Declares what the database lacks because only DBOS has migrated it. Postgres only. */
+  lack?(lacking: Lacking): void;
   /** Use of the connection pool, if there is one. */
   connectionUse?(): ConnectionUse | undefined;
   /** Finishes calls in flight and closes all connections. Later calls fail with DatabaseClosedError. */

@@ -23,6 +23,8 @@ export interface StoreOptions extends Omit<PostgresOptions, 'clock' | 'logger'> 
   readonly clock?: Clock;
   /** False only verifies the version. */
   readonly runMigrations?: boolean;
+  /** Without migrations: whether a database that only DBOS has migrated will do. */
+  readonly acceptsDBOS?: boolean;
   /** False disables LISTEN, NOTIFY and the triggers; waits then poll. */
   readonly useListenNotify?: boolean;
   /** The advisory lock to hold on the listening connection. */

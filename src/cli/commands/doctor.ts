@@ -3,6 +3,7 @@ import { LIBRARY_VERSION } from '../../base/version.js';
 import { type Diagnosis, diagnose, type Finding } from '../../control/management/diagnosis.js';
 import { DBOSError } from '../../model/errors/errors.js';
 import type { ExecutorRecord } from '../../store/liveness/executors.js';
+import { lackingIn } from '../../store/migrations/dbos-tables.js';
 import { latestVersion, tracksOf } from '../../store/migrations/plan.js';
 import { isCurrent, type Versions } from '../../store/migrations/versions.js';
 import { command, JSON_FLAG, type Output, type CommandContext } from '../command.js';
@@ -54,7 +55,8 @@ async function examine(context: CommandContext, options: Values<typeof OPTIONS>)
     versions: { shared: versions[0], everstep: versions[1] },
     neededVersions: { shared, everstep },
   };
-  if (!isCurrent(dialect, versions)) {
+  const isOfDBOS = dialect === 'postgres' && lackingIn(versions) !== undefined;
+  if (!isCurrent(dialect, versions) && !isOfDBOS) {
     const message =
       versions[0] === 0
         ? 'No system tables. Create them: everstep migrate'
@@ -62,7 +64,10 @@ async function examine(context: CommandContext, options: Values<typeof OPTIONS>)
     return { ...known, findings: [{ kind: 'problem', subject: 'database', message }] };
   }
   const diagnosis = await withClient(context, options, ({ operator }) => diagnose(operator));
-  return { ...known, diagnosis, findings: diagnosis.findings };
+  const message =
+    "The tables were made by DBOS. Everstep's own are missing; engines create them, or run: everstep migrate";
+  const found = isOfDBOS ? [{ kind: 'notice', subject: 'database', message } as const] : [];
+  return { ...known, diagnosis, findings: [...found, ...diagnosis.findings] };
 }
 
 async function readTables(context: CommandContext, target: DatabaseTarget) {

@@ -244,7 +244,7 @@ export async function workflowOf(
   return enqueuedWorkflow({
     workflowID,
     name: record.workflowName,
-    className: record.workflowClassName,
+    className: record.workflowClassName || null,
     inputs: inputs.text,
     serialization: inputs.serialization,
     queueName: record.queueName ?? INTERNAL_QUEUE,
@@ -295,7 +295,8 @@ async function toRecord(actor: Actor, definition: ScheduleDefinition, scheduleID
     scheduleID,
     scheduleName,
     workflowName,
-    workflowClassName: workflowClassName || null,
+    // Not NULL: DBOS finds the function by this name.
+    workflowClassName: workflowClassName ?? '',
     schedule,
     status: 'ACTIVE',
     context: await encodeContext(actor, definition.context),

@@ -109,6 +109,20 @@ export class MigrationError extends DatabaseError {
   override readonly code = 'MIGRATION_FAILED';
 }
 
+/** A verb needs tables or columns that only Everstep's migrations create, on a database that DBOS has made. */
+export class EverstepTablesMissingError extends DatabaseError {
+  override readonly name = 'EverstepTablesMissingError';
+  override readonly code = 'EVERSTEP_TABLES_MISSING';
+
+  constructor(where: string, options?: ErrorOptions) {
+    super(
+      `The system database at ${where} was made by DBOS and lacks tables of Everstep that this needs. ` +
+        'Run `npx everstep migrate`: DBOS keeps working on it.',
+      options,
+    );
+  }
+}
+
 /** How much of an unreadable text an error may show: enough to recognise it, too little to leak it. */
 const SHOWN_TEXT_MAX = 80;
 

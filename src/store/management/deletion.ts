@@ -2,6 +2,7 @@
 // none, and checkpoints lost theirs in databases that another library migrated, so those are deleted here.
 import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Executor } from '../database.js';
+import { lacks } from '../lacking.js';
 
 /** A deleted workflow. */
 export interface Deleted {
@@ -26,7 +27,7 @@ export async function deleteWorkflows(
       parents = await deleteFrom(tx, deleteTreesBelow(parents.map(({ workflowID }) => workflowID)));
     }
     const deletedIDs = deleted.map(({ workflowID }) => workflowID);
-    if (deletedIDs.length > 0) for (const statement of deletePayloads(deletedIDs)) await tx.run(statement);
+    if (deletedIDs.length > 0) for (const statement of deletePayloads(tx, deletedIDs)) await tx.run(statement);
     return deleted;
   });
 }
@@ -67,9 +68,11 @@ function deleteDownFrom(roots: Sql): Sql {
     DELETE FROM ${workflows} WHERE workflow_uuid IN (SELECT id FROM tree) ${returned}`;
 }
 
+const PAYLOADS = ['workflow_input', 'workflow_output', 'operation_outputs'];
+
 /** Deletes the payloads of deleted workflows. Those of existing workflows stay. */
-export function deletePayloads(workflowIDs: readonly string[]): Sql[] {
-  return ['workflow_input', 'workflow_output', 'operation_outputs'].map(
+export function deletePayloads(executor: Executor, workflowIDs: readonly string[]): Sql[] {
+  return PAYLOADS.filter((name) => !lacks(executor, name)).map(
     (name) => sql`
       DELETE FROM ${table(name)} AS p
       WHERE p.workflow_uuid ${oneOf(workflowIDs)}

@@ -3,6 +3,7 @@ import { DBOSNonExistentWorkflowError, DBOSWorkflowIDInUseError } from '../../mo
 import { idents, nowMs, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { stepColumns } from '../columns.js';
 import type { Database, Executor } from '../database.js';
+import { creatorName, selectedCreator } from '../lacking.js';
 
 /** A fork to create. */
 export interface Fork {
@@ -90,7 +91,7 @@ function insertRows(forks: readonly Fork[], settings: ForkSettings): Sql {
     INSERT INTO ${workflows}
       (workflow_uuid, status, name, class_name, config_name, inputs, serialization, authenticated_user, assumed_role,
        authenticated_roles, attributes, executor_id, application_id, application_version, application_name,
-       workflow_timeout_ms, queue_name, queue_partition_key, priority, recovery_attempts, forked_from, creator_xid,
+       workflow_timeout_ms, queue_name, queue_partition_key, priority, recovery_attempts, forked_from, ${creatorName},
        created_at, updated_at)
     SELECT r.new_id, 'ENQUEUED', w.name, w.class_name, w.config_name, COALESCE(i.inputs, w.inputs), w.serialization,
       w.authenticated_user, w.assumed_role, w.authenticated_roles, w.attributes, '', '',
@@ -108,7 +109,7 @@ function insertRows(forks: readonly Fork[], settings: ForkSettings): Sql {
 /** Throws unless an earlier attempt of the call created each of the forks. */
 async function judgeMissing(tx: Executor, missing: readonly Fork[]): Promise<void> {
   const found = await tx.run(sql`
-    SELECT w.workflow_uuid, w.creator_xid, w.status, w.name
+    SELECT workflow_uuid, ${selectedCreator}, status, name
     FROM ${workflows} AS w
     WHERE w.workflow_uuid ${oneOf(missing.map(({ workflowID }) => workflowID))}`);
   const existing = new Map(found.map((row) => [row['workflow_uuid'], row]));

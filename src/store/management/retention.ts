@@ -4,6 +4,7 @@ import { OCCURRENCE_KEPT_MS, OCCURRENCE_PREFIX } from '../../model/schedules.js'
 import type { WorkflowStatusString } from '../../model/status.js';
 import { nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
+import { lacks } from '../lacking.js';
 import { deletePayloads } from './deletion.js';
 import { cancellation } from '../runs/lifecycle.js';
 import { hasEnded, isActive, unindexed } from '../runs/states.js';
@@ -91,7 +92,7 @@ export async function deleteIfEnded(
         AND created_at < ${before} AND NOT ${hasActiveParent} AND NOT ${isRecentOccurrence}
         AND NOT ${isCountedStart}
       RETURNING workflow_uuid`,
-    ...deletePayloads(workflowIDs),
+    ...deletePayloads(database, workflowIDs),
   ]);
   return deleted.map((row) => row['workflow_uuid'] as string);
 }
@@ -163,6 +164,7 @@ export interface AgedPayload extends AgeCursor {
 /** The tables that may have orphans: checkpoints cannot while they have their foreign key. */
 export async function findPayloadTables(database: Database): Promise<PayloadTable[]> {
   const { dialect } = database;
+  if (lacks(database, 'workflow_input')) return [];
   if (dialect.name === 'sqlite') return ['workflow_input', 'workflow_output'];
   const keys = await database.read(sql`
     SELECT c.conname
@@ -197,5 +199,5 @@ export async function listPayloadsByAge(
 
 /** Deletes the payloads of deleted workflows. */
 export async function deleteOrphans(database: Database, workflowIDs: readonly string[]): Promise<void> {
-  await database.commit(deletePayloads(workflowIDs));
+  await database.commit(deletePayloads(database, workflowIDs));
 }

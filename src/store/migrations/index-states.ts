@@ -2,6 +2,7 @@
 // INDEX CONCURRENTLY that was killed.
 import { quoteIdentifier, sql } from '../../sql/sql.js';
 import type { Connection } from '../database.js';
+import { marked } from './other-library.js';
 
 export interface IndexState {
   readonly name: string;
@@ -43,5 +44,7 @@ export async function isIndexBeingBuilt(connection: Connection, schema: string):
 }
 
 export async function dropIndex(connection: Connection, schema: string, name: string): Promise<void> {
-  await connection.script(`DROP INDEX CONCURRENTLY IF EXISTS ${quoteIdentifier(schema)}.${quoteIdentifier(name)}`);
+  await connection.script(
+    marked(`DROP INDEX CONCURRENTLY IF EXISTS ${quoteIdentifier(schema)}.${quoteIdentifier(name)}`),
+  );
 }

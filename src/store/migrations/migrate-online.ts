@@ -9,6 +9,7 @@ import type { Connection } from '../database.js';
 import { dropIndex, type IndexState, readIndexStates } from './index-states.js';
 import type { Migration, Track } from './migration.js';
 import { ATTEMPTS_MAX, isRetryable, type MigrationRun, sleepWithJitter } from './migration-run.js';
+import { marked } from './other-library.js';
 import { changedIndex, pendingMigrations, renderMigration, splitStatements } from './plan.js';
 
 /** The version at which a migration is due, and no other. */
@@ -69,7 +70,7 @@ async function runConcurrently(
   position: MigrationPosition,
 ): Promise<boolean> {
   if (!(await isAt(connection, position))) return false;
-  await connection.script(statement);
+  await connection.script(marked(statement));
   return true;
 }
 
@@ -81,7 +82,7 @@ function runHoldingVersion(connection: Connection, statement: string, position: 
       WHERE version = ${position.version}
       FOR UPDATE`);
     if (held.length === 0) return false;
-    await tx.script(statement);
+    await tx.script(marked(statement));
     return true;
   });
 }
@@ -146,7 +147,7 @@ function isWrong({ isWanted, wasPending }: WantedIndex, found: IndexState | unde
 
 async function settle(run: MigrationRun, { name, isThere, isWanted, statement }: WrongIndex): Promise<void> {
   if (isThere) await dropIndex(run.connection, run.schema, name);
-  if (isWanted) await run.connection.script(statement);
+  if (isWanted) await run.connection.script(marked(statement));
 }
 
 /** The version is already the latest: another run would find nothing to do. */

@@ -1,7 +1,10 @@
 // Runs migrations on Postgres. An advisory lock serialises processes. They are safe without it, too: a migration in a
 // transaction first moves the version row, on which others wait and then find it moved; an online one that comes too late is
-// repaired before the run ends.
+// repaired before the run ends. Other libraries take no lock; `other-library.ts` gives way to them.
 //
+//   empty schema ──► create all in one transaction ──► done
+//        ▲                    └─ another is at it ──┐
+//        └──────────────────────────────────────────┤
 //   read version ──none pending──► repair indexes ──► done
 //        ▲    └─next─► apply ──applied, or another runner was faster or is at it──┐
 //        └────────────────────────────────────────────────────────────────────────┘
@@ -15,12 +18,14 @@ import { type Observation, withMigrationLock } from './migration-lock.js';
 import {
   ATTEMPTS_MAX,
   ignoreLostRace,
+  isLostRace,
   isRetryable,
   type MigrationRun,
   type PostgresMigrateOptions,
   sleepWithJitter,
 } from './migration-run.js';
-import { pendingMigrations, renderMigration, SHARED_BASE, tracksOf, versionAfter } from './plan.js';
+import { canSeeSessions, giveWay, marked, OtherLibraryMigrating, waitForOtherLibrary } from './other-library.js';
+import { latestVersion, pendingMigrations, renderMigration, SHARED_BASE, tracksOf, versionAfter } from './plan.js';
 import { hasTable, isCurrent, readVersion, readVersions, type VersionSource } from './versions.js';
 
 /** Adds the primary key of notifications. Newer databases were created with it. */
@@ -37,14 +42,51 @@ export async function migratePostgres(database: Database, options: PostgresMigra
     const observe = observer(connection, source);
     return withMigrationLock(connection, { ...options, observe }, async () => {
       const [shared, everstep] = tracksOf('postgres');
+      const empty: MigrationRun = { ...options, connection, source, isOnline: false };
+      if (await createAll(empty)) return readVersion(source, shared);
+      await waitForOtherLibrary(empty);
       const from = await readVersion(source, shared);
-      const run: MigrationRun = { ...options, connection, source, isOnline: from > 0 };
+      const run: MigrationRun = { ...empty, isOnline: from > 0 };
       await refuseOtherNumbering(run, from);
       const version = await migrateTrack(run, shared);
       await migrateTrack(run, everstep);
       return version;
     });
   });
+}
+
+/** Creates everything in one transaction, so that other libraries see all or nothing. False if the tables exist. */
+async function createAll(run: MigrationRun): Promise<boolean> {
+  const isWatched = await canSeeSessions(run);
+  for (let attempt = 1; !(await hasTable(run.source, tracksOf('postgres')[0].versionTable)); attempt += 1) {
+    try {
+      await run.connection.transaction(async (tx) => {
+        await createTracks({ ...run, connection: tx });
+        if (isWatched) await giveWay({ ...run, connection: tx });
+      });
+      return true;
+    } catch (error) {
+      const isGivingWay = error instanceof OtherLibraryMigrating;
+      if (!isGivingWay && (!isLostRace(error) || attempt === ATTEMPTS_MAX)) throw error;
+    }
+    await waitForOtherLibrary(run);
+  }
+  return false;
+}
+
+async function createTracks(run: MigrationRun): Promise<void> {
+  const { connection, schema } = run;
+  for (const track of tracksOf('postgres')) {
+    await explainFailure(run, 'Creating the table that holds the version', async () => {
+      await createSchema(run);
+      const name = `${quoteIdentifier(schema)}.${quoteIdentifier(track.versionTable)}`;
+      await connection.script(marked(`CREATE TABLE ${name} (version BIGINT NOT NULL PRIMARY KEY)`));
+      await connection.run(sql`INSERT INTO ${table(track.versionTable)} (version) VALUES (${latestVersion(track)})`);
+    });
+    for (const migration of track.migrations) {
+      await explainFailure(run, nameOf(migration), () => runScript(run, migration));
+    }
+  }
 }
 
 /** Reports on each call whether another process has made progress since the last. */
@@ -80,18 +122,16 @@ async function migrateTrack(run: MigrationRun, track: Track): Promise<number> {
       await settleIndexes(run, track, from);
       return version;
     }
-    await explainFailure(run, `Migration ${next.number} (${next.name})`, () => apply(run, track, next, version));
+    await waitForOtherLibrary(run);
+    await explainFailure(run, nameOf(next), () => apply(run, track, next, version));
   }
 }
 
 /** Creates the schema, the table and its row if missing. Checks first: the role may lack the privileges. */
 async function createVersionTable(run: MigrationRun, track: Track): Promise<void> {
-  const { connection, source, schema } = run;
+  const { connection, source } = run;
   const versionTable = table(track.versionTable);
-  const found = await connection.run(sql`SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = ${schema}`);
-  if (found.length === 0) {
-    await ignoreLostRace(() => connection.script(`CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(schema)}`));
-  }
+  await ignoreLostRace(() => createSchema(run));
   if (!(await hasTable(source, track.versionTable))) {
     await ignoreLostRace(() =>
       connection.run(sql`CREATE TABLE IF NOT EXISTS ${versionTable} (version BIGINT NOT NULL PRIMARY KEY)`),
@@ -107,6 +147,12 @@ async function createVersionTable(run: MigrationRun, track: Track): Promise<void
       SELECT 0
       WHERE NOT EXISTS (SELECT 1 FROM ${versionTable})`);
   });
+}
+
+async function createSchema({ connection, schema }: MigrationRun): Promise<void> {
+  const found = await connection.run(sql`SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = ${schema}`);
+  if (found.length > 0) return;
+  await connection.script(marked(`CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(schema)}`));
 }
 
 /** Applies one migration, unless another runner was faster or is at it; then the caller checks again. */
@@ -132,10 +178,13 @@ async function applyInTransaction(
   version: number,
 ): Promise<void> {
   await run.connection.transaction(async (tx) => {
-    if (!(await advance(tx, track, migration, version))) return;
-    if (migration.name === NOTIFICATIONS_PRIMARY_KEY && (await hasPrimaryKey(tx, run.schema))) return;
-    await tx.script(renderMigration(migration, run));
+    if (await advance(tx, track, migration, version)) await runScript({ ...run, connection: tx }, migration);
   });
+}
+
+async function runScript(run: MigrationRun, migration: Migration): Promise<void> {
+  if (migration.name === NOTIFICATIONS_PRIMARY_KEY && (await hasPrimaryKey(run.connection, run.schema))) return;
+  await run.connection.script(marked(renderMigration(migration, run)));
 }
 
 async function applyOnline(run: MigrationRun, track: Track, migration: Migration, version: number): Promise<void> {
@@ -151,6 +200,10 @@ async function advance(connection: Connection, track: Track, migration: Migratio
     WHERE version = ${version}
     RETURNING version`);
   return moved.length > 0;
+}
+
+function nameOf({ number, name }: Migration): string {
+  return `Migration ${number} (${name})`;
 }
 
 async function hasPrimaryKey(connection: Connection, schema: string): Promise<boolean> {

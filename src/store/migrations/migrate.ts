@@ -8,8 +8,10 @@ import { quoteIdentifier } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { grantStatements } from './grants.js';
 import { addNotifyTriggers } from './notify-triggers.js';
+import { lackingIn } from './dbos-tables.js';
 import { migratePostgres } from './migrate-postgres.js';
 import { migrateSqlite } from './migrate-sqlite.js';
+import { restoreFunctions } from './shared-functions.js';
 import { checkSchemaName, latestVersion, tracksOf } from './plan.js';
 import { databaseSource, isCurrent, readVersions } from './versions.js';
 
@@ -39,9 +41,8 @@ const LOCK_TIMEOUT_MS = 30_000;
 export async function migrate(database: Database, options: MigrateOptions): Promise<MigrationResult> {
   const schema = schemaOf(database, options.schema);
   const [from, everstep] = await readVersions(databaseSource(database, schema));
-  const isWithTriggers = database.dialect.name === 'postgres' && (options.useListenNotify ?? true);
   if (isCurrent(database.dialect.name, [from, everstep])) {
-    if (isWithTriggers) await addNotifyTriggers(database, schema, options.logger);
+    await settleFunctions(database, options);
     return { from, to: from };
   }
   const to =
@@ -55,15 +56,36 @@ export async function migrate(database: Database, options: MigrateOptions): Prom
           lockTimeoutMs: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
         })
       : await migrateSqlite(database);
-  if (isWithTriggers) await addNotifyTriggers(database, schema, options.logger);
+  await settleFunctions(database, options);
   options.logger.info(`Migrated the system database from version ${from} to ${to}.`);
   return { from, to };
 }
 
+/** What other libraries, and runs without NOTIFY, leave undone at a current version. */
+async function settleFunctions(database: Database, options: MigrateOptions): Promise<void> {
+  if (database.dialect.name !== 'postgres') return;
+  const { logger } = options;
+  const schema = schemaOf(database, options.schema);
+  const versions = await readVersions(databaseSource(database, schema));
+  await restoreFunctions(database, { schema, versions, logger });
+  if (options.useListenNotify ?? true) await addNotifyTriggers(database, schema, logger);
+}
+
+export interface VerifyOptions {
+  readonly schema?: string;
+  /** Whether a database that only DBOS has migrated will do. For clients, which create nothing. */
+  readonly acceptsDBOS?: boolean;
+}
+
 /** Throws if the database is behind this build. For `runMigrations: false`. */
-export async function verify(database: Database, options: { readonly schema?: string } = {}): Promise<void> {
+export async function verify(database: Database, options: VerifyOptions = {}): Promise<void> {
   const versions = await readVersions(databaseSource(database, schemaOf(database, options.schema)));
   if (isCurrent(database.dialect.name, versions)) return;
+  const lacking = options.acceptsDBOS ? lackingIn(versions) : undefined;
+  if (lacking && database.lack) {
+    database.lack(lacking);
+    return;
+  }
   const needed = tracksOf(database.dialect.name).map(latestVersion);
   throw new DBOSInitializationError(
     `The system database is at version ${versions[0]} (Everstep's own tables at ${versions[1]}), but this build needs ` +

@@ -41,8 +41,12 @@ export async function ignoreLostRace(create: () => Promise<unknown>): Promise<vo
   try {
     await create();
   } catch (error) {
-    if (!LOST_RACE_STATES.has(stateOf(error))) throw error;
+    if (!isLostRace(error)) throw error;
   }
+}
+
+export function isLostRace(error: unknown): boolean {
+  return LOST_RACE_STATES.has(stateOf(error));
 }
 
 /** The jitter keeps runners that collided once from colliding again. */

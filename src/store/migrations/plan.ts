@@ -26,7 +26,7 @@ export interface RenderOptions {
 /** The migration that brings any database below 100 to the schema that all languages share. */
 export const SHARED_BASE = 24;
 /** The last version that differs between languages; later migrations are the same in all. */
-const OWN_VERSION_MAX = 99;
+export const OWN_VERSION_MAX = 99;
 /** Postgres truncates longer names. */
 const SCHEMA_NAME_BYTES_MAX = 63;
 

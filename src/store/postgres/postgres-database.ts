@@ -1,10 +1,15 @@
 // The system database on Postgres, through `pg`. A write is one round trip and one commit for any number of statements.
 import { deferred } from '../../base/deferred.js';
 import { silentLogger } from '../../base/log.js';
-import { CommitUnknownError, DatabaseClosedError, DatabaseStatementError } from '../../model/errors/database-errors.js';
+import {
+  CommitUnknownError,
+  DatabaseClosedError,
+  DatabaseStatementError,
+  EverstepTablesMissingError,
+} from '../../model/errors/database-errors.js';
 import { DBOSQueryTimeoutError } from '../../model/errors/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
-import type { Dialect, Sql } from '../../sql/sql.js';
+import type { Dialect, Lacking, Sql } from '../../sql/sql.js';
 import type {
   CommitOptions,
   Connection,
@@ -25,6 +30,8 @@ import { type Following, rethrowIfLost, StatementSender } from './statement-send
 import { ALL_SCANS, commitSettings, observeSettings } from './transaction-settings.js';
 
 const QUERY_CANCELED = '57014';
+/** A write to an empty table that stands for a missing one, an unknown table, an unknown column. */
+const LACKING_STATES = new Set(['42601', '42P01', '42703']);
 
 export class PostgresDatabase implements Database {
   readonly dialect: Dialect;
@@ -130,7 +137,7 @@ export class PostgresDatabase implements Database {
     } catch (error) {
       // Before the caller learns of it: it may repeat the commit at once.
       this.#noteLoss(client, error);
-      throw error;
+      throw this.#explain(error);
     }
   }
 
@@ -172,12 +179,24 @@ export class PostgresDatabase implements Database {
       } catch (error) {
         this.#noteLoss(client, error);
         this.#source.release(client, isConnectionLost(error) || isReadOnly(error));
-        throw error;
+        throw this.#explain(error);
       }
     } finally {
       this.#inUse -= 1;
       if (this.#inUse === 0) this.#onUnused?.();
     }
+  }
+
+  /** Declares what the database lacks because only DBOS has migrated it. */
+  lack(lacking: Lacking): void {
+    this.dialect.lacking = lacking;
+    this.#fence.turnOff();
+  }
+
+  #explain(error: unknown): unknown {
+    if (!this.dialect.lacking || !(error instanceof DatabaseStatementError)) return error;
+    if (!LACKING_STATES.has(error.sqlState ?? '')) return error;
+    return new EverstepTablesMissingError(this.where, { cause: error });
   }
 
   #noteLoss(client: Client, error: unknown): void {

@@ -104,11 +104,15 @@ export class SessionFence {
     this.#logger.debug(`Cannot end a session whose connection was lost: ${error.message}`);
   }
 
+  turnOff(): void {
+    this.#isOff = true;
+    this.#lost.clear();
+  }
+
   /** Whether the error says that the server lacks what a fence needs. From then on there is none. */
   turnOffIfUnsupported(error: unknown): boolean {
     if (this.#isOff || !isUnsupported(error)) return false;
-    this.#isOff = true;
-    this.#lost.clear();
+    this.turnOff();
     this.#logger.warn(`A commit that arrives late cannot be refused: ${(error as Error).message}`);
     return true;
   }

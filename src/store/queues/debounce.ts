@@ -1,6 +1,7 @@
 // Debouncing: postpones the delayed workflow that represents all calls with its key, and gives it the latest input.
 import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
+import { lacks } from '../lacking.js';
 import { unindexed } from '../runs/states.js';
 
 export interface Bounce {
@@ -35,10 +36,14 @@ export async function bounceIfDelayed(database: Database, bounce: Bounce): Promi
       WHERE ${condition}
       RETURNING workflow_uuid`,
     // Other libraries store the input here.
-    sql`
-      UPDATE ${table('workflow_input')}
-      SET inputs = ${inputs}
-      WHERE workflow_uuid IN (SELECT workflow_uuid FROM ${workflows} WHERE ${condition})`,
+    ...(lacks(database, 'workflow_input')
+      ? []
+      : [
+          sql`
+            UPDATE ${table('workflow_input')}
+            SET inputs = ${inputs}
+            WHERE workflow_uuid IN (SELECT workflow_uuid FROM ${workflows} WHERE ${condition})`,
+        ]),
   ]);
   return bounced[0]?.['workflow_uuid'] as string | undefined;
 }

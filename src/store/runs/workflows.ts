@@ -5,6 +5,7 @@ import type { OutcomeStatus } from '../../model/status.js';
 import { lock, nowMs, oneOf, rows, type Sql, sql, table, type Value } from '../../sql/sql.js';
 import { TableColumns, workflowColumns } from '../columns.js';
 import type { Database, Reader } from '../database.js';
+import { insertedOwner, selectedCreator } from '../lacking.js';
 import { hasEnded, isCancelled, isPending } from './states.js';
 
 /** A workflow to create; the database adds the times. */
@@ -126,7 +127,6 @@ export const wasOwnedWhenCancelled: Sql = sql`EXISTS (
 
 const insertColumns = [...newWorkflowColumns.columns, ...helperColumns];
 const insertedColumns = newWorkflowColumns.pass('r');
-const selectedColumns = workflowColumns.select('w');
 
 /**
  * Creates the workflows whose ID and deduplication ID are free, and returns their creator tokens. `condition` refers to a
@@ -138,7 +138,7 @@ export function insertWorkflows(workflows: readonly NewWorkflow[], condition: Sq
     INSERT INTO ${workflowTable}
       (${newWorkflowColumns.names}, status, owner_xid, output, error, created_at, updated_at, started_at_epoch_ms, completed_at,
        workflow_deadline_epoch_ms, delay_until_epoch_ms, debounce_deadline_epoch_ms)
-    SELECT ${insertedColumns}, COALESCE(r.end_status, r.status), r.owner_xid,
+    SELECT ${insertedColumns}, COALESCE(r.end_status, r.status), ${insertedOwner},
       r.output, r.error, t.now, t.now,
       CASE WHEN r.status = 'PENDING' THEN t.now END,
       CASE WHEN r.end_status IS NOT NULL THEN t.now END,
@@ -152,14 +152,14 @@ export function insertWorkflows(workflows: readonly NewWorkflow[], condition: Sq
       WHERE w.workflow_uuid = r.parent_workflow_id AND w.owner_xid = r.parent_owner AND ${isPending('w')}
       ${lockedAgainstTakeOver})) AND ${condition}
     ON CONFLICT DO NOTHING
-    RETURNING creator_xid, workflow_deadline_epoch_ms`;
+    RETURNING ${selectedCreator}, workflow_deadline_epoch_ms`;
 }
 
 /** Creates the workflow if its ID is free. Returns whether the row is this call's, so it can be retried. */
 export async function insertIfFree(database: Database, workflow: NewWorkflow): Promise<boolean> {
   const [, found = []] = await database.commit([
     insertWorkflows([workflow]),
-    sql`SELECT w.creator_xid FROM ${workflowTable} AS w WHERE w.workflow_uuid = ${workflow.workflowID}`,
+    sql`SELECT ${selectedCreator} FROM ${workflowTable} AS w WHERE w.workflow_uuid = ${workflow.workflowID}`,
   ]);
   return found[0]?.['creator_xid'] === workflow.creator;
 }
@@ -203,6 +203,8 @@ export type WorkflowSummary = Omit<WorkflowRecord, 'inputs' | 'output' | 'error'
 
 const summaryColumns = workflowColumns.without('inputs', 'output', 'error', 'attributes');
 const selectedSummary = summaryColumns.select('w');
+const attributeColumns = new TableColumns<Pick<WorkflowRecord, 'attributes'>>([['attributes', 'attributes', 'json']]);
+const selectedAttributes = attributeColumns.select('w');
 
 /** Like `findWorkflows`, without the values. */
 export async function findSummaries(database: Reader, workflowIDs: readonly string[]): Promise<WorkflowSummary[]> {
@@ -213,11 +215,14 @@ export async function findSummaries(database: Reader, workflowIDs: readonly stri
   return found.map((row) => summaryColumns.toRecord(row));
 }
 
-/** The existing workflows among these IDs, in no order. */
+/** The existing workflows among these IDs, in no order. Includes values that other libraries store in separate tables. */
 export async function findWorkflows(database: Reader, workflowIDs: readonly string[]): Promise<WorkflowRecord[]> {
   const found = await database.read(sql`
-    SELECT ${selectedColumns}
+    SELECT ${selectedSummary}, ${selectedAttributes},
+      COALESCE(w.inputs, i.inputs) AS inputs, COALESCE(w.output, o.output) AS output, COALESCE(w.error, o.error) AS error
     FROM ${workflowTable} AS w
+    LEFT JOIN ${table('workflow_input')} AS i ON i.workflow_uuid = w.workflow_uuid
+    LEFT JOIN ${table('workflow_output')} AS o ON o.workflow_uuid = w.workflow_uuid
     WHERE w.workflow_uuid ${oneOf(workflowIDs)}`);
   return found.map((row) => workflowColumns.toRecord(row));
 }

@@ -3,6 +3,7 @@ import type { ScheduleRecord } from '../../model/schedules.js';
 import { lock, nowMs, oneOf, type Sql, sql, table, type Value } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Database, Executor, Row } from '../database.js';
+import { lacks } from '../lacking.js';
 
 const schedules = table('workflow_schedules');
 const settings = table('schedule_settings');
@@ -39,6 +40,7 @@ function toRecord(row: Row): ScheduleRecord {
 
 /** Increments the counter that other processes poll for changes. */
 async function countChange(tx: Executor): Promise<void> {
+  if (lacks(tx, 'change_counters')) return;
   await tx.run(sql`
     INSERT INTO ${counters} (topic, changes) VALUES ('schedules', 1)
     ON CONFLICT (topic) DO UPDATE SET changes = ${counters}.changes + 1`);
@@ -51,6 +53,7 @@ export async function countScheduleChanges(database: Database): Promise<number> 
 }
 
 async function writeSettings(tx: Executor, { scheduleID, overlap, jitterMs }: ScheduleRecord): Promise<void> {
+  if (lacks(tx, 'schedule_settings') && overlap === 'allow' && jitterMs === 0) return;
   await tx.run(sql`
     INSERT INTO ${settings} (schedule_id, overlap, jitter_ms) VALUES (${scheduleID}, ${overlap}, ${jitterMs})
     ON CONFLICT (schedule_id) DO UPDATE SET overlap = ${overlap}, jitter_ms = ${jitterMs}`);
@@ -94,9 +97,11 @@ export async function setScheduleStatus(tx: Executor, name: string, status: 'ACT
 
 /** Returns whether there was such a schedule. */
 export async function deleteSchedule(tx: Executor, name: string): Promise<boolean> {
-  await tx.run(sql`
-    DELETE FROM ${settings}
-    WHERE schedule_id IN (SELECT s.schedule_id FROM ${schedules} AS s WHERE s.schedule_name = ${name})`);
+  if (!lacks(tx, 'schedule_settings')) {
+    await tx.run(sql`
+      DELETE FROM ${settings}
+      WHERE schedule_id IN (SELECT s.schedule_id FROM ${schedules} AS s WHERE s.schedule_name = ${name})`);
+  }
   const deleted = await tx.run(sql`DELETE FROM ${schedules} WHERE schedule_name = ${name} RETURNING schedule_name`);
   if (deleted.length > 0) await countChange(tx);
   return deleted.length > 0;

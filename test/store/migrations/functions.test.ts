@@ -67,7 +67,8 @@ onlyOn('postgres', (dialect) => {
         status: 'ENQUEUED',
         name: 'hello',
         queue_name: 'mail',
-        inputs: null,
+        // DBOS 4 reads the one, DBOS 5 the other.
+        inputs: '{"positionalArgs" : [], "namedArgs" : {}}',
         stored_input: '{"positionalArgs" : [], "namedArgs" : {}}',
         serialization: 'portable_json',
         class_name: null,

@@ -27,7 +27,7 @@ export function ownMigrations(dialect: TestDialect['name']): { readonly number: 
     .map((file) => ({ number: Number(file.slice(0, 4)), name: file.slice(5, -'.sql'.length) }));
 }
 
-export const EVERSTEP_LATEST = ownMigrations('postgres').length;
+export const EVERSTEP_LATEST = Math.max(...ownMigrations('postgres').map(({ number }) => number));
 
 export function expectedSchema(database: Database): typeof POSTGRES_SCHEMA {
   return database.dialect.name === 'postgres' ? POSTGRES_SCHEMA : SQLITE_SCHEMA;
@@ -57,7 +57,8 @@ export async function buildAt(database: Database, version: number, schema = 'dbo
     });
   await database.exclusive((connection) =>
     connection.script(
-      [
+      // Marked, as a run of ours would do it: it is not to be taken for another library's.
+      `/* everstep */ ${[
         ...(isPostgres ? [`CREATE SCHEMA "${schema}"`] : []),
         `CREATE TABLE ${table} (version BIGINT NOT NULL PRIMARY KEY)`.replace(
           'BIGINT',
@@ -65,7 +66,7 @@ export async function buildAt(database: Database, version: number, schema = 'dbo
         ),
         `INSERT INTO ${table} VALUES (${version})`,
         ...statements,
-      ].join(';\n'),
+      ].join(';\n')}`,
     ),
   );
 }

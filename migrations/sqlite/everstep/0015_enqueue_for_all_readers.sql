@@ -1,0 +1,1 @@
+-- Empty on purpose: SQLite has no stored functions.

@@ -1,0 +1,44 @@
+// What a database lacks that only DBOS has migrated, so that a client can work on it and create nothing there.
+import type { Lacking } from '../../sql/sql.js';
+import type { Versions } from './versions.js';
+
+/** The oldest version that clients work on: that of DBOS 4.27. */
+const OLDEST = 108;
+
+const OWN_TABLES = {
+  executors:
+    'incarnation_id TEXT, executor_id TEXT, application_name TEXT, application_version TEXT, host TEXT, pid INT, ' +
+    'started_at BIGINT, heartbeat_at BIGINT, lease_until_epoch_ms BIGINT, metadata TEXT',
+  paused_queues: 'name TEXT, paused_at BIGINT',
+  schedule_settings: 'schedule_id TEXT, overlap TEXT, jitter_ms BIGINT',
+  change_counters: 'topic TEXT, changes BIGINT',
+  system_identity: 'key TEXT, id TEXT',
+};
+
+/** Shared tables and columns, by the version that adds them. */
+const LATER_TABLES = [
+  { version: 109, name: 'workflow_input', columns: 'workflow_uuid TEXT, inputs TEXT' },
+  { version: 109, name: 'workflow_output', columns: 'workflow_uuid TEXT, output TEXT, error TEXT' },
+];
+const LATER_COLUMNS = [{ version: 123, name: 'creator_xid' }];
+
+/** Undefined if Everstep has migrated the database, or if it is too old. */
+export function lackingIn([shared, everstep]: Versions): Lacking | undefined {
+  if (everstep > 0 || shared < OLDEST) return undefined;
+  const later = LATER_TABLES.filter(({ version }) => version > shared);
+  return {
+    tables: new Map([
+      ...Object.entries(OWN_TABLES).map(([name, columns]) => [name, emptyTable(columns)] as const),
+      ...later.map(({ name, columns }) => [name, emptyTable(columns)] as const),
+    ]),
+    columns: new Set(LATER_COLUMNS.filter(({ version }) => version > shared).map(({ name }) => name)),
+  };
+}
+
+function emptyTable(columns: string): string {
+  const typed = columns.split(', ').map((column) => {
+    const [name, type] = column.split(' ');
+    return `CAST(NULL AS ${type}) AS ${name}`;
+  });
+  return `(SELECT ${typed.join(', ')} WHERE FALSE)`;
+}

@@ -34,6 +34,8 @@ async function bundleOnce(source: URL): Promise<string> {
     platform: 'node',
     format: 'cjs',
     external: ['pg-native', 'better-sqlite3'],
+    // The loader finds what a bundle requires, not what it imports.
+    supported: { 'dynamic-import': false },
     define: { 'import.meta.url': JSON.stringify(source.href) },
   });
   renameSync(ownPath, path);

@@ -53,7 +53,11 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     const runtime = currentContext()?.run?.runtime;
     const engine = runtime ? Engine.of(runtime) : this.lifecycle.engine;
     if (engine) return engine;
-    throw new DBOSExecutorNotInitializedError(`\`DBOS.launch()\` must be called before running ${reason}.`);
+    throw new DBOSExecutorNotInitializedError(
+      this.lifecycle.isLaunching
+        ? `\`DBOS.launch()\` has not finished. Await it before running ${reason}.`
+        : `\`DBOS.launch()\` must be called before running ${reason}.`,
+    );
   }
 
   runtimeFor(reason: string): Runtime {

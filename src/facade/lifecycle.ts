@@ -14,6 +14,7 @@ import type { Registration, Registry } from '../engine/registration/registry.js'
 import { currentContext } from '../engine/runs/ambient.js';
 import { DBOSAlreadyLaunchedError, DBOSExecutorNotInitializedError, type JSONValue } from '../model/errors/errors.js';
 import type { MethodRegistrationBase } from './associations.js';
+import { describeLaunch } from './launch-message.js';
 import type { DBOSLifecycleCallback, DBOSMethodMiddlewareInstaller, ShutdownOptions } from './types.js';
 
 /** For tests: manually advanced clocks. */
@@ -40,6 +41,11 @@ export class Lifecycle {
 
   constructor(options: LifecycleOptions) {
     this.#options = options;
+  }
+
+  /** Whether `launch()` was called and has not finished. */
+  get isLaunching(): boolean {
+    return this.#launching !== undefined;
   }
 
   /** The engine, from launch to shutdown. */
@@ -104,6 +110,7 @@ export class Lifecycle {
       this.logRegisteredEndpoints();
       this.#areReceiversActive = true;
       if (config.runAdminServer) await this.#startAdminServer(config, this.#engine.runtime);
+      config.logger.info(describeLaunch(this.#engine));
     } catch (error) {
       await this.#destroy(initialized);
       await this.#engine?.shutdown(0);

@@ -94,6 +94,11 @@ export class Scheduler {
     this.#poll.start();
   }
 
+  /** How many schedules are in effect here. */
+  get count(): number {
+    return this.#entries.size + this.#codeEntries.size;
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort(new DatabaseClosedError('Everstep was shut down in this process.'));
     for (const unsubscribe of this.#unsubscribes) unsubscribe();

@@ -1,5 +1,6 @@
 // Workflow handles. A handle of a run in this process awaits it directly; any other waits for the outcome in the
 // database. Both stay valid if the workflow is cancelled and resumed.
+import { recognizeCopies } from '../../model/copies.js';
 import { filledName } from '../../model/validation/validation.js';
 import { abortable } from '../../base/abortable.js';
 import type { Codec } from '../../codec/codec.js';
@@ -19,6 +20,10 @@ export type GetResultOptions = TimeLimit;
 const GET_RESULT = { name: 'DBOS.getResult', isEffect: false } as const;
 
 export class Handle<R> implements WorkflowHandle<R> {
+  static {
+    recognizeCopies(this, 'Handle');
+  }
+
   readonly #runtime: Runtime;
   readonly #local: Promise<RunOutcome> | undefined;
 

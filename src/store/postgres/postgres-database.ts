@@ -1,4 +1,5 @@
 // The system database on Postgres, through `pg`. A write is one round trip and one commit for any number of statements.
+import { recognizeCopies } from '../../model/copies.js';
 import { deferred } from '../../base/deferred.js';
 import { silentLogger } from '../../base/log.js';
 import { CommitUnknownError, DatabaseClosedError, DatabaseStatementError } from '../../model/errors/database-errors.js';
@@ -27,6 +28,10 @@ import { ALL_SCANS, commitSettings, observeSettings } from './transaction-settin
 const QUERY_CANCELED = '57014';
 
 export class PostgresDatabase implements Database {
+  static {
+    recognizeCopies(this, 'PostgresDatabase');
+  }
+
   readonly dialect: Dialect;
   /** Host, port and name of the database, for logs and errors. */
   readonly where: string;

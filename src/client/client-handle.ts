@@ -1,4 +1,5 @@
 // A client's handle of a workflow. It waits for the outcome in the database and records nothing.
+import { recognizeCopies } from '../model/copies.js';
 import { getWorkflow } from '../control/listing/inspection.js';
 import type { Operator } from '../control/operator.js';
 import { readOutcome, type WorkflowHandle } from '../control/runs/outcome.js';
@@ -6,6 +7,10 @@ import type { WorkflowStatus } from '../control/listing/status.js';
 import { pollMsOf, type PollingOptions } from '../control/runs/time-limit.js';
 
 export class ClientHandle<R> implements WorkflowHandle<R> {
+  static {
+    recognizeCopies(this, 'ClientHandle');
+  }
+
   readonly #operator: Operator;
 
   constructor(

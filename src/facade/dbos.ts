@@ -17,6 +17,7 @@ import type { DBOSConfig } from '../engine/config/config.js';
 import type { Engine } from '../engine/engine.js';
 import type { Runtime } from '../engine/runtime.js';
 import { migrateDatabase } from '../engine/migrate.js';
+import { processWide } from '../engine/process-wide.js';
 import { type BulkStart, enqueueByName, startWorkflows } from '../engine/queues/enqueue.js';
 import {
   type AnyConstructor,
@@ -549,6 +550,6 @@ export function createDBOS(testSettings?: TestSettings): DBOSInstance {
 }
 
 /** The default instance. */
-export const DBOS = new DBOSInstance({}, defaultRegistry);
+export const DBOS = processWide('DBOS', () => new DBOSInstance({}, defaultRegistry));
 setDefaultQueueOwner(DBOS);
 setDefaultHost(DBOS);

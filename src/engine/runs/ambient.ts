@@ -4,6 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { invariant } from '../../base/assert.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { DLogger } from '../../base/log.js';
+import { processWide } from '../process-wide.js';
 import type { Runtime } from '../runtime.js';
 import { Registry } from '../registration/registry.js';
 import type { Run } from './run.js';
@@ -51,20 +52,20 @@ export interface TransactionClient {
   readonly client: unknown;
 }
 
-/** The registry of `DBOS` itself. It is here because plugins may be created before `DBOS` is loaded. */
-export const defaultRegistry = new Registry();
+const storage = processWide('context', () => new AsyncLocalStorage<Context>());
 
-const storage = new AsyncLocalStorage<Context>();
+/** The registry of `DBOS` itself. It is here because plugins may be created before `DBOS` is loaded. */
+export const defaultRegistry = processWide('registry', () => new Registry());
 
 /** The instance that receivers use by default: `DBOS` itself. */
-let defaultHost: object | undefined;
+const defaults = processWide('defaults', (): { host?: object } => ({}));
 
 export function setDefaultHost(host: object): void {
-  defaultHost = host;
+  defaults.host = host;
 }
 
 export function getDefaultHost(): object | undefined {
-  return defaultHost;
+  return defaults.host;
 }
 
 export function currentContext(): Context | undefined {

@@ -5,6 +5,7 @@ import {
   DBOSMaxRecoveryAttemptsExceededError,
   DBOSWorkflowCancelledError,
 } from '../../model/errors/errors.js';
+import { recognizeCopies } from '../../model/copies.js';
 import { filledName } from '../../model/validation/validation.js';
 import { abortable } from '../../base/abortable.js';
 import type { Codec } from '../../codec/codec.js';
@@ -26,6 +27,10 @@ export type GetResultOptions = TimeLimit;
 const GET_RESULT = { name: 'DBOS.getResult', isEffect: false } as const;
 
 export class Handle<R> implements WorkflowHandle<R> {
+  static {
+    recognizeCopies(this, 'Handle');
+  }
+
   readonly #runtime: Runtime;
   readonly #local: RunEnding | undefined;
   readonly #own: Run | undefined;

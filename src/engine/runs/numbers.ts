@@ -1,6 +1,7 @@
 // The numbers of a run's operations. Workflow code takes them in program order. Branches of `DBOS.parallel` run side by
 // side, so each has a block of numbers of its own: which of them is faster changes nothing.
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { processWide } from '../process-wide.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 
 /** Numbers are stored in a 4-byte integer. */
@@ -45,7 +46,7 @@ interface Branch {
   readonly numbers: Numbers;
 }
 
-const branches = new AsyncLocalStorage<Branch>();
+const branches = processWide('branches', () => new AsyncLocalStorage<Branch>());
 
 /** The numbers of the branch of this run that the code is in, if any. */
 export function branchNumbers(run: object): Numbers | undefined {

@@ -11,56 +11,65 @@ abstract class DatabaseError extends DBOSError {
 
 /** A database URL is of neither kind, or lacks a part. */
 export class InvalidDatabaseURLError extends DatabaseError {
+  static override readonly code = 'INVALID_DATABASE_URL';
   override readonly name = 'InvalidDatabaseURLError';
-  override readonly code = 'INVALID_DATABASE_URL';
+  override readonly code = InvalidDatabaseURLError.code;
 }
 
 /** A schema name that cannot be used. */
 export class InvalidSchemaNameError extends DatabaseError {
+  static override readonly code = 'INVALID_SCHEMA_NAME';
   override readonly name = 'InvalidSchemaNameError';
-  override readonly code = 'INVALID_SCHEMA_NAME';
+  override readonly code = InvalidSchemaNameError.code;
 }
 
 /** The server or the file cannot be reached. */
 export class DatabaseUnavailableError extends DatabaseError {
+  static override readonly code = 'DATABASE_UNAVAILABLE';
   override readonly name = 'DatabaseUnavailableError';
-  override readonly code = 'DATABASE_UNAVAILABLE';
+  override readonly code = DatabaseUnavailableError.code;
 }
 
 /** The login was refused, or a right is missing. */
 export class DatabaseAccessError extends DatabaseError {
+  static override readonly code = 'DATABASE_ACCESS';
   override readonly name = 'DatabaseAccessError';
-  override readonly code = 'DATABASE_ACCESS';
+  override readonly code = DatabaseAccessError.code;
 }
 
 /** Another process holds the lock on the database. */
 export class DatabaseBusyError extends DatabaseError {
+  static override readonly code = 'DATABASE_BUSY';
   override readonly name = 'DatabaseBusyError';
-  override readonly code = 'DATABASE_BUSY';
+  override readonly code = DatabaseBusyError.code;
 }
 
 /** The disk of the database is full. */
 export class DatabaseFullError extends DatabaseError {
+  static override readonly code = 'DATABASE_FULL';
   override readonly name = 'DatabaseFullError';
-  override readonly code = 'DATABASE_FULL';
+  override readonly code = DatabaseFullError.code;
 }
 
 /** The file is damaged or is no database. */
 export class DatabaseCorruptError extends DatabaseError {
+  static override readonly code = 'DATABASE_CORRUPT';
   override readonly name = 'DatabaseCorruptError';
-  override readonly code = 'DATABASE_CORRUPT';
+  override readonly code = DatabaseCorruptError.code;
 }
 
 /** The database was used after it was closed. */
 export class DatabaseClosedError extends DatabaseError {
+  static override readonly code = 'DATABASE_CLOSED';
   override readonly name = 'DatabaseClosedError';
-  override readonly code = 'DATABASE_CLOSED';
+  override readonly code = DatabaseClosedError.code;
 }
 
 /** Any other failing statement. `sqlState` is Postgres's five characters, or SQLite's error name. */
 export class DatabaseStatementError extends DatabaseError {
+  static override readonly code = 'DATABASE_STATEMENT';
   override readonly name = 'DatabaseStatementError';
-  override readonly code = 'DATABASE_STATEMENT';
+  override readonly code = DatabaseStatementError.code;
   readonly sqlState?: string;
 
   constructor(message: string, options?: ErrorOptions & { readonly sqlState?: string }) {
@@ -71,14 +80,16 @@ export class DatabaseStatementError extends DatabaseError {
 
 /** The connection was lost while a commit was under way: it may have happened or not. */
 export class CommitUnknownError extends DatabaseError {
+  static override readonly code = 'COMMIT_UNKNOWN';
   override readonly name = 'CommitUnknownError';
-  override readonly code = 'COMMIT_UNKNOWN';
+  override readonly code = CommitUnknownError.code;
 }
 
 /** A guarded write had no effect, and nothing that the guard asks for is in its way. */
 export class UnexplainedRefusalError extends DatabaseError {
+  static override readonly code = 'UNEXPLAINED_REFUSAL';
   override readonly name = 'UnexplainedRefusalError';
-  override readonly code = 'UNEXPLAINED_REFUSAL';
+  override readonly code = UnexplainedRefusalError.code;
 
   /** `what` completes "the database refused …". */
   constructor(what: string) {
@@ -95,8 +106,9 @@ const SQLITE_DRIVER_MISSING_MESSAGE =
 
 /** This version of Node has no SQLite of its own, and the package that brings one is not installed. */
 export class SqliteDriverMissingError extends DatabaseError {
+  static override readonly code = 'SQLITE_DRIVER_MISSING';
   override readonly name = 'SqliteDriverMissingError';
-  override readonly code = 'SQLITE_DRIVER_MISSING';
+  override readonly code = SqliteDriverMissingError.code;
 
   constructor(message = SQLITE_DRIVER_MISSING_MESSAGE, options?: ErrorOptions) {
     super(message, options);
@@ -105,8 +117,9 @@ export class SqliteDriverMissingError extends DatabaseError {
 
 /** The tables could not be brought to the version that this release needs. */
 export class MigrationError extends DatabaseError {
+  static override readonly code = 'MIGRATION_FAILED';
   override readonly name = 'MigrationError';
-  override readonly code = 'MIGRATION_FAILED';
+  override readonly code = MigrationError.code;
 }
 
 /** A verb needs tables or columns that only Everstep's migrations create, on a database that DBOS has made. */
@@ -128,8 +141,9 @@ const SHOWN_TEXT_MAX = 80;
 
 /** A stored text is no valid text of the format it is said to have. */
 export class UnreadableValueError extends DatabaseError {
+  static override readonly code = 'UNREADABLE_VALUE';
   override readonly name = 'UnreadableValueError';
-  override readonly code = 'UNREADABLE_VALUE';
+  override readonly code = UnreadableValueError.code;
 
   /** `reason` goes into the message and must not quote the text; the `cause` may. */
   constructor(

@@ -6,8 +6,9 @@ import { DBOSError } from './errors-base.js';
  * `filter.status[2]`; the message says what it holds and what it should hold.
  */
 export class DBOSInvalidArgumentError extends DBOSError {
+  static override readonly code = 'INVALID_ARGUMENT';
   override readonly name = 'DBOSInvalidArgumentError';
-  override readonly code = 'INVALID_ARGUMENT';
+  override readonly code = DBOSInvalidArgumentError.code;
 
   constructor(
     message: string,
@@ -20,8 +21,9 @@ export class DBOSInvalidArgumentError extends DBOSError {
 
 /** The call has to come before DBOS.launch(), or after the end of DBOS.shutdown(). */
 export class DBOSAlreadyLaunchedError extends DBOSError {
+  static override readonly code = 'ALREADY_LAUNCHED';
   override readonly name = 'DBOSAlreadyLaunchedError';
-  override readonly code = 'ALREADY_LAUNCHED';
+  override readonly code = DBOSAlreadyLaunchedError.code;
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, 1, options);
@@ -30,8 +32,9 @@ export class DBOSAlreadyLaunchedError extends DBOSError {
 
 /** The queue, schedule or version belongs to another application of the same system database. */
 export class OwnedByAnotherApplicationError extends DBOSError {
+  static override readonly code = 'OWNED_BY_ANOTHER_APPLICATION';
   override readonly name = 'OwnedByAnotherApplicationError';
-  override readonly code = 'OWNED_BY_ANOTHER_APPLICATION';
+  override readonly code = OwnedByAnotherApplicationError.code;
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, 1, options);
@@ -40,8 +43,9 @@ export class OwnedByAnotherApplicationError extends DBOSError {
 
 /** No application version has this name. */
 export class VersionNotFoundError extends DBOSError {
+  static override readonly code = 'VERSION_NOT_FOUND';
   override readonly name = 'VersionNotFoundError';
-  override readonly code = 'VERSION_NOT_FOUND';
+  override readonly code = VersionNotFoundError.code;
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, 1, options);
@@ -50,8 +54,9 @@ export class VersionNotFoundError extends DBOSError {
 
 /** A value can't be serialized, or its serializer or recipe misbehaves. */
 export class SerializationError extends DBOSError {
+  static override readonly code = 'SERIALIZATION_FAILED';
   override readonly name = 'SerializationError';
-  override readonly code = 'SERIALIZATION_FAILED';
+  override readonly code = SerializationError.code;
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, 1, options);

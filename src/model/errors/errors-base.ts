@@ -1,5 +1,6 @@
 // The root of the error catalogue. The classes themselves stand in the other `errors-*.ts` files and in
 // `database-errors.ts`; everybody imports them from `errors.ts`.
+import { recognizeCopiesByCode } from '../copies.js';
 
 /**
  * The base of every error that Everstep raises itself.
@@ -8,9 +9,15 @@
  * error: compare by them rather than by `instanceof`, which does not hold for an error that was read back.
  */
 export class DBOSError extends Error {
+  /** The same as that of the instances. By it, `instanceof` recognises the class in another copy of the package. */
+  static readonly code: string = 'DBOS_ERROR';
   override readonly name: string = 'DBOSError';
-  readonly code: string = 'DBOS_ERROR';
+  readonly code: string = DBOSError.code;
   readonly dbosErrorCode: number;
+
+  static {
+    recognizeCopiesByCode(this);
+  }
 
   constructor(message: string, dbosErrorCode = 1, options?: ErrorOptions) {
     super(message, options);

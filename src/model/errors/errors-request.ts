@@ -3,8 +3,9 @@ import { DBOSError } from './errors-base.js';
 
 /** A request to a workflow was not answered in time. It may still be. */
 export class DBOSRequestTimeoutError extends DBOSError {
+  static override readonly code = 'REQUEST_TIMEOUT';
   override readonly name = 'DBOSRequestTimeoutError';
-  override readonly code = 'REQUEST_TIMEOUT';
+  override readonly code = DBOSRequestTimeoutError.code;
 
   constructor(
     readonly workflowID: string,
@@ -23,8 +24,9 @@ export class DBOSRequestTimeoutError extends DBOSError {
 
 /** A request to a workflow will never be answered. */
 export class DBOSRequestRefusedError extends DBOSError {
+  static override readonly code = 'REQUEST_REFUSED';
   override readonly name = 'DBOSRequestRefusedError';
-  override readonly code = 'REQUEST_REFUSED';
+  override readonly code = DBOSRequestRefusedError.code;
 
   constructor(
     readonly workflowID: string,

@@ -3,8 +3,9 @@ import { DBOSError } from './errors-base.js';
 
 /** A cron expression is malformed, or names a date that never comes. */
 export class InvalidCronExpressionError extends DBOSError {
+  static override readonly code = 'INVALID_CRON_EXPRESSION';
   override readonly name = 'InvalidCronExpressionError';
-  override readonly code = 'INVALID_CRON_EXPRESSION';
+  override readonly code = InvalidCronExpressionError.code;
 
   constructor(
     readonly expression: string,
@@ -17,8 +18,9 @@ export class InvalidCronExpressionError extends DBOSError {
 
 /** A time zone has no name that this runtime knows. */
 export class InvalidTimeZoneError extends DBOSError {
+  static override readonly code = 'INVALID_TIME_ZONE';
   override readonly name = 'InvalidTimeZoneError';
-  override readonly code = 'INVALID_TIME_ZONE';
+  override readonly code = InvalidTimeZoneError.code;
 
   constructor(
     readonly timeZone: string,
@@ -34,8 +36,9 @@ export class InvalidTimeZoneError extends DBOSError {
 
 /** No schedule has this name. */
 export class ScheduleNotFoundError extends DBOSError {
+  static override readonly code = 'SCHEDULE_NOT_FOUND';
   override readonly name = 'ScheduleNotFoundError';
-  override readonly code = 'SCHEDULE_NOT_FOUND';
+  override readonly code = ScheduleNotFoundError.code;
 
   constructor(
     readonly scheduleName: string,
@@ -47,8 +50,9 @@ export class ScheduleNotFoundError extends DBOSError {
 
 /** The name of a new schedule is taken. */
 export class ScheduleExistsError extends DBOSError {
+  static override readonly code = 'SCHEDULE_EXISTS';
   override readonly name = 'ScheduleExistsError';
-  override readonly code = 'SCHEDULE_EXISTS';
+  override readonly code = ScheduleExistsError.code;
 
   constructor(
     readonly scheduleName: string,

@@ -8,8 +8,9 @@ const DATA_VALIDATION_CODE = 'DATA_VALIDATION';
 
 /** The engine could not be set up or launched. */
 export class DBOSInitializationError extends DBOSError {
+  static override readonly code = 'INITIALIZATION_FAILED';
   override readonly name = 'DBOSInitializationError';
-  override readonly code = 'INITIALIZATION_FAILED';
+  override readonly code = DBOSInitializationError.code;
 
   constructor(
     message: string,
@@ -20,10 +21,32 @@ export class DBOSInitializationError extends DBOSError {
   }
 }
 
+/** The process has loaded another version of the package before. */
+export class MixedVersionsError extends DBOSError {
+  static override readonly code = 'MIXED_VERSIONS';
+  override readonly name = 'MixedVersionsError';
+  override readonly code = MixedVersionsError.code;
+
+  constructor(
+    readonly loaded: string,
+    readonly refused: string,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `This process has loaded Everstep ${loaded} and now loads Everstep ${refused}. Their functions and workflows would ` +
+        'not find each other. Run `npm ls everstep @dbos-inc/dbos-sdk` to see what depends on which, and make all of it ' +
+        'use one version, with "overrides" in package.json if need be.',
+      1,
+      options,
+    );
+  }
+}
+
 /** A workflow, step, class or queue is not known to this engine. */
 export class DBOSNotRegisteredError extends DBOSError {
+  static override readonly code = 'NOT_REGISTERED';
   override readonly name = 'DBOSNotRegisteredError';
-  override readonly code = 'NOT_REGISTERED';
+  override readonly code = DBOSNotRegisteredError.code;
 
   constructor(operationName: string, fullMessage?: string, options?: ErrorOptions) {
     const message = `Operation (Name: ${operationName}) not registered. Register it before DBOS.launch().`;
@@ -33,8 +56,9 @@ export class DBOSNotRegisteredError extends DBOSError {
 
 /** An argument does not have the declared type or form. */
 export class DBOSDataValidationError extends DBOSError {
+  static override readonly code = DATA_VALIDATION_CODE;
   override readonly name = 'DBOSDataValidationError';
-  override readonly code = DATA_VALIDATION_CODE;
+  override readonly code = DBOSDataValidationError.code;
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, DATA_VALIDATION_NUMBER, options);
@@ -48,8 +72,9 @@ export function isDataValidationError(error: unknown): boolean {
 
 /** The authenticated user may not call this function. */
 export class DBOSNotAuthorizedError extends DBOSError {
+  static override readonly code = 'NOT_AUTHORIZED';
   override readonly name = 'DBOSNotAuthorizedError';
-  override readonly code = 'NOT_AUTHORIZED';
+  override readonly code = DBOSNotAuthorizedError.code;
 
   constructor(
     message: string,
@@ -62,8 +87,9 @@ export class DBOSNotAuthorizedError extends DBOSError {
 
 /** A configuration key holds a value of the wrong type. */
 export class DBOSConfigKeyTypeError extends DBOSError {
+  static override readonly code = 'CONFIG_KEY_TYPE';
   override readonly name = 'DBOSConfigKeyTypeError';
-  override readonly code = 'CONFIG_KEY_TYPE';
+  override readonly code = DBOSConfigKeyTypeError.code;
 
   constructor(configKey: string, expectedType: string, actualType: string, options?: ErrorOptions) {
     super(`Configuration key "${configKey}" should be of type ${expectedType}, but is ${actualType}.`, 14, options);
@@ -72,8 +98,9 @@ export class DBOSConfigKeyTypeError extends DBOSError {
 
 /** The application's code could not be loaded. */
 export class DBOSFailLoadOperationsError extends DBOSError {
+  static override readonly code = 'LOAD_OPERATIONS_FAILED';
   override readonly name = 'DBOSFailLoadOperationsError';
-  override readonly code = 'LOAD_OPERATIONS_FAILED';
+  override readonly code = DBOSFailLoadOperationsError.code;
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, 17, options);
@@ -82,8 +109,9 @@ export class DBOSFailLoadOperationsError extends DBOSError {
 
 /** The engine was used before it was launched or after it was shut down. */
 export class DBOSExecutorNotInitializedError extends DBOSError {
+  static override readonly code = 'EXECUTOR_NOT_INITIALIZED';
   override readonly name = 'DBOSExecutorNotInitializedError';
-  override readonly code = 'EXECUTOR_NOT_INITIALIZED';
+  override readonly code = DBOSExecutorNotInitializedError.code;
 
   constructor(message = 'DBOS not initialized. Call and await DBOS.launch() first.', options?: ErrorOptions) {
     super(message, 20, options);
@@ -92,8 +120,9 @@ export class DBOSExecutorNotInitializedError extends DBOSError {
 
 /** Two registrations claim one name, or one comes after the launch. */
 export class DBOSConflictingRegistrationError extends DBOSError {
+  static override readonly code = 'CONFLICTING_REGISTRATION';
   override readonly name = 'DBOSConflictingRegistrationError';
-  override readonly code = 'CONFLICTING_REGISTRATION';
+  override readonly code = DBOSConflictingRegistrationError.code;
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, 25, options);
@@ -102,8 +131,9 @@ export class DBOSConflictingRegistrationError extends DBOSError {
 
 /** The queue holds a workflow with the same deduplication ID. `workflowID` is the one that was turned away. */
 export class DBOSQueueDuplicatedError extends DBOSError {
+  static override readonly code = 'QUEUE_DUPLICATED';
   override readonly name = 'DBOSQueueDuplicatedError';
-  override readonly code = 'QUEUE_DUPLICATED';
+  override readonly code = DBOSQueueDuplicatedError.code;
 
   constructor(
     readonly workflowID: string,
@@ -123,8 +153,9 @@ export class DBOSQueueDuplicatedError extends DBOSError {
 
 /** A priority is outside the allowed range. */
 export class DBOSInvalidQueuePriorityError extends DBOSError {
+  static override readonly code = 'INVALID_QUEUE_PRIORITY';
   override readonly name = 'DBOSInvalidQueuePriorityError';
-  override readonly code = 'INVALID_QUEUE_PRIORITY';
+  override readonly code = DBOSInvalidQueuePriorityError.code;
 
   constructor(priority: number | string, min: number, max: number, options?: ErrorOptions) {
     super(`Invalid priority ${priority}. Use an integer from ${min} to ${max}.`, 29, options);
@@ -133,8 +164,9 @@ export class DBOSInvalidQueuePriorityError extends DBOSError {
 
 /** The settings of a queue contradict each other, or the queue cannot be used in that way. */
 export class InvalidQueueError extends DBOSError {
+  static override readonly code = 'INVALID_QUEUE';
   override readonly name = 'InvalidQueueError';
-  override readonly code = 'INVALID_QUEUE';
+  override readonly code = InvalidQueueError.code;
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, 1, options);
@@ -143,8 +175,9 @@ export class InvalidQueueError extends DBOSError {
 
 /** A query of workflows or steps took too long and was stopped by the database. */
 export class DBOSQueryTimeoutError extends DBOSError {
+  static override readonly code = 'QUERY_TIMEOUT';
   override readonly name = 'DBOSQueryTimeoutError';
-  override readonly code = 'QUERY_TIMEOUT';
+  override readonly code = DBOSQueryTimeoutError.code;
 
   constructor(
     readonly timeoutMS: number,

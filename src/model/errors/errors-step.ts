@@ -12,8 +12,9 @@ const LISTED_ERRORS_MAX = 20;
 
 /** A step failed in every attempt it was allowed. */
 export class DBOSMaxStepRetriesError extends DBOSError {
+  static override readonly code = 'MAX_STEP_RETRIES';
   override readonly name = 'DBOSMaxStepRetriesError';
-  override readonly code = 'MAX_STEP_RETRIES';
+  override readonly code = DBOSMaxStepRetriesError.code;
 
   constructor(
     readonly stepName: string,
@@ -39,8 +40,9 @@ const PATCH_PREFIX = 'DBOS.patch';
 
 /** A workflow did something else than its checkpoints say. */
 export class DBOSUnexpectedStepError extends DBOSError {
+  static override readonly code = 'UNEXPECTED_STEP';
   override readonly name = 'DBOSUnexpectedStepError';
-  override readonly code = 'UNEXPECTED_STEP';
+  override readonly code = DBOSUnexpectedStepError.code;
 
   constructor(
     readonly workflowID: string,
@@ -62,8 +64,9 @@ export class DBOSUnexpectedStepError extends DBOSError {
 
 /** One attempt of a step took longer than it may. */
 export class DBOSStepTimeoutError extends DBOSError {
+  static override readonly code = 'STEP_TIMEOUT';
   override readonly name = 'DBOSStepTimeoutError';
-  override readonly code = 'STEP_TIMEOUT';
+  override readonly code = DBOSStepTimeoutError.code;
 
   constructor(
     readonly stepName: string,
@@ -76,8 +79,9 @@ export class DBOSStepTimeoutError extends DBOSError {
 
 /** No further stream value came in time, or, without a timeout, the stream ended before the wanted value. */
 export class DBOSStreamTimeoutError extends DBOSError {
+  static override readonly code = STREAM_TIMEOUT_CODE;
   override readonly name = 'DBOSStreamTimeoutError';
-  override readonly code = STREAM_TIMEOUT_CODE;
+  override readonly code = DBOSStreamTimeoutError.code;
 
   constructor(
     readonly workflowID: string,
@@ -101,8 +105,9 @@ export function isStreamTimeoutError(error: unknown): boolean {
 
 /** One workflow reads streams in a way that cannot be replayed. */
 export class DBOSStreamNondeterminismError extends DBOSError {
+  static override readonly code = 'STREAM_NONDETERMINISM';
   override readonly name = 'DBOSStreamNondeterminismError';
-  override readonly code = 'STREAM_NONDETERMINISM';
+  override readonly code = DBOSStreamNondeterminismError.code;
 
   constructor(
     readonly workflowID: string,
@@ -120,8 +125,9 @@ export class DBOSStreamNondeterminismError extends DBOSError {
 
 /** One run recorded two different outcomes under one step number. */
 export class DBOSStepNondeterminismError extends DBOSError {
+  static override readonly code = 'STEP_NONDETERMINISM';
   override readonly name = 'DBOSStepNondeterminismError';
-  override readonly code = 'STEP_NONDETERMINISM';
+  override readonly code = DBOSStepNondeterminismError.code;
 
   constructor(
     readonly workflowID: string,
@@ -139,8 +145,9 @@ export class DBOSStepNondeterminismError extends DBOSError {
 
 /** A twin of this step has recorded its outcome first. The data source replays that outcome. */
 export class DBOSStepAlreadyRecordedError extends DBOSError {
+  static override readonly code = 'STEP_ALREADY_RECORDED';
   override readonly name = 'DBOSStepAlreadyRecordedError';
-  override readonly code = 'STEP_ALREADY_RECORDED';
+  override readonly code = DBOSStepAlreadyRecordedError.code;
 
   constructor(
     readonly workflowID: string,
@@ -157,8 +164,9 @@ export class DBOSStepAlreadyRecordedError extends DBOSError {
 
 /** A message that a step has received is gone from the database, so the step can't be recorded. */
 export class MessageLostError extends DBOSError {
+  static override readonly code = 'MESSAGE_LOST';
   override readonly name = 'MessageLostError';
-  override readonly code = 'MESSAGE_LOST';
+  override readonly code = MessageLostError.code;
 
   constructor(
     readonly workflowID: string,

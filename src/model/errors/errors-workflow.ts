@@ -6,8 +6,9 @@ const WORKFLOW_ID_IN_USE_CODE = 'WORKFLOW_ID_IN_USE';
 
 /** This run no longer owns its workflow: another execution has taken it over. */
 export class DBOSWorkflowConflictError extends DBOSError {
+  static override readonly code = 'WORKFLOW_CONFLICT';
   override readonly name = 'DBOSWorkflowConflictError';
-  override readonly code = 'WORKFLOW_CONFLICT';
+  override readonly code = DBOSWorkflowConflictError.code;
 
   constructor(
     readonly workflowID: string,
@@ -24,8 +25,9 @@ export class DBOSWorkflowConflictError extends DBOSError {
 
 /** No workflow has this ID. */
 export class DBOSNonExistentWorkflowError extends DBOSError {
+  static override readonly code = 'NON_EXISTENT_WORKFLOW';
   override readonly name = 'DBOSNonExistentWorkflowError';
-  override readonly code = 'NON_EXISTENT_WORKFLOW';
+  override readonly code = DBOSNonExistentWorkflowError.code;
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, 16, options);
@@ -34,8 +36,9 @@ export class DBOSNonExistentWorkflowError extends DBOSError {
 
 /** A workflow was started or recovered too often without finishing. */
 export class DBOSMaxRecoveryAttemptsExceededError extends DBOSError {
+  static override readonly code = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED';
   override readonly name = 'DBOSMaxRecoveryAttemptsExceededError';
-  override readonly code = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED';
+  override readonly code = DBOSMaxRecoveryAttemptsExceededError.code;
 
   constructor(
     readonly workflowID: string,
@@ -54,8 +57,9 @@ export class DBOSMaxRecoveryAttemptsExceededError extends DBOSError {
 
 /** The operation is not allowed in the present state or place. */
 export class DBOSInvalidWorkflowTransitionError extends DBOSError {
+  static override readonly code = 'INVALID_WORKFLOW_TRANSITION';
   override readonly name = 'DBOSInvalidWorkflowTransitionError';
-  override readonly code = 'INVALID_WORKFLOW_TRANSITION';
+  override readonly code = DBOSInvalidWorkflowTransitionError.code;
 
   constructor(message = 'Invalid workflow state', options?: ErrorOptions) {
     super(message, 21, options);
@@ -64,8 +68,9 @@ export class DBOSInvalidWorkflowTransitionError extends DBOSError {
 
 /** A workflow with this ID exists already and is one of another function. */
 export class DBOSConflictingWorkflowError extends DBOSError {
+  static override readonly code = 'CONFLICTING_WORKFLOW';
   override readonly name = 'DBOSConflictingWorkflowError';
-  override readonly code = 'CONFLICTING_WORKFLOW';
+  override readonly code = DBOSConflictingWorkflowError.code;
 
   constructor(
     readonly workflowID: string,
@@ -78,8 +83,9 @@ export class DBOSConflictingWorkflowError extends DBOSError {
 
 /** The workflow that raises it has been cancelled. */
 export class DBOSWorkflowCancelledError extends DBOSError {
+  static override readonly code = 'WORKFLOW_CANCELLED';
   override readonly name = 'DBOSWorkflowCancelledError';
-  override readonly code = 'WORKFLOW_CANCELLED';
+  override readonly code = DBOSWorkflowCancelledError.code;
 
   constructor(
     readonly workflowID: string,
@@ -91,8 +97,9 @@ export class DBOSWorkflowCancelledError extends DBOSError {
 
 /** A workflow whose result was awaited has been cancelled. */
 export class DBOSAwaitedWorkflowCancelledError extends DBOSError {
+  static override readonly code = 'AWAITED_WORKFLOW_CANCELLED';
   override readonly name = 'DBOSAwaitedWorkflowCancelledError';
-  override readonly code = 'AWAITED_WORKFLOW_CANCELLED';
+  override readonly code = DBOSAwaitedWorkflowCancelledError.code;
 
   constructor(
     readonly workflowID: string,
@@ -104,8 +111,9 @@ export class DBOSAwaitedWorkflowCancelledError extends DBOSError {
 
 /** A workflow whose result was awaited was started or recovered too often without finishing. */
 export class DBOSAwaitedWorkflowExceededMaxRecoveryAttempts extends DBOSError {
+  static override readonly code = 'AWAITED_WORKFLOW_EXCEEDED_MAX_RECOVERY_ATTEMPTS';
   override readonly name = 'DBOSAwaitedWorkflowExceededMaxRecoveryAttempts';
-  override readonly code = 'AWAITED_WORKFLOW_EXCEEDED_MAX_RECOVERY_ATTEMPTS';
+  override readonly code = DBOSAwaitedWorkflowExceededMaxRecoveryAttempts.code;
 
   constructor(
     readonly workflowID: string,
@@ -122,8 +130,9 @@ export class DBOSAwaitedWorkflowExceededMaxRecoveryAttempts extends DBOSError {
 
 /** The arguments of a workflow cannot be stored. */
 export class DBOSInvalidWorkflowInputError extends DBOSError {
+  static override readonly code = 'INVALID_WORKFLOW_INPUT';
   override readonly name = 'DBOSInvalidWorkflowInputError';
-  override readonly code = 'INVALID_WORKFLOW_INPUT';
+  override readonly code = DBOSInvalidWorkflowInputError.code;
 
   constructor(
     readonly workflowName: string,
@@ -136,8 +145,9 @@ export class DBOSInvalidWorkflowInputError extends DBOSError {
 
 /** The ID is taken, and the caller asked for a fresh workflow. */
 export class DBOSWorkflowIDInUseError extends DBOSError {
+  static override readonly code = WORKFLOW_ID_IN_USE_CODE;
   override readonly name = 'DBOSWorkflowIDInUseError';
-  override readonly code = WORKFLOW_ID_IN_USE_CODE;
+  override readonly code = DBOSWorkflowIDInUseError.code;
 
   constructor(
     readonly workflowID: string,
@@ -161,8 +171,9 @@ export function isWorkflowIDInUseError(error: unknown): boolean {
 
 /** The outcome of a workflow could not be stored. This error is stored instead. */
 export class DBOSOutcomeNotStorableError extends DBOSError {
+  static override readonly code = 'OUTCOME_NOT_STORABLE';
   override readonly name = 'DBOSOutcomeNotStorableError';
-  override readonly code = 'OUTCOME_NOT_STORABLE';
+  override readonly code = DBOSOutcomeNotStorableError.code;
 
   constructor(
     readonly workflowID: string,
@@ -176,8 +187,9 @@ export class DBOSOutcomeNotStorableError extends DBOSError {
 
 /** A workflow could not be imported. Those before it, `imported` of them, are there. */
 export class WorkflowImportError extends DBOSError {
+  static override readonly code = 'WORKFLOW_IMPORT';
   override readonly name = 'WorkflowImportError';
-  override readonly code = 'WORKFLOW_IMPORT';
+  override readonly code = WorkflowImportError.code;
 
   constructor(
     message: string,

@@ -1,5 +1,7 @@
 // The error catalogue: every error that Everstep raises is imported from here. A class carries the name and the
 // number that DBOS gives it, and a string `code` of ours. `docs/reference/errors.md` lists them all; a test insists.
+import { recognizeCopies } from '../copies.js';
+
 export * from './errors-argument.js';
 export * from './errors-base.js';
 export * from './errors-outbox.js';
@@ -19,6 +21,10 @@ export type JSONValue = null | boolean | number | string | JSONValue[] | { [key:
  * a caller in another language; every error of a portable workflow is read back as one.
  */
 export class PortableWorkflowError extends Error {
+  static {
+    recognizeCopies(this, 'PortableWorkflowError');
+  }
+
   constructor(
     message: string,
     override readonly name: string,

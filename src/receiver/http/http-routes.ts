@@ -1,6 +1,7 @@
 // Routes that start workflows, wait for them and report on them, for any web framework. A route maps a plain request to
 // a plain answer; `http-frameworks.ts` converts to and from those of the frameworks. Answers reveal nothing internal:
 // errors are logged.
+import { recognizeCopies } from '../../model/copies.js';
 import { isAmbiguousPath } from '../../base/url.js';
 import { DBOSNotAuthorizedError, SerializationError, WebhookVerificationError } from '../../model/errors/errors.js';
 import {
@@ -94,6 +95,10 @@ const EVENT_SECONDS_MAX = 60;
 
 /** An error with an HTTP status. */
 export class HttpError extends Error {
+  static {
+    recognizeCopies(this, 'HttpError');
+  }
+
   constructor(
     readonly status: number,
     readonly reason: string,

@@ -1,4 +1,5 @@
 // The system database on Postgres, through `pg`. A write is one round trip and one commit for any number of statements.
+import { recognizeCopies } from '../../model/copies.js';
 import { deferred } from '../../base/deferred.js';
 import { silentLogger } from '../../base/log.js';
 import {
@@ -34,6 +35,10 @@ const QUERY_CANCELED = '57014';
 const LACKING_STATES = new Set(['42601', '42P01', '42703']);
 
 export class PostgresDatabase implements Database {
+  static {
+    recognizeCopies(this, 'PostgresDatabase');
+  }
+
   readonly dialect: Dialect;
   /** Host, port and name of the database, for logs and errors. */
   readonly where: string;

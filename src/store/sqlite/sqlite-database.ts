@@ -1,5 +1,6 @@
 // The system database in a SQLite file: a writer connection behind a mutex, and a reader connection. Without the mutex,
 // statements of other tasks would land in the writer's open transaction. An in-memory database has one connection for both.
+import { recognizeCopies } from '../../model/copies.js';
 import { closeSync, openSync } from 'node:fs';
 import { type Clock, sleep, systemClock } from '../../base/clock.js';
 import { Mutex } from '../../base/mutex.js';
@@ -62,6 +63,10 @@ class PreparedHandle {
 }
 
 export class SqliteDatabase implements Database {
+  static {
+    recognizeCopies(this, 'SqliteDatabase');
+  }
+
   readonly dialect: Dialect;
   readonly #options: SqliteOptions;
   readonly #clock: Clock;

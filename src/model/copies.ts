@@ -1,0 +1,51 @@
+// One process may load the package several times: as an ES module and as CommonJS, in several bundles, or as a plugin's own
+// copy. Each copy has classes of its own, and objects of one are given to another. Here `instanceof` learns to recognise
+// them. Call these functions in a static block of the class: bundlers omit statements outside of it.
+
+type Class = { readonly prototype: object };
+
+const isOrdinaryInstance = Function.prototype[Symbol.hasInstance];
+
+/** `name` is the only one of its kind in the package. Names of classes are not: minifiers change them. */
+export function recognizeCopies(type: Class, name: string): void {
+  const brand = addBrand(type, name);
+  defineHasInstance(type, (asked, value) => asked === type && brand in value);
+}
+
+/** For the base of a family of classes, each with a static `code`. */
+export function recognizeCopiesByCode(base: Class & { readonly code: string }): void {
+  const brand = addBrand(base, base.code);
+  defineHasInstance(base, (asked, value) => {
+    const code = ownCode(asked);
+    return code !== undefined && brand in value && classesOf(value).some((type) => ownCode(type) === code);
+  });
+}
+
+function addBrand(type: Class, name: string): symbol {
+  const brand = Symbol.for(`everstep.${name}`);
+  Object.defineProperty(type.prototype, brand, { value: true });
+  return brand;
+}
+
+/** Classes that are derived from it, also a user's own, inherit the method. */
+function defineHasInstance(base: Class, isCopy: (asked: unknown, value: object) => boolean): void {
+  Object.defineProperty(base, Symbol.hasInstance, {
+    value(this: unknown, value: unknown): boolean {
+      if (typeof value !== 'object' || value === null) return false;
+      return isOrdinaryInstance.call(this, value) || isCopy(this, value);
+    },
+  });
+}
+
+/** Not an inherited one: a class that a user has derived has no copies. */
+function ownCode(type: unknown): string | undefined {
+  return Object.hasOwn(type as object, 'code') ? (type as { code: string }).code : undefined;
+}
+
+function classesOf(value: object): unknown[] {
+  const classes: unknown[] = [];
+  for (let at = Object.getPrototypeOf(value) as object | null; at; at = Object.getPrototypeOf(at) as object | null) {
+    classes.push(at.constructor);
+  }
+  return classes;
+}

@@ -8,6 +8,7 @@ import { processWide } from '../process-wide.js';
 import type { Runtime } from '../runtime.js';
 import { Registry } from '../registration/registry.js';
 import type { Run } from './run.js';
+import { noteRejection } from './unhandled-rejections.js';
 
 /** The running step, as user code sees it. */
 export interface StepStatus {
@@ -84,13 +85,14 @@ export function whileWaiting<T>(promise: Promise<T>): Promise<T> {
 
 /**
  * A promise that workflow code gets from us. If it rejects with the reason for which the run was stopped, the rejection
- * counts as handled; any other rejection is up to the code.
+ * counts as handled; any other rejection is up to the code, and fails the workflow if the code does not handle it.
  */
 export function shielded<T>(promise: Promise<T>): Promise<T> {
   const run = currentContext()?.run;
   if (!run) return promise;
   const given: Promise<T> = promise.catch((error: unknown) => {
     if (error === run.stopReason) given.catch(() => {});
+    else noteRejection(run.unawaited, given, error);
     throw error;
   });
   return given;

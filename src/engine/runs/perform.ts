@@ -58,20 +58,26 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
     else await run.barrier();
   }
   const step = new ActiveStep(run, stepID, operation);
-  if (strategy.kind !== 'own') {
-    const value = await strategy.body(step);
-    invariant(strategy.kind === 'elsewhere' || step.hasCheckpoint, `operation "${name}" made no checkpoint`);
-    return value;
-  }
+  if (isEffect) run.unawaited.begin(step);
   // Inlined, as the barrier is above: another async function around each step would cost measurably.
   try {
+    if (strategy.kind !== 'own') return await performWith(step, strategy);
     const value = await strategy.body();
     if (run.stopReason) await step.keepIfCancelled(value);
     const copy = step.recordValue(value);
     return (isPromise(copy) ? await copy : copy) as R;
   } catch (error) {
-    return step.fail(error);
+    if (strategy.kind !== 'own') throw error;
+    return await step.fail(error);
+  } finally {
+    if (isEffect) run.unawaited.end(step);
   }
+}
+
+async function performWith<R>(step: ActiveStep, { kind, body }: Exclude<Strategy<R>, { kind: 'own' }>): Promise<R> {
+  const value = await body(step);
+  invariant(kind === 'elsewhere' || step.hasCheckpoint, `operation "${step.name}" made no checkpoint`);
+  return value;
 }
 
 /** Returns the recorded value or throws the recorded error. */

@@ -21,7 +21,8 @@ import type { History } from '../history/history.js';
 import { Inbox } from '../messaging/inbox.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
 import { branchNumbers, Numbers } from './numbers.js';
-import { addStopReason } from './stop-reasons.js';
+import { addStopReason } from './unhandled-rejections.js';
+import { UnawaitedOperations } from './unawaited-operations.js';
 import { RunStreams } from '../messaging/run-streams.js';
 import type { DataSourceTransactionHandler } from '../transactions/data-source-handler.js';
 
@@ -73,6 +74,8 @@ export class Run {
   /** Called when the run starts to wait for something outside of it, and when it continues. */
   onWaiting: ((isWaiting: boolean) => void) | undefined;
   readonly streams = new RunStreams(this);
+  /** Operations in progress, and those that fail without being awaited. */
+  readonly unawaited = new UnawaitedOperations(this);
   #inbox: Inbox | undefined;
   #dataSources: Set<DataSourceTransactionHandler> | undefined;
   readonly history: History | undefined;

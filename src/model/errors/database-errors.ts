@@ -124,8 +124,9 @@ export class MigrationError extends DatabaseError {
 
 /** A verb needs tables or columns that only Everstep's migrations create, on a database that DBOS has made. */
 export class EverstepTablesMissingError extends DatabaseError {
+  static override readonly code = 'EVERSTEP_TABLES_MISSING';
   override readonly name = 'EverstepTablesMissingError';
-  override readonly code = 'EVERSTEP_TABLES_MISSING';
+  override readonly code = EverstepTablesMissingError.code;
 
   constructor(where: string, options?: ErrorOptions) {
     super(

@@ -143,6 +143,26 @@ export class DBOSStepNondeterminismError extends DBOSError {
   }
 }
 
+/** An operation failed that its workflow does not await, which fails the workflow. The operation's error is the cause. */
+export class DBOSUnawaitedOperationError extends DBOSError {
+  static override readonly code = 'UNAWAITED_OPERATION';
+  override readonly name = 'DBOSUnawaitedOperationError';
+  override readonly code = DBOSUnawaitedOperationError.code;
+
+  constructor(
+    readonly workflowID: string,
+    cause: unknown,
+  ) {
+    super(
+      `An operation of workflow ${workflowID} failed, and the workflow does not await it: ${
+        cause instanceof Error ? cause.message : String(cause)
+      }. Await or catch every step, transaction and start.`,
+      1,
+      { cause },
+    );
+  }
+}
+
 /** A twin of this step has recorded its outcome first. The data source replays that outcome. */
 export class DBOSStepAlreadyRecordedError extends DBOSError {
   static override readonly code = 'STEP_ALREADY_RECORDED';

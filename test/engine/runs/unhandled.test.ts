@@ -187,3 +187,43 @@ onlyOn('sqlite', (dialect) => {
     expect(failed.stderr).toContain('Error: mine');
   });
 });
+
+forEachDialect((dialect) => {
+  /** Runs a process with a workflow that does not await a failing operation; see unawaited-process.ts. */
+  async function run(scenario: string, url: string) {
+    const program = await bundled(new URL('./unawaited-process.ts', import.meta.url));
+    return promisify(execFile)(process.execPath, [...program, url, scenario]).catch(
+      (error: unknown) => error as object,
+    );
+  }
+
+  test.each(['running', 'wrapped'])(
+    'an operation that fails without being awaited fails its workflow, not the process: %s',
+    async (scenario) => {
+      const { stdout = '{}' } = (await run(scenario, await dialect.createURL())) as { stdout?: string };
+
+      expect(JSON.parse(stdout)).toEqual({
+        outcome: 'UNAWAITED_OPERATION',
+        logged: [
+          `Workflow "w" (${scenario}) fails because of an operation that it does not await. Await or catch every operation. Error: no funds`,
+        ],
+      });
+    },
+  );
+
+  test('an operation in progress at the end of its workflow is named, and may fail', async () => {
+    const { stdout = '{}' } = (await run('ended', await dialect.createURL())) as { stdout?: string };
+
+    expect(JSON.parse(stdout)).toEqual({
+      outcome: 'done',
+      logged: [
+        'Workflow "w" (ended) has ended while operations of it were in progress: "late" (0). Their outcomes are lost. Await every step, transaction and start.',
+        'An operation of workflow "w" (ended) failed after the end. Await or catch every operation. Error: late',
+      ],
+    });
+  });
+
+  test('a workflow that fails outside of workflows without being awaited is up to the application', async () => {
+    expect(await run('outside', await dialect.createURL())).toMatchObject({ code: 1, stdout: '' });
+  });
+});

@@ -1,0 +1,56 @@
+// Operations that workflow code forgets to await: those in progress when its function ends, and those that fail unnoticed.
+import { DBOSUnawaitedOperationError } from '../../model/errors/errors.js';
+import type { Run } from './run.js';
+import type { FailingOperations } from './unhandled-rejections.js';
+
+interface Effect {
+  readonly name: string;
+  readonly stepID: number;
+}
+
+export class UnawaitedOperations implements FailingOperations {
+  readonly #run: Run;
+  /** In progress. Waits do not count: code may leave one behind on purpose, as the loser of a race. */
+  readonly #effects = new Set<Effect>();
+  #hasEnded = false;
+  #error: unknown;
+
+  constructor(run: Run) {
+    this.#run = run;
+  }
+
+  begin(effect: Effect): void {
+    this.#effects.add(effect);
+  }
+
+  end(effect: Effect): void {
+    this.#effects.delete(effect);
+  }
+
+  /** The workflow's function has returned, or has thrown the error. */
+  endFunction(error: unknown): void {
+    this.#hasEnded = true;
+    this.#error = error;
+    if (this.#run.stopReason || this.#effects.size === 0) return;
+    const begun = [...this.#effects].map(({ name, stepID }) => `"${name}" (${stepID})`);
+    this.#run.runtime.logger.warn(
+      `Workflow ${this.#title} has ended while operations of it were in progress: ${begun.join(', ')}. Their outcomes are lost. ` +
+        'Await every step, transaction and start.',
+    );
+  }
+
+  fail(error: unknown): boolean {
+    if (this.#hasEnded && this.#error === error) return false;
+    const description = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const what = this.#hasEnded
+      ? `An operation of workflow ${this.#title} failed after the end.`
+      : `Workflow ${this.#title} fails because of an operation that it does not await.`;
+    this.#run.runtime.logger.error(`${what} Await or catch every operation. ${description}`);
+    if (!this.#hasEnded) this.#run.stop(new DBOSUnawaitedOperationError(this.#run.workflowID, error));
+    return true;
+  }
+
+  get #title(): string {
+    return `"${this.#run.workflowID}" (${this.#run.registration.name})`;
+  }
+}

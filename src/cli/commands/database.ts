@@ -13,6 +13,7 @@ import { CommandFailure, wrongUsage } from '../failure.js';
 import { flag, text } from '../option.js';
 import { configuredCommands, runInShell } from '../shell.js';
 import { counted } from '../table.js';
+import { adopt, ADOPT_OPTIONS, adoptionText, checkAdoptOptions } from './adopt.js';
 
 const DEFAULT_SCHEMA = 'dbos';
 const APP_ROLE = text('Grant this role the rights an application needs (Postgres)', {
@@ -51,7 +52,7 @@ async function migrateAt(
   context: CommandContext,
   target: DatabaseTarget,
   appRole: string | undefined,
-): Promise<Output> {
+): Promise<Output & { readonly json: object }> {
   if (appRole !== undefined && locateDatabase(target.url)?.kind === 'sqlite') {
     throw wrongUsage('SQLite has no roles. Leave out --app-role.');
   }
@@ -80,8 +81,9 @@ const migrateCommand = command({
   about: 'Create the system database, or migrate it to this release',
   details:
     'Runs the commands under database.migrate in dbos-config.yaml first. Does nothing to a current database, so you can ' +
-    'run it on every deploy.',
-  options: { appRole: APP_ROLE, ...DATABASE, ...JSON_FLAG },
+    'run it on every deploy. With --adopt it also shows which workflows DBOS has left running, or waiting for versions ' +
+    'that no executor has, and takes them over if you declare with --gone that its processes have ended.',
+  options: { appRole: APP_ROLE, ...ADOPT_OPTIONS, ...DATABASE, ...JSON_FLAG },
   examples: [
     ['everstep migrate', 'use DBOS_SYSTEM_DATABASE_URL or dbos-config.yaml'],
     ['everstep migrate -s sqlite:///shop.sqlite', 'a SQLite file'],
@@ -89,8 +91,12 @@ const migrateCommand = command({
       'everstep migrate -s postgresql://owner@db/shop --app-role shop',
       'migrate as the owner, for an application with fewer rights',
     ],
+    ['everstep migrate --adopt', 'show what DBOS has left in flight, by executor and version'],
+    ['everstep migrate --adopt --gone', 'its processes have ended: take everything over'],
+    ['everstep migrate --release --to-version 1f3a --gone', 'the way back: leave everything to DBOS'],
   ],
   async run(context, { options }) {
+    checkAdoptOptions(options);
     const target = findDatabase(context, options);
     for (const line of configuredCommands(context, 'database.migrate')) {
       context.terminal.printStderr(`$ ${line}\n`);
@@ -98,7 +104,13 @@ const migrateCommand = command({
       context.signal.throwIfAborted();
       if (code !== 0) throw new CommandFailure(`"${line}" ended with exit code ${code}. Nothing was migrated.`);
     }
-    return migrateAt(context, target, options.appRole);
+    const migrated = await migrateAt(context, target, options.appRole);
+    if (!options.adopt && !options.release) return migrated;
+    const adoption = await adopt(context, options);
+    return {
+      json: { ...migrated.json, adoption },
+      text: (rendering) => `${migrated.text(rendering)}\n${adoptionText(rendering, adoption)}`,
+    };
   },
 });
 

@@ -20,6 +20,7 @@ export type ExplanationReason =
   | 'dead-lettered'
   | 'running'
   | 'executor-gone'
+  | 'run-by-another-library'
   | 'delayed'
   | 'paused'
   | 'queue-not-served'
@@ -50,6 +51,7 @@ export interface WorkflowExplanation {
 type Finding = Omit<WorkflowExplanation, 'workflowID' | 'status'>;
 
 const AHEAD_MAX = 100_000;
+const ADOPTING = 'take over what it left: everstep migrate --adopt';
 
 /** Explains the workflow's status, and what to do about it. */
 export function explainWorkflow(operator: Operator, workflowID: string): Promise<WorkflowExplanation> {
@@ -92,12 +94,19 @@ async function explainOther(database: Database, workflow: WorkflowRecord): Promi
 }
 
 async function explainRunning(database: Database, workflow: WorkflowRecord): Promise<Finding> {
-  const { owner, executorID, startedAt } = workflow;
+  const { owner, executorID, startedAt, applicationVersion } = workflow;
   const details = { executorID, startedAt };
   // Owner tokens of other libraries have no dot, and their processes are not listed.
-  const isOurs = owner !== null && owner.includes('.');
-  const peers = isOurs ? await listPeers(database) : [];
-  const isAlive = !isOurs || peers.some((peer) => !peer.isLeaseOver && owner.startsWith(`${peer.incarnationID}.`));
+  if (owner === null || !owner.includes('.')) {
+    return found(
+      'run-by-another-library',
+      `Another library, such as DBOS, has run it on executor "${executorID}" of version "${applicationVersion}" since ` +
+        `${time(startedAt)}. If that process has ended, ${ADOPTING}.`,
+      { ...details, applicationVersion },
+    );
+  }
+  const peers = await listPeers(database);
+  const isAlive = peers.some((peer) => !peer.isLeaseOver && owner.startsWith(`${peer.incarnationID}.`));
   if (isAlive)
     return found('running', `It has been running on executor "${executorID}" since ${time(startedAt)}.`, details);
   return found(
@@ -167,11 +176,17 @@ async function explainMissing(
     return found(
       'no-executor-of-version',
       `No live process of version "${version}" serves queue "${queueName}"; the running versions are ${quoted(running)}. ` +
-        'Start a process of that version, or fork the workflow to another.',
+        'Start a process of that version, or fork the workflow to another.' +
+        (isCreatedElsewhere(workflow) ? ` If DBOS was to run it and has ended, ${ADOPTING}.` : ''),
       { version, running, queueName },
     );
   }
   return explainUnregistered(workflow, ofVersion, version);
+}
+
+/** DBOS's tokens are random UUIDs, or missing. */
+function isCreatedElsewhere({ creator }: WorkflowRecord): boolean {
+  return creator === null || /^.{8}-.{4}-4/.test(creator);
 }
 
 /** The processes that could claim the workflow lack its function or instance. */

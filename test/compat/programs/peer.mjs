@@ -57,8 +57,9 @@ function register(DBOS, pool, kind) {
     await step('tick');
   }
   const registered = {};
-  for (const run of [echo, fail, steps, gated, mixed, tick]) {
-    registered[run.name] = DBOS.registerWorkflow(run, { name: run.name });
+  // A bundler may change the names of functions.
+  for (const [name, run] of Object.entries({ echo, fail, steps, gated, mixed, tick })) {
+    registered[name] = DBOS.registerWorkflow(run, { name });
   }
   registered[`only-${kind}`] = DBOS.registerWorkflow((count) => steps(count), { name: `only-${kind}` });
   return registered;

@@ -167,11 +167,15 @@ forEachDialect((dialect) => {
       });
     });
 
-    test('running, of a process of another library', async () => {
+    test('run-by-another-library', async () => {
       const { database } = await setup();
-      await database.run(insertWorkflows([newWorkflow({ workflowID: 'w', owner: '9b2d' })]));
+      await database.run(insertWorkflows([newWorkflow({ workflowID: 'w', owner: '9b2d', executorID: 'local' })]));
 
-      expect((await explain(database, 'w')).reason).toBe('running');
+      expect(await explain(database, 'w')).toMatchObject({
+        reason: 'run-by-another-library',
+        message: expect.stringMatching(/DBOS.*executor "local" of version "v1".*everstep migrate --adopt/),
+        details: { executorID: 'local', applicationVersion: 'v1', startedAt: NOW },
+      });
     });
 
     test('executor-gone', async () => {

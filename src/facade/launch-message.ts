@@ -1,14 +1,13 @@
 // What a launch says: which database, version and executor, and what this process serves.
 import { withoutPasswords } from '../base/url.js';
 import type { Engine } from '../engine/engine.js';
-import { INTERNAL_QUEUE } from '../store/runs/lifecycle.js';
 
 /** How many queues are named. */
 const NAMES_MAX = 10;
 
 export function describeLaunch({ runtime, queues, scheduler }: Engine): string {
   const { config, applicationVersion } = runtime;
-  const names = queues.known.served.map(({ name }) => name).filter((name) => name !== INTERNAL_QUEUE);
+  const names = queues.known.servedNames;
   const listed = names.length > NAMES_MAX ? [...names.slice(0, NAMES_MAX), '…'] : names;
   return [
     `Launched "${config.name}", version ${applicationVersion}, executor ${config.executorID}, `,

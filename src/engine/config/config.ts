@@ -6,7 +6,15 @@ import { locateDatabase } from '../../base/url.js';
 import type { DBOSSerializer } from '../../codec/serializer.js';
 import { DBOSInitializationError } from '../../model/errors/errors.js';
 import { checkSetting, SETTINGS } from '../../model/settings.js';
-import { type Check, checkThat, messageOf, number, objectWith, oneOf, unknownKey } from '../../model/validation/validation.js';
+import {
+  type Check,
+  checkThat,
+  messageOf,
+  number,
+  objectWith,
+  oneOf,
+  unknownKey,
+} from '../../model/validation/validation.js';
 import { checkSchemaName } from '../../store/migrations/plan.js';
 import type { StoreOptions } from '../../store/store.js';
 import { chooseSystemURL } from '../../store/config/system-url.js';

@@ -63,6 +63,11 @@ export class KnownQueues {
     return undefined;
   }
 
+  /** Without the one that all processes serve. */
+  get servedNames(): string[] {
+    return this.served.map(({ name }) => name).filter((name) => name !== INTERNAL_QUEUE);
+  }
+
   /** The queues to claim from. */
   get served(): Queue[] {
     const { listenQueues } = this.#options;

@@ -8,7 +8,7 @@ import { processWide } from '../process-wide.js';
 import type { Runtime } from '../runtime.js';
 import { Registry } from '../registration/registry.js';
 import type { Run } from './run.js';
-import { noteRejection } from './unhandled-rejections.js';
+import { noteRejection } from '../unhandled-rejections.js';
 
 /** The running step, as user code sees it. */
 export interface StepStatus {

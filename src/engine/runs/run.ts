@@ -21,7 +21,7 @@ import type { History } from '../history/history.js';
 import { Inbox } from '../messaging/inbox.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
 import { branchNumbers, Numbers } from './numbers.js';
-import { addStopReason } from './unhandled-rejections.js';
+import { addStopReason } from '../unhandled-rejections.js';
 import { UnawaitedOperations } from './unawaited-operations.js';
 import { RunStreams } from '../messaging/run-streams.js';
 import type { DataSourceTransactionHandler } from '../transactions/data-source-handler.js';

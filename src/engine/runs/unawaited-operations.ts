@@ -1,7 +1,16 @@
 // Operations that workflow code forgets to await: those in progress when its function ends, and those that fail unnoticed.
 import { DBOSUnawaitedOperationError } from '../../model/errors/errors.js';
-import type { Run } from './run.js';
-import type { FailingOperations } from './unhandled-rejections.js';
+import type { DLogger } from '../../base/log.js';
+import type { FailingOperations } from '../unhandled-rejections.js';
+
+/** What they need to know of their run. */
+interface Owner {
+  readonly workflowID: string;
+  readonly registration: { readonly name: string };
+  readonly runtime: { readonly logger: DLogger };
+  readonly stopReason: Error | undefined;
+  stop(reason: Error): void;
+}
 
 interface Effect {
   readonly name: string;
@@ -9,13 +18,13 @@ interface Effect {
 }
 
 export class UnawaitedOperations implements FailingOperations {
-  readonly #run: Run;
+  readonly #run: Owner;
   /** In progress. Waits do not count: code may leave one behind on purpose, as the loser of a race. */
   readonly #effects = new Set<Effect>();
   #hasEnded = false;
   #error: unknown;
 
-  constructor(run: Run) {
+  constructor(run: Owner) {
     this.#run = run;
   }
 

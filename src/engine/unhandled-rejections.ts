@@ -4,7 +4,7 @@
 // - Everything that the code of a stopped run waits for rejects with the reason for the stop, including what it does not
 //   await yet. The code cannot prevent that, so such a rejection counts as handled.
 // - An operation that fails without being awaited fails its workflow.
-import { processWide } from '../process-wide.js';
+import { processWide } from './process-wide.js';
 
 /** The operations of the run in whose code one has failed. */
 export interface FailingOperations {

@@ -72,8 +72,8 @@ export class Project {
   }
 
   /** Resolves to all output of a test runner: it reports on stderr. */
-  async runTests(command: string, args: readonly string[]): Promise<string> {
-    const { stdout, stderr } = await this.#execute(command, args, '.');
+  async runTests(command: string, args: readonly string[], within: string): Promise<string> {
+    const { stdout, stderr } = await this.#execute(command, args, within);
     return stdout + stderr;
   }
 

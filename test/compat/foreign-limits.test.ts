@@ -45,7 +45,9 @@ async function setup(dialect: TestDialect, { ours, theirs }: { ours: string; the
       );
     }
     await until(async () => {
-      const { rows } = await notes.query(`SELECT 1 FROM dbos.workflow_status WHERE status IN ('ENQUEUED', 'PENDING') LIMIT 1`);
+      const { rows } = await notes.query(
+        `SELECT 1 FROM dbos.workflow_status WHERE status IN ('ENQUEUED', 'PENDING') LIMIT 1`,
+      );
       return rows.length === 0;
     });
   };

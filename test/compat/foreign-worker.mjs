@@ -26,7 +26,7 @@ DBOS.registerWorkflow(
 );
 
 /** Notes a step, sleeps, notes another. */
-DBOS.registerWorkflow(
+const nap = DBOS.registerWorkflow(
   async (ms) => {
     await DBOS.runStep(() => note(`INSERT INTO steps VALUES ('dbos', 'before')`).then(() => 1), { name: 'before' });
     await DBOS.sleep(ms);
@@ -38,8 +38,7 @@ DBOS.registerWorkflow(
 
 const commands = {
   registerQueue: async (name, options) => void (await DBOS.registerQueue(name, options)),
-  start: async (name, workflowID, ...args) =>
-    void (await DBOS.enqueueWorkflowWithOptions({ workflowName: name, workflowID, ...args[0] }, ...args.slice(1))),
+  startNap: async (workflowID, queueName, ms) => void (await DBOS.startWorkflow(nap, { workflowID, queueName })(ms)),
   cancel: (workflowID) => DBOS.cancelWorkflow(workflowID),
   resume: async (workflowID) => void (await DBOS.resumeWorkflow(workflowID)),
   shutdown: async () => {

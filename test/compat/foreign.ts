@@ -48,7 +48,7 @@ export async function startWorker(release: Release, url: string, config: object)
   };
   onTestFinished(kill);
   const launched = answer(0);
-  void ended.then(() => pending.forEach(({ reject }) => reject(new Error('The worker has ended.'))));
+  void ended.then(() => pending.forEach((call) => call.reject(new Error('The worker has ended.'))));
   await launched;
   return {
     call(command, ...args) {

@@ -130,7 +130,8 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
       const of = `OF ${quoteIdentifier(alias)}`;
       if (mode === 'share') return `FOR SHARE ${of}`;
       // FOR UPDATE conflicts with the key lock of a message being sent to the row, and would skip it.
-      return mode === 'skip' ? `FOR NO KEY UPDATE ${of} SKIP LOCKED` : `FOR UPDATE ${of}`;
+      if (mode === 'skip') return `FOR NO KEY UPDATE ${of} SKIP LOCKED`;
+      return mode === 'nowait' ? `FOR NO KEY UPDATE ${of} NOWAIT` : `FOR UPDATE ${of}`;
     },
   };
   return dialect;

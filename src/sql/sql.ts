@@ -20,7 +20,7 @@ export interface RowColumn {
 
 export type Rows = readonly (readonly Value[])[];
 
-export type LockMode = 'share' | 'update' | 'skip';
+export type LockMode = 'share' | 'update' | 'skip' | 'nowait';
 
 /** Builds the text of a statement. */
 export interface TextWriter {
@@ -243,7 +243,7 @@ export function rows(alias: string, columns: readonly RowColumn[], data: Rows): 
   };
 }
 
-/** Locks the selected rows of the table `alias`: `FOR SHARE`, `FOR UPDATE`, or an update lock with SKIP LOCKED. */
+/** Locks the selected rows of the table `alias`: `FOR SHARE`, `FOR UPDATE`, or an update lock with SKIP LOCKED or NOWAIT. */
 export function lock(mode: LockMode, alias: string): Token {
   return {
     shape: `lock:${mode}:${alias};`,

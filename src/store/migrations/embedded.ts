@@ -1803,7 +1803,8 @@ SET search_path = pg_catalog, pg_temp
 AS $body$
 DECLARE
   id TEXT := COALESCE(NEW.workflow_uuid, OLD.workflow_uuid);
-  partition_key TEXT := NEW.queue_partition_key;
+  queue TEXT;
+  partition_key TEXT;
   place JSON;
   sent INTEGER;
 BEGIN
@@ -1825,42 +1826,50 @@ BEGIN
   IF pg_notification_queue_usage() > 0.5 THEN
     RETURN NULL;
   END IF;
-  -- A transaction that changes more rows than this sends notifications without IDs, which Postgres sends once.
-  sent := COALESCE(NULLIF(current_setting('everstep.notified', TRUE), ''), '0')::INTEGER;
-  IF sent >= 1000 OR octet_length(id) >= 8000 THEN
-    id := '';
-  END IF;
-  IF sent >= 1000 OR octet_length(partition_key) > 1000 THEN
-    partition_key := NULL;
-  END IF;
-  IF sent < 1000 THEN
-    PERFORM set_config('everstep.notified', (sent + 1)::TEXT, TRUE);
-  END IF;
-
-  IF NEW.status = 'ENQUEUED' AND NEW.queue_name IS NOT NULL THEN
-    place := CASE
-      WHEN partition_key IS NULL THEN json_build_array(NEW.queue_name)
-      ELSE json_build_array(NEW.queue_name, partition_key)
-    END;
-    IF octet_length(place::TEXT) < 8000 THEN
-      PERFORM pg_notify('everstep_queues', place::TEXT);
+  BEGIN
+    -- A transaction that changes more rows than this sends notifications without IDs, which Postgres sends once.
+    sent := COALESCE(NULLIF(current_setting('everstep.notified', TRUE), ''), '0')::INTEGER;
+    IF sent >= 1000 OR octet_length(id) >= 8000 THEN
+      id := '';
     END IF;
-  ELSIF NEW.status = 'DELAYED' THEN
-    PERFORM pg_notify('everstep_delays', '');
-  END IF;
-  IF OLD.status = 'PENDING' AND OLD.owner_xid LIKE '%.%'
-    AND (NEW.status IS DISTINCT FROM OLD.status OR NEW.owner_xid IS DISTINCT FROM OLD.owner_xid) THEN
-    PERFORM pg_notify('everstep_changes', id);
-  END IF;
-  IF OLD.status IN ('ENQUEUED', 'DELAYED', 'PENDING')
-    AND COALESCE(NEW.status, 'DELETED') NOT IN ('ENQUEUED', 'DELAYED', 'PENDING') THEN
-    PERFORM pg_notify('everstep_outcomes', id);
-  END IF;
+    IF sent < 1000 THEN
+      PERFORM set_config('everstep.notified', (sent + 1)::TEXT, TRUE);
+    END IF;
+
+    IF NEW.status = 'ENQUEUED' THEN
+      queue := NEW.queue_name;
+      partition_key := NEW.queue_partition_key;
+    ELSIF OLD.status = 'PENDING' AND NEW.status IS DISTINCT FROM 'PENDING' THEN
+      -- Its slot is free.
+      queue := OLD.queue_name;
+      partition_key := OLD.queue_partition_key;
+    END IF;
+    IF queue IS NOT NULL THEN
+      place := CASE
+        WHEN partition_key IS NULL OR sent >= 1000 OR octet_length(partition_key) > 1000 THEN json_build_array(queue)
+        ELSE json_build_array(queue, partition_key)
+      END;
+      IF octet_length(place::TEXT) < 8000 THEN
+        PERFORM pg_notify('everstep_queues', place::TEXT);
+      END IF;
+    END IF;
+    IF NEW.status = 'DELAYED' THEN
+      PERFORM pg_notify('everstep_delays', '');
+    END IF;
+    IF OLD.status = 'PENDING' AND OLD.owner_xid LIKE '%.%'
+      AND (NEW.status IS DISTINCT FROM OLD.status OR NEW.owner_xid IS DISTINCT FROM OLD.owner_xid) THEN
+      PERFORM pg_notify('everstep_changes', id);
+    END IF;
+    IF OLD.status IN ('ENQUEUED', 'DELAYED', 'PENDING')
+      AND COALESCE(NEW.status, 'DELETED') NOT IN ('ENQUEUED', 'DELAYED', 'PENDING') THEN
+      PERFORM pg_notify('everstep_outcomes', id);
+    END IF;
+  EXCEPTION
+    WHEN OTHERS THEN
+      -- Engines also look without being told.
+      NULL;
+  END;
   RETURN NULL;
-EXCEPTION
-  WHEN OTHERS THEN
-    -- Engines also look without being told.
-    RETURN NULL;
 END;
 $body$;
 

@@ -3,10 +3,23 @@
 import { advisoryLock, lock, type Sql, sql, table } from '../../sql/sql.js';
 import type { CommitOptions, Database, Row } from '../database.js';
 import { lacksAdvisoryLocks } from '../postgres/advisory-locks.js';
+import { guardClaims, type GuardedClaims } from './foreign-claims.js';
 
 /** Waits for claims in flight on a queue with limits, and blocks later ones until this commit. */
 export function lockQueueClaims(queueName: string): Sql {
   return sql`SELECT ${advisoryLock(`queue.${queueName}`)} AS locked`;
+}
+
+/** Commits the statements of claims under the lock of their queue, and under those that DBOS workers take. */
+export async function commitClaims(
+  database: Database,
+  claims: GuardedClaims,
+  { statements, ...options }: CommitOptions & { readonly statements: readonly Sql[] },
+): Promise<Row[][]> {
+  const [scope] = claims.scopes;
+  const guarded = database.dialect.name === 'postgres' ? guardClaims(claims, statements) : statements;
+  const results = await commitLocked(database, scope?.queueName ?? '', { ...options, statements: guarded });
+  return guarded === statements ? results : results.slice(1, -1);
 }
 
 /** Commits the statements under the lock of the queue's claims. */

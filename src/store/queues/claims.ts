@@ -19,7 +19,8 @@ import {
   type Share,
   toRemainder,
 } from './claim-limits.js';
-import { commitLocked } from './claim-lock.js';
+import { commitClaims } from './claim-lock.js';
+import { isLockedOut, remainderAfterLockout } from './foreign-claims.js';
 import { workflowColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
 import { isEnqueued, unindexed } from '../runs/states.js';
@@ -73,6 +74,7 @@ export async function claimWorkflows(database: Database, options: ClaimOptions):
   try {
     return await claimTogether(database, options, scope);
   } catch (error) {
+    if (isLockedOut(error)) return { claimed: [], remainder: remainderAfterLockout() };
     if (!isDataError(error)) throw error;
     return claimOneByOne(database, options, { scope, limit: options.limit });
   }
@@ -88,7 +90,7 @@ async function claimTogether(database: Database, options: ClaimOptions, scope: S
   const statements = [statement, remainderStatement(scope)];
   const [claimed = [], remainder = []] = isUnlimited(scope)
     ? await database.commit(statements, { presorted: true })
-    : await commitLocked(database, options.queueName, { statements, presorted: true });
+    : await commitClaims(database, { owner: options.owner, scopes: [scope] }, { statements, presorted: true });
   return { claimed: claimed.map(toClaimed), remainder: toRemainder(remainder[0]) };
 }
 
@@ -107,6 +109,7 @@ export async function claimPartitions(database: Database, options: PartitionClai
   try {
     return await claimPartitionsTogether(database, options, parts);
   } catch (error) {
+    if (isLockedOut(error)) return parts.map(() => ({ claimed: [], remainder: remainderAfterLockout() }));
     if (!isDataError(error)) throw error;
     const claims: Claim[] = [];
     for (const part of parts) claims.push(await claimOneByOne(database, options, part));
@@ -123,7 +126,8 @@ async function claimPartitionsTogether(
     claimStatement(options, scope, limit),
     remainderStatement(scope),
   ]);
-  const results = await commitLocked(database, options.queueName, { statements, presorted: true });
+  const claims = { owner: options.owner, scopes: parts.map(({ scope }) => scope) };
+  const results = await commitClaims(database, claims, { statements, presorted: true });
   return options.partitions.map((_, index) => ({
     claimed: (results[2 * index] ?? []).map(toClaimed),
     remainder: toRemainder(results[1 + 2 * index]?.[0]),
@@ -151,9 +155,11 @@ async function claimOneByOne(database: Database, options: Terms, { scope, limit 
     const workflowID = row['id'] as string;
     const statement = claimStatement({ ...options, share: undefined }, scope, 1, workflowID);
     try {
-      const [rows = []] = await commitLocked(database, scope.queueName, { statements: [statement], presorted: true });
+      const claims = { owner: options.owner, scopes: [scope] };
+      const [rows = []] = await commitClaims(database, claims, { statements: [statement], presorted: true });
       claimed.push(...rows.map(toClaimed));
     } catch (cause) {
+      if (isLockedOut(cause)) break;
       if (!isDataError(cause)) throw cause;
       refused.push({ workflowID, serialization: row['format'] as string | null, cause });
     }

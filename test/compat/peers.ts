@@ -39,6 +39,7 @@ export async function startPeer(settings: PeerSettings): Promise<Peer> {
   let last = 0;
   const send = (command: string, options: object): Promise<unknown> =>
     new Promise((resolve, reject) => {
+      if (child.exitCode !== null || child.signalCode !== null) return reject(new Error('The process has ended.'));
       last += 1;
       waiting.set(last, { resolve, reject });
       child.stdin?.write(`${JSON.stringify({ number: last, command, ...options })}\n`);

@@ -51,7 +51,7 @@ function newRegistration(fn: UserFunction, kind: Registration['kind'], owner: Fu
     ownerClass: owner.ownerClass,
     givenClassName: owner.givenClassName,
     external: new Map(),
-    parameters: parametersOf(fn),
+    parameters: parametersOf(fn, owner),
     interceptors: [],
     registeredAt: stackHere('registered'),
   };

@@ -8,4 +8,4 @@ runSteps([
   ['migrations', process.execPath, 'scripts/embed-migrations.mjs'],
   ['compile', 'tsc', '-p', 'tsconfig.build.json'],
 ]);
-chmodSync('dist/cli/main.js', 0o755);
+for (const name of ['main', 'dbos']) chmodSync(`dist/cli/${name}.js`, 0o755);

@@ -163,9 +163,9 @@ export abstract class Operations extends Management<WorkflowQueue> {
   }
 
   /** Reads a stream as it is written, until it is closed or its workflow ends. */
-  readStream<T>(workflowID: string, key: string, options?: ReadStreamOptions): AsyncGenerator<T, void, unknown> {
+  async *readStream<T>(workflowID: string, key: string, options?: ReadStreamOptions): AsyncGenerator<T, void, unknown> {
     const runtime = this[internals].runtimeFor('readStream');
-    return readStream(runtime, { workflowID, key }, options) as AsyncGenerator<T, void, unknown>;
+    yield* readStream(runtime, { workflowID, key }, options) as AsyncGenerator<T, void, unknown>;
   }
 
   /** Waits for the value at an offset of a stream. */

@@ -127,3 +127,21 @@ test('members that programs expect', async () => {
     'recovery by hand': new Differs([['lost'], 'recovered'], { 'dbos-5': 'missing', 'dbos-4': 'missing' }),
   });
 });
+
+test('running workflows', async () => {
+  const plainCall = ['undefined', 7];
+  await compare('running', {
+    'its own status': 'PENDING',
+    'its own handle': 'PENDING',
+    'itself in a list': ['PENDING'],
+    'its own stream': [1, 2],
+    'polling for a result': true,
+    'polling for the first of several': true,
+    'a function that is not async, as a step': new Differs(['function', 7], {
+      'dbos-5': plainCall,
+      'dbos-4': plainCall,
+    }),
+    'a stream of a workflow that does not exist': { class: 'DBOSNonExistentWorkflowError', code: 16 },
+    'what a shutdown waits for': ['parent', 'child', 'grandchild'],
+  });
+});

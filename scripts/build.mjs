@@ -14,7 +14,7 @@ await runTogether([
 runSteps([['superjson as CommonJS', process.execPath, 'scripts/bundle-superjson.mjs']]);
 // The declarations read the same in both formats. What they mean depends on the nearest package.json.
 copyDeclarations('dist', 'dist/cjs');
-chmodSync('dist/cli/main.js', 0o755);
+for (const name of ['main', 'dbos']) chmodSync(`dist/cli/${name}.js`, 0o755);
 writeFileSync('dist/cjs/package.json', '{ "type": "commonjs", "sideEffects": false }\n');
 
 function copyDeclarations(from, to) {

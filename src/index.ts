@@ -31,19 +31,28 @@ export type {
   WorkflowSchedule,
 } from './control/schedules/schedules.js';
 export type { DBOSExternalState } from './control/receiving/event-dispatch.js';
-export type { ExternalRegistration, MethodParameter, MethodRegistrationBase } from './facade/associations.js';
+export type { ClassRegistrationView, ExternalRegistration, MethodRegistrationBase } from './facade/associations.js';
+export { type ArgDataType, DBOSDataType, MethodParameter } from './engine/registration/method-parameter.js';
+export { ArgName } from './facade/arg-name.js';
 export type { VersionInfo } from './control/management/versions.js';
 export type { ScheduleOverlap } from './model/schedules.js';
 export { WorkflowQueue } from './facade/workflow-queue.js';
 export { ConfiguredInstance } from './facade/configured-instance.js';
 export type {
+  AlertHandler,
   DBOSContextOptions,
+  DBOSLaunchOptions,
+  DBOSSpan,
   DBOSLifecycleCallback,
   DBOSMethodMiddlewareInstaller,
   ShutdownOptions,
 } from './facade/types.js';
 export type { ExplanationReason, WorkflowExplanation } from './control/management/explain.js';
-export type { ApplicationRowCounts, RenameApplicationOptions } from './control/management/applications.js';
+export {
+  type ApplicationRowCounts,
+  DEFAULT_RENAME_BATCH_SIZE,
+  type RenameApplicationOptions,
+} from './control/management/applications.js';
 export type { ForkFromFailureOptions, ForkOptions, ForkRequest, ForkSettings } from './control/management/forks.js';
 export type { CancelOptions, ResumeOptions } from './control/management/lifecycle.js';
 export type { GarbageCollected, GarbageCollectOptions } from './control/management/retention.js';
@@ -64,7 +73,12 @@ export type { GetEventOptions } from './engine/messaging/events.js';
 export type { WorkflowHandle } from './control/runs/outcome.js';
 export type { GetResultOptions } from './engine/runs/handles.js';
 export type { ReadStreamOffsetOptions, ReadStreamOptions } from './control/messaging/streams.js';
-export type { PollingOptions, TimeLimit } from './control/runs/time-limit.js';
+export type {
+  PollingOptions,
+  PollingOptions as WaitAllOptions,
+  PollingOptions as WaitFirstOptions,
+  TimeLimit,
+} from './control/runs/time-limit.js';
 export type { NotificationInfo } from './control/listing/inspection.js';
 export type { BulkMessage } from './control/messaging/messages.js';
 export type { RecvOptions } from './engine/messaging/messages.js';
@@ -72,7 +86,13 @@ export type { FunctionName, InputSchema, WorkflowConfig } from './engine/registr
 export type { StartWorkflowParams } from './engine/runs/new-workflow.js';
 export type { IncomingRequest, RequestFunction, RequestHandlers, RequestOptions } from './engine/messaging/requests.js';
 export type { SerializationOptions } from './control/runs/storable.js';
-export type { GetWorkflowsInput, WorkflowFilters, WorkflowPage, WorkflowPageInput } from './control/listing/listing.js';
+export type {
+  GetWorkflowsInput,
+  GetWorkflowsInput as GetQueuedWorkflowsInput,
+  WorkflowFilters,
+  WorkflowPage,
+  WorkflowPageInput,
+} from './control/listing/listing.js';
 export { type ExportedWorkflow, type ExportSource, toLines } from './control/management/export-format.js';
 export type { ExportInput, ImportOptions, ImportResult } from './control/management/transfer.js';
 export type { OptionalIndex, OptionalIndexInfo } from './control/listing/indexes.js';
@@ -84,6 +104,7 @@ export type {
   WorkflowAggregate,
 } from './control/listing/aggregates.js';
 export type { StepInfo, WorkflowStatus } from './control/listing/status.js';
+export type { StepsQuery as ListWorkflowStepsOptions } from './control/listing/steps.js';
 export type { StepConfig } from './engine/runs/step.js';
 export type { StepStatus } from './engine/runs/ambient.js';
 export type { ParallelOptions } from './engine/runs/parallel.js';

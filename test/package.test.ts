@@ -80,8 +80,10 @@ describe('the published package', () => {
 
     expect(run('npx', ['--no-install', 'everstep', '--version'], folder)).toMatch(/^\d+\.\d+\.\d+\n$/);
     expect(run(command, ['schema', '--print-migrations', '123'], folder)).toContain('-- Migration 123:');
-    expect(readFileSync(join(root, 'dist/cli/main.js'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
-    expect(statSync(join(root, 'dist/cli/main.js')).mode & 0o111).toBe(0o111);
+    for (const file of ['dist/cli/main.js', 'dist/cli/dbos.js']) {
+      expect(readFileSync(join(root, file), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+      expect(statSync(join(root, file)).mode & 0o111).toBe(0o111);
+    }
   });
 
   test('names the one command that helps when there is no SQLite library', () => {

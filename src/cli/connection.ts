@@ -102,7 +102,7 @@ interface Given extends Values<typeof DATABASE> {
 export async function withClient<T>(
   context: CommandContext,
   given: Given,
-  body: (client: { readonly operator: ClientOperator }, target: DatabaseTarget) => Promise<T>,
+  body: (internal: { readonly operator: ClientOperator }, target: DatabaseTarget, client: DBOSClient) => Promise<T>,
 ): Promise<T> {
   const target = findDatabase(context, given);
   refuseMissingFile(target);
@@ -119,7 +119,7 @@ export async function withClient<T>(
   context.signal.addEventListener('abort', onAbort, { once: true });
   try {
     context.signal.throwIfAborted();
-    return await body(client[internals], target);
+    return await body(client[internals], target, client);
   } finally {
     context.signal.removeEventListener('abort', onAbort);
     await close();

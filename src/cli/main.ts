@@ -1,28 +1,6 @@
 #!/usr/bin/env node
 // The command `everstep`.
-import { systemClock } from '../base/clock.js';
 import { COMMANDS } from './commands.js';
-import { EXIT, Interruption } from './failure.js';
-import { run } from './run.js';
-import { terminalOf } from './terminal.js';
+import { invoke } from './invoke.js';
 
-const interruption = new AbortController();
-
-function interrupt(signal: NodeJS.Signals): void {
-  // The second signal exits without cleaning up.
-  if (interruption.signal.aborted) process.exit(EXIT.interrupted);
-  interruption.abort(new Interruption(signal));
-}
-
-process.on('SIGINT', interrupt);
-process.on('SIGTERM', interrupt);
-// The failed write rejects by itself; the event must not crash the process before it has cleaned up.
-process.stdout.on('error', () => {});
-
-process.exitCode = await run(COMMANDS, process.argv.slice(2), {
-  terminal: terminalOf(process),
-  environment: process.env,
-  folder: process.cwd(),
-  clock: systemClock,
-  signal: interruption.signal,
-});
+void invoke(COMMANDS);

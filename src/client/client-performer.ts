@@ -23,6 +23,6 @@ export class ClientPerformer implements ManagementPerformer<WorkflowQueue> {
   }
 
   queueOf(operator: Operator, record: QueueRecord): WorkflowQueue {
-    return queueOf(operator, record);
+    return queueOf(operator, record, { isClientBound: true });
   }
 }

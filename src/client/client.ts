@@ -274,7 +274,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
       );
     }
     const registration = { name, parameters, onConflict, applicationName, applicationVersion: null };
-    return queueOf(this.#operator, await registerQueue(this.#operator, registration));
+    return queueOf(this.#operator, await registerQueue(this.#operator, registration), { isClientBound: true });
   }
 
   // ── Schedules ──────────────────────────────────────────────────────────────────────────────────────────────────

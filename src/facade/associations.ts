@@ -2,7 +2,6 @@
 // identified by a key: its constructor, an instance of it, or a name.
 import {
   type AnyConstructor,
-  type EntryInterceptor,
   type FunctionName,
   type Registration,
   type Registry,
@@ -10,21 +9,25 @@ import {
   type WorkflowConfig,
   type WorkflowRegistration,
 } from '../engine/registration/registry.js';
+import { infoIn, type MethodParameter } from '../engine/registration/method-parameter.js';
 import type { Functions } from './functions.js';
 
 /** A plugin's key. */
 export type PluginKey = AnyConstructor | object | string;
 
-export interface MethodParameter {
+/** A class, as plugins see it. */
+export interface ClassRegistrationView {
   readonly name: string;
-  readonly index: number;
   readonly externalRegInfo: ReadonlyMap<unknown, object>;
+  getRegisteredInfo(key: unknown): object;
 }
 
 /** A function, as plugins see it. */
 export interface MethodRegistrationBase {
   readonly name: string;
   readonly className: string;
+  /** The function's class; undefined if it has none, or none yet. */
+  readonly defaults: ClassRegistrationView | undefined;
   /** Set for a workflow. */
   readonly workflowConfig?: WorkflowConfig;
   /** Set for a step. */
@@ -41,12 +44,16 @@ export interface MethodRegistrationBase {
   /** Calls the function with its wrappers and interceptors. */
   invoke(receiver: unknown, args: readonly unknown[]): Promise<unknown>;
   getRequiredRoles(): string[];
-  addEntryInterceptor(interceptor: EntryInterceptor, sequence?: number): void;
+  addEntryInterceptor(interceptor: MethodInterceptor, sequence?: number): void;
   getRegisteredInfo(key: unknown): object;
 }
 
+/** A plugin's interceptor: runs before the function and may replace the arguments. */
+export type MethodInterceptor = (method: MethodRegistrationBase, args: unknown[]) => unknown[] | Promise<unknown[]>;
+
 /** A plugin's metadata about one function, read at launch. */
 export interface ExternalRegistration {
+  /** Empty if the plugin has recorded nothing about the class. */
   readonly classConfig?: unknown;
   readonly methodConfig?: unknown;
   readonly paramConfig: readonly { readonly name: string; readonly index: number; readonly paramConfig?: object }[];
@@ -96,7 +103,7 @@ export class Associations {
     if (!found) return undefined;
     const { parameters } = this.#functions.registerPlain(found, target);
     const parameter = parameters.find((one) => one.index === target.param || one.name === target.param);
-    return parameter && infoIn(parameter.external, key);
+    return parameter?.getRegisteredInfo(key);
   }
 
   find(key: PluginKey, cls?: object | string, functionName?: string): ExternalRegistration[] {
@@ -109,13 +116,14 @@ export class Associations {
   #describe(key: PluginKey, registration: Registration): ExternalRegistration[] {
     const methodConfig = registration.external.get(key);
     const classConfig = this.#classInfo(key, registration);
-    const paramConfig = registration.parameters.map(({ name, index, external }) => ({
+    const paramConfig = registration.parameters.map(({ name, index, externalRegInfo }) => ({
       name,
       index,
-      paramConfig: external.get(key),
+      paramConfig: externalRegInfo.get(key),
     }));
     const isKnown = methodConfig ?? classConfig ?? paramConfig.find((parameter) => parameter.paramConfig);
-    return isKnown ? [{ methodConfig, classConfig, paramConfig, methodReg: this.viewOf(registration) }] : [];
+    if (!isKnown) return [];
+    return [{ methodConfig, classConfig: classConfig ?? {}, paramConfig, methodReg: this.viewOf(registration) }];
   }
 
   #classInfo(key: PluginKey, registration: Registration): object | undefined {
@@ -162,6 +170,14 @@ class MethodView implements MethodRegistrationBase {
     return this.#registry.classNameFor(this.#registration);
   }
 
+  get defaults(): ClassRegistrationView | undefined {
+    const { ownerClass } = this.#registration;
+    const { className: name } = this;
+    if (!ownerClass && name === '') return undefined;
+    const { external } = ownerClass ? this.#registry.classOf(ownerClass) : this.#registry.classNamed(name);
+    return { name, externalRegInfo: external, getRegisteredInfo: (key) => infoIn(external, key) };
+  }
+
   get workflowConfig(): WorkflowConfig | undefined {
     const registration = this.#registration;
     return registration.kind === 'workflow' ? (registration as WorkflowRegistration).config : undefined;
@@ -176,11 +192,7 @@ class MethodView implements MethodRegistrationBase {
   }
 
   get args(): MethodParameter[] {
-    return this.#registration.parameters.map(({ name, index, external }) => ({
-      name,
-      index,
-      externalRegInfo: external,
-    }));
+    return this.#registration.parameters;
   }
 
   get externalRegInfo(): ReadonlyMap<unknown, object> {
@@ -208,19 +220,13 @@ class MethodView implements MethodRegistrationBase {
     return [...(requiredRoles ?? (ownerClass && this.#registry.classOf(ownerClass).defaultRoles) ?? [])];
   }
 
-  addEntryInterceptor(run: EntryInterceptor, sequence = INTERCEPTOR_SEQUENCE): void {
+  addEntryInterceptor(interceptor: MethodInterceptor, sequence = INTERCEPTOR_SEQUENCE): void {
     const { interceptors } = this.#registration;
-    interceptors.push({ run, sequence });
+    interceptors.push({ run: (args) => interceptor(this, args), sequence });
     interceptors.sort((a, b) => a.sequence - b.sequence);
   }
 
   getRegisteredInfo(key: unknown): object {
     return infoIn(this.#registration.external, key);
   }
-}
-
-function infoIn(external: Map<unknown, object>, key: unknown): object {
-  let info = external.get(key);
-  if (!info) external.set(key, (info = {}));
-  return info;
 }

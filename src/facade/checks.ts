@@ -19,7 +19,7 @@ import {
   string,
 } from '../model/validation/validation.js';
 import type { StartWorkflowParams } from '../control/queues/enqueue.js';
-import type { DBOSContextOptions, ShutdownOptions } from './types.js';
+import type { DBOSContextOptions, DBOSLaunchOptions, ShutdownOptions } from './types.js';
 
 type FieldsOf<T> = Record<keyof T, Check<unknown>>;
 
@@ -54,7 +54,7 @@ export const startParamsCheck = record({
 export const startsCheck = array(checkThat<object>('an object', isRecord));
 
 export const contextCheck = record({
-  idAssignedForNextWorkflow: optional(filledName),
+  idAssignedForNextWorkflow: nullish(storableName),
   queueAssignedForWorkflows: optional(filledName),
   logger: anyOption,
   authenticatedUser: nullish(string()),
@@ -70,6 +70,15 @@ export const userCheck = record({ authenticatedUser: string(), authenticatedRole
 /** An empty list opens a single method of a class that requires roles. For a whole class it would be a mistake. */
 export const methodRoles = array(string({ min: 1 }));
 export const classRoles = array(string({ min: 1 }), { min: 1 });
+
+export const launchCheck = record({
+  conductorURL: optional(string()),
+  conductorKey: optional(string()),
+  conductorExecutorMetadata: anyOption,
+  conductorMetadataOnlyMode: optional(boolean),
+} satisfies FieldsOf<DBOSLaunchOptions>);
+
+export const executorIDsCheck = array(filledName);
 
 export const shutdownCheck = record({
   deregister: optional(boolean),

@@ -1,8 +1,7 @@
 // The public API: `DBOS`, the default instance, and `createDBOS()` for isolated ones. The management verbs come from
-// `Management`, what workflow code calls from `Operations`; here each member is a line or two, and the engine does the work.
+// `Management`, what workflow code calls from `Operations`, what says where code runs from `ContextMembers`; here each member is a line or two, and the engine does the work.
 import type { Server } from 'node:http';
 import { internals } from '../base/internals.js';
-import type { DLogger } from '../base/log.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
 import type { ForkFromFailureOptions, ForkOptions, ForkRequest, ForkSettings } from '../control/management/forks.js';
 import { checkTimeout, type EnqueueWorkflowOptions } from '../control/queues/enqueue.js';
@@ -31,10 +30,8 @@ import {
   currentContext,
   defaultRegistry,
   inContext,
-  isWorkflowCode,
   setDefaultHost,
   attempted,
-  type StepStatus,
 } from '../engine/runs/ambient.js';
 import type { StartWorkflowParams } from '../engine/runs/new-workflow.js';
 import type { StepConfig } from '../engine/runs/step.js';
@@ -53,7 +50,7 @@ import type { Associations, ExternalRegistration, FunctionInfo, PluginKey } from
 import { forkFromFailure, forkWorkflow, forkWorkflows } from './forks.js';
 import { type Functions, isStandardContext, type MethodDecorator } from './functions.js';
 import { Instance } from './instance.js';
-import { Operations } from './operations.js';
+import { ContextMembers } from './context-members.js';
 import type { Lifecycle, TestSettings } from './lifecycle.js';
 import {
   type ApplySchedule,
@@ -64,7 +61,9 @@ import {
   SchedulerMode,
 } from './schedules.js';
 import type {
+  AlertHandler,
   DBOSContextOptions,
+  DBOSLaunchOptions,
   DBOSLifecycleCallback,
   DBOSMethodMiddlewareInstaller,
   InvokeFunctionsAsync,
@@ -75,7 +74,7 @@ import { queueOf, setDefaultQueueOwner, type WorkflowQueue } from './workflow-qu
 
 export type { TestSettings };
 
-export class DBOSInstance extends Operations {
+export class DBOSInstance extends ContextMembers {
   override readonly [internals]: Instance;
 
   constructor(testSettings: TestSettings = {}, registry = new Registry()) {
@@ -119,9 +118,13 @@ export class DBOSInstance extends Operations {
     return this.#lifecycle.engine !== undefined;
   }
 
-  /** Opens the system database, recovers workflows of earlier processes, and starts running workflows. */
-  async launch(): Promise<void> {
-    return this.#lifecycle.launch();
+  /**
+   * Opens the system database, recovers workflows of earlier processes, and starts running workflows. The options are those
+   * of DBOS for its Conductor, which Everstep does not connect to.
+   */
+  async launch(options: DBOSLaunchOptions = {}): Promise<void> {
+    checks.launchCheck.read(options, 'options');
+    return this.#lifecycle.launch(options);
   }
 
   /**
@@ -159,6 +162,29 @@ export class DBOSInstance extends Operations {
     return migrateDatabase(systemDatabaseUrl, options, this.logger);
   }
 
+  /** Clears all registrations, as `shutdown({ deregister: true })` does. Only while not launched. */
+  clearRegistry(): void {
+    this.#lifecycle.clearRegistry();
+  }
+
+  /** Sets the handler for alerts of DBOS Conductor, once and before `launch`. Everstep sends none. */
+  setAlertHandler(handler: AlertHandler): void {
+    callbackCheck.read(handler, 'handler');
+    this.#lifecycle.setAlertHandler(handler);
+  }
+
+  /**
+   * Puts the workflows that these executors were running back on their queues, and resolves to their handles. You vouch that
+   * the processes are dead. Workflows that this process runs are left alone, and so are those of other versions.
+   */
+  async recoverPendingWorkflows(executorIDs: readonly string[] = ['local']): Promise<WorkflowHandle<unknown>[]> {
+    checks.executorIDsCheck.read(executorIDs, 'executorIDs');
+    const engine = this.#engineFor('recoverPendingWorkflows');
+    const recovered: string[] = [];
+    for (const executorID of executorIDs) recovered.push(...(await engine.liveness.recoverExecutor(executorID)));
+    return recovered.map((workflowID) => engine.handleOf(workflowID));
+  }
+
   registerLifecycleCallback(callback: DBOSLifecycleCallback): void {
     this.#lifecycle.addCallback(callback);
   }
@@ -166,6 +192,11 @@ export class DBOSInstance extends Operations {
   /** Calls `destroy` of the lifecycle callbacks, once: no more work comes in from outside. Workflows continue. */
   async deactivateEventReceivers(): Promise<void> {
     return this.#lifecycle.deactivateEventReceivers();
+  }
+
+  /** Calls `initialize` of the lifecycle callbacks after they were deactivated. */
+  async initEventReceivers(): Promise<void> {
+    return this.#lifecycle.initEventReceivers();
   }
 
   /** The HTTP server of the admin interface; undefined if it is not configured, or its port was in use. */
@@ -400,7 +431,8 @@ export class DBOSInstance extends Operations {
     return this.#within(
       {
         ...rest,
-        ...(idAssignedForNextWorkflow !== undefined && { nextWorkflowID: { workflowID: idAssignedForNextWorkflow } }),
+        // Plugins pass on an HTTP header that may be missing.
+        ...(idAssignedForNextWorkflow && { nextWorkflowID: { workflowID: idAssignedForNextWorkflow } }),
         ...(queueAssignedForWorkflows !== undefined && { queueName: queueAssignedForWorkflows }),
         ...(workflowTimeoutMS !== undefined && { timeoutMs: workflowTimeoutMS }),
         ...(serializationType !== undefined && { serialization: serializationType }),
@@ -482,65 +514,6 @@ export class DBOSInstance extends Operations {
     this.#registry.refuseAfterLaunch();
     const automaticBackfill = mode === SchedulerMode.ExactlyOncePerInterval;
     this.#registry.codeSchedules.add({ fn: fn as UserFunction, crontab, queueName, automaticBackfill });
-  }
-
-  // ── Context ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  get logger(): DLogger {
-    return this.#lifecycle.logger;
-  }
-
-  get applicationVersion(): string {
-    return this.#runtimeFor('applicationVersion').applicationVersion;
-  }
-
-  get executorID(): string {
-    return this.#runtimeFor('executorID').config.executorID;
-  }
-
-  get workflowID(): string | undefined {
-    return currentContext()?.run?.workflowID;
-  }
-
-  get stepID(): number | undefined {
-    const context = currentContext();
-    return context?.step?.stepID ?? context?.transactionID;
-  }
-
-  get stepStatus(): StepStatus | undefined {
-    return currentContext()?.step;
-  }
-
-  get authenticatedUser(): string {
-    return currentContext()?.authenticatedUser ?? '';
-  }
-
-  get authenticatedRoles(): string[] {
-    return [...(currentContext()?.authenticatedRoles ?? [])];
-  }
-
-  get assumedRole(): string {
-    return currentContext()?.assumedRole ?? '';
-  }
-
-  requestObject(): object | undefined {
-    return currentContext()?.request;
-  }
-
-  isInTransaction(): boolean {
-    return currentContext()?.transactionID !== undefined;
-  }
-
-  isInStep(): boolean {
-    return currentContext()?.step !== undefined;
-  }
-
-  isWithinWorkflow(): boolean {
-    return currentContext()?.run !== undefined;
-  }
-
-  isInWorkflow(): boolean {
-    return isWorkflowCode(currentContext());
   }
 }
 

@@ -51,7 +51,7 @@ function newRegistration(fn: UserFunction, kind: Registration['kind'], owner: Fu
     ownerClass: owner.ownerClass,
     givenClassName: owner.givenClassName,
     external: new Map(),
-    parameters: parametersOf(fn),
+    parameters: parametersOf(fn, owner),
     interceptors: [],
     registeredAt: stackHere('registered'),
   };
@@ -136,7 +136,7 @@ export class Functions {
     if (context?.transactionID !== undefined) {
       throw new DBOSInvalidWorkflowTransitionError(`Invalid call to step "${name}" inside a \`transaction\``);
     }
-    if (!isWorkflowCode(context)) return registration ? this.#callAuthorized(registration, body) : body();
+    if (!isWorkflowCode(context)) return registration ? this.#callAuthorized(registration, body) : promised(body);
     const stepID = context.run.nextStepID();
     if (!registration) return runStep(context, { stepID, name, config }, body);
     const assumedRole = authorize(context.runtime, registration, context);
@@ -238,4 +238,9 @@ export class Functions {
   decorate(register: (fn: UserFunction, owner: FunctionOwner) => UserFunction, name?: string): MethodDecorator {
     return decorateMethod(this.#host.registry, register, name);
   }
+}
+
+/** A function that is not async, or throws at once, is as good as one that is. */
+async function promised<R>(body: () => Promise<R>): Promise<R> {
+  return body();
 }

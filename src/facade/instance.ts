@@ -9,7 +9,7 @@ import type { Runtime } from '../engine/runtime.js';
 import { debounce, type DebounceRequest } from '../engine/queues/debounce.js';
 import type { AnyConstructor, Registry, UserFunction } from '../engine/registration/registry.js';
 import { currentContext, isWorkflowCode, shielded } from '../engine/runs/ambient.js';
-import { operation } from '../engine/runs/operation.js';
+import { operation, readStored } from '../engine/runs/operation.js';
 import { DBOSExecutorNotInitializedError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 import type { QueueRecord } from '../model/queues.js';
 import type { LocalEngine } from '../admin/source.js';
@@ -90,7 +90,8 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     const { runtime } = this.engineFor(name);
     // Before the operation takes its number, from which the token is derived.
     const token = nextToken();
-    return shielded(operation({ ...options, name: `DBOS.${name}` }, () => body(runtime, token)));
+    const act = (): Promise<R> => body(runtime, token);
+    return shielded(operation({ ...options, name: `DBOS.${name}` }, options.isEffect ? act : () => readStored(act)));
   }
 
   queueOf(operator: Operator, record: QueueRecord): WorkflowQueue {

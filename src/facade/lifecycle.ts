@@ -12,10 +12,21 @@ import { Engine } from '../engine/engine.js';
 import type { Runtime, RuntimeOptions } from '../engine/runtime.js';
 import type { Registration, Registry } from '../engine/registration/registry.js';
 import { currentContext } from '../engine/runs/ambient.js';
-import { DBOSAlreadyLaunchedError, DBOSExecutorNotInitializedError, type JSONValue } from '../model/errors/errors.js';
+import {
+  DBOSAlreadyLaunchedError,
+  DBOSConflictingRegistrationError,
+  DBOSExecutorNotInitializedError,
+  type JSONValue,
+} from '../model/errors/errors.js';
 import type { MethodRegistrationBase } from './associations.js';
 import { describeLaunch } from './launch-message.js';
-import type { DBOSLifecycleCallback, DBOSMethodMiddlewareInstaller, ShutdownOptions } from './types.js';
+import type {
+  AlertHandler,
+  DBOSLaunchOptions,
+  DBOSLifecycleCallback,
+  DBOSMethodMiddlewareInstaller,
+  ShutdownOptions,
+} from './types.js';
 
 /** For tests: manually advanced clocks. */
 export type TestSettings = Pick<RuntimeOptions, 'clock' | 'databaseNow'>;
@@ -30,9 +41,10 @@ export interface LifecycleOptions {
 export class Lifecycle {
   readonly #options: LifecycleOptions;
   readonly #callbacks = new Set<DBOSLifecycleCallback>();
-  readonly #middleware: DBOSMethodMiddlewareInstaller[] = [];
+  readonly #middleware = new Set<DBOSMethodMiddlewareInstaller>();
   readonly #recipes: SerializationRecipe<unknown, JSONValue>[] = [];
   #config: DBOSConfig | undefined;
+  #alertHandler: AlertHandler | undefined;
   #engine: Engine | undefined;
   #adminServer: AdminServer | undefined;
   #areReceiversActive = false;
@@ -75,7 +87,7 @@ export class Lifecycle {
 
   addMiddleware(installer: DBOSMethodMiddlewareInstaller): void {
     this.#options.registry.refuseAfterLaunch();
-    this.#middleware.push(installer);
+    this.#middleware.add(installer);
   }
 
   addRecipe(recipe: SerializationRecipe<unknown, JSONValue>): void {
@@ -84,12 +96,15 @@ export class Lifecycle {
     this.#recipes.push(recipe);
   }
 
-  async launch(): Promise<void> {
+  async launch(options: DBOSLaunchOptions): Promise<void> {
     if (this.#shuttingDown)
       throw new DBOSAlreadyLaunchedError('DBOS is shutting down. Await DBOS.shutdown() before launching again.');
     if (this.#engine) return;
     this.#launching ??= this.#launch(stackHere('launch')).finally(() => (this.#launching = undefined));
     await this.#launching;
+    if (options.conductorKey !== undefined) {
+      this.logger.warn('Everstep does not connect to DBOS Conductor. The options of DBOS.launch have no effect.');
+    }
   }
 
   async #launch(stack: string): Promise<void> {
@@ -186,12 +201,31 @@ export class Lifecycle {
     this.#adminServer = undefined;
     await engine?.shutdown(timeoutMs);
     registry.thaw();
-    if (deregister) {
-      registry.clear();
-      this.#callbacks.clear();
-      this.#middleware.length = 0;
-      this.#recipes.length = 0;
+    if (deregister) this.clearRegistry();
+  }
+
+  clearRegistry(): void {
+    if (this.#engine || this.#launching)
+      throw new DBOSAlreadyLaunchedError('Cannot call DBOS.clearRegistry after DBOS.launch');
+    this.#options.registry.clear();
+    this.#callbacks.clear();
+    this.#middleware.clear();
+    this.#recipes.length = 0;
+    this.#alertHandler = undefined;
+  }
+
+  setAlertHandler(handler: AlertHandler): void {
+    if (this.#engine) throw new DBOSAlreadyLaunchedError('Cannot set alert handler after DBOS.launch()');
+    if (this.#alertHandler) {
+      throw new DBOSConflictingRegistrationError('Alert handler is already registered. Only one handler is allowed.');
     }
+    this.#alertHandler = handler;
+  }
+
+  async initEventReceivers(): Promise<void> {
+    if (!this.#engine || this.#areReceiversActive) return;
+    this.#areReceiversActive = true;
+    for (const callback of this.#callbacks) await callback.initialize?.();
   }
 
   async deactivateEventReceivers(): Promise<void> {

@@ -163,9 +163,9 @@ export abstract class Operations extends Management<WorkflowQueue> {
   }
 
   /** Reads a stream as it is written, until it is closed or its workflow ends. */
-  readStream<T>(workflowID: string, key: string, options?: ReadStreamOptions): AsyncGenerator<T, void, unknown> {
+  async *readStream<T>(workflowID: string, key: string, options?: ReadStreamOptions): AsyncGenerator<T, void, unknown> {
     const runtime = this[internals].runtimeFor('readStream');
-    return readStream(runtime, { workflowID, key }, options) as AsyncGenerator<T, void, unknown>;
+    yield* readStream(runtime, { workflowID, key }, options) as AsyncGenerator<T, void, unknown>;
   }
 
   /** Waits for the value at an offset of a stream. */
@@ -185,14 +185,14 @@ export abstract class Operations extends Management<WorkflowQueue> {
   }
 
   /** Sends a request to a running workflow. Resolves to its answer, or throws its error. */
-  request<F extends RequestFunction = (payload: unknown) => unknown>(
+  sendRequest<F extends RequestFunction = (payload: unknown) => unknown>(
     workflowID: string,
     name: string,
     payload: Parameters<F>[0],
     options?: RequestOptions,
   ): Promise<Awaited<ReturnType<F>>> {
     return attempted(() => {
-      const runtime = this[internals].runtimeFor('request');
+      const runtime = this[internals].runtimeFor('sendRequest');
       return request(runtime, { workflowID, name, payload, ...options }) as Promise<Awaited<ReturnType<F>>>;
     });
   }

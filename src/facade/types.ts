@@ -1,4 +1,6 @@
 // Public types that belong to no other file.
+import type { IncomingHttpHeaders } from 'node:http';
+import type { ParsedUrlQuery } from 'node:querystring';
 import type { DLogger } from '../base/log.js';
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
 import type { WorkflowHandle } from '../control/runs/outcome.js';
@@ -17,6 +19,48 @@ export interface DBOSLifecycleCallback {
 /** Sees every function at launch and may install interceptors. */
 export interface DBOSMethodMiddlewareInstaller {
   installMiddleware(registration: MethodRegistrationBase): void;
+}
+
+/** What DBOS connects to its Conductor with. Everstep has none: the options are accepted and have no effect. */
+export interface DBOSLaunchOptions {
+  readonly conductorURL?: string;
+  readonly conductorKey?: string;
+  readonly conductorExecutorMetadata?: Record<string, unknown>;
+  readonly conductorMetadataOnlyMode?: boolean;
+}
+
+/** Called with the alerts of DBOS Conductor. */
+export type AlertHandler = (name: string, message: string, metadata: Record<string, string>) => Promise<void>;
+
+/** The serializable part of an HTTP request. */
+export interface HTTPRequest {
+  readonly headers?: IncomingHttpHeaders;
+  readonly rawHeaders?: string[];
+  readonly params?: unknown;
+  readonly body?: unknown;
+  readonly rawBody?: string;
+  readonly query?: ParsedUrlQuery;
+  readonly querystring?: string;
+  readonly url?: string;
+  readonly method?: string;
+  readonly ip?: string;
+  readonly requestID?: string;
+}
+
+type SpanAttribute = string | number | boolean | (string | null | undefined)[] | (number | null | undefined)[];
+
+/** A span of OpenTelemetry, as far as DBOS programs use it. */
+export interface DBOSSpan {
+  readonly attributes: Record<string, SpanAttribute | undefined>;
+  setStatus(status: { code: 0 | 1 | 2; message?: string }): DBOSSpan;
+  setAttribute(key: string, attribute: SpanAttribute): DBOSSpan;
+  addEvent(name: string, attributes?: Record<string, SpanAttribute | undefined>, timestamp?: number): DBOSSpan;
+}
+
+/** Makes spans, in DBOS. */
+export interface DBOSTracer {
+  startSpan(name: string, attributes?: Record<string, SpanAttribute | undefined>): DBOSSpan;
+  endSpan(span: DBOSSpan): void;
 }
 
 export interface ShutdownOptions {

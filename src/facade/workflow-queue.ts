@@ -26,14 +26,20 @@ export class StoredQueue {
     readonly record: QueueRecord,
     readonly read: (name: string) => Promise<QueueRecord>,
     readonly change: (name: string, change: QueueParameters) => Promise<QueueRecord>,
+    /** Whether a client has looked it up, not an engine. */
+    readonly isClientBound = false,
   ) {}
 }
 
 /** A database queue, read and changed through the operator. */
-export function queueOf(operator: Operator, record: QueueRecord): WorkflowQueue {
+export function queueOf(
+  operator: Operator,
+  record: QueueRecord,
+  { isClientBound = false }: { readonly isClientBound?: boolean } = {},
+): WorkflowQueue {
   const read: StoredQueue['read'] = (name) => getQueueRecord(operator, name);
   const change: StoredQueue['change'] = (name, parameters) => changeQueue(operator, name, parameters);
-  return new WorkflowQueue(new StoredQueue(record, read, change));
+  return new WorkflowQueue(new StoredQueue(record, read, change, isClientBound));
 }
 
 function isQueueRecord(value: unknown): value is QueueRecord {
@@ -96,6 +102,11 @@ export class WorkflowQueue {
   /** Whether the queue is stored in the database. */
   get databaseBacked(): boolean {
     return this.#stored !== undefined;
+  }
+
+  /** Whether the queue is read and changed through a `DBOSClient`. */
+  get clientBound(): boolean {
+    return this.#stored?.isClientBound ?? false;
   }
 
   // The settings this object has cached; the getters below read the row.

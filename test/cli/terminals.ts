@@ -1,7 +1,7 @@
 // Calls of the command line inside the test process, with a terminal that keeps what is written.
 import { systemClock } from '../../src/base/clock.js';
 import { COMMANDS } from '../../src/cli/commands.js';
-import type { CommandContext } from '../../src/cli/command.js';
+import type { Command, CommandContext } from '../../src/cli/command.js';
 import { run } from '../../src/cli/run.js';
 import type { Terminal } from '../../src/cli/terminal.js';
 
@@ -19,11 +19,14 @@ export interface CallOptions extends Partial<Omit<CommandContext, 'terminal'>> {
   readonly isInteractive?: boolean;
   /** Standard input, in lines. */
   readonly input?: readonly string[];
+  /** Default: those of `everstep`. */
+  readonly commands?: readonly Command[];
 }
 
 /** Runs a command. Words are separated by spaces, unless they are given one by one. */
 export async function call(line: string | readonly string[], options: CallOptions = {}): Promise<Called> {
-  const { width = Infinity, hasColours = false, isInteractive = false, input = [], ...context } = options;
+  const { width = Infinity, hasColours = false, isInteractive = false, input = [], ...others } = options;
+  const { commands = COMMANDS, ...context } = others;
   const left = [...input];
   let out = '';
   let err = '';
@@ -42,7 +45,7 @@ export async function call(line: string | readonly string[], options: CallOption
       yield* left.splice(0);
     },
   };
-  const exitCode = await run(COMMANDS, typeof line === 'string' ? line.split(' ') : line, {
+  const exitCode = await run(commands, typeof line === 'string' ? line.split(' ') : line, {
     environment: {},
     folder: '/nonexistent',
     clock: systemClock,

@@ -82,3 +82,66 @@ test('required roles', async () => {
   };
   await compare('roles', expected, (target) => target !== 'dbos-5');
 });
+
+test('koa-serve', async () => {
+  const known = { classConfig: {}, defaults: 'Shop' };
+  const tooLong = "Argument note of order is marked as type 'varchar' with maximum length 5 but has length 12";
+  const expected = {
+    'a plain method': [200, 'hello ann, GET /hello/ann'],
+    'a workflow': [200, 'workflow pen new'],
+    'a workflow under an ID': [[200, 'workflow ink x'], 'SUCCESS'],
+    'a missing argument': [400, 'Missing required argument item of order'],
+    'an argument that is too long': [400, tooLong],
+    'a renamed argument': [200, 'x'],
+    'a required role': [403, 'User does not have a role with permission to call vault'],
+    'what the plugin knows': [
+      { name: 'hello', ...known, parameters: ['who'], types: [null] },
+      { name: 'order', ...known, parameters: ['item', 'note'], types: [null, 'varchar(5)'] },
+      { name: 'renamed', ...known, parameters: ['given'], types: [null] },
+      { name: 'vault', ...known, parameters: [], types: [] },
+    ],
+  };
+  await compare('koa', expected, (target) => target !== 'dbos-5');
+});
+
+test('members that programs expect', async () => {
+  /** Only DBOS 4 has it. */
+  const gone = (value: unknown) => new Differs(value, { 'dbos-5': expect.anything() });
+  const plain = { class: 'DBOSError', code: 1 };
+  /** Ours is more specific. */
+  const ours = (value: unknown) => new Differs(value, { 'dbos-5': plain, 'dbos-4': plain });
+  await compare('surface', {
+    exports: gone(['function', 'function', 'number', 'function', 'function']),
+    'a second alert handler': ours({ class: 'DBOSConflictingRegistrationError', code: 25 }),
+    'an alert handler after the launch': ours({ class: 'DBOSAlreadyLaunchedError', code: 1 }),
+    'clearing the registry while launched': 'refused',
+    'the format of a portable workflow': gone('portable'),
+    'the format of another workflow': 'undefined',
+    'the format of the context': gone('portable'),
+    'the request object': gone([{ url: '/x' }, true]),
+    'DBOS.request': gone(['/x', '/x']),
+    'DBOS.request outside of requests': new Differs(refusedPlace, { 'dbos-4': plain, 'dbos-5': expect.anything() }),
+    'an empty ID for the next workflow': gone(9),
+    'queues bound to a client': [false, true],
+    // Not public there.
+    'recovery by hand': new Differs([['lost'], 'recovered'], { 'dbos-5': 'missing', 'dbos-4': 'missing' }),
+  });
+});
+
+test('running workflows', async () => {
+  const plainCall = ['undefined', 7];
+  await compare('running', {
+    'its own status': 'PENDING',
+    'its own handle': 'PENDING',
+    'itself in a list': ['PENDING'],
+    'its own stream': [1, 2],
+    'polling for a result': true,
+    'polling for the first of several': true,
+    'a function that is not async, as a step': new Differs(['function', 7], {
+      'dbos-5': plainCall,
+      'dbos-4': plainCall,
+    }),
+    'a stream of a workflow that does not exist': { class: 'DBOSNonExistentWorkflowError', code: 16 },
+    'what a shutdown waits for': ['parent', 'child', 'grandchild'],
+  });
+});

@@ -16,6 +16,7 @@ interface Bundler {
 
 const PACKAGE = '@dbos-inc/dbos-sdk';
 const requireHere = createRequire(import.meta.url);
+const stubs = fileURLToPath(new URL('./stubs.ts', import.meta.url));
 const sourceRoot = fileURLToPath(new URL('../../src', import.meta.url));
 
 const releases = ['dbos-5', 'dbos-4'] as const;
@@ -106,6 +107,7 @@ function aliasOf(name: string) {
   return {
     name: 'alias',
     setup(build: { onResolve(filter: { filter: RegExp }, resolve: (args: { path: string }) => object): void }) {
+      build.onResolve({ filter: /^(@opentelemetry\/|reflect-metadata$)/ }, () => ({ path: stubs }));
       build.onResolve({ filter: /^@dbos-inc\/dbos-sdk/ }, ({ path }) => {
         const subpath = path.slice(PACKAGE.length + 1);
         if (name === 'everstep') return { path: join(sourceRoot, `${subpath || 'index'}.ts`) };

@@ -295,6 +295,11 @@ function engineRows({ DBOS, workflow }: Surface): Row[] {
     ...args('all', { promises: ['promises', (v) => DBOS.all(v)] }),
     ...args('race', { promises: ['promises', (v) => DBOS.race(v)] }),
     ...args('wait', { promises: ['promises', (v) => DBOS.wait(v)] }),
+    ...options('launch', { conductorURL: 'text', conductorKey: 'text', conductorMetadataOnlyMode: 'flag' }, (o) =>
+      createDBOS().launch(o),
+    ),
+    ...args('setAlertHandler', { handler: ['callback', (v) => createDBOS().setAlertHandler(v)] }),
+    ...args('recoverPendingWorkflows', { 'executorIDs (optional)': ['names', (v) => DBOS.recoverPendingWorkflows(v)] }),
     ...options('shutdown', { workflowCompletionTimeoutMS: 'nonNegativeNumber' }, (o) => createDBOS().shutdown(o)),
     ...options('shutdownOnSignals', { signals: 'names', workflowCompletionTimeoutMS: 'nonNegativeNumber' }, (o) =>
       createDBOS().shutdownOnSignals(o),
@@ -368,7 +373,7 @@ async function drain(values: AsyncIterable<unknown>): Promise<void> {
 const LIMIT_MS = 3000;
 /** These make no promise, and throw. */
 const SYNCHRONOUS =
-  /^(setConfig|registerWorkflow|registerStep|startWorkflow|requiredRole|defaultRequiredRole|className|new |shutdownOnSignals|registerSerialization|retrieveWorkflow|readStream:|exportWorkflows)/;
+  /^(setConfig|setAlertHandler|registerWorkflow|registerStep|startWorkflow|requiredRole|defaultRequiredRole|className|new |shutdownOnSignals|registerSerialization|retrieveWorkflow|exportWorkflows)/;
 
 /** What is wrong with how a call was refused; undefined if nothing is. */
 async function faultOf(argument: string, call: Call, value: unknown): Promise<string | undefined> {

@@ -168,18 +168,18 @@ describe('messages, events, streams and requests', () => {
     expectTypeOf(() => DBOS.getEvent<string>('w', 'k')).returns.resolves.toEqualTypeOf<string | null>();
     expectTypeOf(() => DBOS.readStreamOffset<Date>('w', 'k', 0)).returns.resolves.toEqualTypeOf<Date>();
     expectTypeOf(() => DBOS.readStream<Date>('w', 'k')).returns.toEqualTypeOf<AsyncGenerator<Date, void, unknown>>();
-    expectTypeOf(() => DBOS.request<Add>('w', 'add', 1)).returns.resolves.toEqualTypeOf<string>();
+    expectTypeOf(() => DBOS.sendRequest<Add>('w', 'add', 1)).returns.resolves.toEqualTypeOf<string>();
     expectTypeOf(() => DBOS.handleRequests({})).returns.resolves.toEqualTypeOf<'stopped' | 'timeout'>();
   });
 
   test('hold both sides of a request to what they agreed on', () => {
     compiles(() => {
-      void DBOS.request<Add>('w', 'add', 5, { timeoutMs: 10, idempotencyKey: 'k' });
+      void DBOS.sendRequest<Add>('w', 'add', 5, { timeoutMs: 10, idempotencyKey: 'k' });
       void DBOS.handleRequests<{ add: Add }>({ add: async (amount, request) => `${amount} ${request.requestID}` });
       void DBOS.handleRequests<{ add: Add }>({ add: { schema: { parse: Number }, handle: async () => 'x' } });
       void DBOS.handleRequests({ any: (payload: { a: number }) => payload.a, other: () => undefined });
       // @ts-expect-error The amount is a number.
-      void DBOS.request<Add>('w', 'add', 'five');
+      void DBOS.sendRequest<Add>('w', 'add', 'five');
       // @ts-expect-error The answer is a text.
       void DBOS.handleRequests<{ add: Add }>({ add: async () => 5 });
       // @ts-expect-error The amount is a number.

@@ -27,7 +27,8 @@ export interface ApplicationRowCounts {
   readonly steps: number;
 }
 
-const BATCH_SIZE = 10_000;
+/** Rows that a rename moves at a time. */
+export const DEFAULT_RENAME_BATCH_SIZE = 10_000;
 /** No index leads to the rows of an application. */
 const ALL_SCANS = { scans: 'all' } as const;
 const batchSizeCheck = nullable(positiveInteger);
@@ -40,7 +41,7 @@ const oldNameCheck = optional(filledName);
 export async function renameApplication(
   operator: Operator,
   { oldName, newName }: ApplicationNames,
-  { batchSize = BATCH_SIZE, adoptUnclaimedRows = false }: RenameApplicationOptions = {},
+  { batchSize = DEFAULT_RENAME_BATCH_SIZE, adoptUnclaimedRows = false }: RenameApplicationOptions = {},
 ): Promise<ApplicationRowCounts> {
   checkNames(oldName, newName, adoptUnclaimedRows);
   batchSizeCheck.read(batchSize, 'options.batchSize');

@@ -13,7 +13,7 @@ import type { EventKey } from '../../store/messaging/events.js';
 import { STREAM_CLOSED } from '../../store/messaging/streams.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
 import type { Runtime } from '../runtime.js';
-import { formatOf, operation, refuseInTransaction } from '../runs/operation.js';
+import { formatOf, operation, readStored, refuseInTransaction } from '../runs/operation.js';
 import { type ActiveStep, joined, own, perform, portable } from '../runs/perform.js';
 import type { Run } from '../runs/run.js';
 import { checkName, encodeStorable, type SerializationOptions } from '../../control/runs/storable.js';
@@ -93,7 +93,8 @@ export async function readStreamOffset(
   const context = currentContext();
   const run = isWorkflowCode(context) ? context.run : undefined;
   const reader = new StreamReader(runtime, stream, options, run?.signal);
-  return operation({ name: 'DBOS.readStreamOffset', isEffect: false }, () => readOne(reader, options.offset));
+  const named = { name: 'DBOS.readStreamOffset', isEffect: false } as const;
+  return operation(named, () => readStored(() => readOne(reader, options.offset)));
 }
 
 async function* readRecorded(run: Run, reader: StreamReader): AsyncGenerator<unknown, void, unknown> {
@@ -104,7 +105,7 @@ async function* readRecorded(run: Run, reader: StreamReader): AsyncGenerator<unk
       perform(
         run,
         named,
-        own(() => reader.at(offset)),
+        own(() => readStored(() => reader.at(offset))),
       ),
     );
     if (value === STREAM_CLOSED) return;

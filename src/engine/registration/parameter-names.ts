@@ -1,6 +1,8 @@
 // Reads the names of a function's parameters from its source. A pattern such as `{ a, b }` is one parameter without a
 // name.
-import type { Registration, UserFunction } from './registry.js';
+import type { FunctionOwner } from './function-owner.js';
+import { MethodParameter } from './method-parameter.js';
+import type { UserFunction } from './registry.js';
 
 /** Comments, strings and templates: brackets and commas in them do not count. */
 const OPAQUE = /\/\*[^]*?\*\/|\/\/[^\n]*|'(?:\\[^]|[^'\\])*'|"(?:\\[^]|[^"\\])*"|`(?:\\[^]|[^`\\])*`/g;
@@ -14,8 +16,21 @@ export function parameterNames(fn: UserFunction): string[] {
 }
 
 /** The parameters of a function to register. */
-export function parametersOf(fn: UserFunction): Registration['parameters'] {
-  return parameterNames(fn).map((name, index) => ({ name, index, external: new Map() }));
+export function parametersOf(fn: UserFunction, owner: FunctionOwner): MethodParameter[] {
+  const types = declaredTypes(fn, owner);
+  const names = parameterNames(fn);
+  return (types ?? names).map((_, index) =>
+    Object.assign(new MethodParameter(index, types?.[index]), { name: names[index] ?? '' }),
+  );
+}
+
+/** The types that the compiler recorded for a decorated method, if the application has loaded `reflect-metadata`. */
+function declaredTypes(fn: UserFunction, { ownerClass, isInstance }: FunctionOwner): unknown[] | undefined {
+  const { getMetadata } = Reflect as { getMetadata?: (key: string, target: object, property: string) => unknown };
+  if (!getMetadata || !ownerClass) return undefined;
+  const target = isInstance ? (ownerClass.prototype as object) : ownerClass;
+  const types = getMetadata('design:paramtypes', target, fn.name);
+  return Array.isArray(types) ? types : undefined;
 }
 
 /** The parts between the commas of a list, up to the bracket that closes it. */

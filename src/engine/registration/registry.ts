@@ -4,6 +4,7 @@ import { functionKey, instanceKey } from '../../model/function-key.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { QueueRecord } from '../../model/queues.js';
 import type { DLogger } from '../../base/log.js';
+import type { MethodParameter } from './method-parameter.js';
 import type { CodeSchedule } from '../schedules/schedule-entry.js';
 import type { DataSourceTransactionHandler } from '../transactions/data-source-handler.js';
 import { DBOSConflictingRegistrationError, DBOSNotRegisteredError } from '../../model/errors/errors.js';
@@ -39,7 +40,7 @@ export interface FunctionName {
 }
 
 /** Runs before the function and may replace the arguments. Interceptors run in the order of their sequence numbers. */
-export type EntryInterceptor = (registration: Registration, args: unknown[]) => unknown[] | Promise<unknown[]>;
+export type EntryInterceptor = (args: unknown[]) => unknown[] | Promise<unknown[]>;
 
 export interface ClassRegistration {
   readonly constructorFunction: AnyConstructor | undefined;
@@ -62,7 +63,7 @@ export interface Registration {
   ownerClass: AnyConstructor | undefined;
   readonly givenClassName: string | undefined;
   readonly external: Map<unknown, object>;
-  readonly parameters: { name: string; index: number; external: Map<unknown, object> }[];
+  readonly parameters: MethodParameter[];
   requiredRoles?: readonly string[];
   readonly interceptors: { readonly run: EntryInterceptor; readonly sequence: number }[];
   readonly registeredAt: string;
@@ -90,7 +91,7 @@ export function maxRecoveryAttempts(registration: WorkflowRegistration): number 
 /** Passes the arguments through the function's interceptors. */
 export async function intercept(registration: Registration, args: unknown[]): Promise<unknown[]> {
   let accepted = args;
-  for (const interceptor of registration.interceptors) accepted = await interceptor.run(registration, accepted);
+  for (const interceptor of registration.interceptors) accepted = await interceptor.run(accepted);
   return accepted;
 }
 
@@ -197,9 +198,7 @@ export class Registry {
     this.#byFunction.set(plain.registeredFunction, registration);
     registration.requiredRoles ??= plain.requiredRoles;
     for (const [external, information] of plain.external) registration.external.set(external, information);
-    for (const { index, external } of plain.parameters) {
-      for (const [key, information] of external) registration.parameters[index]?.external.set(key, information);
-    }
+    registration.parameters.splice(0, Infinity, ...plain.parameters);
   }
 
   /** Rows name the workflow function to run, so names of workflows are unique. Nothing finds a step by its name. */

@@ -13,7 +13,7 @@ import type { WaitLimits } from '../../control/runs/row-watcher.js';
 import { outcomeBy, readOutcome, type WorkflowHandle } from '../../control/runs/outcome.js';
 import { attempted, currentContext, isWorkflowCode, shielded, whileWaiting } from './ambient.js';
 import type { Runtime } from '../runtime.js';
-import { operation, recordTime, refuseInTransaction } from './operation.js';
+import { operation, readStored, recordTime, refuseInTransaction } from './operation.js';
 import { own, perform } from './perform.js';
 import type { Run } from './run.js';
 import type { RunEnding } from './runs.js';
@@ -97,7 +97,7 @@ function throwOwnEnd({ workflowID, registration }: Run, { status }: FinishedWork
 /** Records the row with its values still encoded, which are plain text in any format. */
 export async function getWorkflowStatus(runtime: Runtime, workflowID: string): Promise<WorkflowStatus | null> {
   const named = { name: 'getStatus', isEffect: false, format: 'portable' } as const;
-  const record = await operation(named, () => runtime.findWorkflow(workflowID));
+  const record = await operation(named, () => readStored(() => runtime.findWorkflow(workflowID)));
   return record ? toStatus(runtime.codec, record) : null;
 }
 

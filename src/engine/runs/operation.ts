@@ -25,6 +25,16 @@ export async function operation<R>(options: Operation<R>, body: () => Promise<R>
   return perform(context.run, options, own(body));
 }
 
+/**
+ * Reads what is stored. In workflow code it first waits until what the run has written is stored, its own row included, so that
+ * a workflow sees itself from its first operation on.
+ */
+export async function readStored<R>(read: () => Promise<R>): Promise<R> {
+  const context = currentContext();
+  if (isWorkflowCode(context)) await context.run.barrier();
+  return read();
+}
+
 /** The format to encode a value in: the requested one, else that of the workflow or of the caller's context. */
 export function formatOf(
   run: Run | undefined,

@@ -125,14 +125,21 @@ export class Runs {
     for (const run of this.all) this.stop(run, new DBOSWorkflowConflictError(run.workflowID));
   }
 
-  /** Waits up to `timeoutMs` for the current runs to end. */
+  /** Waits up to `timeoutMs` for all runs to end, those that they start meanwhile included. */
   async drain(clock: Clock, timeoutMs: number): Promise<void> {
     if (timeoutMs <= 0) return;
     await withTimeLimit(clock, timeoutMs, this.#idle(), () => {});
   }
 
   async #idle(): Promise<void> {
-    await Promise.all([...this.#ends.values()].map((ending) => ending.settled()));
+    // A stopped run has its outcome before it is gone, so each is awaited once.
+    const awaited = new Set<Run>();
+    for (;;) {
+      const others = [...this.#ends].filter(([run]) => !awaited.has(run));
+      if (others.length === 0) return;
+      for (const [run] of others) awaited.add(run);
+      await Promise.all(others.map(([, ending]) => ending.settled()));
+    }
   }
 
   get all(): Run[] {

@@ -51,7 +51,7 @@ export function registerTransactionFunction(
     origFunction: fn,
     registeredFunction: wrapper,
     external: new Map(),
-    parameters: parametersOf(fn),
+    parameters: parametersOf(fn, owner),
     interceptors: [],
     registeredAt: stackHere('registered'),
   };

@@ -64,8 +64,8 @@ describe('requests', () => {
       await DBOS.launch();
       const handle = await DBOS.startWorkflow(account, { workflowID: 'a' })();
 
-      const answers = await Promise.all([5, 7, 1].map((amount) => DBOS.request<Add>('a', 'add', amount)));
-      const last: string = await DBOS.request<Close>('a', 'close', undefined);
+      const answers = await Promise.all([5, 7, 1].map((amount) => DBOS.sendRequest<Add>('a', 'add', amount)));
+      const last: string = await DBOS.sendRequest<Close>('a', 'close', undefined);
 
       expect(answers).toEqual([5, 12, 13]);
       expect(last).toBe('closed');
@@ -80,10 +80,10 @@ describe('requests', () => {
       await DBOS.startWorkflow(account, { workflowID: 'a' })();
       const options = { idempotencyKey: 'payment-7' };
 
-      const answers = await Promise.all([other, DBOS, other].map((one) => one.request<Add>('a', 'add', 5, options)));
+      const answers = await Promise.all([other, DBOS, other].map((one) => one.sendRequest<Add>('a', 'add', 5, options)));
 
       expect(answers).toEqual([5, 5, 5]);
-      expect(await other.request<Add>('a', 'add', 1)).toBe(6);
+      expect(await other.sendRequest<Add>('a', 'add', 1)).toBe(6);
     });
 
     test('errors of a handler, of its schema and of its name are the answer, and the workflow goes on', async () => {
@@ -91,16 +91,16 @@ describe('requests', () => {
       await DBOS.launch();
       await DBOS.startWorkflow(account, { workflowID: 'a' })();
 
-      expect(await failureOf(DBOS.request<Fail>('a', 'fail', 'oh'))).toMatchObject({
+      expect(await failureOf(DBOS.sendRequest<Fail>('a', 'fail', 'oh'))).toMatchObject({
         name: 'RangeError',
         message: 'oh',
         code: 'E_FAIL',
       });
-      expect(await failureOf(DBOS.request<Add>('a', 'add', -1))).toMatchObject({
+      expect(await failureOf(DBOS.sendRequest<Add>('a', 'add', -1))).toMatchObject({
         message: 'The payload of request "add" is not valid: must be a positive number',
       });
-      expect(await failureOf(DBOS.request('a', 'toString', 1))).toMatchObject({ code: 'REQUEST_REFUSED' });
-      expect((await failureOf(DBOS.request('a', 'bad', 1))).message).toMatch(/unreadable/);
+      expect(await failureOf(DBOS.sendRequest('a', 'toString', 1))).toMatchObject({ code: 'REQUEST_REFUSED' });
+      expect((await failureOf(DBOS.sendRequest('a', 'bad', 1))).message).toMatch(/unreadable/);
       for (const junk of [
         'no request at all',
         {},
@@ -109,7 +109,7 @@ describe('requests', () => {
       ]) {
         await DBOS.send('a', junk, '__everstep_requests__');
       }
-      expect(await DBOS.request<Add>('a', 'add', 3)).toBe(3);
+      expect(await DBOS.sendRequest<Add>('a', 'add', 3)).toBe(3);
     });
 
     test('a request to no workflow, or to one that has ended or ends, is refused at once', async () => {
@@ -117,11 +117,11 @@ describe('requests', () => {
       await DBOS.launch();
       await DBOS.startWorkflow(account, { workflowID: 'a' })();
 
-      expect(await failureOf(DBOS.request('nobody', 'add', 1))).toMatchObject({ code: 'NON_EXISTENT_WORKFLOW' });
-      const [closed, late] = await Promise.allSettled([DBOS.request('a', 'close', 0), DBOS.request('a', 'add', 1)]);
+      expect(await failureOf(DBOS.sendRequest('nobody', 'add', 1))).toMatchObject({ code: 'NON_EXISTENT_WORKFLOW' });
+      const [closed, late] = await Promise.allSettled([DBOS.sendRequest('a', 'close', 0), DBOS.sendRequest('a', 'add', 1)]);
       expect(closed.status).toBe('fulfilled');
       expect(late).toMatchObject({ reason: { code: 'REQUEST_REFUSED' } });
-      expect((await failureOf(DBOS.request('a', 'add', 1))).message).toMatch(/has ended with status SUCCESS/);
+      expect((await failureOf(DBOS.sendRequest('a', 'add', 1))).message).toMatch(/has ended with status SUCCESS/);
     });
 
     test('a request that is not answered in time is an error, and is answered later all the same', async () => {
@@ -137,14 +137,14 @@ describe('requests', () => {
       await DBOS.launch();
       const handle = await DBOS.startWorkflow(slow, { workflowID: 's' })();
 
-      const asked = DBOS.request('s', 'ask', null, { timeoutMs: 5000, idempotencyKey: 'k' });
+      const asked = DBOS.sendRequest('s', 'ask', null, { timeoutMs: 5000, idempotencyKey: 'k' });
       await clock.untilArmed(5000);
       clock.advance(5000);
       expect(await failureOf(asked)).toMatchObject({ code: 'REQUEST_TIMEOUT', timeoutMs: 5000 });
       await DBOS.send('s', 'now', 'begin');
 
       expect(await handle.getResult()).toBe('timeout');
-      expect(await DBOS.request('s', 'ask', null, { idempotencyKey: 'k' })).toBe('answer');
+      expect(await DBOS.sendRequest('s', 'ask', null, { idempotencyKey: 'k' })).toBe('answer');
     });
 
     test('the answering side goes on after a crash: nothing is answered twice', async () => {
@@ -153,11 +153,11 @@ describe('requests', () => {
       const two = await setup(dialect, second);
       await first.launch();
       await first.startWorkflow(one.account, { workflowID: 'a' })();
-      expect(await first.request<Add>('a', 'add', 5)).toBe(5);
+      expect(await first.sendRequest<Add>('a', 'add', 5)).toBe(5);
       await first.shutdown();
       await second.launch();
 
-      expect(await second.request<Add>('a', 'add', 2)).toBe(7);
+      expect(await second.sendRequest<Add>('a', 'add', 2)).toBe(7);
       expect([one.runs.adds, two.runs.adds]).toEqual([1, 1]);
     });
 
@@ -168,12 +168,12 @@ describe('requests', () => {
         ...(await setup(dialect, DBOS)),
         asker: DBOS.registerWorkflow(
           async () => {
-            const answers = [await DBOS.request<Add>('a', 'add', 5)];
+            const answers = [await DBOS.sendRequest<Add>('a', 'add', 5)];
             await DBOS.runStep(pause, { name: 'pause' });
             return [
               ...answers,
-              await DBOS.request<Add>('a', 'add', 1),
-              await failureOf(DBOS.request<Fail>('a', 'fail', 'x')).then(({ message }) => message),
+              await DBOS.sendRequest<Add>('a', 'add', 1),
+              await failureOf(DBOS.sendRequest<Fail>('a', 'fail', 'x')).then(({ message }) => message),
             ];
           },
           { name: 'asker' },
@@ -206,10 +206,10 @@ describe('requests', () => {
       await DBOS.launch();
 
       expect(await failureOf(DBOS.handleRequests({}))).toMatchObject({ code: 'INVALID_WORKFLOW_TRANSITION' });
-      expect((await failureOf(DBOS.request('a', 'x\0', 1))).message).toMatch(/^name must not contain a NUL/);
-      expect((await failureOf(DBOS.request('a', 'x', 1, { timeoutMs: NaN }))).message).toMatch(/timeoutMs/);
+      expect((await failureOf(DBOS.sendRequest('a', 'x\0', 1))).message).toMatch(/^name must not contain a NUL/);
+      expect((await failureOf(DBOS.sendRequest('a', 'x', 1, { timeoutMs: NaN }))).message).toMatch(/timeoutMs/);
       const options = { idempotencyKey: 'k'.repeat(1020) };
-      expect((await failureOf(DBOS.request('a', 'x', 1, options))).message).toMatch(/longer than 1024 bytes/);
+      expect((await failureOf(DBOS.sendRequest('a', 'x', 1, options))).message).toMatch(/longer than 1024 bytes/);
     });
   });
 });

@@ -1,0 +1,96 @@
+// The members of `DBOS` that say where code runs: in which process, workflow and step, and for whom.
+import { internals } from '../base/internals.js';
+import type { DLogger } from '../base/log.js';
+import type { WorkflowSerializationFormat } from '../codec/serializer.js';
+import { currentContext, isWorkflowCode, type StepStatus } from '../engine/runs/ambient.js';
+import { DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
+import { Operations } from './operations.js';
+import type { DBOSSpan, DBOSTracer, HTTPRequest } from './types.js';
+
+export abstract class ContextMembers extends Operations {
+  get logger(): DLogger {
+    return this[internals].lifecycle.logger;
+  }
+
+  get applicationVersion(): string {
+    return this[internals].runtimeFor('applicationVersion').applicationVersion;
+  }
+
+  get executorID(): string {
+    return this[internals].runtimeFor('executorID').config.executorID;
+  }
+
+  get workflowID(): string | undefined {
+    return currentContext()?.run?.workflowID;
+  }
+
+  get stepID(): number | undefined {
+    const context = currentContext();
+    return context?.step?.stepID ?? context?.transactionID;
+  }
+
+  get stepStatus(): StepStatus | undefined {
+    return currentContext()?.step;
+  }
+
+  get authenticatedUser(): string {
+    return currentContext()?.authenticatedUser ?? '';
+  }
+
+  get authenticatedRoles(): string[] {
+    return [...(currentContext()?.authenticatedRoles ?? [])];
+  }
+
+  get assumedRole(): string {
+    return currentContext()?.assumedRole ?? '';
+  }
+
+  /** The object that `runWithContext` was given as `request`, such as by a plugin that serves HTTP. */
+  requestObject(): object | undefined {
+    return currentContext()?.request;
+  }
+
+  /** The same, as an HTTP request. */
+  getRequest(): HTTPRequest | undefined {
+    return this.requestObject();
+  }
+
+  /** The same; throws where there is none. */
+  get request(): HTTPRequest {
+    const request = this.getRequest();
+    if (request) return request;
+    throw new DBOSInvalidWorkflowTransitionError('`DBOS.request` accessed from outside of HTTP requests');
+  }
+
+  /** The format in which values are stored here unless another is asked for; undefined is the default format. */
+  get defaultSerializationType(): WorkflowSerializationFormat | undefined {
+    const context = currentContext();
+    return context?.run?.isPortable ? 'portable' : context?.serialization;
+  }
+
+  /** Always undefined: Everstep makes no spans. */
+  get span(): DBOSSpan | undefined {
+    return undefined;
+  }
+
+  /** Always undefined: Everstep makes no spans. */
+  get tracer(): DBOSTracer | undefined {
+    return undefined;
+  }
+
+  isInTransaction(): boolean {
+    return currentContext()?.transactionID !== undefined;
+  }
+
+  isInStep(): boolean {
+    return currentContext()?.step !== undefined;
+  }
+
+  isWithinWorkflow(): boolean {
+    return currentContext()?.run !== undefined;
+  }
+
+  isInWorkflow(): boolean {
+    return isWorkflowCode(currentContext());
+  }
+}

@@ -1,5 +1,5 @@
 // `everstep/outbox`: publish messages in your own transactions; handle, relay or dead-letter them later.
-export type { HealthOptions, OutboxHealth } from './outbox/consume/health.js';
+export type { HealthOptions, OutboxHealth } from './outbox/health.js';
 export type { Handler } from './outbox/consume/leased-consumer.js';
 export type { Message, MessageInfo } from './outbox/consume/message.js';
 export type { HandlerOptions, SubscriptionOptions, WorkflowOptions } from './outbox/consume/options.js';
@@ -27,6 +27,9 @@ export type { ErrorRenderer } from './outbox/dead-letters/failure.js';
 export type { Duration } from './outbox/duration.js';
 export { OutboxBroker } from './outbox/outbox-broker.js';
 export type { OutboxOptions } from './outbox/outbox-options.js';
+export type { CloudEvents, Envelope } from './outbox/relays/envelope.js';
+export type { RelayOptions } from './outbox/relays/relay.js';
+export type { PerMessage, RelayMessage, RelayResult, RelayTarget } from './outbox/relays/target.js';
 export type { Converted } from './outbox/retention/conversion.js';
 export type { Keep, RetentionOptions } from './outbox/retention/options.js';
 export type { PlannedPartition, Retention, RetentionPlan, RetentionReport } from './outbox/retention/retention.js';

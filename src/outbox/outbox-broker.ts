@@ -8,7 +8,7 @@ import { func } from '../model/validation/validation.js';
 import type { Handler } from './consume/leased-consumer.js';
 import type { MessageInfo } from './consume/message.js';
 import type { HandlerOptions, WorkflowOptions } from './consume/options.js';
-import { type HealthOptions, healthOf, type OutboxHealth } from './consume/health.js';
+import { type HealthOptions, healthOf, type OutboxHealth } from './health.js';
 import { pauseTopic, resumeTopic } from './consume/pausing.js';
 import { Serving } from './consume/serving.js';
 import { type QueueStatistics, statisticsOf } from './consume/statistics.js';
@@ -24,6 +24,9 @@ import { OUTBOX_OPTIONS, type OutboxOptions } from './outbox-options.js';
 import type { StartOptions } from './publish/forwarding.js';
 import type { DeduplicationOptions, PublishOptions } from './publish/options.js';
 import { type BatchMessage, type Published, Publisher } from './publish/publisher.js';
+import type { RelayOptions } from './relays/relay.js';
+import { relaySubscription } from './relays/subscription.js';
+import type { RelayTarget } from './relays/target.js';
 import type { RetentionOptions } from './retention/options.js';
 import { Retention } from './retention/retention.js';
 import { scheduleRetention } from './retention/schedule.js';
@@ -121,14 +124,17 @@ export class OutboxBroker {
     func.read(target, 'handler');
     const on = topicOf(topic) as Topic;
     const host = this.#hosted();
-    if (this.#serving)
-      throw new DBOSAlreadyLaunchedError('Subscriptions of an outbox must be made before DBOS.launch().');
     const isWorkflow = host[internals].registry.findByFunction(target)?.kind === 'workflow';
     const subscription = isWorkflow
       ? workflowSubscription(on, target as UserFunction, options as WorkflowOptions<unknown>)
       : handlerSubscription(this.#source, on, { handler: target as Handler<unknown>, options });
-    refuseCompetitor(this.#subscriptions, subscription);
-    this.#subscriptions.push(subscription);
+    this.#subscribe(subscription);
+  }
+
+  /** Publishes each message to a target, at least once. Call it before launch. */
+  relay(topic: Topic | string, target: RelayTarget, options: RelayOptions = {}): void {
+    const host = this.#hosted();
+    this.#subscribe(relaySubscription(this.#source, topicOf(topic), { target, options, logger: () => host.logger }));
   }
 
   /**
@@ -241,6 +247,14 @@ export class OutboxBroker {
   #listenConfig(): ClientConfig | undefined {
     const { listen = this.#database.driver.listenConfig?.() } = this.#options;
     return typeof listen === 'string' ? { connectionString: listen } : listen || undefined;
+  }
+
+  #subscribe(subscription: Subscription): void {
+    if (this.#serving) {
+      throw new DBOSAlreadyLaunchedError('Subscriptions of an outbox must be made before DBOS.launch().');
+    }
+    refuseCompetitor(this.#subscriptions, subscription);
+    this.#subscriptions.push(subscription);
   }
 
   get #declared() {

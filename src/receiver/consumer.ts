@@ -48,6 +48,10 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
     );
   }
 
+  get settings(): ConsumerSettings<Message, Options> {
+    return this.#settings;
+  }
+
   /** What is read, and by which function, for logs. */
   get description(): string {
     const { adapter, options, functionName } = this.#settings;

@@ -13,13 +13,17 @@ export interface DeadLetter {
   readonly error: string;
   /** The message as JSON. Bytes are objects with the single field `base64`. A text if it cannot be written as JSON. */
   readonly message: unknown;
+  /** Epoch milliseconds, if it was archived. */
+  readonly archivedAt?: number;
 }
+
+type Stored = Pick<DeadLetter, 'error' | 'message' | 'archivedAt'>;
 
 const SERVICE = 'everstep.receiver.dead-letters';
 
 export function toState(letter: DeadLetter): EventDispatchState {
-  const { id, functionName, receivedAt, error, message } = letter;
-  const value = toJSON({ error, message });
+  const { id, functionName, receivedAt, error, message, archivedAt } = letter;
+  const value = toJSON({ error, message, archivedAt });
   return { service: SERVICE, workflowFnName: functionName, key: id, value, updateTime: receivedAt };
 }
 
@@ -29,7 +33,7 @@ export async function listDeadLetters(receiving: Receiving, functionName: string
     id: key,
     functionName,
     receivedAt: updateTime ?? 0,
-    ...(JSON.parse(value ?? '{}') as Pick<DeadLetter, 'error' | 'message'>),
+    ...(JSON.parse(value ?? '{}') as Stored),
   }));
 }
 
@@ -38,11 +42,11 @@ export function deleteDeadLetter(receiving: Receiving, functionName: string, id:
 }
 
 /** A message that JSON cannot hold, such as a cyclic one, must not stop the receiver: keep what can be shown of it. */
-function toJSON({ error, message }: Pick<DeadLetter, 'error' | 'message'>): string {
+function toJSON({ error, message, archivedAt }: Stored): string {
   try {
-    return JSON.stringify({ error, message }, replaceBinary);
+    return JSON.stringify({ error, message, archivedAt }, replaceBinary);
   } catch {
-    return JSON.stringify({ error, message: inspect(excerptOf(message, LIMITS).value, SHOWN) });
+    return JSON.stringify({ error, archivedAt, message: inspect(excerptOf(message, LIMITS).value, SHOWN) });
   }
 }
 
@@ -54,4 +58,15 @@ function replaceBinary(this: unknown, key: string, value: unknown): unknown {
   const original = (this as Record<string, unknown>)[key];
   if (original instanceof Uint8Array) return { base64: Buffer.from(original).toString('base64') };
   return typeof value === 'bigint' ? value.toString() : value;
+}
+
+/** The message with its bytes. What JSON has no form for stays as it was written. */
+export function revived(message: unknown): unknown {
+  if (Array.isArray(message)) return message.map(revived);
+  if (typeof message !== 'object' || message === null) return message;
+  const entries = Object.entries(message);
+  const [first] = entries;
+  if (entries.length === 1 && first?.[0] === 'base64' && typeof first[1] === 'string')
+    return Buffer.from(first[1], 'base64');
+  return Object.fromEntries(entries.map(([key, value]) => [key, revived(value)]));
 }

@@ -14,6 +14,7 @@ import {
 import type { Adapter, ConsumerOptions } from './adapter.js';
 import { Consumer } from './consumer.js';
 import { type DeadLetter, deleteDeadLetter, listDeadLetters } from './dead-letters.js';
+import { ReceivedDeadLetters } from './dead-letter-verbs.js';
 
 export interface ReceiverSettings {
   /** The instance whose functions are served. Default: `DBOS`. */
@@ -113,6 +114,14 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
   deleteDeadLetter(workflow: (...args: never[]) => Promise<unknown>, id: string): Promise<void> {
     const receiving = new Receiving(this.#host);
     return deleteDeadLetter(receiving, receiving.fullNameOf(workflow), id);
+  }
+
+  /** The verbs for the dead letters of a workflow: those of an outbox. Call it after launch. */
+  dlq(workflow: (...args: never[]) => Promise<unknown>): ReceivedDeadLetters<Message, Options> {
+    const receiving = new Receiving(this.#host);
+    const functionName = receiving.fullNameOf(workflow);
+    const consumer = this.#consumers.find(({ settings }) => settings.functionName === functionName);
+    return new ReceivedDeadLetters({ receiving, functionName, settings: consumer?.settings });
   }
 
   #registrations(): { readonly served: ServedFunction; readonly options: Options }[] {

@@ -1,3 +1,5 @@
+import BetterSqlite3 from 'better-sqlite3';
+import { drizzle } from 'drizzle-orm/better-sqlite3';
 import pg from 'pg';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { makeDlqTable, makeOutboxTable, makeStateTable } from '../../src/outbox/schema/tables.js';
@@ -235,6 +237,32 @@ test('SQLite has no schemas', async () => {
 
 test.each([[undefined], [{}], [{ query() {} }]])('an outbox on %o is refused', (source) => {
   expect(() => new OutboxBroker(source as never)).toThrow('OutboxBroker needs a data source');
+});
+
+test.skipIf(!wantsDialect('sqlite'))('a database of Drizzle on SQLite publishes in its own transaction', async () => {
+  const { outbox, scene, query } = await setOutbox('drizzle-sqlite');
+  const client = new BetterSqlite3(scene.url.replace('sqlite:///', ''));
+  onTestFinished(() => void client.close());
+  const db = drizzle({ client });
+
+  client.exec('BEGIN IMMEDIATE');
+  await outbox.using(db).publish('topic', 1);
+  client.exec('ROLLBACK');
+  client.exec('BEGIN IMMEDIATE');
+  await outbox.using(db).publish('topic', 2);
+  client.exec('COMMIT');
+
+  expect(await query('SELECT queue FROM outbox')).toHaveLength(1);
+  const isRefused = { code: 'OUTBOX_TRANSACTION_REQUIRED' };
+  await expect(outbox.using(db).publish('topic', 3)).rejects.toMatchObject(isRefused);
+  let inside: Promise<unknown> | undefined;
+  db.transaction((tx) => {
+    inside = outbox
+      .using(tx)
+      .publish('topic', 4)
+      .catch((error: unknown) => error);
+  });
+  expect(await inside).toMatchObject({ ...isRefused, message: expect.stringContaining('synchronous') as string });
 });
 
 describe.skipIf(!wantsDialect('postgres'))('a transaction of your own', () => {

@@ -1,3 +1,4 @@
+import { createStatements } from '../../src/outbox/schema/ddl.js';
 import { afterAll, describe, expect, test } from 'vitest';
 import { OutboxBroker } from '../../src/outbox/outbox-broker.js';
 import { makeDlqTable, makeOutboxTable } from '../../src/outbox/schema/tables.js';
@@ -54,6 +55,12 @@ const POSTGRES_DRIFT: readonly [string, string, string][] = [
   ],
 ];
 
+/** The table with another text, and without its indexes. */
+function rewritten(from: string, to: string): string {
+  const [statement = ''] = createStatements(makeOutboxTable(), 'sqlite');
+  return `DROP TABLE outbox; ${statement.replace(from, to)}`;
+}
+
 const SQLITE_DRIFT: typeof POSTGRES_DRIFT = [
   ['DROP TABLE outbox_dlq', 'missing_table', '"outbox_dlq"'],
   ['DROP INDEX outbox_pending_idx', 'missing_index', 'outbox_pending_idx'],
@@ -68,6 +75,16 @@ const SQLITE_DRIFT: typeof POSTGRES_DRIFT = [
     'outbox_timer_id_uq',
   ],
   ['ALTER TABLE outbox_dlq DROP COLUMN archived_at', 'missing_column', '"outbox_dlq".archived_at'],
+  ['ALTER TABLE outbox DROP COLUMN message_id', 'missing_column', '"outbox".message_id'],
+  [rewritten('payload BLOB NOT NULL', 'payload BLOB'), 'wrong_nullability', '"outbox".payload'],
+  [rewritten('timer_id VARCHAR(255)', 'timer_id TEXT'), 'wrong_type', '"outbox".timer_id'],
+  [
+    rewritten('attempts_count BIGINT DEFAULT 0', 'attempts_count BIGINT DEFAULT 1'),
+    'wrong_default',
+    '"outbox".attempts_count',
+  ],
+  [rewritten('replay_count INTEGER', 'extra TEXT NOT NULL, replay_count INTEGER'), 'foreign_column', '"outbox".extra'],
+  [rewritten('acquired_at IS NULL', 'acquired_at IS NOT NULL'), 'missing_check', '"outbox".outbox_lease_ck'],
 ];
 
 describe.each(DIALECTS)('the schema check on %s', (dialect, name) => {
@@ -127,6 +144,33 @@ describe.each(DIALECTS)('the schema check on %s', (dialect, name) => {
     await query('DROP INDEX outbox_pending_idx');
 
     await DBOS.launch();
+  });
+});
+
+describe.skipIf(!wantsDialect('sqlite'))('the fix of a table on SQLite', () => {
+  test('keeps rows, IDs, and columns and indexes of the application', async () => {
+    const { outbox, query } = await setOutbox('better-sqlite3', { isLaunched: false });
+    await query('ALTER TABLE outbox ADD COLUMN tenant TEXT');
+    await query('CREATE INDEX tenant_idx ON outbox (tenant)');
+    for (const n of [1, 2, 3]) {
+      await query(`INSERT INTO outbox (queue, payload, tenant) VALUES ('a', CAST('${n}' AS BLOB), 't${n}')`);
+    }
+    await query('DELETE FROM outbox WHERE id = 3');
+    await query('DROP INDEX outbox_lease_idx');
+    await query('ALTER TABLE outbox DROP COLUMN message_id');
+
+    const { findings } = await outbox.checkSchema();
+    for (const { fixSql } of findings) for (const statement of fixSql.split(/;\s*/)) await query(statement);
+    await query(`INSERT INTO outbox (queue, payload) VALUES ('a', CAST('4' AS BLOB))`);
+
+    expect(findings).toHaveLength(2);
+    expect(await outbox.checkSchema()).toEqual({ ok: true, findings: [] });
+    expect(await query('SELECT id, tenant FROM outbox ORDER BY id')).toEqual([
+      { id: 1, tenant: 't1' },
+      { id: 2, tenant: 't2' },
+      { id: 4, tenant: null },
+    ]);
+    expect(await query(`SELECT name FROM sqlite_master WHERE name = 'tenant_idx'`)).toHaveLength(1);
   });
 });
 

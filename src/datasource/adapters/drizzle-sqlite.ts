@@ -37,6 +37,8 @@ function driverOf<CT>(managed: ManagedSqlite, entities: Entities): TransactionDr
       // Drizzle's own transactions accept no async functions here.
       return transactions.run({ execute: (text) => void database.exec(text) }, options, () => body(db as CT));
     },
-    query: async (_client, text, values) => querySqlite(managed.database, text, values),
+    // The outbox also passes clients that the application made, of a connection of their own.
+    query: async (client, text, values) =>
+      querySqlite((client as { $client?: Database }).$client ?? managed.database, text, values),
   };
 }

@@ -12,7 +12,6 @@ import { DueLoop } from '../../base/due-loop.js';
 import { withTimeLimit } from '../../base/time-limit.js';
 import { OutboxLeaseLostError, DatabaseClosedError } from '../../model/errors/errors.js';
 import type { Transaction } from '../database.js';
-import { toFailure } from '../dead-letters/failure.js';
 import type { Topic } from '../topic.js';
 import { blockedMs, type Consumer, type ConsumerHost, reported } from './consumer.js';
 import { claim, nextDue, toDelay } from './fetching.js';
@@ -20,8 +19,9 @@ import { type Lease, Leases } from './leases.js';
 import { CircuitBreaker, RateLimiter } from './limits.js';
 import { bodyOf, byID, type FetchedRow, infoOf, type Message, toFetched } from './message.js';
 import type { HandlerSettings } from './options.js';
-import { hasCode, type Outcome, type RetryAfter } from './outcomes.js';
-import { deleteHeld, type Settlement, Settler } from './settling.js';
+import { outcomeOf, toSettlement } from './judging.js';
+import { hasCode, type Outcome } from './outcomes.js';
+import { deleteHeld, Settler } from './settling.js';
 
 export type Handler<T> = (body: T, message: Message) => unknown;
 
@@ -30,6 +30,8 @@ export interface LeasedOptions {
   readonly queue: string;
   readonly handler: Handler<unknown>;
   readonly settings: HandlerSettings;
+  /** The handler gets the payload as bytes, and no schema is asked. Default: false. */
+  readonly isRaw?: boolean;
 }
 
 /** After its signal aborts, a handler gets this long to return. */
@@ -201,10 +203,10 @@ export class LeasedConsumer implements Consumer {
 
   /** The outcome to write; undefined if it is written already. */
   async #handle(lease: Lease, startedAt: number): Promise<Outcome | undefined> {
-    const { topic, handler, settings } = this.#options;
+    const { topic, handler, settings, isRaw = false } = this.#options;
     let body: unknown;
     try {
-      body = await bodyOf(lease.row, topic);
+      body = isRaw ? lease.row.payload : await bodyOf(lease.row, topic);
     } catch (error) {
       return { kind: 'dead', reason: 'rejected', error };
     }
@@ -242,22 +244,8 @@ export class LeasedConsumer implements Consumer {
       return { kind: 'release', delayMs: 0 };
     }
     this.#breaker.onContact();
-    if (hasCode(error, 'OUTBOX_REJECT')) return { kind: 'dead', reason: 'rejected', error };
-    if (hasCode(error, 'OUTBOX_RETRY_AFTER')) return { kind: 'retry', delayMs: (error as RetryAfter).delayMs };
-    const delayMs = this.#delayAfter(row, error, startedAt);
-    return delayMs === undefined ? { kind: 'dead', reason: 'retry_terminal', error } : { kind: 'retry', delayMs };
-  }
-
-  #delayAfter({ attempts, firstAttemptAt, messageID }: FetchedRow, error: unknown, startedAt: number) {
-    const failed = { attempts: attempts + 1, firstAttemptAt: firstAttemptAt ?? startedAt, lastAttemptAt: startedAt };
-    try {
-      return this.#options.settings.retry({ ...failed, error });
-    } catch (strategyError) {
-      this.#host.logger.error(
-        `The retry strategy failed for message "${messageID}" of "${this.queue}", so it becomes a dead letter: ${String(strategyError)}`,
-      );
-      return undefined;
-    }
+    const { retry } = this.#options.settings;
+    return outcomeOf(row, { error, startedAt, retry, logger: this.#host.logger });
   }
 
   #releaseBuffer(): void {
@@ -268,7 +256,13 @@ export class LeasedConsumer implements Consumer {
     const { logger } = this.#host;
     const { messageID } = lease.row;
     void this.#settler
-      .settle(this.#toSettlement(lease, outcome, startedAt))
+      .settle(
+        toSettlement(lease, outcome, {
+          startedAt: startedAt ?? this.#host.clock.now(),
+          isAttempt: startedAt !== undefined,
+          renderError: this.#host.renderError,
+        }),
+      )
       .then((isWritten) => {
         if (!isWritten)
           logger.warn(`Message "${messageID}" of "${this.queue}" was settled too late: its lease was lost.`);
@@ -283,20 +277,5 @@ export class LeasedConsumer implements Consumer {
         if (outcome.kind === 'retry' || outcome.kind === 'release') this.wake();
         else this.#onFreed();
       });
-  }
-
-  #toSettlement({ row, token }: Lease, outcome: Outcome, startedAt: number | undefined): Settlement {
-    const held = { id: row.id, token };
-    switch (outcome.kind) {
-      case 'done':
-      case 'release':
-        return { ...outcome, ...held };
-      case 'retry':
-        return { kind: 'retry', ...held, delayMs: outcome.delayMs, startedAt: startedAt ?? this.#host.clock.now() };
-      case 'dead': {
-        const failure = toFailure(outcome.error, this.#host.renderError);
-        return { kind: 'dead', ...held, reason: outcome.reason, failure, isAttempt: startedAt !== undefined };
-      }
-    }
   }
 }

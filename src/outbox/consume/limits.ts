@@ -77,6 +77,8 @@ export class CircuitBreaker {
   }
 
   onOutage(): void {
+    // Messages that were tried at the same time meet the same outage.
+    if (this.waitMs > 0) return;
     this.#outages += 1;
     if (!this.isTripped) return;
     this.#opensAgainAt = this.#clock.now() + backoffMs(this.#policy, this.#outages - this.#threshold + 1);

@@ -7,6 +7,11 @@ export class Reject extends Error {
   readonly code = 'OUTBOX_REJECT';
 }
 
+/** There is no place to deliver it to. */
+export class Unroutable extends Reject {
+  readonly reason = 'unroutable';
+}
+
 /** Try again after this long, whatever the strategy says. It counts as an attempt. */
 export class RetryAfter extends Error {
   override readonly name = 'RetryAfter';

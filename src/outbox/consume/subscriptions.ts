@@ -25,6 +25,8 @@ export type Subscription =
       readonly name: string | undefined;
       readonly handler: Handler<unknown>;
       readonly settings: HandlerSettings;
+      /** The handler gets the payload as bytes. */
+      readonly isRaw: boolean;
     }
   | {
       readonly kind: 'workflow';
@@ -40,10 +42,14 @@ const BATCH = 100;
 export function handlerSubscription(
   source: OutboxDataSource,
   topic: Topic,
-  { handler, options }: { readonly handler: Handler<unknown>; readonly options: HandlerOptions },
+  {
+    handler,
+    options,
+    isRaw = false,
+  }: { readonly handler: Handler<unknown>; readonly options: HandlerOptions; readonly isRaw?: boolean },
 ): Subscription {
   const settings = handlerSettings(options, source);
-  return { kind: 'handler', topic, name: options.subscription, handler, settings };
+  return { kind: 'handler', topic, name: options.subscription, handler, settings, isRaw };
 }
 
 export function workflowSubscription(
@@ -96,8 +102,8 @@ function consumerOf(parts: ServingParts, subscription: Subscription, names: read
   }
   const queue = name === undefined ? topic.name : subscriptionQueue(topic.name, name);
   if (subscription.kind === 'workflow') return workflowConsumer(parts, queue, subscription);
-  const { handler, settings } = subscription;
-  return new LeasedConsumer(parts.host, { topic, queue, handler, settings });
+  const { handler, settings, isRaw } = subscription;
+  return new LeasedConsumer(parts.host, { topic, queue, handler, settings, isRaw });
 }
 
 function splitter({ host, wake }: ServingParts, topic: Topic, names: readonly string[]): Consumer {

@@ -6,6 +6,11 @@ type Properties = Readonly<Record<string, unknown>>;
 
 export function refuseOutsideTransaction(client: unknown): void {
   const isObject = (typeof client === 'object' && client !== null) || typeof client === 'function';
+  if (isObject && isDrizzleSqlite(client as Properties) && !('$client' in client)) {
+    throw new OutboxTransactionRequiredError(
+      "Drizzle's transactions on SQLite are synchronous: they end before a message can be published. Publish in runTransaction of the data source, or send BEGIN and COMMIT yourself and pass the database to using().",
+    );
+  }
   if (isObject && !isOutside(client as Properties)) return;
   throw new OutboxTransactionRequiredError(
     'using() needs the client of an open transaction, of the same library as the data source: what you passed is not in one.',
@@ -28,7 +33,12 @@ function isOutside(client: Properties): boolean {
   if ('queryRunner' in client) {
     return (client['queryRunner'] as Properties | undefined)?.['isTransactionActive'] !== true;
   }
+  if (isDrizzleSqlite(client)) return (client['$client'] as Properties | undefined)?.['inTransaction'] !== true;
   // Drizzle on Postgres
   if ('_' in client && 'execute' in client) return !('rollback' in client);
   return false;
+}
+
+function isDrizzleSqlite(client: Properties): boolean {
+  return '_' in client && 'run' in client && 'all' in client;
 }

@@ -24,6 +24,8 @@ export interface LiveIndex {
   readonly isUnique: boolean;
   readonly predicate: string | undefined;
   readonly isValid: boolean;
+  /** The statement that created it. SQLite only. */
+  readonly definition?: string;
 }
 
 export function readTable(
@@ -115,6 +117,7 @@ async function readSqlite(tx: Transaction, { tableName }: TableDeclaration): Pro
       isUnique: Number(row['is_unique']) === 1,
       predicate: /\bWHERE\b([\s\S]*)$/i.exec(String(row['sql']))?.[1]?.trim(),
       isValid: true,
+      definition: String(row['sql']),
     });
   }
   const keys = columns.filter((row) => Number(row['pk']) > 0);

@@ -5,6 +5,7 @@ import { columnText, createIndex, createStatements, qualifiedName } from '../sch
 import type { ColumnDeclaration, DialectName, IndexDeclaration, TableDeclaration } from '../schema/tables.js';
 import type { LiveColumn, LiveIndex, LiveTable } from './catalogue.js';
 import { type Finding, normalized } from './finding.js';
+import { rebuild } from './rebuilding.js';
 
 /** Names of types as the catalogue of Postgres spells them. */
 const POSTGRES_TYPES: Readonly<Record<string, readonly string[]>> = {
@@ -28,15 +29,19 @@ export function compare(table: TableDeclaration, live: LiveTable | undefined, di
     const fixSql = createStatements(table, dialect).join(';\n');
     return [error('missing_table', name, { expected: 'the table', actual: 'nothing', fixSql })];
   }
-  return [
+  const findings = [
     ...table.columns.flatMap((column) =>
       compareColumn(table, column, { live: live.columns.get(column.name), dialect }),
     ),
-    ...foreignColumns(table, live),
+    ...foreignColumns(table, live, dialect),
     ...comparePrimaryKey(table, live, dialect),
     ...table.indexes.flatMap((index) => compareIndex(table, index, { live, dialect })),
     ...compareChecks(table, live, dialect),
   ];
+  if (dialect === 'postgres' || findings.every(({ fixSql }) => fixSql !== REBUILD)) return findings;
+  // A rebuilt table has all its columns and indexes, so one script clears all findings.
+  const fixSql = rebuild(table, live);
+  return findings.map((finding) => ({ ...finding, fixSql }));
 }
 
 function error(code: Finding['code'], object: string, rest: Pick<Finding, 'expected' | 'actual' | 'fixSql'>): Finding {
@@ -82,7 +87,7 @@ function compareColumn(
   return findings;
 }
 
-/** SQLite cannot change columns and constraints in place. */
+/** SQLite cannot change columns and constraints in place; on Postgres only you can decide. */
 const REBUILD = '';
 
 function addColumn(table: TableDeclaration, column: ColumnDeclaration, dialect: DialectName): string {
@@ -92,7 +97,7 @@ function addColumn(table: TableDeclaration, column: ColumnDeclaration, dialect: 
 }
 
 /** A column that must be set keeps us, who do not know it, from inserting. */
-function foreignColumns(table: TableDeclaration, live: LiveTable): Finding[] {
+function foreignColumns(table: TableDeclaration, live: LiveTable, dialect: DialectName): Finding[] {
   const known = new Set(table.columns.map(({ name }) => name));
   return [...live.columns]
     .filter(([name, column]) => !known.has(name) && !column.isNullable && column.default === undefined)
@@ -100,7 +105,10 @@ function foreignColumns(table: TableDeclaration, live: LiveTable): Finding[] {
       error('foreign_column', `${qualifiedName(table)}.${name}`, {
         expected: 'a default, or NULL allowed',
         actual: 'NOT NULL without a default',
-        fixSql: `ALTER TABLE ${qualifiedName(table)} ALTER COLUMN ${quoteIdentifier(name)} DROP NOT NULL`,
+        fixSql:
+          dialect === 'postgres'
+            ? `ALTER TABLE ${qualifiedName(table)} ALTER COLUMN ${quoteIdentifier(name)} DROP NOT NULL`
+            : REBUILD,
       }),
     );
 }

@@ -1,11 +1,11 @@
 // Whether an outbox is well: messages are fetched in time, leases do not go stale, dead letters do not pile up.
-import { boolean, integer, optional, record } from '../../model/validation/validation.js';
-import type { OutboxDatabase } from '../database.js';
-import { type Duration, duration, msOf } from '../duration.js';
-import { declared, type OutboxTables } from '../schema/tables.js';
-import { checkSchema } from '../validate/validation.js';
-import { pausedTopics } from './pausing.js';
-import { type QueueStatistics, statisticsOf } from './statistics.js';
+import { boolean, integer, optional, record } from '../model/validation/validation.js';
+import type { OutboxDatabase } from './database.js';
+import { type Duration, duration, msOf } from './duration.js';
+import { declared, type OutboxTables } from './schema/tables.js';
+import { checkSchema } from './validate/validation.js';
+import { pausedTopics } from './consume/pausing.js';
+import { type QueueStatistics, statisticsOf } from './consume/statistics.js';
 
 export interface HealthOptions {
   /** How long a due message may wait. Topics that are paused may take longer. Default: 5 minutes. */

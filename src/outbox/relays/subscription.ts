@@ -1,0 +1,28 @@
+// The subscription of a relay.
+import type { DLogger } from '../../base/log.js';
+import { InvalidOutboxError } from '../../model/errors/errors.js';
+import { objectWith } from '../../model/validation/validation.js';
+import { handlerSubscription, type Subscription } from '../consume/subscriptions.js';
+import type { OutboxDataSource } from '../database.js';
+import type { Topic } from '../topic.js';
+import { CLOUD_EVENTS } from './envelope.js';
+import { RELAY_BATCH, relayHandler, type RelayOptions } from './relay.js';
+import type { RelayTarget } from './target.js';
+
+export function relaySubscription(
+  source: OutboxDataSource,
+  topic: Topic,
+  {
+    target,
+    options,
+    logger,
+  }: { readonly target: RelayTarget; readonly options: RelayOptions; readonly logger: () => DLogger },
+): Subscription {
+  if (!objectWith('publish').accepts(target)) {
+    throw new InvalidOutboxError('A relay needs a target, such as one of everstep/outbox/rabbitmq.');
+  }
+  const { envelope = 'raw', batch = RELAY_BATCH, ...rest } = options;
+  if (envelope !== 'raw') CLOUD_EVENTS.read(envelope, 'options.envelope');
+  const handler = relayHandler({ target, envelope, batch, logger });
+  return handlerSubscription(source, topic, { handler, options: { ...rest, batch, workers: batch }, isRaw: true });
+}

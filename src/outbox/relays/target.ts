@@ -1,0 +1,80 @@
+// What a relay publishes to: another broker, or a web server. A target is given a batch and answers for each message.
+import { systemClock } from '../../base/clock.js';
+import { deferred } from '../../base/deferred.js';
+import { withTimeLimit } from '../../base/time-limit.js';
+import { optional } from '../../model/validation/validation.js';
+import { type Duration, duration, msOf } from '../duration.js';
+
+/** A message on its way out. */
+export interface RelayMessage {
+  /** The same for all deliveries: what a target deduplicates by. */
+  readonly messageID: string;
+  readonly topic: string;
+  readonly key: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly contentType: string | undefined;
+  readonly payload: Uint8Array;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+}
+
+/** What became of a message. */
+export type RelayResult =
+  | { readonly kind: 'ok' }
+  /** The target got it and did not take it. Counts as an attempt. */
+  | { readonly kind: 'retry'; readonly after?: Duration; readonly error?: unknown }
+  /** It will never take it: the message becomes a dead letter. */
+  | { readonly kind: 'reject'; readonly reason?: 'rejected' | 'unroutable'; readonly error: unknown }
+  /** The target is down. Counts no attempt; after several in a row the topic is left alone for a while. */
+  | { readonly kind: 'unavailable'; readonly error: unknown };
+
+export interface RelayTarget {
+  /** For logs. */
+  readonly name: string;
+  /** Publishes the messages, in order, and returns a result for each. If it throws, the target is taken to be down. */
+  publish(messages: readonly RelayMessage[], signal: AbortSignal): Promise<readonly RelayResult[]>;
+}
+
+export const OK: RelayResult = { kind: 'ok' };
+
+export function unavailable(error: unknown): RelayResult {
+  return { kind: 'unavailable', error };
+}
+
+/** A setting of a target: a value, or one for each message. */
+export type PerMessage<T> = T | ((message: RelayMessage) => T);
+
+export function settingOf<T extends string | undefined>(setting: PerMessage<T>, message: RelayMessage): T {
+  return typeof setting === 'function' ? setting(message) : setting;
+}
+
+/** The bytes without a copy. */
+export function bufferOf({ payload }: Pick<RelayMessage, 'payload'>): Buffer {
+  return Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
+}
+
+const TIMEOUT_MS = 10_000;
+const TIMEOUT = optional(duration);
+
+/** The time that a target gives a call; default 10 seconds. */
+export function timeoutMsOf(timeout: Duration | undefined): number {
+  TIMEOUT.read(timeout, 'options.timeout');
+  return timeout === undefined ? TIMEOUT_MS : msOf(timeout);
+}
+
+/** Rejects when the signal aborts, or after the time. The work itself may go on. */
+export async function within<T>(work: Promise<T>, timeoutMs: number, signal: AbortSignal): Promise<T> {
+  const aborted = deferred<never>();
+  // Nothing else waits for it if the work ends first.
+  aborted.promise.catch(() => {});
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    return await withTimeLimit(systemClock, timeoutMs, Promise.race([work, aborted.promise]), () => {
+      throw new Error(`It did not answer within ${timeoutMs} ms.`);
+    });
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

@@ -1,0 +1,115 @@
+// Sends webhooks as https://www.standardwebhooks.com describes them: a message has arrived when the answer is 2xx.
+import { systemClock } from '../../base/clock.js';
+import { Semaphore } from '../../base/semaphore.js';
+import { InvalidOutboxError } from '../../model/errors/errors.js';
+import { optional, positiveInteger } from '../../model/validation/validation.js';
+import { keyOf, signWebhook } from '../../receiver/http/webhook.js';
+import type { Duration } from '../duration.js';
+import {
+  bufferOf,
+  OK,
+  type RelayMessage,
+  type RelayResult,
+  type RelayTarget,
+  timeoutMsOf,
+  unavailable,
+} from './target.js';
+
+export interface WebhookTargetOptions {
+  readonly url: string;
+  /** `whsec_` and base64. Several sign with each, during a rotation. */
+  readonly secret: string | readonly string[];
+  /** Further headers. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** How long a request may take. Default: 10s. */
+  readonly timeout?: Duration;
+  /** Requests at a time. Default: 10. */
+  readonly concurrency?: number;
+}
+
+const CONCURRENCY = 10;
+/** A receiver cannot put a message off for longer than a day. */
+const RETRY_AFTER_MAX_MS = 86_400_000;
+const COUNT = optional(positiveInteger);
+
+export function webhook(options: WebhookTargetOptions): RelayTarget {
+  const { concurrency = CONCURRENCY } = options;
+  COUNT.read(concurrency, 'options.concurrency');
+  const secrets = [options.secret].flat();
+  for (const secret of secrets) keyOf(secret);
+  const url = urlOf(options.url);
+  const timeoutMs = timeoutMsOf(options.timeout);
+  const requests = new Semaphore(concurrency);
+  /** The endpoint has said that it wants no more. */
+  let isGone = false;
+  const send = async (message: RelayMessage, signal: AbortSignal): Promise<RelayResult> => {
+    if (isGone) return { kind: 'reject', error: new Error('The endpoint answered 410 before.') };
+    const limit = new AbortController();
+    const abort = (): void => limit.abort(signal.reason);
+    const timer = systemClock.after(timeoutMs, () => limit.abort(new Error(`No answer within ${timeoutMs} ms.`)));
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      const response = await fetch(url, { ...requestOf(message, secrets, options), signal: limit.signal });
+      // The connection is free only after its body was read.
+      await response.body?.cancel();
+      if (response.status === 410) isGone = true;
+      return resultOf(response);
+    } catch (error) {
+      return unavailable(error);
+    } finally {
+      timer.cancel();
+      signal.removeEventListener('abort', abort);
+    }
+  };
+  return {
+    name: `the webhook of ${url.host}`,
+    publish: (messages, signal) => Promise.all(messages.map((message) => requests.run(() => send(message, signal)))),
+  };
+}
+
+function urlOf(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url && /^https?:$/.test(url.protocol)) return url;
+  throw new InvalidOutboxError('A webhook needs a URL that begins with https:// or http://.');
+}
+
+/** Signed anew for each attempt, because receivers refuse old timestamps. */
+function requestOf(
+  message: RelayMessage,
+  secrets: readonly string[],
+  { headers }: Pick<WebhookTargetOptions, 'headers'>,
+): RequestInit {
+  const { messageID: id, contentType = 'application/octet-stream' } = message;
+  const body = bufferOf(message);
+  const timestamp = String(Math.floor(systemClock.now() / 1000));
+  const traceparent = message.headers['traceparent'];
+  return {
+    method: 'POST',
+    // A redirect would send the message to a server that nobody configured.
+    redirect: 'manual',
+    body: new Uint8Array(body),
+    headers: {
+      ...headers,
+      'content-type': contentType,
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': secrets.map((secret) => signWebhook({ id, timestamp, body, secret })).join(' '),
+      ...(traceparent !== undefined && { traceparent }),
+    },
+  };
+}
+
+function resultOf({ ok, status, headers }: Response): RelayResult {
+  if (ok) return OK;
+  const error = new Error(`It answered ${status}.`);
+  if (status === 410) return { kind: 'reject', error };
+  const after = retryAfterMs(headers.get('retry-after'));
+  return { kind: 'retry', error, ...(after !== undefined && { after }) };
+}
+
+/** Seconds, or a date. */
+function retryAfterMs(value: string | null): number | undefined {
+  if (value === null) return undefined;
+  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - systemClock.now();
+  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), RETRY_AFTER_MAX_MS) : undefined;
+}

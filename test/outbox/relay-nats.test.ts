@@ -1,0 +1,76 @@
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { newID } from '../../src/base/ids.js';
+import { nats } from '../../src/outbox/relays/nats.js';
+import { type BrokerServer, hasPrograms, startNats } from '../receiver/servers.js';
+import { type Arrived, describeTarget } from './relay-conformance.js';
+
+describe.skipIf(!hasPrograms('nats-server'))('NATS JetStream', () => {
+  let server: BrokerServer;
+  beforeAll(async () => {
+    server = await startNats();
+  });
+  afterAll(() => server.remove());
+
+  const open = async (): Promise<NatsConnection> => {
+    const connection = await connect({
+      servers: `127.0.0.1:${server.port}`,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 100,
+    });
+    onTestFinished(() => connection.close());
+    return connection;
+  };
+  const arrivedIn = async (stream: string): Promise<Arrived[]> => {
+    const { streams } = await jetstreamManager(await open());
+    const { state } = await streams.info(stream);
+    const found: Arrived[] = [];
+    for (let seq = 1; seq <= state.last_seq; seq += 1) {
+      const message = await streams.getMessage(stream, { seq });
+      const header = message?.header;
+      const headers = Object.fromEntries((header?.keys() ?? []).map((key) => [key, header?.get(key) ?? '']));
+      found.push({ messageID: headers['Nats-Msg-Id'], body: Buffer.from(message?.data ?? []), headers });
+    }
+    return found;
+  };
+  const createStream = async (): Promise<string> => {
+    const name = newID();
+    const { streams } = await jetstreamManager(await open());
+    await streams.add({ name, subjects: [`${name}.>`] });
+    return name;
+  };
+
+  describeTarget({
+    name: 'nats',
+    async place() {
+      const name = await createStream();
+      const client = jetstream(await open());
+      const target = nats(client, { subject: ({ topic }) => `${name}.${topic}`, timeout: '1s' });
+      return { target, arrived: () => arrivedIn(name) };
+    },
+    nowhere: async () => nats(jetstream(await open()), { subject: 'nowhere', timeout: '1s' }),
+    stop: () => server.stop(),
+    start: () => server.start(),
+  });
+
+  test('a message that is sent twice is stored once', async () => {
+    const name = await createStream();
+    const target = nats(jetstream(await open()), { subject: `${name}.a` });
+    const message = {
+      messageID: newID(),
+      topic: 't',
+      key: undefined,
+      headers: { a: 'b' },
+      contentType: undefined,
+      payload: Buffer.from('x'),
+      createdAt: 0,
+    };
+
+    const { signal } = new AbortController();
+    const results = [await target.publish([message], signal), await target.publish([message], signal)];
+
+    expect(results).toEqual([[{ kind: 'ok' }], [{ kind: 'ok' }]]);
+    expect(await arrivedIn(name)).toMatchObject([{ headers: { a: 'b', 'everstep-topic': 't' } }]);
+  });
+});

@@ -1,0 +1,134 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { webhook } from '../../src/outbox/relays/webhook.js';
+import { verifyWebhook } from '../../src/receiver/http/webhook.js';
+import { until } from '../crash/processes.js';
+import { type Arrived, describeTarget, isEmpty, publish, relaying } from './relay-conformance.js';
+import { pending } from './scene.js';
+
+const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
+
+/** A server that verifies what it gets. */
+class Endpoint {
+  readonly arrived: Arrived[] = [];
+  readonly attempts: string[] = [];
+  respond: (response: ServerResponse) => void = (response) => void response.writeHead(204).end();
+  #server: Server | undefined;
+  #port = 0;
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}/hook`;
+  }
+
+  async start(): Promise<void> {
+    this.#server = createServer((request, response) => void this.#handle(request, response));
+    await new Promise<void>((resolve) => this.#server?.listen(this.#port, '127.0.0.1', resolve));
+    this.#port = (this.#server.address() as AddressInfo).port;
+  }
+
+  async stop(): Promise<void> {
+    this.#server?.closeAllConnections();
+    await new Promise((resolve) => this.#server?.close(resolve));
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks);
+    const headers = request.headers as Record<string, string>;
+    const id = verifyWebhook(
+      {
+        id: headers['webhook-id'],
+        timestamp: headers['webhook-timestamp'],
+        signature: headers['webhook-signature'],
+        body,
+      },
+      { secrets: SECRET },
+      Date.now(),
+    );
+    this.attempts.push(id);
+    this.respond(response);
+    if (response.statusCode < 300) this.arrived.push({ messageID: id, body, headers });
+  }
+}
+
+describe('a webhook', () => {
+  let endpoint: Endpoint;
+  const all: Endpoint[] = [];
+  beforeEach(async () => {
+    endpoint = new Endpoint();
+    all.push(endpoint);
+    await endpoint.start();
+  });
+  afterAll(() => Promise.all(all.map((one) => one.stop())));
+
+  describeTarget({
+    name: 'webhook',
+    async place() {
+      const { arrived, url } = endpoint;
+      return { target: webhook({ url, secret: SECRET }), arrived: async () => arrived };
+    },
+    async nowhere() {
+      endpoint.respond = (response) => void response.writeHead(404).end();
+      return webhook({ url: endpoint.url, secret: SECRET });
+    },
+    stop: () => endpoint.stop(),
+    start: () => endpoint.start(),
+  });
+
+  test('is sent again when Retry-After says', async () => {
+    endpoint.respond = (response) => void response.writeHead(429, { 'retry-after': '3600' }).end('busy');
+    const scene = await relaying(webhook({ url: endpoint.url, secret: SECRET }));
+
+    await publish(scene, [1]);
+    await until('it was put off', async () => {
+      const [row] = await pending(scene);
+      return Number(row?.['attempts_count']) === 1;
+    });
+
+    const [row] = await pending(scene);
+    expect(Number(row?.['next_attempt_at'])).toBeGreaterThan(Date.now() + 3_500_000);
+  });
+
+  test('is not sent to an endpoint that has answered 410', async () => {
+    endpoint.respond = (response) => void response.writeHead(410).end();
+    const scene = await relaying(webhook({ url: endpoint.url, secret: SECRET }));
+
+    await publish(scene, [1]);
+    await isEmpty(scene);
+    await publish(scene, [2, 3]);
+    await isEmpty(scene);
+
+    expect(endpoint.attempts).toHaveLength(1);
+    expect((await scene.outbox.dlq.list()).letters.map(({ reason }) => reason)).toEqual(Array(3).fill('rejected'));
+  });
+
+  test('does not follow a redirect, and gives up waiting for an answer', async () => {
+    endpoint.respond = (response) => void response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end();
+    const redirected = await relaying(webhook({ url: endpoint.url, secret: SECRET }), { retry: () => undefined });
+    await publish(redirected, [1]);
+    await isEmpty(redirected);
+    endpoint.respond = () => {};
+    const silent = webhook({ url: endpoint.url, secret: SECRET, timeout: 50 });
+    const message = { messageID: 'm', topic: 't', key: undefined, headers: {}, contentType: undefined, createdAt: 0 };
+
+    const [result] = await silent.publish([{ ...message, payload: Buffer.of(1) }], new AbortController().signal);
+
+    expect((await redirected.outbox.dlq.list()).letters).toMatchObject([{ reason: 'retry_terminal' }]);
+    expect(result?.kind).toBe('unavailable');
+  });
+
+  test('needs a URL and a secret that are some', () => {
+    expect(() => webhook({ url: 'ftp://x', secret: SECRET })).toThrow('https://');
+    expect(() => webhook({ url: endpoint.url, secret: 'short' })).toThrow('secret');
+    expect(() => webhook({ url: endpoint.url, secret: SECRET, concurrency: 0 })).toThrow('concurrency');
+  });
+});
+
+test('a relay refuses what is no target', async () => {
+  await expect(relaying({ name: 'none' } as never)).rejects.toThrow('needs a target');
+  await expect(
+    relaying(webhook({ url: 'http://127.0.0.1:1', secret: SECRET }), { envelope: {} as never }),
+  ).rejects.toThrow('cloudEvents');
+});

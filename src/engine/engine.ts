@@ -13,6 +13,7 @@ import { Ownership } from './runs/ownership.js';
 import { Runs } from './runs/runs.js';
 import { Runtime, type RuntimeOptions } from './runtime.js';
 import { Scheduler } from './schedules/scheduler.js';
+import { StrandedWork } from './queues/stranded-work.js';
 import { Transactions } from './transactions/transactions.js';
 
 /** A background part of the engine. It may be stopped twice, or without having been started. */
@@ -34,6 +35,7 @@ export class Engine {
   readonly scheduler: Scheduler;
   readonly transactions: Transactions;
   readonly otherPrograms: OtherProgramsWatch;
+  readonly strandedWork: StrandedWork;
 
   private constructor(runtime: Runtime, runs: Runs) {
     this.runtime = runtime;
@@ -41,6 +43,7 @@ export class Engine {
     this.transactions = new Transactions(runtime, runs);
     this.ownership = new Ownership(runtime, runs);
     this.otherPrograms = new OtherProgramsWatch(runtime);
+    this.strandedWork = new StrandedWork(runtime);
     this.liveness = new Liveness(runtime, this.ownership);
     this.deadlines = new Deadlines({ runtime, runs, ownership: this.ownership });
     this.queues = new QueueService({
@@ -58,7 +61,8 @@ export class Engine {
 
   /** In start order. They stop in reverse. */
   get #services(): readonly EngineService[] {
-    return [this.transactions, this.liveness, this.ownership, this.deadlines, this.otherPrograms, ...this.#intake];
+    const { transactions, liveness, ownership, deadlines, otherPrograms, strandedWork } = this;
+    return [transactions, liveness, ownership, deadlines, otherPrograms, strandedWork, ...this.#intake];
   }
 
   /** The services that bring in work. A shutdown stops them first, then waits for the runs. */

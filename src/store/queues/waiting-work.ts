@@ -1,5 +1,5 @@
 // Queues and partitions with enqueued workflows.
-import { rows, type Sql, sql, table } from '../../sql/sql.js';
+import { nowMs, rows, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { isEnqueued } from '../runs/states.js';
 
@@ -44,6 +44,58 @@ export async function findWaitingQueues(database: Database, queueNames: readonly
     )}
     WHERE EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.queue_name = q.name AND ${isEnqueued('w')})`);
   return found.map((row) => row['name'] as string);
+}
+
+/** Up to `limit` queues with enqueued workflows, whether registered or not. */
+export async function findQueuesInUse(database: Database, limit: number): Promise<string[]> {
+  // Skips from name to name in idx_workflow_status_in_flight_v2.
+  const found = await database.read(sql`
+    WITH RECURSIVE names(name, n) AS (
+      SELECT (${nextName(sql`''`)}), 1
+      UNION ALL
+      SELECT (${nextName(sql`names.name`)}), names.n + 1
+      FROM names
+      WHERE names.name IS NOT NULL AND names.n < ${limit}
+    )
+    SELECT names.name FROM names WHERE names.name IS NOT NULL`);
+  return found.map((row) => row['name'] as string);
+}
+
+function nextName(after: Sql): Sql {
+  return sql`
+    SELECT w.queue_name
+    FROM ${workflows} AS w
+    WHERE w.queue_name > ${after} AND w.queue_name IS NOT NULL AND ${isEnqueued('w')}
+    ORDER BY w.queue_name
+    LIMIT 1`;
+}
+
+/** An enqueued workflow, and what a process needs to be able to claim it. */
+export interface Waiting {
+  readonly workflowID: string;
+  readonly applicationName: string | null;
+  readonly version: string | null;
+  readonly className: string | null;
+  readonly name: string;
+  readonly ageMs: number;
+}
+
+/** The first workflows of a queue, in the order in which they are claimed. */
+export async function findFirstWaiting(database: Database, queueName: string, limit: number): Promise<Waiting[]> {
+  const found = await database.read(sql`
+    SELECT w.workflow_uuid, w.application_name, w.application_version, w.class_name, w.name, w.created_at, ${nowMs} AS now
+    FROM ${workflows} AS w
+    WHERE w.queue_name = ${queueName} AND ${isEnqueued('w')}
+    ORDER BY w.priority, w.created_at
+    LIMIT ${limit}`);
+  return found.map((row) => ({
+    workflowID: row['workflow_uuid'] as string,
+    applicationName: row['application_name'] as string | null,
+    version: row['application_version'] as string | null,
+    className: row['class_name'] as string | null,
+    name: row['name'] as string,
+    ageMs: Number(row['now']) - Number(row['created_at']),
+  }));
 }
 
 const NAME_COLUMN = [{ name: 'name', type: 'text' }] as const;

@@ -1,0 +1,94 @@
+// Says which enqueued workflows no live process can run, and why: their version, function, application or queue is not
+// served. They would wait silently.
+import { sleep } from '../../base/clock.js';
+import { Service } from '../../base/service.js';
+import { explainWorkflow, type ExplanationReason } from '../../control/management/explain.js';
+import { listPeers } from '../../store/liveness/executors.js';
+import { findFirstWaiting, findQueuesInUse, type Waiting } from '../../store/queues/waiting-work.js';
+import type { Runtime } from '../runtime.js';
+
+/** After a launch, when all processes of a deployment have had time to start. */
+const FIRST_MS = 5000;
+const INTERVAL_MS = 60_000;
+/** A workflow that has waited for less may be claimed any moment. */
+const MIN_AGE_MS = 5000;
+/** What is looked at each time: the heads of this many queues, and of each kind of workflow one. */
+const QUEUES_MAX = 50;
+const HEAD_MAX = 20;
+const KINDS_MAX = 20;
+
+const STRANDED: ReadonlySet<ExplanationReason> = new Set<ExplanationReason>([
+  'queue-not-served',
+  'no-partition-key',
+  'no-executor-of-application',
+  'no-executor-of-version',
+  'function-not-registered',
+]);
+
+export class StrandedWork {
+  readonly #runtime: Runtime;
+  readonly #service: Service;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+    this.#service = new Service(
+      (signal) => this.#watch(signal),
+      (error) => runtime.logger.error(error),
+    );
+  }
+
+  start(): void {
+    this.#service.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#service.stop();
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#runtime;
+    await sleep(clock, FIRST_MS, signal);
+    for (;;) {
+      await this.#report().catch((error: unknown) => logger.debug(`Cannot look for stranded work: ${String(error)}`));
+      await sleep(clock, INTERVAL_MS * (0.75 + Math.random() / 2), signal);
+    }
+  }
+
+  async #report(): Promise<void> {
+    const kinds = await this.#findKinds();
+    if (kinds.length === 0 || !(await this.#isSpeaker())) return;
+    for (const { first, count, queueName } of kinds) {
+      const { reason, message } = await explainWorkflow(this.#runtime, first.workflowID);
+      if (!STRANDED.has(reason)) continue;
+      const many = count === HEAD_MAX ? `${count} or more` : `${count}`;
+      this.#runtime.logger.warn(
+        `${many} workflow(s) "${first.name}" in queue "${queueName}" cannot start, such as "${first.workflowID}". ${message}`,
+      );
+    }
+  }
+
+  /** One process of the application is enough. */
+  async #isSpeaker(): Promise<boolean> {
+    const { database, applicationName, incarnationID } = this.#runtime;
+    const peers = (await listPeers(database)).filter((peer) => !peer.isLeaseOver);
+    const own = peers.filter((peer) => peer.applicationName === applicationName).map((peer) => peer.incarnationID);
+    return own.toSorted()[0] === incarnationID;
+  }
+
+  /** The kinds of workflows of this application at the heads of queues. */
+  async #findKinds(): Promise<{ first: Waiting; count: number; queueName: string }[]> {
+    const { database, applicationName } = this.#runtime;
+    const kinds = new Map<string, { first: Waiting; count: number; queueName: string }>();
+    for (const queueName of await findQueuesInUse(database, QUEUES_MAX)) {
+      for (const waiting of await findFirstWaiting(database, queueName, HEAD_MAX)) {
+        const isOurs = waiting.applicationName === null || waiting.applicationName === applicationName;
+        if (!isOurs || waiting.ageMs < MIN_AGE_MS) continue;
+        const key = JSON.stringify([queueName, waiting.version, waiting.className, waiting.name]);
+        const kind = kinds.get(key) ?? { first: waiting, count: 0, queueName };
+        kind.count += 1;
+        if (kinds.size < KINDS_MAX) kinds.set(key, kind);
+      }
+    }
+    return [...kinds.values()];
+  }
+}

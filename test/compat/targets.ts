@@ -94,6 +94,7 @@ async function bundleOnce(program: string, name: string): Promise<string> {
     tsconfigRaw: { compilerOptions: { experimentalDecorators: true, target: 'ES2022' } },
     // The driver of SQLite is of this repository, and loaded from it.
     external: ['pg-native', 'better-sqlite3'],
+    supported: { 'dynamic-import': false },
     banner: { js: `require = require('node:module').createRequire(${JSON.stringify(import.meta.url)});` },
     define: { 'import.meta.url': JSON.stringify(import.meta.url) },
     plugins: [aliasOf(name)],

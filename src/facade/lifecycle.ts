@@ -4,6 +4,7 @@ import type { AdminServer } from '../admin/http/server.js';
 import type { LocalEngine } from '../admin/source.js';
 import { internals } from '../base/internals.js';
 import { stackHere } from '../base/stack.js';
+import { withoutPasswords } from '../base/url.js';
 import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
 import { Codec } from '../codec/codec.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
@@ -119,6 +120,9 @@ export class Lifecycle {
       this.logRegisteredEndpoints();
       this.#areReceiversActive = true;
       if (config.runAdminServer) await this.#startAdminServer(config, this.#engine.runtime);
+      config.logger.info(`System database: ${withoutPasswords(config.store.url)}`);
+      // The line that scripts written for DBOS wait for.
+      config.logger.info('DBOS launched!');
     } catch (error) {
       await this.#destroy(initialized);
       await this.#engine?.shutdown(0);

@@ -42,5 +42,21 @@ export function consoleLogger(level: LogLevel = 'info'): DLogger {
   };
 }
 
+/** Calls a logger of the application as DBOS does: with texts, and errors with their stack. */
+export function textLogger(logger: DLogger): DLogger {
+  if (logger === silentLogger) return logger;
+  const text = (entry: unknown): string =>
+    typeof entry === 'string' ? entry : (JSON.stringify(entry) ?? String(entry));
+  return {
+    debug: (entry, metadata) => logger.debug(text(entry), metadata),
+    info: (entry, metadata) => logger.info(text(entry), metadata),
+    warn: (entry, metadata) => logger.warn(text(entry), metadata),
+    error: (entry, metadata) => {
+      if (entry instanceof Error) logger.error(entry.message, { ...metadata, stack: entry.stack, error: entry });
+      else logger.error(text(entry), { ...metadata, stack: new Error('logged').stack });
+    },
+  };
+}
+
 /** A logger that drops everything. */
 export const silentLogger: DLogger = { debug() {}, info() {}, warn() {}, error() {} };

@@ -218,9 +218,13 @@ export class DBOSClient extends Management<WorkflowQueue> {
   }
 
   /** The values of a stream from its start, or from an offset, to its end. */
-  readStream<T>(workflowID: string, key: string, options: ReadStreamOptions = {}): AsyncGenerator<T, void, unknown> {
+  async *readStream<T>(
+    workflowID: string,
+    key: string,
+    options: ReadStreamOptions = {},
+  ): AsyncGenerator<T, void, unknown> {
     const reader = new StreamReader(this.#operator, { workflowID, key }, options, undefined);
-    return readAll(reader) as AsyncGenerator<T, void, unknown>;
+    yield* readAll(reader) as AsyncGenerator<T, void, unknown>;
   }
 
   async readStreamOffset<T>(

@@ -126,6 +126,8 @@ export class Lifecycle {
       this.#areReceiversActive = true;
       if (config.runAdminServer) await this.#startAdminServer(config, this.#engine.runtime);
       config.logger.info(describeLaunch(this.#engine));
+      // The line that scripts written for DBOS wait for.
+      config.logger.info('DBOS launched!');
     } catch (error) {
       await this.#destroy(initialized);
       await this.#engine?.shutdown(0);

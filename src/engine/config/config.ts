@@ -1,7 +1,7 @@
 // The configuration: what users can set, and how it is validated and completed from the environment, dbos-config.yaml
 // and the defaults. Only this file and the command line read the environment.
 import type pg from 'pg';
-import { consoleLogger, type DLogger, type LogLevel } from '../../base/log.js';
+import { consoleLogger, type DLogger, type LogLevel, textLogger } from '../../base/log.js';
 import { locateDatabase } from '../../base/url.js';
 import type { DBOSSerializer } from '../../codec/serializer.js';
 import { DBOSInitializationError } from '../../model/errors/errors.js';
@@ -182,7 +182,7 @@ export function resolveConfig(
   const executorID = given.executorID ?? variable('DBOS__VMID');
   const patchingVersion = given.enablePatching ? 'PATCHING_ENABLED' : undefined;
   const logLevel = (given.logLevel?.toLowerCase() ?? 'info') as LogLevel;
-  const logger = given.logger ?? consoleLogger(logLevel);
+  const logger = given.logger ? textLogger(given.logger) : consoleLogger(logLevel);
   const poolSize = given.systemDatabasePoolSize ?? 20;
   const leaseSeconds = given.leaseSeconds ?? 30;
   const pollingMax =
@@ -213,7 +213,7 @@ export function resolveConfig(
     otelAttributeFormat: given.otelAttributeFormat ?? 'legacy',
     ...resolveAdmin(given, variable, file !== undefined),
     store: {
-      url: systemDatabaseURL(given, variable, file !== undefined),
+      url: systemDatabaseURL(given, variable, { isFromFile: file !== undefined, logger }),
       logger,
       applicationName: `everstep_${given.name}`,
       schema: given.systemDatabaseSchemaName ?? 'dbos',
@@ -240,14 +240,23 @@ function wholeTimeoutMs(timeoutMs: number): number {
 }
 
 /** An explicit URL, wherever it is set, wins over one derived from the application's database. */
-function systemDatabaseURL(given: CheckedConfig, variable: Variable, isFromFile: boolean): string {
+function systemDatabaseURL(
+  given: CheckedConfig,
+  variable: Variable,
+  { isFromFile, logger }: { readonly isFromFile: boolean; readonly logger: DLogger },
+): string {
   const choose = (own: string | undefined, name: string): string | undefined =>
     isFromFile ? (variable(name) ?? own) : (own ?? variable(name));
-  const url = chooseSystemURL({
-    systemURL: choose(given.systemDatabaseUrl, 'DBOS_SYSTEM_DATABASE_URL'),
-    applicationURL: choose(given.applicationDatabaseUrl ?? given.databaseUrl, 'DBOS_DATABASE_URL'),
-    name: given.name,
-  });
+  const systemURL = choose(given.systemDatabaseUrl, 'DBOS_SYSTEM_DATABASE_URL');
+  const applicationURL = choose(given.applicationDatabaseUrl ?? given.databaseUrl, 'DBOS_DATABASE_URL');
+  const url = chooseSystemURL({ systemURL, applicationURL, name: given.name });
+  const ignored = ['PGHOST', 'PGPORT', 'PGUSER', 'PGDATABASE'].filter((name) => variable(name) !== undefined);
+  if (systemURL === undefined && applicationURL === undefined && ignored.length > 0) {
+    logger.warn(
+      `${ignored.join(', ')} is set, but no database URL. Everstep uses ${url}, where DBOS would connect to Postgres. ` +
+        'Set systemDatabaseUrl or DBOS_SYSTEM_DATABASE_URL to choose the database.',
+    );
+  }
   if (locateDatabase(url)?.kind === 'sqlite' && given.systemDatabasePool !== undefined) {
     throw new DBOSInitializationError(
       'systemDatabasePool needs the Postgres URL of its database in systemDatabaseUrl as well: ' +

@@ -732,3 +732,17 @@ describe('the computed application version', () => {
     expect(computeApplicationVersion(["async () => '{ [native code] }'"], 'shop', '1')).toBeDefined();
   });
 });
+
+describe('without a URL', () => {
+  test('a warning names the variables of Postgres that have no effect', () => {
+    const warnings: unknown[] = [];
+    const logger = { ...silentLogger, warn: (entry: unknown) => void warnings.push(entry) };
+
+    const { store } = resolveConfig({ name: 'app', logger }, { PGHOST: 'db', PGPASSWORD: 'secret' });
+    resolveConfig({ name: 'app', logger, systemDatabaseUrl: 'sqlite:///x' }, { PGHOST: 'db' });
+    resolveConfig({ name: 'app', logger }, {});
+
+    expect(store.url).toBe('sqlite:///app.sqlite');
+    expect(warnings).toEqual([expect.stringMatching(/^PGHOST is set, but no database URL\. Everstep uses sqlite:/)]);
+  });
+});

@@ -80,7 +80,9 @@ describe('requests', () => {
       await DBOS.startWorkflow(account, { workflowID: 'a' })();
       const options = { idempotencyKey: 'payment-7' };
 
-      const answers = await Promise.all([other, DBOS, other].map((one) => one.sendRequest<Add>('a', 'add', 5, options)));
+      const answers = await Promise.all(
+        [other, DBOS, other].map((one) => one.sendRequest<Add>('a', 'add', 5, options)),
+      );
 
       expect(answers).toEqual([5, 5, 5]);
       expect(await other.sendRequest<Add>('a', 'add', 1)).toBe(6);
@@ -118,7 +120,10 @@ describe('requests', () => {
       await DBOS.startWorkflow(account, { workflowID: 'a' })();
 
       expect(await failureOf(DBOS.sendRequest('nobody', 'add', 1))).toMatchObject({ code: 'NON_EXISTENT_WORKFLOW' });
-      const [closed, late] = await Promise.allSettled([DBOS.sendRequest('a', 'close', 0), DBOS.sendRequest('a', 'add', 1)]);
+      const [closed, late] = await Promise.allSettled([
+        DBOS.sendRequest('a', 'close', 0),
+        DBOS.sendRequest('a', 'add', 1),
+      ]);
       expect(closed.status).toBe('fulfilled');
       expect(late).toMatchObject({ reason: { code: 'REQUEST_REFUSED' } });
       expect((await failureOf(DBOS.sendRequest('a', 'add', 1))).message).toMatch(/has ended with status SUCCESS/);

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { DBOSInstance, WorkflowHandle } from '../../../src/index.js';
+import type { DBOSInstance, StackTrace, WorkflowHandle } from '../../../src/index.js';
 import { silentLogger } from '../../../src/base/log.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import { topics } from '../../../src/store/notify/topics.js';
@@ -231,7 +231,7 @@ forEachDialect((dialect) => {
     async function setup() {
       const url = await dialect.createURL();
       const errors: unknown[] = [];
-      const logger = { ...silentLogger, error: (entry: unknown) => void errors.push(entry) };
+      const logger = { ...silentLogger, error: (_: unknown, { error }: StackTrace = {}) => void errors.push(error) };
       const runs: number[] = [];
       const state = { isHealthy: false };
       const launchGeneration = async (generation: number) => {

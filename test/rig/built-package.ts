@@ -11,7 +11,8 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Written last. */
 const BUILT = join(root, 'dist/cjs/package.json');
 const INPUTS = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.cjs.json', 'scripts/build.mjs'];
-const WAIT_MS = 300_000;
+/** A lock that is older was left by a run that was killed. */
+const WAIT_MS = 150_000;
 
 /** Two workers must not build at once. */
 export async function buildPackage(): Promise<void> {

@@ -222,7 +222,7 @@ export async function findWorkflows(database: Reader, workflowIDs: readonly stri
       COALESCE(w.inputs, i.inputs) AS inputs, COALESCE(w.output, o.output) AS output, COALESCE(w.error, o.error) AS error
     FROM ${workflowTable} AS w
     LEFT JOIN ${table('workflow_input')} AS i ON i.workflow_uuid = w.workflow_uuid
-    LEFT JOIN ${table('workflow_output')} AS o ON o.workflow_uuid = w.workflow_uuid
+    LEFT JOIN ${table('workflow_output')} AS o ON o.workflow_uuid = w.workflow_uuid AND ${hasEnded('w')}
     WHERE w.workflow_uuid ${oneOf(workflowIDs)}`);
   return found.map((row) => workflowColumns.toRecord(row));
 }

@@ -33,6 +33,7 @@ describe('a rewind', () => {
         status: 'ENQUEUED',
         queueName: INTERNAL_QUEUE,
         recoveryAttempts: 0,
+        output: null,
         error: null,
         startedAt: null,
         completedAt: null,

@@ -17,6 +17,7 @@ import {
   DBOSAlreadyLaunchedError,
   DBOSConflictingRegistrationError,
   DBOSExecutorNotInitializedError,
+  DBOSInitializationError,
   type JSONValue,
 } from '../model/errors/errors.js';
 import type { MethodRegistrationBase } from './associations.js';
@@ -128,7 +129,7 @@ export class Lifecycle {
       await this.#engine?.shutdown(0);
       this.#engine = undefined;
       registry.thaw();
-      throw error;
+      throw isMissingDatabase(error) ? new DBOSInitializationError(error.message, error) : error;
     }
   }
 
@@ -244,4 +245,9 @@ export class Lifecycle {
   logRegisteredEndpoints(): void {
     for (const callback of this.#callbacks) callback.logRegisteredEndpoints?.();
   }
+}
+
+/** Postgres says so only when it is connected to, unlike the file of SQLite. */
+function isMissingDatabase(error: unknown): error is Error {
+  return error instanceof Error && (error.cause as { code?: unknown } | undefined)?.code === '3D000';
 }

@@ -1,6 +1,9 @@
 // Programs written for DBOS find on Everstep what they find on DBOS. Each program runs once on every target.
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { compare, Differs } from './targets.js';
+
+// Each test runs four processes, and DBOS polls.
+vi.setConfig({ testTimeout: 120_000 });
 
 const cancelled = { class: 'DBOSWorkflowCancelledError', code: 24 };
 const awaitedCancelled = { class: 'DBOSAwaitedWorkflowCancelledError', code: 27 };

@@ -16,6 +16,7 @@ import {
   DBOSAlreadyLaunchedError,
   DBOSConflictingRegistrationError,
   DBOSExecutorNotInitializedError,
+  DBOSInitializationError,
   type JSONValue,
 } from '../model/errors/errors.js';
 import type { MethodRegistrationBase } from './associations.js';
@@ -133,7 +134,7 @@ export class Lifecycle {
       await this.#engine?.shutdown(0);
       this.#engine = undefined;
       registry.thaw();
-      throw error;
+      throw isMissingDatabase(error) ? new DBOSInitializationError(error.message, error) : error;
     }
   }
 
@@ -249,4 +250,9 @@ export class Lifecycle {
   logRegisteredEndpoints(): void {
     for (const callback of this.#callbacks) callback.logRegisteredEndpoints?.();
   }
+}
+
+/** Postgres says so only when it is connected to, unlike the file of SQLite. */
+function isMissingDatabase(error: unknown): error is Error {
+  return error instanceof Error && (error.cause as { code?: unknown } | undefined)?.code === '3D000';
 }

@@ -1,6 +1,9 @@
 // Programs written for DBOS find on Everstep what they find on DBOS. Each program runs once on every target.
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { compare, Differs } from './targets.js';
+
+// Each test runs four processes, and DBOS polls.
+vi.setConfig({ testTimeout: 120_000 });
 
 const cancelled = { class: 'DBOSWorkflowCancelledError', code: 24 };
 const awaitedCancelled = { class: 'DBOSAwaitedWorkflowCancelledError', code: 27 };
@@ -143,5 +146,30 @@ test('running workflows', async () => {
     }),
     'a stream of a workflow that does not exist': { class: 'DBOSNonExistentWorkflowError', code: 16 },
     'what a shutdown waits for': ['parent', 'child', 'grandchild'],
+  });
+});
+
+test('details', async () => {
+  const peers = (common: unknown, theirs: unknown) => new Differs(common, { 'dbos-5': theirs, 'dbos-4': theirs });
+  const refusedQueue = { class: 'InvalidQueueError', code: 1 };
+  const rate = (limitPerPeriod: number, periodSec: number) => ({ returned: { limitPerPeriod, periodSec } });
+  await compare('details', {
+    'a direct run': peers(
+      { executor_id: 'this', status: 'SUCCESS', started: 'set' },
+      { executor_id: 'this', status: 'SUCCESS', started: null },
+    ),
+    'an enqueued row': { started_at_epoch_ms: null, executor_id: 'this', status: 'DELAYED' },
+    'defaults of a queue': new Differs([true, false, null, null], {
+      'dbos-5': [null, null, null, null],
+      'dbos-4': [false, false, null, null],
+    }),
+    'no worker': peers(refusedQueue, { returned: 0 }),
+    'no concurrency': peers(refusedQueue, { returned: 0 }),
+    'a rate of zero': peers(refusedQueue, rate(0, 1)),
+    'a period of zero': peers(refusedQueue, rate(1, 0)),
+    'settings of partitions': new Differs([true, 3, 2, null, null, 3], { 'dbos-5': expect.anything() }),
+    'all entries of streams': peers({ open: [1], closed: [2] }, 'missing'),
+    'two classes of one name': { class: 'DBOSConflictingRegistrationError', code: 25 },
+    'a missing database': { class: 'DBOSInitializationError', code: 3 },
   });
 });

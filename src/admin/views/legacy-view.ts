@@ -13,7 +13,7 @@ export function legacyWorkflow(workflow: WorkflowStatus): Record<string, unknown
     WorkflowConfigName: workflow.workflowConfigName || undefined,
     AuthenticatedUser: workflow.authenticatedUser || undefined,
     AssumedRole: workflow.assumedRole || undefined,
-    AuthenticatedRoles: json(workflow.authenticatedRoles),
+    AuthenticatedRoles: workflow.authenticatedRoles?.length ? json(workflow.authenticatedRoles) : undefined,
     Input: printed(workflow.input),
     Output: printed(workflow.output),
     Error: errorText(workflow.error),

@@ -211,7 +211,7 @@ export function resolveConfig(
     otlpTracesEndpoints: given.otlpTracesEndpoints ?? [],
     otlpLogsEndpoints: given.otlpLogsEndpoints ?? [],
     otelAttributeFormat: given.otelAttributeFormat ?? 'legacy',
-    ...resolveAdmin(given, variable, file !== undefined),
+    ...resolveAdmin(given, variable, { isFromFile: file !== undefined, logger }),
     store: {
       url: systemDatabaseURL(given, variable, { isFromFile: file !== undefined, logger }),
       logger,

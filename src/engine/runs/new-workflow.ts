@@ -75,7 +75,8 @@ export function newWorkflow(runtime: Runtime, parts: NewWorkflowParts): NewWorkf
     authenticatedUser: params.authenticatedUser ?? context?.authenticatedUser ?? '',
     assumedRole: parts.assumedRole,
     authenticatedRoles: JSON.stringify(params.authenticatedRoles ?? context?.authenticatedRoles ?? []),
-    executorID: isQueued ? '' : runtime.config.executorID,
+    // As in DBOS: who has enqueued it, or no one if the function is known by name only.
+    executorID: isQueued && !callee.registration ? '' : runtime.config.executorID,
     applicationVersion: options.applicationVersion ?? ownVersion(runtime, parts),
     applicationID: runtime.config.applicationID,
     applicationName: options.applicationName ?? runtime.config.name,

@@ -215,12 +215,23 @@ describe('a configuration', () => {
     expect(resolveFile('name: app\nruntimeConfig: { admin_token: own }', environment).adminToken).toBe('from outside');
   });
 
-  test.each([{}, { adminOpen: false }, { adminOpen: true, adminHost: '0.0.0.0' }])(
-    'refuses an admin server that anybody could use: %j',
-    (given) => {
-      expect(() => resolveConfig({ name: 'app', runAdminServer: true, ...given }, {})).toThrow(/needs a token/);
-    },
-  );
+  test.each([{}, { adminOpen: true }])('refuses an admin server that anybody could use: %j', (given) => {
+    const config = { name: 'app', runAdminServer: true, adminHost: '0.0.0.0', ...given };
+
+    expect(() => resolveConfig(config, {})).toThrow(/needs a token/);
+  });
+
+  test('makes and logs a token for an admin server on loopback that has none', () => {
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (entry: unknown) => void warnings.push(String(entry)) };
+
+    const { adminToken, adminOpen } = resolveConfig({ name: 'app', runAdminServer: true, logger }, {});
+
+    expect(adminOpen).toBe(false);
+    expect(adminToken).toMatch(/^[0-9a-f-]{36}$/);
+    expect(warnings).toEqual([expect.stringContaining(adminToken ?? '-')]);
+    expect(resolveConfig({ name: 'app' }, {}).adminToken).toBeUndefined();
+  });
 
   test.each(['127.0.0.1', '::1', 'localhost'])('may open the admin server on %s', (adminHost) => {
     const config = resolveConfig({ name: 'app', runAdminServer: true, adminOpen: true, adminHost }, {});

@@ -21,7 +21,7 @@ forEachDialect((dialect) => {
         queueName: 'q',
         priority: 0,
         input: ['x'],
-        executorId: '',
+        executorId: 'ex',
         applicationVersion: 'v1',
         applicationName: 'shop',
         recoveryAttempts: 0,

@@ -84,7 +84,7 @@ function requestOf(
   const timestamp = String(Math.floor(systemClock.now() / 1000));
   return {
     method: 'POST',
-    // A redirect would send the message to a server that nobody configured.
+    // A redirect could send the message to a server that is not configured.
     redirect: 'manual',
     body: new Uint8Array(body),
     headers: {

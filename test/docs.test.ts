@@ -11,6 +11,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const PATHS = {
   everstep: ['./src/index.ts'],
   'everstep/datasource/*': ['./src/datasource/adapters/*.ts'],
+  'everstep/outbox/*': ['./src/outbox/relays/*.ts'],
   'everstep/receiver/*': ['./src/receiver/adapters/*.ts'],
   'everstep/receiver/http': ['./src/receiver/http/http.ts'],
   'everstep/*': ['./src/*.ts'],

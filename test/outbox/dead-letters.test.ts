@@ -101,6 +101,33 @@ describe.each(DIALECTS)('dead letters on %s', (_, name) => {
     expect((await scene.outbox.dlq.list()).letters).toHaveLength(3);
   });
 
+  test('keep the trace context, there and back', async () => {
+    const scene = await setOutbox(name, { isLaunched: false });
+    const seen: unknown[] = [];
+    for (const subscription of ['one', 'two']) {
+      scene.outbox.on(
+        'topic',
+        (_, { traceparent, attempts }) => {
+          seen.push(traceparent);
+          if (subscription === 'one' && attempts === 0 && seen.length < 3) throw new Reject('no');
+        },
+        { subscription },
+      );
+    }
+    await scene.DBOS.launch();
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    await scene.source.runTransaction(() => scene.outbox.publish('topic', 1, { traceparent }), { name: 'publish' });
+    await until('one is a dead letter', async () => (await scene.outbox.dlq.list()).letters.length === 1);
+
+    const { letters } = await scene.outbox.dlq.list();
+    await until('both were called', async () => seen.length === 2);
+    await scene.outbox.dlq.requeue({ all: true });
+    await gone(scene);
+
+    expect(letters).toMatchObject([{ traceparent }]);
+    expect(seen).toEqual([traceparent, traceparent, traceparent]);
+  });
+
   test('count how often they came back', async () => {
     const scene = await broken(name, 1);
 

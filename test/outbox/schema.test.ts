@@ -30,6 +30,7 @@ const SEED_OUTBOX = `CREATE TABLE "outbox" (
   priority SMALLINT DEFAULT 0 NOT NULL,
   expires_at TIMESTAMPTZ,
   replay_count INTEGER DEFAULT 0 NOT NULL,
+  traceparent VARCHAR(255),
   PRIMARY KEY (id),
   CONSTRAINT "outbox_lease_ck" CHECK ((acquired_token IS NULL) = (acquired_at IS NULL))
 );
@@ -64,6 +65,7 @@ const SEED_DLQ = `CREATE TABLE "outbox_dlq" (
   error_name VARCHAR(255),
   error_fingerprint VARCHAR(64),
   replay_count INTEGER DEFAULT 0 NOT NULL,
+  traceparent VARCHAR(255),
   archived_at TIMESTAMPTZ,
   PRIMARY KEY (id)
 );
@@ -100,6 +102,7 @@ describe('the DDL', () => {
         priority SMALLINT DEFAULT 0 NOT NULL,
         expires_at INTEGER,
         replay_count INTEGER DEFAULT 0 NOT NULL,
+        traceparent VARCHAR(255),
         CONSTRAINT "outbox_lease_ck" CHECK ((acquired_token IS NULL) = (acquired_at IS NULL))
       );
 
@@ -132,6 +135,7 @@ describe('the DDL', () => {
         error_name VARCHAR(255),
         error_fingerprint VARCHAR(64),
         replay_count INTEGER DEFAULT 0 NOT NULL,
+        traceparent VARCHAR(255),
         archived_at INTEGER
       );
 

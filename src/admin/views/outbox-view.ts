@@ -51,6 +51,7 @@ export const deadLetterView = record({
   deliveries: integer(),
   replays: integer(),
   timerId: nullable(text),
+  traceparent: nullable(text),
   createdAt: integer(),
   failedAt: integer(),
   archivedAt: nullable(integer()),

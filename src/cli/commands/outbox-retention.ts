@@ -61,7 +61,7 @@ const runCommand = command({
     'A table with partitions loses whole partitions; any other is deleted from in batches. Does all that is due, however ' +
     'long it has not run. An application can do the same on a schedule.',
   options: { ...OPTIONS, ...YES_FLAG },
-  examples: [['everstep outbox retention run --keep "12 months" --yes', 'for cron']],
+  examples: [['everstep outbox retention run --keep 365d --yes', 'for cron']],
   run: (context, { options }) =>
     withOutbox(context, options, async (outbox, { shown }) => {
       const retention = outbox.retention(settingsOf(options));
@@ -99,7 +99,7 @@ const convertCommand = command({
     'Needs to happen once, as the owner of the table. The application is held up for a moment only; rows are moved ' +
     'afterwards. If it is interrupted, run it again.',
   options: { ...OPTIONS, ...YES_FLAG },
-  examples: [['everstep outbox retention convert --keep "12 months"', 'asks first']],
+  examples: [['everstep outbox retention convert --keep 365d', 'asks first']],
   run: (context, { options }) =>
     withOutbox(context, options, async (outbox, { shown }) => {
       await confirm(context, `Convert "${options.dlqTable}" in ${shown} to a table with partitions?`, options.yes);

@@ -28,7 +28,7 @@ const ddlCommand = command({
     ...OPTIONS,
   },
   examples: [
-    ['everstep outbox ddl > migrations/0007_outbox.sql', 'all tables'],
+    ['everstep outbox ddl', 'all tables, for a migration'],
     ['everstep outbox ddl --dialect sqlite --without state', 'for SQLite, without pauses'],
   ],
   async run(context, { options }) {
@@ -69,7 +69,7 @@ const checkCommand = command({
   examples: [
     ['everstep outbox check', 'all tables'],
     ['everstep outbox check --without state', 'without the table of paused topics'],
-    ['everstep outbox check --sql > fix.sql', 'the fixes, for a migration'],
+    ['everstep outbox check --sql', 'the fixes, for a migration'],
   ],
   run: (context, { options }) =>
     withOutbox(context, options, async (outbox): Promise<Output> => {

@@ -22,6 +22,8 @@ export interface MessageInfo {
   /** Epoch milliseconds. */
   readonly createdAt: number;
   readonly dueAt: number;
+  /** The trace context of the publisher. */
+  readonly traceparent?: string;
 }
 
 /** A message in the hands of a handler. */
@@ -46,6 +48,7 @@ export interface FetchedRow {
   readonly timerID: string | undefined;
   readonly priority: number;
   readonly replays: number;
+  readonly traceparent: string | undefined;
   readonly isExpired: boolean;
 }
 
@@ -53,7 +56,7 @@ export interface FetchedRow {
 export const FETCHED: Sql = sql`id, queue, payload, ${asText('headers')} AS headers, attempts_count, deliveries_count,
       ${milliseconds('created_at')} AS created_ms, ${milliseconds('next_attempt_at')} AS due_ms,
       ${milliseconds('first_attempt_at')} AS first_ms, ${asText('message_id')} AS message_id, ordering_key, timer_id,
-      priority, replay_count`;
+      priority, replay_count, traceparent`;
 
 /** As text, which is how the statements read them. */
 export function headersOf(value: unknown): Record<string, string> {
@@ -77,6 +80,7 @@ export function toFetched(row: Row): FetchedRow {
     timerID: optional('timer_id'),
     priority: Number(row['priority']),
     replays: Number(row['replay_count']),
+    traceparent: optional('traceparent'),
     isExpired: row['is_expired'] === true || row['is_expired'] === 1,
   };
 }
@@ -87,8 +91,19 @@ export function byID(a: FetchedRow, b: FetchedRow): number {
 }
 
 export function infoOf(row: FetchedRow, topic: string): MessageInfo {
-  const { id, messageID, key, headers, attempts, deliveries, createdAt, dueAt } = row;
-  return { id, messageID, topic, ...(key !== undefined && { key }), headers, attempts, deliveries, createdAt, dueAt };
+  const { id, messageID, key, headers, attempts, deliveries, createdAt, dueAt, traceparent } = row;
+  return {
+    id,
+    messageID,
+    topic,
+    ...(key !== undefined && { key }),
+    headers,
+    attempts,
+    deliveries,
+    createdAt,
+    dueAt,
+    ...(traceparent !== undefined && { traceparent }),
+  };
 }
 
 /** Decodes the body, and checks it against the topic's schema. */

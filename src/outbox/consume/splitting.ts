@@ -12,9 +12,10 @@ import { announced } from '../publish/statements.js';
 const QUEUE = [{ name: 'queue', type: 'text' }] as const;
 
 /** Everything but the lease, and the timer ID: the message is no longer pending. */
-const COPIED = sql`payload, headers, created_at, next_attempt_at, message_id, ordering_key, priority, expires_at, replay_count`;
+const COPIED = sql`payload, headers, created_at, next_attempt_at, message_id, ordering_key, priority, expires_at, replay_count,
+      traceparent`;
 const FROM_ROW = sql`o.payload, o.headers, o.created_at, o.next_attempt_at, o.message_id, o.ordering_key, o.priority,
-      o.expires_at, o.replay_count`;
+      o.expires_at, o.replay_count, o.traceparent`;
 
 export interface SplitOptions {
   readonly dialect: Dialect;

@@ -30,12 +30,13 @@ const COLUMNS = [
 ] as const;
 
 const TARGET = sql`(original_id, queue, payload, headers, deliveries_count, created_at, failure_reason, last_exception,
-      timer_id, message_id, attempts_count, ordering_key, priority, error_name, error_fingerprint, replay_count)`;
+      timer_id, message_id, attempts_count, ordering_key, priority, error_name, error_fingerprint, replay_count,
+      traceparent)`;
 const SOURCE = sql`o.id, o.queue, o.payload, o.headers, o.deliveries_count, o.created_at, r.reason, r.error_text,
       o.timer_id, o.message_id, o.attempts_count + r.ran, o.ordering_key, o.priority, r.error_kind, r.fingerprint,
-      o.replay_count`;
+      o.replay_count, o.traceparent`;
 const RETURNED = sql`id, queue, payload, headers, deliveries_count, created_at, timer_id, message_id, attempts_count,
-      ordering_key, priority, replay_count, acquired_token`;
+      ordering_key, priority, replay_count, traceparent, acquired_token`;
 
 function given(burials: readonly Burial[]): Token {
   const data = burials.map(({ id, token, reason, failure, isAttempt }): Value[] => [
@@ -121,6 +122,7 @@ export function insertDeadLetter(
     { name: 'error_kind', type: 'text' },
     { name: 'fingerprint', type: 'text' },
     { name: 'replays', type: 'int' },
+    { name: 'traceparent', type: 'text' },
   ] as const;
   const values: Value[] = [
     row.id,
@@ -139,12 +141,13 @@ export function insertDeadLetter(
     failure.name,
     failure.fingerprint,
     row.replays,
+    row.traceparent ?? null,
   ];
   return sql`
     INSERT INTO ${tableToken(dlq)} ${TARGET}
     SELECT r.original_id, r.queue, ${bytesOf('NULL', 'r.hex')}, r.headers, r.deliveries, ${timeOf('r.created_ms')}, r.reason,
       r.error_text, r.timer_id, ${uuidOf('r.message_id')}, r.attempts, r.ordering_key, r.priority, r.error_kind, r.fingerprint,
-      r.replays
+      r.replays, r.traceparent
     FROM ${rows('r', columns, [values])}
     RETURNING original_id`;
 }

@@ -24,6 +24,7 @@ export interface DeadLetter {
   /** How often it came back from the dead letters. */
   readonly replays: number;
   readonly timerId: string | undefined;
+  readonly traceparent: string | undefined;
   /** Epoch milliseconds. */
   readonly createdAt: number;
   readonly failedAt: number;
@@ -34,7 +35,7 @@ export interface DeadLetter {
 export const LETTER: Sql = sql`d.id, d.original_id, d.queue, d.payload, ${asText('d.headers')} AS headers, d.deliveries_count,
       ${milliseconds('d.created_at')} AS created_ms, ${milliseconds('d.failed_at')} AS failed_ms, d.failure_reason,
       d.last_exception, d.timer_id, ${asText('d.message_id')} AS message_id, d.attempts_count, d.ordering_key, d.error_name,
-      d.error_fingerprint, d.replay_count, ${milliseconds('d.archived_at')} AS archived_ms,
+      d.error_fingerprint, d.replay_count, d.traceparent, ${milliseconds('d.archived_at')} AS archived_ms,
       ${asText('d.failed_at')} AS position`;
 
 export function toLetter(row: Row): DeadLetter {
@@ -57,6 +58,7 @@ export function toLetter(row: Row): DeadLetter {
     deliveries: Number(row['deliveries_count']),
     replays: Number(row['replay_count']),
     timerId: optional('timer_id'),
+    traceparent: optional('traceparent'),
     createdAt: Math.floor(Number(row['created_ms'])),
     failedAt: Math.floor(Number(row['failed_ms'])),
     archivedAt: row['archived_ms'] == null ? undefined : Math.floor(Number(row['archived_ms'])),

@@ -104,9 +104,11 @@ function insertion(
 ): Sql {
   return sql`
     INSERT INTO ${tableToken(table)}
-      (queue, payload, headers, next_attempt_at, timer_id, message_id, ordering_key, priority, replay_count)
+      (queue, payload, headers, next_attempt_at, timer_id, message_id, ordering_key, priority, replay_count,
+        traceparent)
     SELECT d.queue, COALESCE(${bytesOf('r.body', 'r.body_hex')}, d.payload), COALESCE(r.edited_headers, d.headers),
-      ${fromNow(delayMs)}, d.timer_id, ${uuidOf('r.new_message_id')}, d.ordering_key, d.priority, d.replay_count + 1
+      ${fromNow(delayMs)}, d.timer_id, ${uuidOf('r.new_message_id')}, d.ordering_key, d.priority, d.replay_count + 1,
+      d.traceparent
     FROM ${rows('r', COLUMNS, data)}
     JOIN ${tableToken(dlq)} AS d ON d.id = r.letter_id
     WHERE TRUE

@@ -33,6 +33,8 @@ export interface PublishOptions {
   /** From 0 to 32767; higher ones are handled first. Default: 0. */
   readonly priority?: number;
   readonly correlationID?: string;
+  /** The trace context, by https://www.w3.org/TR/trace-context. Default: the header `traceparent`. */
+  readonly traceparent?: string;
 }
 
 /** What to do if a message with the same `timerId` is pending. */
@@ -66,6 +68,7 @@ const FIELDS = {
   expiresIn: optional(duration),
   priority: optional(integer({ max: 32_767 })),
   correlationID: optional(name255),
+  traceparent: optional(name255),
 };
 const DEDUPE: Check<Deduplication> = new Check({
   wants: 'ignore, replace, { debounce } or { once }',
@@ -91,6 +94,7 @@ export const MESSAGE_COLUMNS = [
   { name: 'ordering_key', type: 'text' },
   { name: 'priority', type: 'int' },
   { name: 'expires_in_ms', type: 'float' },
+  { name: 'traceparent', type: 'text' },
 ] as const satisfies readonly RowColumn[];
 
 /** A message that is ready to be inserted. */
@@ -125,6 +129,7 @@ export async function newMessage<T>(topic: Topic<T>, body: T, options: PublishOp
     key ?? null,
     priority,
     expiresIn === undefined ? null : Math.ceil(msOf(expiresIn)),
+    options.traceparent ?? options.headers?.['traceparent']?.slice(0, NAME_MAX) ?? null,
   ];
   return { queue: topic.name, timerID: timerId, messageID, values };
 }

@@ -27,10 +27,10 @@ export function insertMessages(
   const data = messages.map(({ values }) => values);
   const insertion = sql`
     INSERT INTO ${tableToken(table)} AS o
-      (queue, payload, headers, next_attempt_at, timer_id, message_id, ordering_key, priority, expires_at)
+      (queue, payload, headers, next_attempt_at, timer_id, message_id, ordering_key, priority, expires_at, traceparent)
     SELECT r.queue, ${bytesOf('r.body', 'r.body_hex')}, r.headers, ${dueAt}, r.timer_id, ${uuidOf('r.message_id')},
       r.ordering_key, r.priority,
-      ${timeOf(`(${'COALESCE(r.due_at, e.now + r.delay_ms)'} + r.expires_in_ms)`)}
+      ${timeOf(`(${'COALESCE(r.due_at, e.now + r.delay_ms)'} + r.expires_in_ms)`)}, r.traceparent
     FROM ${rows('r', MESSAGE_COLUMNS, data)}
     CROSS JOIN (SELECT ${milliseconds('t.now')} AS now FROM (SELECT ${now} AS now) AS t) AS e
     WHERE TRUE
@@ -59,7 +59,8 @@ function conflict(action: ConflictAction): Token {
       ? sql`excluded.next_attempt_at`
       : sql`CASE WHEN excluded.next_attempt_at < ${cap(action.maxMs)} THEN excluded.next_attempt_at ELSE ${cap(action.maxMs)} END`;
   return sql`DO UPDATE SET payload = excluded.payload, headers = excluded.headers, next_attempt_at = ${next},
-      ordering_key = excluded.ordering_key, priority = excluded.priority, expires_at = excluded.expires_at
+      ordering_key = excluded.ordering_key, priority = excluded.priority, expires_at = excluded.expires_at,
+      traceparent = excluded.traceparent
     WHERE o.acquired_token IS NULL`;
 }
 

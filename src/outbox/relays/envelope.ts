@@ -23,8 +23,7 @@ const TEXT_TYPE = /^text\//i;
 export function wrapped(message: RelayMessage, envelope: Envelope): RelayMessage {
   if (envelope === 'raw') return message;
   const { source, type } = envelope.cloudEvents;
-  const { messageID, topic, key, headers, contentType, createdAt } = message;
-  const traceparent = headers['traceparent'];
+  const { messageID, topic, key, headers, contentType, createdAt, traceparent } = message;
   const attributes = {
     specversion: '1.0',
     id: messageID,

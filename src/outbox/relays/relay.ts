@@ -59,8 +59,9 @@ export function relayHandler({ target, envelope, batch, logger }: RelayParts): H
   };
 }
 
-function outgoing(payload: Uint8Array, { messageID, topic, key, headers, createdAt }: Message): RelayMessage {
-  return { messageID, topic, key, headers, contentType: headers[CONTENT_TYPE], payload, createdAt };
+function outgoing(payload: Uint8Array, info: Message): RelayMessage {
+  const { messageID, topic, key, headers, createdAt, traceparent } = info;
+  return { messageID, topic, key, headers, contentType: headers[CONTENT_TYPE], payload, createdAt, traceparent };
 }
 
 async function publish(

@@ -16,6 +16,8 @@ export interface RelayMessage {
   readonly payload: Uint8Array;
   /** Epoch milliseconds. */
   readonly createdAt: number;
+  /** The trace context of the publisher. */
+  readonly traceparent?: string | undefined;
 }
 
 /** What became of a message. */

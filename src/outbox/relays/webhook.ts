@@ -79,13 +79,12 @@ function requestOf(
   secrets: readonly string[],
   { headers }: Pick<WebhookTargetOptions, 'headers'>,
 ): RequestInit {
-  const { messageID: id, contentType = 'application/octet-stream' } = message;
+  const { messageID: id, contentType = 'application/octet-stream', traceparent } = message;
   const body = bufferOf(message);
   const timestamp = String(Math.floor(systemClock.now() / 1000));
-  const traceparent = message.headers['traceparent'];
   return {
     method: 'POST',
-    // A redirect would send the message to a server that nobody configured.
+    // A redirect could send the message to a server that is not configured.
     redirect: 'manual',
     body: new Uint8Array(body),
     headers: {

@@ -127,6 +127,7 @@ const OUTBOX_COLUMNS: readonly ColumnDeclaration[] = [
   required('priority', both('SMALLINT'), { default: zero }),
   nullable('expires_at', time),
   required('replay_count', both('INTEGER'), { default: zero }),
+  nullable('traceparent', name255),
 ];
 
 const DLQ_COLUMNS: readonly ColumnDeclaration[] = [
@@ -149,6 +150,7 @@ const DLQ_COLUMNS: readonly ColumnDeclaration[] = [
   nullable('error_name', name255),
   nullable('error_fingerprint', both('VARCHAR(64)')),
   required('replay_count', both('INTEGER'), { default: zero }),
+  nullable('traceparent', name255),
   nullable('archived_at', time),
 ];
 

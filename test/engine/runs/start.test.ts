@@ -211,8 +211,14 @@ forEachDialect((dialect) => {
       await expect(DBOS.startWorkflow(ownID, { workflowID: ' ' })()).rejects.toThrow('must not be empty');
       await expect((async () => DBOS.withNextWorkflowID('', () => ownID()))()).rejects.toThrow('must not be empty');
       await expect(
-        (async () => DBOS.runWithContext({ idAssignedForNextWorkflow: '' }, () => ownID()))(),
+        (async () => DBOS.runWithContext({ idAssignedForNextWorkflow: ' ' }, () => ownID()))(),
       ).rejects.toThrow('must not be empty');
+    });
+
+    test('is none if a plugin passes on an empty header', async () => {
+      const { DBOS, ownID } = await setup();
+
+      expect(await DBOS.runWithContext({ idAssignedForNextWorkflow: '' }, () => ownID())).toMatch(/./);
     });
 
     test('that is in use can be refused', async () => {

@@ -44,7 +44,7 @@ export interface WorkflowOptions<T> extends SubscriptionOptions {
   readonly id?: (body: T, message: MessageInfo) => string;
   /** The queue of the workflows. Default: a queue of the function's own. */
   readonly queueName?: string;
-  /** The most messages per commit. Default: 100. */
+  /** The most messages per commit. Default: 500. */
   readonly batch?: number;
 }
 

@@ -88,6 +88,7 @@ export class Runtime implements Operator {
       clock: this.clock,
       leaseMs: config.leaseSeconds * 1000,
       isLockHeld: () => store.listener.isLockHeld,
+      lockSession: () => store.listener.session,
     });
     this.watchers = new RowWatchers({
       clock: this.clock,

@@ -14,12 +14,16 @@ export interface LeaseOptions {
   readonly leaseMs: number;
   /** Whether the advisory lock is held. */
   isLockHeld(): boolean;
+  /** Identifies the session that holds it; changes when it is lost. */
+  lockSession(): number;
 }
 
 export class Lease {
   readonly #options: LeaseOptions;
   #renewedAt: Moment | undefined;
   #renewal: Promise<void> | undefined;
+  #epoch = 0;
+  #lockSession = 0;
   /** Renews it in the database, and calls `renewedSince`. */
   renew: () => Promise<void> = () => Promise.resolve();
 
@@ -30,6 +34,17 @@ export class Lease {
   /** False if peers may have recovered the workflows of this engine, or may be about to. */
   get isCertain(): boolean {
     return !this.isOver && this.#options.isLockHeld();
+  }
+
+  /**
+   * Changes whenever the lease was over or the lock was lost, and may be in order again. What began in an earlier epoch may
+   * have been recovered in between.
+   */
+  get epoch(): number {
+    const lockSession = this.#options.lockSession();
+    if (lockSession !== this.#lockSession) this.#epoch += 1;
+    this.#lockSession = lockSession;
+    return this.#epoch;
   }
 
   get isOver(): boolean {
@@ -46,6 +61,7 @@ export class Lease {
   }
 
   renewedSince(asked: Moment): void {
+    if (this.isOver) this.#epoch += 1;
     this.#renewedAt = asked;
   }
 

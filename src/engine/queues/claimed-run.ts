@@ -24,13 +24,15 @@ interface Callee {
 interface ClaimedState {
   readonly history: History;
   readonly inputs: string | null;
+  /** Of the lease, before the claim. */
+  readonly epoch: number;
 }
 
 /** How to run a claimed workflow. Undefined if its function is not registered here. */
 export function invocationOf(
   runtime: Runtime,
   workflow: WorkflowRecord,
-  { history, inputs }: ClaimedState,
+  { history, inputs, epoch }: ClaimedState,
 ): MaybePromise<Invocation | undefined> {
   const callee = findCallee(runtime, workflow);
   if (!callee) return undefined;
@@ -45,6 +47,7 @@ export function invocationOf(
     isPortable: workflow.serialization === 'portable_json',
     queueName: workflow.queueName,
     partitionKey: workflow.queuePartitionKey,
+    epoch,
   });
   warnOfCrossedBranches(runtime, workflow, history.records);
   const caller = callerOf(runtime, callee.registration, workflow);

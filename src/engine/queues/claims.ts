@@ -83,11 +83,15 @@ export class Claims implements ClaimSource {
   async #claimWith(claim: (terms: Terms) => Promise<readonly Claim[]>): Promise<ClaimResult[]> {
     const { applicationName, applicationVersion, config, database, registry } = this.#runtime;
     const owner = this.#runtime.newOwner();
+    const { epoch } = this.#runtime.lease;
     const { workflowKeys: functions, instanceKeys: instances } = registry;
     const terms = { owner, executorID: config.executorID, applicationVersion, applicationName, functions, instances };
     try {
       const claims = await claim(terms);
-      await this.#runAll(claims.flatMap(({ claimed }) => claimed));
+      await this.#runAll(
+        claims.flatMap(({ claimed }) => claimed),
+        epoch,
+      );
       await this.#failRefused(claims.flatMap(({ refused = [] }) => refused));
       return claims.map(({ claimed, remainder }) => ({ taken: claimed.length, left: remainder }));
     } catch (error) {
@@ -100,7 +104,7 @@ export class Claims implements ClaimSource {
     }
   }
 
-  async #runAll(claimed: readonly Claimed[]): Promise<void> {
+  async #runAll(claimed: readonly Claimed[], epoch: number): Promise<void> {
     if (claimed.length === 0) return;
     const { database } = this.#runtime;
     const alive = await this.#deadLetterExhausted(claimed);
@@ -120,7 +124,7 @@ export class Claims implements ClaimSource {
         const { workflow } = one;
         const history = histories.get(workflow.workflowID) ?? new History();
         const inputs = separate.get(workflow.workflowID) ?? workflow.inputs;
-        const starting = invocationOf(this.#runtime, workflow, { history, inputs });
+        const starting = invocationOf(this.#runtime, workflow, { history, inputs, epoch });
         const invocation = isPromise(starting) ? await starting : starting;
         if (invocation) this.#launch(invocation);
         else await handBack(database, [ownedOf(one)]);

@@ -58,6 +58,8 @@ export interface RunOptions {
   readonly isPortable: boolean;
   readonly queueName: string | null;
   readonly partitionKey: string | null;
+  /** That of the lease, before the workflow was created or claimed. */
+  readonly epoch: number;
 }
 
 export class Run {
@@ -88,6 +90,8 @@ export class Run {
   /** How often the workflow may have been lost without notice, and for how many of them the database has denied it. */
   #doubts = 0;
   #settledDoubts = 0;
+  /** The epoch of the lease in which the run has owned its workflow for sure. */
+  #epoch: number;
   #isStored = true;
   #lastWrite: Promise<void> | undefined;
   /** The last write whose outcome no data source holds. */
@@ -106,6 +110,7 @@ export class Run {
     this.partitionKey = options.partitionKey;
     this.history = options.history;
     this.#mayHaveConcurrentOwner = options.history !== undefined;
+    this.#epoch = options.epoch;
   }
 
   /** Aborts when the run is stopped: fenced, cancelled, or a write failed. */
@@ -246,7 +251,8 @@ export class Run {
 
   /** Whether no peer can have recovered the workflow, and no other program has had time to take it. */
   get isCertain(): boolean {
-    return this.#doubts === this.#settledDoubts && this.runtime.lease.isCertain;
+    const { lease } = this.runtime;
+    return this.#doubts === this.#settledDoubts && lease.isCertain && lease.epoch === this.#epoch;
   }
 
   /**
@@ -258,13 +264,16 @@ export class Run {
     const { lease, owners } = runtime;
     const doubts = this.#doubts;
     try {
+      let epoch: number;
       do {
         await runtime.retrying(() => lease.ensure(), signal);
+        epoch = lease.epoch;
         // After the renewal: no peer finds the lease over until its new end.
         const isOwned = await runtime.retrying(() => owners.owns(this), signal);
         if (!isOwned) this.stop(await this.findLossReason());
       } while (!this.#stopReason && lease.isOver);
       this.#settledDoubts = Math.max(this.#settledDoubts, doubts);
+      this.#epoch = epoch;
     } catch (error) {
       // The retries end with the run.
       this.check();

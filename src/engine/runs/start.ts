@@ -84,6 +84,8 @@ interface StartCall {
 interface PreparedStart extends StartCall {
   readonly workflow: NewWorkflow;
   readonly args: unknown[];
+  /** Of the lease, before the row is written. */
+  readonly epoch: number;
 }
 
 /** Makes the row. Waits while the writer's backlog is full. */
@@ -95,7 +97,7 @@ async function prepareStart(call: StartCall, parent?: Parent): Promise<PreparedS
   const room = runtime.store.writer.room();
   if (room) await room;
   const workflow = newWorkflow(runtime, { request, context, workflowID, parent, assumedRole, inputs });
-  return { engine, request, context, workflowID, workflow, args: argumentsOf(inputs) };
+  return { engine, request, context, workflowID, workflow, args: argumentsOf(inputs), epoch: runtime.lease.epoch };
 }
 
 /** Checks the partition key and the caller's roles, and encodes the arguments. */
@@ -214,7 +216,7 @@ export function conflictingStartOf({
   return { logger: engine.runtime.logger, workflow, duplicationPolicy, workflowIDReusePolicy };
 }
 
-function newRun({ engine, request, workflow }: PreparedStart, deadlineAt: number | null): Run {
+function newRun({ engine, request, workflow, epoch }: PreparedStart, deadlineAt: number | null): Run {
   const { registration } = request.callee;
   invariant(registration, 'A workflow that is known by name only is always enqueued.');
   return new Run({
@@ -227,6 +229,7 @@ function newRun({ engine, request, workflow }: PreparedStart, deadlineAt: number
     isPortable: workflow.serialization === 'portable_json',
     queueName: null,
     partitionKey: null,
+    epoch,
   });
 }
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { DBOSInstance } from '../../../src/index.js';
 import { forEachDialect, onlyOn } from '../../rig/dialects.js';
-import { createEngine } from '../../rig/engines.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
 import { startProxy } from '../../rig/proxy.js';
 import { newHalt } from './succession.js';
@@ -41,6 +41,40 @@ forEachDialect((dialect) => {
 
     await handle.getResult();
     await first.shutdown();
+    expect(ran).toEqual(['second']);
+  });
+
+  test('a former owner that has renewed its lease begins no step before it has looked', async () => {
+    const ran: string[] = [];
+    const halt = newHalt();
+    const register = (DBOS: DBOSInstance, name: string) =>
+      DBOS.registerWorkflow(
+        async () => {
+          if (name === 'first') await halt.here();
+          await DBOS.runStep(() => Promise.resolve(void ran.push(name)), { name: 'charge' });
+        },
+        { name: 'charging' },
+      );
+    const clock = new ManualClock();
+    const { DBOS: first, url } = await createEngine(dialect, config, clock.settings);
+    const charging = register(first, 'first');
+    await first.launch();
+    const handle = await first.startWorkflow(charging, { workflowID: 'w' })();
+    await halt.reached;
+    const later = new ManualClock(clock.now() + 10 * MINUTE);
+    const { DBOS: second } = await createEngine(dialect, { ...config, systemDatabaseUrl: url }, later.settings);
+    register(second, 'second');
+    await second.launch();
+    await second.retrieveWorkflow('w').getResult();
+
+    // Its heartbeat comes before the step, and the check of what it owns after it.
+    const { ownership, runtime } = engineOf(first);
+    Object.assign(ownership, { verify: () => Promise.resolve() });
+    clock.advance(10 * MINUTE);
+    await runtime.lease.renew();
+    halt.release();
+
+    await handle.getResult();
     expect(ran).toEqual(['second']);
   });
 

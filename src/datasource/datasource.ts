@@ -23,8 +23,14 @@ export interface DBOSDataSource<Config extends { name?: string }> {
     func: (this: This, ...args: Args) => Promise<Return>,
     config?: Config & FunctionName,
   ): (this: This, ...args: Args) => Promise<Return>;
-  /** Decorator: makes a method always run in a transaction. */
-  transaction(config?: Config): MethodDecorator;
+  /** Decorator: makes a method always run in a transaction. Data sources of Everstep return a standard one as well. */
+  transaction(
+    config?: Config,
+  ): <This, Args extends unknown[], Return>(
+    target: object,
+    propertyKey: string,
+    descriptor: TypedPropertyDescriptor<(this: This, ...args: Args) => Promise<Return>>,
+  ) => TypedPropertyDescriptor<(this: This, ...args: Args) => Promise<Return>> | void;
 }
 
 /** The instance that a data source belongs to: `DBOS`, or one made by `createDBOS()`. */

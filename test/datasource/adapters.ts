@@ -2,13 +2,17 @@
 import { pathToFileURL } from 'node:url';
 import type { DBOSInstance } from '../../src/facade/dbos.js';
 import type { DBOSDataSource } from '../../src/datasource/datasource.js';
+import type { MethodDecorator } from '../../src/engine/plugin.js';
 import type { DrizzleDataSource } from '../../src/datasource/adapters/drizzle.js';
 import type { PGTransactionConfig, Row } from '../../src/datasource/driver.js';
 import type { PrismaLike } from '../../src/datasource/adapters/prisma.js';
 import { prismaClientPath } from './prisma-client.js';
 
+type Config = PGTransactionConfig & { name?: string };
+
 export interface SourceUnderTest {
-  readonly source: DBOSDataSource<PGTransactionConfig & { name?: string }>;
+  /** Its decorator may be a standard one. */
+  readonly source: Omit<DBOSDataSource<Config>, 'transaction'> & { transaction(config?: Config): MethodDecorator };
   /** Runs a statement with the client of the transaction around. */
   readonly run: (text: string) => Promise<readonly Row[]>;
   /** The data source itself, if `source` wraps it. */

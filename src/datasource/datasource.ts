@@ -7,7 +7,6 @@ import {
   type DataSourceTransactionHandler,
   defaultRegistry,
   type FunctionName,
-  type MethodDecorator,
   type Registry,
   registerTransactionFunction,
   type UserFunction,

@@ -26,13 +26,17 @@ const HEADS = 3;
 /** Their transactions take a few milliseconds. */
 const RETRY_MS = 10;
 
-/** Whether workers of DBOS are connected. A subquery without EXISTS is evaluated once, and first. */
+/**
+ * Whether workers of DBOS are connected. A subquery without EXISTS is evaluated once, and first. The view would join two
+ * more catalogues.
+ */
 const hasForeignWorkers = sql`(
   SELECT COUNT(*)
   FROM (
     SELECT 1
-    FROM pg_catalog.pg_stat_activity AS a
-    WHERE a.datname = current_database() AND a.application_name LIKE 'dbos\\_transact\\_%'
+    FROM pg_catalog.pg_stat_get_activity(NULL) AS a
+    WHERE a.datid = (SELECT d.oid FROM pg_catalog.pg_database AS d WHERE d.datname = current_database())
+      AND a.application_name LIKE 'dbos\\_transact\\_%'
     LIMIT 1) AS found) > 0`;
 
 /** Encloses the claims' statements, if the queue has limits that DBOS workers count as well. */
@@ -72,20 +76,17 @@ function headsOf(scopes: readonly Scope[]): Sql {
   const { queueName, whole } = scopes[0] as Scope;
   const keys = scopes.flatMap(({ partition }) => partition?.key ?? []);
   const isWhole = isLimited(whole) || keys.length === 0;
+  // The aggregate gets the rows in their order: claims run without sorts.
   return sql`
-    SELECT h.id
+    SELECT unnest((array_agg(first.id))[1:${HEADS}])
     FROM (
-      SELECT n.id, ROW_NUMBER() OVER (PARTITION BY n.version, n.partition_key ORDER BY n.place) AS place
-      FROM (
-        SELECT first.id, first.version, first.partition_key, ROW_NUMBER() OVER () AS place
-        FROM (
-          SELECT p.workflow_uuid AS id, p.application_version AS version, p.queue_partition_key AS partition_key
-          FROM ${workflows} AS p
-          WHERE p.queue_name = ${queueName} AND ${isEnqueued('p')}
-            ${isWhole ? sql`` : sql`AND p.queue_partition_key ${oneOf(keys)}`}
-          ORDER BY p.priority, p.created_at
-          LIMIT ${WINDOW}) AS first) AS n) AS h
-    WHERE h.place <= ${HEADS}`;
+      SELECT p.workflow_uuid AS id, p.application_version AS version, p.queue_partition_key AS partition_key
+      FROM ${workflows} AS p
+      WHERE p.queue_name = ${queueName} AND ${isEnqueued('p')}
+        ${isWhole ? sql`` : sql`AND p.queue_partition_key ${oneOf(keys)}`}
+      ORDER BY p.priority, p.created_at
+      LIMIT ${WINDOW}) AS first
+    GROUP BY first.version, first.partition_key`;
 }
 
 /** Another session holds a row that the claim has to lock. */

@@ -120,7 +120,7 @@ describe.each(cases.filter(([, dialect]) => wantsDialect(dialect)))(
       await DBOS.cancelWorkflow(handle.workflowID);
       gate.resolve();
 
-      await expect(handle.getResult()).rejects.toMatchObject({ code: 'AWAITED_WORKFLOW_CANCELLED' });
+      await expect(handle.getResult()).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
       expect(await effectsIn(scene)).toEqual([]);
     });
 

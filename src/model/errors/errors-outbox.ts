@@ -47,3 +47,14 @@ export class OutboxLeaseLostError extends DBOSError {
     super(message, 1, options);
   }
 }
+
+/** The target of a relay did not take a message, or did not answer in time. Dead letters hold its message. */
+export class OutboxRelayError extends DBOSError {
+  static override readonly code = 'OUTBOX_RELAY';
+  override readonly name = 'OutboxRelayError';
+  override readonly code = OutboxRelayError.code;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, 1, options);
+  }
+}

@@ -1,4 +1,5 @@
 // Publishes to RabbitMQ: a message has arrived when the broker confirms it and does not return it as unroutable.
+import { OutboxRelayError } from '../../model/errors/errors.js';
 import type { ConfirmChannel, Message, Options } from 'amqplib';
 import { deferred, type Deferred } from '../../base/deferred.js';
 import type { Duration } from '../duration.js';
@@ -88,7 +89,7 @@ class RelayChannel {
       // It comes before the confirmation.
       if (pending) pending.returned = replyText ?? 'no route';
     });
-    channel.on('close', () => this.#fail(new Error('The channel was closed.')));
+    channel.on('close', () => this.#fail(new OutboxRelayError('The channel was closed.')));
   }
 
   publish(message: RelayMessage, options: RabbitMQTargetOptions): Promise<RelayResult> {
@@ -116,7 +117,8 @@ class RelayChannel {
     const { returned } = pending;
     if (error) this.#settle(messageID, pending, { kind: 'retry', error });
     else if (returned === undefined) this.#settle(messageID, pending, OK);
-    else this.#settle(messageID, pending, { kind: 'reject', reason: 'unroutable', error: new Error(returned) });
+    else
+      this.#settle(messageID, pending, { kind: 'reject', reason: 'unroutable', error: new OutboxRelayError(returned) });
   }
 
   #fail(error: Error): void {

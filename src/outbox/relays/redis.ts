@@ -1,5 +1,6 @@
 // Publishes to Redis Streams: a message has arrived when XADD returns. A stream deduplicates nothing, so consumers see the
 // message ID as a field.
+import { OutboxRelayError } from '../../model/errors/errors.js';
 import type { Redis } from 'ioredis';
 import { optional, positiveInteger } from '../../model/validation/validation.js';
 import type { Duration } from '../duration.js';
@@ -51,7 +52,9 @@ function resultOf(error: Error | null | undefined): RelayResult {
   if (error === null) return OK;
   const isReply =
     error?.name === 'ReplyError' && !/^(?:OOM|LOADING|READONLY|CLUSTERDOWN|MASTERDOWN)/.test(error.message);
-  return isReply ? { kind: 'retry', error } : unavailable(error ?? new Error('The pipeline has no reply for it.'));
+  return isReply
+    ? { kind: 'retry', error }
+    : unavailable(error ?? new OutboxRelayError('The pipeline has no reply for it.'));
 }
 
 function fieldsOf(message: RelayMessage): (string | Buffer)[] {

@@ -2,7 +2,7 @@
 import { Batcher, type Entry } from '../../base/batcher.js';
 import type { DLogger } from '../../base/log.js';
 import { invariant } from '../../base/assert.js';
-import { DatabaseClosedError } from '../../model/errors/errors.js';
+import { DatabaseClosedError, OutboxRelayError } from '../../model/errors/errors.js';
 import { shown } from '../../model/validation/validation.js';
 import type { Handler } from '../consume/leased-consumer.js';
 import type { Message } from '../consume/message.js';
@@ -108,7 +108,7 @@ function act(result: RelayResult, { name }: RelayTarget): void {
     case 'retry': {
       const message = `${name} did not take the message: ${text}`;
       if (result.after !== undefined) throw new RetryAfter(result.after, message, { cause });
-      throw new Error(message, { cause });
+      throw new OutboxRelayError(message, { cause });
     }
     case 'reject':
       if (result.reason === 'unroutable') throw new Unroutable(`${name} has no place for it: ${text}`, { cause });

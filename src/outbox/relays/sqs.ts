@@ -1,5 +1,6 @@
 // Publishes to Amazon SQS: a message has arrived when its entry of the batch succeeds. A FIFO queue drops a repeated message
 // ID for 5 minutes.
+import { OutboxRelayError } from '../../model/errors/errors.js';
 import { SendMessageBatchCommand, type SendMessageBatchRequestEntry, type SQSClient } from '@aws-sdk/client-sqs';
 import { countWithin } from '../../base/batcher.js';
 import type { Duration } from '../duration.js';
@@ -43,7 +44,7 @@ export function sqs(client: Pick<SQSClient, 'send'>, options: SQSTargetOptions):
       return messages.map((_, index) => {
         const failure = failed.get(String(index));
         if (!failure) return OK;
-        const error = new Error(`${failure.Code}: ${failure.Message ?? ''}`);
+        const error = new OutboxRelayError(`${failure.Code}: ${failure.Message ?? ''}`);
         return failure.SenderFault ? { kind: 'reject', error } : { kind: 'retry', error };
       });
     } catch (error) {

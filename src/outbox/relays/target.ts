@@ -1,4 +1,5 @@
 // What a relay publishes to: another broker, or a web server. A target is given a batch and answers for each message.
+import { OutboxRelayError } from '../../model/errors/errors.js';
 import { systemClock } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import { withTimeLimit } from '../../base/time-limit.js';
@@ -74,7 +75,7 @@ export async function within<T>(work: Promise<T>, timeoutMs: number, signal: Abo
   if (signal.aborted) onAbort();
   try {
     return await withTimeLimit(systemClock, timeoutMs, Promise.race([work, aborted.promise]), () => {
-      throw new Error(`It did not answer within ${timeoutMs} ms.`);
+      throw new OutboxRelayError(`It did not answer within ${timeoutMs} ms.`);
     });
   } finally {
     signal.removeEventListener('abort', onAbort);

@@ -1,7 +1,7 @@
 // Sends webhooks as https://www.standardwebhooks.com describes them: a message has arrived when the answer is 2xx.
 import { systemClock } from '../../base/clock.js';
 import { Semaphore } from '../../base/semaphore.js';
-import { InvalidOutboxError } from '../../model/errors/errors.js';
+import { InvalidOutboxError, OutboxRelayError } from '../../model/errors/errors.js';
 import { optional, positiveInteger } from '../../model/validation/validation.js';
 import { keyOf, signWebhook } from '../../receiver/http/webhook.js';
 import type { Duration } from '../duration.js';
@@ -43,10 +43,12 @@ export function webhook(options: WebhookTargetOptions): RelayTarget {
   /** The endpoint has said that it wants no more. */
   let isGone = false;
   const send = async (message: RelayMessage, signal: AbortSignal): Promise<RelayResult> => {
-    if (isGone) return { kind: 'reject', error: new Error('The endpoint answered 410 before.') };
+    if (isGone) return { kind: 'reject', error: new OutboxRelayError('The endpoint answered 410 before.') };
     const limit = new AbortController();
     const abort = (): void => limit.abort(signal.reason);
-    const timer = systemClock.after(timeoutMs, () => limit.abort(new Error(`No answer within ${timeoutMs} ms.`)));
+    const timer = systemClock.after(timeoutMs, () =>
+      limit.abort(new OutboxRelayError(`No answer within ${timeoutMs} ms.`)),
+    );
     signal.addEventListener('abort', abort, { once: true });
     try {
       const response = await fetch(url, { ...requestOf(message, secrets, options), signal: limit.signal });
@@ -100,7 +102,7 @@ function requestOf(
 
 function resultOf({ ok, status, headers }: Response): RelayResult {
   if (ok) return OK;
-  const error = new Error(`It answered ${status}.`);
+  const error = new OutboxRelayError(`It answered ${status}.`);
   if (status === 410) return { kind: 'reject', error };
   const after = retryAfterMs(headers.get('retry-after'));
   return { kind: 'retry', error, ...(after !== undefined && { after }) };

@@ -69,7 +69,7 @@ forEachDialect((dialect) => {
       await DBOS.registerQueue('mail');
       await DBOS.registerQueue('mail', { globalConcurrency: 2 });
 
-      expect(infos.filter((line) => line.includes('queue'))).toEqual(['Registered new queue: mail']);
+      expect(infos.filter((line) => line.includes('new queue'))).toEqual(['Registered new queue: mail']);
     });
 
     test.each<[RegisterQueueOptions['onConflict'], 'older' | 'latest', number]>([

@@ -1,4 +1,5 @@
 // Prepares messages to workflows: checks, encodes and identifies them. The callers write them.
+import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';
 import { newID } from '../../base/ids.js';
 import type { Codec } from '../../codec/codec.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
@@ -25,15 +26,16 @@ export function checkMessage({ destinationID, topic, idempotencyKey }: BulkMessa
   checkOptionalName('idempotencyKey', idempotencyKey);
 }
 
-export async function encodeMessage(
+export function encodeMessage(
   codec: Codec,
   outgoing: BulkMessage,
   format: WorkflowSerializationFormat | undefined,
-): Promise<NewMessage> {
+): MaybePromise<NewMessage> {
   const { destinationID, topic = NO_TOPIC, idempotencyKey } = outgoing;
-  const { text, serialization } = await encodeStorable(codec, outgoing.message, format);
-  const messageID = idempotencyKey === undefined ? newID() : keyedMessageID(idempotencyKey, destinationID);
-  return { messageID, destinationID, topic, text, serialization };
+  return andThen(encodeStorable(codec, outgoing.message, format), ({ text, serialization }) => {
+    const messageID = idempotencyKey === undefined ? newID() : keyedMessageID(idempotencyKey, destinationID);
+    return { messageID, destinationID, topic, text, serialization };
+  });
 }
 
 /** As DBOS and send_message make it, so that all deliver a key once. Where it could be split in two ways, the key's bytes are added. */

@@ -84,12 +84,20 @@ export class RowWatcher<Lookup, Row> {
     return this.#options.whileWaiting(this.#wait(lookup, limits));
   }
 
-  #wait(lookup: Lookup, { signal, onEmpty, pollMs }: Omit<WaitLimits, 'deadlineAt'>): Promise<Row> {
+  /** `timeUp` rejects the wait like `signal`. */
+  #wait(
+    lookup: Lookup,
+    { signal, onEmpty, pollMs }: Omit<WaitLimits, 'deadlineAt'>,
+    timeUp?: AbortSignal,
+  ): Promise<Row> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason as Error);
       if (this.#stopReason) return reject(this.#stopReason);
       this.#options.check?.(lookup);
-      const done = (): void => signal?.removeEventListener('abort', onAbort);
+      const done = (): void => {
+        signal?.removeEventListener('abort', onAbort);
+        timeUp?.removeEventListener('abort', onAbort);
+      };
       const waiter: Waiter<Lookup, Row> = {
         lookup,
         keys: this.#options.keysOf(lookup),
@@ -104,18 +112,19 @@ export class RowWatcher<Lookup, Row> {
           reject(error);
         },
       };
-      const onAbort = (): void => {
+      const onAbort = ({ target }: Event): void => {
         this.#remove(waiter);
-        reject(signal?.reason as Error);
+        waiter.reject((target as AbortSignal).reason as Error);
       };
       signal?.addEventListener('abort', onAbort, { once: true });
+      timeUp?.addEventListener('abort', onAbort, { once: true });
       this.#add(waiter);
     });
   }
 
   /** Waits until a deadline; undefined when it has passed. Queries at least once. */
   async waitUntil(lookup: Lookup, options: WaitLimits): Promise<Row | undefined> {
-    const { deadlineAt, signal, ...rest } = options;
+    const { deadlineAt, signal } = options;
     if (deadlineAt === undefined) return this.wait(lookup, options);
     const { databaseClock } = this.#options;
     signal?.throwIfAborted();
@@ -129,14 +138,14 @@ export class RowWatcher<Lookup, Row> {
       },
     );
     try {
-      const both = signal ? AbortSignal.any([signal, timeUp.signal]) : timeUp.signal;
-      return await this.wait(lookup, { ...rest, signal: both });
+      return await this.#options.whileWaiting(this.#wait(lookup, options, timeUp.signal));
     } catch (error) {
       if (error !== timeUp) throw error;
       // A short limit may end before the first query.
       return this.#findOnce(lookup);
     } finally {
-      over.abort();
+      // With a reason: the default one is an error with a stack.
+      over.abort(over);
     }
   }
 

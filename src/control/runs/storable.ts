@@ -1,4 +1,5 @@
 // Checks that names and values can be stored before anything is sent, so that only the offending call fails.
+import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';
 import type { Codec, Encoded } from '../../codec/codec.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import { SerializationError } from '../../model/errors/errors.js';
@@ -28,12 +29,12 @@ export function checkLookupID(workflowID: string): void {
 }
 
 /** Encodes a message, event or stream value. */
-export async function encodeStorable(
+export function encodeStorable(
   codec: Codec,
   value: unknown,
   format: WorkflowSerializationFormat | undefined,
-): Promise<Encoded> {
-  return refuseNUL(await codec.encodeValue(value, format));
+): MaybePromise<Encoded> {
+  return andThen(codec.encodeValue(value, format), refuseNUL);
 }
 
 /** Only a serializer of the user's can write one. */

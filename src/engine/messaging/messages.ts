@@ -1,5 +1,6 @@
 // Sends and receives messages. A send from workflow code commits together with its checkpoint, and so does the
 // consumption of a message with its receipt. Other sends share commits with everything else that the process writes.
+import { isPromise, type MaybePromise } from '../../codec/maybe-promise.js';
 import {
   type BulkMessage,
   checkMessage,
@@ -41,7 +42,8 @@ export async function send(runtime: Runtime, outgoing: BulkMessage): Promise<voi
     await sendFrom(context.run, { name, output: 'null' }, outgoing);
     return;
   }
-  await runtime.store.writer.room();
+  const room = runtime.store.writer.room();
+  if (room) await room;
   await deliver({ runtime, run: context?.run }, outgoing);
 }
 
@@ -72,7 +74,8 @@ interface Sender {
 
 /** Sends the message together with the sender's checkpoint. A missing destination is recorded and thrown. */
 async function deliver({ runtime, run, step, output }: Sender, outgoing: BulkMessage): Promise<void> {
-  const message = await encodeIn(runtime, run, outgoing);
+  const encoding = encodeIn(runtime, run, outgoing);
+  const message = isPromise(encoding) ? await encoding : encoding;
   const key = keyOfMessage(message);
   const isAnnounced = runtime.watchers.isForOthers(key);
   const checkpoint = step && { ...step.checkpoint(portable(output)), sentID: message.messageID };
@@ -142,16 +145,12 @@ async function insertAll(
   return { verdicts, checkpoint: verdicts.includes('lost') ? ('lost' as const) : judged };
 }
 
-function encodeIn(runtime: Runtime, run: Run | undefined, outgoing: BulkMessage): Promise<NewMessage> {
+function encodeIn(runtime: Runtime, run: Run | undefined, outgoing: BulkMessage): MaybePromise<NewMessage> {
   return encodeMessage(runtime.codec, outgoing, formatOf(run, outgoing));
 }
 
 /** Receives the oldest message of the topic; null on timeout. Takes two numbers: its own and its timer's. */
-export async function recv(
-  runtime: Runtime,
-  topic: string | undefined,
-  limit?: number | RecvOptions,
-): Promise<unknown> {
+export function recv(runtime: Runtime, topic: string | undefined, limit?: number | RecvOptions): Promise<unknown> {
   const run = workflowCode(RECV);
   checkOptionalName('topic', topic);
   const deadlineAt = deadlineOf(runtime.databaseClock, limit, RECV_TIMEOUT_SECONDS);
@@ -169,8 +168,8 @@ export function receive(run: Run, topic: string, given: GivenLimits): Promise<un
       // Before the first await, so that receives that overlap see each other.
       const receiving = run.inbox.begin(topic);
       try {
-        const limits = await limitsOf(run, timerID, given);
-        return await receiveNext(step, { topic, limits, receiving });
+        const limits = limitsOf(run, timerID, given);
+        return await receiveNext(step, { topic, limits: isPromise(limits) ? await limits : limits, receiving });
       } finally {
         run.inbox.end(topic);
       }

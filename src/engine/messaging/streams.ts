@@ -20,7 +20,9 @@ import { checkName, encodeStorable, type SerializationOptions } from '../../cont
 
 /** Appends a value to a stream of the current workflow, from its code or one of its steps. */
 export function writeStream(key: string, value: unknown, options: SerializationOptions = {}): Promise<void> {
-  return append('DBOS.writeStream', key, (run) => encodeStorable(run.runtime.codec, value, formatOf(run, options)));
+  return append('DBOS.writeStream', key, async (run) =>
+    encodeStorable(run.runtime.codec, value, formatOf(run, options)),
+  );
 }
 
 /** Closes a stream: its readers stop here. */

@@ -1,5 +1,7 @@
 // Everstep's own operations, such as `sleep`. In workflow code each takes a number, is recorded under a fixed name and
 // replayed. Outside of workflow code they just run.
+import type { MaybePromise } from '../../codec/maybe-promise.js';
+import type { StepRecord } from '../../model/records.js';
 import { sleep } from '../../base/clock.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { SerializationOptions } from '../../control/runs/storable.js';
@@ -72,15 +74,16 @@ export async function recordTime(run: Run, stepID: number, at: number, completed
 export type GivenLimits = Pick<WaitLimits, 'deadlineAt' | 'pollMs'>;
 
 /** The limits of a wait in workflow code. The deadline is recorded only if nothing is there yet, and kept on replay. */
-export async function limitsOf(run: Run, timerID: number, given: GivenLimits): Promise<WaitLimits> {
+export function limitsOf(run: Run, timerID: number, given: GivenLimits): MaybePromise<WaitLimits> {
   const { signal } = run;
   const { deadlineAt: givenDeadline, pollMs } = given;
   if (givenDeadline === undefined) return { signal, pollMs };
   const { clock, databaseClock } = run.runtime;
   // Not `perform`: a wait that finds something at once does not record its timer.
   const record = run.replay(timerID, SLEEP);
-  const deadlineAt = record ? Number(await replayOutcome(run, await run.completed(record))) : givenDeadline;
-  if (record || givenDeadline <= databaseClock.earliest()) return { signal, deadlineAt, pollMs };
+  if (record) return replayLimits(run, record, pollMs);
+  const deadlineAt = givenDeadline;
+  if (deadlineAt <= databaseClock.earliest()) return { signal, deadlineAt, pollMs };
   // Relaxed: only this wait depends on the deadline. If a server crash loses the record, the wait starts over, as it
   // would after a crash just before.
   const onEmpty = (): void => {
@@ -90,6 +93,11 @@ export async function limitsOf(run: Run, timerID: number, given: GivenLimits): P
     run.record({ ...timer, ...portable(JSON.stringify(deadlineAt)) }, { relaxed: true });
   };
   return { signal, deadlineAt, pollMs, onEmpty };
+}
+
+async function replayLimits(run: Run, record: StepRecord, pollMs: number | undefined): Promise<WaitLimits> {
+  const deadlineAt = Number(await replayOutcome(run, await run.completed(record)));
+  return { signal: run.signal, deadlineAt, pollMs };
 }
 
 /** Sleeps. In workflow code the wake-up time is recorded, and a cancellation ends the sleep at once. */

@@ -61,7 +61,11 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
   if (isEffect) run.unawaited.begin(step);
   // Inlined, as the barrier is above: another async function around each step would cost measurably.
   try {
-    if (strategy.kind !== 'own') return await performWith(step, strategy);
+    if (strategy.kind !== 'own') {
+      const value = await strategy.body(step);
+      invariant(strategy.kind === 'elsewhere' || step.hasCheckpoint, `operation "${name}" made no checkpoint`);
+      return value;
+    }
     const value = await strategy.body();
     if (run.stopReason) await step.keepIfCancelled(value);
     const copy = step.recordValue(value);
@@ -72,12 +76,6 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
   } finally {
     if (isEffect) run.unawaited.end(step);
   }
-}
-
-async function performWith<R>(step: ActiveStep, { kind, body }: Exclude<Strategy<R>, { kind: 'own' }>): Promise<R> {
-  const value = await body(step);
-  invariant(kind === 'elsewhere' || step.hasCheckpoint, `operation "${step.name}" made no checkpoint`);
-  return value;
 }
 
 /** Returns the recorded value or throws the recorded error. */

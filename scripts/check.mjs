@@ -1,5 +1,6 @@
 // Everything that can be said about the code without running it. Needs no database. What a check may reuse the next
 // time is kept in `.tmp/`. Lint has no cache: its rules read the types of other files, which a cache by file overlooks.
+import './install-compat.mjs';
 import { runTogether } from './run.mjs';
 
 const incremental = (name) => ['--incremental', '--tsBuildInfoFile', `.tmp/${name}.tsbuildinfo`];

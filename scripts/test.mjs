@@ -9,7 +9,6 @@ runSteps(
   [
     ['checks', process.execPath, 'scripts/check.mjs'],
     ['build', process.execPath, 'scripts/build.mjs'],
-    ['packages for the compatibility tests', process.execPath, 'scripts/install-compat.mjs'],
     [`tests on Node ${process.versions.node}`, 'vitest', 'run', ...process.argv.slice(2)],
   ],
   { isLoud: true },

@@ -94,8 +94,8 @@ describe('a change made by one engine', () => {
         reach: async (isKnown) => {
           const at = clock.now();
           await until(async () => {
-            // 30 s, and a quarter at most against all looking at once.
-            if (clock.now() < at + 37_500) clock.advance(500);
+            // 30 s, and a quarter at most against all looking at once. Twice: the poll before may end late.
+            if (clock.now() < at + 75_000) clock.advance(500);
             await turns(5);
             return isKnown();
           });

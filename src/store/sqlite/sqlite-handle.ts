@@ -26,7 +26,10 @@ export interface SqliteLibrary {
 /** The parts of `node:sqlite` that we use. The types of Node 20 lack it. */
 interface NodeSqlite {
   DatabaseSync: new (path: string) => {
-    prepare(text: string): { all(...values: BindValue[]): Row[] };
+    prepare(text: string): {
+      all(...values: BindValue[]): Record<string, unknown>[];
+      setReadBigInts(isEnabled: boolean): void;
+    };
     exec(text: string): void;
     close(): void;
   };
@@ -58,13 +61,21 @@ export function nodeSqlite(): SqliteLibrary | undefined {
       return {
         prepare(text) {
           const statement = handle.prepare(text);
-          return { all: (values) => statement.all(...values) };
+          // Otherwise it throws for an integer that is no safe one, when the statement has already taken effect.
+          statement.setReadBigInts(true);
+          return { all: (values) => statement.all(...values).map(withNumbers) };
         },
         exec: (text) => handle.exec(text),
         close: () => handle.close(),
       };
     },
   };
+}
+
+/** As `better-sqlite3` returns them: integers beyond 2^53 lose digits. */
+function withNumbers(row: Record<string, unknown>): Row {
+  for (const column in row) if (typeof row[column] === 'bigint') row[column] = Number(row[column]);
+  return row;
 }
 
 export async function betterSqlite(): Promise<SqliteLibrary> {

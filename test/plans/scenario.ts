@@ -6,6 +6,8 @@ import { DBOSClient } from '../../src/client/client.js';
 import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
 import { Debouncer } from '../../src/facade/debouncer.js';
 import { WorkflowQueue } from '../../src/facade/workflow-queue.js';
+import { findFirstWaiting, findQueuesInUse } from '../../src/store/queues/waiting-work.js';
+import { outlineSteps } from '../../src/store/runs/steps.js';
 
 const VERSION = 'v1';
 
@@ -264,6 +266,11 @@ async function lookAround(DBOS: DBOSInstance): Promise<void> {
   await DBOS.getWorkflowStatus(workflowID);
   await DBOS.explainWorkflow(workflowID);
   await DBOS.listOptionalIndexes();
+  // What an engine runs only after some time, or for a huge history.
+  const { database } = DBOS[internals].engineFor('the scenario').runtime;
+  await findQueuesInUse(database, 50);
+  await findFirstWaiting(database, 'free', 20);
+  await outlineSteps(database, workflowID);
 }
 
 async function useClient(client: DBOSClient, round: string): Promise<void> {

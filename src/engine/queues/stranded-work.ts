@@ -55,9 +55,9 @@ export class StrandedWork {
   }
 
   async #report(): Promise<void> {
-    const kinds = await this.#findKinds();
-    if (kinds.length === 0 || !(await this.#isSpeaker())) return;
-    for (const { first, count, queueName } of kinds) {
+    const queueNames = await findQueuesInUse(this.#runtime.database, QUEUES_MAX);
+    if (queueNames.length === 0 || !(await this.#isSpeaker())) return;
+    for (const { first, count, queueName } of await this.#findKinds(queueNames)) {
       const { reason, message } = await explainWorkflow(this.#runtime, first.workflowID);
       if (!STRANDED.has(reason)) continue;
       const many = count === HEAD_MAX ? `${count} or more` : `${count}`;
@@ -76,10 +76,10 @@ export class StrandedWork {
   }
 
   /** The kinds of workflows of this application at the heads of queues. */
-  async #findKinds(): Promise<{ first: Waiting; count: number; queueName: string }[]> {
+  async #findKinds(queueNames: readonly string[]): Promise<{ first: Waiting; count: number; queueName: string }[]> {
     const { database, applicationName } = this.#runtime;
     const kinds = new Map<string, { first: Waiting; count: number; queueName: string }>();
-    for (const queueName of await findQueuesInUse(database, QUEUES_MAX)) {
+    for (const queueName of queueNames) {
       for (const waiting of await findFirstWaiting(database, queueName, HEAD_MAX)) {
         const isOurs = waiting.applicationName === null || waiting.applicationName === applicationName;
         if (!isOurs || waiting.ageMs < MIN_AGE_MS) continue;

@@ -83,17 +83,17 @@ export interface DBOSConfig {
   logLevel?: string;
   /** Replaces the console logger. */
   logger?: DLogger;
-  /** Adds the workflow and the user to log entries. Default: false. */
+  /** Accepted for compatibility; has no effect yet. */
   addContextMetadata?: boolean;
-  /** Exports logs and traces. Default: false. */
+  /** Accepted for compatibility; has no effect yet. Everstep exports no logs or traces. */
   enableOTLP?: boolean;
-  /** Creates spans, including for a tracer provider of your own. Default: as `enableOTLP`. */
+  /** Accepted for compatibility; has no effect yet. Everstep creates no spans. */
   tracingEnabled?: boolean;
-  /** Where traces are sent. */
+  /** Accepted for compatibility; has no effect yet. */
   otlpTracesEndpoints?: string[];
-  /** Where logs are sent. */
+  /** Accepted for compatibility; has no effect yet. */
   otlpLogsEndpoints?: string[];
-  /** The naming scheme of span attributes. Default: `legacy`. */
+  /** Accepted for compatibility; has no effect yet. */
   otelAttributeFormat?: OtelAttributeFormat;
   /** Starts the admin HTTP server. Default: false. */
   runAdminServer?: boolean;

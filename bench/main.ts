@@ -6,6 +6,7 @@ import { benchMessages } from './messages.js';
 import { benchPlugins } from './plugins.js';
 import { benchSchedules } from './schedules.js';
 import { benchStore } from './store.js';
+import { benchWeight } from './weight.js';
 
 const BENCHES: Record<string, () => Promise<void>> = {
   store: benchStore,
@@ -15,6 +16,7 @@ const BENCHES: Record<string, () => Promise<void>> = {
   schedules: benchSchedules,
   management: benchManagement,
   plugins: benchPlugins,
+  weight: benchWeight,
 };
 
 const names = process.argv.slice(2);

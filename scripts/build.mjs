@@ -1,17 +1,15 @@
 // Builds what is published: the migrations embedded as code, then JavaScript and type declarations, as ES modules in
-// `dist/` with the command ready to be run, and as CommonJS in `dist/cjs/`.
-import { chmodSync, copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+// `dist/` with the command ready to be run, and as CommonJS in `dist/cjs/`. JavaScript is bundled, declarations are not.
+import { chmodSync, cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runSteps, runTogether } from './run.mjs';
 
 rmSync('dist', { recursive: true, force: true });
 runSteps([['migrations', process.execPath, 'scripts/embed-migrations.mjs']]);
-// The second only converts the syntax, file by file: the first has checked the types.
 await runTogether([
-  ['compile', 'tsc', '-p', 'tsconfig.build.json'],
-  ['compile as CommonJS', 'tsc', '-p', 'tsconfig.cjs.json'],
+  ['declarations', 'tsc', '-p', 'tsconfig.build.json'],
+  ['bundles', process.execPath, 'scripts/bundle.mjs'],
 ]);
-runSteps([['superjson as CommonJS', process.execPath, 'scripts/bundle-superjson.mjs']]);
 // The declarations read the same in both formats. What they mean depends on the nearest package.json.
 copyDeclarations('dist', 'dist/cjs');
 for (const name of ['main', 'dbos']) chmodSync(`dist/cli/${name}.js`, 0o755);
@@ -20,5 +18,5 @@ writeFileSync('dist/cjs/package.json', '{ "type": "commonjs", "sideEffects": fal
 function copyDeclarations(from, to) {
   const files = readdirSync(from, { recursive: true, encoding: 'utf8' });
   const isCopied = (file) => file.endsWith('.d.ts') && !/^(?:cjs|cli)[/\\]/.test(file);
-  for (const file of files.filter(isCopied)) copyFileSync(join(from, file), join(to, file));
+  for (const file of files.filter(isCopied)) cpSync(join(from, file), join(to, file));
 }

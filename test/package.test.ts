@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildPackage, root } from './rig/built-package.js';
 
@@ -10,6 +10,26 @@ let tarball: string;
 
 function run(command: string, args: string[], cwd: string): string {
   return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** What a file imports before it runs, directly or not, except for Node's own modules. */
+function loadedBy(entry: string): string[] {
+  const found = new Set<string>();
+  const visit = (path: string): void => {
+    const text = readFileSync(path, 'utf8');
+    const targets = path.includes('/cjs/')
+      ? text.matchAll(/^(?:const .* = )?require\("([^"]+)"\)/gm)
+      : text.matchAll(/^(?:import|export|\}) ?.*?(?:from )?"([^"]+)";$/gm);
+    for (const [, target = ''] of targets) {
+      if (target.startsWith('node:')) continue;
+      const name = target.startsWith('.') ? relative(dirname(entry), join(dirname(path), target)) : target;
+      if (found.has(name)) continue;
+      found.add(name);
+      if (target.startsWith('.')) visit(join(dirname(path), target));
+    }
+  };
+  visit(entry);
+  return [...found].sort();
 }
 
 /** The package as it would be published, installed in a project of its own. */
@@ -87,17 +107,33 @@ describe('the published package', () => {
   });
 
   test('names the one command that helps when there is no SQLite library', () => {
-    const library = join(folder, 'node_modules', 'everstep', 'dist', 'store', 'sqlite', 'sqlite-handle.js');
     writeFileSync(
       join(folder, 'sqlite.mjs'),
-      `import { findSqliteLibrary } from ${JSON.stringify(library)};
-      try { console.log((await findSqliteLibrary()).name); } catch (error) { console.log(error.code, error.message); }`,
+      `import { DBOS } from 'everstep';
+      DBOS.setConfig({ name: 'user', systemDatabaseUrl: 'sqlite:user.sqlite', logLevel: 'error' });
+      try { await DBOS.launch(); console.log('launched'); } catch (error) { console.log(error.code, error.message); }
+      await DBOS.shutdown();`,
     );
     const hasBuiltIn = process.getBuiltinModule('node:sqlite') !== undefined;
 
     const printed = run('node', ['sqlite.mjs'], folder);
 
-    expect(printed).toMatch(hasBuiltIn ? /^node:sqlite/ : /^SQLITE_DRIVER_MISSING .*npm install better-sqlite3@12/);
+    expect(printed).toMatch(hasBuiltIn ? /^launched/ : /^SQLITE_DRIVER_MISSING .*npm install better-sqlite3@12/);
+  });
+
+  test.each([
+    ['index.js', ['client', 'core', 'engine', 'facade', 'store']],
+    ['client.js', ['client', 'core', 'store']],
+  ])('loads a few files for %s, and no dependency', (entry, shared) => {
+    expect(loadedBy(join(root, 'dist', entry))).toEqual(shared.map((name) => `shared/${name}.js`));
+    expect(loadedBy(join(root, 'dist/cjs', entry))).toEqual(shared.map((name) => `shared/${name}.js`));
+  });
+
+  test('brings the licences of what is part of its files', () => {
+    for (const folder of ['dist/shared', 'dist/cjs/shared']) {
+      expect(readFileSync(join(root, folder, 'core.js'), 'utf8')).toContain('superjson:\n\nMIT License');
+      expect(readFileSync(join(root, folder, 'yaml.js'), 'utf8')).toContain('yaml:\n\nCopyright Eemeli Aro');
+    }
   });
 
   test('has exports that publint and attw accept', () => {

@@ -8,7 +8,7 @@ import type { DBOSSerializer } from '../codec/serializer.js';
 import { DBOSInitializationError } from '../model/errors/errors.js';
 import { checkSetting, SETTINGS } from '../model/settings.js';
 import { type Check, objectWith } from '../model/validation/validation.js';
-import { checkSchemaName } from '../store/migrations/plan.js';
+import { checkSchemaName } from '../store/migrations/schema-name.js';
 import type { ClientOperatorOptions } from './client-operator.js';
 
 export interface DBOSClientConfig {

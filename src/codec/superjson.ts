@@ -1,6 +1,6 @@
 // The default format, `js_superjson`: superjson's output plus a marker that tells it from older texts. Plain values take the
 // fast path of `plain-json.ts`, which writes the same text. Each instance has its own recipes.
-import { SuperJSON } from './superjson-library.js';
+import { SuperJSON } from 'superjson';
 import { type JSONValue, SerializationError, UnreadableValueError } from '../model/errors/errors.js';
 import { attachFunctionStubs } from './function-stubs.js';
 import { decodeLegacy } from './legacy.js';

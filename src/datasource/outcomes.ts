@@ -1,6 +1,6 @@
 // Encodes and decodes the outcomes in completion records. They are in superjson's format, so that DBOS can read our
 // records and we can read theirs.
-import { SuperJSON } from '../codec/superjson-library.js';
+import { SuperJSON } from 'superjson';
 import { SUPERJSON_FORMAT } from '../codec/serializer.js';
 import type { StepOutcome, TransactionStep } from '../engine/plugin.js';
 import { mark, unmark } from './record-mark.js';

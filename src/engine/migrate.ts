@@ -1,6 +1,5 @@
 // `DBOS.migrate`: migrates the system database without launching an engine.
 import type { DLogger } from '../base/log.js';
-import { grantAccess } from '../store/migrations/migrate.js';
 import { Store } from '../store/store.js';
 
 export async function migrateDatabase(
@@ -11,6 +10,7 @@ export async function migrateDatabase(
   const store = await Store.open({ url, schema: options.schemaName, logger });
   try {
     if (options.applicationRole !== undefined) {
+      const { grantAccess } = await import('../store/migrations/migrate.js');
       await grantAccess(store.database, { schema: options.schemaName, role: options.applicationRole });
     }
   } finally {

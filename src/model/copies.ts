@@ -21,6 +21,11 @@ export function recognizeCopiesByCode(base: Class & { readonly code: string }): 
   });
 }
 
+/** Recognises an instance, or one of a copy, without loading its class. */
+export function isInstanceOf(value: object, name: string): boolean {
+  return Symbol.for(`everstep.${name}`) in value;
+}
+
 function addBrand(type: Class, name: string): symbol {
   const brand = Symbol.for(`everstep.${name}`);
   Object.defineProperty(type.prototype, brand, { value: true });

@@ -1,41 +1,18 @@
 // The system database, ready for use: opened, at the right version, with its writer, its listener and its bus.
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../base/clock.js';
-import type { DLogger } from '../base/log.js';
 import { locateDatabase } from '../base/url.js';
 import { InvalidDatabaseURLError } from '../model/errors/database-errors.js';
 import { DBOSInitializationError } from '../model/errors/errors.js';
 import type { Database } from './database.js';
-import { createPostgresDatabase } from './migrations/create-database.js';
-import { migrate, verify } from './migrations/migrate.js';
-import { PostgresDatabase } from './postgres/postgres-database.js';
-import type { PostgresOptions } from './postgres/postgres-options.js';
-import { PostgresListener } from './postgres/postgres-listener.js';
 import { SqliteDatabase } from './sqlite/sqlite-database.js';
 import { SqliteListener } from './sqlite/sqlite-listener.js';
 import { Bus } from './notify/bus.js';
 import type { Listener } from './notify/listener.js';
-import { CHANNELS } from './notify/topics.js';
+import type { StoreOptions } from './store-options.js';
 import { Writer } from './writer/writer.js';
 
-export interface StoreOptions extends Omit<PostgresOptions, 'clock' | 'logger'> {
-  readonly logger: DLogger;
-  readonly clock?: Clock;
-  /** False only verifies the version. */
-  readonly runMigrations?: boolean;
-  /** Without migrations: whether a database that only DBOS has migrated will do. */
-  readonly acceptsDBOS?: boolean;
-  /** False disables LISTEN, NOTIFY and the triggers; waits then poll. */
-  readonly useListenNotify?: boolean;
-  /** The advisory lock to hold on the listening connection. */
-  readonly sessionLock?: string;
-  /** False defers listening until `listener.start()` is called. */
-  readonly isListening?: boolean;
-  /** Whether the writer waits out conditions of the database that may need an operator. For engines. */
-  readonly isPatient?: boolean;
-  /** How long notifications are collected before they are sent. */
-  readonly notificationCoalesceMs?: number;
-}
+export type { StoreOptions };
 
 export class Store {
   private constructor(
@@ -50,6 +27,8 @@ export class Store {
     const clock = options.clock ?? systemClock;
     const { database, listener } = await openDatabase({ ...options, clock });
     try {
+      // A tenth of the package is migrations, which only an open needs.
+      const { migrate, verify } = await import('./migrations/migrate.js');
       if (options.runMigrations ?? true) await migrate(database, options);
       else await verify(database, options);
       if (options.isListening ?? true) await listener.start();
@@ -89,18 +68,8 @@ export async function openDatabase(
         'Write postgresql://user:password@host:5432/database or sqlite:///path/app.sqlite.',
     );
   }
-  if ((options.runMigrations ?? true) && options.pool === undefined) {
-    await createPostgresDatabase(options.url, options);
-  }
-  const database = new PostgresDatabase(options);
-  const listener = new PostgresListener(database, {
-    clock: options.clock,
-    logger: options.logger,
-    channels: (options.useListenNotify ?? true) ? CHANNELS : [],
-    sessionLock: options.sessionLock,
-    coalesceMs: options.notificationCoalesceMs,
-  });
-  return { database, listener };
+  const { openPostgres } = await import('./postgres/open-postgres.js');
+  return openPostgres(options);
 }
 
 /** Opening the path would create an empty file: a typo would leave one behind. */

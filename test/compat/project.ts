@@ -31,7 +31,7 @@ export class Project {
     const target = this.#moduleFolder(name);
     cpSync(join(root, 'dist'), join(target, 'dist'), { recursive: true, filter: (path) => !path.endsWith('.map') });
     cpSync(join(root, 'package.json'), join(target, 'package.json'));
-    for (const dependency of ['better-sqlite3', 'pg', 'superjson', 'yaml']) {
+    for (const dependency of ['better-sqlite3', 'pg']) {
       link(join(root, 'node_modules', dependency), join(target, 'node_modules', dependency));
     }
   }

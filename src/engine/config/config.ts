@@ -15,7 +15,7 @@ import {
   oneOf,
   unknownKey,
 } from '../../model/validation/validation.js';
-import { checkSchemaName } from '../../store/migrations/plan.js';
+import { checkSchemaName } from '../../store/migrations/schema-name.js';
 import type { StoreOptions } from '../../store/store.js';
 import { chooseSystemURL } from '../../store/config/system-url.js';
 import { resolveAdmin } from './config-admin.js';

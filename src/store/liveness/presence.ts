@@ -4,14 +4,15 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import pg from 'pg';
+import type pg from 'pg';
 import { type Clock, sleep } from '../../base/clock.js';
 import { rows, sql } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { metadataOf, type Peer, type Services } from './executors.js';
 import { lacksAdvisoryLocks } from '../postgres/advisory-locks.js';
 import { poolConfig } from '../postgres/postgres-config.js';
-import { PostgresDatabase } from '../postgres/postgres-database.js';
+import { isPostgres } from '../postgres/is-postgres.js';
+import type { PostgresDatabase } from '../postgres/postgres-database.js';
 import { sqlState } from '../postgres/postgres-errors.js';
 import { closePromptly, PROMPT_MS, within } from '../postgres/silence.js';
 
@@ -84,7 +85,7 @@ function processStartTime(pid: number): string | null {
 }
 
 export function presenceOn(database: Database, clock: Clock): Presence {
-  if (database instanceof PostgresDatabase && !database.options.isTransactionPooler) {
+  if (isPostgres(database) && !database.options.isTransactionPooler) {
     return new PostgresPresence(database, clock);
   }
   return localPresence(clock);
@@ -179,6 +180,7 @@ class PostgresPresence implements Presence {
   }
 
   async #untilReleased(peer: Peer, signal: AbortSignal): Promise<void> {
+    const { default: pg } = await import('pg');
     const client = new pg.Client({ ...poolConfig(this.#database.options), application_name: 'everstep watch' });
     client.on('error', () => {});
     const onAbort = (): void => void closePromptly(client);

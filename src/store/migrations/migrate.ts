@@ -12,7 +12,8 @@ import { lackingIn } from './dbos-tables.js';
 import { migratePostgres } from './migrate-postgres.js';
 import { migrateSqlite } from './migrate-sqlite.js';
 import { restoreFunctions } from './shared-functions.js';
-import { checkSchemaName, latestVersion, tracksOf } from './plan.js';
+import { latestVersion, tracksOf } from './plan.js';
+import { checkSchemaName } from './schema-name.js';
 import { databaseSource, isCurrent, readVersions } from './versions.js';
 
 export interface MigrateOptions {

@@ -6,7 +6,6 @@
 //   -- online                             builds or drops indexes while the tables are in use: its statements run
 //                                         one by one outside a transaction, and have no effect if repeated
 //   -- if listen_notify … -- end if       only if NOTIFY triggers are enabled
-import { InvalidSchemaNameError } from '../../model/errors/errors.js';
 import { quoteIdentifier } from '../../sql/sql.js';
 import {
   POSTGRES_EVERSTEP_MIGRATIONS,
@@ -27,8 +26,6 @@ export interface RenderOptions {
 export const SHARED_BASE = 24;
 /** The last version that differs between languages; later migrations are the same in all. */
 export const OWN_VERSION_MAX = 99;
-/** Postgres truncates longer names. */
-const SCHEMA_NAME_BYTES_MAX = 63;
 
 /** The tables shared with DBOS, then Everstep's own. */
 export function tracksOf(dialect: 'postgres' | 'sqlite'): readonly [shared: Track, everstep: Track] {
@@ -122,12 +119,4 @@ export function changedIndex(statement: string): { readonly name: string; readon
 export function addedColumn(statement: string): { readonly table: string; readonly column: string } | undefined {
   const [, table, column] = /^ALTER TABLE (\w+) ADD COLUMN (\w+)/m.exec(statement) ?? [];
   return table === undefined || column === undefined ? undefined : { table, column };
-}
-
-/** Throws for a name that Postgres would reject or truncate. All characters but NUL are allowed. */
-export function checkSchemaName(schema: string): void {
-  if (schema !== '' && !schema.includes('\0') && Buffer.byteLength(schema) <= SCHEMA_NAME_BYTES_MAX) return;
-  throw new InvalidSchemaNameError(
-    `Invalid schema name ${JSON.stringify(schema)}: it must have 1 to ${SCHEMA_NAME_BYTES_MAX} bytes, none of them NUL.`,
-  );
 }

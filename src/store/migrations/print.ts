@@ -7,7 +7,6 @@ import { grantStatements } from './grants.js';
 import type { Migration, Track } from './migration.js';
 import {
   addedColumn,
-  checkSchemaName,
   latestVersion,
   pendingMigrations,
   renderMigration,
@@ -15,6 +14,7 @@ import {
   tracksOf,
   versionAfter,
 } from './plan.js';
+import { checkSchemaName } from './schema-name.js';
 
 export interface PrintOptions {
   readonly dialect: 'postgres' | 'sqlite';

@@ -2,12 +2,12 @@
 import { postgresJSONDialect } from '../../sql/postgres-json-dialect.js';
 import { type Dialect, render } from '../../sql/sql.js';
 import type { Database, Executor } from '../database.js';
-import { PostgresDatabase } from '../postgres/postgres-database.js';
+import { isPostgres } from '../postgres/is-postgres.js';
 import type { Query } from './shared-database.js';
 
 /** The dialect for connections that are not ours: their clients may not be able to bind what ours can. */
 export function foreignDialect(database: Database): Dialect {
-  if (!(database instanceof PostgresDatabase)) return database.dialect;
+  if (!isPostgres(database)) return database.dialect;
   const { schema = 'dbos', now } = database.options;
   return postgresJSONDialect({ schema, now });
 }

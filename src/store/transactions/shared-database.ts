@@ -5,7 +5,7 @@ import { refusal } from '../../sql/refusal.js';
 import { idents, render, type Rendered, rows, sql, type Sql, table } from '../../sql/sql.js';
 import { stepColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
-import { PostgresDatabase } from '../postgres/postgres-database.js';
+import { isPostgres } from '../postgres/is-postgres.js';
 import { SqliteDatabase } from '../sqlite/sqlite-database.js';
 import type { Checkpoint } from '../runs/steps.js';
 import { isPending } from '../runs/states.js';
@@ -61,7 +61,7 @@ export async function isSameDatabase(database: Database, query: Query): Promise<
   const { text, values } = render(IDENTITY, database.dialect);
   const there = await query(text, values);
   if (here[0] === undefined || here[0]['identity'] !== there[0]?.['identity']) return false;
-  const schema = (database instanceof PostgresDatabase ? database.options.schema : undefined) ?? 'dbos';
+  const schema = (isPostgres(database) ? database.options.schema : undefined) ?? 'dbos';
   const rights = render(rightsIn(database, schema), database.dialect);
   return (await query(rights.text, rights.values))[0]?.['allowed'] === true;
 }

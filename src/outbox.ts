@@ -1,6 +1,6 @@
 // `everstep/outbox`: publish messages in your own transactions; handle, relay or dead-letter them later.
 export type { HealthOptions, OutboxHealth } from './outbox/health.js';
-export type { Handler } from './outbox/consume/leased-consumer.js';
+export type { Handler } from './outbox/consume/handling.js';
 export type { Message, MessageInfo } from './outbox/consume/message.js';
 export type { HandlerOptions, SubscriptionOptions, WorkflowOptions } from './outbox/consume/options.js';
 export { type FailureReason, Reject, RetryAfter, Unavailable } from './outbox/consume/outcomes.js';

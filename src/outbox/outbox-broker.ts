@@ -5,7 +5,7 @@ import { internals } from '../base/internals.js';
 import { Handoff, type ReceivingHost, receivingHost, serveQueue, type UserFunction } from '../engine/plugin.js';
 import { DBOSAlreadyLaunchedError, InvalidOutboxError } from '../model/errors/errors.js';
 import { func } from '../model/validation/validation.js';
-import type { Handler } from './consume/leased-consumer.js';
+import type { Handler } from './consume/handling.js';
 import type { MessageInfo } from './consume/message.js';
 import type { HandlerOptions, WorkflowOptions } from './consume/options.js';
 import { type HealthOptions, healthOf, type OutboxHealth } from './health.js';

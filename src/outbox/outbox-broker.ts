@@ -61,6 +61,12 @@ export class OutboxBroker {
     this.#host?.registerLifecycleCallback(this);
   }
 
+  /** That of the data source, with that of the table if it is not `outbox`. The admin server lists the outbox by it. */
+  get name(): string {
+    const { tableName } = this.#tables.outbox;
+    return tableName === makeOutboxTable().tableName ? this.#source.name : `${this.#source.name}.${tableName}`;
+  }
+
   // ── Publishing ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Publishes a message in the surrounding transaction of the data source. It is delivered if that commits. */

@@ -1,6 +1,6 @@
 // `everstep/outbox`: publish messages in your own transactions; handle, relay or dead-letter them later.
 export type { HealthOptions, OutboxHealth } from './outbox/health.js';
-export type { Handler } from './outbox/consume/leased-consumer.js';
+export type { Handler } from './outbox/consume/handling.js';
 export type { Message, MessageInfo } from './outbox/consume/message.js';
 export type { HandlerOptions, SubscriptionOptions, WorkflowOptions } from './outbox/consume/options.js';
 export { type FailureReason, Reject, RetryAfter, Unavailable } from './outbox/consume/outcomes.js';
@@ -24,7 +24,7 @@ export type {
 export type { ChangeFilter, DeadLetterFilter } from './outbox/dead-letters/filter.js';
 export type { DeadLetter } from './outbox/dead-letters/letter.js';
 export type { ErrorRenderer } from './outbox/dead-letters/failure.js';
-export type { Duration } from './outbox/duration.js';
+export type { Duration } from './base/duration.js';
 export { OutboxBroker } from './outbox/outbox-broker.js';
 export type { OutboxOptions } from './outbox/outbox-options.js';
 export type { CloudEvents, Envelope } from './outbox/relays/envelope.js';

@@ -46,7 +46,8 @@ export class DueLoop {
 
   /** Wakes the loop: an item may be due earlier than known. */
   wake(): void {
-    this.#woken.abort();
+    // With a reason: the default one is an error with a stack, made anew by each call.
+    this.#woken.abort('woken');
   }
 
   async #run(signal: AbortSignal): Promise<void> {

@@ -34,6 +34,6 @@ export {
 } from './receiving/receiving.js';
 
 // For the outbox.
-export { Handoff, type NewMessage } from './outbox/handoff.js';
+export { Handoff, type NewMessage, type Started } from './outbox/handoff.js';
 export { validate } from './registration/input-schema.js';
 export type { InputSchema } from './registration/registry.js';

@@ -1,6 +1,7 @@
 // Launches an instance and shuts it down: the engine, the admin server and the plugins.
 import type { Server } from 'node:http';
 import type { AdminServer } from '../admin/http/server.js';
+import type { AdminOutbox } from '../admin/views/outbox-view.js';
 import type { LocalEngine } from '../admin/source.js';
 import { internals } from '../base/internals.js';
 import { stackHere } from '../base/stack.js';
@@ -160,7 +161,9 @@ export class Lifecycle {
       import('../admin/admin.js'),
       import('../admin/http/server.js'),
     ]);
-    this.#adminServer = await AdminServer.start(createAdmin({ source, token, isOpen }), { host, port, logger, clock });
+    const outboxes = Object.fromEntries([...this.#callbacks].filter(isOutbox).map((outbox) => [outbox.name, outbox]));
+    const admin = createAdmin({ source, token, isOpen, outboxes });
+    this.#adminServer = await AdminServer.start(admin, { host, port, logger, clock });
   }
 
   /** The source of the admin interface. */
@@ -255,4 +258,9 @@ export class Lifecycle {
 /** Postgres says so only when it is connected to, unlike the file of SQLite. */
 function isMissingDatabase(error: unknown): error is Error {
   return error instanceof Error && (error.cause as { code?: unknown } | undefined)?.code === '3D000';
+}
+
+/** An outbox is told by what the admin interface uses of it: its module is not loaded for that. */
+function isOutbox(callback: object): callback is AdminOutbox & { readonly name: string } {
+  return 'checkSchema' in callback && 'statistics' in callback && 'name' in callback;
 }

@@ -5,7 +5,7 @@ import { internals } from '../base/internals.js';
 import { Handoff, type ReceivingHost, receivingHost, serveQueue, type UserFunction } from '../engine/plugin.js';
 import { DBOSAlreadyLaunchedError, InvalidOutboxError } from '../model/errors/errors.js';
 import { func } from '../model/validation/validation.js';
-import type { Handler } from './consume/leased-consumer.js';
+import type { Handler } from './consume/handling.js';
 import type { MessageInfo } from './consume/message.js';
 import type { HandlerOptions, WorkflowOptions } from './consume/options.js';
 import { type HealthOptions, healthOf, type OutboxHealth } from './health.js';
@@ -59,6 +59,12 @@ export class OutboxBroker {
     this.#publisher = this.#publisherIn(() => this.#database.ambient());
     this.#host = this.#database.owner;
     this.#host?.registerLifecycleCallback(this);
+  }
+
+  /** That of the data source, with that of the table if it is not `outbox`. The admin server lists the outbox by it. */
+  get name(): string {
+    const { tableName } = this.#tables.outbox;
+    return tableName === makeOutboxTable().tableName ? this.#source.name : `${this.#source.name}.${tableName}`;
   }
 
   // ── Publishing ─────────────────────────────────────────────────────────────────────────────────────────────────

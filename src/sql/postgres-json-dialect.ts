@@ -24,7 +24,7 @@ export function postgresJSONDialect(options: PostgresDialectOptions): Dialect {
       out.text('::text::json)))');
     },
     collectOneOf(values, list) {
-      values.push(toJSON(list));
+      values.push(JSON.stringify(list.map(toJSONValue)));
     },
     writeRows(out, alias, columns, isSingle) {
       if (isSingle) return plain.writeRows(out, alias, columns, true);
@@ -38,13 +38,22 @@ export function postgresJSONDialect(options: PostgresDialectOptions): Dialect {
     },
     collectRows(values, columns, data: Rows) {
       if (data.length === 1) return plain.collectRows(values, columns, data);
-      values.push(
-        toJSON(data.map((row) => Object.fromEntries(columns.map(({ name }, index) => [name, row[index] ?? null])))),
-      );
+      values.push(JSON.stringify(data.map((row) => toObject(columns, row))));
     },
   };
 }
 
-function toJSON(list: readonly (Value | Readonly<Record<string, Value>>)[]): string {
-  return JSON.stringify(list, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+/** Without nulls: a missing column is null too, and most columns of a new row are. */
+function toObject(columns: readonly { readonly name: string }[], row: readonly Value[]): Record<string, Value> {
+  const object: Record<string, Value> = {};
+  for (const [index, { name }] of columns.entries()) {
+    const value = row[index];
+    if (value != null) object[name] = toJSONValue(value);
+  }
+  return object;
+}
+
+/** Converts what JSON cannot hold beforehand: a replacer would be called for every value. */
+function toJSONValue(value: Value): Value {
+  return typeof value === 'bigint' ? value.toString() : value;
 }

@@ -1,3 +1,4 @@
+import type { AddressInfo } from 'node:net';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createAdmin } from '../../src/admin/admin.js';
 import { Reject } from '../../src/outbox/consume/outcomes.js';
@@ -109,4 +110,22 @@ describe.each(DIALECTS)('outboxes over HTTP on %s', (_, name) => {
     state.isReady = false;
     expect((await call('GET', '/readyz')).status).toBe(503);
   });
+});
+
+test('the built-in server finds the outboxes of its process by itself', async () => {
+  const scene = await setOutbox('better-sqlite3', {
+    isLaunched: false,
+    config: { runAdminServer: true, adminPort: 0, adminToken: TOKEN },
+  });
+  scene.outbox.on('mail', () => {});
+  await scene.DBOS.launch();
+  const { port } = scene.DBOS.adminServer?.address() as AddressInfo;
+
+  const answer = await fetch(`http://127.0.0.1:${port}${API}`, { headers: { authorization: `Bearer ${TOKEN}` } });
+  const health = await fetch(`http://127.0.0.1:${port}${API}/app/health`, {
+    headers: { authorization: `Bearer ${TOKEN}` },
+  });
+
+  expect(await answer.json()).toEqual({ outboxes: ['app'] });
+  expect(health.status).toBe(200);
 });

@@ -23,8 +23,14 @@ import {
 
 export type { NewMessage, Query };
 
-/** Rows per statement, as for other enqueues. */
-const ROWS_MAX = 200;
+/** Rows per statement. */
+const ROWS_MAX = 500;
+
+/** What to do when the transaction has ended. */
+export interface Started {
+  committed(): void;
+  failed(): void;
+}
 
 /** The engine of a launched host, as the outbox uses it. */
 export class Handoff {
@@ -70,13 +76,32 @@ export class Handoff {
     return this.#engine.transactions.isShared(source, query);
   }
 
-  /** Creates workflows whose ID is free, in the transaction of `query`. The returned function announces them. */
-  async startIn(query: Query, prepared: readonly PreparedWorkflow[]): Promise<() => void> {
-    const workflows = prepared.map(toNewWorkflow);
-    for (let from = 0; from < workflows.length; from += ROWS_MAX) {
-      await this.#on(query).run(insertWorkflows(workflows.slice(from, from + ROWS_MAX)));
+  /**
+   * Creates workflows whose ID is free, in the transaction of `query`. They run here from its commit if there are slots
+   * for them, and are enqueued otherwise. Call one of the returned functions when the transaction has ended.
+   */
+  async startIn(query: Query, prepared: readonly PreparedWorkflow[]): Promise<Started> {
+    const { queues, runtime } = this.#engine;
+    const enqueued = prepared.map(toNewWorkflow);
+    const direct = queues.startDirectly(enqueued);
+    const workflows = direct?.workflows ?? enqueued;
+    const report = (error: unknown): void => runtime.logger.error(error);
+    const failed = (): void => void direct?.failed().catch(report);
+    const created = new Set<string>();
+    try {
+      for (let from = 0; from < workflows.length; from += ROWS_MAX) {
+        const rows = await this.#on(query).run(insertWorkflows(workflows.slice(from, from + ROWS_MAX)));
+        for (const row of rows) created.add(String(row['creator_xid']));
+      }
+    } catch (error) {
+      failed();
+      throw error;
     }
-    return () => this.#engine.queues.announce(workflows);
+    const committed = (): void => {
+      if (direct) void direct.committed(created).catch(report);
+      else queues.announce(enqueued);
+    };
+    return { committed, failed };
   }
 
   /** Creates workflows whose ID is free, in the system database. */

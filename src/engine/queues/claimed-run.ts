@@ -28,10 +28,29 @@ interface ClaimedState {
   readonly epoch: number;
 }
 
+/** What is needed of a row to run it. */
+type ClaimedRow = Pick<
+  WorkflowRecord,
+  | 'workflowID'
+  | 'name'
+  | 'className'
+  | 'configName'
+  | 'owner'
+  | 'creator'
+  | 'deadlineAt'
+  | 'serialization'
+  | 'queueName'
+  | 'queuePartitionKey'
+  | 'authenticatedUser'
+  | 'authenticatedRoles'
+  | 'assumedRole'
+> &
+  Partial<Pick<WorkflowRecord, 'createdAt'>>;
+
 /** How to run a claimed workflow. Undefined if its function is not registered here. */
 export function invocationOf(
   runtime: Runtime,
-  workflow: WorkflowRecord,
+  workflow: ClaimedRow,
   { history, inputs, epoch }: ClaimedState,
 ): MaybePromise<Invocation | undefined> {
   const callee = findCallee(runtime, workflow);
@@ -41,7 +60,7 @@ export function invocationOf(
     registration: callee.registration,
     workflowID: workflow.workflowID,
     owner: workflow.owner ?? '',
-    creator: creatorOf(workflow),
+    creator: workflow.creator ?? creatorOf({ creator: null, createdAt: workflow.createdAt ?? 0 }),
     history,
     deadlineAt: workflow.deadlineAt,
     isPortable: workflow.serialization === 'portable_json',
@@ -57,7 +76,7 @@ export function invocationOf(
   return andThen(readArguments(runtime, workflow, inputs), (args) => ({ run, target, args, context }));
 }
 
-function findCallee(runtime: Runtime, workflow: WorkflowRecord): Callee | undefined {
+function findCallee(runtime: Runtime, workflow: ClaimedRow): Callee | undefined {
   const registration = runtime.registry.findWorkflow(workflow.className, workflow.name);
   const isOfInstance = registration?.isInstance === true || (registration?.isMethod === true && !!workflow.configName);
   const target = isOfInstance
@@ -79,7 +98,7 @@ type Caller = Pick<Context, 'runtime' | 'authenticatedUser' | 'authenticatedRole
  * The user and roles that the workflow runs for, or why it cannot run for them. Roles are checked again here: a client, SQL
  * or a call by name enqueues without knowing the function.
  */
-function callerOf(runtime: Runtime, registration: WorkflowRegistration, workflow: WorkflowRecord): Caller | Error {
+function callerOf(runtime: Runtime, registration: WorkflowRegistration, workflow: ClaimedRow): Caller | Error {
   try {
     const caller = {
       runtime,
@@ -96,7 +115,7 @@ function callerOf(runtime: Runtime, registration: WorkflowRegistration, workflow
 /** The decoded arguments, or the error of decoding them. */
 function readArguments(
   { codec }: Runtime,
-  { serialization }: WorkflowRecord,
+  { serialization }: ClaimedRow,
   inputs: string | null,
 ): MaybePromise<unknown[] | Error> {
   if (inputs === null) return [];
@@ -107,11 +126,7 @@ function readArguments(
 }
 
 /** The replay cannot tell, so say it here. */
-function warnOfCrossedBranches(
-  { logger }: Runtime,
-  { workflowID }: WorkflowRecord,
-  history: Iterable<StepRecord>,
-): void {
+function warnOfCrossedBranches({ logger }: Runtime, { workflowID }: ClaimedRow, history: Iterable<StepRecord>): void {
   const crossed = findCrossedBranches(history);
   if (!crossed) return;
   const { name, stepIDs, besideID } = crossed;

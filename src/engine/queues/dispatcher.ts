@@ -128,6 +128,21 @@ export class Dispatcher {
     this.#pump();
   }
 
+  /**
+   * Reserves slots for workflows of the queue that are created running. Undefined if the queue is not served here or has
+   * limits, or if there are not enough slots. The returned function ends the reservation.
+   */
+  reserve(queueName: string, count: number): (() => void) | undefined {
+    const state = this.#queues.get(queueName);
+    if (!this.#isRunning || !state || state.isPartitioned || !isUnlimited(state.queue)) return undefined;
+    if (this.#options.load.capacity() - this.#reserved < count) return undefined;
+    this.#reserved += count;
+    return () => {
+      this.#reserved -= count;
+      this.#pump();
+    };
+  }
+
   /** This process may have capacity for more workflows. */
   capacityFreed(): void {
     this.#pump();
@@ -236,4 +251,8 @@ export class Dispatcher {
       this.#unservedQueues.delete(queue.name);
     }
   }
+}
+
+function isUnlimited({ limits: { whole } }: Queue): boolean {
+  return whole.concurrency === null && whole.workerConcurrency === null && whole.rate === null;
 }

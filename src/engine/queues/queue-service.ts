@@ -12,6 +12,7 @@ import type { Ownership } from '../runs/ownership.js';
 import type { Runs } from '../runs/runs.js';
 import type { Runtime } from '../runtime.js';
 import { Claims } from './claims.js';
+import { type DirectStart, DirectStarts } from './direct-starts.js';
 import { Dispatcher } from './dispatcher.js';
 import { KnownQueues, type Queue } from './known-queues.js';
 
@@ -36,6 +37,7 @@ export class QueueService {
   readonly #runtime: Runtime;
   readonly #deadlines: Deadlines;
   readonly #dispatcher: Dispatcher;
+  readonly #directStarts: DirectStarts;
   readonly #delays: DueLoop;
   readonly #stopping = new AbortController();
   #unsubscribes: readonly (() => void)[] = [];
@@ -47,6 +49,10 @@ export class QueueService {
     this.#deadlines = deadlines;
     this.known = knownQueuesOf(runtime);
     this.#dispatcher = this.#createDispatcher(options);
+    this.#directStarts = new DirectStarts({
+      ...options,
+      reserve: (queueName, count) => this.#dispatcher.reserve(queueName, count),
+    });
     this.#delays = new DueLoop({
       clock,
       logger,
@@ -115,6 +121,11 @@ export class QueueService {
   announce(workflows: readonly NewWorkflow[]): void {
     if (workflows.some(({ deadlineAt }) => deadlineAt !== null)) this.#deadlines.wake();
     announceQueued(this.#runtime.bus, workflows);
+  }
+
+  /** Has workflows run here from the commit that creates them. Undefined if they have to be enqueued. */
+  startDirectly(workflows: readonly NewWorkflow[]): DirectStart | undefined {
+    return this.#directStarts.begin(workflows);
   }
 
   /** Any queue may have work, or the queues to serve may have changed. */

@@ -22,6 +22,8 @@ export interface Processed {
   readonly count: number;
   /** Called after the commit. */
   readonly committed?: () => void;
+  /** Called if the commit fails, or its outcome is unknown. */
+  readonly failed?: () => void;
 }
 
 export class DueRows implements Consumer {
@@ -67,14 +69,33 @@ export class DueRows implements Consumer {
     }
     const process = await begin();
     const pick = { table, stateTable, topic, queue, max: batch, leaseMs: LEASE_MS, isOrdered: false };
-    const { processed, delayMs } = await database.transact(async (tx) => {
-      const result = await process(tx, pick, signal);
-      return { processed: result, delayMs: result.count === batch ? 0 : await this.#nextDue(tx) };
-    });
-    processed.committed?.();
+    const { processed, delayMs } = await this.#transact(
+      (tx) => process(tx, pick, signal),
+      async (tx, { count }) => (count === batch ? 0 : this.#nextDue(tx)),
+    );
     if (processed.count === batch) return 0;
     this.#blocked = processed.count === 0 && delayMs !== undefined && delayMs <= 0 ? this.#blocked + 1 : 0;
     return this.#blocked === 0 ? delayMs : blockedMs(this.#blocked);
+  }
+
+  /** Processes what is due in a transaction, looks what is due next, and reports how the transaction ended. */
+  async #transact(
+    process: (tx: Transaction) => Promise<Processed>,
+    look: (tx: Transaction, processed: Processed) => Promise<number | undefined>,
+  ): Promise<{ readonly processed: Processed; readonly delayMs: number | undefined }> {
+    let processed: Processed | undefined;
+    try {
+      const delayMs = await this.#host.database.transact(async (tx) => {
+        processed = await process(tx);
+        return look(tx, processed);
+      });
+      const committed = processed as unknown as Processed;
+      committed.committed?.();
+      return { processed: committed, delayMs };
+    } catch (error) {
+      (processed as Processed | undefined)?.failed?.();
+      throw error;
+    }
   }
 
   async #nextDue(tx: Transaction): Promise<number | undefined> {

@@ -1,7 +1,7 @@
 // Turns messages into workflows, each exactly once. If the outbox is in the system database, deleting the message and
 // creating the workflow are one transaction. Otherwise the workflow is created before that commits, under an ID made from
 // the message, so a second attempt creates nothing.
-import type { Handoff, NewMessage, PreparedWorkflow } from '../../engine/plugin.js';
+import type { Handoff, NewMessage, PreparedWorkflow, Started } from '../../engine/plugin.js';
 import { InvalidOutboxError } from '../../model/errors/errors.js';
 import type { Row } from '../../datasource/driver.js';
 import { advisoryLock, sql } from '../../sql/sql.js';
@@ -64,16 +64,17 @@ async function handOver(
   const rows = (await tx.run(take(pick))).map(toFetched).sort(byID);
   if (rows.length === 0) return { count: 0 };
   const { ready, failed } = await prepareAll(parts, rows);
-  const announcements = isInside
-    ? await withinTransaction(parts, tx, { ready, failed })
-    : await acrossDatabases(parts, { ready, failed, signal });
-  await buryAll(host, tx, failed);
-  return {
-    count: rows.length,
-    committed() {
-      for (const announce of announcements) announce();
-    },
-  };
+  const started: Started[] = [];
+  const abandon = (): void => started.forEach((one) => one.failed());
+  try {
+    if (isInside) await withinTransaction(parts, tx, { ready, failed, started });
+    else await acrossDatabases(parts, { ready, failed, signal });
+    await buryAll(host, tx, failed);
+  } catch (error) {
+    abandon();
+    throw error;
+  }
+  return { count: rows.length, committed: () => started.forEach((one) => one.committed()), failed: abandon };
 }
 
 interface Ready {
@@ -100,19 +101,21 @@ async function prepareAll({ prepare }: HandoffParts, rows: readonly FetchedRow[]
 async function withinTransaction(
   { engine }: HandoffParts,
   tx: Transaction,
-  { ready, failed }: { readonly ready: readonly Ready[]; readonly failed: Failed[] },
-): Promise<(() => void)[]> {
-  const announcements: (() => void)[] = [];
+  {
+    ready,
+    failed,
+    started,
+  }: { readonly ready: readonly Ready[]; readonly failed: Failed[]; readonly started: Started[] },
+): Promise<void> {
   const prepared = ready.flatMap(({ work }) => (work.kind === 'workflows' ? work.prepared : []));
   const query = async (text: string, values: readonly unknown[]): Promise<Row[]> => [...(await tx.query(text, values))];
-  if (prepared.length > 0) announcements.push(await engine.startIn(query, prepared));
+  if (prepared.length > 0) started.push(await engine.startIn(query, prepared));
   for (const { row, work } of ready) {
     if (work.kind !== 'send') continue;
     const { missing, announce } = await engine.sendIn(query, [work.message]);
     if (missing.length > 0) failed.push(unroutable(row, work.message));
-    else announcements.push(announce);
+    else started.push({ committed: announce, failed: () => {} });
   }
-  return announcements;
 }
 
 async function acrossDatabases(
@@ -122,13 +125,12 @@ async function acrossDatabases(
     failed,
     signal,
   }: { readonly ready: readonly Ready[]; readonly failed: Failed[]; readonly signal: AbortSignal },
-): Promise<(() => void)[]> {
+): Promise<void> {
   const prepared = ready.flatMap(({ work }) => (work.kind === 'workflows' ? work.prepared : []));
   if (prepared.length > 0) await engine.start(prepared, signal);
   for (const { row, work } of ready) {
     if (work.kind === 'send' && !(await engine.send(work.message))) failed.push(unroutable(row, work.message));
   }
-  return [];
 }
 
 function unroutable(row: FetchedRow, { destinationID }: NewMessage): Failed {

@@ -1,4 +1,4 @@
-// A consumer with a handler. It leases messages, runs the handler on them and writes what became of each.
+// A consumer with a handler. It leases messages, has the handler run on them and writes what became of each.
 //
 //   pending ──claim──► buffered ──a worker is free──► running ──► done: deleted
 //      ▲                  │                              ├──────► dead: moved to the dead letters
@@ -10,28 +10,20 @@ import { randomUUID } from 'node:crypto';
 import { deferred, type Deferred } from '../../base/deferred.js';
 import { DueLoop } from '../../base/due-loop.js';
 import { withTimeLimit } from '../../base/time-limit.js';
-import { OutboxLeaseLostError, DatabaseClosedError } from '../../model/errors/errors.js';
+import { DatabaseClosedError } from '../../model/errors/errors.js';
 import type { Transaction } from '../database.js';
-import type { Topic } from '../topic.js';
 import { blockedMs, type Consumer, type ConsumerHost, reported } from './consumer.js';
 import { claim, nextDue, toDelay } from './fetching.js';
+import { Handling, type HandlingOptions } from './handling.js';
 import { type Lease, Leases } from './leases.js';
 import { CircuitBreaker, RateLimiter } from './limits.js';
-import { bodyOf, byID, type FetchedRow, infoOf, type Message, toFetched } from './message.js';
-import type { HandlerSettings } from './options.js';
-import { outcomeOf, toSettlement } from './judging.js';
-import { hasCode, type Outcome } from './outcomes.js';
-import { deleteHeld, Settler } from './settling.js';
+import { byID, type FetchedRow, toFetched } from './message.js';
+import { toSettlement } from './judging.js';
+import type { Outcome } from './outcomes.js';
+import { Settler } from './settling.js';
 
-export type Handler<T> = (body: T, message: Message) => unknown;
-
-export interface LeasedOptions {
-  readonly topic: Topic;
+export interface LeasedOptions extends HandlingOptions {
   readonly queue: string;
-  readonly handler: Handler<unknown>;
-  readonly settings: HandlerSettings;
-  /** The handler gets the payload as bytes, and no schema is asked. Default: false. */
-  readonly isRaw?: boolean;
 }
 
 /** After its signal aborts, a handler gets this long to return. */
@@ -45,6 +37,7 @@ export class LeasedConsumer implements Consumer {
   readonly #leases: Leases;
   readonly #settler: Settler;
   readonly #breaker: CircuitBreaker;
+  readonly #handling: Handling;
   readonly #rate: RateLimiter | undefined;
   readonly #buffer: Lease[] = [];
   #running = 0;
@@ -53,8 +46,6 @@ export class LeasedConsumer implements Consumer {
   /** Looks in a row that found rows due and got none. */
   #blocked = 0;
   #isStopping = false;
-  /** Whether the handlers were told to end. */
-  #isAborted = false;
   #drained: Deferred<void> | undefined;
 
   constructor(host: ConsumerHost, options: LeasedOptions) {
@@ -66,6 +57,7 @@ export class LeasedConsumer implements Consumer {
     this.#leases = new Leases(host, leaseMs);
     this.#settler = new Settler({ clock, database, table, dlqTable, leaseMs });
     this.#breaker = new CircuitBreaker(clock, breaker);
+    this.#handling = new Handling(host, options, this.#breaker);
     this.#rate = rateLimit && new RateLimiter(clock, rateLimit.max, rateLimit.perMs);
     this.#loop = new DueLoop({
       clock,
@@ -78,7 +70,7 @@ export class LeasedConsumer implements Consumer {
 
   start(): void {
     this.#isStopping = false;
-    this.#isAborted = false;
+    this.#handling.isAborted = false;
     this.#leases.start();
     this.#loop.start();
   }
@@ -94,7 +86,7 @@ export class LeasedConsumer implements Consumer {
     await this.#loop.stop();
     this.#releaseBuffer();
     if (!(await this.#isDrainedWithin(this.#options.settings.drainMs))) {
-      this.#isAborted = true;
+      this.#handling.isAborted = true;
       this.#leases.abortAll(new DatabaseClosedError('The outbox is shutting down.'));
       await this.#isDrainedWithin(ABORT_MS);
     }
@@ -192,60 +184,14 @@ export class LeasedConsumer implements Consumer {
 
   async #run(lease: Lease): Promise<void> {
     const startedAt = this.#host.clock.now();
-    const outcome = await this.#handle(lease, startedAt);
+    const outcome = await this.#handling.handle(lease, startedAt);
     this.#running -= 1;
+    if (this.#breaker.isTripped) this.#releaseBuffer();
     if (outcome) this.#settle(lease, outcome, startedAt);
     else this.#leases.remove(lease);
     if (this.#running === 0) this.#drained?.resolve();
     this.#pump();
     this.#onFreed();
-  }
-
-  /** The outcome to write; undefined if it is written already. */
-  async #handle(lease: Lease, startedAt: number): Promise<Outcome | undefined> {
-    const { topic, handler, settings, isRaw = false } = this.#options;
-    let body: unknown;
-    try {
-      body = isRaw ? lease.row.payload : await bodyOf(lease.row, topic);
-    } catch (error) {
-      return { kind: 'dead', reason: 'rejected', error };
-    }
-    const message: Message = { ...infoOf(lease.row, topic.name), signal: lease.signal };
-    try {
-      if (settings.isTransactional) {
-        await this.#inTransaction(lease, () => handler(body, message));
-        this.#breaker.onContact();
-        return undefined;
-      }
-      await handler(body, message);
-      this.#breaker.onContact();
-      return { kind: 'done' };
-    } catch (error) {
-      return this.#judge(lease, error, startedAt);
-    }
-  }
-
-  /** Deletes the message first: that locks its row, and shows whether the lease still holds. */
-  #inTransaction(lease: Lease, body: () => unknown): Promise<unknown> {
-    const { database, table } = this.#host;
-    return database.inTransaction(async (tx) => {
-      const deleted = await tx.run(deleteHeld(table, [{ id: lease.row.id, token: lease.token }]));
-      if (deleted.length === 0) throw new OutboxLeaseLostError('The lease was lost before the handler began.');
-      return body();
-    });
-  }
-
-  #judge({ row, isLost }: Lease, error: unknown, startedAt: number): Outcome | undefined {
-    if (isLost || error instanceof OutboxLeaseLostError) return undefined;
-    if (this.#isAborted) return { kind: 'release', delayMs: 0 };
-    if (hasCode(error, 'OUTBOX_UNAVAILABLE')) {
-      this.#breaker.onOutage();
-      if (this.#breaker.isTripped) this.#releaseBuffer();
-      return { kind: 'release', delayMs: 0 };
-    }
-    this.#breaker.onContact();
-    const { retry } = this.#options.settings;
-    return outcomeOf(row, { error, startedAt, retry, logger: this.#host.logger });
   }
 
   #releaseBuffer(): void {

@@ -7,7 +7,8 @@ import { subscriptionQueue, type Topic } from '../topic.js';
 import type { Consumer, ConsumerHost } from './consumer.js';
 import { DueRows } from './due-rows.js';
 import { beginHandoff, type Work } from './handoff.js';
-import { type Handler, LeasedConsumer } from './leased-consumer.js';
+import type { Handler } from './handling.js';
+import { LeasedConsumer } from './leased-consumer.js';
 import { bodyOf, infoOf } from './message.js';
 import {
   type HandlerOptions,

@@ -3,7 +3,7 @@
 import type { Dialect } from '../../sql/sql.js';
 import { rows, type Sql, sql, type Token } from '../../sql/sql.js';
 import type { OutboxTable, StateTable } from '../schema/tables.js';
-import { asText, bytesOf, fromNow, fromNowBy, milliseconds, now, tableToken, text, timeOf, uuidOf } from '../tokens.js';
+import { asText, bytesOf, fromNow, fromNowBy, now, tableToken, text, timeOf, uuidOf } from '../tokens.js';
 import { MESSAGE_COLUMNS, type NewMessage } from './options.js';
 
 /** What happens if the timer ID is pending. */
@@ -14,6 +14,8 @@ export type ConflictAction =
   | { readonly kind: 'debounce'; readonly maxMs: number };
 
 const dueAt = sql`COALESCE(${timeOf('r.due_at')}, ${fromNowBy('r.delay_ms')})`;
+const expiresAt = sql`COALESCE(${timeOf('(r.due_at + r.expires_in_ms)')}, ${fromNowBy('(r.delay_ms + r.expires_in_ms)')})`;
+const nothing = sql``;
 
 /**
  * Adds messages and returns their IDs. A message whose timer ID is pending adds no row; if it replaces the pending one,
@@ -25,16 +27,16 @@ export function insertMessages(
   { messages, action }: { readonly messages: readonly NewMessage[]; readonly action: ConflictAction },
 ): Sql {
   const data = messages.map(({ values }) => values);
+  // The clause takes the server a fifth of the time to plan the statement.
+  const isDeduplicated = messages.some(({ timerID }) => timerID !== null);
   const insertion = sql`
     INSERT INTO ${tableToken(table)} AS o
       (queue, payload, headers, next_attempt_at, timer_id, message_id, ordering_key, priority, expires_at, traceparent)
     SELECT r.queue, ${bytesOf('r.body', 'r.body_hex')}, r.headers, ${dueAt}, r.timer_id, ${uuidOf('r.message_id')},
       r.ordering_key, r.priority,
-      ${timeOf(`(${'COALESCE(r.due_at, e.now + r.delay_ms)'} + r.expires_in_ms)`)}, r.traceparent
+      ${expiresAt}, r.traceparent
     FROM ${rows('r', MESSAGE_COLUMNS, data)}
-    CROSS JOIN (SELECT ${milliseconds('t.now')} AS now FROM (SELECT ${now} AS now) AS t) AS e
-    WHERE TRUE
-    ON CONFLICT (queue, timer_id) WHERE timer_id IS NOT NULL ${conflict(action)}
+    ${isDeduplicated ? onConflict(action) : nothing}
     RETURNING id, message_id, queue`;
   return announced(dialect, table, insertion);
 }
@@ -50,6 +52,12 @@ export function announced(dialect: Dialect, table: OutboxTable, statement: Sql):
 
 function literalText(value: string): string {
   return `'${value.replaceAll("'", "''")}'`;
+}
+
+/** After a SELECT, SQLite needs the WHERE to tell the clause from a join. */
+function onConflict(action: ConflictAction): Sql {
+  return sql`WHERE TRUE
+    ON CONFLICT (queue, timer_id) WHERE timer_id IS NOT NULL ${conflict(action)}`;
 }
 
 function conflict(action: ConflictAction): Token {

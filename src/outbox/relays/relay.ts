@@ -4,7 +4,7 @@ import type { DLogger } from '../../base/log.js';
 import { invariant } from '../../base/assert.js';
 import { DatabaseClosedError, OutboxRelayError } from '../../model/errors/errors.js';
 import { shown } from '../../model/validation/validation.js';
-import type { Handler } from '../consume/leased-consumer.js';
+import type { Handler } from '../consume/handling.js';
 import type { Message } from '../consume/message.js';
 import type { HandlerOptions } from '../consume/options.js';
 import { Reject, RetryAfter, Unavailable, Unroutable } from '../consume/outcomes.js';

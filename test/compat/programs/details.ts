@@ -1,6 +1,6 @@
 // Columns, defaults and refusals that programs and tools look at.
 import { ConfiguredInstance, DBOS } from '@dbos-inc/dbos-sdk';
-import { configure, failureOf, print, settings, sql, within } from '../program.js';
+import { configure, failureOf, print, settings, sql, until, within } from '../program.js';
 
 const quick = DBOS.registerWorkflow(async () => 'done', { name: 'quick' });
 const streaming = DBOS.registerWorkflow(
@@ -11,6 +11,8 @@ const streaming = DBOS.registerWorkflow(
   },
   { name: 'streaming' },
 );
+
+const accepting = DBOS.registerWorkflow(async (...given: string[]) => given.length, { name: 'accepting' });
 
 async function rowOf(workflowID: string): Promise<Record<string, unknown>> {
   const [row] = await sql(
@@ -76,6 +78,17 @@ async function main(): Promise<void> {
       return DBOS.getAllStreamEntries?.('streams') ?? 'missing';
     },
   });
+  // Releases up to 3 sent messages in workflows of this name.
+  await (await DBOS.startWorkflow(accepting, { workflowID: 'left' })('direct', 'hello', 'greetings')).getResult();
+  await DBOS.shutdown();
+  await sql(`UPDATE workflow_status SET name = 'temp_workflow-send-undefined', status = 'PENDING', executor_id = 'this',
+    owner_xid = NULL, output = NULL, completed_at = NULL WHERE workflow_uuid = 'left'`);
+  await DBOS.launch();
+  await until(async () => (await rowOf('left'))['status'] === 'SUCCESS');
+  found['a temporary send that was left'] = [
+    (await rowOf('left'))['status'],
+    (await sql(`SELECT topic FROM notifications WHERE destination_uuid = 'direct'`)).map(({ topic }) => topic),
+  ];
   await DBOS.shutdown();
   found['two classes of one name'] = await failureOf(async () => {
     named();

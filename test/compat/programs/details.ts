@@ -1,5 +1,6 @@
 // Columns, defaults and refusals that programs and tools look at.
 import { ConfiguredInstance, DBOS } from '@dbos-inc/dbos-sdk';
+import { enqueueWorkflows, prepareEnqueuedWorkflow } from '@dbos-inc/dbos-sdk/eventreceiver';
 import { configure, failureOf, print, settings, sql, until, within } from '../program.js';
 
 const quick = DBOS.registerWorkflow(async () => 'done', { name: 'quick' });
@@ -72,6 +73,17 @@ async function main(): Promise<void> {
         (queue as { partitionWorkerConcurrency?: number }).partitionWorkerConcurrency ?? null,
         await queue.getConcurrency(),
       ];
+    },
+    'a batch in a partition': async () => {
+      const isPeer5 = settings.target === 'dbos-5';
+      await DBOS.registerQueue('ordered', isPeer5 ? { partitionConcurrency: 1 } : { partitionQueue: true });
+      const workflowIDs = ['b2', 'b1', 'b3', 'b0'];
+      const prepare = (workflowID: string) =>
+        prepareEnqueuedWorkflow(quick, [], { queueName: 'ordered', workflowID, queuePartitionKey: 'key' });
+      await enqueueWorkflows(await Promise.all(workflowIDs.map(prepare)));
+      const rows = await sql(`SELECT workflow_uuid FROM workflow_status WHERE queue_name = 'ordered'
+        ORDER BY created_at, workflow_uuid`);
+      return rows.map(({ workflow_uuid }) => workflow_uuid);
     },
     'all entries of streams': async () => {
       await (await DBOS.startWorkflow(streaming, { workflowID: 'streams' })()).getResult();

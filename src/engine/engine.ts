@@ -2,6 +2,7 @@
 import { DatabaseClosedError } from '../model/errors/errors.js';
 import { listVersions, registerVersion } from '../store/management/versions.js';
 import { readNow } from '../store/schedules/schedules.js';
+import { adoptAtLaunch } from './liveness/adoption.js';
 import { Liveness } from './liveness/liveness.js';
 import { OtherProgramsWatch } from './notify/other-programs-watch.js';
 import { QueueService } from './queues/queue-service.js';
@@ -80,6 +81,7 @@ export class Engine {
       await runtime.databaseClock.learn(() => readNow(runtime.database));
       engine = new Engine(runtime, runs);
       await registerThisVersion(runtime);
+      await adoptAtLaunch(runtime);
       for (const service of engine.#services) {
         // Add it before it starts: a service that fails halfway must be stopped too.
         started.unshift(service);

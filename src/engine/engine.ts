@@ -74,7 +74,11 @@ export class Engine {
   /** Opens the store and starts the services. */
   static async launch(options: RuntimeOptions): Promise<Engine> {
     const runs = new Runs();
-    const runtime = await Runtime.open(options, { has: (workflowID) => runs.has(workflowID), whileWaiting });
+    const runtime = await Runtime.open(options, {
+      has: (workflowID) => runs.has(workflowID),
+      written: (workflowIDs) => runs.written(workflowIDs),
+      whileWaiting,
+    });
     const started: EngineService[] = [];
     let engine: Engine;
     try {

@@ -68,7 +68,7 @@ export type {
   QueueRecord,
   RegisterQueueOptions,
 } from './model/queues.js';
-export type { DBOSConfig, OtelAttributeFormat } from './engine/config/config.js';
+export type { AdoptOptions, DBOSConfig, OtelAttributeFormat } from './engine/config/config.js';
 export type { GetEventOptions } from './engine/messaging/events.js';
 export type { WorkflowHandle } from './control/runs/outcome.js';
 export type { GetResultOptions } from './engine/runs/handles.js';

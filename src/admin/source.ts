@@ -67,6 +67,7 @@ function pickOperator(operator: StoreOperator): Omit<StoreOperator, 'retrying'> 
   const { database, codec, clock, databaseClock, logger, watchers, bus, store, dataSources } = operator;
   const { applicationName, queryTimeoutMs } = operator;
   const memoryLimits = (queueName: string) => operator.memoryLimits?.(queueName);
+  const written = async (workflowIDs: readonly string[]) => operator.written?.(workflowIDs);
   const parts = { database, codec, clock, databaseClock, logger, watchers, bus, store, dataSources };
-  return { ...parts, applicationName, queryTimeoutMs, memoryLimits };
+  return { ...parts, applicationName, queryTimeoutMs, memoryLimits, written };
 }

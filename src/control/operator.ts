@@ -37,6 +37,8 @@ export interface Operator {
   memoryLimits?(queueName: string): QueueLimits | undefined;
   /** Completion records in data sources, for operators that have data sources. */
   readonly dataSources?: CompletionRecords | undefined;
+  /** Resolves when the completed steps of these workflows are recorded, for operators that run workflows. */
+  written?(workflowIDs: readonly string[]): Promise<void>;
   /** Retries an idempotent operation until the database is back or the operator stops. */
   retrying<T>(operation: () => Promise<T>): Promise<T>;
 }

@@ -2,6 +2,7 @@
 import { DatabaseClosedError } from '../model/errors/errors.js';
 import { listVersions, registerVersion } from '../store/management/versions.js';
 import { readNow } from '../store/schedules/schedules.js';
+import { adoptAtLaunch } from './liveness/adoption.js';
 import { Liveness } from './liveness/liveness.js';
 import { OtherProgramsWatch } from './notify/other-programs-watch.js';
 import { QueueService } from './queues/queue-service.js';
@@ -73,13 +74,18 @@ export class Engine {
   /** Opens the store and starts the services. */
   static async launch(options: RuntimeOptions): Promise<Engine> {
     const runs = new Runs();
-    const runtime = await Runtime.open(options, { has: (workflowID) => runs.has(workflowID), whileWaiting });
+    const runtime = await Runtime.open(options, {
+      has: (workflowID) => runs.has(workflowID),
+      written: (workflowIDs) => runs.written(workflowIDs),
+      whileWaiting,
+    });
     const started: EngineService[] = [];
     let engine: Engine;
     try {
       await runtime.databaseClock.learn(() => readNow(runtime.database));
       engine = new Engine(runtime, runs);
       await registerThisVersion(runtime);
+      await adoptAtLaunch(runtime);
       for (const service of engine.#services) {
         // Add it before it starts: a service that fails halfway must be stopped too.
         started.unshift(service);

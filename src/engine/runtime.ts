@@ -34,6 +34,7 @@ export interface RuntimeOptions {
 /** What the runtime needs to know about the runs of this process. */
 export interface LocalRuns {
   has(workflowID: string): boolean;
+  written(workflowIDs: readonly string[]): Promise<void>;
   whileWaiting<T>(promise: Promise<T>): Promise<T>;
 }
 
@@ -62,6 +63,7 @@ export class Runtime implements Operator {
   engine: object | undefined;
   /** Set by the engine. */
   dataSources: CompletionRecords | undefined;
+  readonly written: (workflowIDs: readonly string[]) => Promise<void>;
   readonly #closing = new AbortController();
   #tokens = 0;
 
@@ -83,6 +85,7 @@ export class Runtime implements Operator {
     this.databaseClock = new RemoteClock(this.clock, () =>
       this.retrying(() => this.databaseClock.learn(() => readNow(store.database))),
     );
+    this.written = (workflowIDs) => runs.written(workflowIDs);
     this.owners = new OwnerLookup(store.database);
     this.lease = new Lease({
       clock: this.clock,

@@ -8,11 +8,12 @@ const NAMES_MAX = 10;
 export function describeLaunch({ runtime, queues, scheduler }: Engine): string {
   const { config, applicationVersion } = runtime;
   const names = queues.known.servedNames;
+  const functions = [...runtime.registry.registrations].filter(({ kind }) => kind === 'workflow');
   const listed = names.length > NAMES_MAX ? [...names.slice(0, NAMES_MAX), '…'] : names;
   return [
     `Launched "${config.name}", version ${applicationVersion}, executor ${config.executorID}, `,
     `on ${withoutPasswords(config.store.url)}. `,
     names.length === 0 ? 'No queues' : `Queues: ${listed.join(', ')}`,
-    `, ${scheduler.count} schedule(s), ${runtime.registry.workflowKeys.length} workflow function(s).`,
+    `, ${scheduler.count} schedule(s), ${functions.length} workflow function(s).`,
   ].join('');
 }

@@ -12,6 +12,7 @@ import { type DBOSConfig, type EngineConfig, loadConfig } from '../engine/config
 import { Engine } from '../engine/engine.js';
 import type { Runtime, RuntimeOptions } from '../engine/runtime.js';
 import type { Registration, Registry } from '../engine/registration/registry.js';
+import { temporarySend } from '../engine/messaging/temporary-sends.js';
 import { currentContext } from '../engine/runs/ambient.js';
 import {
   DBOSAlreadyLaunchedError,
@@ -115,7 +116,7 @@ export class Lifecycle {
     this.#installMiddleware();
     const initialized: DBOSLifecycleCallback[] = [];
     try {
-      registry.freeze(stack);
+      registry.freeze(stack, [temporarySend]);
       for (const instance of registry.instances) await (instance as { initialize?(): Promise<void> }).initialize?.();
       const codec = this.#newCodec(config.serializer);
       this.#engine = await Engine.launch({ config, registry, codec, ...testSettings });

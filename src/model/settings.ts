@@ -20,6 +20,7 @@ const PORT_MAX = 65_535;
 export const SETTINGS = {
   text: filledString,
   flag: boolean,
+  names: array(filledString),
   count: positiveInteger,
   port: integer({ max: PORT_MAX }),
   intervalMs: number({ min: 1, max: INT_MAX }),

@@ -168,7 +168,10 @@ test('details', async () => {
     'a rate of zero': peers(refusedQueue, rate(0, 1)),
     'a period of zero': peers(refusedQueue, rate(1, 0)),
     'settings of partitions': new Differs([true, 3, 2, null, null, 3], { 'dbos-5': expect.anything() }),
+    'a batch in a partition': ['b2', 'b1', 'b3', 'b0'],
     'all entries of streams': peers({ open: [1], closed: [2] }, 'missing'),
+    // DBOS 5 no longer knows them.
+    'a temporary send that was left': new Differs(['SUCCESS', ['greetings']], { 'dbos-5': ['PENDING', []] }),
     'two classes of one name': { class: 'DBOSConflictingRegistrationError', code: 25 },
     'a missing database': { class: 'DBOSInitializationError', code: 3 },
   });

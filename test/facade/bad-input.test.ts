@@ -373,7 +373,7 @@ async function drain(values: AsyncIterable<unknown>): Promise<void> {
 const LIMIT_MS = 3000;
 /** These make no promise, and throw. */
 const SYNCHRONOUS =
-  /^(setConfig|setAlertHandler|registerWorkflow|registerStep|startWorkflow|requiredRole|defaultRequiredRole|className|new |shutdownOnSignals|registerSerialization|retrieveWorkflow|exportWorkflows)/;
+  /^(setConfig|setAlertHandler|registerWorkflow|registerStep|startWorkflow|requiredRole|defaultRequiredRole|className|new |shutdownOnSignals|registerSerialization|retrieveWorkflow)/;
 
 /** What is wrong with how a call was refused; undefined if nothing is. */
 async function faultOf(argument: string, call: Call, value: unknown): Promise<string | undefined> {

@@ -51,6 +51,34 @@ describe('event receivers', () => {
       expect(await enqueueWorkflows([])).toEqual(new Set());
     });
 
+    test('workflows of a partition have times in the order of their batches', async () => {
+      const handle = DBOS.registerWorkflow(async (n: number) => n, { name: 'handle' });
+      await launch(dialect);
+      await DBOS.registerQueue('q', { partitionConcurrency: 1 });
+      await DBOS.pauseQueue('q');
+      const prepare = (n: number) =>
+        prepareEnqueuedWorkflow(handle, [n], { queueName: 'q', workflowID: `m-${n}`, queuePartitionKey: `k${n % 2}` });
+      const batches = [0, 1, 2].map((batch) => Array.from({ length: 450 }, (_, n) => batch * 450 + n));
+
+      for (const numbers of batches) await enqueueWorkflows(await Promise.all(numbers.map(prepare)));
+      await DBOS.startWorkflow(handle, {
+        queueName: 'q',
+        workflowID: 'm-1350',
+        enqueueOptions: { queuePartitionKey: 'k0' },
+      })(1350);
+
+      const waiting = await DBOS.listQueuedWorkflows({ queueName: 'q' });
+      for (const key of ['k0', 'k1']) {
+        const ofKey = waiting.filter(({ queuePartitionKey }) => queuePartitionKey === key);
+        const inOrder = ofKey.toSorted((a, b) => a.createdAt - b.createdAt);
+        expect(new Set(ofKey.map(({ createdAt }) => createdAt)).size).toBe(ofKey.length);
+        expect(inOrder.map(({ input }) => input?.[0])).toEqual(
+          Array.from({ length: ofKey.length }, (_, n) => 2 * n + Number(key.slice(1))),
+        );
+      }
+      expect(waiting).toHaveLength(1351);
+    });
+
     test('a prepared workflow takes nothing from the context of the caller', async () => {
       const handle = DBOS.registerWorkflow(async () => DBOS.authenticatedUser, { name: 'handle' });
       await launch(dialect);

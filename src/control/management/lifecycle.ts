@@ -64,6 +64,8 @@ export async function resumeWorkflows(
   options: ResumeOptions = {},
 ): Promise<string[]> {
   const target = await resolveQueueTarget(operator, options);
+  // A step that completed after the cancellation is kept only until the resume.
+  await operator.written?.(workflowIDs);
   const resumed = await operator.retrying(() => resume(operator.database, workflowIDs, target));
   const resumedIDs = resumed.map(({ workflowID }) => workflowID);
   await announceChanged(operator.bus, resumedIDs);

@@ -138,9 +138,9 @@ export abstract class WorkflowVerbs extends ListingVerbs {
   }
 
   /** Exports the matching workflows with steps, events, streams and messages, and optionally their descendants. */
-  exportWorkflows(input: ExportInput = {}): AsyncGenerator<ExportedWorkflow, void, undefined> {
+  async *exportWorkflows(input: ExportInput = {}): AsyncGenerator<ExportedWorkflow, void, undefined> {
     checks.optionsObject.read(input, 'input');
-    return exportWorkflows(this[internals].operatorFor('exportWorkflows', 'outside workflow code'), input);
+    yield* exportWorkflows(this[internals].operatorFor('exportWorkflows', 'outside workflow code'), input);
   }
 
   /** Imports exported workflows, given as objects or chunks of text. Each is imported completely or not at all. */

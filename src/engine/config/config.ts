@@ -13,6 +13,8 @@ import {
   number,
   objectWith,
   oneOf,
+  optional,
+  record,
   unknownKey,
 } from '../../model/validation/validation.js';
 import { checkSchemaName } from '../../store/migrations/schema-name.js';
@@ -24,6 +26,16 @@ import { type ConfigFile, readConfigFile } from './config-file.js';
 
 /** The naming scheme of span attributes. */
 export type OtelAttributeFormat = 'legacy' | 'semconv';
+
+/** What to take over from DBOS at launch. */
+export interface AdoptOptions {
+  /** Declares that the processes have ended. Without it, the launch only logs what they left. */
+  gone?: boolean;
+  /** Only what these executors ran or would have run. Default: all. */
+  executorIDs?: string[];
+  /** Only workflows of these versions. Default: all. */
+  applicationVersions?: string[];
+}
 
 /** The argument of `DBOS.setConfig()`. Only `name` is required. */
 export interface DBOSConfig {
@@ -67,6 +79,8 @@ export interface DBOSConfig {
   executorID?: string;
   /** How long this process may fail to renew its lease before peers recover its workflows. Default: 30. */
   leaseSeconds?: number;
+  /** When an application moves from DBOS: logs at launch what DBOS has left in flight, and takes it over with `gone: true`. */
+  adopt?: AdoptOptions;
   /** Allows `DBOS.patch()`. Default: false. */
   enablePatching?: boolean;
   /** Serializes stored values. Default: superjson. */
@@ -118,6 +132,7 @@ export interface EngineConfig {
   /** A configured executor ID belongs to one process at a time, so a former process with it is dead. */
   readonly isExecutorIDExplicit: boolean;
   readonly leaseSeconds: number;
+  readonly adopt: AdoptOptions | undefined;
   readonly enablePatching: boolean;
   /** Undefined: superjson. */
   readonly serializer: DBOSSerializer | undefined;
@@ -195,6 +210,7 @@ export function resolveConfig(
     executorID: executorID ?? 'local',
     isExecutorIDExplicit: executorID !== undefined,
     leaseSeconds,
+    adopt: given.adopt,
     enablePatching: given.enablePatching ?? false,
     serializer: given.serializer,
     listenQueues: given.listenQueues?.map((queue) => (typeof queue === 'string' ? queue : queue.name)),
@@ -267,7 +283,7 @@ function systemDatabaseURL(
 }
 
 const LOG_LEVELS: readonly string[] = ['debug', 'info', 'warn', 'error'] satisfies LogLevel[];
-const { text, flag, count, intervalMs, timeoutMs, endpoints } = SETTINGS;
+const { text, flag, names, count, intervalMs, timeoutMs, endpoints } = SETTINGS;
 const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   ...each(text, 'name', 'systemDatabaseUrl', 'applicationDatabaseUrl', 'databaseUrl'),
   ...each(text, 'applicationVersion', 'executorID', 'adminHost', 'adminToken'),
@@ -281,6 +297,11 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   systemDatabasePool: SETTINGS.pool,
   systemDatabaseSchemaName: text,
   systemDatabasePollingConcurrency: SETTINGS.limit,
+  adopt: record({
+    gone: optional(flag),
+    executorIDs: optional(names),
+    applicationVersions: optional(names),
+  }),
   leaseSeconds: number({ min: 1, max: 86_400 }),
   serializer: SETTINGS.serializer,
   logger: SETTINGS.logger,

@@ -112,15 +112,17 @@ export class Registry {
   /** Queues that are served even if `listenQueues` does not name them. */
   readonly alwaysServed = new Set<string>();
   #launchStack: string | undefined;
+  #builtIn: readonly WorkflowRegistration[] = [];
   #byKey: Map<string, WorkflowRegistration> | undefined;
 
   get registrations(): Iterable<Registration> {
     return this.#registrations;
   }
 
-  /** At launch: refuses further registrations, and class names that are not unique. */
-  freeze(launchStack: string): void {
+  /** At launch: refuses further registrations, and class names that are not unique. Adds workflows of the library's own. */
+  freeze(launchStack: string, builtIn: readonly WorkflowRegistration[]): void {
     this.#launchStack = launchStack;
+    this.#builtIn = builtIn;
     const names = new Map<string, AnyConstructor>();
     for (const { ownerClass } of this.#registrations) {
       if (!ownerClass) continue;
@@ -138,7 +140,8 @@ export class Registry {
 
   #keyed(): Map<string, WorkflowRegistration> {
     const workflows = [...this.#registrations].filter(({ kind }) => kind === 'workflow') as WorkflowRegistration[];
-    return new Map(workflows.map((one) => [functionKey(this.classNameFor(one), one.name), one]));
+    const all = [...this.#builtIn, ...workflows];
+    return new Map(all.map((one) => [functionKey(this.classNameFor(one), one.name), one]));
   }
 
   /** Called at the first instance of a class, which may be created after launch. */

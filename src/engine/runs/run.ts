@@ -321,9 +321,17 @@ export class Run {
     if (isKeptElsewhere) this.#lastOwnWrite = ownBefore;
   }
 
-  /** Writes the checkpoint of a step that completed after the run was stopped. Nothing waits for it or depends on it. */
+  /** Writes the checkpoint of a step that completed after the run was stopped. Only a resume in this process waits for it. */
   async keep(step: RunStep): Promise<void> {
-    await this.runtime.store.writer.checkpoint(this.checkpoint(step), { isEffect: true });
+    const written = this.runtime.store.writer.checkpoint(this.checkpoint(step), { isEffect: true });
+    const settled = written.then(
+      () => {},
+      () => {
+        // The step, which awaits it below, gets the error.
+      },
+    );
+    this.#track(settled);
+    await written;
   }
 
   /** A checkpoint of this run, to be part of another write. */

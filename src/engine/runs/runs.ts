@@ -165,6 +165,14 @@ export class Runs {
     return workflowIDs.flatMap((workflowID) => this.#latest.get(workflowID) ?? []);
   }
 
+  /** Resolves when the checkpoints of steps that have completed here so far are written, or refused. */
+  async written(workflowIDs: readonly string[]): Promise<void> {
+    if (this.of(workflowIDs).length === 0) return;
+    // A step that has just completed sends its checkpoint in this turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
+    await Promise.all(this.of(workflowIDs).map(({ lastWrite }) => lastWrite));
+  }
+
   /** How the workflow's run here ends. Undefined for a stopped run, whose outcome another owner records. */
   endOf(workflowID: string): RunEnding | undefined {
     const run = this.#latest.get(workflowID);

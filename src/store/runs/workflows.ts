@@ -6,7 +6,7 @@ import { lock, nowMs, oneOf, rows, type Sql, sql, table, type Value } from '../.
 import { TableColumns, workflowColumns } from '../columns.js';
 import type { Database, Reader } from '../database.js';
 import { insertedOwner, selectedCreator } from '../lacking.js';
-import { hasEnded, isCancelled, isPending } from './states.js';
+import { hasEnded, isCancelled, isEnqueued, isInFlight, isPending } from './states.js';
 
 /** A workflow to create; the database adds the times. */
 export interface NewWorkflow extends Pick<
@@ -125,6 +125,34 @@ export const wasOwnedWhenCancelled: Sql = sql`EXISTS (
       WHERE w.workflow_uuid = r.workflow_uuid AND w.owner_xid = r.owner_xid AND ${isCancelled('w')}
       ${lockedAgainstTakeOver})`;
 
+const isRunningInQueue = sql`w.status = 'PENDING' AND ${isInFlight('w')}`;
+
+/** The time of the last row of the partition and priority of `r` in this state. */
+function lastInPartition(isInState: Sql): Sql {
+  return sql`SELECT (
+            SELECT w.created_at
+            FROM ${workflowTable} AS w
+            WHERE w.queue_name = r.queue_name AND ${isInState} AND w.queue_partition_key = r.queue_partition_key
+              AND w.priority = r.priority
+            ORDER BY w.created_at DESC
+            LIMIT 1) AS created_at`;
+}
+
+/**
+ * In a partition, rows of one batch are a millisecond apart, and later than what is in flight there: DBOS, which may serve
+ * the queue too, knows no other order. Uses idx_workflow_status_partition_dequeue_v3.
+ */
+const createdInOrder: Sql = sql`CASE
+        WHEN r.queue_partition_key IS NULL THEN t.now
+        ELSE (
+          SELECT CASE WHEN MAX(l.created_at) >= t.now THEN MAX(l.created_at) + 1 ELSE t.now END
+          FROM (${lastInPartition(isEnqueued('w'))}
+            UNION ALL
+            ${lastInPartition(isRunningInQueue)}) AS l
+        ) + ROW_NUMBER() OVER (PARTITION BY r.queue_name, r.queue_partition_key ORDER BY r.creator_xid) - 1
+      END`;
+const createdNow: Sql = sql`t.now`;
+
 const insertColumns = [...newWorkflowColumns.columns, ...helperColumns];
 const insertedColumns = newWorkflowColumns.pass('r');
 
@@ -134,12 +162,13 @@ const insertedColumns = newWorkflowColumns.pass('r');
  */
 export function insertWorkflows(workflows: readonly NewWorkflow[], condition: Sql = unconditionally): Sql {
   const data = workflows.map((workflow) => [...newWorkflowColumns.toValues(workflow), ...helperValues(workflow)]);
+  const createdAt = workflows.some(({ queuePartitionKey }) => queuePartitionKey !== null) ? createdInOrder : createdNow;
   return sql`
     INSERT INTO ${workflowTable}
       (${newWorkflowColumns.names}, status, owner_xid, output, error, created_at, updated_at, started_at_epoch_ms, completed_at,
        workflow_deadline_epoch_ms, delay_until_epoch_ms, debounce_deadline_epoch_ms)
     SELECT ${insertedColumns}, COALESCE(r.end_status, r.status), ${insertedOwner},
-      r.output, r.error, t.now, t.now,
+      r.output, r.error, ${createdAt}, t.now,
       CASE WHEN r.status = 'PENDING' THEN t.now END,
       CASE WHEN r.end_status IS NOT NULL THEN t.now END,
       COALESCE(r.deadline_at, CASE WHEN r.status = 'PENDING' THEN t.now + r.workflow_timeout_ms END),

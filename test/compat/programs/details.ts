@@ -1,6 +1,7 @@
 // Columns, defaults and refusals that programs and tools look at.
 import { ConfiguredInstance, DBOS } from '@dbos-inc/dbos-sdk';
-import { configure, failureOf, print, settings, sql, within } from '../program.js';
+import { enqueueWorkflows, prepareEnqueuedWorkflow } from '@dbos-inc/dbos-sdk/eventreceiver';
+import { configure, failureOf, print, settings, sql, until, within } from '../program.js';
 
 const quick = DBOS.registerWorkflow(async () => 'done', { name: 'quick' });
 const streaming = DBOS.registerWorkflow(
@@ -11,6 +12,8 @@ const streaming = DBOS.registerWorkflow(
   },
   { name: 'streaming' },
 );
+
+const accepting = DBOS.registerWorkflow(async (...given: string[]) => given.length, { name: 'accepting' });
 
 async function rowOf(workflowID: string): Promise<Record<string, unknown>> {
   const [row] = await sql(
@@ -71,11 +74,33 @@ async function main(): Promise<void> {
         await queue.getConcurrency(),
       ];
     },
+    'a batch in a partition': async () => {
+      const isPeer5 = settings.target === 'dbos-5';
+      await DBOS.registerQueue('ordered', isPeer5 ? { partitionConcurrency: 1 } : { partitionQueue: true });
+      const workflowIDs = ['b2', 'b1', 'b3', 'b0'];
+      const prepare = (workflowID: string) =>
+        prepareEnqueuedWorkflow(quick, [], { queueName: 'ordered', workflowID, queuePartitionKey: 'key' });
+      await enqueueWorkflows(await Promise.all(workflowIDs.map(prepare)));
+      const rows = await sql(`SELECT workflow_uuid FROM workflow_status WHERE queue_name = 'ordered'
+        ORDER BY created_at, workflow_uuid`);
+      return rows.map(({ workflow_uuid }) => workflow_uuid);
+    },
     'all entries of streams': async () => {
       await (await DBOS.startWorkflow(streaming, { workflowID: 'streams' })()).getResult();
       return DBOS.getAllStreamEntries?.('streams') ?? 'missing';
     },
   });
+  // Releases up to 3 sent messages in workflows of this name.
+  await (await DBOS.startWorkflow(accepting, { workflowID: 'left' })('direct', 'hello', 'greetings')).getResult();
+  await DBOS.shutdown();
+  await sql(`UPDATE workflow_status SET name = 'temp_workflow-send-undefined', status = 'PENDING', executor_id = 'this',
+    owner_xid = NULL, output = NULL, completed_at = NULL WHERE workflow_uuid = 'left'`);
+  await DBOS.launch();
+  await until(async () => (await rowOf('left'))['status'] === 'SUCCESS');
+  found['a temporary send that was left'] = [
+    (await rowOf('left'))['status'],
+    (await sql(`SELECT topic FROM notifications WHERE destination_uuid = 'direct'`)).map(({ topic }) => topic),
+  ];
   await DBOS.shutdown();
   found['two classes of one name'] = await failureOf(async () => {
     named();

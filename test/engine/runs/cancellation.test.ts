@@ -365,6 +365,46 @@ forEachDialect((dialect) => {
       expect(bodies).toEqual(['charge', 'ship']);
     });
 
+    test('waits for the checkpoint of a step that completed in this process before it', async () => {
+      const { DBOS } = await createEngine(dialect);
+      const [inStep, inWrite] = [newHalt(), newHalt()];
+      let bodies = 0;
+      const workflow = DBOS.registerWorkflow(
+        () =>
+          DBOS.runStep(
+            async () => {
+              bodies += 1;
+              await inStep.here();
+              return 'charged';
+            },
+            { name: 'charge' },
+          ),
+        { name: 'workflow' },
+      );
+      await DBOS.launch();
+      await DBOS.startWorkflow(workflow, { workflowID: 'w' })();
+      await inStep.reached;
+      await DBOS.cancelWorkflow('w');
+      const { database } = engineOf(DBOS).runtime;
+      const commit = database.commit.bind(database);
+      vi.spyOn(database, 'commit').mockImplementation(async (...args) => {
+        await inWrite.here();
+        return commit(...args);
+      });
+      inStep.release();
+      await inWrite.reached;
+
+      const resuming = DBOS.resumeWorkflow('w');
+      // Without the wait, the resume would be through before the checkpoint.
+      await DBOS.getWorkflowStatus('w');
+      await DBOS.getWorkflowStatus('w');
+      inWrite.release();
+      await resuming;
+
+      expect(await DBOS.retrieveWorkflow('w').getResult()).toBe('charged');
+      expect(bodies).toBe(1);
+    });
+
     test('repeats a step that failed while its workflow was cancelled: the cancellation may be the cause', async () => {
       const { DBOS } = await createEngine(dialect);
       const halt = newHalt();

@@ -64,7 +64,7 @@ SELECT o.workflow_uuid, 1,
     WHEN o.function_name = 'DBOS.getResult' THEN 'ChildWorkflowCompleted'
     WHEN o.child_workflow_id IS NOT NULL AND o.function_name NOT LIKE 'DBOS.%' THEN 'ChildWorkflowStarted'
     WHEN o.function_name = 'DBOS.recv' THEN IIF(
-      o.output IS NULL OR o.output IN ('null', '{"json":null}'), 'ReceiveTimedOut', 'MessageConsumed')
+      o.output IS NULL OR o.output = 'null' OR o.output LIKE '{"json":null%', 'ReceiveTimedOut', 'MessageConsumed')
     WHEN o.function_name = 'DBOS.setEvent' THEN 'EventSet'
     WHEN o.function_name = 'DBOS.closeStream' THEN 'StreamClosed'
     WHEN o.function_name LIKE 'DBOS.patch-%' THEN 'WorkflowPatched'
@@ -138,11 +138,13 @@ SELECT w.workflow_uuid AS workflow_id, COALESCE(w.creator_xid, w.workflow_uuid) 
   END AS status,
   CASE
     WHEN NOT json_valid(COALESCE(w.inputs, i.inputs)) THEN json_quote(COALESCE(w.inputs, i.inputs))
-    ELSE COALESCE(COALESCE(w.inputs, i.inputs) -> '$.json', COALESCE(w.inputs, i.inputs))
+    WHEN COALESCE(w.inputs, i.inputs) -> '$.__dbos_serializer' IS NOT NULL THEN COALESCE(w.inputs, i.inputs) -> '$.json'
+    ELSE COALESCE(w.inputs, i.inputs)
   END AS input,
   CASE
     WHEN NOT json_valid(COALESCE(w.output, r.output)) THEN json_quote(COALESCE(w.output, r.output))
-    ELSE COALESCE(COALESCE(w.output, r.output) -> '$.json', COALESCE(w.output, r.output))
+    WHEN COALESCE(w.output, r.output) -> '$.__dbos_serializer' IS NOT NULL THEN COALESCE(w.output, r.output) -> '$.json'
+    ELSE COALESCE(w.output, r.output)
   END AS result,
   COALESCE(w.error, r.error) AS error,
   strftime('%Y-%m-%dT%H:%M:%fZ', w.created_at / 1000.0, 'unixepoch') AS start_time,
@@ -172,7 +174,8 @@ SELECT h.workflow_id,
     WHEN h.payload_name IS NULL THEN COALESCE(h.details, '{}')
     ELSE json_set(COALESCE(h.details, '{}'), '$.' || h.payload_name, json(CASE
       WHEN NOT json_valid(h.payload) THEN json_quote(h.payload)
-      ELSE COALESCE(h.payload -> '$.json', h.payload, 'null') END))
+      WHEN h.payload -> '$.__dbos_serializer' IS NOT NULL THEN h.payload -> '$.json'
+      ELSE COALESCE(h.payload, 'null') END))
   END AS details
 FROM history AS h;
 
@@ -181,7 +184,8 @@ SELECT COALESCE(w.owner_xid, w.creator_xid, '') || '/' || w.workflow_uuid AS tas
   'WORKFLOW' AS kind, NULL AS activity_name,
   CASE
     WHEN NOT json_valid(COALESCE(w.inputs, i.inputs)) THEN json_quote(COALESCE(w.inputs, i.inputs))
-    ELSE COALESCE(COALESCE(w.inputs, i.inputs) -> '$.json', COALESCE(w.inputs, i.inputs))
+    WHEN COALESCE(w.inputs, i.inputs) -> '$.__dbos_serializer' IS NOT NULL THEN COALESCE(w.inputs, i.inputs) -> '$.json'
+    ELSE COALESCE(w.inputs, i.inputs)
   END AS input,
   IIF(w.status = 'PENDING', 'IN_FLIGHT', 'PENDING') AS status,
   IIF(w.status = 'PENDING', w.owner_xid, NULL) AS claim_token,

@@ -269,6 +269,7 @@ export const POSTGRES_SCHEMA: Catalog = {
       'authenticated_roles text DEFAULT NULL::text, delay_until_epoch_ms bigint DEFAULT NULL::bigint, ' +
       'application_name text DEFAULT NULL::text' +
       ') search_path=pg_catalog, pg_temp',
+    'everstep_create_history() search_path=pg_catalog, pg_temp',
     'everstep_delete_execution() search_path=pg_catalog, pg_temp',
     'everstep_guard_journal() search_path=pg_catalog, pg_temp',
     'everstep_journal_change() search_path=pg_catalog, pg_temp',

@@ -35,6 +35,7 @@ export const ROOMS = {
 const FEATURES = [
   'config',
   'history',
+  'journal',
   'listing',
   'liveness',
   'management',

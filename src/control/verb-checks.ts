@@ -16,6 +16,7 @@ import {
   storableName,
 } from '../model/validation/validation.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
+import type { ChangeReason } from './journal/cancellations.js';
 import type { CancelOptions } from './management/lifecycle.js';
 import type { RewindOptions } from './management/rewind.js';
 import type { ImportOptions } from './management/transfer.js';
@@ -31,19 +32,26 @@ export const optionalNames = nullish(oneOrMany(filledName));
 export const flag = nullish(boolean);
 const listed = nullish(oneOrMany(storableName));
 
-export const cancelOptions = record({ cancelChildren: flag } satisfies FieldsOf<CancelOptions>);
+const reasonFields = {
+  reason: nullish(storableName),
+  actor: nullish(storableName),
+} satisfies FieldsOf<ChangeReason>;
+export const changeReason = record(reasonFields);
+
+export const cancelOptions = record({ cancelChildren: flag, ...reasonFields } satisfies FieldsOf<CancelOptions>);
 
 const queueTarget = {
   queueName: nullish(filledName),
   queuePartitionKey: nullish(storableName),
 } satisfies FieldsOf<QueueTargetOptions>;
-export const resumeOptions = record(queueTarget);
+export const resumeOptions = record({ ...queueTarget, ...reasonFields });
 
 /** Step numbers are stored in 32 bits. */
 const stepNumber = integer({ max: INT_MAX });
 
 export const rewindOptions = record({
   ...queueTarget,
+  ...reasonFields,
   startStep: optional(stepNumber),
   applicationVersion: nullish(filledName),
 } satisfies FieldsOf<RewindOptions>);

@@ -34,6 +34,12 @@ export const someWorkflows = record({ workflowIDs: listOf(text, { max: Number.MA
 /** The result of a change to one thing. */
 export const changeResult = record({ changed: boolean.about('False if there was nothing to change.') }).named('Change');
 
+/** Kept in the workflow's history. */
+export const changeReason = {
+  reason: optional(text.about('Why. Kept in its history.')),
+  actor: optional(text.about('Who asks for it. Kept in its history.')),
+};
+
 /** The queue to enqueue a workflow in. */
 export const queueTarget = {
   queueName: optional(nonEmpty.about('Defaults to the internal queue.')),
@@ -94,7 +100,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/cancel`,
     tag,
     summary: 'Cancels it unless it has ended, and returns the IDs of the cancelled workflows.',
-    body: record({ cancelChildren: optional(boolean.about('Also cancels its descendants.')) }),
+    body: record({ cancelChildren: optional(boolean.about('Also cancels its descendants.')), ...changeReason }),
     result: someWorkflows,
     async handle({ operator, path, body }) {
       await requireWorkflow(operator, idIn(path));
@@ -107,7 +113,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     tag,
     summary:
       'Resumes it from its last checkpoint unless it has a result or an error. Returns its ID if it was resumed.',
-    body: record(queueTarget),
+    body: record({ ...queueTarget, ...changeReason }),
     result: someWorkflows,
     async handle({ operator, path, body }) {
       return { workflowIDs: await resumeWorkflows(operator, [idIn(path)], body) };
@@ -122,6 +128,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
       startStep: integer({ max: INT_MAX }).about('The first step that the fork runs again.'),
       newWorkflowID: optional(nonEmpty),
       ...forkFields,
+      ...changeReason,
       replacementChildren,
     }),
     status: 201,
@@ -141,6 +148,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
       startStep: optional(integer({ max: INT_MAX })),
       applicationVersion: optional(nonEmpty),
       ...queueTarget,
+      ...changeReason,
     }),
     handle: ({ operator, path, body }) => rewindWorkflow(operator, idIn(path), body),
   }),
@@ -165,6 +173,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     body: record({
       delaySeconds: optional(number({ max: INT_MAX })),
       delayUntilEpochMS: optional(integer()),
+      ...changeReason,
     }),
     result: changeResult,
     async handle({ operator, path, body }) {
@@ -177,11 +186,11 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: `${ONE}/priority`,
     tag,
     summary: 'Sets its priority unless it has ended; lower numbers run first.',
-    body: record({ priority: integer({ max: INT_MAX }) }),
+    body: record({ priority: integer({ max: INT_MAX }), ...changeReason }),
     result: changeResult,
     async handle({ operator, path, body }) {
       await requireWorkflow(operator, idIn(path));
-      return { changed: await setWorkflowPriority(operator, idIn(path), body.priority) };
+      return { changed: await setWorkflowPriority(operator, idIn(path), body) };
     },
   }),
   route({

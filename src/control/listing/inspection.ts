@@ -3,6 +3,7 @@ import { listEvents } from '../../store/messaging/events.js';
 import { listMessages } from '../../store/messaging/messages.js';
 import { isClosingText, listStreamValues, type StoredStreamValue } from '../../store/messaging/streams.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
+import { withCancellations } from '../journal/cancellations.js';
 import { NO_TOPIC } from '../messaging/messages.js';
 import type { Operator } from '../operator.js';
 import { readable, toStatus, type WorkflowStatus } from './status.js';
@@ -10,7 +11,8 @@ import { readable, toStatus, type WorkflowStatus } from './status.js';
 /** The workflow's current state; null if it does not exist. */
 export async function getWorkflow(operator: Operator, workflowID: string): Promise<WorkflowStatus | null> {
   const [record] = await operator.retrying(() => findWorkflows(operator.database, [workflowID]));
-  return record ? toStatus(operator.codec, record) : null;
+  const [explained] = record ? await withCancellations(operator, [record]) : [];
+  return explained ? toStatus(operator.codec, explained) : null;
 }
 
 /** A message, as `getAllNotifications` returns it. */

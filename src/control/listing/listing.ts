@@ -9,6 +9,7 @@ import {
   type WorkflowFilters,
 } from '../../model/workflow-query.js';
 import { countWorkflows as countRows, listWorkflows as listRows, type Position } from '../../store/listing/listing.js';
+import { withCancellations } from '../journal/cancellations.js';
 import { type Operator, queryTimeoutMs } from '../operator.js';
 import { toStatus, type WorkflowStatus } from './status.js';
 
@@ -65,7 +66,8 @@ export async function findWorkflowRecords(
   input: GetWorkflowsInput = {},
 ): Promise<WorkflowRecord[]> {
   const query = toWorkflowQuery(input, operator.applicationName);
-  return operator.retrying(() => listRows(operator.database, query, queryTimeoutMs(operator)));
+  const records = await operator.retrying(() => listRows(operator.database, query, queryTimeoutMs(operator)));
+  return withCancellations(operator, records);
 }
 
 /** Decodes rows. An undecodable value stays text. */
@@ -104,7 +106,7 @@ export async function findWorkflowPage(operator: Operator, input: WorkflowPageIn
   const found = await operator.retrying(() =>
     listRows(operator.database, { ...query, after }, queryTimeoutMs(operator)),
   );
-  const records = found.slice(0, limit);
+  const records = await withCancellations(operator, found.slice(0, limit));
   const last = records.at(-1);
   return { records, nextCursor: last && found.length > limit ? writeCursor(last, query.isDescending) : null };
 }

@@ -4,6 +4,7 @@ import { excerptOf, type ExcerptLimits } from '../../base/excerpt.js';
 import type { Codec } from '../../codec/codec.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
 import type { WorkflowStatusString } from '../../model/status.js';
+import type { ExplainedRecord } from '../journal/cancellations.js';
 
 export interface WorkflowStatus {
   readonly workflowID: string;
@@ -38,6 +39,10 @@ export interface WorkflowStatus {
   readonly attributes?: Record<string, unknown>;
   readonly scheduleName?: string;
   readonly recoveryAttempts?: number;
+  /** Why it was cancelled: what the caller said, or 'timeout'. */
+  readonly cancelReason?: string;
+  /** Who cancelled it, if the caller said so. */
+  readonly cancelledBy?: string;
 }
 
 /** A step, as the public API returns it. */
@@ -52,7 +57,7 @@ export interface StepInfo {
 }
 
 /** Decodes the row. An undecodable value stays text, so that one bad value does not hide the rest. */
-export async function toStatus(codec: Codec, record: WorkflowRecord): Promise<WorkflowStatus> {
+export async function toStatus(codec: Codec, record: ExplainedRecord): Promise<WorkflowStatus> {
   const present = <T>(value: T | null): T | undefined => value ?? undefined;
   return {
     workflowID: record.workflowID,
@@ -90,6 +95,8 @@ export async function toStatus(codec: Codec, record: WorkflowRecord): Promise<Wo
     attributes: parsed<Record<string, unknown>>(record.attributes),
     scheduleName: present(record.scheduleName),
     recoveryAttempts: record.recoveryAttempts,
+    ...(record.cancelReason !== undefined && { cancelReason: record.cancelReason }),
+    ...(record.cancelledBy !== undefined && { cancelledBy: record.cancelledBy }),
   };
 }
 

@@ -9,6 +9,7 @@ import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import { findPausedQueues, findQueue } from '../../store/queues/queues.js';
 import { countAhead, countQueues } from '../../store/queues/queue-stats.js';
 import { listVersions } from '../../store/management/versions.js';
+import { findCancellations } from '../../store/journal/cancellations.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
 
@@ -78,7 +79,7 @@ async function explainOther(database: Database, workflow: WorkflowRecord): Promi
     case 'ERROR':
       return found('failed', `It ended ${at(completedAt)} with an error. Fork it to retry.`, { completedAt });
     case 'CANCELLED':
-      return found('cancelled', `It was cancelled ${at(completedAt)}. Resume it to continue.`, { completedAt });
+      return explainCancelled(database, workflow);
     case 'MAX_RECOVERY_ATTEMPTS_EXCEEDED':
       return found(
         'dead-lettered',
@@ -91,6 +92,20 @@ async function explainOther(database: Database, workflow: WorkflowRecord): Promi
     default:
       return explainRunning(database, workflow);
   }
+}
+
+async function explainCancelled(database: Database, { workflowID, completedAt }: WorkflowRecord): Promise<Finding> {
+  const cancellation = (await findCancellations(database, [workflowID])).get(workflowID);
+  const { isTimeout = false, reason = null, actor = null } = cancellation ?? {};
+  const what = isTimeout ? 'It timed out' : 'It was cancelled';
+  const who = actor === null ? '' : ` by ${actor}`;
+  const why = reason === null ? '' : ` (${reason})`;
+  return found('cancelled', `${what} ${at(completedAt)}${who}${why}. Resume it to continue.`, {
+    completedAt,
+    ...(cancellation && { isTimeout }),
+    ...(reason !== null && { reason }),
+    ...(actor !== null && { actor }),
+  });
 }
 
 async function explainRunning(database: Database, workflow: WorkflowRecord): Promise<Finding> {

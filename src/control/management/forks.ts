@@ -14,12 +14,13 @@ import {
 } from '../../model/validation/validation.js';
 import { findStartSteps, type Fork, insertForks, type StartChoice } from '../../store/management/forks.js';
 import { topics } from '../../store/notify/topics.js';
+import type { ChangeReason } from '../journal/cancellations.js';
 import type { Operator } from '../operator.js';
 import { refuseTooLong } from '../runs/time-limit.js';
 import { type QueueTargetOptions, refuseMissingKey, resolveQueueTarget } from '../queues/queue-target.js';
 
 /** Settings shared by all forks of a call. */
-export interface ForkSettings extends QueueTargetOptions {
+export interface ForkSettings extends QueueTargetOptions, ChangeReason {
   /** The version that runs them. Default: that of the original. */
   readonly applicationVersion?: string;
   readonly timeoutMS?: number;
@@ -93,6 +94,7 @@ export async function forkWorkflows(
     applicationName: operator.applicationName,
     timeoutMs: settings.timeoutMS === undefined ? null : Math.ceil(settings.timeoutMS),
     replacementChildren: new Map(Object.entries(settings.replacementChildren ?? {})),
+    note: { reason: settings.reason, actor: settings.actor },
   };
   await operator.retrying(() => insertForks(operator.database, forks, shared));
   operator.bus.publish(topics.work, target);
@@ -164,7 +166,8 @@ export async function forkFromFailure(
   workflowIDs: readonly string[],
   call: ForkFromFailureOptions & ForkToken,
 ): Promise<string[]> {
-  const { applicationVersion, queueName, queuePartitionKey, timeoutMS, token } = call;
+  const { applicationVersion, queueName, queuePartitionKey, timeoutMS, token, reason, actor } = call;
   const requests = await chooseStartSteps(operator, workflowIDs, call);
-  return forkWorkflows(operator, requests, { applicationVersion, queueName, queuePartitionKey, timeoutMS, token });
+  const target = { applicationVersion, queueName, queuePartitionKey, timeoutMS };
+  return forkWorkflows(operator, requests, { ...target, token, reason, actor });
 }

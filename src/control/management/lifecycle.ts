@@ -3,16 +3,17 @@ import { deleteWorkflows as remove } from '../../store/management/deletion.js';
 import { cancelWorkflows as cancel, findTrees, resumeWorkflows as resume } from '../../store/runs/lifecycle.js';
 import { topics } from '../../store/notify/topics.js';
 import { announceChanged } from '../notify/announcements.js';
+import type { ChangeReason } from '../journal/cancellations.js';
 import type { Operator } from '../operator.js';
 import { type QueueTargetOptions, resolveQueueTarget } from '../queues/queue-target.js';
 
-export interface CancelOptions {
+export interface CancelOptions extends ChangeReason {
   /** Also cancels their descendants. */
   readonly cancelChildren?: boolean;
 }
 
 /** Without a partition key each workflow keeps its own. */
-export type ResumeOptions = QueueTargetOptions;
+export interface ResumeOptions extends QueueTargetOptions, ChangeReason {}
 
 export interface DeleteOptions {
   /** Also deletes their descendants. */
@@ -28,11 +29,15 @@ export interface DeleteOptions {
 export async function cancelWorkflows(
   operator: Operator,
   workflowIDs: readonly string[],
-  { cancelChildren }: CancelOptions = {},
+  { cancelChildren, reason, actor, isTimeout }: CancelOptions & { readonly isTimeout?: boolean } = {},
 ): Promise<string[]> {
   const { database, bus } = operator;
+  const isExplained = reason !== undefined || actor !== undefined;
+  const note = isTimeout
+    ? ({ source: 'deadline' } as const)
+    : isExplained && ({ source: 'api', reason, actor } as const);
   const { result, isRepeated } = await repeating(operator, () =>
-    cancel(database, workflowIDs, { children: cancelChildren }),
+    cancel(database, workflowIDs, { children: cancelChildren, note: note || undefined }),
   );
   const affected = isRepeated && cancelChildren ? await operator.retrying(() => findTrees(database, workflowIDs)) : [];
   await announceChanged(bus, isRepeated ? [...workflowIDs, ...affected] : result);
@@ -66,7 +71,8 @@ export async function resumeWorkflows(
   const target = await resolveQueueTarget(operator, options);
   // A step that completed after the cancellation is kept only until the resume.
   await operator.written?.(workflowIDs);
-  const resumed = await operator.retrying(() => resume(operator.database, workflowIDs, target));
+  const note = { reason: options.reason, actor: options.actor };
+  const resumed = await operator.retrying(() => resume(operator.database, workflowIDs, { ...target, note }));
   const resumedIDs = resumed.map(({ workflowID }) => workflowID);
   await announceChanged(operator.bus, resumedIDs);
   operator.bus.publishAll(topics.work, resumed);

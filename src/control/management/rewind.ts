@@ -9,6 +9,7 @@ import { findWorkflows } from '../../store/runs/workflows.js';
 import { checkStartStep } from './forks.js';
 import { topics } from '../../store/notify/topics.js';
 import { announceChanged } from '../notify/announcements.js';
+import type { ChangeReason } from '../journal/cancellations.js';
 import type { Operator } from '../operator.js';
 import {
   type QueueTarget,
@@ -18,7 +19,7 @@ import {
 } from '../queues/queue-target.js';
 
 /** Without a partition key the workflow keeps its own. */
-export interface RewindOptions extends QueueTargetOptions {
+export interface RewindOptions extends QueueTargetOptions, ChangeReason {
   /** The first step to run again. Default: 0. */
   readonly startStep?: number;
   /** The version that runs it. Default: its own. */
@@ -39,7 +40,8 @@ export async function rewindWorkflow(operator: Operator, workflowID: string, cal
   const { database, bus, dataSources } = operator;
   const target = await resolveQueueTarget(operator, call);
   const { queueName, partitionKey } = target;
-  const rewind = { workflowID, startStep, creator, queueName, partitionKey, applicationVersion };
+  const note = { reason: call.reason, actor: call.actor };
+  const rewind = { workflowID, startStep, creator, queueName, partitionKey, applicationVersion, note };
   const assertEnded = async (): Promise<void> => {
     if (!(await isRewound(operator, rewind, target))) return;
     // An earlier attempt with an unknown outcome has committed after all. A serialization failure makes the caller retry.

@@ -3,6 +3,7 @@ import { filledName } from '../../model/validation/validation.js';
 import * as checks from '../verb-checks.js';
 import { internals } from '../../base/internals.js';
 import { ListingVerbs } from '../listing/listing-verbs.js';
+import type { ChangeReason } from '../journal/cancellations.js';
 import type { Operator } from '../operator.js';
 import { change, changed } from '../performer.js';
 import { setWorkflowDelay, type SetWorkflowDelayOptions, setWorkflowPriority } from '../queues/reschedule.js';
@@ -103,9 +104,10 @@ export abstract class WorkflowVerbs extends ListingVerbs {
   /**
    * Sets the priority of a workflow; lower numbers run first. Resolves to false if it has ended, and does not change it.
    */
-  async setWorkflowPriority(workflowID: string, priority: number): Promise<boolean> {
+  async setWorkflowPriority(workflowID: string, priority: number, options: ChangeReason = {}): Promise<boolean> {
     filledName.read(workflowID, 'workflowID');
-    const prioritize = (operator: Operator) => setWorkflowPriority(operator, workflowID, priority);
+    checks.changeReason.read(options, 'options');
+    const prioritize = (operator: Operator) => setWorkflowPriority(operator, workflowID, { ...options, priority });
     return changed(this[internals], 'setWorkflowPriority', false, prioritize);
   }
 

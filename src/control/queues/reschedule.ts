@@ -5,10 +5,11 @@ import { checkPriority } from '../../model/queues.js';
 import { checkThat, isRecord, positiveNumber } from '../../model/validation/validation.js';
 import { type Delay, delayIfWaiting, setPriorityIfActive } from '../../store/queues/delays.js';
 import { topics } from '../../store/notify/topics.js';
+import type { ChangeReason } from '../journal/cancellations.js';
 import type { Operator } from '../operator.js';
 
-/** Set exactly one of the two. */
-export interface SetWorkflowDelayOptions {
+/** Set exactly one of the two times. */
+export interface SetWorkflowDelayOptions extends ChangeReason {
   readonly delaySeconds?: number;
   readonly delayUntilEpochMS?: number;
 }
@@ -40,15 +41,21 @@ function toDelay(options: number | SetWorkflowDelayOptions): Delay {
       'options',
     );
   }
+  const note = typeof options === 'number' ? {} : { reason: options.reason, actor: options.actor };
   return delaySeconds === undefined
-    ? { untilMs: Math.ceil(positiveNumber.read(delayUntilEpochMS, 'delayUntilEpochMS')) }
-    : { delayMs: delayMsOf(delaySeconds) };
+    ? { untilMs: Math.ceil(positiveNumber.read(delayUntilEpochMS, 'delayUntilEpochMS')), note }
+    : { delayMs: delayMsOf(delaySeconds), note };
 }
 
 /** Sets the priority of a workflow; lower numbers run first. False if it has ended or does not exist. */
-export async function setWorkflowPriority(operator: Operator, workflowID: string, priority: number): Promise<boolean> {
+export async function setWorkflowPriority(
+  operator: Operator,
+  workflowID: string,
+  { priority, reason, actor }: ChangeReason & { readonly priority: number },
+): Promise<boolean> {
   checkPriority(priority);
-  const changed = await operator.retrying(() => setPriorityIfActive(operator.database, workflowID, priority));
+  const change = { workflowID, priority, note: { reason, actor } };
+  const changed = await operator.retrying(() => setPriorityIfActive(operator.database, change));
   // A concurrent claim may have skipped the row while it was locked.
   if (changed?.ready) operator.bus.publish(topics.work, changed.ready);
   return changed !== undefined;

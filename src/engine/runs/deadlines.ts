@@ -68,7 +68,7 @@ export class Deadlines {
   async #cancelAt(run: Run, deadlineAt: number, signal: AbortSignal): Promise<void> {
     await this.#runtime.databaseClock.reached(deadlineAt, signal);
     this.#watches.delete(run);
-    await cancelWorkflows(this.#runtime, [run.workflowID]);
+    await cancelWorkflows(this.#runtime, [run.workflowID], { isTimeout: true });
   }
 
   /** A workflow with a deadline was enqueued, which may be the next one. */

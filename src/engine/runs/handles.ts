@@ -9,6 +9,7 @@ import { recognizeCopies } from '../../model/copies.js';
 import { filledName } from '../../model/validation/validation.js';
 import { abortable } from '../../base/abortable.js';
 import type { Codec } from '../../codec/codec.js';
+import { type ExplainedRecord, withCancellations } from '../../control/journal/cancellations.js';
 import type { WaitLimits } from '../../control/runs/row-watcher.js';
 import { outcomeBy, readOutcome, type WorkflowHandle } from '../../control/runs/outcome.js';
 import { attempted, currentContext, isWorkflowCode, shielded, whileWaiting } from './ambient.js';
@@ -97,7 +98,11 @@ function throwOwnEnd({ workflowID, registration }: Run, { status }: FinishedWork
 /** Records the row with its values still encoded, which are plain text in any format. */
 export async function getWorkflowStatus(runtime: Runtime, workflowID: string): Promise<WorkflowStatus | null> {
   const named = { name: 'getStatus', isEffect: false, format: 'portable' } as const;
-  const record = await operation(named, () => readStored(() => runtime.findWorkflow(workflowID)));
+  const find = async (): Promise<ExplainedRecord | null> => {
+    const found = await runtime.findWorkflow(workflowID);
+    return found && ((await withCancellations(runtime, [found]))[0] ?? null);
+  };
+  const record = await operation(named, () => readStored(find));
   return record ? toStatus(runtime.codec, record) : null;
 }
 

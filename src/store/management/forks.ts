@@ -3,6 +3,7 @@ import { DBOSNonExistentWorkflowError, DBOSWorkflowIDInUseError } from '../../mo
 import { idents, nowMs, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { stepColumns } from '../columns.js';
 import type { Database, Executor } from '../database.js';
+import { type ChangeNote, noted } from '../journal/notes.js';
 import { creatorName, selectedCreator } from '../lacking.js';
 
 /** A fork to create. */
@@ -26,6 +27,7 @@ export interface ForkSettings {
   readonly timeoutMs: number | null;
   /** Child IDs to replace in the copied checkpoints. */
   readonly replacementChildren: ReadonlyMap<string, string>;
+  readonly note?: ChangeNote;
 }
 
 const workflows = table('workflow_status');
@@ -42,7 +44,7 @@ const history = table('workflow_events_history');
 export async function insertForks(database: Database, forks: readonly Fork[], settings: ForkSettings): Promise<void> {
   const originalIDs = [...new Set(forks.map(({ originalID }) => originalID))];
   const copy = async (tx: Executor): Promise<void> => {
-    const inserted = await tx.run(insertRows(forks, settings));
+    const inserted = await noted(tx, settings.note, () => tx.run(insertRows(forks, settings)));
     const insertedIDs = new Set(inserted.map((row) => row['workflow_uuid']));
     if (insertedIDs.size < forks.length) {
       await judgeMissing(

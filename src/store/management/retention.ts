@@ -6,6 +6,7 @@ import { nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { lacks } from '../lacking.js';
 import { deletePayloads } from './deletion.js';
+import { runNoted } from '../journal/notes.js';
 import { cancellation } from '../runs/lifecycle.js';
 import { hasEnded, isActive, unindexed } from '../runs/states.js';
 
@@ -99,12 +100,13 @@ export async function deleteIfEnded(
 
 /** Cancels the active workflows and returns their IDs. */
 export async function cancelIfActive(database: Database, workflowIDs: readonly string[]): Promise<string[]> {
-  const cancelled = await database.run(sql`
+  const statement = sql`
     UPDATE ${workflows}
     SET ${cancellation}
     WHERE workflow_uuid ${oneOf(workflowIDs)}
       AND ${unindexed(isActive())}
-    RETURNING workflow_uuid`);
+    RETURNING workflow_uuid`;
+  const cancelled = await runNoted(database, { source: 'global timeout' }, statement);
   return cancelled.map((row) => row['workflow_uuid'] as string);
 }
 

@@ -1,6 +1,9 @@
 // Rewinds a workflow that has ended to one of its steps, under the same ID.
-import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
+import { lock, nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
+import { lacks } from '../lacking.js';
+import { keepDerived } from '../journal/journal.js';
+import { type ChangeNote, noted } from '../journal/notes.js';
 import { insertLatestEvents } from './forks.js';
 import { STREAM_CLOSED } from '../messaging/streams.js';
 import { hasEnded } from '../runs/states.js';
@@ -16,6 +19,7 @@ export interface Rewind {
   readonly partitionKey: string | null;
   /** Null keeps the version. */
   readonly applicationVersion: string | null;
+  readonly note?: ChangeNote;
 }
 
 /** The queue and partition of a rewound workflow. */
@@ -33,7 +37,12 @@ const CLOSED_TEXT = JSON.stringify(STREAM_CLOSED);
 export async function rewindIfEnded(database: Database, rewind: Rewind): Promise<Rewound | undefined> {
   const { workflowID, startStep } = rewind;
   return database.transaction(async (tx) => {
-    const [rewound] = await tx.run(requeueIfEnded(rewind));
+    const [ended] = await tx.run(lockIfEnded(workflowID));
+    if (!ended) return undefined;
+    // Before the change, which overwrites the outcome.
+    if (!lacks(tx, 'journal')) await tx.run(keepDerived(tx, workflowID, startStep));
+    const note = { ...rewind.note, source: 'rewind', startStep } as const;
+    const [rewound] = await noted(tx, note, () => tx.run(requeueIfEnded(rewind)));
     if (!rewound) return undefined;
     const statements = [
       reopenStreams(workflowID, startStep),
@@ -60,6 +69,15 @@ function requeueIfEnded({ workflowID, creator, queueName, partitionKey, applicat
       completed_at = NULL, delay_until_epoch_ms = NULL, owner_xid = NULL, creator_xid = ${creator}, updated_at = ${nowMs}
     WHERE workflow_uuid = ${workflowID} AND ${hasEnded()}
     RETURNING queue_partition_key`;
+}
+
+/** No other can change its state until the commit. */
+function lockIfEnded(workflowID: string): Sql {
+  return sql`
+    SELECT 1 AS ended
+    FROM ${workflows} AS w
+    WHERE w.workflow_uuid = ${workflowID} AND ${hasEnded('w')}
+    ${lock('update', 'w')}`;
 }
 
 function deleteFrom(name: 'operation_outputs' | 'workflow_events_history', workflowID: string, startStep: number): Sql {

@@ -13,6 +13,12 @@ const OWN_TABLES = {
   schedule_settings: 'schedule_id TEXT, overlap TEXT, jitter_ms BIGINT',
   change_counters: 'topic TEXT, changes BIGINT',
   system_identity: 'key TEXT, id TEXT',
+  journal:
+    'workflow_id TEXT, seq BIGINT, at BIGINT, xid XID8, event_type TEXT, step INT, attempt INT, executor TEXT, ' +
+    'actor TEXT, details JSONB, key TEXT',
+  history:
+    'workflow_id TEXT, phase INT, at BIGINT, step INT, part INT, seq BIGINT, event_type TEXT, attempt INT, executor TEXT, ' +
+    'actor TEXT, details JSONB, payload_name TEXT, payload TEXT, serialization TEXT, key TEXT',
 };
 
 /** Shared tables and columns, by the version that adds them. */

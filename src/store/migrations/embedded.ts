@@ -2138,6 +2138,412 @@ END;
 $body$;
 `,
   },
+  {
+    number: 16,
+    name: 'journal',
+    isOnline: false,
+    sql: `-- The journal: what happened to workflows and is not, or no longer, in the other tables. Rows are only ever added, and go
+-- with their workflow. Triggers add those about changes of state, whichever program makes them; runs add the others.
+CREATE TABLE IF NOT EXISTS {schema}.journal (
+  workflow_id TEXT NOT NULL
+    REFERENCES {schema}.workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  seq BIGINT GENERATED ALWAYS AS IDENTITY,
+  at BIGINT NOT NULL DEFAULT FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT,
+  -- Readers that follow the journal wait until no older transaction can still add a row.
+  xid XID8 NOT NULL DEFAULT pg_current_xact_id(),
+  event_type TEXT NOT NULL,
+  step INTEGER,
+  attempt INTEGER,
+  executor TEXT,
+  actor TEXT,
+  details JSONB,
+  -- Tells a row that is written again from a new one, and a stored event from the same one in the other tables.
+  key TEXT,
+  PRIMARY KEY (workflow_id, seq)
+);
+
+CREATE INDEX IF NOT EXISTS idx_journal_at ON {schema}.journal (at);
+CREATE INDEX IF NOT EXISTS idx_journal_xid ON {schema}.journal (xid, seq);
+CREATE UNIQUE INDEX IF NOT EXISTS uq_journal_key ON {schema}.journal (workflow_id, key) WHERE key IS NOT NULL;
+
+CREATE OR REPLACE FUNCTION {schema}.everstep_guard_journal() RETURNS TRIGGER
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    IF current_setting('everstep.prune', TRUE) = 'on'
+      OR NOT EXISTS (SELECT 1 FROM {schema}.workflow_status AS w WHERE w.workflow_uuid = OLD.workflow_id) THEN
+      RETURN OLD;
+    END IF;
+  ELSIF TG_OP = 'UPDATE' THEN
+    -- A workflow was given another ID.
+    IF OLD.workflow_id <> NEW.workflow_id AND OLD.seq = NEW.seq AND OLD.at = NEW.at AND OLD.event_type = NEW.event_type
+      AND OLD.details IS NOT DISTINCT FROM NEW.details AND OLD.actor IS NOT DISTINCT FROM NEW.actor THEN
+      RETURN NEW;
+    END IF;
+  END IF;
+  RAISE EXCEPTION 'The history of workflows is append-only.' USING ERRCODE = 'object_not_in_prerequisite_state';
+END;
+$body$;
+
+-- Creating a trigger waits for the transactions that write to the table, and new ones wait behind it. Give up and retry instead.
+SET LOCAL lock_timeout = '3s';
+
+CREATE OR REPLACE TRIGGER everstep_journal_kept
+BEFORE UPDATE OR DELETE ON {schema}.journal
+FOR EACH ROW EXECUTE FUNCTION {schema}.everstep_guard_journal();
+
+CREATE OR REPLACE TRIGGER everstep_journal_not_truncated
+BEFORE TRUNCATE ON {schema}.journal
+FOR EACH STATEMENT EXECUTE FUNCTION {schema}.everstep_guard_journal();
+
+-- With the rights of its owner: another program's role need not know the journal.
+CREATE OR REPLACE FUNCTION {schema}.everstep_journal_change() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+  -- What the caller says about the change: its source, a reason and an actor.
+  note JSONB := NULLIF(current_setting('everstep.change', TRUE), '')::JSONB;
+  now_ms BIGINT := FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT;
+  changed_at BIGINT := CASE WHEN NEW.updated_at <> OLD.updated_at THEN NEW.updated_at ELSE now_ms END;
+  source TEXT := note ->> 'source';
+  kind TEXT;
+  facts JSONB;
+BEGIN
+  IF NEW.status = 'CANCELLED' AND OLD.status IS DISTINCT FROM 'CANCELLED' THEN
+    source := COALESCE(source, CASE WHEN NEW.workflow_deadline_epoch_ms <= changed_at THEN 'deadline' ELSE 'api' END);
+    kind := CASE WHEN source = 'deadline' THEN 'WorkflowTimedOut' ELSE 'WorkflowCancelRequested' END;
+    facts := jsonb_build_object('from_status', OLD.status, 'queue', OLD.queue_name, 'started_at', OLD.started_at_epoch_ms);
+    IF source = 'deadline' THEN
+      facts := facts || jsonb_build_object(
+        'deadline', NEW.workflow_deadline_epoch_ms, 'timeout_seconds', NEW.workflow_timeout_ms / 1000.0);
+    END IF;
+  ELSIF NEW.status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' AND OLD.status IS DISTINCT FROM NEW.status THEN
+    kind := 'WorkflowDeadLettered';
+    facts := jsonb_build_object('attempts', OLD.recovery_attempts, 'queue', OLD.queue_name);
+  ELSIF source = 'resume' OR source = 'rewind' OR OLD.status NOT IN ('ENQUEUED', 'DELAYED', 'PENDING') THEN
+    source := COALESCE(source, CASE WHEN OLD.status IN ('SUCCESS', 'ERROR') THEN 'rewind' ELSE 'resume' END);
+    kind := CASE WHEN source = 'rewind' THEN 'WorkflowRewound' ELSE 'WorkflowResumed' END;
+    facts := jsonb_build_object('from_status', OLD.status, 'queue', NEW.queue_name, 'attempts', OLD.recovery_attempts,
+      'completed_at', OLD.completed_at, 'error', OLD.error, 'start_step', note -> 'startStep');
+  ELSIF OLD.status = 'PENDING' AND NEW.status = 'DELAYED' THEN
+    kind := 'WorkflowTaskYielded';
+    facts := jsonb_build_object('until', NEW.delay_until_epoch_ms, 'started_at', OLD.started_at_epoch_ms);
+  ELSIF OLD.status = 'PENDING' AND NEW.status = 'ENQUEUED' THEN
+    kind := 'AttemptLost';
+    source := COALESCE(source, 'recovery');
+    facts := jsonb_build_object('started_at', OLD.started_at_epoch_ms, 'version', OLD.application_version);
+  ELSIF OLD.delay_until_epoch_ms IS DISTINCT FROM NEW.delay_until_epoch_ms THEN
+    kind := 'DelayChanged';
+    facts := jsonb_build_object('from', OLD.delay_until_epoch_ms, 'to', NEW.delay_until_epoch_ms);
+  ELSE
+    kind := 'PriorityChanged';
+    facts := jsonb_build_object('from', OLD.priority, 'to', NEW.priority);
+  END IF;
+  INSERT INTO {schema}.journal (workflow_id, at, event_type, attempt, executor, actor, details)
+  VALUES (
+    NEW.workflow_uuid, changed_at, kind,
+    CASE WHEN OLD.status = 'PENDING' THEN OLD.recovery_attempts::INTEGER END,
+    CASE WHEN OLD.status = 'PENDING' THEN OLD.executor_id END,
+    note ->> 'actor',
+    jsonb_strip_nulls(facts || jsonb_build_object('source', source, 'reason', note ->> 'reason')));
+  RETURN NULL;
+END;
+$body$;
+
+-- The condition is evaluated before anything is called or queued. A workflow that just runs does not meet it.
+CREATE OR REPLACE TRIGGER everstep_workflow_journaled
+AFTER UPDATE ON {schema}.workflow_status
+FOR EACH ROW
+WHEN (
+  (OLD.status IS DISTINCT FROM NEW.status AND (
+    NEW.status IN ('CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')
+    OR (OLD.status = 'PENDING' AND NEW.status IN ('ENQUEUED', 'DELAYED'))
+    OR (OLD.status NOT IN ('ENQUEUED', 'DELAYED', 'PENDING') AND NEW.status IN ('ENQUEUED', 'DELAYED', 'PENDING'))))
+  OR (OLD.status IN ('ENQUEUED', 'DELAYED') AND NEW.status IN ('ENQUEUED', 'DELAYED')
+    AND OLD.delay_until_epoch_ms IS DISTINCT FROM NEW.delay_until_epoch_ms)
+  OR (OLD.priority <> NEW.priority AND NEW.status IN ('ENQUEUED', 'DELAYED', 'PENDING'))
+)
+EXECUTE FUNCTION {schema}.everstep_journal_change();
+
+CREATE OR REPLACE FUNCTION {schema}.everstep_journal_fork() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+  note JSONB := NULLIF(current_setting('everstep.change', TRUE), '')::JSONB;
+BEGIN
+  INSERT INTO {schema}.journal (workflow_id, at, event_type, actor, details)
+  SELECT w.workflow_uuid, NEW.created_at, 'WorkflowForked', note ->> 'actor', jsonb_strip_nulls(jsonb_build_object(
+    'new_id', NEW.workflow_uuid, 'version', NEW.application_version, 'reason', note ->> 'reason'))
+  FROM {schema}.workflow_status AS w
+  WHERE w.workflow_uuid = NEW.forked_from;
+  RETURN NULL;
+END;
+$body$;
+
+CREATE OR REPLACE TRIGGER everstep_fork_journaled
+AFTER INSERT ON {schema}.workflow_status
+FOR EACH ROW
+WHEN (NEW.forked_from IS NOT NULL)
+EXECUTE FUNCTION {schema}.everstep_journal_fork();
+`,
+  },
+  {
+    number: 17,
+    name: 'history_views',
+    isOnline: false,
+    sql: `-- The history of workflows: the rows of the journal, and the events that the other tables tell of.
+CREATE TABLE IF NOT EXISTS {schema}.journal_timers (
+  timer_id TEXT PRIMARY KEY,
+  workflow_id TEXT NOT NULL
+    REFERENCES {schema}.workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  fire_at BIGINT NOT NULL,
+  fired BOOLEAN NOT NULL DEFAULT FALSE,
+  created_at BIGINT NOT NULL DEFAULT FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT
+);
+CREATE INDEX IF NOT EXISTS idx_journal_timers_pending ON {schema}.journal_timers (fire_at) WHERE NOT fired;
+CREATE INDEX IF NOT EXISTS idx_journal_timers_workflow ON {schema}.journal_timers (workflow_id);
+
+-- A stored value as plain JSON. A text that is none, such as that of a custom serializer, becomes a string.
+CREATE OR REPLACE FUNCTION {schema}.everstep_json(value TEXT) RETURNS JSONB
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+  parsed JSONB;
+BEGIN
+  parsed := value::JSONB;
+  IF jsonb_typeof(parsed) = 'object' AND parsed ? '__dbos_serializer' THEN
+    RETURN parsed -> 'json';
+  END IF;
+  RETURN parsed;
+EXCEPTION
+  WHEN OTHERS THEN
+    RETURN to_jsonb(value);
+END;
+$body$;
+
+CREATE OR REPLACE VIEW {schema}.history AS
+SELECT j.workflow_id, CASE WHEN j.key = 'started' THEN 0 ELSE 1 END AS phase, j.at, j.step,
+  CASE WHEN j.event_type IN ('ActivityScheduled', 'TimerScheduled') THEN 0 ELSE 1 END AS part,
+  j.seq, j.event_type, j.attempt, j.executor, j.actor, j.details,
+  CASE
+    WHEN j.key = 'started' THEN 'input'
+    WHEN w.status = 'SUCCESS' OR (o.function_id IS NOT NULL AND o.error IS NULL) THEN 'result'
+    WHEN w.status = 'ERROR' OR o.error IS NOT NULL THEN 'error'
+  END AS payload_name,
+  CASE
+    WHEN j.key = 'started' THEN w.inputs
+    WHEN w.workflow_uuid IS NOT NULL THEN COALESCE(w.output, w.error)
+    ELSE COALESCE(o.output, o.error)
+  END AS payload,
+  COALESCE(w.serialization, o.serialization) AS serialization, j.key
+FROM {schema}.journal AS j
+LEFT JOIN {schema}.operation_outputs AS o
+  ON o.workflow_uuid = j.workflow_id AND o.function_id = j.step AND j.event_type IN ('ActivityCompleted', 'ActivityFailed')
+  AND j.key = 'step:' || o.function_id || ':done:' || COALESCE(o.completed_at_epoch_ms, 0)
+LEFT JOIN {schema}.workflow_status AS w
+  ON w.workflow_uuid = j.workflow_id AND (j.key = 'started' OR j.key = 'outcome:' || w.owner_xid)
+UNION ALL
+SELECT d.workflow_id, d.phase, d.at, d.step, d.part, NULL::BIGINT AS seq, d.event_type, d.attempt, d.executor, NULL AS actor,
+  d.details, d.payload_name, d.payload, d.serialization, d.key
+FROM (
+  SELECT w.workflow_uuid AS workflow_id, 0 AS phase, w.created_at AS at, NULL::INTEGER AS step, 0 AS part,
+    'WorkflowStarted' AS event_type, NULL::INTEGER AS attempt, NULL AS executor,
+    jsonb_strip_nulls(jsonb_build_object(
+      'workflow_name', w.name, 'class_name', NULLIF(w.class_name, ''), 'config_name', NULLIF(w.config_name, ''),
+      'queue', w.queue_name, 'priority', w.priority, 'partition_key', w.queue_partition_key,
+      'timeout_ms', w.workflow_timeout_ms, 'parent_id', w.parent_workflow_id, 'forked_from', w.forked_from,
+      'schedule', w.schedule_name, 'version', w.application_version)) AS details,
+    'input' AS payload_name, COALESCE(w.inputs, i.inputs) AS payload, w.serialization, 'started' AS key
+  FROM {schema}.workflow_status AS w
+  LEFT JOIN {schema}.workflow_input AS i ON i.workflow_uuid = w.workflow_uuid
+  UNION ALL
+  SELECT w.workflow_uuid, 1, w.started_at_epoch_ms, NULL, 0, 'AttemptStarted', w.recovery_attempts::INTEGER, w.executor_id,
+    jsonb_strip_nulls(jsonb_build_object('version', w.application_version, 'queue', w.queue_name)), NULL, NULL, NULL,
+    'attempt:' || w.owner_xid
+  FROM {schema}.workflow_status AS w
+  WHERE w.started_at_epoch_ms IS NOT NULL AND w.status NOT IN ('ENQUEUED', 'DELAYED')
+  UNION ALL
+  SELECT o.workflow_uuid, 1,
+    CASE
+      WHEN p.part = 0 THEN COALESCE(o.started_at_epoch_ms, o.completed_at_epoch_ms, o.retention_timestamp)
+      WHEN o.function_name = 'DBOS.sleep' THEN COALESCE(f.fire_at, o.completed_at_epoch_ms, o.retention_timestamp)
+      ELSE COALESCE(o.completed_at_epoch_ms, o.retention_timestamp)
+    END,
+    o.function_id, p.part,
+    CASE
+      WHEN o.function_name = 'DBOS.sleep' THEN CASE WHEN p.part = 0 THEN 'TimerScheduled' ELSE 'TimerFired' END
+      WHEN p.part = 0 THEN 'ActivityScheduled'
+      WHEN o.function_name = 'DBOS.getResult' THEN 'ChildWorkflowCompleted'
+      WHEN o.child_workflow_id IS NOT NULL AND o.function_name NOT LIKE 'DBOS.%' THEN 'ChildWorkflowStarted'
+      WHEN o.function_name = 'DBOS.recv' THEN CASE
+        WHEN o.output IS NULL OR o.output = 'null' OR o.output LIKE '{"json":null%' THEN 'ReceiveTimedOut' ELSE 'MessageConsumed' END
+      WHEN o.function_name = 'DBOS.setEvent' THEN 'EventSet'
+      WHEN o.function_name = 'DBOS.closeStream' THEN 'StreamClosed'
+      WHEN o.function_name LIKE 'DBOS.patch-%' THEN 'WorkflowPatched'
+      WHEN o.function_name LIKE 'DBOS.%' THEN 'OperationCompleted'
+      WHEN o.error IS NOT NULL THEN 'ActivityFailed'
+      ELSE 'ActivityCompleted'
+    END,
+    NULL, NULL,
+    CASE
+      WHEN o.function_name = 'DBOS.sleep' THEN jsonb_build_object(
+        'timer_id', o.workflow_uuid || ':' || o.function_id,
+        CASE WHEN p.part = 0 THEN 'fire_at' ELSE 'fired_at' END, to_timestamp(f.fire_at / 1000.0))
+      WHEN p.part = 0 THEN jsonb_build_object('activity_name', o.function_name, 'input', NULL)
+      WHEN o.child_workflow_id IS NOT NULL THEN jsonb_build_object('child_id', o.child_workflow_id, 'name', o.function_name)
+      WHEN o.function_name = 'DBOS.setEvent' THEN jsonb_build_object('key', (
+        SELECT h.key FROM {schema}.workflow_events_history AS h
+        WHERE h.workflow_uuid = o.workflow_uuid AND h.function_id = o.function_id LIMIT 1))
+      WHEN o.function_name LIKE 'DBOS.patch-%' THEN jsonb_build_object('patch', SUBSTR(o.function_name, 12))
+      WHEN o.function_name LIKE 'DBOS.%' THEN jsonb_build_object('operation', o.function_name)
+      ELSE jsonb_build_object('activity_name', o.function_name,
+        'duration_ms', o.completed_at_epoch_ms - o.started_at_epoch_ms)
+    END,
+    CASE WHEN p.part = 1 AND o.function_name <> 'DBOS.sleep' THEN CASE WHEN o.error IS NULL THEN 'result' ELSE 'error' END END,
+    CASE WHEN p.part = 1 AND o.function_name <> 'DBOS.sleep' THEN COALESCE(o.output, o.error) END,
+    o.serialization,
+    'step:' || o.function_id || CASE WHEN p.part = 0 THEN ':begun:' ELSE ':done:' END || COALESCE(o.completed_at_epoch_ms, 0)
+  FROM {schema}.operation_outputs AS o
+  -- A sleep records when it ends: a number, or superjson that contains it.
+  CROSS JOIN LATERAL (SELECT CASE WHEN o.function_name = 'DBOS.sleep'
+    THEN SUBSTRING(o.output FROM '[0-9]{10,15}')::BIGINT END AS fire_at) AS f
+  JOIN (VALUES (0), (1)) AS p(part)
+    ON (p.part = 1 OR o.function_name = 'DBOS.sleep'
+      OR (o.function_name NOT LIKE 'DBOS.%' AND o.child_workflow_id IS NULL))
+    AND (p.part = 0 OR o.function_name <> 'DBOS.sleep'
+      OR f.fire_at <= FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT)
+  UNION ALL
+  SELECT n.destination_uuid, 1, n.created_at_epoch_ms, NULL, 0, 'SignalReceived', NULL, NULL,
+    jsonb_build_object('signal_name', NULLIF(n.topic, '__null__topic__'), 'message_id', n.message_uuid),
+    'input', n.message, n.serialization, 'message:' || n.message_uuid
+  FROM {schema}.notifications AS n
+  UNION ALL
+  SELECT w.workflow_uuid, 2, COALESCE(w.completed_at, w.updated_at), NULL, 0,
+    CASE w.status WHEN 'SUCCESS' THEN 'WorkflowCompleted' WHEN 'ERROR' THEN 'WorkflowFailed' ELSE 'WorkflowCanceled' END,
+    NULL, NULL, jsonb_build_object('duration_ms', COALESCE(w.completed_at, w.updated_at) - w.created_at),
+    CASE w.status WHEN 'SUCCESS' THEN 'result' WHEN 'ERROR' THEN 'error' END,
+    COALESCE(w.output, r.output, w.error, r.error), w.serialization, 'outcome:' || w.owner_xid
+  FROM {schema}.workflow_status AS w
+  LEFT JOIN {schema}.workflow_output AS r ON r.workflow_uuid = w.workflow_uuid
+  WHERE w.status IN ('SUCCESS', 'ERROR') OR (w.status = 'CANCELLED' AND COALESCE((
+    SELECT j.event_type FROM {schema}.journal AS j
+    WHERE j.workflow_id = w.workflow_uuid AND j.event_type IN ('WorkflowCancelRequested', 'WorkflowTimedOut')
+    ORDER BY j.seq DESC LIMIT 1), '') <> 'WorkflowTimedOut')
+) AS d
+WHERE d.key IS NULL
+  OR NOT EXISTS (SELECT 1 FROM {schema}.journal AS s WHERE s.workflow_id = d.workflow_id AND s.key = d.key);
+
+CREATE OR REPLACE FUNCTION {schema}.everstep_delete_execution() RETURNS TRIGGER
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+  DELETE FROM {schema}.workflow_status AS w WHERE w.workflow_uuid = OLD.workflow_id;
+  DELETE FROM {schema}.operation_outputs AS o WHERE o.workflow_uuid = OLD.workflow_id;
+  DELETE FROM {schema}.workflow_input AS i WHERE i.workflow_uuid = OLD.workflow_id;
+  DELETE FROM {schema}.workflow_output AS r WHERE r.workflow_uuid = OLD.workflow_id;
+  RETURN OLD;
+END;
+$body$;
+
+-- The same in the form of sched's tables, in a schema of their own. False if the role may not create schemas; then call it
+-- with a role that may.
+CREATE OR REPLACE FUNCTION {schema}.everstep_create_history() RETURNS BOOLEAN
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+  CREATE SCHEMA IF NOT EXISTS {history};
+
+  CREATE OR REPLACE VIEW {history}.workflow_executions AS
+  SELECT w.workflow_uuid AS workflow_id, COALESCE(w.creator_xid, w.workflow_uuid) AS run_id, w.name,
+    CASE
+      WHEN w.status IN ('ENQUEUED', 'DELAYED', 'PENDING') THEN 'RUNNING'
+      WHEN w.status = 'SUCCESS' THEN 'COMPLETED'
+      WHEN w.status <> 'CANCELLED' THEN 'FAILED'
+      WHEN (
+        SELECT j.event_type FROM {schema}.journal AS j
+        WHERE j.workflow_id = w.workflow_uuid AND j.event_type IN ('WorkflowCancelRequested', 'WorkflowTimedOut')
+        ORDER BY j.seq DESC LIMIT 1) = 'WorkflowTimedOut' THEN 'TIMED_OUT'
+      ELSE 'CANCELED'
+    END AS status,
+    {schema}.everstep_json(COALESCE(w.inputs, i.inputs)) AS input,
+    {schema}.everstep_json(COALESCE(w.output, r.output)) AS result,
+    COALESCE(w.error, r.error) AS error,
+    to_timestamp(w.created_at / 1000.0) AS start_time,
+    to_timestamp(w.completed_at / 1000.0) AS end_time,
+    -- Each transition moves to a later stage, or adds to the journal more than a step back takes away.
+    (1 + CASE w.status WHEN 'DELAYED' THEN 0 WHEN 'ENQUEUED' THEN 1 WHEN 'PENDING' THEN 2 ELSE 3 END + COALESCE((
+      SELECT SUM(CASE WHEN j.event_type IN ('AttemptLost', 'WorkflowResumed', 'WorkflowRewound', 'WorkflowTaskYielded', 'DelayChanged')
+        THEN 4 ELSE 1 END)
+      FROM {schema}.journal AS j WHERE j.workflow_id = w.workflow_uuid), 0))::INTEGER AS version
+  FROM {schema}.workflow_status AS w
+  LEFT JOIN {schema}.workflow_input AS i ON i.workflow_uuid = w.workflow_uuid
+  LEFT JOIN {schema}.workflow_output AS r ON r.workflow_uuid = w.workflow_uuid;
+
+  CREATE OR REPLACE TRIGGER everstep_execution_deleted
+  INSTEAD OF DELETE ON {history}.workflow_executions
+  FOR EACH ROW EXECUTE FUNCTION {schema}.everstep_delete_execution();
+
+  CREATE OR REPLACE VIEW {history}.workflow_events AS
+  SELECT h.workflow_id,
+    ROW_NUMBER() OVER (
+      PARTITION BY h.workflow_id ORDER BY h.phase, h.at, COALESCE(h.step, 2147483647), h.part, h.seq) AS idx,
+    h.event_type, to_timestamp(h.at / 1000.0) AS timestamp,
+    COALESCE(h.details, '{}'::JSONB) || CASE
+      WHEN h.payload_name IS NULL THEN '{}'::JSONB
+      ELSE jsonb_build_object(h.payload_name, {schema}.everstep_json(h.payload)) END AS details
+  FROM {schema}.history AS h;
+
+  CREATE OR REPLACE VIEW {history}.tasks AS
+  SELECT COALESCE(w.owner_xid, w.creator_xid, '') || '/' || w.workflow_uuid AS task_token, w.workflow_uuid AS workflow_id,
+    'WORKFLOW' AS kind, NULL::TEXT AS activity_name, {schema}.everstep_json(COALESCE(w.inputs, i.inputs)) AS input,
+    CASE WHEN w.status = 'PENDING' THEN 'IN_FLIGHT' ELSE 'PENDING' END AS status,
+    CASE WHEN w.status = 'PENDING' THEN w.owner_xid END AS claim_token,
+    to_timestamp(e.lease_until_epoch_ms / 1000.0) AS visibility_timeout, to_timestamp(w.created_at / 1000.0) AS created_at
+  FROM {schema}.workflow_status AS w
+  LEFT JOIN {schema}.workflow_input AS i ON i.workflow_uuid = w.workflow_uuid
+  LEFT JOIN {schema}.executors AS e ON w.status = 'PENDING' AND e.incarnation_id = SPLIT_PART(w.owner_xid, '.', 1)
+  WHERE w.status IN ('ENQUEUED', 'DELAYED', 'PENDING');
+
+  CREATE OR REPLACE VIEW {history}.timers AS
+  SELECT t.timer_id, t.workflow_id, to_timestamp(t.fire_at / 1000.0) AS fire_at,
+    t.fired OR (t.kind <> 'own' AND t.fire_at <= FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT) AS fired,
+    to_timestamp(t.created_at / 1000.0) AS created_at, t.kind
+  FROM (
+    SELECT m.timer_id, m.workflow_id, m.fire_at, m.fired, m.created_at, 'own' AS kind
+    FROM {schema}.journal_timers AS m
+    UNION ALL
+    SELECT o.workflow_uuid || ':' || o.function_id, o.workflow_uuid, SUBSTRING(o.output FROM '[0-9]{10,15}')::BIGINT, FALSE,
+      COALESCE(o.started_at_epoch_ms, o.retention_timestamp), 'sleep'
+    FROM {schema}.workflow_status AS w
+    JOIN {schema}.operation_outputs AS o ON o.workflow_uuid = w.workflow_uuid AND o.function_name = 'DBOS.sleep'
+    WHERE w.status IN ('ENQUEUED', 'PENDING', 'DELAYED')
+    UNION ALL
+    SELECT w.workflow_uuid || ':delay', w.workflow_uuid, w.delay_until_epoch_ms, FALSE, w.created_at, 'delay'
+    FROM {schema}.workflow_status AS w
+    WHERE w.status = 'DELAYED' AND w.delay_until_epoch_ms IS NOT NULL
+    UNION ALL
+    SELECT w.workflow_uuid || ':deadline', w.workflow_uuid, w.workflow_deadline_epoch_ms, FALSE,
+      COALESCE(w.started_at_epoch_ms, w.created_at), 'deadline'
+    FROM {schema}.workflow_status AS w
+    WHERE w.status IN ('ENQUEUED', 'PENDING', 'DELAYED') AND w.workflow_deadline_epoch_ms IS NOT NULL
+  ) AS t;
+  RETURN TRUE;
+EXCEPTION
+  WHEN insufficient_privilege THEN
+    RETURN FALSE;
+END;
+$body$;
+
+SELECT {schema}.everstep_create_history();
+`,
+  },
 ];
 
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
@@ -3033,6 +3439,357 @@ END;
     name: 'enqueue_for_all_readers',
     isOnline: false,
     sql: `-- Empty on purpose: SQLite has no stored functions.
+`,
+  },
+  {
+    number: 16,
+    name: 'journal',
+    isOnline: false,
+    sql: `-- The journal: what happened to workflows and is not, or no longer, in the other tables. Rows are only ever added, and go
+-- with their workflow. Triggers add those about changes of state, whichever program makes them; runs add the others.
+CREATE TABLE IF NOT EXISTS journal (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  workflow_id TEXT NOT NULL
+    REFERENCES workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  at BIGINT NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000 AS INTEGER)),
+  event_type TEXT NOT NULL,
+  step INTEGER,
+  attempt INTEGER,
+  executor TEXT,
+  actor TEXT,
+  details TEXT,
+  -- Tells a row that is written again from a new one, and a stored event from the same one in the other tables.
+  key TEXT
+);
+
+CREATE INDEX IF NOT EXISTS idx_journal_workflow ON journal (workflow_id, seq);
+CREATE INDEX IF NOT EXISTS idx_journal_at ON journal (at);
+CREATE UNIQUE INDEX IF NOT EXISTS uq_journal_key ON journal (workflow_id, key) WHERE key IS NOT NULL;
+
+-- What the transaction in progress says about its changes: a source, a reason and an actor. Empty between transactions.
+CREATE TABLE IF NOT EXISTS journal_notes (
+  kind TEXT NOT NULL PRIMARY KEY,
+  note TEXT NOT NULL
+);
+
+CREATE TRIGGER IF NOT EXISTS everstep_journal_not_deleted BEFORE DELETE ON journal
+WHEN EXISTS (SELECT 1 FROM workflow_status AS w WHERE w.workflow_uuid = OLD.workflow_id)
+  AND NOT EXISTS (SELECT 1 FROM journal_notes AS n WHERE n.kind = 'prune')
+BEGIN
+  SELECT RAISE(ABORT, 'The history of workflows is append-only.');
+END;
+
+-- A workflow may be given another ID.
+CREATE TRIGGER IF NOT EXISTS everstep_journal_not_updated BEFORE UPDATE ON journal
+WHEN OLD.workflow_id = NEW.workflow_id OR OLD.seq <> NEW.seq OR OLD.at <> NEW.at OR OLD.event_type <> NEW.event_type
+  OR OLD.details IS NOT NEW.details OR OLD.actor IS NOT NEW.actor
+BEGIN
+  SELECT RAISE(ABORT, 'The history of workflows is append-only.');
+END;
+
+CREATE TRIGGER IF NOT EXISTS everstep_workflow_journaled
+AFTER UPDATE OF status, delay_until_epoch_ms, priority ON workflow_status
+WHEN (OLD.status IS NOT NEW.status AND (
+    NEW.status IN ('CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED')
+    OR (OLD.status = 'PENDING' AND NEW.status IN ('ENQUEUED', 'DELAYED'))
+    OR (OLD.status NOT IN ('ENQUEUED', 'DELAYED', 'PENDING') AND NEW.status IN ('ENQUEUED', 'DELAYED', 'PENDING'))))
+  OR (OLD.status IN ('ENQUEUED', 'DELAYED') AND NEW.status IN ('ENQUEUED', 'DELAYED')
+    AND OLD.delay_until_epoch_ms IS NOT NEW.delay_until_epoch_ms)
+  OR (OLD.priority <> NEW.priority AND NEW.status IN ('ENQUEUED', 'DELAYED', 'PENDING'))
+BEGIN
+  INSERT INTO journal (workflow_id, at, event_type, attempt, executor, actor, details)
+  SELECT NEW.workflow_uuid, c.at, k.kind,
+    IIF(OLD.status = 'PENDING', OLD.recovery_attempts, NULL), IIF(OLD.status = 'PENDING', OLD.executor_id, NULL), c.actor,
+    -- A merge with nothing removes the members that are null.
+    json_patch('{}', json_patch(
+      CASE
+        WHEN k.kind = 'WorkflowTimedOut' THEN json_object(
+          'from_status', OLD.status, 'queue', OLD.queue_name, 'started_at', OLD.started_at_epoch_ms,
+          'deadline', NEW.workflow_deadline_epoch_ms, 'timeout_seconds', NEW.workflow_timeout_ms / 1000.0)
+        WHEN k.kind = 'WorkflowCancelRequested' THEN json_object(
+          'from_status', OLD.status, 'queue', OLD.queue_name, 'started_at', OLD.started_at_epoch_ms)
+        WHEN k.kind = 'WorkflowDeadLettered' THEN json_object('attempts', OLD.recovery_attempts, 'queue', OLD.queue_name)
+        WHEN k.kind IN ('WorkflowResumed', 'WorkflowRewound') THEN json_object(
+          'from_status', OLD.status, 'queue', NEW.queue_name, 'attempts', OLD.recovery_attempts,
+          'completed_at', OLD.completed_at, 'error', OLD.error, 'start_step', c.start_step)
+        WHEN k.kind = 'WorkflowTaskYielded' THEN json_object(
+          'until', NEW.delay_until_epoch_ms, 'started_at', OLD.started_at_epoch_ms)
+        WHEN k.kind = 'AttemptLost' THEN json_object(
+          'started_at', OLD.started_at_epoch_ms, 'version', OLD.application_version)
+        WHEN k.kind = 'DelayChanged' THEN json_object('from', OLD.delay_until_epoch_ms, 'to', NEW.delay_until_epoch_ms)
+        ELSE json_object('from', OLD.priority, 'to', NEW.priority)
+      END,
+      json_object('reason', c.reason, 'source', CASE
+        WHEN c.source IS NOT NULL THEN c.source
+        WHEN k.kind = 'WorkflowTimedOut' THEN 'deadline'
+        WHEN k.kind = 'WorkflowCancelRequested' THEN 'api'
+        WHEN k.kind = 'WorkflowResumed' THEN 'resume'
+        WHEN k.kind = 'WorkflowRewound' THEN 'rewind'
+        WHEN k.kind = 'AttemptLost' THEN 'recovery' END)))
+  FROM (
+    SELECT n.note ->> 'source' AS source, n.note ->> 'reason' AS reason, n.note ->> 'actor' AS actor,
+      n.note ->> 'startStep' AS start_step,
+      IIF(NEW.updated_at <> OLD.updated_at, NEW.updated_at, CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS at
+    FROM (SELECT 1) LEFT JOIN journal_notes AS n ON n.kind = 'change') AS c
+  CROSS JOIN (
+    SELECT CASE
+      WHEN NEW.status = 'CANCELLED' AND OLD.status IS NOT 'CANCELLED' THEN IIF(
+        COALESCE(
+          (SELECT n.note ->> 'source' FROM journal_notes AS n WHERE n.kind = 'change'),
+          IIF(NEW.workflow_deadline_epoch_ms <= NEW.updated_at, 'deadline', 'api')) = 'deadline',
+        'WorkflowTimedOut', 'WorkflowCancelRequested')
+      WHEN NEW.status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' AND OLD.status IS NOT NEW.status THEN 'WorkflowDeadLettered'
+      WHEN EXISTS (SELECT 1 FROM journal_notes AS n WHERE n.kind = 'change' AND n.note ->> 'source' = 'rewind')
+        THEN 'WorkflowRewound'
+      WHEN EXISTS (SELECT 1 FROM journal_notes AS n WHERE n.kind = 'change' AND n.note ->> 'source' = 'resume')
+        THEN 'WorkflowResumed'
+      WHEN OLD.status IN ('SUCCESS', 'ERROR') THEN 'WorkflowRewound'
+      WHEN OLD.status NOT IN ('ENQUEUED', 'DELAYED', 'PENDING') THEN 'WorkflowResumed'
+      WHEN OLD.status = 'PENDING' AND NEW.status = 'DELAYED' THEN 'WorkflowTaskYielded'
+      WHEN OLD.status = 'PENDING' AND NEW.status = 'ENQUEUED' THEN 'AttemptLost'
+      WHEN OLD.delay_until_epoch_ms IS NOT NEW.delay_until_epoch_ms THEN 'DelayChanged'
+      ELSE 'PriorityChanged' END AS kind) AS k;
+END;
+
+CREATE TRIGGER IF NOT EXISTS everstep_fork_journaled AFTER INSERT ON workflow_status
+WHEN NEW.forked_from IS NOT NULL
+BEGIN
+  INSERT INTO journal (workflow_id, at, event_type, actor, details)
+  SELECT w.workflow_uuid, NEW.created_at, 'WorkflowForked', n.note ->> 'actor', json_patch('{}', json_object(
+    'new_id', NEW.workflow_uuid, 'version', NEW.application_version, 'reason', n.note ->> 'reason'))
+  FROM workflow_status AS w
+  LEFT JOIN journal_notes AS n ON n.kind = 'change'
+  WHERE w.workflow_uuid = NEW.forked_from;
+END;
+`,
+  },
+  {
+    number: 17,
+    name: 'history_views',
+    isOnline: false,
+    sql: `-- The history of workflows: the rows of the journal, and the events that the other tables tell of.
+CREATE TABLE IF NOT EXISTS journal_timers (
+  timer_id TEXT NOT NULL PRIMARY KEY,
+  workflow_id TEXT NOT NULL
+    REFERENCES workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  fire_at BIGINT NOT NULL,
+  fired BOOLEAN NOT NULL DEFAULT FALSE,
+  created_at BIGINT NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000 AS INTEGER))
+);
+CREATE INDEX IF NOT EXISTS idx_journal_timers_pending ON journal_timers (fire_at) WHERE NOT fired;
+CREATE INDEX IF NOT EXISTS idx_journal_timers_workflow ON journal_timers (workflow_id);
+
+CREATE VIEW IF NOT EXISTS history AS
+SELECT j.workflow_id, CASE WHEN j.key = 'started' THEN 0 ELSE 1 END AS phase, j.at, j.step,
+  CASE WHEN j.event_type IN ('ActivityScheduled', 'TimerScheduled') THEN 0 ELSE 1 END AS part,
+  j.seq, j.event_type, j.attempt, j.executor, j.actor, j.details,
+  CASE
+    WHEN j.key = 'started' THEN 'input'
+    WHEN w.status = 'SUCCESS' OR (o.function_id IS NOT NULL AND o.error IS NULL) THEN 'result'
+    WHEN w.status = 'ERROR' OR o.error IS NOT NULL THEN 'error'
+  END AS payload_name,
+  CASE
+    WHEN j.key = 'started' THEN w.inputs
+    WHEN w.workflow_uuid IS NOT NULL THEN COALESCE(w.output, w.error)
+    ELSE COALESCE(o.output, o.error)
+  END AS payload,
+  COALESCE(w.serialization, o.serialization) AS serialization, j.key
+FROM journal AS j
+LEFT JOIN operation_outputs AS o
+  ON o.workflow_uuid = j.workflow_id AND o.function_id = j.step AND j.event_type IN ('ActivityCompleted', 'ActivityFailed')
+  AND j.key = 'step:' || o.function_id || ':done:' || COALESCE(o.completed_at_epoch_ms, 0)
+LEFT JOIN workflow_status AS w
+  ON w.workflow_uuid = j.workflow_id AND (j.key = 'started' OR j.key = 'outcome:' || w.owner_xid)
+UNION ALL
+SELECT w.workflow_uuid, 0, w.created_at, NULL, 0, NULL, 'WorkflowStarted', NULL, NULL, NULL,
+  json_patch('{}', json_object(
+    'workflow_name', w.name, 'class_name', NULLIF(w.class_name, ''), 'config_name', NULLIF(w.config_name, ''),
+    'queue', w.queue_name, 'priority', w.priority, 'partition_key', w.queue_partition_key,
+    'timeout_ms', w.workflow_timeout_ms, 'parent_id', w.parent_workflow_id, 'forked_from', w.forked_from,
+    'schedule', w.schedule_name, 'version', w.application_version)),
+  'input', COALESCE(w.inputs, i.inputs), w.serialization, 'started'
+FROM workflow_status AS w
+LEFT JOIN workflow_input AS i ON i.workflow_uuid = w.workflow_uuid
+WHERE NOT EXISTS (SELECT 1 FROM journal AS s WHERE s.workflow_id = w.workflow_uuid AND s.key = 'started')
+UNION ALL
+SELECT w.workflow_uuid, 1, w.started_at_epoch_ms, NULL, 0, NULL, 'AttemptStarted', w.recovery_attempts, w.executor_id, NULL,
+  json_patch('{}', json_object('version', w.application_version, 'queue', w.queue_name)), NULL, NULL, NULL,
+  'attempt:' || w.owner_xid
+FROM workflow_status AS w
+WHERE w.started_at_epoch_ms IS NOT NULL AND w.status NOT IN ('ENQUEUED', 'DELAYED') AND NOT EXISTS (
+  SELECT 1 FROM journal AS s WHERE s.workflow_id = w.workflow_uuid AND s.key = 'attempt:' || w.owner_xid)
+UNION ALL
+SELECT o.workflow_uuid, 1,
+  CASE
+    WHEN p.part = 0 THEN COALESCE(o.started_at_epoch_ms, o.completed_at_epoch_ms, o.retention_timestamp)
+    WHEN o.function_name = 'DBOS.sleep' THEN COALESCE(
+      CAST(IIF(json_type(o.output) = 'object', o.output ->> '$.json', o.output) AS INTEGER), o.completed_at_epoch_ms)
+    ELSE COALESCE(o.completed_at_epoch_ms, o.retention_timestamp)
+  END,
+  o.function_id, p.part, NULL,
+  CASE
+    WHEN o.function_name = 'DBOS.sleep' THEN IIF(p.part = 0, 'TimerScheduled', 'TimerFired')
+    WHEN p.part = 0 THEN 'ActivityScheduled'
+    WHEN o.function_name = 'DBOS.getResult' THEN 'ChildWorkflowCompleted'
+    WHEN o.child_workflow_id IS NOT NULL AND o.function_name NOT LIKE 'DBOS.%' THEN 'ChildWorkflowStarted'
+    WHEN o.function_name = 'DBOS.recv' THEN IIF(
+      o.output IS NULL OR o.output = 'null' OR o.output LIKE '{"json":null%', 'ReceiveTimedOut', 'MessageConsumed')
+    WHEN o.function_name = 'DBOS.setEvent' THEN 'EventSet'
+    WHEN o.function_name = 'DBOS.closeStream' THEN 'StreamClosed'
+    WHEN o.function_name LIKE 'DBOS.patch-%' THEN 'WorkflowPatched'
+    WHEN o.function_name LIKE 'DBOS.%' THEN 'OperationCompleted'
+    WHEN o.error IS NOT NULL THEN 'ActivityFailed'
+    ELSE 'ActivityCompleted'
+  END,
+  NULL, NULL, NULL,
+  CASE
+    WHEN o.function_name = 'DBOS.sleep' THEN json_object(
+      'timer_id', o.workflow_uuid || ':' || o.function_id, IIF(p.part = 0, 'fire_at', 'fired_at'),
+      strftime('%Y-%m-%dT%H:%M:%fZ',
+        CAST(IIF(json_type(o.output) = 'object', o.output ->> '$.json', o.output) AS INTEGER) / 1000.0, 'unixepoch'))
+    WHEN p.part = 0 THEN json_object('activity_name', o.function_name, 'input', NULL)
+    WHEN o.child_workflow_id IS NOT NULL THEN json_object('child_id', o.child_workflow_id, 'name', o.function_name)
+    WHEN o.function_name = 'DBOS.setEvent' THEN json_object('key', (
+      SELECT h.key FROM workflow_events_history AS h
+      WHERE h.workflow_uuid = o.workflow_uuid AND h.function_id = o.function_id LIMIT 1))
+    WHEN o.function_name LIKE 'DBOS.patch-%' THEN json_object('patch', SUBSTR(o.function_name, 12))
+    WHEN o.function_name LIKE 'DBOS.%' THEN json_object('operation', o.function_name)
+    ELSE json_object('activity_name', o.function_name, 'duration_ms', o.completed_at_epoch_ms - o.started_at_epoch_ms)
+  END,
+  IIF(p.part = 1 AND o.function_name <> 'DBOS.sleep', IIF(o.error IS NULL, 'result', 'error'), NULL),
+  IIF(p.part = 1 AND o.function_name <> 'DBOS.sleep', COALESCE(o.output, o.error), NULL),
+  o.serialization,
+  'step:' || o.function_id || IIF(p.part = 0, ':begun:', ':done:') || COALESCE(o.completed_at_epoch_ms, 0)
+FROM operation_outputs AS o
+JOIN (SELECT 0 AS part UNION ALL SELECT 1) AS p
+  ON (p.part = 1 OR o.function_name = 'DBOS.sleep'
+    OR (o.function_name NOT LIKE 'DBOS.%' AND o.child_workflow_id IS NULL))
+  -- A sleep records when it ends: a number, or superjson that contains it.
+  AND (p.part = 0 OR o.function_name <> 'DBOS.sleep'
+    OR CAST(IIF(json_type(o.output) = 'object', o.output ->> '$.json', o.output) AS INTEGER) <= unixepoch('subsec') * 1000)
+WHERE NOT EXISTS (
+  SELECT 1 FROM journal AS s
+  WHERE s.workflow_id = o.workflow_uuid
+    AND s.key = 'step:' || o.function_id || IIF(p.part = 0, ':begun:', ':done:') || COALESCE(o.completed_at_epoch_ms, 0))
+UNION ALL
+SELECT n.destination_uuid, 1, n.created_at_epoch_ms, NULL, 0, NULL, 'SignalReceived', NULL, NULL, NULL,
+  json_object('signal_name', NULLIF(n.topic, '__null__topic__'), 'message_id', n.message_uuid),
+  'input', n.message, n.serialization, 'message:' || n.message_uuid
+FROM notifications AS n
+WHERE NOT EXISTS (
+  SELECT 1 FROM journal AS s WHERE s.workflow_id = n.destination_uuid AND s.key = 'message:' || n.message_uuid)
+UNION ALL
+SELECT w.workflow_uuid, 2, COALESCE(w.completed_at, w.updated_at), NULL, 0, NULL,
+  CASE w.status WHEN 'SUCCESS' THEN 'WorkflowCompleted' WHEN 'ERROR' THEN 'WorkflowFailed' ELSE 'WorkflowCanceled' END,
+  NULL, NULL, NULL, json_object('duration_ms', COALESCE(w.completed_at, w.updated_at) - w.created_at),
+  CASE w.status WHEN 'SUCCESS' THEN 'result' WHEN 'ERROR' THEN 'error' END,
+  COALESCE(w.output, r.output, w.error, r.error), w.serialization, 'outcome:' || w.owner_xid
+FROM workflow_status AS w
+LEFT JOIN workflow_output AS r ON r.workflow_uuid = w.workflow_uuid
+WHERE (w.status IN ('SUCCESS', 'ERROR') OR (w.status = 'CANCELLED' AND COALESCE((
+  SELECT j.event_type FROM journal AS j
+  WHERE j.workflow_id = w.workflow_uuid AND j.event_type IN ('WorkflowCancelRequested', 'WorkflowTimedOut')
+  ORDER BY j.seq DESC LIMIT 1), '') <> 'WorkflowTimedOut')) AND NOT EXISTS (
+  SELECT 1 FROM journal AS s WHERE s.workflow_id = w.workflow_uuid AND s.key = 'outcome:' || w.owner_xid);
+
+-- The same in the form of sched's tables.
+CREATE VIEW IF NOT EXISTS history_workflow_executions AS
+SELECT w.workflow_uuid AS workflow_id, COALESCE(w.creator_xid, w.workflow_uuid) AS run_id, w.name,
+  CASE
+    WHEN w.status IN ('ENQUEUED', 'DELAYED', 'PENDING') THEN 'RUNNING'
+    WHEN w.status = 'SUCCESS' THEN 'COMPLETED'
+    WHEN w.status <> 'CANCELLED' THEN 'FAILED'
+    WHEN (
+      SELECT j.event_type FROM journal AS j
+      WHERE j.workflow_id = w.workflow_uuid AND j.event_type IN ('WorkflowCancelRequested', 'WorkflowTimedOut')
+      ORDER BY j.seq DESC LIMIT 1) = 'WorkflowTimedOut' THEN 'TIMED_OUT'
+    ELSE 'CANCELED'
+  END AS status,
+  CASE
+    WHEN NOT json_valid(COALESCE(w.inputs, i.inputs)) THEN json_quote(COALESCE(w.inputs, i.inputs))
+    WHEN COALESCE(w.inputs, i.inputs) -> '$.__dbos_serializer' IS NOT NULL THEN COALESCE(w.inputs, i.inputs) -> '$.json'
+    ELSE COALESCE(w.inputs, i.inputs)
+  END AS input,
+  CASE
+    WHEN NOT json_valid(COALESCE(w.output, r.output)) THEN json_quote(COALESCE(w.output, r.output))
+    WHEN COALESCE(w.output, r.output) -> '$.__dbos_serializer' IS NOT NULL THEN COALESCE(w.output, r.output) -> '$.json'
+    ELSE COALESCE(w.output, r.output)
+  END AS result,
+  COALESCE(w.error, r.error) AS error,
+  strftime('%Y-%m-%dT%H:%M:%fZ', w.created_at / 1000.0, 'unixepoch') AS start_time,
+  strftime('%Y-%m-%dT%H:%M:%fZ', w.completed_at / 1000.0, 'unixepoch') AS end_time,
+  -- Each transition moves to a later stage, or adds to the journal more than a step back takes away.
+  1 + CASE w.status WHEN 'DELAYED' THEN 0 WHEN 'ENQUEUED' THEN 1 WHEN 'PENDING' THEN 2 ELSE 3 END + COALESCE((
+    SELECT SUM(IIF(
+      j.event_type IN ('AttemptLost', 'WorkflowResumed', 'WorkflowRewound', 'WorkflowTaskYielded', 'DelayChanged'), 4, 1))
+    FROM journal AS j WHERE j.workflow_id = w.workflow_uuid), 0) AS version
+FROM workflow_status AS w
+LEFT JOIN workflow_input AS i ON i.workflow_uuid = w.workflow_uuid
+LEFT JOIN workflow_output AS r ON r.workflow_uuid = w.workflow_uuid;
+
+CREATE TRIGGER IF NOT EXISTS everstep_execution_deleted INSTEAD OF DELETE ON history_workflow_executions
+BEGIN
+  DELETE FROM workflow_status WHERE workflow_uuid = OLD.workflow_id;
+  DELETE FROM workflow_input WHERE workflow_uuid = OLD.workflow_id;
+  DELETE FROM workflow_output WHERE workflow_uuid = OLD.workflow_id;
+END;
+
+CREATE VIEW IF NOT EXISTS history_workflow_events AS
+SELECT h.workflow_id,
+  ROW_NUMBER() OVER (
+    PARTITION BY h.workflow_id ORDER BY h.phase, h.at, COALESCE(h.step, 2147483647), h.part, h.seq) AS idx,
+  h.event_type, strftime('%Y-%m-%dT%H:%M:%fZ', h.at / 1000.0, 'unixepoch') AS timestamp,
+  CASE
+    WHEN h.payload_name IS NULL THEN COALESCE(h.details, '{}')
+    ELSE json_set(COALESCE(h.details, '{}'), '$.' || h.payload_name, json(CASE
+      WHEN NOT json_valid(h.payload) THEN json_quote(h.payload)
+      WHEN h.payload -> '$.__dbos_serializer' IS NOT NULL THEN h.payload -> '$.json'
+      ELSE COALESCE(h.payload, 'null') END))
+  END AS details
+FROM history AS h;
+
+CREATE VIEW IF NOT EXISTS history_tasks AS
+SELECT COALESCE(w.owner_xid, w.creator_xid, '') || '/' || w.workflow_uuid AS task_token, w.workflow_uuid AS workflow_id,
+  'WORKFLOW' AS kind, NULL AS activity_name,
+  CASE
+    WHEN NOT json_valid(COALESCE(w.inputs, i.inputs)) THEN json_quote(COALESCE(w.inputs, i.inputs))
+    WHEN COALESCE(w.inputs, i.inputs) -> '$.__dbos_serializer' IS NOT NULL THEN COALESCE(w.inputs, i.inputs) -> '$.json'
+    ELSE COALESCE(w.inputs, i.inputs)
+  END AS input,
+  IIF(w.status = 'PENDING', 'IN_FLIGHT', 'PENDING') AS status,
+  IIF(w.status = 'PENDING', w.owner_xid, NULL) AS claim_token,
+  strftime('%Y-%m-%dT%H:%M:%fZ', e.lease_until_epoch_ms / 1000.0, 'unixepoch') AS visibility_timeout,
+  strftime('%Y-%m-%dT%H:%M:%fZ', w.created_at / 1000.0, 'unixepoch') AS created_at
+FROM workflow_status AS w
+LEFT JOIN workflow_input AS i ON i.workflow_uuid = w.workflow_uuid
+LEFT JOIN executors AS e
+  ON w.status = 'PENDING' AND e.incarnation_id = SUBSTR(w.owner_xid, 1, INSTR(w.owner_xid, '.') - 1)
+WHERE w.status IN ('ENQUEUED', 'DELAYED', 'PENDING');
+
+CREATE VIEW IF NOT EXISTS history_timers AS
+SELECT t.timer_id, t.workflow_id, strftime('%Y-%m-%dT%H:%M:%fZ', t.fire_at / 1000.0, 'unixepoch') AS fire_at,
+  IIF(t.fired OR (t.kind <> 'own' AND t.fire_at <= unixepoch('subsec') * 1000), 1, 0) AS fired,
+  strftime('%Y-%m-%dT%H:%M:%fZ', t.created_at / 1000.0, 'unixepoch') AS created_at, t.kind
+FROM (
+  SELECT m.timer_id, m.workflow_id, m.fire_at, m.fired, m.created_at, 'own' AS kind
+  FROM journal_timers AS m
+  UNION ALL
+  SELECT o.workflow_uuid || ':' || o.function_id, o.workflow_uuid,
+    CAST(IIF(json_type(o.output) = 'object', o.output ->> '$.json', o.output) AS INTEGER), FALSE,
+    COALESCE(o.started_at_epoch_ms, o.retention_timestamp), 'sleep'
+  FROM workflow_status AS w
+  JOIN operation_outputs AS o ON o.workflow_uuid = w.workflow_uuid AND o.function_name = 'DBOS.sleep'
+  WHERE w.status IN ('ENQUEUED', 'PENDING', 'DELAYED')
+  UNION ALL
+  SELECT w.workflow_uuid || ':delay', w.workflow_uuid, w.delay_until_epoch_ms, FALSE, w.created_at, 'delay'
+  FROM workflow_status AS w
+  WHERE w.status = 'DELAYED' AND w.delay_until_epoch_ms IS NOT NULL
+  UNION ALL
+  SELECT w.workflow_uuid || ':deadline', w.workflow_uuid, w.workflow_deadline_epoch_ms, FALSE,
+    COALESCE(w.started_at_epoch_ms, w.created_at), 'deadline'
+  FROM workflow_status AS w
+  WHERE w.status IN ('ENQUEUED', 'PENDING', 'DELAYED') AND w.workflow_deadline_epoch_ms IS NOT NULL
+) AS t;
 `,
   },
 ];

@@ -68,7 +68,20 @@ export function renderMigration(migration: Migration, options: RenderOptions): s
   if (!options.useListenNotify) text = text.replace(/^-- if listen_notify\n[^]*?^-- end if\n/gm, '');
   text = text.replace(/^-- (?:if listen_notify|end if)\n/gm, '');
   if (!options.isOnline) text = text.replaceAll(' CONCURRENTLY', '');
-  return text.replaceAll('$body$', bodyQuote(schema)).replaceAll('{schema}', () => schema);
+  const history = quoteIdentifier(historySchema(options.schema));
+  return text
+    .replaceAll('$body$', bodyQuote(schema + history))
+    .replaceAll('{schema}', () => schema)
+    .replaceAll('{history}', () => history);
+}
+
+const HISTORY_SUFFIX = '_history';
+
+/** The schema of the views of workflow history. Postgres would cut a long name, perhaps to that of the system tables. */
+export function historySchema(schema: string): string {
+  let name = schema;
+  while (Buffer.byteLength(name + HISTORY_SUFFIX) > SCHEMA_NAME_BYTES_MAX) name = [...name].slice(0, -1).join('');
+  return name + HISTORY_SUFFIX;
 }
 
 /** A dollar quote that does not occur in the schema's name, which is part of function bodies. */

@@ -3,7 +3,7 @@
 import { DatabaseStatementError } from '../../model/errors/errors.js';
 import { quoteIdentifier, oneOf, sql } from '../../sql/sql.js';
 import type { Connection, Database } from '../database.js';
-import { tracksOf } from './plan.js';
+import { historySchema, tracksOf } from './plan.js';
 
 const SCHEMA = 'dbos';
 /** Other objects depend on the one to drop. */
@@ -13,12 +13,14 @@ const DEPENDENT_OBJECTS = '2BP01';
 export async function dropSystemTables(database: Database, { schema = SCHEMA } = {}): Promise<void> {
   const names = createdNames(database.dialect.name);
   await database.exclusive(async (connection) => {
-    if (database.dialect.name === 'sqlite') await dropFromFile(connection, names.tables);
+    if (database.dialect.name === 'sqlite') await dropFromFile(connection, names);
     else await dropFromSchema(connection, schema, names);
   });
 }
 
 interface CreatedNames {
+  /** SQLite only: on Postgres they go with their tables. */
+  readonly views: readonly string[];
   readonly tables: readonly string[];
   readonly functions: readonly string[];
 }
@@ -28,6 +30,7 @@ function createdNames(dialect: 'postgres' | 'sqlite'): CreatedNames {
   const text = tracks.flatMap(({ migrations }) => migrations.map((migration) => migration.sql)).join('\n');
   const named = (pattern: RegExp): string[] => [...new Set([...text.matchAll(pattern)].map((match) => match[1] ?? ''))];
   return {
+    views: named(/CREATE VIEW IF NOT EXISTS (\w+)/g),
     tables: [
       ...named(/CREATE TABLE(?: IF NOT EXISTS)? (?:\{schema\}\.)?"?(\w+)/g),
       ...tracks.map(({ versionTable }) => versionTable),
@@ -36,10 +39,14 @@ function createdNames(dialect: 'postgres' | 'sqlite'): CreatedNames {
   };
 }
 
-async function dropFromFile(connection: Connection, tables: readonly string[]): Promise<void> {
+async function dropFromFile(connection: Connection, { views, tables }: CreatedNames): Promise<void> {
   // Ignored inside a transaction. It is a setting of the connection, which is closed with the database.
   await connection.script('PRAGMA foreign_keys = OFF');
-  await connection.transaction((tx) => tx.script(tables.map((name) => `DROP TABLE IF EXISTS ${name};`).join('\n')));
+  const drops = [
+    ...views.map((name) => `DROP VIEW IF EXISTS ${name};`),
+    ...tables.map((name) => `DROP TABLE IF EXISTS ${name};`),
+  ];
+  await connection.transaction((tx) => tx.script(drops.join('\n')));
 }
 
 async function dropFromSchema(
@@ -61,8 +68,13 @@ async function dropFromSchema(
     const drops = found.map((row) => `DROP FUNCTION IF EXISTS ${row['signature'] as string} CASCADE;`);
     if (drops.length > 0) await tx.script(drops.join('\n'));
   });
+  await dropIfEmpty(connection, historySchema(schema));
+  if (schema !== 'public') await dropIfEmpty(connection, schema);
+}
+
+async function dropIfEmpty(connection: Connection, schema: string): Promise<void> {
   try {
-    if (schema !== 'public') await connection.script(`DROP SCHEMA IF EXISTS ${quoted}`);
+    await connection.script(`DROP SCHEMA IF EXISTS ${quoteIdentifier(schema)}`);
   } catch (error) {
     if (error instanceof DatabaseStatementError && error.sqlState === DEPENDENT_OBJECTS) return;
     throw error;

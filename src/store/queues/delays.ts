@@ -1,6 +1,7 @@
 // Delayed and enqueued workflows: enqueueing those that are due, and changing delays and priorities.
 import { lock, nowMs, sql, table } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
+import { type ChangeNote, runNoted } from '../journal/notes.js';
 import { isActive, isWaiting, unindexed } from '../runs/states.js';
 
 const workflows = table('workflow_status');
@@ -59,16 +60,17 @@ export async function msToNextDue(database: Database, applicationName: string): 
 }
 
 /** A delay from now, or a point in time. */
-export type Delay = { readonly delayMs: number } | { readonly untilMs: number };
+export type Delay = ({ readonly delayMs: number } | { readonly untilMs: number }) & { readonly note?: ChangeNote };
 
 /** Delays a workflow that is enqueued or delayed; false if there is none. */
 export async function delayIfWaiting(database: Database, workflowID: string, delay: Delay): Promise<boolean> {
   const until = 'delayMs' in delay ? sql`${nowMs} + CAST(${delay.delayMs} AS BIGINT)` : sql`${delay.untilMs}`;
-  const delayed = await database.run(sql`
+  const statement = sql`
     UPDATE ${workflows}
     SET status = 'DELAYED', delay_until_epoch_ms = ${until}, updated_at = ${nowMs}
     WHERE workflow_uuid = ${workflowID} AND ${isWaiting()}
-    RETURNING workflow_uuid`);
+    RETURNING workflow_uuid`;
+  const delayed = await runNoted(database, delay.note, statement);
   return delayed.length > 0;
 }
 
@@ -81,14 +83,18 @@ export interface Prioritized {
 /** Changes the priority of a workflow that has not ended; undefined if there is none. */
 export async function setPriorityIfActive(
   database: Database,
-  workflowID: string,
-  priority: number,
+  {
+    workflowID,
+    priority,
+    note,
+  }: { readonly workflowID: string; readonly priority: number; readonly note?: ChangeNote },
 ): Promise<Prioritized | undefined> {
-  const [row] = await database.run(sql`
+  const statement = sql`
     UPDATE ${workflows}
     SET priority = ${priority}, updated_at = ${nowMs}
     WHERE workflow_uuid = ${workflowID}
       AND ${unindexed(isActive())}
-    RETURNING status, queue_name, queue_partition_key`);
+    RETURNING status, queue_name, queue_partition_key`;
+  const [row] = await runNoted(database, note, statement);
   return row && { ready: row['status'] === 'ENQUEUED' ? toReady(row) : undefined };
 }

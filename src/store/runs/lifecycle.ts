@@ -4,6 +4,7 @@ import { DBOSNonExistentWorkflowError, InvalidQueueError } from '../../model/err
 import { hasOutcome, type WorkflowStatusString } from '../../model/status.js';
 import { lock, nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Reader, Row } from '../database.js';
+import { type ChangeNote, noted, runNoted } from '../journal/notes.js';
 import { isNotOwnedBy, isOwnedBy, isOwnedWith, isUnlisted, removal } from './owner-tokens.js';
 import { isActive, isCancellable, isEnqueued, isPending, isUnfinished, unindexed } from './states.js';
 
@@ -36,13 +37,13 @@ function toChanged(row: Row): Changed {
 export async function cancelWorkflows(
   database: Database,
   workflowIDs: readonly string[],
-  { children = false } = {},
+  { children = false, note }: { readonly children?: boolean; readonly note?: ChangeNote } = {},
 ): Promise<string[]> {
-  if (!children) return idsOf(await database.run(cancelEach(workflowIDs)));
+  if (!children) return idsOf(await runNoted(database, note, cancelEach(workflowIDs)));
   const cancelled: string[] = [];
   // The next round finds children started meanwhile. A cancelled parent starts no more.
   for (let latest: string[] = ['']; latest.length > 0; cancelled.push(...latest)) {
-    latest = idsOf(await database.run(cancelTrees(workflowIDs)));
+    latest = idsOf(await runNoted(database, note, cancelTrees(workflowIDs)));
   }
   return cancelled;
 }
@@ -146,13 +147,14 @@ export interface Resumption {
   readonly partitionKey?: string | null;
   /** Whether the queue is partitioned: a workflow without a key would never leave it. */
   readonly isPartitioned?: boolean;
+  readonly note?: ChangeNote;
 }
 
 /** Enqueues unfinished workflows again, with their attempts reset. All must exist, or none is resumed. */
 export async function resumeWorkflows(
   database: Database,
   workflowIDs: readonly string[],
-  { queueName = INTERNAL_QUEUE, partitionKey = null, isPartitioned = false }: Resumption = {},
+  { queueName = INTERNAL_QUEUE, partitionKey = null, isPartitioned = false, note }: Resumption = {},
 ): Promise<Changed[]> {
   return database.transaction(async (tx) => {
     const found = await tx.run(sql`
@@ -171,13 +173,14 @@ export async function resumeWorkflows(
         `Queue "${queueName}" is partitioned and workflow "${String(keyless['workflow_uuid'])}" has no partition key. Set queuePartitionKey.`,
       );
     }
-    const resumed = await tx.run(sql`
+    const resume = sql`
       UPDATE ${workflows}
       SET status = 'ENQUEUED', queue_name = ${queueName}, recovery_attempts = 0, workflow_deadline_epoch_ms = NULL,
         deduplication_id = NULL, started_at_epoch_ms = NULL, completed_at = NULL, owner_xid = NULL, delay_until_epoch_ms = NULL,
         queue_partition_key = COALESCE(${partitionKey}, queue_partition_key), updated_at = ${nowMs}
       WHERE workflow_uuid ${oneOf(workflowIDs)} AND ${isUnfinished()}
-      RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`);
+      RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`;
+    const resumed = await noted(tx, { ...note, source: 'resume' }, () => tx.run(resume));
     return resumed.map(toChanged);
   });
 }
@@ -253,12 +256,12 @@ export async function findOwnedWith(database: Database, owner: string): Promise<
 
 /** Re-enqueues owned workflows that will not finish here. The attempt does not count. */
 export async function handBack(database: Database, owned: readonly Owned[]): Promise<Changed[]> {
-  const given = await database.run(sql`
+  const statement = sql`
     UPDATE ${workflows}
     SET ${requeued}, recovery_attempts = CASE WHEN recovery_attempts > 0 THEN recovery_attempts - 1 ELSE 0 END
     WHERE ${isOwned(owned)}
-    RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`);
-  return given.map(toChanged);
+    RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`;
+  return (await runNoted(database, { source: 'handed back' }, statement)).map(toChanged);
 }
 
 /** Moves owned workflows to the dead letters: they were attempted too often. */

@@ -26,6 +26,19 @@ const COLUMNS = lines(`
   executors.metadata text
   executors.pid integer not null
   executors.started_at bigint not null default
+  journal.actor text
+  journal.at bigint not null default
+  journal.attempt integer
+  journal.event_type text not null
+  journal.executor text
+  journal.key text
+  journal.step integer
+  journal.workflow_id text not null
+  journal_timers.created_at bigint not null default
+  journal_timers.fire_at bigint not null
+  journal_timers.fired boolean not null default
+  journal_timers.timer_id text not null
+  journal_timers.workflow_id text not null
   notifications.consumed boolean not null default
   notifications.consumed_by_function_id integer
   notifications.created_at_epoch_ms bigint not null default
@@ -149,6 +162,7 @@ const PRIMARY_KEYS = lines(`
   event_dispatch_kv (service_name, workflow_fn_name, key)
   everstep_migrations (version)
   executors (incarnation_id)
+  journal_timers (timer_id)
   notifications (message_uuid)
   operation_outputs (workflow_uuid, function_id)
   paused_queues (name)
@@ -171,6 +185,8 @@ const UNIQUE_KEYS = lines(`
 `);
 
 const FOREIGN_KEYS = lines(`
+  journal: foreign key (workflow_id) references workflow_status(workflow_uuid) on update cascade on delete cascade
+  journal_timers: foreign key (workflow_id) references workflow_status(workflow_uuid) on update cascade on delete cascade
   notifications: foreign key (destination_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   operation_outputs: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   streams: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
@@ -185,15 +201,22 @@ export const POSTGRES_SCHEMA: Catalog = {
     'everstep_migrations.version bigint not null',
     'fenced_sessions.fenced_at bigint not null',
     'fenced_sessions.session_key bigint not null',
+    'journal.details jsonb',
+    'journal.seq bigint not null',
+    'journal.xid xid8 not null default',
     'workflow_status.attributes jsonb',
   ].sort(),
-  primaryKeys: [...PRIMARY_KEYS, 'fenced_sessions (session_key)'].sort(),
+  primaryKeys: [...PRIMARY_KEYS, 'fenced_sessions (session_key)', 'journal (workflow_id, seq)'].sort(),
   uniqueKeys: UNIQUE_KEYS,
   foreignKeys: FOREIGN_KEYS,
   indexes: lines(`
   CREATE INDEX idx_application_versions_latest ON application_versions USING btree (version_timestamp, version_id)
   CREATE INDEX idx_executors_executor_id ON executors USING btree (executor_id)
   CREATE INDEX idx_executors_lease_until ON executors USING btree (lease_until_epoch_ms)
+  CREATE INDEX idx_journal_at ON journal USING btree (at)
+  CREATE INDEX idx_journal_timers_pending ON journal_timers USING btree (fire_at) WHERE (NOT fired)
+  CREATE INDEX idx_journal_timers_workflow ON journal_timers USING btree (workflow_id)
+  CREATE INDEX idx_journal_xid ON journal USING btree (xid, seq)
   CREATE INDEX idx_notifications_unconsumed ON notifications USING btree (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE (consumed = false)
   CREATE INDEX idx_operation_outputs_completed_at_function_name_v2 ON operation_outputs USING btree (completed_at_epoch_ms, function_name) INCLUDE (application_name)
   CREATE INDEX idx_operation_outputs_retention ON operation_outputs USING btree (retention_timestamp)
@@ -219,14 +242,19 @@ export const POSTGRES_SCHEMA: Catalog = {
   CREATE INDEX workflow_status_created_at_index ON workflow_status USING btree (created_at)
   CREATE UNIQUE INDEX uq_application_versions_owner_version ON application_versions USING btree (application_name, version_name) WHERE (application_name IS NOT NULL)
   CREATE UNIQUE INDEX uq_application_versions_unclaimed_version ON application_versions USING btree (version_name) WHERE (application_name IS NULL)
+  CREATE UNIQUE INDEX uq_journal_key ON journal USING btree (workflow_id, key) WHERE (key IS NOT NULL)
   CREATE UNIQUE INDEX uq_workflow_status_dedup_id ON workflow_status USING btree (queue_name, deduplication_id) WHERE (deduplication_id IS NOT NULL)
 `),
   triggers: lines(`
   CREATE TRIGGER dbos_notifications_trigger AFTER INSERT ON notifications FOR EACH ROW EXECUTE FUNCTION notifications_function()
+  CREATE TRIGGER everstep_fork_journaled AFTER INSERT ON workflow_status FOR EACH ROW WHEN ((new.forked_from IS NOT NULL)) EXECUTE FUNCTION everstep_journal_fork()
+  CREATE TRIGGER everstep_journal_kept BEFORE DELETE OR UPDATE ON journal FOR EACH ROW EXECUTE FUNCTION everstep_guard_journal()
+  CREATE TRIGGER everstep_journal_not_truncated BEFORE TRUNCATE ON journal FOR EACH STATEMENT EXECUTE FUNCTION everstep_guard_journal()
   CREATE TRIGGER everstep_queues_changed AFTER INSERT OR DELETE OR UPDATE ON queues FOR EACH STATEMENT WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_notify_of_queues()
   CREATE TRIGGER everstep_schedule_changed AFTER INSERT OR DELETE OR UPDATE OF schedule_id, schedule_name, workflow_name, workflow_class_name, schedule, status, context, automatic_backfill, cron_timezone, queue_name, application_name ON workflow_schedules FOR EACH ROW WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_notify_of_schedule()
   CREATE TRIGGER everstep_workflow_deleted AFTER DELETE ON workflow_status FOR EACH ROW WHEN (((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text) AND (old.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])))) EXECUTE FUNCTION everstep_notify_of_workflow()
   CREATE TRIGGER everstep_workflow_inserted AFTER INSERT ON workflow_status FOR EACH ROW WHEN (((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])))) EXECUTE FUNCTION everstep_notify_of_workflow()
+  CREATE TRIGGER everstep_workflow_journaled AFTER UPDATE ON workflow_status FOR EACH ROW WHEN ((((old.status IS DISTINCT FROM new.status) AND ((new.status = ANY (ARRAY['CANCELLED'::text, 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'::text])) OR ((old.status = 'PENDING'::text) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text]))) OR ((old.status <> ALL (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text]))))) OR ((old.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])) AND (old.delay_until_epoch_ms IS DISTINCT FROM new.delay_until_epoch_ms)) OR ((old.priority <> new.priority) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text]))))) EXECUTE FUNCTION everstep_journal_change()
   CREATE TRIGGER everstep_workflow_updated AFTER UPDATE ON workflow_status FOR EACH ROW WHEN (((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text) AND ((old.status IS DISTINCT FROM new.status) OR (old.owner_xid IS DISTINCT FROM new.owner_xid) OR (old.delay_until_epoch_ms IS DISTINCT FROM new.delay_until_epoch_ms) OR (old.queue_name IS DISTINCT FROM new.queue_name) OR (old.queue_partition_key IS DISTINCT FROM new.queue_partition_key)))) EXECUTE FUNCTION everstep_notify_of_workflow()
 `),
   functions: [
@@ -241,6 +269,12 @@ export const POSTGRES_SCHEMA: Catalog = {
       'authenticated_roles text DEFAULT NULL::text, delay_until_epoch_ms bigint DEFAULT NULL::bigint, ' +
       'application_name text DEFAULT NULL::text' +
       ') search_path=pg_catalog, pg_temp',
+    'everstep_create_history() search_path=pg_catalog, pg_temp',
+    'everstep_delete_execution() search_path=pg_catalog, pg_temp',
+    'everstep_guard_journal() search_path=pg_catalog, pg_temp',
+    'everstep_journal_change() search_path=pg_catalog, pg_temp',
+    'everstep_journal_fork() search_path=pg_catalog, pg_temp',
+    'everstep_json(value text) search_path=pg_catalog, pg_temp',
     'everstep_notify_of_queues() search_path=pg_catalog, pg_temp',
     'everstep_notify_of_schedule() search_path=pg_catalog, pg_temp',
     'everstep_notify_of_workflow() search_path=pg_catalog, pg_temp',
@@ -255,15 +289,23 @@ export const SQLITE_SCHEMA: Catalog = {
     ...COLUMNS,
     'dbos_migrations.version integer not null',
     'everstep_migrations.version integer not null',
+    'journal.details text',
+    'journal.seq integer',
+    'journal_notes.kind text not null',
+    'journal_notes.note text not null',
     'workflow_status.attributes text',
   ].sort(),
-  primaryKeys: PRIMARY_KEYS,
+  primaryKeys: [...PRIMARY_KEYS, 'journal_notes (kind)'].sort(),
   uniqueKeys: UNIQUE_KEYS,
   foreignKeys: FOREIGN_KEYS,
   indexes: lines(`
   CREATE INDEX idx_application_versions_latest ON application_versions (version_timestamp, version_id)
   CREATE INDEX idx_executors_executor_id ON executors (executor_id)
   CREATE INDEX idx_executors_lease_until ON executors (lease_until_epoch_ms)
+  CREATE INDEX idx_journal_at ON journal (at)
+  CREATE INDEX idx_journal_timers_pending ON journal_timers (fire_at) WHERE NOT fired
+  CREATE INDEX idx_journal_timers_workflow ON journal_timers (workflow_id)
+  CREATE INDEX idx_journal_workflow ON journal (workflow_id, seq)
   CREATE INDEX idx_notifications_unconsumed ON notifications (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE consumed = FALSE
   CREATE INDEX idx_operation_outputs_completed_at_function_name_v2 ON operation_outputs (completed_at_epoch_ms, function_name)
   CREATE INDEX idx_operation_outputs_retention ON operation_outputs (retention_timestamp)
@@ -288,9 +330,24 @@ export const SQLITE_SCHEMA: Catalog = {
   CREATE INDEX workflow_status_created_at_index ON workflow_status (created_at)
   CREATE UNIQUE INDEX uq_application_versions_owner_version ON application_versions (application_name, version_name) WHERE application_name IS NOT NULL
   CREATE UNIQUE INDEX uq_application_versions_unclaimed_version ON application_versions (version_name) WHERE application_name IS NULL
+  CREATE UNIQUE INDEX uq_journal_key ON journal (workflow_id, key) WHERE key IS NOT NULL
   CREATE UNIQUE INDEX uq_workflow_status_dedup_id ON workflow_status (queue_name, deduplication_id) WHERE deduplication_id IS NOT NULL
 `),
-  triggers: ['everstep_schedule_deleted', 'everstep_schedule_inserted', 'everstep_schedule_updated'],
+  triggers: lines(`
+  everstep_execution_deleted
+  everstep_fork_journaled
+  everstep_journal_not_deleted
+  everstep_journal_not_updated
+  everstep_schedule_deleted
+  everstep_schedule_inserted
+  everstep_schedule_updated
+  everstep_workflow_journaled
+  history
+  history_tasks
+  history_timers
+  history_workflow_events
+  history_workflow_executions
+`),
   functions: [],
 };
 

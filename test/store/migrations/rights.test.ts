@@ -143,7 +143,7 @@ onlyOn('postgres', (dialect) => {
     const { owner, application } = await setup(dialect);
     await execute(
       owner,
-      'UPDATE dbos.dbos_migrations SET version = 122; ALTER TABLE dbos.workflow_status DROP COLUMN creator_xid',
+      'UPDATE dbos.dbos_migrations SET version = 122; ALTER TABLE dbos.workflow_status DROP COLUMN creator_xid CASCADE',
     );
 
     const migration = migrate(application, { logger });

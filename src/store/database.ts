@@ -54,11 +54,6 @@ export interface CommitOptions {
    */
   readonly relaxed?: boolean;
   /**
-   * Rows are read in the order of an index and sorted in small groups at most. Without statistics, the planner would sort a
-   * whole backlog to find its first rows. SQLite ignores it.
-   */
-  readonly presorted?: boolean;
-  /**
    * Runs after the commit in the same round trip, whether or not the commit succeeds. Its own failure is ignored. Only
    * listeners pass one.
    */

@@ -88,6 +88,7 @@ async function setup(...served: Queue[]) {
         ),
       findPartitions: async () => state.partitions,
     },
+    reportClaimed: () => {},
     notifyPeers: (queueName, partitionKey) => told.push([queueName, partitionKey].join(' ').trim()),
   });
   void dispatcher.start();

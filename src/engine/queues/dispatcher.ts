@@ -26,6 +26,8 @@ export interface DispatcherOptions {
   };
   /** Notifies peers that there may be work on the queue. */
   readonly notifyPeers: (queueName: string, partitionKey?: string) => void;
+  /** Spares peers a look: what was announced under these names is claimed, and nothing is left. */
+  readonly reportClaimed: (queueName: string, names: readonly string[], partitionKey?: string) => void;
 }
 
 /** Workflows claimed by one statement at most. More are claimed right after. */
@@ -86,10 +88,11 @@ export class Dispatcher {
   }
 
   /** There may be work on this queue, or in this partition of it. */
-  wake(queueName: string, partitionKey?: string | null): void {
+  wake(queueName: string, partitionKey?: string | null, name?: string): void {
     const state = this.#queues.get(queueName);
     if (!this.#isRunning) return;
     if (!state) return this.#discoverQueue(queueName);
+    state.noteName(partitionKey, name);
     if (state.isPartitioned) {
       if (partitionKey == null) state.partitions.requestScan();
       else state.partitions.add(partitionKey);

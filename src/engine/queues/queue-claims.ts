@@ -34,6 +34,8 @@ export interface QueueClaimsOptions {
   readonly load: Load;
   /** Notifies peers that there may be work on the queue. */
   readonly notifyPeers: (queueName: string, partitionKey?: string) => void;
+  /** Spares peers a look: what was announced under these names is claimed, and nothing is left. */
+  readonly reportClaimed: (queueName: string, names: readonly string[], partitionKey?: string) => void;
 }
 
 /** Partitions claimed from in one commit. */
@@ -59,9 +61,11 @@ export class QueueClaims {
     const { load, source, notifyPeers } = this.#options;
     const isSharing = engines > 1;
     state.hasFreed = false;
+    const names = state.takeNames();
     const share = isSharing ? { engines, running: load.running(queue.name) } : undefined;
     const { taken, left } = await source.claim(queue, limit, share);
     state.settle(taken, isSharing, left);
+    if (taken > 0 && !left.isWaiting) this.#options.reportClaimed(queue.name, names);
     if (!left.isWaiting) return false;
     if (taken >= limit || state.hasFreed) return true;
     if (left.waitMs !== null) state.retryAfter(left.waitMs);
@@ -90,7 +94,11 @@ export class QueueClaims {
     const count = Math.min(PARTITIONS_MAX, limit, Math.ceil(partitions.readyCount / engines));
     const chosen = this.#choose(state, partitions.take(count), { limit, hasFreed });
     if (chosen.length === 0) return !partitions.isEmpty;
+    const names = chosen.map(({ key }) => state.takeNames(key));
     const results = await this.#claimChosen(state, chosen);
+    results.forEach(({ taken, left }, index) => {
+      if (taken > 0 && !left.isWaiting) this.#options.reportClaimed(queue.name, names[index] ?? [], chosen[index]?.key);
+    });
     this.#settlePartitions(state, { chosen, results, hasFreed });
     return this.#continueRotation(state, { results, engines });
   }

@@ -1,8 +1,9 @@
 // The queues of an engine: which ones it serves, what wakes the dispatcher, and when delayed workflows are due.
+import { createHash } from 'node:crypto';
 import { DueLoop } from '../../base/due-loop.js';
 import { announceQueued } from '../../control/notify/announcements.js';
 import { DatabaseClosedError } from '../../model/errors/errors.js';
-import { topics } from '../../store/notify/topics.js';
+import { type Announcement, topics } from '../../store/notify/topics.js';
 import { enqueueDue, msToNextDue } from '../../store/queues/delays.js';
 import { findWaitingQueues } from '../../store/queues/waiting-work.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
@@ -15,6 +16,7 @@ import { Claims } from './claims.js';
 import { type DirectStart, DirectStarts } from './direct-starts.js';
 import { Dispatcher } from './dispatcher.js';
 import { KnownQueues, type Queue } from './known-queues.js';
+import { Offers } from './offers.js';
 
 export interface QueueServiceOptions {
   readonly runtime: Runtime;
@@ -38,6 +40,7 @@ export class QueueService {
   readonly #deadlines: Deadlines;
   readonly #dispatcher: Dispatcher;
   readonly #directStarts: DirectStarts;
+  readonly #offers: Offers;
   readonly #delays: DueLoop;
   readonly #stopping = new AbortController();
   #unsubscribes: readonly (() => void)[] = [];
@@ -53,6 +56,7 @@ export class QueueService {
       ...options,
       reserve: (queueName, count) => this.#dispatcher.reserve(queueName, count),
     });
+    this.#offers = this.#createOffers(options);
     this.#delays = new DueLoop({
       clock,
       logger,
@@ -79,8 +83,8 @@ export class QueueService {
       source: {
         findWork: () => this.#findWork(),
         pollMs: () => (hasPush ? POLL_MS : Math.min(...this.known.served.map((queue) => queue.pollMs))),
-        claim: (queue, limit, share) => claims.claim(queue, limit, share),
-        claimPartitions: (queue, partitions) => claims.claimPartitions(queue, partitions),
+        claim: (queue, limit, share) => this.#timed(claims.claim(queue, limit, share)),
+        claimPartitions: (queue, partitions) => this.#timed(claims.claimPartitions(queue, partitions)),
         findPartitions: (queueName, after, limit) => claims.findPartitions(queueName, after, limit),
       },
       load: {
@@ -90,15 +94,41 @@ export class QueueService {
         engines: (queueName) => 1 + peers.countPeersServing(queueName),
       },
       notifyPeers: (queueName, partitionKey) => bus.publishElsewhere(topics.work, { queueName, partitionKey }),
+      reportClaimed: (queueName, names, partitionKey) => this.#offers.report({ queueName, partitionKey }, names),
     });
+  }
+
+  async #timed<T>(claim: Promise<T>): Promise<T> {
+    const { clock } = this.#runtime;
+    const startedAt = clock.now();
+    const result = await claim;
+    this.#offers.noteDuration(clock.now() - startedAt);
+    return result;
+  }
+
+  #createOffers({ runtime, peers }: QueueServiceOptions): Offers {
+    const { applicationVersion, bus, clock, registry } = runtime;
+    return new Offers({
+      clock,
+      engines: (queueName) => 1 + peers.countPeersServing(queueName),
+      ability: () => abilityOf(applicationVersion, registry),
+      onDue: (announced) => this.#wake(announced),
+      onClaimed: (claimed) => bus.publishElsewhere(topics.claimed, claimed),
+    });
+  }
+
+  #wake({ queueName, partitionKey, name }: Announcement): void {
+    this.#dispatcher.wake(queueName ?? INTERNAL_QUEUE, partitionKey, name);
   }
 
   async start(): Promise<void> {
     const { bus } = this.#runtime;
     this.#unsubscribes = [
-      bus.subscribe(topics.work, (keys) => {
-        for (const { queueName, partitionKey } of keys)
-          this.#dispatcher.wake(queueName ?? INTERNAL_QUEUE, partitionKey);
+      bus.subscribe(topics.work, (announced, origin) => {
+        for (const one of announced) origin === 'here' ? this.#wake(one) : this.#offers.add(one);
+      }),
+      bus.subscribe(topics.claimed, (claimed) => {
+        for (const one of claimed) this.#offers.withdraw(one);
       }),
       bus.subscribe(topics.delays, () => this.#delays.wake()),
       bus.subscribe(topics.queueChanges, (_, origin) => (origin === 'here' ? this.#reload() : this.refresh())),
@@ -112,6 +142,7 @@ export class QueueService {
   /** Stops claiming. */
   async stop(): Promise<void> {
     this.#stopping.abort(new DatabaseClosedError('Everstep was shut down in this process.'));
+    this.#offers.stop();
     await this.#delays.stop();
     await this.#dispatcher.stop();
     for (const unsubscribe of this.#unsubscribes) unsubscribe();
@@ -163,6 +194,12 @@ export class QueueService {
     }
     return 0;
   }
+}
+
+/** The same for engines that can claim the same work. */
+function abilityOf(version: string, { workflowKeys, instanceKeys }: Runtime['registry']): string {
+  const parts = [version, workflowKeys.sort(), instanceKeys.sort()];
+  return createHash('sha1').update(JSON.stringify(parts)).digest('base64').slice(0, 12);
 }
 
 function knownQueuesOf({ applicationName, config, database, logger, registry }: Runtime): KnownQueues {

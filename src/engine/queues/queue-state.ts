@@ -13,6 +13,10 @@ const SHARE_BACKOFF_MAX_MS = 2000;
 const RETRY_BACKOFF_MIN_MS = 250;
 const RETRY_BACKOFF_MAX_MS = 8000;
 
+/** Names to remember. Without them, peers look for themselves. */
+const NAMES_MAX = 50;
+const NO_NAMES: readonly string[] = [];
+
 export class QueueState {
   queue: Queue;
   readonly partitions: PartitionRotation;
@@ -23,6 +27,8 @@ export class QueueState {
   hasBacklog = true;
   /** A slot has become free here that a peer may be able to use. */
   hasFreed = false;
+  /** The names under which work was announced since the last claim, by partition, or '' for the whole queue. */
+  readonly #names = new Map<string, Set<string>>();
   readonly #clock: Clock;
   readonly #announce: (queue: QueueState) => void;
   #timer: { readonly at: number; readonly timer: Timer } | undefined;
@@ -48,6 +54,21 @@ export class QueueState {
   get isSharing(): boolean {
     const now = this.#clock.now();
     return this.#yieldsUntil === undefined ? now >= this.#sharesAgainAt : now < this.#yieldsUntil;
+  }
+
+  /** Remembers under which name the work was announced that the next claim may take. */
+  noteName(partitionKey: string | null | undefined, name: string | undefined): void {
+    if (name === undefined || this.#names.size >= NAMES_MAX) return;
+    const names = this.#names.get(partitionKey ?? '');
+    if (!names) this.#names.set(partitionKey ?? '', new Set([name]));
+    else if (names.size < NAMES_MAX) names.add(name);
+  }
+
+  /** The names of what a claim that begins now may take. */
+  takeNames(partitionKey = ''): readonly string[] {
+    const names = this.#names.get(partitionKey);
+    this.#names.delete(partitionKey);
+    return names ? [...names] : NO_NAMES;
   }
 
   /** Claims again after this delay, unless an earlier claim is scheduled. */

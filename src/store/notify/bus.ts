@@ -75,8 +75,9 @@ export class Bus {
   }
 
   publish<Payload>(topic: Topic<Payload>, payload: Payload): void {
-    this.publishHere(topic, payload);
-    this.publishElsewhere(topic, payload);
+    const named = topic.name?.(payload) ?? payload;
+    this.publishHere(topic, named);
+    this.publishElsewhere(topic, named);
   }
 
   publishAll<Payload>(topic: Topic<Payload>, payloads: readonly Payload[]): void {
@@ -100,13 +101,14 @@ export class Bus {
   publishElsewhere<Payload>(topic: Topic<Payload>, payload: Payload): void {
     if (!this.isNotifying) return;
     if (this.#filters.get(topic.channel)?.(payload) === false) return;
-    this.#options.listener.notify(topic.channel, topic.encode(payload));
+    const named = topic.name?.(payload) ?? payload;
+    this.#options.listener.notify(topic.channel, topic.encode(named), topic.subject?.(payload));
   }
 
   /** Publishes with the commit of a caller's transaction: Postgres delivers then, and on SQLite commits are noticed. */
   async publishIn<Payload>(tx: Executor, topic: Topic<Payload>, payload: Payload): Promise<void> {
     if (tx.dialect.name !== 'postgres' || !this.isNotifying) return;
-    const text = topic.encode(payload);
+    const text = topic.encode(topic.name?.(payload) ?? payload);
     // The server would refuse a longer one, and with it the transaction. Processes also look without being told.
     if (Buffer.byteLength(text) > PAYLOAD_MAX_BYTES) return;
     await tx.run(sql`SELECT pg_notify(${topic.channel}, ${text})`);
@@ -179,6 +181,7 @@ export function notificationOf<Payload>(topic: Topic<Payload>, payload: Payload)
 }
 
 function distinctOf<Payload>(topic: Topic<Payload>, payloads: readonly Payload[]): readonly Payload[] {
-  if (payloads.length < 2) return payloads;
-  return [...new Map(payloads.map((payload) => [topic.encode(payload), payload])).values()];
+  const named = (payload: Payload): Payload => topic.name?.(payload) ?? payload;
+  if (payloads.length < 2) return payloads.map(named);
+  return [...new Map(payloads.map((payload) => [topic.encode(payload), payload])).values()].map(named);
 }

@@ -25,8 +25,8 @@ export interface Listener {
   stop(): Promise<void>;
   /** Calls the handler at each wake-up until the returned function is called. */
   subscribe(handler: WakeupHandler): () => void;
-  /** Notifies other processes, soon and in batches. */
-  notify(channel: string, payload: string): void;
+  /** Notifies other processes, soon and in batches: once for each subject, which is the payload if none is given. */
+  notify(channel: string, payload: string, subject?: string): void;
   /**
    * Commits, and notifies other processes of what was committed. If the notifications fit in the commit's round trip,
    * `commit` gets a statement that sends them, to run right after the commit and apart from it.

@@ -98,9 +98,9 @@ export class PostgresListener implements Listener {
     return this.#handlers.subscribe(handler);
   }
 
-  notify(channel: string, payload: string): void {
+  notify(channel: string, payload: string, subject = payload): void {
     if (!this.#options.channels.includes(channel)) return;
-    this.#pending.set(`${channel} ${payload}`, [channel, payload]);
+    this.#pending.set(`${channel} ${subject}`, [channel, payload]);
     this.#schedule();
   }
 

@@ -6,17 +6,15 @@ import type { CommitOptions, ObserveOptions } from '../database.js';
  * What a commit needs. If it limits its wait for locks, there is no other limit: the role may have a statement timeout. A
  * relaxed commit is flushed by a later one, or by the server within a second.
  */
-export function commitSettings({ lockTimeoutMs, presorted, relaxed }: CommitOptions): Sql | undefined {
+export function commitSettings({ lockTimeoutMs, relaxed }: CommitOptions): Sql | undefined {
   const settings = [
     ...(relaxed ? [withoutDisk] : []),
-    ...(presorted ? [withoutSort] : []),
     ...(lockTimeoutMs === undefined ? [] : [lockSettings(lockTimeoutMs)]),
   ];
   return settings.length === 0 ? undefined : settings.reduce((all, one) => sql`${all}, ${one}`);
 }
 
 const withoutDisk = sql`set_config('synchronous_commit', 'off', TRUE)`;
-const withoutSort = sql`set_config('enable_sort', 'off', TRUE)`;
 
 function lockSettings(timeoutMs: number): Sql {
   return sql`set_config('statement_timeout', '0', TRUE), set_config('lock_timeout', ${String(timeoutMs)}, TRUE)`;

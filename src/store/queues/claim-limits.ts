@@ -38,18 +38,16 @@ export interface ClaimRemainder {
   readonly partitionWaitMs: number | null;
 }
 
-export function inPartition(alias: 'w' | 'p', { partition }: Scope): Sql {
+function inPartition({ partition }: Scope): Sql {
   if (!partition) return sql``;
-  return alias === 'w'
-    ? sql`AND w.queue_partition_key = ${partition.key} AND w.queue_partition_key IS NOT NULL`
-    : sql`AND p.queue_partition_key = ${partition.key} AND p.queue_partition_key IS NOT NULL`;
+  return sql`AND p.queue_partition_key = ${partition.key} AND p.queue_partition_key IS NOT NULL`;
 }
 
 /** The smallest bound on this claim, at least 0. */
 export function effectiveLimit(limit: number, scope: Scope, share: Share | undefined): Sql {
   const bounds = headroom(scope);
   if (share) bounds.push(shareOf(limit, scope, share));
-  if (bounds.length === 0) return sql`${limit}`;
+  if (bounds.length === 0) return sql`CAST(${limit} AS BIGINT)`;
   return sql`(
     SELECT CASE WHEN MIN(r.n) > 0 THEN MIN(r.n) ELSE 0 END
     FROM (SELECT CAST(${limit} AS BIGINT) AS n ${unionOf(bounds)}) AS r)`;
@@ -87,7 +85,7 @@ function countOf(status: 'PENDING' | 'ENQUEUED', scope: Scope, max: number): Sql
       SELECT 1
       FROM ${workflows} AS p
       WHERE p.queue_name = ${scope.queueName} AND ${status === 'ENQUEUED' ? isEnqueued('p') : isRunning}
-        ${inPartition('p', scope)}
+        ${inPartition(scope)}
       LIMIT ${max}) AS counted)`;
 }
 
@@ -102,7 +100,7 @@ function latestStarts(scope: Scope, rate: Rate): Sql {
     SELECT p.started_at_epoch_ms AS at
     FROM ${workflows} AS p
     WHERE p.queue_name = ${scope.queueName} AND p.rate_limited = TRUE
-      AND p.started_at_epoch_ms > ${nowMs} - CAST(${rate.periodMs} AS BIGINT) ${inPartition('p', scope)}
+      AND p.started_at_epoch_ms > ${nowMs} - CAST(${rate.periodMs} AS BIGINT) ${inPartition(scope)}
     ORDER BY p.started_at_epoch_ms DESC
     LIMIT ${rate.max}`;
 }
@@ -129,7 +127,7 @@ export function remainderStatement(scope: Scope): Sql {
   return sql`
     SELECT
       CASE WHEN EXISTS (
-        SELECT 1 FROM ${workflows} AS p WHERE p.queue_name = ${queueName} AND ${isEnqueued('p')} ${inPartition('p', scope)}
+        SELECT 1 FROM ${workflows} AS p WHERE p.queue_name = ${queueName} AND ${isEnqueued('p')} ${inPartition(scope)}
       ) THEN 1 ELSE 0 END AS is_waiting,
       ${hasRoom(queueHeadroom(scope))} AS has_room,
       ${hasRoom(partitionHeadroom(scope))} AS has_partition_room,

@@ -12,7 +12,6 @@ import { lock, nowMs, oneOf, type Sql, sql, table, textConstants } from '../../s
 import {
   type ClaimRemainder,
   effectiveLimit,
-  inPartition,
   isUnlimited,
   remainderStatement,
   type Scope,
@@ -23,7 +22,7 @@ import { commitClaims } from './claim-lock.js';
 import { isLockedOut, remainderAfterLockout } from './foreign-claims.js';
 import { workflowColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
-import { isEnqueued, unindexed } from '../runs/states.js';
+import { unindexed } from '../runs/states.js';
 
 export interface ClaimOptions {
   readonly queueName: string;
@@ -81,16 +80,16 @@ export async function claimWorkflows(database: Database, options: ClaimOptions):
 }
 
 async function claimTogether(database: Database, options: ClaimOptions, scope: Scope): Promise<Claim> {
-  const statement = claimStatement(options, scope, options.limit);
+  const statement = claimStatement(options, scope, options);
   if (isUnlimited(scope) && !options.share) {
-    const [rows = []] = await database.commit([statement], { presorted: true });
+    const [rows = []] = await database.commit([statement]);
     const claimed = rows.map(toClaimed);
     return { claimed, remainder: { ...NOTHING_IN_THE_WAY, isWaiting: claimed.length >= options.limit } };
   }
   const statements = [statement, remainderStatement(scope)];
   const [claimed = [], remainder = []] = isUnlimited(scope)
-    ? await database.commit(statements, { presorted: true })
-    : await commitClaims(database, { owner: options.owner, scopes: [scope] }, { statements, presorted: true });
+    ? await database.commit(statements)
+    : await commitClaims(database, { owner: options.owner, scopes: [scope] }, { statements });
   return { claimed: claimed.map(toClaimed), remainder: toRemainder(remainder[0]) };
 }
 
@@ -123,11 +122,11 @@ async function claimPartitionsTogether(
   parts: readonly ScopeLimit[],
 ): Promise<Claim[]> {
   const statements = parts.flatMap(({ scope, limit }) => [
-    claimStatement(options, scope, limit),
+    claimStatement(options, scope, { limit }),
     remainderStatement(scope),
   ]);
   const claims = { owner: options.owner, scopes: parts.map(({ scope }) => scope) };
-  const results = await commitClaims(database, claims, { statements, presorted: true });
+  const results = await commitClaims(database, claims, { statements });
   return options.partitions.map((_, index) => ({
     claimed: (results[2 * index] ?? []).map(toClaimed),
     remainder: toRemainder(results[1 + 2 * index]?.[0]),
@@ -150,13 +149,15 @@ function isDataError(error: unknown): error is DatabaseStatementError {
 async function claimOneByOne(database: Database, options: Terms, { scope, limit }: ScopeLimit): Promise<Claim> {
   const claimed: Claimed[] = [];
   const refused: RefusedRow[] = [];
-  const picked = await database.read(pickStatement(options, scope, limit));
-  for (const row of picked) {
+  const found = await database.read(sql`
+    WITH ${picked(options, scope, { limit })}
+    SELECT picked.id, picked.format FROM picked`);
+  for (const row of found) {
     const workflowID = row['id'] as string;
-    const statement = claimStatement({ ...options, share: undefined }, scope, 1, workflowID);
+    const statement = claimStatement({ ...options, share: undefined }, scope, { limit: 1, onlyID: workflowID });
     try {
       const claims = { owner: options.owner, scopes: [scope] };
-      const [rows = []] = await commitClaims(database, claims, { statements: [statement], presorted: true });
+      const [rows = []] = await commitClaims(database, claims, { statements: [statement] });
       claimed.push(...rows.map(toClaimed));
     } catch (cause) {
       if (isLockedOut(cause)) break;
@@ -179,34 +180,70 @@ const escapedClassName = CLASS_NAME_ESCAPES.reduce(
   sql`COALESCE(w.class_name, '')`,
 );
 
-/** The rows that a claim takes, or the given one if it is among those that may be claimed. */
-function pickStatement(options: Terms, scope: Scope, limit: number, onlyID?: string): Sql {
-  // Uses idx_workflow_status_in_flight_v2 or …_partition_dequeue_v3 in their order; only rows of the same millisecond are
-  // sorted. Those are in the order of their creator tokens. The latest version is found by idx_application_versions_latest.
-  return sql`
-      SELECT w.workflow_uuid AS id, w.serialization AS format
-      FROM ${workflows} AS w
-      WHERE w.queue_name = ${scope.queueName} AND ${isEnqueued('w')} ${inPartition('w', scope)}
-        AND (w.application_version = ${options.applicationVersion} OR (w.application_version IS NULL AND ${isLatest(options)}))
-        AND (w.application_name = ${options.applicationName} OR w.application_name IS NULL)
-        AND ${escapedClassName} || '.' || w.name ${oneOf(options.functions)}
-        AND (w.config_name IS NULL OR w.config_name = ''
-          OR ${escapedClassName} || '/' || w.config_name ${oneOf(options.instances ?? [])})
-        AND (SELECT COUNT(*) FROM ${table('paused_queues')} AS z WHERE z.name = ${scope.queueName}) = 0
-        ${onlyID === undefined ? sql`` : sql`AND w.workflow_uuid = ${onlyID}`}
-      ORDER BY w.priority, w.created_at, w.creator_xid, w.workflow_uuid
-      LIMIT ${effectiveLimit(limit, scope, options.share)}`;
+interface Picking {
+  readonly limit: number;
+  /** Picks this workflow only, if it may be claimed. */
+  readonly onlyID?: string;
+  /** Skips what others have locked, and locks the rest. */
+  readonly isLocking?: boolean;
 }
 
-function claimStatement(options: Terms, scope: Scope, limit: number, onlyID?: string): Sql {
-  const isRateLimited = scope.whole.rate !== null || (scope.partition?.limits.rate ?? null) !== null;
-  // The CTE is materialized so that the planner does not pick again for each row. The outer condition hides the status
-  // from the planner, or it would walk the queue again for each picked row. A timeout is cut to what can be added to a
-  // time: one row that overflows would fail the claim of all.
+/**
+ * The rows that a claim takes, as the CTE `picked`. Rows of this version and rows without one are found in two branches, each
+ * in the order of its index: a backlog of another version, or of one millisecond, costs nothing. CTEs are materialized so
+ * that the planner does not pick again for each row.
+ */
+function picked(options: Terms, scope: Scope, picking: Picking): Sql {
   return sql`
-    WITH picked AS MATERIALIZED (${pickStatement(options, scope, limit, onlyID)}
-      ${lock('skip', 'w')}
-    )
+    room AS MATERIALIZED (SELECT ${effectiveLimit(picking.limit, scope, options.share)} AS n),
+    versioned AS MATERIALIZED (
+      ${waitingRows(options, scope, picking)} AND COALESCE(w.application_version, '') = ${options.applicationVersion}
+      ${inClaimOrder(picking)}),
+    unversioned AS MATERIALIZED (
+      ${waitingRows(options, scope, picking)} AND COALESCE(w.application_version, '') = ''
+        AND w.application_version IS NULL AND ${isLatest(options)}
+      ${inClaimOrder(picking)}),
+    picked AS MATERIALIZED (
+      SELECT c.id, c.format
+      FROM (SELECT * FROM versioned UNION ALL SELECT * FROM unversioned) AS c
+      ORDER BY c.rank, c.at, c.token, c.id
+      LIMIT (SELECT n FROM room))`;
+}
+
+function waitingRows(options: Terms, scope: Scope, { onlyID }: Picking): Sql {
+  return sql`
+    SELECT w.workflow_uuid AS id, w.serialization AS format,
+      w.priority AS rank, w.created_at AS at, w.creator_xid AS token
+    FROM ${workflows} AS w
+    WHERE w.queue_name = ${scope.queueName} AND ${isWaitingIn(scope)}
+      AND (w.application_name = ${options.applicationName} OR w.application_name IS NULL)
+      AND ${escapedClassName} || '.' || w.name ${oneOf(options.functions)}
+      AND (w.config_name IS NULL OR w.config_name = ''
+        OR ${escapedClassName} || '/' || w.config_name ${oneOf(options.instances ?? [])})
+      AND (SELECT COUNT(*) FROM ${table('paused_queues')} AS z WHERE z.name = ${scope.queueName}) = 0
+      ${onlyID === undefined ? sql`` : sql`AND w.workflow_uuid = ${onlyID}`}`;
+}
+
+/** The conditions of idx_workflow_status_claims and idx_workflow_status_partition_claims, which only claims repeat. */
+function isWaitingIn({ partition }: Scope): Sql {
+  return partition
+    ? sql`w.queue_partition_key = ${partition.key} AND
+        CASE WHEN w.status = 'ENQUEUED' AND w.queue_partition_key IS NOT NULL THEN TRUE ELSE FALSE END`
+    : sql`CASE WHEN w.status = 'ENQUEUED' THEN TRUE ELSE FALSE END`;
+}
+
+function inClaimOrder({ isLocking }: Picking): Sql {
+  return sql`
+    ORDER BY w.priority, w.created_at, w.creator_xid, w.workflow_uuid
+    LIMIT (SELECT n FROM room) ${isLocking ? lock('skip', 'w') : sql``}`;
+}
+
+function claimStatement(options: Terms, scope: Scope, picking: Picking): Sql {
+  const isRateLimited = scope.whole.rate !== null || (scope.partition?.limits.rate ?? null) !== null;
+  // The outer condition hides the status from the planner, or it would walk the queue again for each picked row. A timeout
+  // is cut to what can be added to a time: one row that overflows would fail the claim of all.
+  return sql`
+    WITH ${picked(options, scope, { ...picking, isLocking: true })}
     UPDATE ${workflows}
     SET status = 'PENDING', owner_xid = ${options.owner}, executor_id = ${options.executorID},
       application_version = ${options.applicationVersion},

@@ -1,5 +1,6 @@
 // Rows that other programs have written, and that make no sense: each ends by itself, and all others are served.
 import { expect, test } from 'vitest';
+import { DBOSAwaitedWorkflowCancelledError } from '../../../src/model/errors/errors.js';
 import type { Database } from '../../../src/store/database.js';
 import { sql, table, type Value } from '../../../src/sql/sql.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../../rig/dialects.js';
@@ -22,6 +23,7 @@ const SETTINGS = {
 async function setup(dialect: TestDialect, options: { readonly isPartitioned?: boolean } = {}) {
   const { DBOS, url } = await createEngine(dialect);
   const echo = DBOS.registerWorkflow(async (text: string) => text, { name: 'echo' });
+  const oversleep = DBOS.registerWorkflow(() => DBOS.sleepms(3_600_000), { name: 'oversleep' });
   await DBOS.launch();
   await DBOS.registerQueue('q', options.isPartitioned ? { partitionQueue: true, concurrency: 5 } : {});
   await DBOS.pauseQueue('q');
@@ -32,7 +34,7 @@ async function setup(dialect: TestDialect, options: { readonly isPartitioned?: b
   const database: Database = await dialect.open(url);
   const spoil = (name: keyof typeof SETTINGS, value: Value) =>
     database.run(sql`UPDATE ${workflows} SET ${SETTINGS[name](value)} WHERE workflow_uuid = 'bad'`);
-  return { DBOS, echo, bad, good, database, spoil };
+  return { DBOS, oversleep, bad, good, database, spoil };
 }
 
 forEachDialect((dialect) => {
@@ -65,16 +67,14 @@ forEachDialect((dialect) => {
   test.each([INT64_MIN, INT64_MAX])(
     'a deadline of %s neither stops the queue nor other deadlines',
     async (deadline) => {
-      const { DBOS, echo, good, spoil } = await setup(dialect);
+      const { DBOS, oversleep, good, spoil } = await setup(dialect);
       await spoil('deadline', deadline);
 
       await DBOS.resumeQueue('q');
 
       expect(await good.getResult()).toBe('good');
-      await DBOS.pauseQueue('q');
-      const overdue = await DBOS.startWorkflow(echo, { queueName: 'q', timeoutMS: 10 })('late');
-      await DBOS.resumeQueue('q');
-      expect(await overdue.getResult()).toBe('late');
+      const late = await DBOS.startWorkflow(oversleep, { queueName: 'q', timeoutMS: 10 })();
+      expect(await failureOf(late.getResult())).toBeInstanceOf(DBOSAwaitedWorkflowCancelledError);
     },
   );
 

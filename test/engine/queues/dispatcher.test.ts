@@ -66,6 +66,7 @@ describe('a dispatcher', () => {
         ...fields,
       },
       load: { capacity: () => 1000, running: () => 0, engines: () => 1, claimsMax: 2, ...fields },
+      reportClaimed: () => {},
       notifyPeers: () => {},
       ...(fields.notifyPeers && { notifyPeers: fields.notifyPeers }),
     });

@@ -223,6 +223,7 @@ export const POSTGRES_SCHEMA: Catalog = {
   CREATE INDEX idx_workflow_input_retention ON workflow_input USING btree (retention_timestamp)
   CREATE INDEX idx_workflow_output_retention ON workflow_output USING btree (retention_timestamp)
   CREATE INDEX idx_workflow_status_attributes ON workflow_status USING gin (attributes) WHERE (attributes IS NOT NULL)
+  CREATE INDEX idx_workflow_status_claims ON workflow_status USING btree (queue_name, COALESCE(application_version, ''::text), priority, created_at, creator_xid, workflow_uuid) WHERE CASE WHEN (status = 'ENQUEUED'::text) THEN true ELSE false END
   CREATE INDEX idx_workflow_status_completed_at ON workflow_status USING btree (completed_at) WHERE (completed_at IS NOT NULL)
   CREATE INDEX idx_workflow_status_deadline ON workflow_status USING btree (workflow_deadline_epoch_ms) WHERE ((status = ANY (ARRAY['ENQUEUED'::text, 'PENDING'::text, 'DELAYED'::text])) AND (workflow_deadline_epoch_ms IS NOT NULL))
   CREATE INDEX idx_workflow_status_delayed ON workflow_status USING btree (delay_until_epoch_ms) WHERE (status = 'DELAYED'::text)
@@ -233,6 +234,7 @@ export const POSTGRES_SCHEMA: Catalog = {
   CREATE INDEX idx_workflow_status_listing_waiting ON workflow_status USING btree (status, created_at) WHERE CASE WHEN (status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])) THEN true ELSE false END
   CREATE INDEX idx_workflow_status_owner ON workflow_status USING btree (owner_xid COLLATE "C") WHERE ((status = 'PENDING'::text) AND (owner_xid ~~ '%.%'::text))
   CREATE INDEX idx_workflow_status_parent_workflow_id ON workflow_status USING btree (parent_workflow_id) WHERE (parent_workflow_id IS NOT NULL)
+  CREATE INDEX idx_workflow_status_partition_claims ON workflow_status USING btree (queue_name, queue_partition_key, COALESCE(application_version, ''::text), priority, created_at, creator_xid, workflow_uuid) WHERE CASE WHEN ((status = 'ENQUEUED'::text) AND (queue_partition_key IS NOT NULL)) THEN true ELSE false END
   CREATE INDEX idx_workflow_status_partition_dequeue_v3 ON workflow_status USING btree (queue_name, status, queue_partition_key, priority, created_at, workflow_uuid) INCLUDE (application_name) WHERE ((status = ANY (ARRAY['ENQUEUED'::text, 'PENDING'::text])) AND (queue_partition_key IS NOT NULL))
   CREATE INDEX idx_workflow_status_pending ON workflow_status USING btree (created_at) WHERE (status = 'PENDING'::text)
   CREATE INDEX idx_workflow_status_rate_limited ON workflow_status USING btree (queue_name, started_at_epoch_ms) WHERE (rate_limited = true)
@@ -311,6 +313,7 @@ export const SQLITE_SCHEMA: Catalog = {
   CREATE INDEX idx_operation_outputs_retention ON operation_outputs (retention_timestamp)
   CREATE INDEX idx_workflow_input_retention ON workflow_input (retention_timestamp)
   CREATE INDEX idx_workflow_output_retention ON workflow_output (retention_timestamp)
+  CREATE INDEX idx_workflow_status_claims ON workflow_status (queue_name, COALESCE(application_version, ''), priority, created_at, creator_xid, workflow_uuid) WHERE CASE WHEN status = 'ENQUEUED' THEN TRUE ELSE FALSE END
   CREATE INDEX idx_workflow_status_completed_at ON workflow_status (completed_at) WHERE completed_at IS NOT NULL
   CREATE INDEX idx_workflow_status_deadline ON workflow_status (workflow_deadline_epoch_ms) WHERE status IN ('ENQUEUED', 'PENDING', 'DELAYED') AND workflow_deadline_epoch_ms IS NOT NULL
   CREATE INDEX idx_workflow_status_delayed ON workflow_status (delay_until_epoch_ms) WHERE status = 'DELAYED'
@@ -321,6 +324,7 @@ export const SQLITE_SCHEMA: Catalog = {
   CREATE INDEX idx_workflow_status_listing_waiting ON workflow_status (status, created_at) WHERE CASE WHEN status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END
   CREATE INDEX idx_workflow_status_owner ON workflow_status (owner_xid) WHERE status = 'PENDING' AND owner_xid LIKE '%.%'
   CREATE INDEX idx_workflow_status_parent_workflow_id ON workflow_status (parent_workflow_id) WHERE parent_workflow_id IS NOT NULL
+  CREATE INDEX idx_workflow_status_partition_claims ON workflow_status (queue_name, queue_partition_key, COALESCE(application_version, ''), priority, created_at, creator_xid, workflow_uuid) WHERE CASE WHEN status = 'ENQUEUED' AND queue_partition_key IS NOT NULL THEN TRUE ELSE FALSE END
   CREATE INDEX idx_workflow_status_partition_dequeue_v3 ON workflow_status (queue_name, status, queue_partition_key, priority, created_at, workflow_uuid) WHERE status IN ('ENQUEUED', 'PENDING') AND queue_partition_key IS NOT NULL
   CREATE INDEX idx_workflow_status_pending ON workflow_status (created_at) WHERE status = 'PENDING'
   CREATE INDEX idx_workflow_status_rate_limited ON workflow_status (queue_name, started_at_epoch_ms) WHERE rate_limited = TRUE

@@ -38,8 +38,20 @@ describe('the bus', () => {
 
     bus.publish(topics.work, { queueName: 'q', partitionKey: 'k' });
 
-    expect(heard).toEqual([[[{ queueName: 'q', partitionKey: 'k' }], 'here']]);
-    expect(sent).toEqual(['everstep_queues ["q","k"]']);
+    const name = expect.any(String) as string;
+    expect(heard).toEqual([[[{ queueName: 'q', partitionKey: 'k', name }], 'here']]);
+    expect(sent).toEqual([expect.stringMatching(/^everstep_queues \["q","k","\w+"\]$/)]);
+  });
+
+  test('work is announced under a name that its subscribers here and elsewhere share', () => {
+    const { bus, sent } = setup();
+    const heard: unknown[] = [];
+    bus.subscribe(topics.work, (announced) => void heard.push(...announced));
+
+    bus.publishAll(topics.work, [{ queueName: 'q' }, { queueName: 'q' }, { queueName: 'r' }]);
+
+    expect(sent.map((text) => topics.work.decode(text.slice('everstep_queues '.length)))).toEqual(heard);
+    expect(new Set(heard.map((one) => (one as { name: string }).name)).size).toBe(2);
   });
 
   test('a batch is delivered once and holds each fact once', () => {

@@ -162,10 +162,8 @@ describe('PostgresDatabase', () => {
       async (treatment) => {
         const database = await dialect.open(await startPooler(await dialect.createURL(), treatment));
 
-        expect(await database.read(plannerSettings)).toEqual([{ seqscan: 'off', jit: 'off', sort: 'on' }]);
-        expect(await database.transaction((tx) => tx.run(plannerSettings))).toEqual([
-          { seqscan: 'off', jit: 'off', sort: 'on' },
-        ]);
+        expect(await database.read(plannerSettings)).toEqual([{ seqscan: 'off', jit: 'off' }]);
+        expect(await database.transaction((tx) => tx.run(plannerSettings))).toEqual([{ seqscan: 'off', jit: 'off' }]);
       },
     );
 
@@ -177,7 +175,7 @@ describe('PostgresDatabase', () => {
       const pooled = await dialect.open(connectionString, { poolSize: 1, isTransactionPooler: true });
 
       for (const database of [shared, pooled]) {
-        const ours = [{ seqscan: 'off', jit: 'off', sort: 'on' }];
+        const ours = [{ seqscan: 'off', jit: 'off' }];
         expect(await database.read(plannerSettings)).toEqual(ours);
         expect(await database.commit([sql`SELECT 1 AS one`, plannerSettings])).toEqual([[{ one: 1 }], ours]);
         expect(await database.transaction((tx) => tx.run(plannerSettings))).toEqual(ours);
@@ -243,8 +241,7 @@ describe('PostgresDatabase', () => {
 });
 
 const plannerSettings = sql`
-  SELECT current_setting('enable_seqscan') AS seqscan, current_setting('jit') AS jit,
-    current_setting('enable_sort') AS sort`;
+  SELECT current_setting('enable_seqscan') AS seqscan, current_setting('jit') AS jit`;
 
 async function dropRole(role: string): Promise<void> {
   const client = new pg.Client(await postgresURL());

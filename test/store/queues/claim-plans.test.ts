@@ -1,6 +1,6 @@
 // How the databases carry out claims, whatever the table holds: by an index that leads to the rows of the queue.
 import { describe, expect, test } from 'vitest';
-import type { Limits } from '../../../src/model/queues.js';
+import { type Limits, UNLIMITED } from '../../../src/model/queues.js';
 import { type Sql, sql, table } from '../../../src/sql/sql.js';
 import { type ClaimOptions, claimPartitions, claimWorkflows } from '../../../src/store/queues/claims.js';
 import type { Database } from '../../../src/store/database.js';
@@ -20,11 +20,14 @@ const LIMITS: Limits = { concurrency: 20, workerConcurrency: null, rate: { max: 
 const COMPLETED = 20_000;
 const WAITING = 100_000;
 
-/** Runs nothing, but keeps the plan of each statement. */
-function explain(database: Database, plans: string[]): Database {
+/** Keeps the plan of each statement. Runs none of them, unless Postgres is to count what they read. */
+function explain(database: Database, plans: string[], isCounting = false): Database {
   const isPostgres = database.dialect.name === 'postgres';
+  const explaining = isCounting ? sql`EXPLAIN (ANALYZE, TIMING OFF)` : sql`EXPLAIN`;
   const run = async (statement: Sql) => {
-    const lines = await database.run(isPostgres ? sql`EXPLAIN ${statement}` : sql`EXPLAIN QUERY PLAN ${statement}`);
+    const lines = await database.run(
+      isPostgres ? sql`${explaining} ${statement}` : sql`EXPLAIN QUERY PLAN ${statement}`,
+    );
     plans.push(lines.map((line) => String(line[isPostgres ? 'QUERY PLAN' : 'detail'])).join('\n'));
     return [];
   };
@@ -67,7 +70,7 @@ async function fill(database: Database): Promise<void> {
 /** The lines of a plan that read workflows otherwise than by an index for queues, or by their key. */
 function strays(plan: string): string[] {
   const allowed =
-    /idx_workflow_status_(in_flight_v2|partition_dequeue_v3|rate_limited|owner)|workflow_status_pkey|sqlite_autoindex_workflow_status/;
+    /idx_workflow_status_(claims|partition_claims|in_flight_v2|partition_dequeue_v3|rate_limited|owner)|workflow_status_pkey|sqlite_autoindex_workflow_status/;
   return plan
     .split('\n')
     .filter((line) => / on workflow_status|(SCAN|SEARCH) (w|p|workflow_status)\b/.test(line) && !allowed.test(line))
@@ -87,6 +90,35 @@ describe('plans of claims', () => {
       // On Postgres, claims with limits have two more for the workers of DBOS.
       expect(plans.length).toBe(3 * (dialect.name === 'postgres' ? 13 : 9));
       expect(plans.flatMap(strays)).toEqual([]);
+    });
+
+    test('a claim reads no more than it takes from a backlog of one millisecond, behind one of another version', async () => {
+      const database = await dialect.create();
+      await fill(database);
+      const plans: string[] = [];
+      const explaining = explain(database, plans, true);
+      const change = table('workflow_status');
+      await database.run(
+        sql`UPDATE ${change} SET application_version = 'old', created_at = 1 WHERE created_at % 2 = 0`,
+      );
+      await database.run(sql`UPDATE ${change} SET created_at = 2, queue_partition_key = 'p1' WHERE created_at > 1`);
+
+      await claimWorkflows(explaining, CLAIM);
+      await claimPartitions(explaining, {
+        ...CLAIM,
+        partitionLimits: UNLIMITED,
+        partitions: [{ key: 'p1', limit: 10 }],
+      });
+
+      const reads = plans.flatMap((plan) => plan.split('\n')).filter((line) => /idx_\w*claims/.test(line));
+      expect(reads.length).toBe(4);
+      if (dialect.name === 'postgres') {
+        const counts = plans.flatMap((plan) => [...plan.matchAll(/actual rows=(\d+)|Removed by Filter: (\d+)/g)]);
+        expect(Math.max(...counts.map(([, read, removed]) => Number(read ?? removed)))).toBeLessThanOrEqual(10);
+      } else {
+        const equal = /\(queue_name=\? AND (queue_partition_key=\? AND )?<expr>=\?\)$/;
+        expect(reads.filter((line) => !equal.test(line))).toEqual([]);
+      }
     });
 
     test('a claim from a large backlog takes the first in line', async () => {

@@ -162,7 +162,8 @@ export class Lifecycle {
       import('../admin/admin.js'),
       import('../admin/http/server.js'),
     ]);
-    const outboxes = Object.fromEntries([...this.#callbacks].filter(isOutbox).map((outbox) => [outbox.name, outbox]));
+    const callbacks: object[] = [...this.#callbacks];
+    const outboxes = Object.fromEntries(callbacks.filter(isOutbox).map((outbox) => [outbox.name, outbox]));
     const admin = createAdmin({ source, token, isOpen, outboxes });
     this.#adminServer = await AdminServer.start(admin, { host, port, logger, clock });
   }

@@ -14,6 +14,7 @@ import {
   SQLITE_MIGRATIONS,
 } from './embedded.js';
 import type { Migration, Track } from './migration.js';
+import { SCHEMA_NAME_BYTES_MAX } from './schema-name.js';
 
 export interface RenderOptions {
   readonly schema: string;

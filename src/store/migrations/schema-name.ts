@@ -2,7 +2,7 @@
 import { InvalidSchemaNameError } from '../../model/errors/errors.js';
 
 /** Postgres truncates longer names. */
-const SCHEMA_NAME_BYTES_MAX = 63;
+export const SCHEMA_NAME_BYTES_MAX = 63;
 
 /** Throws for a name that Postgres would reject or truncate. All characters but NUL are allowed. */
 export function checkSchemaName(schema: string): void {

@@ -23,7 +23,7 @@ interface WantedIndex {
   readonly name: string;
   readonly isWanted: boolean;
   readonly statement: string;
-  /** Whether that migration was pending when this run started. */
+  /** Whether that migration, or an earlier one about the index, was pending when this run started. */
   readonly wasPending: boolean;
 }
 
@@ -96,8 +96,12 @@ async function isAt(connection: Connection, { versionTable, version }: Migration
  * Brings every index into the state that the pending migrations demand, and leaves none of ours INVALID. If all is right,
  * this costs one query.
  */
-export async function settleIndexes(run: MigrationRun, track: Track, from: number): Promise<void> {
-  const wanted = wantedIndexes(run, track, from);
+export async function settleIndexes(
+  run: MigrationRun,
+  tracks: readonly Track[],
+  before: readonly number[],
+): Promise<void> {
+  const wanted = wantedIndexes(run, tracks, before);
   if (!wanted.some(({ wasPending }) => wasPending)) return;
   let cause: unknown;
   for (let attempt = 1; ; attempt += 1) {
@@ -115,14 +119,16 @@ export async function settleIndexes(run: MigrationRun, track: Track, from: numbe
   }
 }
 
-/** For each index that migrations change concurrently, the last statement about it. */
-function wantedIndexes(run: MigrationRun, track: Track, from: number): WantedIndex[] {
-  const pending = new Set(pendingMigrations(track, from));
+/** For each index that migrations change concurrently, the last statement about it in all tracks. */
+function wantedIndexes(run: MigrationRun, tracks: readonly Track[], before: readonly number[]): WantedIndex[] {
+  const pending = new Set(tracks.flatMap((track, index) => pendingMigrations(track, before[index] ?? 0)));
   const last = new Map<string, WantedIndex>();
-  for (const migration of track.migrations.filter(({ isOnline }) => isOnline)) {
+  for (const migration of tracks.flatMap(({ migrations }) => migrations).filter(({ isOnline }) => isOnline)) {
     for (const statement of splitStatements(renderMigration(migration, { ...run, isOnline: true }))) {
       const index = changedIndex(statement);
-      if (index) last.set(index.name, { ...index, statement, wasPending: pending.has(migration) });
+      if (!index) continue;
+      const wasPending = pending.has(migration) || last.get(index.name)?.wasPending === true;
+      last.set(index.name, { ...index, statement, wasPending });
     }
   }
   return [...last.values()];

@@ -48,8 +48,10 @@ export async function migratePostgres(database: Database, options: PostgresMigra
       const from = await readVersion(source, shared);
       const run: MigrationRun = { ...empty, isOnline: from > 0 };
       await refuseOtherNumbering(run, from);
+      const before = await readVersions(source);
       const version = await migrateTrack(run, shared);
       await migrateTrack(run, everstep);
+      await settleIndexes(run, [shared, everstep], before);
       return version;
     });
   });
@@ -115,13 +117,10 @@ async function refuseOtherNumbering(run: MigrationRun, version: number): Promise
 
 async function migrateTrack(run: MigrationRun, track: Track): Promise<number> {
   await explainFailure(run, 'Creating the table that holds the version', () => createVersionTable(run, track));
-  const from = await readVersion(run.source, track);
-  for (let version = from; ; version = await readVersion(run.source, track)) {
+  for (;;) {
+    const version = await readVersion(run.source, track);
     const [next] = pendingMigrations(track, version);
-    if (!next) {
-      await settleIndexes(run, track, from);
-      return version;
-    }
+    if (!next) return version;
     await waitForOtherLibrary(run);
     await explainFailure(run, nameOf(next), () => apply(run, track, next, version));
   }

@@ -218,8 +218,7 @@ export const POSTGRES_SCHEMA: Catalog = {
   CREATE INDEX idx_journal_timers_workflow ON journal_timers USING btree (workflow_id)
   CREATE INDEX idx_journal_xid ON journal USING btree (xid, seq)
   CREATE INDEX idx_notifications_unconsumed ON notifications USING btree (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE (consumed = false)
-  CREATE INDEX idx_operation_outputs_completed_at_function_name_v2 ON operation_outputs USING btree (completed_at_epoch_ms, function_name) INCLUDE (application_name)
-  CREATE INDEX idx_operation_outputs_retention ON operation_outputs USING btree (retention_timestamp)
+  CREATE INDEX idx_operation_outputs_completed_at ON operation_outputs USING brin (completed_at_epoch_ms) WITH (autosummarize='on')
   CREATE INDEX idx_workflow_input_retention ON workflow_input USING btree (retention_timestamp)
   CREATE INDEX idx_workflow_output_retention ON workflow_output USING btree (retention_timestamp)
   CREATE INDEX idx_workflow_status_attributes ON workflow_status USING gin (attributes) WHERE (attributes IS NOT NULL)
@@ -310,7 +309,6 @@ export const SQLITE_SCHEMA: Catalog = {
   CREATE INDEX idx_journal_workflow ON journal (workflow_id, seq)
   CREATE INDEX idx_notifications_unconsumed ON notifications (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE consumed = FALSE
   CREATE INDEX idx_operation_outputs_completed_at_function_name_v2 ON operation_outputs (completed_at_epoch_ms, function_name)
-  CREATE INDEX idx_operation_outputs_retention ON operation_outputs (retention_timestamp)
   CREATE INDEX idx_workflow_input_retention ON workflow_input (retention_timestamp)
   CREATE INDEX idx_workflow_output_retention ON workflow_output (retention_timestamp)
   CREATE INDEX idx_workflow_status_claims ON workflow_status (queue_name, COALESCE(application_version, ''), priority, created_at, creator_xid, workflow_uuid) WHERE CASE WHEN status = 'ENQUEUED' THEN TRUE ELSE FALSE END

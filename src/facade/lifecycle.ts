@@ -263,6 +263,8 @@ function isMissingDatabase(error: unknown): error is Error {
 }
 
 /** An outbox is told by what the admin interface uses of it: its module is not loaded for that. */
-function isOutbox(callback: object): callback is AdminOutbox & { readonly name: string } {
+function isOutbox(
+  callback: DBOSLifecycleCallback,
+): callback is DBOSLifecycleCallback & AdminOutbox & { readonly name: string } {
   return 'checkSchema' in callback && 'statistics' in callback && 'name' in callback;
 }

@@ -15,6 +15,7 @@ import { type QueueStatistics, statisticsOf } from './consume/statistics.js';
 import {
   handlerSubscription,
   refuseCompetitor,
+  refusePattern,
   type Subscription,
   workflowSubscription,
 } from './consume/subscriptions.js';
@@ -134,10 +135,11 @@ export class OutboxBroker {
     const subscription = isWorkflow
       ? workflowSubscription(on, target as UserFunction, options as WorkflowOptions<unknown>)
       : handlerSubscription(this.#source, on, { handler: target as Handler<unknown>, options });
+    refusePattern(subscription);
     this.#subscribe(subscription);
   }
 
-  /** Publishes each message to a target, at least once. Call it before launch. */
+  /** Publishes each message to a target, at least once. `*` in the topic stands for any text. Call it before launch. */
   relay(topic: Topic | string, target: RelayTarget, options: RelayOptions = {}): void {
     const host = this.#hosted();
     this.#subscribe(relaySubscription(this.#source, topicOf(topic), { target, options, logger: () => host.logger }));

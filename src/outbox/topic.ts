@@ -46,6 +46,11 @@ export function topicOf<T>(given: Topic<T> | string): Topic<T> {
   return typeof given === 'string' ? topic<T>(given) : given;
 }
 
+/** Whether the queue holds copies for one of several subscriptions. */
+export function isCopy(queue: string): boolean {
+  return queue.includes(SEPARATOR);
+}
+
 /** The queue of the copies for one of several subscriptions. */
 export function subscriptionQueue(topicName: string, subscription: string): string {
   return `${topicName}${SEPARATOR}${subscription}`;

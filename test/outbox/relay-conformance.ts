@@ -79,6 +79,27 @@ export function describeTarget(rig: RelayRig): void {
       });
     });
 
+    test('gets CloudEvents in headers, or refuses that', async () => {
+      const { target, arrived } = await rig.place();
+      const options = { envelope: { cloudEvents: { source: '/shop', mode: 'binary' } } } as const;
+      const prefix = target.cloudEventsPrefix;
+      if (prefix === undefined) return expect(relaying(target, options)).rejects.toThrow('binary mode');
+      const scene = await relaying(target, options);
+
+      const [id] = await publish(scene, [{ n: 1.5 }]);
+      await isEmpty(scene);
+
+      const [found] = await arrived();
+      expect(found?.body.toString()).toBe('{"n":1.5}');
+      expect(found?.headers).toMatchObject({
+        [`${prefix}specversion`]: '1.0',
+        [`${prefix}id`]: id,
+        [`${prefix}source`]: '/shop',
+        [`${prefix}type`]: 'order.placed',
+        [`${prefix}subject`]: 'k0',
+      });
+    });
+
     test('gets large batches whole', async () => {
       const { target, arrived } = await rig.place();
       const scene = await relaying(target);

@@ -18,12 +18,14 @@ export interface ConsumerHost {
   readonly pollMs: number;
 }
 
-/** Serves one queue, from `start` to `stop`. */
+/** Serves one queue, or those of a pattern, from `start` to `stop`. */
 export interface Consumer {
   readonly queue: string;
+  /** Whether it serves this queue too. */
+  serves?(queue: string): boolean;
   start(): void;
-  /** There may be something to do. */
-  wake(): void;
+  /** There may be something to do, in this queue or in any. */
+  wake(queue?: string): void;
   stop(): Promise<void>;
 }
 

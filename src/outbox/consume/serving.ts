@@ -62,7 +62,9 @@ export class Serving {
 
   /** Wakes the consumers of the queue; all without one. */
   wake(queue?: string): void {
-    for (const consumer of this.#consumers) if (queue === undefined || consumer.queue === queue) consumer.wake();
+    for (const consumer of this.#consumers) {
+      if (queue === undefined || consumer.queue === queue || consumer.serves?.(queue)) consumer.wake(queue);
+    }
   }
 
   async stop(): Promise<void> {

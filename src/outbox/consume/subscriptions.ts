@@ -3,7 +3,7 @@ import type { Handoff, UserFunction } from '../../engine/plugin.js';
 import { InvalidOutboxError } from '../../model/errors/errors.js';
 import type { OutboxDataSource } from '../database.js';
 import { INTERNAL_TOPIC, workOf } from '../publish/forwarding.js';
-import { subscriptionQueue, type Topic } from '../topic.js';
+import { isCopy, subscriptionQueue, type Topic, topicOf } from '../topic.js';
 import type { Consumer, ConsumerHost } from './consumer.js';
 import { DueRows } from './due-rows.js';
 import { beginHandoff, type Work } from './handoff.js';
@@ -17,6 +17,7 @@ import {
   WORKFLOW_OPTIONS,
   type WorkflowOptions,
 } from './options.js';
+import { isPattern, PatternConsumer } from './pattern-consumer.js';
 import { split } from './splitting.js';
 
 export type Subscription =
@@ -73,6 +74,12 @@ export function refuseCompetitor(all: readonly Subscription[], added: Subscripti
   );
 }
 
+/** Only relays take patterns: a handler expects bodies of one type. */
+export function refusePattern({ topic: { name } }: Subscription): void {
+  if (!isPattern(name)) return;
+  throw new InvalidOutboxError(`"${name}" is a pattern, and only a relay can subscribe to those. Name one topic.`);
+}
+
 function isNamed(others: readonly Subscription[], { name }: Subscription): boolean {
   return others.length === 0 || name !== undefined;
 }
@@ -90,10 +97,14 @@ export function consumersOf(parts: ServingParts, subscriptions: readonly Subscri
   const topics = new Map(subscriptions.map(({ topic }) => [topic.name, topic]));
   const consumers = [forwarder(parts)];
   for (const topic of topics.values()) {
+    if (isPattern(topic.name)) continue;
     const own = subscriptions.filter((subscription) => subscription.topic.name === topic.name);
     const names = [...new Set([...own.flatMap(({ name }) => name ?? []), ...(topic.options.subscribers ?? [])])];
     if (names.length > 0) consumers.push(splitter(parts, topic, names));
     for (const subscription of own) consumers.push(consumerOf(parts, subscription, names));
+  }
+  for (const subscription of subscriptions) {
+    if (isPattern(subscription.topic.name)) consumers.push(patternConsumer(parts, subscription, topics));
   }
   return consumers;
 }
@@ -107,6 +118,19 @@ function consumerOf(parts: ServingParts, subscription: Subscription, names: read
   if (subscription.kind === 'workflow') return workflowConsumer(parts, queue, subscription);
   const { handler, settings, isRaw } = subscription;
   return new LeasedConsumer(parts.host, { topic, queue, handler, settings, isRaw });
+}
+
+/** Topics that have a subscription of their own here, and copies for named subscribers, are left to those. */
+function patternConsumer(
+  parts: ServingParts,
+  subscription: Subscription,
+  topics: ReadonlyMap<string, Topic>,
+): PatternConsumer {
+  return new PatternConsumer(parts.host, {
+    pattern: subscription.topic.name,
+    isServed: (name) => topics.has(name) || name === INTERNAL_TOPIC.name || isCopy(name),
+    consumerOf: (name) => consumerOf(parts, { ...subscription, topic: topicOf(name) }, []),
+  });
 }
 
 function splitter({ host, wake }: ServingParts, topic: Topic, names: readonly string[]): Consumer {

@@ -52,6 +52,7 @@ export function kafka(producer: KafkaProducer, options: KafkaTargetOptions = {})
   };
   return {
     name: 'Kafka',
+    cloudEventsPrefix: 'ce_',
     async publish(messages, signal) {
       try {
         await send(messages, signal);

@@ -23,6 +23,8 @@ export interface NatsTargetOptions {
   readonly timeout?: Duration;
 }
 
+const CLOUD_EVENTS_PREFIX = 'ce-';
+
 export function nats(client: Pick<JetStreamClient, 'publish'>, options: NatsTargetOptions = {}): RelayTarget {
   const timeoutMs = timeoutMsOf(options.timeout);
   const send = async (message: RelayMessage, signal: AbortSignal): Promise<RelayResult> => {
@@ -37,6 +39,7 @@ export function nats(client: Pick<JetStreamClient, 'publish'>, options: NatsTarg
   };
   return {
     name: 'NATS',
+    cloudEventsPrefix: CLOUD_EVENTS_PREFIX,
     publish: (messages, signal) => Promise.all(messages.map((message) => send(message, signal))),
   };
 }

@@ -33,6 +33,7 @@ export function rabbitMQ(source: ConfirmChannelSource, options: RabbitMQTargetOp
   const timeoutMs = timeoutMsOf(options.timeout);
   return {
     name: 'RabbitMQ',
+    cloudEventsPrefix: 'cloudEvents:',
     async publish(messages, signal) {
       const channel = await within(channels.open(), timeoutMs, signal);
       return within(Promise.all(messages.map((message) => channel.publish(message, options))), timeoutMs, signal);

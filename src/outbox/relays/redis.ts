@@ -34,6 +34,7 @@ export function redisStream(client: Pick<Redis, 'pipeline'>, options: RedisTarge
   const trim = options.maxLength === undefined ? [] : ['MAXLEN', '~', options.maxLength];
   return {
     name: 'Redis',
+    cloudEventsPrefix: 'ce-',
     async publish(messages, signal) {
       const pipeline = client.pipeline();
       for (const message of messages) {

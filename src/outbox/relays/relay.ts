@@ -52,7 +52,7 @@ export function relayHandler({ target, envelope, batch, logger }: RelayParts): H
     },
   });
   return async (payload, info) => {
-    const message = wrapped(outgoing(payload as Uint8Array, info), envelope);
+    const message = wrapped(outgoing(payload as Uint8Array, info), envelope, target.cloudEventsPrefix);
     const result = await batcher.submit({ message, signal: info.signal });
     report(result);
     act(result, target);

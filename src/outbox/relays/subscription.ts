@@ -2,6 +2,7 @@
 import type { DLogger } from '../../base/log.js';
 import { InvalidOutboxError } from '../../model/errors/errors.js';
 import { objectWith } from '../../model/validation/validation.js';
+import { isPattern } from '../consume/pattern-consumer.js';
 import { handlerSubscription, type Subscription } from '../consume/subscriptions.js';
 import type { OutboxDataSource } from '../database.js';
 import type { Topic } from '../topic.js';
@@ -21,8 +22,17 @@ export function relaySubscription(
   if (!objectWith('publish').accepts(target)) {
     throw new InvalidOutboxError('A relay needs a target, such as one of everstep/outbox/rabbitmq.');
   }
+  if (isPattern(topic.name) && options.subscription !== undefined) {
+    throw new InvalidOutboxError('A relay of a pattern cannot be one of several subscriptions of a topic.');
+  }
   const { envelope = 'raw', batch = RELAY_BATCH, ...rest } = options;
   if (envelope !== 'raw') CLOUD_EVENTS.read(envelope, 'options.envelope');
+  const isBinary = envelope !== 'raw' && envelope.cloudEvents.mode === 'binary';
+  if (isBinary && target.cloudEventsPrefix === undefined) {
+    throw new InvalidOutboxError(
+      `${target.name} has no headers for CloudEvents in binary mode. Use mode: 'structured'.`,
+    );
+  }
   const handler = relayHandler({ target, envelope, batch, logger });
   return handlerSubscription(source, topic, { handler, options: { ...rest, batch, workers: batch }, isRaw: true });
 }

@@ -34,6 +34,8 @@ export type RelayResult =
 export interface RelayTarget {
   /** For logs. */
   readonly name: string;
+  /** What the headers of a CloudEvent in binary mode begin with, such as `ce-`. Without it there is no binary mode. */
+  readonly cloudEventsPrefix?: string;
   /** Publishes the messages, in order, and returns a result for each. If it throws, the target is taken to be down. */
   publish(messages: readonly RelayMessage[], signal: AbortSignal): Promise<readonly RelayResult[]>;
 }

@@ -31,6 +31,8 @@ const CONCURRENCY = 10;
 /** A receiver cannot put a message off for longer than a day. */
 const RETRY_AFTER_MAX_MS = 86_400_000;
 const COUNT = optional(positiveInteger);
+const CLOUD_EVENTS_PREFIX = 'ce-';
+const UNPRINTABLE = /[^\x21\x23\x24\x26-\x7e]+/gu;
 
 export function webhook(options: WebhookTargetOptions): RelayTarget {
   const { concurrency = CONCURRENCY } = options;
@@ -65,6 +67,7 @@ export function webhook(options: WebhookTargetOptions): RelayTarget {
   };
   return {
     name: `the webhook of ${url.host}`,
+    cloudEventsPrefix: CLOUD_EVENTS_PREFIX,
     publish: (messages, signal) => Promise.all(messages.map((message) => requests.run(() => send(message, signal)))),
   };
 }
@@ -91,6 +94,7 @@ function requestOf(
     body: new Uint8Array(body),
     headers: {
       ...headers,
+      ...cloudEventHeaders(message),
       'content-type': contentType,
       'webhook-id': id,
       'webhook-timestamp': timestamp,
@@ -98,6 +102,12 @@ function requestOf(
       ...(traceparent !== undefined && { traceparent }),
     },
   };
+}
+
+/** Percent-encoded, as the HTTP binding of CloudEvents wants it. Other headers of the message are not sent. */
+function cloudEventHeaders({ headers }: RelayMessage): Record<string, string> {
+  const own = Object.entries(headers).filter(([name]) => name.startsWith(CLOUD_EVENTS_PREFIX));
+  return Object.fromEntries(own.map(([name, value]) => [name, value.replaceAll(UNPRINTABLE, encodeURIComponent)]));
 }
 
 function resultOf({ ok, status, headers }: Response): RelayResult {

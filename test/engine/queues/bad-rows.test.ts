@@ -72,7 +72,7 @@ forEachDialect((dialect) => {
 
       expect(await good.getResult()).toBe('good');
       await DBOS.pauseQueue('q');
-      const overdue = await DBOS.startWorkflow(echo, { queueName: 'q', timeoutMS: 10 })('late');
+      const overdue = await DBOS.startWorkflow(echo, { queueName: 'q', timeoutMS: 60_000 })('late');
       await DBOS.resumeQueue('q');
       expect(await overdue.getResult()).toBe('late');
     },

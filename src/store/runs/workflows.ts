@@ -139,13 +139,13 @@ function lastInPartition(isInState: Sql): Sql {
 }
 
 /**
- * In a partition, rows of one batch are a millisecond apart, and later than what is in flight there: DBOS, which may serve
+ * In a partition, rows of one batch are a millisecond apart, and not earlier than what is in flight there: DBOS, which may serve
  * the queue too, knows no other order. Uses idx_workflow_status_partition_dequeue_v3.
  */
 const createdInOrder: Sql = sql`CASE
         WHEN r.queue_partition_key IS NULL THEN t.now
         ELSE (
-          SELECT CASE WHEN MAX(l.created_at) >= t.now THEN MAX(l.created_at) + 1 ELSE t.now END
+          SELECT CASE WHEN MAX(l.created_at) > t.now THEN MAX(l.created_at) + 1 ELSE t.now END
           FROM (${lastInPartition(isEnqueued('w'))}
             UNION ALL
             ${lastInPartition(isRunningInQueue)}) AS l

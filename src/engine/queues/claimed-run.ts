@@ -49,6 +49,7 @@ export function invocationOf(
     partitionKey: workflow.queuePartitionKey,
     epoch,
   });
+  run.journal.begin(workflow.recoveryAttempts);
   warnOfCrossedBranches(runtime, workflow, history.records);
   const caller = callerOf(runtime, callee.registration, workflow);
   const { target } = callee;

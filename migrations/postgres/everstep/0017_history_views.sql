@@ -1,4 +1,4 @@
--- The history of workflows: the rows of the journal, and the events that the other tables tell of.
+-- The history of workflows: the rows of the journal, and the events that follow from the other tables.
 CREATE TABLE IF NOT EXISTS {schema}.journal_timers (
   timer_id TEXT PRIMARY KEY,
   workflow_id TEXT NOT NULL

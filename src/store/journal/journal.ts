@@ -1,5 +1,5 @@
 // Rows of the journal that runs write, as a part of the commits of the group writer: an event is there if and only if what
-// it tells of is. Rows about changes of state come from triggers (migration 16).
+// it describes is. Rows about changes of state come from triggers (migration 16).
 import { lock, nowMs, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Executor } from '../database.js';
@@ -76,7 +76,7 @@ export function insertEntries(entries: readonly JournalEntry[]): Sql {
     ON CONFLICT DO NOTHING`;
 }
 
-/** Copies what only the other tables tell of an ended workflow, before its steps from `startStep` on are deleted. */
+/** Copies what only the other tables describe an ended workflow, before its steps from `startStep` on are deleted. */
 export function keepDerived({ dialect }: Pick<Executor, 'dialect'>, workflowID: string, startStep: number): Sql {
   return sql`
     INSERT INTO ${journal} (workflow_id, at, event_type, step, attempt, executor, details, key)

@@ -2295,7 +2295,7 @@ EXECUTE FUNCTION {schema}.everstep_journal_fork();
     number: 17,
     name: 'history_views',
     isOnline: false,
-    sql: `-- The history of workflows: the rows of the journal, and the events that the other tables tell of.
+    sql: `-- The history of workflows: the rows of the journal, and the events that follow from the other tables.
 CREATE TABLE IF NOT EXISTS {schema}.journal_timers (
   timer_id TEXT PRIMARY KEY,
   workflow_id TEXT NOT NULL
@@ -3568,7 +3568,7 @@ END;
     number: 17,
     name: 'history_views',
     isOnline: false,
-    sql: `-- The history of workflows: the rows of the journal, and the events that the other tables tell of.
+    sql: `-- The history of workflows: the rows of the journal, and the events that follow from the other tables.
 CREATE TABLE IF NOT EXISTS journal_timers (
   timer_id TEXT NOT NULL PRIMARY KEY,
   workflow_id TEXT NOT NULL

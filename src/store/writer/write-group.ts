@@ -98,7 +98,7 @@ export class WriteGroup {
   readonly #checkpoints = new WritePart({ write: insertCheckpoints, judge: judgeCheckpoints });
   readonly #journal = new WritePart<JournalEntry>({ write: insertEntries });
   readonly #outcomes = new WritePart({ write: finishIfOwned, judge: judgeOutcomes });
-  /** After the outcomes, which they tell of. */
+  /** After the outcomes, which they describe. */
   readonly #endings = new WritePart<JournalEntry>({ write: insertEntries });
   /** Checkpoints of effects that completed, and their verdicts. */
   readonly #effects: { readonly checkpoint: Checkpoint; readonly verdict: () => CheckpointVerdict }[] = [];

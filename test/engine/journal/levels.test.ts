@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { HistoryLevel } from '../../../src/model/history.js';
 import type { Database } from '../../../src/store/database.js';
+import { insertEntries } from '../../../src/store/journal/journal.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
 import { raw } from '../../store/migrations/catalog.js';
@@ -15,7 +16,11 @@ async function stored(database: Database, workflowID: string) {
     raw(`SELECT event_type, step, attempt, executor, CAST(details AS TEXT) AS details
       FROM ${journal(database)} WHERE workflow_id = '${workflowID}' ORDER BY seq`),
   );
-  return found.map((row) => ({ ...row, details: JSON.parse(row['details'] as string) as Record<string, unknown> }));
+  return found.map((row) => ({
+    ...row,
+    event_type: row['event_type'] as string,
+    details: JSON.parse(row['details'] as string) as Record<string, unknown>,
+  }));
 }
 
 async function setup(dialect: TestDialect, history: HistoryLevel) {
@@ -128,7 +133,6 @@ forEachDialect((dialect) => {
     const [before] = await database.read(
       raw(`SELECT owner_xid FROM ${journal(database).replace('journal', 'workflow_status')} WHERE workflow_uuid = 'w'`),
     );
-    const { insertEntries } = await import('../../../src/store/journal/journal.js');
     const entry = {
       workflowID: 'w',
       guard: 'ended',

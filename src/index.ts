@@ -57,6 +57,12 @@ export type { ForkFromFailureOptions, ForkOptions, ForkRequest, ForkSettings } f
 export type { CancelOptions, ResumeOptions } from './control/management/lifecycle.js';
 export type { GarbageCollected, GarbageCollectOptions } from './control/management/retention.js';
 export type { RewindOptions } from './control/management/rewind.js';
+export type { HistoryEventType, HistoryLevel } from './model/history.js';
+export type { ChangeReason } from './control/journal/cancellations.js';
+export type { HistoryEvent, HistoryOptions, TailOptions } from './control/journal/history.js';
+export type { HistoryDiff, HistoryDifference } from './control/journal/history-diff.js';
+export type { HistoryFormat } from './control/journal/history-export.js';
+export type { ExportHistoryOptions } from './control/journal/history-verbs.js';
 export type { QueueStats, QueueStatsQuery } from './control/queues/queues.js';
 export type { SetWorkflowDelayOptions } from './control/queues/reschedule.js';
 export type { EnqueueOptions, EnqueueWorkflowOptions, WorkflowIDReusePolicy } from './control/queues/enqueue.js';

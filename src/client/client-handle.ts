@@ -1,4 +1,6 @@
 // A client's handle of a workflow. It waits for the outcome in the database and records nothing.
+import { getHistory, type HistoryEvent, type HistoryOptions } from '../control/journal/history.js';
+import { historyOptions } from '../control/verb-checks.js';
 import { recognizeCopies } from '../model/copies.js';
 import { getWorkflow } from '../control/listing/inspection.js';
 import type { Operator } from '../control/operator.js';
@@ -28,6 +30,11 @@ export class ClientHandle<R> implements WorkflowHandle<R> {
     const pollMs = pollMsOf(options);
     const { watchers, codec } = this.#operator;
     return readOutcome(codec, await watchers.outcomes.wait(this.workflowID, { pollMs })) as Promise<R>;
+  }
+
+  history(options: HistoryOptions = {}): AsyncGenerator<HistoryEvent, void, undefined> {
+    historyOptions.read(options, 'options');
+    return getHistory(this.#operator, this.workflowID, options);
   }
 
   async getWorkflowInputs<T extends unknown[]>(): Promise<T> {

@@ -12,11 +12,13 @@ import {
   oneOf,
   oneOrMany,
   optional,
+  positiveInteger,
   record,
   storableName,
 } from '../model/validation/validation.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
 import type { ChangeReason } from './journal/cancellations.js';
+import type { HistoryOptions, TailOptions } from './journal/history.js';
 import type { CancelOptions } from './management/lifecycle.js';
 import type { RewindOptions } from './management/rewind.js';
 import type { ImportOptions } from './management/transfer.js';
@@ -37,6 +39,29 @@ const reasonFields = {
   actor: nullish(storableName),
 } satisfies FieldsOf<ChangeReason>;
 export const changeReason = record(reasonFields);
+
+const types = optional(array(filledName));
+
+export const historyOptions = record({
+  after: optional(filledName),
+  limit: optional(positiveInteger),
+  types,
+  payloads: flag,
+} satisfies FieldsOf<HistoryOptions>);
+
+export const tailOptions = record({
+  since: optional(
+    checkThat<Date | number | string>(
+      'a time or a cursor',
+      (value) => value instanceof Date || typeof value === 'number' || typeof value === 'string',
+    ),
+  ),
+  types,
+  signal: optional(checkThat<AbortSignal>('an AbortSignal', (value) => value instanceof AbortSignal)),
+  follow: flag,
+} satisfies FieldsOf<TailOptions>);
+
+export const exportHistoryOptions = record({ format: optional(oneOf(['ndjson', 'temporal'])), payloads: flag });
 
 export const cancelOptions = record({ cancelChildren: flag, ...reasonFields } satisfies FieldsOf<CancelOptions>);
 

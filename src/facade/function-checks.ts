@@ -16,6 +16,7 @@ import {
   positiveNumber,
   record,
 } from '../model/validation/validation.js';
+import { HISTORY_LEVELS } from '../model/history.js';
 import type { FunctionName, InputSchema, WorkflowConfig } from '../engine/registration/registry.js';
 import type { StepConfig } from '../engine/runs/step.js';
 
@@ -42,6 +43,7 @@ const workflowConfig = {
   maxRecoveryAttempts: optional(integer({ max: INT_MAX })),
   serialization: format,
   inputSchema: optional(inputSchema),
+  history: optional(oneOf([...HISTORY_LEVELS])),
 } satisfies FieldsOf<WorkflowConfig>;
 
 const stepConfig = {

@@ -94,7 +94,7 @@ export class Functions {
         const accepted = registration.interceptors.length > 0 ? await intercept(registration, args) : args;
         return fn.apply(target, accepted as never[]);
       };
-      return this.callStep(registration.name, config, body, registration);
+      return this.callStep(registration.name, config, body, { registration, args });
     });
   }
 
@@ -131,7 +131,12 @@ export class Functions {
   }
 
   /** Runs a function as a step of the surrounding workflow; elsewhere it is a plain call. */
-  callStep<R>(name: string, config: StepConfig, body: () => Promise<R>, registration?: Registration): Promise<R> {
+  callStep<R>(
+    name: string,
+    config: StepConfig,
+    body: () => Promise<R>,
+    { registration, args }: { readonly registration?: Registration; readonly args?: readonly unknown[] } = {},
+  ): Promise<R> {
     const context = currentContext();
     if (context?.transactionID !== undefined) {
       throw new DBOSInvalidWorkflowTransitionError(`Invalid call to step "${name}" inside a \`transaction\``);
@@ -140,7 +145,7 @@ export class Functions {
     const stepID = context.run.nextStepID();
     if (!registration) return runStep(context, { stepID, name, config }, body);
     const assumedRole = authorize(context.runtime, registration, context);
-    return runStep({ ...context, assumedRole }, { stepID, name, config }, body);
+    return runStep({ ...context, assumedRole }, { stepID, name, config, args }, body);
   }
 
   /** The workflow to start, from a registration and the object it is called on. */

@@ -1,4 +1,4 @@
--- The history of workflows: the rows of the journal, and the events that the other tables tell of.
+-- The history of workflows: the rows of the journal, and the events that follow from the other tables.
 CREATE TABLE IF NOT EXISTS {schema}.journal_timers (
   timer_id TEXT PRIMARY KEY,
   workflow_id TEXT NOT NULL
@@ -118,8 +118,9 @@ FROM (
   JOIN (VALUES (0), (1)) AS p(part)
     ON (p.part = 1 OR o.function_name = 'DBOS.sleep'
       OR (o.function_name NOT LIKE 'DBOS.%' AND o.child_workflow_id IS NULL))
-    AND (p.part = 0 OR o.function_name <> 'DBOS.sleep'
-      OR f.fire_at <= FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT)
+    -- The timer of a wait is recorded before it ends, and says nothing of how the wait ended.
+    AND (p.part = 0 OR o.function_name <> 'DBOS.sleep' OR (o.completed_at_epoch_ms >= f.fire_at
+      AND f.fire_at <= FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT))
   UNION ALL
   SELECT n.destination_uuid, 1, n.created_at_epoch_ms, NULL, 0, 'SignalReceived', NULL, NULL,
     jsonb_build_object('signal_name', NULLIF(n.topic, '__null__topic__'), 'message_id', n.message_uuid),

@@ -1,4 +1,4 @@
--- The history of workflows: the rows of the journal, and the events that the other tables tell of.
+-- The history of workflows: the rows of the journal, and the events that follow from the other tables.
 CREATE TABLE IF NOT EXISTS journal_timers (
   timer_id TEXT NOT NULL PRIMARY KEY,
   workflow_id TEXT NOT NULL
@@ -95,9 +95,11 @@ FROM operation_outputs AS o
 JOIN (SELECT 0 AS part UNION ALL SELECT 1) AS p
   ON (p.part = 1 OR o.function_name = 'DBOS.sleep'
     OR (o.function_name NOT LIKE 'DBOS.%' AND o.child_workflow_id IS NULL))
-  -- A sleep records when it ends: a number, or superjson that contains it.
+  -- A sleep records when it ends: a number, or superjson that contains it. The timer of a wait is recorded before it ends,
+  -- and says nothing of how the wait ended.
   AND (p.part = 0 OR o.function_name <> 'DBOS.sleep'
-    OR CAST(IIF(json_type(o.output) = 'object', o.output ->> '$.json', o.output) AS INTEGER) <= unixepoch('subsec') * 1000)
+    OR CAST(IIF(json_type(o.output) = 'object', o.output ->> '$.json', o.output) AS INTEGER)
+      <= MIN(o.completed_at_epoch_ms, CAST(unixepoch('subsec') * 1000 AS INTEGER)))
 WHERE NOT EXISTS (
   SELECT 1 FROM journal AS s
   WHERE s.workflow_id = o.workflow_uuid

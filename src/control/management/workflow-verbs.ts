@@ -2,7 +2,7 @@
 import { filledName } from '../../model/validation/validation.js';
 import * as checks from '../verb-checks.js';
 import { internals } from '../../base/internals.js';
-import { ListingVerbs } from '../listing/listing-verbs.js';
+import { HistoryVerbs } from '../journal/history-verbs.js';
 import type { ChangeReason } from '../journal/cancellations.js';
 import type { Operator } from '../operator.js';
 import { change, changed } from '../performer.js';
@@ -27,7 +27,7 @@ import {
   importWorkflows,
 } from './transfer.js';
 
-export abstract class WorkflowVerbs extends ListingVerbs {
+export abstract class WorkflowVerbs extends HistoryVerbs {
   async cancelWorkflow(workflowID: string, options: CancelOptions = {}): Promise<string[]> {
     return this.cancelWorkflows([workflowID], options);
   }

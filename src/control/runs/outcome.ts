@@ -9,6 +9,7 @@ import {
 import { array, checkThat, isRecord } from '../../model/validation/validation.js';
 import type { FinishedWorkflow } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
+import type { HistoryEvent, HistoryOptions } from '../journal/history.js';
 import type { WorkflowStatus } from '../listing/status.js';
 import type { PollingOptions } from './time-limit.js';
 import type { WaitLimits } from './row-watcher.js';
@@ -20,6 +21,8 @@ export interface WorkflowHandle<R> {
   /** Waits for the outcome: returns the result or throws the error. */
   getResult(options?: PollingOptions): Promise<R>;
   getWorkflowInputs<T extends unknown[]>(): Promise<T>;
+  /** What happened to it, in order. */
+  history(options?: HistoryOptions): AsyncGenerator<HistoryEvent, void, undefined>;
 }
 
 /** Decodes the outcome: returns the value or throws the error. */

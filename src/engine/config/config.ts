@@ -5,6 +5,7 @@ import { consoleLogger, type DLogger, type LogLevel, textLogger } from '../../ba
 import { locateDatabase } from '../../base/url.js';
 import type { DBOSSerializer } from '../../codec/serializer.js';
 import { DBOSInitializationError } from '../../model/errors/errors.js';
+import { HISTORY_LEVELS, type HistoryLevel } from '../../model/history.js';
 import { checkSetting, SETTINGS } from '../../model/settings.js';
 import {
   type Check,
@@ -83,6 +84,8 @@ export interface DBOSConfig {
   adopt?: AdoptOptions;
   /** Allows `DBOS.patch()`. Default: false. */
   enablePatching?: boolean;
+  /** How much of what happens to workflows is kept: `off`, `changes` or `full`. Default: `changes`. */
+  history?: HistoryLevel;
   /** Serializes stored values. Default: superjson. */
   serializer?: DBOSSerializer;
   /** The queues that this process serves, by name or object. Default: all. */
@@ -134,6 +137,7 @@ export interface EngineConfig {
   readonly leaseSeconds: number;
   readonly adopt: AdoptOptions | undefined;
   readonly enablePatching: boolean;
+  readonly history: HistoryLevel;
   /** Undefined: superjson. */
   readonly serializer: DBOSSerializer | undefined;
   /** Undefined: all queues. */
@@ -212,6 +216,7 @@ export function resolveConfig(
     leaseSeconds,
     adopt: given.adopt,
     enablePatching: given.enablePatching ?? false,
+    history: given.history ?? 'changes',
     serializer: given.serializer,
     listenQueues: given.listenQueues?.map((queue) => (typeof queue === 'string' ? queue : queue.name)),
     maxConcurrentQueueDispatches: given.maxConcurrentQueueDispatches ?? 3,
@@ -311,6 +316,7 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
     { type: 'string' },
   ),
   otelAttributeFormat: oneOf(['legacy', 'semconv']),
+  history: oneOf([...HISTORY_LEVELS]),
   listenQueues: SETTINGS.queues,
   adminPort: SETTINGS.port,
 };

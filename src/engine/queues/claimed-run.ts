@@ -45,7 +45,7 @@ type ClaimedRow = Pick<
   | 'authenticatedRoles'
   | 'assumedRole'
 > &
-  Partial<Pick<WorkflowRecord, 'createdAt'>>;
+  Partial<Pick<WorkflowRecord, 'createdAt' | 'recoveryAttempts'>>;
 
 /** How to run a claimed workflow. Undefined if its function is not registered here. */
 export function invocationOf(
@@ -68,6 +68,7 @@ export function invocationOf(
     partitionKey: workflow.queuePartitionKey,
     epoch,
   });
+  run.journal.begin(workflow.recoveryAttempts ?? 1);
   warnOfCrossedBranches(runtime, workflow, history.records);
   const caller = callerOf(runtime, callee.registration, workflow);
   const { target } = callee;

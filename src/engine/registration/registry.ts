@@ -2,6 +2,7 @@
 // and data sources. One registry per engine.
 import { functionKey, instanceKey } from '../../model/function-key.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
+import type { HistoryLevel } from '../../model/history.js';
 import type { QueueRecord } from '../../model/queues.js';
 import type { DLogger } from '../../base/log.js';
 import type { MethodParameter } from './method-parameter.js';
@@ -31,6 +32,8 @@ export interface WorkflowConfig {
   readonly serialization?: WorkflowSerializationFormat;
   /** Validates, and may transform, the array of arguments before each run. */
   readonly inputSchema?: InputSchema;
+  /** How much of its history is kept. Default: `history` of the configuration. */
+  readonly history?: HistoryLevel;
 }
 
 export interface FunctionName {

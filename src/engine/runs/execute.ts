@@ -161,9 +161,10 @@ async function encodeFailure(run: Run, error: unknown): Promise<EncodedOutcome> 
   return { stored: outcomeOf(run, 'ERROR', text), seen: { kind: 'error', error: seen } };
 }
 
-function outcomeOf({ workflowID, owner }: Run, status: Outcome['status'], text: string): Outcome {
+function outcomeOf({ workflowID, owner, journal }: Run, status: Outcome['status'], text: string): Outcome {
   const isSuccess = status === 'SUCCESS';
-  return { workflowID, owner, status, output: isSuccess ? text : null, error: isSuccess ? null : text };
+  const outcome = { workflowID, owner, status, output: isSuccess ? text : null, error: isSuccess ? null : text };
+  return journal.isFull ? { ...outcome, journal: journal.ended(status) } : outcome;
 }
 
 /** Otherwise the workflow would stay PENDING and be run again and again. */

@@ -1,5 +1,7 @@
 // Workflow handles. A handle of a run in this process awaits it directly; any other waits for the outcome in the
 // database. Both stay valid if the workflow is cancelled and resumed.
+import { getHistory, type HistoryEvent, type HistoryOptions } from '../../control/journal/history.js';
+import { historyOptions } from '../../control/verb-checks.js';
 import {
   DBOSAwaitedWorkflowCancelledError,
   DBOSMaxRecoveryAttemptsExceededError,
@@ -68,6 +70,11 @@ export class Handle<R> implements WorkflowHandle<R> {
   resultAs(run: Run, stepID: number, pollMs?: number): Promise<R> {
     const limits = { signal: run.signal, pollMs };
     return resultIn(run, { stepID, childWorkflowID: this.workflowID }, () => this.#outcome(limits)) as Promise<R>;
+  }
+
+  history(options: HistoryOptions = {}): AsyncGenerator<HistoryEvent, void, undefined> {
+    historyOptions.read(options, 'options');
+    return getHistory(this.#runtime, this.workflowID, options);
   }
 
   async getWorkflowInputs<T extends unknown[]>(): Promise<T> {

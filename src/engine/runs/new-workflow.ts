@@ -13,6 +13,7 @@ import {
 import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
 import { filledName } from '../../model/validation/validation.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
+import { startEvents } from '../journal/run-journal.js';
 import type { Context } from './ambient.js';
 import type { Runtime } from '../runtime.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
@@ -64,7 +65,7 @@ export function newWorkflow(runtime: Runtime, parts: NewWorkflowParts): NewWorkf
   const owner = isQueued ? null : runtime.newOwner();
   const timeoutMs = timeoutOf(params, context);
   const delayMs = delayOf(options);
-  return {
+  const workflow: NewWorkflow = {
     workflowID: parts.workflowID,
     status: isQueued ? (delayMs === null ? 'ENQUEUED' : 'DELAYED') : 'PENDING',
     name: callee.name,
@@ -99,6 +100,8 @@ export function newWorkflow(runtime: Runtime, parts: NewWorkflowParts): NewWorkf
     creator: owner ?? newID(),
     delayMs,
   };
+  const level = callee.registration?.config.history ?? runtime.config.history;
+  return level === 'full' ? { ...workflow, journal: startEvents(workflow) } : workflow;
 }
 
 /** Null sends it to the latest version: a function known by name only may be of any, and other applications have their own. */

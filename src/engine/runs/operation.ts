@@ -115,7 +115,9 @@ export async function durableSleep(runtime: Runtime, durationMs: number): Promis
   // By the database's clock: the workflow may wake up in a process whose own clock differs. Stored times are whole
   // milliseconds.
   const wakeAt = Math.ceil(databaseClock.latest()) + Math.ceil(durationMs);
-  await sleepUntil(run, await recordTime(run, stepID, wakeAt, wakeAt));
+  const firesAt = await recordTime(run, stepID, wakeAt, wakeAt);
+  await sleepUntil(run, firesAt);
+  run.journal.timerFired(stepID, firesAt);
   run.check();
 }
 

@@ -38,6 +38,8 @@ export interface Operation<R> {
   readonly completedAt?: number;
   /** Makes the value from a recorded checkpoint. Default: decodes its output. */
   readonly read?: (record: StepRecord) => R;
+  /** The arguments of a registered step, for its history. */
+  readonly args?: readonly unknown[] | undefined;
 }
 
 /** The body of an operation, and how its checkpoint gets written. */
@@ -141,7 +143,7 @@ async function settle(step: ActiveStep, body: (step: ActiveStep) => Promise<Kept
 }
 
 /** What a checkpoint takes from its operation. */
-type Described = Pick<Operation<unknown>, 'name' | 'isEffect' | 'format' | 'childWorkflowID' | 'completedAt'>;
+type Described = Pick<Operation<unknown>, 'name' | 'isEffect' | 'format' | 'childWorkflowID' | 'completedAt' | 'args'>;
 
 /** What a checkpoint holds besides its number, name and times. */
 type Stored = Partial<Pick<StepRecord, 'output' | 'error' | 'serialization' | 'childWorkflowID'>>;
@@ -202,8 +204,8 @@ export class ActiveStep {
   /** Sends the checkpoint by itself. Throws if the run was stopped: it must record nothing more. */
   record(stored: Stored, options?: KeptOptions): void {
     this.run.check();
-    const { isEffect } = this.#operation;
-    this.run.record(this.#recordOf(stored), { isEffect, isKeptElsewhere: options?.isKeptElsewhere });
+    const { isEffect, args } = this.#operation;
+    this.run.record(this.#recordOf(stored), { isEffect, isKeptElsewhere: options?.isKeptElsewhere, args });
   }
 
   /** Sends the checkpoint of a value, and returns the copy that the workflow continues with. */

@@ -22,6 +22,7 @@ import { Inbox } from '../messaging/inbox.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
 import { branchNumbers, Numbers } from './numbers.js';
 import { addStopReason } from '../unhandled-rejections.js';
+import { RunJournal } from '../journal/run-journal.js';
 import { UnawaitedOperations } from './unawaited-operations.js';
 import { RunStreams } from '../messaging/run-streams.js';
 import type { DataSourceTransactionHandler } from '../transactions/data-source-handler.js';
@@ -36,6 +37,8 @@ export interface RecordOptions {
   readonly relaxed?: boolean;
   /** If the workflow is cancelled meanwhile, a resume must not repeat the operation. */
   readonly isEffect?: boolean;
+  /** The arguments of a registered step, for its history. */
+  readonly args?: readonly unknown[] | undefined;
 }
 
 /** What happened to the checkpoint in a write; undefined if the write turned out not to contain one. */
@@ -75,6 +78,7 @@ export class Run {
   deadlineAt: number | null;
   /** Called when the run starts to wait for something outside of it, and when it continues. */
   onWaiting: ((isWaiting: boolean) => void) | undefined;
+  readonly journal: RunJournal;
   readonly streams = new RunStreams(this);
   /** Operations in progress, and those that fail without being awaited. */
   readonly unawaited = new UnawaitedOperations(this);
@@ -111,6 +115,13 @@ export class Run {
     this.history = options.history;
     this.#mayHaveConcurrentOwner = options.history !== undefined;
     this.#epoch = options.epoch;
+    const { history: level, executorID } = options.runtime.config;
+    this.journal = new RunJournal({
+      level: options.registration.config.history ?? level,
+      workflowID: options.workflowID,
+      owner: options.owner,
+      executorID,
+    });
   }
 
   /** Aborts when the run is stopped: fenced, cancelled, or a write failed. */
@@ -314,11 +325,20 @@ export class Run {
   }
 
   /** Sends a checkpoint. It is durable once the next barrier resolves. */
-  record(step: RunStep, { isKeptElsewhere = false, relaxed, isEffect }: RecordOptions = {}): void {
-    const written = this.runtime.store.writer.checkpoint(this.checkpoint(step), { relaxed, isEffect });
+  record(step: RunStep, { isKeptElsewhere = false, relaxed, isEffect, args }: RecordOptions = {}): void {
+    const written = this.runtime.store.writer.checkpoint(this.checkpoint(step, args), { relaxed, isEffect });
     const ownBefore = this.#lastOwnWrite;
     this.follow(written, itself, step.stepID);
     if (isKeptElsewhere) this.#lastOwnWrite = ownBefore;
+  }
+
+  /** Records a failed attempt of a step, which is durable once the next barrier resolves. */
+  recordRetry(
+    step: { readonly stepID: number; readonly name: string },
+    failure: { readonly attempt: number; readonly error: unknown; readonly delayMs: number },
+  ): void {
+    const entry = this.journal.retryScheduled(step, failure);
+    if (entry) this.follow(this.runtime.store.writer.journal(entry), itself);
   }
 
   /** Writes the checkpoint of a step that completed after the run was stopped. Only a resume in this process waits for it. */
@@ -335,7 +355,7 @@ export class Run {
   }
 
   /** A checkpoint of this run, to be part of another write. */
-  checkpoint(step: RunStep): Checkpoint {
+  checkpoint(step: RunStep, args?: readonly unknown[]): Checkpoint {
     // Listed, not spread: this is on the hot path.
     const record: StepRecord = {
       workflowID: this.workflowID,
@@ -349,7 +369,8 @@ export class Run {
       serialization: step.serialization,
       applicationName: this.runtime.applicationName,
     };
-    return { owner: this.owner, step: record };
+    if (!this.journal.isFull) return { owner: this.owner, step: record };
+    return { owner: this.owner, step: record, journal: this.journal.recorded(step, args) };
   }
 
   /**

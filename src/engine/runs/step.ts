@@ -33,6 +33,8 @@ export interface StepCall {
   readonly stepID: number;
   readonly name: string;
   readonly config: StepConfig;
+  /** The arguments of a registered step. */
+  readonly args?: readonly unknown[];
 }
 
 export function runStep<R>(
@@ -40,10 +42,10 @@ export function runStep<R>(
   step: StepCall,
   body: () => Promise<R>,
 ): Promise<R> {
-  const { stepID, name } = step;
+  const { stepID, name, args } = step;
   return perform(
     context.run,
-    { name, stepID, isEffect: true, format: 'named' },
+    { name, stepID, isEffect: true, format: 'named', args },
     own(() => (step.config.retriesAllowed ? attemptUntilDone(context, step, body) : attempt(context, step, body))),
   );
 }
@@ -75,6 +77,7 @@ async function attemptUntilDone<R>(
       logger.warn(
         `Attempt ${number} of ${maxAttempts} of step "${name}" failed, retrying in ${Math.round(delayMs)} ms: ${String(error)}`,
       );
+      context.run.recordRetry(step, { attempt: number, error, delayMs });
       await sleep(clock, delayMs, context.run.signal);
       // Another attempt begins, perhaps after a long time.
       await context.run.barrier();

@@ -1,5 +1,5 @@
 // Rows of the journal that runs write, as a part of the commits of the group writer: an event is there if and only if what
-// it tells of is. Rows about changes of state come from triggers (migration 16).
+// it describes is. Rows about changes of state come from triggers (migration 16).
 import { lock, nowMs, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Executor } from '../database.js';
@@ -14,6 +14,8 @@ export interface JournalEntry {
   readonly token: string;
   /** The name of the checkpoint for `recorded`, the status for `ended`. */
   readonly subject: string | null;
+  /** The number of the checkpoint, for `recorded`. */
+  readonly subjectStep: number | null;
   /** When the checkpoint was completed, for `recorded`. */
   readonly completedAt: number | null;
   readonly eventType: string;
@@ -31,6 +33,7 @@ const entryColumns = new TableColumns<JournalEntry>([
   ['guard', 'guard', 'text'],
   ['token', 'token', 'text'],
   ['subject', 'subject', 'text'],
+  ['subjectStep', 'subject_step', 'int'],
   ['completedAt', 'completed_at', 'bigint'],
   ['eventType', 'event_type', 'text'],
   ['step', 'step', 'int'],
@@ -56,7 +59,7 @@ export function insertEntries(entries: readonly JournalEntry[]): Sql {
         SELECT 1
         FROM ${steps} AS o
         JOIN ${workflows} AS w ON w.workflow_uuid = o.workflow_uuid
-        WHERE o.workflow_uuid = r.workflow_id AND o.function_id = r.step AND o.function_name = r.subject
+        WHERE o.workflow_uuid = r.workflow_id AND o.function_id = r.subject_step AND o.function_name = r.subject
           AND o.completed_at_epoch_ms = r.completed_at AND w.owner_xid = r.token)
       WHEN 'created' THEN EXISTS (
         SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = r.workflow_id AND w.creator_xid = r.token)
@@ -73,7 +76,7 @@ export function insertEntries(entries: readonly JournalEntry[]): Sql {
     ON CONFLICT DO NOTHING`;
 }
 
-/** Copies what only the other tables tell of an ended workflow, before its steps from `startStep` on are deleted. */
+/** Copies what only the other tables describe an ended workflow, before its steps from `startStep` on are deleted. */
 export function keepDerived({ dialect }: Pick<Executor, 'dialect'>, workflowID: string, startStep: number): Sql {
   return sql`
     INSERT INTO ${journal} (workflow_id, at, event_type, step, attempt, executor, details, key)

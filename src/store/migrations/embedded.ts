@@ -2295,7 +2295,7 @@ EXECUTE FUNCTION {schema}.everstep_journal_fork();
     number: 17,
     name: 'history_views',
     isOnline: false,
-    sql: `-- The history of workflows: the rows of the journal, and the events that the other tables tell of.
+    sql: `-- The history of workflows: the rows of the journal, and the events that follow from the other tables.
 CREATE TABLE IF NOT EXISTS {schema}.journal_timers (
   timer_id TEXT PRIMARY KEY,
   workflow_id TEXT NOT NULL
@@ -2415,8 +2415,9 @@ FROM (
   JOIN (VALUES (0), (1)) AS p(part)
     ON (p.part = 1 OR o.function_name = 'DBOS.sleep'
       OR (o.function_name NOT LIKE 'DBOS.%' AND o.child_workflow_id IS NULL))
-    AND (p.part = 0 OR o.function_name <> 'DBOS.sleep'
-      OR f.fire_at <= FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT)
+    -- The timer of a wait is recorded before it ends, and says nothing of how the wait ended.
+    AND (p.part = 0 OR o.function_name <> 'DBOS.sleep' OR (o.completed_at_epoch_ms >= f.fire_at
+      AND f.fire_at <= FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT))
   UNION ALL
   SELECT n.destination_uuid, 1, n.created_at_epoch_ms, NULL, 0, 'SignalReceived', NULL, NULL,
     jsonb_build_object('signal_name', NULLIF(n.topic, '__null__topic__'), 'message_id', n.message_uuid),
@@ -3598,7 +3599,7 @@ END;
     number: 17,
     name: 'history_views',
     isOnline: false,
-    sql: `-- The history of workflows: the rows of the journal, and the events that the other tables tell of.
+    sql: `-- The history of workflows: the rows of the journal, and the events that follow from the other tables.
 CREATE TABLE IF NOT EXISTS journal_timers (
   timer_id TEXT NOT NULL PRIMARY KEY,
   workflow_id TEXT NOT NULL
@@ -3695,9 +3696,11 @@ FROM operation_outputs AS o
 JOIN (SELECT 0 AS part UNION ALL SELECT 1) AS p
   ON (p.part = 1 OR o.function_name = 'DBOS.sleep'
     OR (o.function_name NOT LIKE 'DBOS.%' AND o.child_workflow_id IS NULL))
-  -- A sleep records when it ends: a number, or superjson that contains it.
+  -- A sleep records when it ends: a number, or superjson that contains it. The timer of a wait is recorded before it ends,
+  -- and says nothing of how the wait ended.
   AND (p.part = 0 OR o.function_name <> 'DBOS.sleep'
-    OR CAST(IIF(json_type(o.output) = 'object', o.output ->> '$.json', o.output) AS INTEGER) <= unixepoch('subsec') * 1000)
+    OR CAST(IIF(json_type(o.output) = 'object', o.output ->> '$.json', o.output) AS INTEGER)
+      <= MIN(o.completed_at_epoch_ms, CAST(unixepoch('subsec') * 1000 AS INTEGER)))
 WHERE NOT EXISTS (
   SELECT 1 FROM journal AS s
   WHERE s.workflow_id = o.workflow_uuid

@@ -3,6 +3,7 @@ import type { StepRecord } from '../../model/records.js';
 import { lock, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { stepColumns } from '../columns.js';
 import type { Database, Reader } from '../database.js';
+import type { JournalEntry } from '../journal/journal.js';
 import { isOwned, wasOwnedWhenCancelled } from './workflows.js';
 
 /** A checkpoint and the owner token of its run. */
@@ -15,6 +16,8 @@ export interface Checkpoint {
   readonly sentID?: string;
   /** The message that the checkpoint contains. It is only written if this step consumed the message. */
   readonly receivedID?: string;
+  /** Events to write in the same commit. */
+  readonly journal?: readonly JournalEntry[];
 }
 
 const checkpointColumns = [

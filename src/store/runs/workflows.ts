@@ -6,6 +6,7 @@ import { lock, nowMs, oneOf, rows, type Sql, sql, table, type Value } from '../.
 import { TableColumns, workflowColumns } from '../columns.js';
 import type { Database, Reader } from '../database.js';
 import { insertedOwner, selectedCreator } from '../lacking.js';
+import type { JournalEntry } from '../journal/journal.js';
 import { hasEnded, isCancelled, isEnqueued, isInFlight, isPending } from './states.js';
 
 /** A workflow to create; the database adds the times. */
@@ -48,6 +49,8 @@ export interface NewWorkflow extends Pick<
   readonly delayMs: number | null;
   /** How long from now further calls may postpone a debounced workflow. */
   readonly debounceMs: number | null;
+  /** Events to write in the same commit. */
+  readonly journal?: readonly JournalEntry[];
 }
 
 const newWorkflowColumns = new TableColumns<NewWorkflow>([
@@ -201,6 +204,8 @@ export interface Outcome {
   readonly status: OutcomeStatus;
   readonly output: string | null;
   readonly error: string | null;
+  /** Events to write in the same commit. */
+  readonly journal?: readonly JournalEntry[];
 }
 
 // The key has another name because RETURNING cannot qualify the updated table's, with or without an alias.

@@ -17,6 +17,7 @@ import { type Checkpoint, insertCheckpoints, insertCheckpointsOfCancelled } from
 import { insertStreamValues, judgeStreamValues, type NewStreamValue } from '../messaging/streams.js';
 import { finishIfOwned, insertWorkflows, type NewWorkflow, type Outcome } from '../runs/workflows.js';
 import type { Notification } from '../notify/listener.js';
+import { insertEntries, type JournalEntry } from '../journal/journal.js';
 import { WritePart } from './write-part.js';
 import {
   type CheckpointVerdict,
@@ -81,7 +82,9 @@ export type Item =
   | { readonly kind: 'receipt'; readonly checkpoint: Checkpoint }
   | { readonly kind: 'event'; readonly set: SetEvent }
   | { readonly kind: 'stream'; readonly append: Append }
-  | { readonly kind: 'outcome'; readonly outcome: Outcome };
+  | { readonly kind: 'outcome'; readonly outcome: Outcome }
+  /** An event of the run that nothing else records. */
+  | { readonly kind: 'journal'; readonly entry: JournalEntry };
 
 export type Verdict = StartVerdict | ChildVerdict | CheckpointVerdict | SendVerdicts | OutcomeVerdict;
 
@@ -93,7 +96,10 @@ export class WriteGroup {
   readonly #eventHistory = new WritePart<NewEvent>({ write: upsertEventHistory });
   readonly #streams = new WritePart({ write: insertStreamValues, judge: judgeStreamValues });
   readonly #checkpoints = new WritePart({ write: insertCheckpoints, judge: judgeCheckpoints });
+  readonly #journal = new WritePart<JournalEntry>({ write: insertEntries });
   readonly #outcomes = new WritePart({ write: finishIfOwned, judge: judgeOutcomes });
+  /** After the outcomes, which they describe. */
+  readonly #endings = new WritePart<JournalEntry>({ write: insertEntries });
   /** Checkpoints of effects that completed, and their verdicts. */
   readonly #effects: { readonly checkpoint: Checkpoint; readonly verdict: () => CheckpointVerdict }[] = [];
   /** Starts that include their outcome, by outcome. */
@@ -116,6 +122,8 @@ export class WriteGroup {
     this.#notifications = notificationsOf(entries.map(({ item }) => item));
     this.#settle = entries.map(({ item }) => {
       const verdictOf = this.#take(item, ended);
+      const events = eventsOf(item);
+      if (events) for (const event of events) (event.guard === 'ended' ? this.#endings : this.#journal).add(event);
       return ({ resolve }) => {
         const verdict = verdictOf();
         if (verdict !== undefined) resolve(verdict);
@@ -130,7 +138,9 @@ export class WriteGroup {
       this.#eventHistory,
       this.#streams,
       this.#checkpoints,
+      this.#journal,
       this.#outcomes,
+      this.#endings,
     ];
     this.#parts = parts.flatMap((part) => {
       const { statement } = part;
@@ -210,7 +220,37 @@ export class WriteGroup {
         const start = this.#joined.get(item.outcome);
         return start ? () => outcomeWith(start()) : this.#outcomes.add(item.outcome);
       }
+      case 'journal':
+        // If the run has lost its workflow, its next write finds out.
+        return () => 'recorded';
     }
+  }
+}
+
+/** The events that are part of the item. */
+function eventsOf(item: Item): readonly JournalEntry[] | undefined {
+  switch (item.kind) {
+    case 'start':
+      return item.start.journal;
+    case 'child': {
+      const { start, checkpoint } = item.child;
+      return start.journal || checkpoint.journal
+        ? [...(start.journal ?? []), ...(checkpoint.journal ?? [])]
+        : undefined;
+    }
+    case 'checkpoint':
+    case 'receipt':
+      return item.checkpoint.journal;
+    case 'send':
+      return item.send.checkpoint?.journal;
+    case 'event':
+      return item.set.checkpoint.journal;
+    case 'stream':
+      return item.append.checkpoint?.journal;
+    case 'outcome':
+      return item.outcome.journal;
+    case 'journal':
+      return [item.entry];
   }
 }
 
@@ -250,6 +290,8 @@ export function writerOf(item: Exclude<Item, { kind: 'start' }>): Owned | undefi
       return item.append.value;
     case 'outcome':
       return item.outcome;
+    case 'journal':
+      return { workflowID: item.entry.workflowID, owner: item.entry.token };
   }
 }
 
@@ -283,5 +325,7 @@ export function weigh(item: Item): number {
       return item.append.value.text.length;
     case 'outcome':
       return (item.outcome.output?.length ?? 0) + (item.outcome.error?.length ?? 0);
+    case 'journal':
+      return item.entry.details?.length ?? 0;
   }
 }

@@ -14,6 +14,7 @@ import type { Clock } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { DatabaseClosedError } from '../../model/errors/database-errors.js';
 import type { Database } from '../database.js';
+import type { JournalEntry } from '../journal/journal.js';
 import type { Checkpoint } from '../runs/steps.js';
 import type { Bus } from '../notify/bus.js';
 import type { NewWorkflow, Outcome } from '../runs/workflows.js';
@@ -116,6 +117,11 @@ export class Writer {
   /** Appends a value to a stream, together with the writer's checkpoint if there is one. */
   append(append: Append): Promise<CheckpointVerdict> {
     return this.#submit<CheckpointVerdict>({ kind: 'stream', append });
+  }
+
+  /** Adds an event to the journal, if the run owns its workflow. */
+  journal(entry: JournalEntry): Promise<CheckpointVerdict> {
+    return this.#submit<CheckpointVerdict>({ kind: 'journal', entry });
   }
 
   finish(outcome: Outcome): Promise<OutcomeVerdict> {

@@ -1,0 +1,58 @@
+// The verbs of `DBOS` and `DBOSClient` that read the history of workflows. Their implementations are in the files beside this
+// one.
+import { internals } from '../../base/internals.js';
+import { filledName } from '../../model/validation/validation.js';
+import { ListingVerbs } from '../listing/listing-verbs.js';
+import type { Operator } from '../operator.js';
+import * as checks from '../verb-checks.js';
+import { getHistory, type HistoryEvent, type HistoryOptions, tailHistory, type TailOptions } from './history.js';
+import { diffEvents, type HistoryDiff } from './history-diff.js';
+import { exportEvents, type HistoryFormat } from './history-export.js';
+
+export interface ExportHistoryOptions {
+  /** JSON lines, or the JSON of Temporal's history. Default: `ndjson`. */
+  readonly format?: HistoryFormat;
+  /** Whether to add inputs, results and errors. Default: true. */
+  readonly payloads?: boolean;
+}
+
+export abstract class HistoryVerbs extends ListingVerbs {
+  /** What happened to a workflow, in order. */
+  getHistory(workflowID: string, options: HistoryOptions = {}): AsyncGenerator<HistoryEvent, void, undefined> {
+    filledName.read(workflowID, 'workflowID');
+    checks.historyOptions.read(options, 'options');
+    return getHistory(this.#reader('getHistory'), workflowID, options);
+  }
+
+  /** The stored events of all workflows as they come, none skipped. Ends with its signal. */
+  tailHistory(options: TailOptions = {}): AsyncGenerator<HistoryEvent, void, undefined> {
+    checks.tailOptions.read(options, 'options');
+    return tailHistory(this.#reader('tailHistory'), options);
+  }
+
+  /** The history of a workflow as chunks of text. */
+  exportHistory(workflowID: string, options: ExportHistoryOptions = {}): AsyncGenerator<string, void, undefined> {
+    filledName.read(workflowID, 'workflowID');
+    checks.exportHistoryOptions.read(options, 'options');
+    const { format = 'ndjson', payloads = true } = options;
+    return exportEvents(getHistory(this.#reader('exportHistory'), workflowID, { payloads }), format);
+  }
+
+  /** Compares the steps and outcomes of two workflows, such as a fork and its original. */
+  async diffHistory(firstID: string, secondID: string): Promise<HistoryDiff> {
+    filledName.read(firstID, 'firstID');
+    filledName.read(secondID, 'secondID');
+    const operator = this.#reader('diffHistory');
+    const read = async (workflowID: string): Promise<HistoryEvent[]> => {
+      const events: HistoryEvent[] = [];
+      for await (const event of getHistory(operator, workflowID, { payloads: true })) events.push(event);
+      return events;
+    };
+    const [first, second] = await Promise.all([read(firstID), read(secondID)]);
+    return diffEvents(first, second);
+  }
+
+  #reader(verb: string): Operator {
+    return this[internals].operatorFor(verb, 'outside workflow code');
+  }
+}

@@ -1,0 +1,162 @@
+// The history of a workflow as the public API returns it, and the journal of all workflows as it grows.
+import { type Clock, sleep } from '../../base/clock.js';
+import type { HistoryEventType } from '../../model/history.js';
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
+import type { Codec } from '../../codec/codec.js';
+import {
+  type HistoryPosition,
+  type HistoryRow,
+  readHistory,
+  tailJournal,
+  type TailCursor,
+  type TailRow,
+} from '../../store/journal/history.js';
+import { readable } from '../listing/status.js';
+import type { Operator } from '../operator.js';
+
+/** Something that happened to a workflow. */
+export interface HistoryEvent {
+  readonly workflowID: string;
+  /** Where it is in the history. Pass it as `after` to continue behind it. */
+  readonly cursor: string;
+  readonly type: HistoryEventType | (string & {});
+  /** Epoch milliseconds. Stored events have the time of the database. */
+  readonly at: number;
+  readonly step?: number;
+  readonly attempt?: number;
+  readonly executor?: string;
+  readonly actor?: string;
+  /** Depends on the type. Fields may be added, never renamed. */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+export interface HistoryOptions {
+  /** The cursor of an event: only later ones are returned. */
+  readonly after?: string;
+  /** How many events to return at most. Default: all. */
+  readonly limit?: number;
+  readonly types?: readonly string[];
+  /** Whether to add inputs, results and errors to the details. Default: false. */
+  readonly payloads?: boolean;
+}
+
+const PAGE = 1000;
+
+/** All events of a workflow in order, page by page. None if it does not exist. */
+export async function* getHistory(
+  operator: Operator,
+  workflowID: string,
+  { after, limit = Infinity, types, payloads = false }: HistoryOptions = {},
+): AsyncGenerator<HistoryEvent, void, undefined> {
+  let position = after === undefined ? undefined : readPosition(after);
+  for (let left = limit; left > 0; left -= PAGE) {
+    const query = { workflowID, after: position, limit: Math.min(left, PAGE), types, payloads };
+    const rows = await operator.retrying(() => readHistory(operator.database, query));
+    for (const row of rows) yield await toEvent(operator.codec, row);
+    position = rows.at(-1)?.position;
+    if (rows.length < Math.min(left, PAGE)) return;
+  }
+}
+
+async function toEvent(codec: Codec, row: HistoryRow): Promise<HistoryEvent> {
+  const { payloadName, payload, serialization } = row;
+  const details = detailsOf(row);
+  if (payloadName !== null && payload !== null) {
+    const decode = decoderOf(codec, row.type, payloadName);
+    details[payloadName] = await readable(payload, () => decode(payload, serialization));
+  }
+  return { ...envelope(row), cursor: writePosition(row.position), details };
+}
+
+type Decode = (text: string, serialization: string | null) => unknown;
+
+function decoderOf(codec: Codec, type: string, payloadName: string): Decode {
+  if (payloadName === 'error') return (text, serialization) => codec.decodeError(text, serialization);
+  if (type !== 'WorkflowStarted') return (text, serialization) => codec.decodeValue(text, serialization);
+  return async (text, serialization) => (await codec.decodeInputs(text, serialization)).args;
+}
+
+function detailsOf({ details }: Pick<HistoryRow, 'details'>): Record<string, unknown> {
+  return details === null ? {} : (JSON.parse(details) as Record<string, unknown>);
+}
+
+function envelope({ workflowID, type, at, step, attempt, executor, actor }: HistoryRow | TailRow) {
+  return {
+    workflowID,
+    type,
+    at,
+    ...(step !== null && { step }),
+    ...(attempt !== null && { attempt }),
+    ...(executor !== null && { executor }),
+    ...(actor !== null && { actor }),
+  };
+}
+
+function writePosition({ phase, at, step, part, seq }: HistoryPosition): string {
+  return [phase, at, step, part, seq].join('.');
+}
+
+function readPosition(cursor: string): HistoryPosition {
+  const numbers = numbersIn(cursor, 5);
+  const [phase = 0, at = 0, step = 0, part = 0, seq = 0] = numbers;
+  return { phase, at, step, part, seq };
+}
+
+function numbersIn(cursor: string, count: number): number[] {
+  const numbers = /^-?\d+(\.-?\d+)*$/.test(cursor) ? cursor.split('.').map(Number) : [];
+  if (numbers.length === count && numbers.every(Number.isSafeInteger)) return numbers;
+  throw new DBOSInvalidArgumentError('Invalid cursor. Pass the cursor of an event, unchanged.', 'after');
+}
+
+export interface TailOptions {
+  /** A time, or the cursor of the last event seen. Default: now. */
+  readonly since?: Date | number | string;
+  readonly types?: readonly string[];
+  /** Ends the iteration. Without it, it ends when the loop is left. */
+  readonly signal?: AbortSignal;
+  /** Whether to wait for further events; false ends with the last one. Default: true. */
+  readonly follow?: boolean;
+}
+
+const POLL_MS = 250;
+
+/**
+ * The stored events of all workflows, in an order in which none is skipped: an event appears once no transaction is open
+ * that could still add an earlier one.
+ */
+export async function* tailHistory(
+  operator: Operator,
+  { since = operator.clock.now(), types, signal, follow = true }: TailOptions = {},
+): AsyncGenerator<HistoryEvent, void, undefined> {
+  let after = startOf(since);
+  for (;;) {
+    const query = { after, types, limit: PAGE };
+    const rows = await operator.retrying(() => tailJournal(operator.database, query));
+    for (const row of rows) {
+      yield { ...envelope(row), cursor: `${row.cursor.xid}.${row.cursor.seq}`, details: detailsOf(row) };
+      if (signal?.aborted) return;
+    }
+    after = rows.at(-1)?.cursor ?? after;
+    if (rows.length === PAGE) continue;
+    if (!follow || !(await paused(operator.clock, signal))) return;
+  }
+}
+
+/** False if aborted. */
+async function paused(clock: Clock, signal: AbortSignal | undefined): Promise<boolean> {
+  if (signal?.aborted) return false;
+  try {
+    await sleep(clock, POLL_MS, signal);
+    return true;
+  } catch (error) {
+    if (signal?.aborted) return false;
+    throw error;
+  }
+}
+
+function startOf(since: Date | number | string): TailCursor | { readonly since: number } {
+  if (typeof since !== 'string') return { since: Math.floor(Number(since)) };
+  const [xid = '0', seq] = since.split('.');
+  numbersIn(since.replace(/^\d+/, '0'), 2);
+  return { xid, seq: Number(seq) };
+}

@@ -1,0 +1,46 @@
+// How much of what happens to workflows is kept, and the names of the events. The first 14 are sched's; names and fields are
+// never changed, only added.
+
+/**
+ * `changes` keeps what a change would overwrite or what has no other place; a workflow that just runs costs nothing. `full`
+ * stores every event in the commit of what it tells of. With `off`, runs store none; changes from outside are kept.
+ */
+export type HistoryLevel = 'off' | 'changes' | 'full';
+
+export const HISTORY_LEVELS: readonly HistoryLevel[] = ['off', 'changes', 'full'];
+
+export const HISTORY_EVENT_TYPES = [
+  'WorkflowStarted',
+  'ActivityScheduled',
+  'ActivityCompleted',
+  'ActivityFailed',
+  'ActivityRetryScheduled',
+  'TimerScheduled',
+  'TimerFired',
+  'SignalReceived',
+  'WorkflowCompleted',
+  'WorkflowFailed',
+  'WorkflowTimedOut',
+  'WorkflowCancelRequested',
+  'WorkflowCanceled',
+  'WorkflowTaskYielded',
+  'AttemptStarted',
+  'AttemptLost',
+  'WorkflowResumed',
+  'WorkflowRewound',
+  'WorkflowForked',
+  'WorkflowDeadLettered',
+  'WorkflowPatched',
+  'DelayChanged',
+  'PriorityChanged',
+  'ChildWorkflowStarted',
+  'ChildWorkflowCompleted',
+  'MessageConsumed',
+  'ReceiveTimedOut',
+  'EventSet',
+  'StreamClosed',
+  'OperationCompleted',
+] as const;
+
+/** Stores may hold types that this version does not know. */
+export type HistoryEventType = (typeof HISTORY_EVENT_TYPES)[number];

@@ -1,0 +1,156 @@
+// Reads the history of workflows: stored events merged with those that the other tables describe, and the journal of all
+// workflows in the order in which it grows.
+import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
+import type { Database, Reader, Row } from '../database.js';
+
+/** An event. Its position is unique in its workflow. */
+export interface HistoryRow {
+  readonly workflowID: string;
+  readonly position: HistoryPosition;
+  readonly at: number;
+  readonly type: string;
+  readonly step: number | null;
+  readonly attempt: number | null;
+  readonly executor: string | null;
+  readonly actor: string | null;
+  /** A JSON object. */
+  readonly details: string | null;
+  /** The name of the payload among the details, and its stored text. */
+  readonly payloadName: string | null;
+  readonly payload: string | null;
+  readonly serialization: string | null;
+}
+
+/** Where an event is in the history of its workflow. */
+export interface HistoryPosition {
+  readonly phase: number;
+  readonly at: number;
+  readonly step: number;
+  readonly part: number;
+  /** Of a stored event; -1 for others. */
+  readonly seq: number;
+}
+
+export interface HistoryQuery {
+  readonly workflowID: string;
+  readonly after?: HistoryPosition | undefined;
+  readonly limit: number;
+  readonly types?: readonly string[] | undefined;
+  readonly payloads: boolean;
+}
+
+/** The step of events that have none: after all others of their millisecond. */
+const NO_STEP = 2_147_483_647;
+const history = table('history');
+const journal = table('journal');
+const tailColumns = sql`j.workflow_id, j.seq, j.at, j.event_type, j.step, j.attempt, j.executor, j.actor, j.details`;
+
+/** A page of a workflow's history, in order. */
+export async function readHistory(database: Reader, query: HistoryQuery): Promise<HistoryRow[]> {
+  const { workflowID, after, limit, types, payloads } = query;
+  const ofTypes = types ? sql`AND h.event_type ${oneOf(types)}` : sql``;
+  const found = await database.read(sql`
+    SELECT h.workflow_id, h.phase, h.at, COALESCE(h.step, ${NO_STEP}) AS step_order, h.part, COALESCE(h.seq, -1) AS seq_order,
+      h.event_type, h.step, h.attempt, h.executor, h.actor, CAST(h.details AS TEXT) AS details, h.payload_name,
+      ${payloads ? sql`h.payload` : sql`NULL AS payload`}, h.serialization
+    FROM ${history} AS h
+    WHERE h.workflow_id = ${workflowID} ${ofTypes} ${isAfter(after)}
+    ORDER BY h.phase, h.at, step_order, h.part, seq_order
+    LIMIT ${limit}`);
+  return found.map(toHistoryRow);
+}
+
+function isAfter(after: HistoryPosition | undefined): Sql {
+  if (!after) return sql``;
+  const { phase, at, step, part, seq } = after;
+  return sql`AND (h.phase, h.at, COALESCE(h.step, ${NO_STEP}), h.part, COALESCE(h.seq, -1))
+      > (${phase}, CAST(${at} AS BIGINT), ${step}, ${part}, CAST(${seq} AS BIGINT))`;
+}
+
+function toHistoryRow(row: Row): HistoryRow {
+  return {
+    workflowID: row['workflow_id'] as string,
+    position: {
+      phase: Number(row['phase']),
+      at: Number(row['at']),
+      step: Number(row['step_order']),
+      part: Number(row['part']),
+      seq: Number(row['seq_order']),
+    },
+    at: Number(row['at']),
+    type: row['event_type'] as string,
+    step: row['step'] as number | null,
+    attempt: row['attempt'] as number | null,
+    executor: row['executor'] as string | null,
+    actor: row['actor'] as string | null,
+    details: row['details'] as string | null,
+    payloadName: row['payload_name'] as string | null,
+    payload: row['payload'] as string | null,
+    serialization: row['serialization'] as string | null,
+  };
+}
+
+/** A row of the journal, and where it is among those of all workflows. */
+export interface TailRow extends Omit<HistoryRow, 'position' | 'payloadName' | 'payload' | 'serialization'> {
+  readonly cursor: TailCursor;
+}
+
+/** The transaction that wrote a row, as text because it may have 64 bits, and the row's number. */
+export interface TailCursor {
+  readonly xid: string;
+  readonly seq: number;
+}
+
+export interface TailQuery {
+  /** A cursor, or a time. */
+  readonly after: TailCursor | { readonly since: number };
+  readonly types?: readonly string[] | undefined;
+  readonly limit: number;
+}
+
+/**
+ * The rows of all workflows after a cursor. On Postgres only those of transactions that began before every transaction that
+ * is still open, in the order of transactions: a row that is committed later comes after all of them. SQLite commits in
+ * order.
+ */
+export async function tailJournal(database: Database, { after, types, limit }: TailQuery): Promise<TailRow[]> {
+  const isPostgres = database.dialect.name === 'postgres';
+  const ofTypes = types ? sql`AND j.event_type ${oneOf(types)}` : sql``;
+  const xid = isPostgres ? sql`CAST(j.xid AS TEXT)` : sql`'0'`;
+  const order = isPostgres ? sql`j.xid, j.seq` : sql`j.seq`;
+  const isSettled = isPostgres ? sql`AND j.xid < pg_snapshot_xmin(pg_current_snapshot())` : sql``;
+  const condition = sql`${isLater(after, isPostgres)} ${isSettled} ${ofTypes}`;
+  // Uses idx_journal_xid, on SQLite the key. For a time idx_journal_at: materialized, because the planner might look for the
+  // first rows of that time in the order of the other index, from the beginning of the journal.
+  const source = 'since' in after ? sql`recent` : journal;
+  const recent =
+    'since' in after
+      ? sql`WITH recent AS MATERIALIZED (SELECT ${tailColumns}${isPostgres ? sql`, j.xid` : sql``} FROM ${journal} AS j WHERE ${condition})`
+      : sql``;
+  const found = await database.read(sql`
+    ${recent}
+    SELECT j.workflow_id, j.seq, ${xid} AS xid_text, j.at, j.event_type, j.step, j.attempt, j.executor, j.actor,
+      CAST(j.details AS TEXT) AS details
+    FROM ${source} AS j
+    WHERE ${'since' in after ? sql`TRUE` : condition}
+    ORDER BY ${order}
+    LIMIT ${limit}`);
+  return found.map((row) => ({
+    workflowID: row['workflow_id'] as string,
+    cursor: { xid: row['xid_text'] as string, seq: Number(row['seq']) },
+    at: Number(row['at']),
+    type: row['event_type'] as string,
+    step: row['step'] as number | null,
+    attempt: row['attempt'] as number | null,
+    executor: row['executor'] as string | null,
+    actor: row['actor'] as string | null,
+    details: row['details'] as string | null,
+  }));
+}
+
+function isLater(after: TailQuery['after'], isPostgres: boolean): Sql {
+  if ('since' in after) return sql`j.at >= ${after.since}`;
+  return isPostgres
+    ? sql`(j.xid, j.seq) > (CAST(CAST(${after.xid} AS TEXT) AS XID8), CAST(${after.seq} AS BIGINT))`
+    : sql`j.seq > ${after.seq}`;
+}

@@ -64,7 +64,7 @@ describe('docs', () => {
     expect(broken).toEqual([]);
   });
 
-  test('the code blocks compile', () => {
+  test('the code blocks compile', { timeout: 180_000 }, () => {
     const blocks = new Map(
       markdownFiles().flatMap((file) =>
         codeBlocks(file).map((code, index) => [join(root, `${relative(root, file)}.${index}.ts`), code] as const),

@@ -511,6 +511,8 @@ export class DBOSInstance extends ContextMembers {
   }
 
   #addCodeSchedule(fn: unknown, { crontab, mode, queueName }: SchedulerConfig): void {
+    // The scheduler has those of the first load.
+    if (this.#registry.isReloadable && this.#registry.engine) return;
     this.#registry.refuseAfterLaunch();
     const automaticBackfill = mode === SchedulerMode.ExactlyOncePerInterval;
     this.#registry.codeSchedules.add({ fn: fn as UserFunction, crontab, queueName, automaticBackfill });

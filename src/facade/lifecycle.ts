@@ -87,11 +87,14 @@ export class Lifecycle {
   }
 
   addMiddleware(installer: DBOSMethodMiddlewareInstaller): void {
-    this.#options.registry.refuseAfterLaunch();
+    const { registry } = this.#options;
+    if (registry.isReloadable && this.#engine) return;
+    registry.refuseAfterLaunch();
     this.#middleware.add(installer);
   }
 
   addRecipe(recipe: SerializationRecipe<unknown, JSONValue>): void {
+    if (this.#options.registry.isReloadable && this.#engine) return;
     if (this.#engine)
       throw new DBOSAlreadyLaunchedError('DBOS.registerSerialization must be called before DBOS.launch()');
     this.#recipes.push(recipe);

@@ -36,6 +36,10 @@ export interface DBOSClientConfig {
   readonly transactionPooler?: boolean;
   /** Must be the same as the application's. Default: superjson. */
   readonly serializer?: DBOSSerializer;
+  /** As in the configuration of the application. Default: `warn`. */
+  readonly lostValues?: 'error' | 'warn' | 'ignore';
+  /** As in the configuration of the application. Default: no limit. */
+  readonly maxPayloadBytes?: number;
   /** Replaces the console. */
   readonly logger?: DLogger;
   /** The application that the client acts for. Without one it sees all applications. */
@@ -61,6 +65,8 @@ const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check<unknown>>> = {
   useListenNotify: flag,
   transactionPooler: flag,
   serializer,
+  lostValues: SETTINGS.lostValues,
+  maxPayloadBytes: count,
   logger,
   applicationName: text,
 };
@@ -68,8 +74,14 @@ const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check<unknown>>> = {
 /** Checks a configuration and fills in the defaults. */
 export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOptions {
   check(config);
+  const { lostValues = 'warn', maxPayloadBytes } = config;
+  const clientLogger = config.logger ?? consoleLogger('info');
   return {
-    codec: new Codec(config.serializer),
+    codec: new Codec(config.serializer, {
+      lostValues,
+      maxPayloadBytes,
+      warn: (message) => clientLogger.warn(message),
+    }),
     applicationName: config.applicationName ?? null,
     queryTimeoutMs: config.observabilityQueryTimeoutMs,
     store: {
@@ -83,7 +95,7 @@ export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOpt
       useListenNotify: config.useListenNotify ?? true,
       isTransactionPooler: config.transactionPooler ?? false,
       applicationName: 'everstep_client',
-      logger: config.logger ?? consoleLogger('info'),
+      logger: clientLogger,
     },
   };
 }

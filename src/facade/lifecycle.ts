@@ -119,7 +119,7 @@ export class Lifecycle {
     try {
       registry.freeze(stack);
       for (const instance of registry.instances) await (instance as { initialize?(): Promise<void> }).initialize?.();
-      const codec = this.#newCodec(config.serializer);
+      const codec = this.#newCodec(config);
       this.#engine = await Engine.launch({ config, registry, codec, ...testSettings });
       for (const callback of this.#callbacks) {
         // Destroy one that fails too: it may have opened something before.
@@ -149,8 +149,8 @@ export class Lifecycle {
     }
   }
 
-  #newCodec(serializer: DBOSConfig['serializer']): Codec {
-    const codec = new Codec(serializer);
+  #newCodec({ serializer, lostValues, maxPayloadBytes, logger }: EngineConfig): Codec {
+    const codec = new Codec(serializer, { lostValues, maxPayloadBytes, warn: (message) => logger.warn(message) });
     for (const recipe of this.#recipes) codec.registerRecipe(recipe);
     return codec;
   }

@@ -11,6 +11,7 @@ import {
   messageOf,
   number,
   objectWith,
+  oneOf,
   positiveInteger,
 } from './validation/validation.js';
 
@@ -40,6 +41,7 @@ export const SETTINGS = {
     ),
   ),
   pool: objectWith('connect', 'query'),
+  lostValues: oneOf(['error', 'warn', 'ignore']),
   serializer: objectWith('name', 'stringify', 'parse'),
   logger: objectWith('debug', 'info', 'warn', 'error'),
 } as const;

@@ -71,6 +71,13 @@ export interface DBOSConfig {
   enablePatching?: boolean;
   /** Serializes stored values. Default: superjson. */
   serializer?: DBOSSerializer;
+  /**
+   * What happens to values that lose something when they are stored. `warn` refuses functions, symbols and promises, and
+   * warns of class instances, which become plain objects. `error` refuses both, `ignore` accepts both. Default: `warn`.
+   */
+  lostValues?: 'error' | 'warn' | 'ignore';
+  /** Refuses arguments, results, messages, events and stream values of more bytes. Default: no limit. */
+  maxPayloadBytes?: number;
   /** The queues that this process serves, by name or object. Default: all. */
   listenQueues?: (string | { name: string })[];
   /** How many queues are claimed from at once. Default: 3. */
@@ -121,6 +128,9 @@ export interface EngineConfig {
   readonly enablePatching: boolean;
   /** Undefined: superjson. */
   readonly serializer: DBOSSerializer | undefined;
+  readonly lostValues: 'error' | 'warn' | 'ignore';
+  /** Undefined: no limit. */
+  readonly maxPayloadBytes: number | undefined;
   /** Undefined: all queues. */
   readonly listenQueues: readonly string[] | undefined;
   readonly maxConcurrentQueueDispatches: number;
@@ -197,6 +207,8 @@ export function resolveConfig(
     leaseSeconds,
     enablePatching: given.enablePatching ?? false,
     serializer: given.serializer,
+    lostValues: given.lostValues ?? 'warn',
+    maxPayloadBytes: given.maxPayloadBytes,
     listenQueues: given.listenQueues?.map((queue) => (typeof queue === 'string' ? queue : queue.name)),
     maxConcurrentQueueDispatches: given.maxConcurrentQueueDispatches ?? 3,
     maxConcurrentWorkflows: given.maxConcurrentWorkflows ?? 1000,
@@ -283,6 +295,8 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   systemDatabasePollingConcurrency: SETTINGS.limit,
   leaseSeconds: number({ min: 1, max: 86_400 }),
   serializer: SETTINGS.serializer,
+  lostValues: SETTINGS.lostValues,
+  maxPayloadBytes: count,
   logger: SETTINGS.logger,
   logLevel: checkThat(
     `one of ${LOG_LEVELS.join(', ')}`,

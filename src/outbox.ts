@@ -24,7 +24,7 @@ export type {
 export type { ChangeFilter, DeadLetterFilter } from './outbox/dead-letters/filter.js';
 export type { DeadLetter } from './outbox/dead-letters/letter.js';
 export type { ErrorRenderer } from './outbox/dead-letters/failure.js';
-export type { Duration } from './outbox/duration.js';
+export type { Duration } from './base/duration.js';
 export { OutboxBroker } from './outbox/outbox-broker.js';
 export type { OutboxOptions } from './outbox/outbox-options.js';
 export type { CloudEvents, Envelope } from './outbox/relays/envelope.js';

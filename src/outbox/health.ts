@@ -1,7 +1,7 @@
 // Whether an outbox is well: messages are fetched in time, leases do not go stale, dead letters do not pile up.
-import { boolean, integer, optional, record } from '../model/validation/validation.js';
+import { type Duration, durationMs } from '../base/duration.js';
+import { duration, boolean, integer, optional, record } from '../model/validation/validation.js';
 import type { OutboxDatabase } from './database.js';
-import { type Duration, duration, msOf } from './duration.js';
 import { declared, type OutboxTables } from './schema/tables.js';
 import { checkSchema } from './validate/validation.js';
 import { pausedTopics } from './consume/pausing.js';
@@ -40,7 +40,7 @@ export async function healthOf(
   const queues = await statisticsOf(database, tables);
   const paused = await pausedTopics(database, tables);
   const problems = queues.flatMap(({ queue, lagMs, stale, deadLetters }) => [
-    ...(lagMs > msOf(maxLag) && !isPaused(paused, queue)
+    ...(lagMs > durationMs(maxLag) && !isPaused(paused, queue)
       ? [`"${queue}": the oldest message has been due for ${Math.round(lagMs / 1000)} seconds.`]
       : []),
     ...(stale > 0 ? [`"${queue}": ${stale} messages have been leased for too long.`] : []),

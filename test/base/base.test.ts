@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { durationMs } from '../../src/base/duration.js';
 import { invariant } from '../../src/base/assert.js';
 import { backoffMs } from '../../src/base/backoff.js';
 import { sleep, systemClock } from '../../src/base/clock.js';
@@ -155,4 +156,9 @@ describe('url', () => {
 
 test('a violated invariant throws with its message', () => {
   expect(() => invariant(false, 'two and two are four')).toThrow('two and two are four');
+});
+
+test('what is no duration is refused by name', () => {
+  expect(durationMs('30 days', 'retention.completed')).toBe(2_592_000_000);
+  expect(() => durationMs('soon', 'retention.completed')).toThrow('retention.completed must be a duration');
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { constant, defaultStrategy, exponential, linear, noRetry } from '../../src/outbox/consume/strategies.js';
-import { duration, msOf } from '../../src/outbox/duration.js';
+import { durationMs } from '../../src/base/duration.js';
+import { duration } from '../../src/model/validation/validation.js';
 import { normalized } from '../../src/outbox/validate/finding.js';
 
 const failed = (attempts: number, afterMs = 0) => ({
@@ -62,14 +63,20 @@ test.each([
   ['1.5m', 90_000],
   ['2h', 7_200_000],
   ['7d', 604_800_000],
+  ['30 days', 2_592_000_000],
+  ['1 hour', 3_600_000],
+  ['2 weeks', 1_209_600_000],
   [250, 250],
 ] as const)('%s is %d ms', (given, ms) => {
-  expect(msOf(duration.read(given, 'delay'))).toBe(ms);
+  expect(durationMs(duration.read(given, 'delay'))).toBe(ms);
 });
 
-test.each([['5'], ['5 s'], ['-1s'], [NaN], [Infinity], [null], ['1w'], [1e15]])('%o is no duration', (given) => {
-  expect(duration.accepts(given)).toBe(false);
-});
+test.each([['5'], ['5 s'], ['-1s'], [NaN], [Infinity], [null], ['1w'], ['3 months'], [1e15]])(
+  '%o is no duration',
+  (given) => {
+    expect(duration.accepts(given)).toBe(false);
+  },
+);
 
 test.each([
   ['((acquired_token IS NULL) = (acquired_at IS NULL))', '(acquired_token is null) = (acquired_at is null)'],

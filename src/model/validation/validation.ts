@@ -8,6 +8,7 @@
 //   options has an unknown field "limt". Did you mean "limit"?
 export * from './check.js';
 export * from './containers.js';
+export * from './duration.js';
 export * from './json.js';
 export { nearest } from './nearest.js';
 export { shown } from './shown.js';

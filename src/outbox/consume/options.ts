@@ -1,8 +1,16 @@
 // The options of subscriptions.
+import { type Duration, durationMs } from '../../base/duration.js';
 import { InvalidOutboxError } from '../../model/errors/errors.js';
-import { func, oneOf, optional, positiveInteger, record, objectWith } from '../../model/validation/validation.js';
+import {
+  duration,
+  func,
+  oneOf,
+  optional,
+  positiveInteger,
+  record,
+  objectWith,
+} from '../../model/validation/validation.js';
 import type { OutboxDataSource } from '../database.js';
-import { type Duration, duration, msOf } from '../duration.js';
 import { topicName } from '../topic.js';
 import type { BreakerOptions } from './limits.js';
 import type { MessageInfo } from './message.js';
@@ -95,7 +103,7 @@ export function handlerSettings(options: HandlerOptions, source: OutboxDataSourc
       `The handler can only be transactional in the data source of the outbox, "${source.name}".`,
     );
   }
-  const leaseMs = msOf(lease);
+  const leaseMs = durationMs(lease);
   if (leaseMs < SHORTEST_MS) {
     throw new InvalidOutboxError(`A lease of ${leaseMs} ms cannot be renewed in time. Use at least ${SHORTEST_MS} ms.`);
   }
@@ -107,12 +115,12 @@ export function handlerSettings(options: HandlerOptions, source: OutboxDataSourc
     maxDeliveries: options.maxDeliveries ?? Infinity,
     isTransactional: transactional !== undefined,
     isOrdered: options.order === 'key',
-    rateLimit: rateLimit && { max: rateLimit.max, perMs: msOf(rateLimit.per) },
+    rateLimit: rateLimit && { max: rateLimit.max, perMs: durationMs(rateLimit.per) },
     breaker: breaker && {
       ...(breaker.threshold !== undefined && { threshold: breaker.threshold }),
-      ...(breaker.max !== undefined && { maxMs: msOf(breaker.max) }),
+      ...(breaker.max !== undefined && { maxMs: durationMs(breaker.max) }),
     },
-    drainMs: msOf(drain),
-    pollMs: pollInterval === undefined ? undefined : msOf(pollInterval),
+    drainMs: durationMs(drain),
+    pollMs: pollInterval === undefined ? undefined : durationMs(pollInterval),
   };
 }

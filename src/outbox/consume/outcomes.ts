@@ -1,5 +1,6 @@
 // What a handler can throw to decide what becomes of the message. Any other error means: retry by the strategy.
-import { type Duration, duration, msOf } from '../duration.js';
+import { type Duration, durationMs } from '../../base/duration.js';
+import { duration } from '../../model/validation/validation.js';
 
 /** The message can never be handled: it becomes a dead letter at once. */
 export class Reject extends Error {
@@ -20,7 +21,7 @@ export class RetryAfter extends Error {
 
   constructor(delay: Duration, message = 'The handler asked for a retry.', options?: ErrorOptions) {
     super(message, options);
-    this.delayMs = msOf(duration.read(delay, 'delay'));
+    this.delayMs = durationMs(duration.read(delay, 'delay'));
   }
 }
 

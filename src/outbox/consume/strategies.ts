@@ -1,7 +1,14 @@
 // Retry strategies: how long to wait before the next attempt, or that there is none.
+import { type Duration, durationMs } from '../../base/duration.js';
 import { invariant } from '../../base/assert.js';
-import { number, optional, positiveInteger, positiveNumber, record } from '../../model/validation/validation.js';
-import { type Duration, duration, msOf } from '../duration.js';
+import {
+  duration,
+  number,
+  optional,
+  positiveInteger,
+  positiveNumber,
+  record,
+} from '../../model/validation/validation.js';
 
 export interface FailedAttempt {
   /** Handler runs so far, this one included. */
@@ -48,12 +55,12 @@ export function noRetry(): RetryStrategy {
 
 export function constant(options: RetryLimits & { readonly delay: Duration }): RetryStrategy {
   CONSTANT.read(options, 'options');
-  return limited(options, () => msOf(options.delay));
+  return limited(options, () => durationMs(options.delay));
 }
 
 export function linear(options: RetryLimits & { readonly initial: Duration; readonly step: Duration }): RetryStrategy {
   LINEAR.read(options, 'options');
-  return limited(options, (attempts) => msOf(options.initial) + msOf(options.step) * (attempts - 1));
+  return limited(options, (attempts) => durationMs(options.initial) + durationMs(options.step) * (attempts - 1));
 }
 
 export function exponential(
@@ -61,7 +68,7 @@ export function exponential(
 ): RetryStrategy {
   EXPONENTIAL.read(options, 'options');
   const { initial = 1000, multiplier = 2, max } = options;
-  return limited(options, (attempts) => msOf(initial) * multiplier ** (attempts - 1), max);
+  return limited(options, (attempts) => durationMs(initial) * multiplier ** (attempts - 1), max);
 }
 
 /** That of faststream-outbox. */
@@ -75,8 +82,8 @@ function limited(
   return ({ attempts, firstAttemptAt, lastAttemptAt }) => {
     invariant(attempts > 0, 'a failed attempt counts');
     if (attempts >= attemptsMax) return undefined;
-    if (within !== undefined && lastAttemptAt - firstAttemptAt >= msOf(within)) return undefined;
+    if (within !== undefined && lastAttemptAt - firstAttemptAt >= durationMs(within)) return undefined;
     const varied = delayMs(attempts) * (1 + jitter * (Math.random() - 0.5));
-    return Math.min(varied, max === undefined ? DELAY_MAX_MS : msOf(max), DELAY_MAX_MS);
+    return Math.min(varied, max === undefined ? DELAY_MAX_MS : durationMs(max), DELAY_MAX_MS);
   };
 }

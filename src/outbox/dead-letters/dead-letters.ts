@@ -1,6 +1,8 @@
 // The dead letters of an outbox: looking at them, and deciding what becomes of them.
+import { type Duration, durationMs } from '../../base/duration.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import {
+  duration,
   boolean,
   func,
   integer,
@@ -11,7 +13,6 @@ import {
 } from '../../model/validation/validation.js';
 import { type Sql, sql } from '../../sql/sql.js';
 import type { Transaction } from '../database.js';
-import { type Duration, duration, msOf } from '../duration.js';
 import { anyOf, bigint, milliseconds, now, positionBefore, tableToken } from '../tokens.js';
 import { type ChangeFilter, type DeadLetterFilter, FILTER_FIELDS, matches, readChangeFilter } from './filter.js';
 import { type DeadLetter, LETTER, toLetter } from './letter.js';
@@ -137,7 +138,7 @@ export class DeadLetters {
     let skipped = 0;
     for (let after: string | undefined = '0'; after !== undefined && requeued < limit;) {
       const max = Math.min(BATCH, limit - requeued);
-      const batch = { filter: conditions, after, max, delayMs: msOf(delay), edit };
+      const batch = { filter: conditions, after, max, delayMs: durationMs(delay), edit };
       const done: RequeuedBatch = await this.#write((tx) => requeueBatch(this.#parts, tx, batch));
       requeued += done.requeued;
       skipped += done.skipped;

@@ -1,11 +1,11 @@
 // Workflow starts and messages to workflows as messages of the outbox. They are prepared when they are published, so a bad
 // argument fails in the caller's hands, and handed over as they are.
+import type { Duration } from '../../base/duration.js';
 import { newID } from '../../base/ids.js';
 import type { Handoff, NewMessage, PreparedWorkflow, UserFunction } from '../../engine/plugin.js';
-import { optional, record } from '../../model/validation/validation.js';
+import { duration, optional, record } from '../../model/validation/validation.js';
 import { bodyOf, type FetchedRow } from '../consume/message.js';
 import type { Work } from '../consume/handoff.js';
-import { type Duration, duration } from '../duration.js';
 import { type Topic, topic, topicName } from '../topic.js';
 
 export interface StartOptions {

@@ -1,8 +1,10 @@
 // The options of a message, checked and turned into a row.
+import { type Duration, durationMs } from '../../base/duration.js';
 import { newID } from '../../base/ids.js';
 import { validate } from '../../engine/plugin.js';
 import { DBOSInvalidArgumentError, InvalidOutboxError } from '../../model/errors/errors.js';
 import {
+  duration,
   date,
   integer,
   mapOf,
@@ -14,7 +16,6 @@ import {
   Check,
 } from '../../model/validation/validation.js';
 import type { RowColumn, Value } from '../../sql/sql.js';
-import { type Duration, duration, msOf } from '../duration.js';
 import { NAME_MAX, type Topic } from '../topic.js';
 import { CONTENT_TYPE, CORRELATION_ID, encodeBody } from './body.js';
 
@@ -122,13 +123,13 @@ export async function newMessage<T>(topic: Topic<T>, body: T, options: PublishOp
     text,
     hex,
     JSON.stringify(headersOf(options, contentType)),
-    delay === undefined ? 0 : Math.ceil(msOf(delay)),
+    delay === undefined ? 0 : Math.ceil(durationMs(delay)),
     at === undefined ? null : Number(at),
     timerId,
     messageID,
     key ?? null,
     priority,
-    expiresIn === undefined ? null : Math.ceil(msOf(expiresIn)),
+    expiresIn === undefined ? null : Math.ceil(durationMs(expiresIn)),
     options.traceparent ?? options.headers?.['traceparent']?.slice(0, NAME_MAX) ?? null,
   ];
   return { queue: topic.name, timerID: timerId, messageID, values };

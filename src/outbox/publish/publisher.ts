@@ -1,10 +1,10 @@
 // Publishes messages in a transaction: the one around the call, or one that the caller passed.
+import { durationMs } from '../../base/duration.js';
 import type { Row } from '../../datasource/driver.js';
 import type { Handoff, UserFunction } from '../../engine/plugin.js';
 import { DBOSInvalidArgumentError, InvalidOutboxError } from '../../model/errors/errors.js';
 import { array, record } from '../../model/validation/validation.js';
 import type { OutboxDatabase, Transaction } from '../database.js';
-import { msOf } from '../duration.js';
 import type { OutboxTable, StateTable } from '../schema/tables.js';
 import { atTime, fromNow } from '../tokens.js';
 import { type Topic, topicName, topicOf } from '../topic.js';
@@ -110,7 +110,7 @@ export class Publisher {
     if ((due.delay === undefined) === (due.at === undefined)) {
       throw new DBOSInvalidArgumentError('Pass delay or at, and not both.', 'due');
     }
-    const dueAt = due.at === undefined ? fromNow(msOf(due.delay ?? 0)) : atTime(Number(due.at));
+    const dueAt = due.at === undefined ? fromNow(durationMs(due.delay ?? 0)) : atTime(Number(due.at));
     const transaction = this.#transaction();
     const moved = await transaction.run(moveTimer(database.dialect, table, { queue, timerID: timerId, dueAt }));
     wake(queue);
@@ -170,7 +170,8 @@ export class Publisher {
       );
     }
     const named = firstOfEach(messages.filter(({ timerID }) => timerID !== null));
-    const rows = named.length === 0 ? [] : await transaction.run(rememberOnce(stateTable, named, msOf(dedupe.once)));
+    const rows =
+      named.length === 0 ? [] : await transaction.run(rememberOnce(stateTable, named, durationMs(dedupe.once)));
     const fresh = new Set(rows.map((row) => row['message_id']));
     return messages.filter(({ timerID, messageID }) => timerID === null || fresh.has(messageID));
   }
@@ -197,7 +198,8 @@ export class Publisher {
 
 function actionOf(dedupe: Deduplication): ConflictAction {
   if (dedupe === 'replace') return { kind: 'replace' };
-  if (typeof dedupe === 'object' && 'debounce' in dedupe) return { kind: 'debounce', maxMs: msOf(dedupe.debounce) };
+  if (typeof dedupe === 'object' && 'debounce' in dedupe)
+    return { kind: 'debounce', maxMs: durationMs(dedupe.debounce) };
   return { kind: 'ignore' };
 }
 

@@ -1,7 +1,7 @@
 // Publishes to Kafka: messages have arrived when all in-sync replicas have them. The key decides on the partition, so order
 // per key is kept.
+import type { Duration } from '../../base/duration.js';
 import type { Message, Producer } from 'kafkajs';
-import type { Duration } from '../duration.js';
 import {
   bufferOf,
   OK,

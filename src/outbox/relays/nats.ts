@@ -1,8 +1,8 @@
 // Publishes to NATS JetStream: a message has arrived when its stream acknowledges it. The stream drops a repeated message
 // ID within its duplicate window.
+import type { Duration } from '../../base/duration.js';
 import type { JetStreamClient } from '@nats-io/jetstream';
 import { headers as natsHeaders, type MsgHdrs } from '@nats-io/transport-node';
-import type { Duration } from '../duration.js';
 import {
   bufferOf,
   OK,

@@ -1,8 +1,8 @@
 // Publishes to RabbitMQ: a message has arrived when the broker confirms it and does not return it as unroutable.
+import type { Duration } from '../../base/duration.js';
 import { OutboxRelayError } from '../../model/errors/errors.js';
 import type { ConfirmChannel, Message, Options } from 'amqplib';
 import { deferred, type Deferred } from '../../base/deferred.js';
-import type { Duration } from '../duration.js';
 import {
   bufferOf,
   OK,

@@ -1,9 +1,9 @@
 // Publishes to Redis Streams: a message has arrived when XADD returns. A stream deduplicates nothing, so consumers see the
 // message ID as a field.
+import type { Duration } from '../../base/duration.js';
 import { OutboxRelayError } from '../../model/errors/errors.js';
 import type { Redis } from 'ioredis';
 import { optional, positiveInteger } from '../../model/validation/validation.js';
-import type { Duration } from '../duration.js';
 import {
   bufferOf,
   OK,

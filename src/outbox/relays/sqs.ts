@@ -1,9 +1,9 @@
 // Publishes to Amazon SQS: a message has arrived when its entry of the batch succeeds. A FIFO queue drops a repeated message
 // ID for 5 minutes.
+import type { Duration } from '../../base/duration.js';
 import { OutboxRelayError } from '../../model/errors/errors.js';
 import { SendMessageBatchCommand, type SendMessageBatchRequestEntry, type SQSClient } from '@aws-sdk/client-sqs';
 import { countWithin } from '../../base/batcher.js';
-import type { Duration } from '../duration.js';
 import {
   bufferOf,
   OK,

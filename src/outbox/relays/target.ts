@@ -1,10 +1,10 @@
 // What a relay publishes to: another broker, or a web server. A target is given a batch and answers for each message.
+import { type Duration, durationMs } from '../../base/duration.js';
 import { OutboxRelayError } from '../../model/errors/errors.js';
 import { systemClock } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import { withTimeLimit } from '../../base/time-limit.js';
-import { optional } from '../../model/validation/validation.js';
-import { type Duration, duration, msOf } from '../duration.js';
+import { duration, optional } from '../../model/validation/validation.js';
 
 /** A message on its way out. */
 export interface RelayMessage {
@@ -62,7 +62,7 @@ const TIMEOUT = optional(duration);
 /** The time that a target gives a call; default 10 seconds. */
 export function timeoutMsOf(timeout: Duration | undefined): number {
   TIMEOUT.read(timeout, 'options.timeout');
-  return timeout === undefined ? TIMEOUT_MS : msOf(timeout);
+  return timeout === undefined ? TIMEOUT_MS : durationMs(timeout);
 }
 
 /** Rejects when the signal aborts, or after the time. The work itself may go on. */

@@ -1,7 +1,17 @@
 // How long dead letters are kept, and how that is done.
-import { Check, func, integer, oneOf, optional, record, string, wrong } from '../../model/validation/validation.js';
+import { type Duration, durationMs } from '../../base/duration.js';
+import {
+  duration,
+  Check,
+  func,
+  integer,
+  oneOf,
+  optional,
+  record,
+  string,
+  wrong,
+} from '../../model/validation/validation.js';
 import type { DeadLetter } from '../dead-letters/letter.js';
-import { type Duration, duration, msOf } from '../duration.js';
 import { type Every, monthsBefore } from './periods.js';
 
 /** `90d`, or `12 months`. */
@@ -55,6 +65,6 @@ export function retentionSettings(options: RetentionOptions): RetentionSettings 
     archive,
     ahead: options.ahead ?? (every === 'month' ? 12 : 30),
     cutoffMs: (nowMs) =>
-      months === undefined ? nowMs - msOf(options.keep as Duration) : monthsBefore(nowMs, Number(months)),
+      months === undefined ? nowMs - durationMs(options.keep as Duration) : monthsBefore(nowMs, Number(months)),
   };
 }

@@ -1,4 +1,5 @@
 // A client's configuration, checked before connecting.
+import { type DurationText, inMs } from '../base/duration.js';
 import type pg from 'pg';
 import type { Clock } from '../base/clock.js';
 import { consoleLogger, type DLogger } from '../base/log.js';
@@ -23,13 +24,13 @@ export interface DBOSClientConfig {
   /** Ignored; accepted for compatibility. All waits share their queries. */
   readonly systemDatabasePollingConcurrency?: number;
   /** Ends a Postgres session that has been idle in a transaction for this long; 0 or less for never. Default: 60000. */
-  readonly systemDatabaseIdleTransactionTimeoutMs?: number;
+  readonly systemDatabaseIdleTransactionTimeoutMs?: number | DurationText;
   /** How long an operation waits for a connection. Default: `connect_timeout` of the URL, or 10000. */
-  readonly systemDatabasePoolTimeoutMs?: number;
+  readonly systemDatabasePoolTimeoutMs?: number | DurationText;
   /** How long a statement waits for any sign of the server before its connection is suspected to be dead. Default: 10000. */
-  readonly systemDatabaseSilenceTimeoutMs?: number;
+  readonly systemDatabaseSilenceTimeoutMs?: number | DurationText;
   /** Time limit of listing and other introspection queries; 0 or less for none. Default: 30000. */
-  readonly observabilityQueryTimeoutMs?: number;
+  readonly observabilityQueryTimeoutMs?: number | DurationText;
   /** False disables listening and notifying; waits then poll. Default: true. */
   readonly useListenNotify?: boolean;
   /** The URL points to a pooler in transaction mode, such as PgBouncer. Default: false. */
@@ -83,15 +84,15 @@ export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOpt
       warn: (message) => clientLogger.warn(message),
     }),
     applicationName: config.applicationName ?? null,
-    queryTimeoutMs: config.observabilityQueryTimeoutMs,
+    queryTimeoutMs: inMs(config.observabilityQueryTimeoutMs),
     store: {
       url: config.systemDatabaseUrl,
       pool: config.systemDatabasePool,
       schema: config.systemDatabaseSchemaName,
       poolSize: config.systemDatabasePoolSize ?? 10,
-      poolTimeoutMs: config.systemDatabasePoolTimeoutMs,
-      silenceMs: config.systemDatabaseSilenceTimeoutMs,
-      idleTransactionTimeoutMs: Math.max(0, Math.ceil(config.systemDatabaseIdleTransactionTimeoutMs ?? 60_000)),
+      poolTimeoutMs: inMs(config.systemDatabasePoolTimeoutMs),
+      silenceMs: inMs(config.systemDatabaseSilenceTimeoutMs),
+      idleTransactionTimeoutMs: Math.max(0, Math.ceil(inMs(config.systemDatabaseIdleTransactionTimeoutMs) ?? 60_000)),
       useListenNotify: config.useListenNotify ?? true,
       isTransactionPooler: config.transactionPooler ?? false,
       applicationName: 'everstep_client',

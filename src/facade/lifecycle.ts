@@ -1,4 +1,5 @@
 // Launches an instance and shuts it down: the engine, the admin server and the plugins.
+import { inMs } from '../base/duration.js';
 import type { Server } from 'node:http';
 import type { AdminServer } from '../admin/http/server.js';
 import type { LocalEngine } from '../admin/source.js';
@@ -189,7 +190,7 @@ export class Lifecycle {
   }
 
   async shutdown(options: ShutdownOptions): Promise<void> {
-    const timeoutMs = options.workflowCompletionTimeoutMS ?? 0;
+    const timeoutMs = inMs(options.workflowCompletionTimeoutMS) ?? 0;
     this.#shuttingDown ??= this.#shutdown(timeoutMs, options).finally(() => (this.#shuttingDown = undefined));
     await this.#shuttingDown;
   }

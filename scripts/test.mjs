@@ -9,6 +9,7 @@ runSteps(
   [
     ['checks', process.execPath, 'scripts/check.mjs'],
     ['build', process.execPath, 'scripts/build.mjs'],
+    ['frameworks', process.execPath, 'scripts/install-frameworks.mjs'],
     [`tests on Node ${process.versions.node}`, 'vitest', 'run', ...process.argv.slice(2)],
   ],
   { isLoud: true },

@@ -101,7 +101,7 @@ describe('docs', () => {
 
     expect(problems).toEqual([]);
     // The clients that the pages import bring many types along.
-  }, 60_000);
+  }, 180_000);
 
   test('the reference lists every member of DBOS, and no other', () => {
     const page = readFileSync(join(root, 'docs/reference/dbos.md'), 'utf8');

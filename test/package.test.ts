@@ -136,7 +136,7 @@ describe('the published package', () => {
     }
   });
 
-  test('has exports that publint and attw accept', () => {
+  test('has exports that publint and attw accept', { timeout: 180_000 }, () => {
     const bin = (name: string): string => join(root, 'node_modules', '.bin', name);
 
     expect(() => run(bin('publint'), [tarball, '--strict'], root)).not.toThrow();

@@ -6,6 +6,9 @@ type Long = 'second' | 'minute' | 'hour' | 'day' | 'week';
 /** Milliseconds, or a number with a unit: `500ms`, `30s`, `10m`, `2h`, `7d`, `10 minutes`, `30 days`. */
 export type Duration = number | `${number}${Short}` | `${number} ${Long | `${Long}s`}`;
 
+/** A number with a unit, for options that are also given as a number in a unit of their own. */
+export type DurationText = Exclude<Duration, number>;
+
 /** What an error says a duration must be. */
 export const DURATION_WANTS =
   'a duration: milliseconds, or a number with a unit such as 500ms, 30s, 10m, 2h or 30 days';
@@ -25,6 +28,18 @@ export function durationMs(value: unknown, what = 'value'): number {
   const ms = toMs(value);
   if (ms === undefined) throw new TypeError(`${what} must be ${DURATION_WANTS}.`);
   return ms;
+}
+
+/** Milliseconds. What is no duration is returned unchanged, for a check to refuse. */
+export function inMs<T>(value: T): Exclude<T, DurationText> {
+  const ms = typeof value === 'string' ? toMs(value) : undefined;
+  return (ms ?? value) as Exclude<T, DurationText>;
+}
+
+/** The same in seconds, for options whose numbers are seconds. */
+export function inSeconds<T>(value: T): Exclude<T, DurationText> {
+  const ms = typeof value === 'string' ? toMs(value) : undefined;
+  return (ms === undefined ? value : ms / 1000) as Exclude<T, DurationText>;
 }
 
 export function isDuration(value: unknown): value is Duration {

@@ -1,4 +1,5 @@
 // A client's configuration, checked before connecting.
+import { type DurationText, inMs } from '../base/duration.js';
 import type pg from 'pg';
 import type { Clock } from '../base/clock.js';
 import { consoleLogger, type DLogger } from '../base/log.js';
@@ -23,19 +24,23 @@ export interface DBOSClientConfig {
   /** Ignored; accepted for compatibility. All waits share their queries. */
   readonly systemDatabasePollingConcurrency?: number;
   /** Ends a Postgres session that has been idle in a transaction for this long; 0 or less for never. Default: 60000. */
-  readonly systemDatabaseIdleTransactionTimeoutMs?: number;
+  readonly systemDatabaseIdleTransactionTimeoutMs?: number | DurationText;
   /** How long an operation waits for a connection. Default: `connect_timeout` of the URL, or 10000. */
-  readonly systemDatabasePoolTimeoutMs?: number;
+  readonly systemDatabasePoolTimeoutMs?: number | DurationText;
   /** How long a statement waits for any sign of the server before its connection is suspected to be dead. Default: 10000. */
-  readonly systemDatabaseSilenceTimeoutMs?: number;
+  readonly systemDatabaseSilenceTimeoutMs?: number | DurationText;
   /** Time limit of listing and other introspection queries; 0 or less for none. Default: 30000. */
-  readonly observabilityQueryTimeoutMs?: number;
+  readonly observabilityQueryTimeoutMs?: number | DurationText;
   /** False disables listening and notifying; waits then poll. Default: true. */
   readonly useListenNotify?: boolean;
   /** The URL points to a pooler in transaction mode, such as PgBouncer. Default: false. */
   readonly transactionPooler?: boolean;
   /** Must be the same as the application's. Default: superjson. */
   readonly serializer?: DBOSSerializer;
+  /** As in the configuration of the application. Default: `warn`. */
+  readonly lostValues?: 'error' | 'warn' | 'ignore';
+  /** As in the configuration of the application. Default: no limit. */
+  readonly maxPayloadBytes?: number;
   /** Replaces the console. */
   readonly logger?: DLogger;
   /** The application that the client acts for. Without one it sees all applications. */
@@ -61,6 +66,8 @@ const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check<unknown>>> = {
   useListenNotify: flag,
   transactionPooler: flag,
   serializer,
+  lostValues: SETTINGS.lostValues,
+  maxPayloadBytes: count,
   logger,
   applicationName: text,
 };
@@ -68,22 +75,28 @@ const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check<unknown>>> = {
 /** Checks a configuration and fills in the defaults. */
 export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOptions {
   check(config);
+  const { lostValues = 'warn', maxPayloadBytes } = config;
+  const clientLogger = config.logger ?? consoleLogger('info');
   return {
-    codec: new Codec(config.serializer),
+    codec: new Codec(config.serializer, {
+      lostValues,
+      maxPayloadBytes,
+      warn: (message) => clientLogger.warn(message),
+    }),
     applicationName: config.applicationName ?? null,
-    queryTimeoutMs: config.observabilityQueryTimeoutMs,
+    queryTimeoutMs: inMs(config.observabilityQueryTimeoutMs),
     store: {
       url: config.systemDatabaseUrl,
       pool: config.systemDatabasePool,
       schema: config.systemDatabaseSchemaName,
       poolSize: config.systemDatabasePoolSize ?? 10,
-      poolTimeoutMs: config.systemDatabasePoolTimeoutMs,
-      silenceMs: config.systemDatabaseSilenceTimeoutMs,
-      idleTransactionTimeoutMs: Math.max(0, Math.ceil(config.systemDatabaseIdleTransactionTimeoutMs ?? 60_000)),
+      poolTimeoutMs: inMs(config.systemDatabasePoolTimeoutMs),
+      silenceMs: inMs(config.systemDatabaseSilenceTimeoutMs),
+      idleTransactionTimeoutMs: Math.max(0, Math.ceil(inMs(config.systemDatabaseIdleTransactionTimeoutMs) ?? 60_000)),
       useListenNotify: config.useListenNotify ?? true,
       isTransactionPooler: config.transactionPooler ?? false,
       applicationName: 'everstep_client',
-      logger: config.logger ?? consoleLogger('info'),
+      logger: clientLogger,
     },
   };
 }

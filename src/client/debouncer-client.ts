@@ -1,4 +1,5 @@
 // A debouncer for programs that do not run the workflow: calls with the same key become one workflow.
+import { type DurationText, inMs } from '../base/duration.js';
 import { internals } from '../base/internals.js';
 import type { WorkflowSerializationFormat } from '../codec/serializer.js';
 import { checkDebounce, debounceID, firstDelayMs, putOff, refusedParams } from '../control/queues/debounce.js';
@@ -14,7 +15,7 @@ export interface DebouncerClientConfig {
   /** Start options. Without a queue the workflow uses the internal one, which every process serves. */
   readonly startWorkflowParams?: StartWorkflowParams;
   /** The longest time a workflow can be postponed, from the first call on. */
-  readonly debounceTimeoutMs?: number;
+  readonly debounceTimeoutMs?: number | DurationText;
   readonly serializationType?: WorkflowSerializationFormat;
   readonly applicationName?: string;
 }
@@ -29,15 +30,20 @@ export class DebouncerClient {
   }
 
   /** Runs the workflow when there has been no call with this key for this long, with the arguments of the last call. */
-  async debounce(debounceKey: string, debouncePeriodMs: number, ...args: unknown[]): Promise<WorkflowHandle<unknown>> {
-    const { startWorkflowParams = {}, debounceTimeoutMs: timeoutMs } = this.#config;
-    const times = { periodMs: debouncePeriodMs, timeoutMs };
+  async debounce(
+    debounceKey: string,
+    debouncePeriodMs: number | DurationText,
+    ...args: unknown[]
+  ): Promise<WorkflowHandle<unknown>> {
+    const { startWorkflowParams = {}, debounceTimeoutMs } = this.#config;
+    const [periodMs, timeoutMs] = [inMs(debouncePeriodMs), inMs(debounceTimeoutMs)];
+    const times = { periodMs, timeoutMs };
     checkDebounce({ key: debounceKey, ...times }, refusedParams(startWorkflowParams));
     const options = this.#toEnqueue(debounceKey, firstDelayMs(times));
     const { operator } = this.#client[internals];
     const debouncing = { timeoutMs: timeoutMs === undefined ? null : Math.ceil(timeoutMs) };
     for (;;) {
-      const bouncedID = await this.#bounce(options, debouncePeriodMs, args);
+      const bouncedID = await this.#bounce(options, periodMs, args);
       if (bouncedID !== null) return operator.handleOf(bouncedID);
       try {
         return operator.handleOf(await enqueue(operator, options, { args, debouncing }));

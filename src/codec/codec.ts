@@ -10,7 +10,9 @@ import {
 import { describeThrown, encodePortableError, reviveThrown } from './errors.js';
 import { attachFunctionStubs } from './function-stubs.js';
 import { decodeLegacy } from './legacy.js';
+import { LossGuard, type LossPolicy } from './lost-values.js';
 import { andThen, type MaybePromise, orElse } from './maybe-promise.js';
+import { PayloadGuard } from './payload-size.js';
 import {
   decodePortable,
   decodePortableError,
@@ -48,6 +50,14 @@ export interface RoundTripOptions {
   readonly path?: readonly string[];
 }
 
+export interface CodecOptions {
+  /** What to do with functions, symbols and class instances. Default: nothing. */
+  readonly lostValues?: LossPolicy;
+  /** Refuses larger texts. Default: no limit. */
+  readonly maxPayloadBytes?: number;
+  readonly warn?: (message: string) => void;
+}
+
 /** A stored text, or none. */
 type Stored = string | null | undefined;
 
@@ -60,8 +70,13 @@ export class Codec {
   readonly serializer: DBOSSerializer;
   readonly #superjson = new SuperjsonFormat();
 
-  constructor(serializer?: DBOSSerializer) {
+  readonly #guard: LossGuard | undefined;
+  readonly #sizes: PayloadGuard;
+
+  constructor(serializer?: DBOSSerializer, { lostValues, maxPayloadBytes, warn }: CodecOptions = {}) {
     this.serializer = serializer ?? this.#superjson;
+    this.#guard = lostValues && new LossGuard({ policy: lostValues, warn });
+    this.#sizes = new PayloadGuard({ maxBytes: maxPayloadBytes, warn });
   }
 
   /** Adds a type to the default format. A custom serializer ignores it. */
@@ -69,10 +84,29 @@ export class Codec {
     this.#superjson.registerRecipe(recipe);
   }
 
-  encodeValue(value: unknown, format?: WorkflowSerializationFormat): MaybePromise<Encoded> {
-    if (isPortable(format)) return { text: encodePortable(value), serialization: PORTABLE_FORMAT };
+  encodeValue(
+    value: unknown,
+    format?: WorkflowSerializationFormat,
+    path: readonly string[] = [],
+  ): MaybePromise<Encoded> {
+    const guard = this.#guard;
+    if (isPortable(format)) {
+      const text = encodePortable(value, () => guard?.check(value, path));
+      return this.#sized({ text, serialization: PORTABLE_FORMAT }, path);
+    }
+    return andThen(this.#encodeNative(value, guard, path), (encoded) => this.#sized(encoded, path));
+  }
+
+  #sized<E extends Encoded>(encoded: E, path: readonly string[]): E {
+    this.#sizes.check(encoded.text, path);
+    return encoded;
+  }
+
+  #encodeNative(value: unknown, guard: LossGuard | undefined, path: readonly string[]): MaybePromise<Encoded> {
     const serialization = this.serializer.name();
-    if (this.serializer === this.#superjson) return { text: this.#superjson.stringify(value), serialization };
+    if (this.serializer === this.#superjson) {
+      return { text: this.#superjson.stringify(value, guard, path), serialization };
+    }
     return andThen<unknown, Encoded>(this.serializer.stringify(value), (text) => {
       if (typeof text === 'string') return { text, serialization };
       throw new SerializationError(`The serializer '${serialization}' returned ${typeof text} instead of a string.`);
@@ -99,7 +133,9 @@ export class Codec {
     format?: WorkflowSerializationFormat,
     namedArgs?: Record<string, unknown>,
   ): MaybePromise<Encoded> {
-    if (isPortable(format)) return { text: encodePortableInputs(args, namedArgs), serialization: PORTABLE_FORMAT };
+    if (isPortable(format)) {
+      return { text: this.#portableInputs(args, namedArgs, []), serialization: PORTABLE_FORMAT };
+    }
     refuseNamedArgs(namedArgs);
     return this.encodeValue(args);
   }
@@ -119,8 +155,8 @@ export class Codec {
   encodeError(thrown: unknown, format?: WorkflowSerializationFormat): MaybePromise<Encoded> {
     if (isPortable(format)) return { text: encodePortableError(thrown), serialization: PORTABLE_FORMAT };
     return orElse(
-      () => this.encodeValue(describeThrown(thrown)),
-      () => this.encodeValue(describeThrown(thrown, 'plain')),
+      () => this.#encodeNative(describeThrown(thrown), undefined, []),
+      () => this.#encodeNative(describeThrown(thrown, 'plain'), undefined, []),
     );
   }
 
@@ -135,9 +171,10 @@ export class Codec {
   roundTripValue(value: unknown, options: RoundTripOptions = {}): MaybePromise<RoundTrip> {
     const { format, path = [] } = options;
     if (!isPortable(format) && this.serializer === this.#superjson) {
-      return { serialization: SUPERJSON_FORMAT, ...this.#superjson.roundTrip(value, path) };
+      const { text, value: copy } = this.#superjson.roundTrip(value, path, this.#guard);
+      return this.#sized({ text, serialization: SUPERJSON_FORMAT, value: copy }, path);
     }
-    return andThen(this.encodeValue(value, format), (encoded) =>
+    return andThen(this.encodeValue(value, format, path), (encoded) =>
       andThen(this.decodeValue(encoded.text, encoded.serialization), (copy): RoundTrip => {
         if (isPortable(format)) attachFunctionStubs(value, copy, path);
         return { ...encoded, value: copy };
@@ -152,7 +189,7 @@ export class Codec {
   ): MaybePromise<InputsRoundTrip> {
     const { format, namedArgs, path = [] } = options;
     if (isPortable(format)) {
-      const text = encodePortableInputs(args, namedArgs);
+      const text = this.#portableInputs(args, namedArgs, path);
       const inputs = decodePortableInputs(text);
       attachFunctionStubs(args, inputs.args, path);
       attachFunctionStubs(namedArgs, inputs.namedArgs, path);
@@ -165,6 +202,19 @@ export class Codec {
         throw new SerializationError(`The serializer '${serialization}' did not return an array.`);
       return { text, serialization, args: value };
     });
+  }
+
+  #portableInputs(
+    args: readonly unknown[],
+    namedArgs: Record<string, unknown> | undefined,
+    path: readonly string[],
+  ): string {
+    const text = encodePortableInputs(args, namedArgs, () => {
+      this.#guard?.check(args, path);
+      this.#guard?.check(namedArgs, path);
+    });
+    this.#sizes.check(text, path);
+    return text;
   }
 
   #parseCustom(text: Stored, name: string): unknown {

@@ -10,10 +10,11 @@ import { copyIfPlain, isRecord, NOT_PLAIN, parseJSON, refusingUnstorable } from 
 import { type Inputs, PORTABLE_FORMAT } from './serializer.js';
 
 /** Values without any JSON form, such as undefined, become null. */
-export function encodePortable(value: unknown): string {
+export function encodePortable(value: unknown, checkLoss?: () => void): string {
   return refusingUnstorable(() => {
     const plain = copyIfPlain(value);
     if (plain !== NOT_PLAIN) return JSON.stringify(plain);
+    checkLoss?.();
     const text: string | undefined = JSON.stringify(value ?? null, toPortable);
     return text ?? 'null';
   });
@@ -43,8 +44,13 @@ function mapToObject(map: ReadonlyMap<unknown, unknown>): Record<string, unknown
   return Object.fromEntries(entries);
 }
 
-export function encodePortableInputs(args: readonly unknown[], namedArgs?: Record<string, unknown>): string {
-  return encodePortable(namedArgs === undefined ? { positionalArgs: args } : { positionalArgs: args, namedArgs });
+export function encodePortableInputs(
+  args: readonly unknown[],
+  namedArgs?: Record<string, unknown>,
+  checkLoss?: () => void,
+): string {
+  const inputs = namedArgs === undefined ? { positionalArgs: args } : { positionalArgs: args, namedArgs };
+  return encodePortable(inputs, checkLoss);
 }
 
 /** Any language or the SQL functions may have written it; either part may be missing. */

@@ -4,6 +4,7 @@ import { SuperJSON } from 'superjson';
 import { type JSONValue, SerializationError, UnreadableValueError } from '../model/errors/errors.js';
 import { attachFunctionStubs } from './function-stubs.js';
 import { decodeLegacy } from './legacy.js';
+import type { LossGuard } from './lost-values.js';
 import {
   type Claim,
   copyIfPlain,
@@ -55,6 +56,8 @@ export class SuperjsonFormat implements DBOSSerializer {
   /** The values of the map above, for the fast path. */
   #claims: readonly Claim[] = [];
 
+  readonly #isClaimed = (value: unknown): boolean => this.#claims.some((claim) => claim(value));
+
   constructor() {
     this.#addRecipe(BUFFER_RECIPE);
     this.#addExactForms();
@@ -71,10 +74,12 @@ export class SuperjsonFormat implements DBOSSerializer {
     this.#claims = [...this.#claimByRecipe.values()];
   }
 
-  stringify(value: unknown): string {
+  stringify(value: unknown, guard?: LossGuard, path: readonly string[] = []): string {
     return refusingUnstorable(() => {
       const copy = copyIfPlain(value, this.#claims);
-      return copy === NOT_PLAIN ? this.#walk(value) : plainText(copy);
+      if (copy !== NOT_PLAIN) return plainText(copy);
+      guard?.check(value, path, this.#isClaimed);
+      return this.#walk(value);
     });
   }
 
@@ -92,10 +97,13 @@ export class SuperjsonFormat implements DBOSSerializer {
   }
 
   /** The text and the copy that a later reader of it will get. */
-  roundTrip(value: unknown, path: readonly string[]): { text: string; value: unknown } {
+  roundTrip(value: unknown, path: readonly string[], guard?: LossGuard): { text: string; value: unknown } {
     const copy = refusingUnstorable(() => copyIfPlain(value, this.#claims));
     if (copy !== NOT_PLAIN) return { text: refusingUnstorable(() => plainText(copy)), value: copy };
-    const text = refusingUnstorable(() => this.#walk(value));
+    const text = refusingUnstorable(() => {
+      guard?.check(value, path, this.#isClaimed);
+      return this.#walk(value);
+    });
     const revived = this.parse(text);
     attachFunctionStubs(value, revived, path);
     return { text, value: revived };
@@ -123,7 +131,7 @@ export class SuperjsonFormat implements DBOSSerializer {
   }
 
   #addExactForms(): void {
-    const isClaimed = (value: unknown): boolean => this.#claims.some((claim) => claim(value));
+    const isClaimed = this.#isClaimed;
     this.#superjson.registerCustom<Date, string>(
       {
         isApplicable: (value: unknown): value is Date => isInvalidDate(value) && !isClaimed(value),

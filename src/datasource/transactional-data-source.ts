@@ -62,7 +62,12 @@ export abstract class TransactionalDataSource<
   /** The client of the current transaction. Everything done with it is part of the transaction. */
   get client(): Client {
     // Opened by this data source's driver, so it has this type.
-    return clientOf((owner) => owner === this, this.constructor.name) as Client;
+    return clientOf((owner) => owner === this || this.#isCopy(owner), this.constructor.name) as Client;
+  }
+
+  /** A module that was loaded again made this data source. The first of its name opens the transactions. */
+  #isCopy(owner: object): boolean {
+    return this.#registry.isReloadable && (owner as { readonly name?: unknown }).name === this.name;
   }
 
   runTransaction<T>(callback: () => Promise<T>, config?: Config): Promise<T> {

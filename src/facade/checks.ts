@@ -1,5 +1,6 @@
 // Checks of what applications pass to `DBOS`: functions, and objects of options. Names and numbers inside them that every
 // entry shares, such as those of the client, are checked where they are used.
+import { timed } from '../model/validation/duration.js';
 import {
   anything,
   array,
@@ -26,7 +27,7 @@ type FieldsOf<T> = Record<keyof T, Check<unknown>>;
 /** Checked elsewhere, or not at all. */
 const anyOption = optional(anything);
 /** Durations in milliseconds: what a timer can hold. */
-const timerMs = number({ max: INT_MAX });
+const timerMs = timed(number({ max: INT_MAX }));
 const format = nullish(oneOf(['native', 'portable']));
 
 /** The values are checked where every start is. */
@@ -60,7 +61,7 @@ export const contextCheck = record({
   authenticatedUser: nullish(string()),
   authenticatedRoles: nullish(array(string())),
   assumedRole: nullish(string()),
-  workflowTimeoutMS: nullish(number()),
+  workflowTimeoutMS: nullish(timed(number())),
   serializationType: format,
   request: anyOption,
 } satisfies FieldsOf<DBOSContextOptions>);

@@ -1,5 +1,6 @@
 // The public API: `DBOS`, the default instance, and `createDBOS()` for isolated ones. The management verbs come from
 // `Management`, what workflow code calls from `Operations`, what says where code runs from `ContextMembers`; here each member is a line or two, and the engine does the work.
+import { type DurationText, inMs } from '../base/duration.js';
 import type { Server } from 'node:http';
 import { internals } from '../base/internals.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
@@ -138,7 +139,10 @@ export class DBOSInstance extends ContextMembers {
 
   /** Shuts down cleanly on SIGTERM and SIGINT, then ends the process. Returns a function that undoes this. */
   shutdownOnSignals(
-    options: { readonly signals?: readonly NodeJS.Signals[]; readonly workflowCompletionTimeoutMS?: number } = {},
+    options: {
+      readonly signals?: readonly NodeJS.Signals[];
+      readonly workflowCompletionTimeoutMS?: number | DurationText;
+    } = {},
   ): () => void {
     checks.signalsCheck.read(options, 'options');
     const { signals = ['SIGTERM', 'SIGINT'], workflowCompletionTimeoutMS = 10_000 } = options;
@@ -418,9 +422,9 @@ export class DBOSInstance extends ContextMembers {
   }
 
   /** Workflows started in the callback have this timeout; null detaches them from the deadline of their parent. */
-  async withWorkflowTimeout<R>(timeoutMS: number | null, callback: () => Promise<R>): Promise<R> {
+  async withWorkflowTimeout<R>(timeoutMS: number | DurationText | null, callback: () => Promise<R>): Promise<R> {
     checkTimeout(timeoutMS);
-    return this.#within({ timeoutMs: timeoutMS }, callback);
+    return this.#within({ timeoutMs: inMs(timeoutMS) }, callback);
   }
 
   /** Sets several of these for the callback at once. */
@@ -434,7 +438,7 @@ export class DBOSInstance extends ContextMembers {
         // Plugins pass on an HTTP header that may be missing.
         ...(idAssignedForNextWorkflow && { nextWorkflowID: { workflowID: idAssignedForNextWorkflow } }),
         ...(queueAssignedForWorkflows !== undefined && { queueName: queueAssignedForWorkflows }),
-        ...(workflowTimeoutMS !== undefined && { timeoutMs: workflowTimeoutMS }),
+        ...(workflowTimeoutMS !== undefined && { timeoutMs: inMs(workflowTimeoutMS) }),
         ...(serializationType !== undefined && { serialization: serializationType }),
       },
       callback,
@@ -511,6 +515,8 @@ export class DBOSInstance extends ContextMembers {
   }
 
   #addCodeSchedule(fn: unknown, { crontab, mode, queueName }: SchedulerConfig): void {
+    // The scheduler has those of the first load.
+    if (this.#registry.isReloadable && this.#registry.engine) return;
     this.#registry.refuseAfterLaunch();
     const automaticBackfill = mode === SchedulerMode.ExactlyOncePerInterval;
     this.#registry.codeSchedules.add({ fn: fn as UserFunction, crontab, queueName, automaticBackfill });

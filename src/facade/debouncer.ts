@@ -1,4 +1,5 @@
 // A debouncer: calls with the same key become one workflow, run with the input of the last one.
+import { type DurationText, inMs } from '../base/duration.js';
 import { internals } from '../base/internals.js';
 import type { UserFunction } from '../engine/registration/registry.js';
 import type { WorkflowHandle } from '../control/runs/outcome.js';
@@ -10,7 +11,7 @@ export interface DebouncerConfig<Args extends unknown[], Return> {
   readonly workflow: (...args: Args) => Promise<Return>;
   readonly startWorkflowParams?: StartWorkflowParams;
   /** The longest time a workflow can be postponed, from the first call on. */
-  readonly debounceTimeoutMs?: number;
+  readonly debounceTimeoutMs?: number | DurationText;
   readonly applicationName?: string;
 }
 
@@ -25,12 +26,16 @@ export class Debouncer<Args extends unknown[], Return> {
   }
 
   /** Runs the workflow when there has been no call with this key for this long, with the arguments of the last call. */
-  async debounce(debounceKey: string, debouncePeriodMs: number, ...args: Args): Promise<WorkflowHandle<Return>> {
+  async debounce(
+    debounceKey: string,
+    debouncePeriodMs: number | DurationText,
+    ...args: Args
+  ): Promise<WorkflowHandle<Return>> {
     const { workflow, startWorkflowParams = {}, debounceTimeoutMs, applicationName } = this.#config;
     return this.#owner[internals].debounceWorkflow<Return>(workflow as unknown as UserFunction, {
       key: debounceKey,
-      periodMs: debouncePeriodMs,
-      timeoutMs: debounceTimeoutMs,
+      periodMs: inMs(debouncePeriodMs),
+      timeoutMs: inMs(debounceTimeoutMs),
       applicationName,
       params: startWorkflowParams,
       args,

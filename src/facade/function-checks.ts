@@ -1,4 +1,6 @@
 // Checks of functions and of what is said about them when they are registered or run.
+import { inSeconds } from '../base/duration.js';
+import { timed } from '../model/validation/duration.js';
 import {
   boolean,
   type Check,
@@ -49,12 +51,12 @@ const workflowConfig = {
 const stepConfig = {
   name: optional(filledName),
   retriesAllowed: optional(boolean),
-  intervalSeconds: optional(number()),
+  intervalSeconds: optional(timed(number(), inSeconds)),
   maxAttempts: optional(positiveInteger),
   backoffRate: optional(number({ min: 1 })),
   jitter: optional(number({ max: 1 })),
   shouldRetry: optional(func),
-  timeoutMS: optional(positiveNumber),
+  timeoutMS: optional(timed(positiveNumber)),
   preemptible: optional(boolean),
 } satisfies FieldsOf<StepConfig>;
 

@@ -169,8 +169,7 @@ export class Functions {
   #refuseUnregisteredInstance(registration: Registration, target: unknown): void {
     if (!registration.isInstance) return;
     const name = this.#instanceName(target);
-    const className = this.#host.registry.classNameFor(registration);
-    const isRegistered = name !== undefined && this.#host.registry.findInstance(className, name) === target;
+    const isRegistered = name !== undefined && this.#host.registry.hasInstance(target as object);
     if (isRegistered || (registration.kind === 'step' && name !== undefined)) return;
     throw new DBOSInvalidWorkflowTransitionError(
       `"${registration.name}" is a method of a ConfiguredInstance and was called on another object.`,

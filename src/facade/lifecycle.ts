@@ -1,4 +1,5 @@
 // Launches an instance and shuts it down: the engine, the admin server and the plugins.
+import { inMs } from '../base/duration.js';
 import type { Server } from 'node:http';
 import type { AdminServer } from '../admin/http/server.js';
 import type { AdminOutbox } from '../admin/views/outbox-view.js';
@@ -89,11 +90,14 @@ export class Lifecycle {
   }
 
   addMiddleware(installer: DBOSMethodMiddlewareInstaller): void {
-    this.#options.registry.refuseAfterLaunch();
+    const { registry } = this.#options;
+    if (registry.isReloadable && this.#engine) return;
+    registry.refuseAfterLaunch();
     this.#middleware.add(installer);
   }
 
   addRecipe(recipe: SerializationRecipe<unknown, JSONValue>): void {
+    if (this.#options.registry.isReloadable && this.#engine) return;
     if (this.#engine)
       throw new DBOSAlreadyLaunchedError('DBOS.registerSerialization must be called before DBOS.launch()');
     this.#recipes.push(recipe);
@@ -118,7 +122,7 @@ export class Lifecycle {
     try {
       registry.freeze(stack, [temporarySend]);
       for (const instance of registry.instances) await (instance as { initialize?(): Promise<void> }).initialize?.();
-      const codec = this.#newCodec(config.serializer);
+      const codec = this.#newCodec(config);
       this.#engine = await Engine.launch({ config, registry, codec, ...testSettings });
       for (const callback of this.#callbacks) {
         // Destroy one that fails too: it may have opened something before.
@@ -148,8 +152,8 @@ export class Lifecycle {
     }
   }
 
-  #newCodec(serializer: DBOSConfig['serializer']): Codec {
-    const codec = new Codec(serializer);
+  #newCodec({ serializer, lostValues, maxPayloadBytes, logger }: EngineConfig): Codec {
+    const codec = new Codec(serializer, { lostValues, maxPayloadBytes, warn: (message) => logger.warn(message) });
     for (const recipe of this.#recipes) codec.registerRecipe(recipe);
     return codec;
   }
@@ -191,7 +195,7 @@ export class Lifecycle {
   }
 
   async shutdown(options: ShutdownOptions): Promise<void> {
-    const timeoutMs = options.workflowCompletionTimeoutMS ?? 0;
+    const timeoutMs = inMs(options.workflowCompletionTimeoutMS) ?? 0;
     this.#shuttingDown ??= this.#shutdown(timeoutMs, options).finally(() => (this.#shuttingDown = undefined));
     await this.#shuttingDown;
   }

@@ -1,5 +1,6 @@
 // The members of `DBOS` that workflow code calls: waiting, messages, events, streams, time and randomness. In a workflow they
 // are recorded.
+import { type DurationText, inMs, inSeconds } from '../base/duration.js';
 import { internals } from '../base/internals.js';
 import type { WorkflowStatus } from '../control/listing/status.js';
 import { Management } from '../control/management/management.js';
@@ -136,7 +137,7 @@ export abstract class Operations extends Management<WorkflowQueue> {
   }
 
   /** Receives the oldest message of a topic, in workflow code; null on timeout, by default after 60 s. */
-  recv<T>(topic?: string, options?: number | RecvOptions): Promise<T | null> {
+  recv<T>(topic?: string, options?: number | DurationText | RecvOptions): Promise<T | null> {
     return attempted(() => recv(this[internals].runtimeFor('recv'), topic, options) as Promise<T | null>);
   }
 
@@ -146,7 +147,7 @@ export abstract class Operations extends Management<WorkflowQueue> {
   }
 
   /** Waits for an event of a workflow and returns its value; null on timeout, by default after 60 s. */
-  getEvent<T>(workflowID: string, key: string, options?: number | GetEventOptions): Promise<T | null> {
+  getEvent<T>(workflowID: string, key: string, options?: number | DurationText | GetEventOptions): Promise<T | null> {
     return attempted(
       () => getEvent(this[internals].runtimeFor('getEvent'), { workflowID, key }, options) as Promise<T | null>,
     );
@@ -200,19 +201,19 @@ export abstract class Operations extends Management<WorkflowQueue> {
   // ── Durable utilities ──────────────────────────────────────────────────────────────────────────────────────────
 
   /** Sleeps; in a workflow the wake-up time is recorded, so that a recovery does not prolong the sleep. */
-  sleepms(durationMS: number): Promise<void> {
-    return attempted(() => durableSleep(this[internals].runtimeFor('sleep'), durationMS));
+  sleepms(durationMS: number | DurationText): Promise<void> {
+    return attempted(() => durableSleep(this[internals].runtimeFor('sleep'), inMs(durationMS)));
   }
 
   /** The same as `sleepms`. */
-  sleep(durationMS: number): Promise<void> {
+  sleep(durationMS: number | DurationText): Promise<void> {
     return this.sleepms(durationMS);
   }
 
-  sleepSeconds(durationSec: number): Promise<void> {
+  sleepSeconds(durationSec: number | DurationText): Promise<void> {
     return attempted(() => {
-      finiteNumber.read(durationSec, 'durationSec');
-      return this.sleepms(durationSec * 1000);
+      const seconds = finiteNumber.read(inSeconds(durationSec), 'durationSec');
+      return this.sleepms(seconds * 1000);
     });
   }
 

@@ -1,4 +1,5 @@
 // Public types that belong to no other file.
+import type { DurationText } from '../base/duration.js';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { DLogger } from '../base/log.js';
@@ -67,7 +68,7 @@ export interface ShutdownOptions {
   /** Also clears all registrations. */
   readonly deregister?: boolean;
   /** How long to wait for running workflows. Default: not at all. */
-  readonly workflowCompletionTimeoutMS?: number;
+  readonly workflowCompletionTimeoutMS?: number | DurationText;
 }
 
 export interface DBOSContextOptions {
@@ -77,7 +78,7 @@ export interface DBOSContextOptions {
   readonly authenticatedUser?: string;
   readonly authenticatedRoles?: string[];
   readonly assumedRole?: string;
-  readonly workflowTimeoutMS?: number | null;
+  readonly workflowTimeoutMS?: number | DurationText | null;
   readonly serializationType?: WorkflowSerializationFormat;
   readonly request?: object;
 }

@@ -1,5 +1,6 @@
 // The public queue class: a queue defined in this process's memory, or stored in the database, where its settings can be
 // read and changed while workers run.
+import type { DurationText } from '../base/duration.js';
 import { internals } from '../base/internals.js';
 import type { Operator } from '../control/operator.js';
 import { changeQueue, getQueueRecord } from '../control/queues/queues.js';
@@ -10,7 +11,9 @@ import {
   checkQueueParameters,
   type QueueParameters,
   type QueueRateLimit,
+  type QueueRateLimitOption,
   type QueueRecord,
+  type QueueSettings,
   toQueueParameters,
   toQueueRecord,
 } from '../model/queues.js';
@@ -188,7 +191,7 @@ export class WorkflowQueue {
   setWorkerConcurrency(value: number | undefined): Promise<void> {
     return this.#change({ workerConcurrency: value });
   }
-  setRateLimit(value: QueueRateLimit | undefined): Promise<void> {
+  setRateLimit(value: QueueRateLimitOption | undefined): Promise<void> {
     return this.#change({ rateLimit: value });
   }
   setPartitionConcurrency(value: number | undefined): Promise<void> {
@@ -197,10 +200,10 @@ export class WorkflowQueue {
   setPartitionWorkerConcurrency(value: number | undefined): Promise<void> {
     return this.#change({ partitionWorkerConcurrency: value });
   }
-  setPartitionRateLimit(value: QueueRateLimit | undefined): Promise<void> {
+  setPartitionRateLimit(value: QueueRateLimitOption | undefined): Promise<void> {
     return this.#change({ partitionRateLimit: value });
   }
-  setMinPollingIntervalMs(value: number): Promise<void> {
+  setMinPollingIntervalMs(value: number | DurationText): Promise<void> {
     return this.#change({ minPollingIntervalMs: value });
   }
   setPriorityEnabled(value: boolean): Promise<void> {
@@ -210,7 +213,7 @@ export class WorkflowQueue {
     return this.#change({ partitionQueue: value });
   }
 
-  async #read(): Promise<QueueParameters> {
+  async #read(): Promise<QueueSettings> {
     if (this.#stored) this.#record = await this.#stored.read(this.name);
     return toQueueParameters(this.#record);
   }

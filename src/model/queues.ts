@@ -1,4 +1,6 @@
 // Queues: settings, their validation, and the limits that follow from them.
+import { timed } from './validation/duration.js';
+import { type DurationText, inMs, inSeconds } from '../base/duration.js';
 import { DBOSInvalidQueuePriorityError, InvalidQueueError } from './errors/errors.js';
 import {
   boolean,
@@ -19,24 +21,37 @@ export interface QueueRateLimit {
   readonly periodSec: number;
 }
 
+/** The same as an option. */
+export interface QueueRateLimitOption {
+  readonly limitPerPeriod: number;
+  readonly periodSec: number | DurationText;
+}
+
 export interface QueueParameters {
   /** The queue's workflows that one process may run at once. */
   readonly workerConcurrency?: number;
   /** The queue's workflows that all processes together may run at once. */
   readonly globalConcurrency?: number;
-  readonly rateLimit?: QueueRateLimit;
+  readonly rateLimit?: QueueRateLimitOption;
   /** The same three for each partition. Setting one of them makes the queue partitioned. */
   readonly partitionConcurrency?: number;
   readonly partitionWorkerConcurrency?: number;
-  readonly partitionRateLimit?: QueueRateLimit;
+  readonly partitionRateLimit?: QueueRateLimitOption;
   /** How often to poll for work without wake-ups. */
-  readonly minPollingIntervalMs?: number;
+  readonly minPollingIntervalMs?: number | DurationText;
   /** The older name of `globalConcurrency`. */
   readonly concurrency?: number;
   /** For other libraries; Everstep always respects priorities. */
   readonly priorityEnabled?: boolean;
   /** Without partition limits: the queue's own limits apply to each partition. */
   readonly partitionQueue?: boolean;
+}
+
+/** The parameters of a stored queue, in the units of their names. */
+export interface QueueSettings extends QueueParameters {
+  readonly rateLimit?: QueueRateLimit;
+  readonly partitionRateLimit?: QueueRateLimit;
+  readonly minPollingIntervalMs?: number;
 }
 
 /** What to do if a queue of that name exists. */
@@ -93,7 +108,9 @@ export function checkQueueName(name: string): void {
 
 // Stored as 32-bit numbers.
 const count = nullish(integer({ min: 1, max: INT_MAX }));
-const rateLimit = nullish(record({ limitPerPeriod: integer({ min: 1, max: INT_MAX }), periodSec: positiveNumber }));
+const rateLimit = nullish(
+  record({ limitPerPeriod: integer({ min: 1, max: INT_MAX }), periodSec: timed(positiveNumber, inSeconds) }),
+);
 const parametersCheck = record({
   globalConcurrency: count,
   concurrency: count,
@@ -102,7 +119,7 @@ const parametersCheck = record({
   partitionConcurrency: count,
   partitionWorkerConcurrency: count,
   partitionRateLimit: rateLimit,
-  minPollingIntervalMs: nullish(positiveNumber),
+  minPollingIntervalMs: nullish(timed(positiveNumber)),
   priorityEnabled: nullish(boolean),
   partitionQueue: nullish(boolean),
 } satisfies Record<keyof QueueParameters, Check<unknown>>);
@@ -145,24 +162,24 @@ export function toQueueRecord(name: string, parameters: QueueParameters, applica
     concurrency: parameters.globalConcurrency ?? parameters.concurrency ?? null,
     workerConcurrency: parameters.workerConcurrency ?? null,
     rateLimitMax: rateLimit?.limitPerPeriod ?? null,
-    rateLimitPeriodSec: rateLimit?.periodSec ?? null,
+    rateLimitPeriodSec: inSeconds(rateLimit?.periodSec) ?? null,
     isPriorityEnabled: parameters.priorityEnabled ?? true,
     isPartitionQueue:
       parameters.partitionQueue === true ||
       partitionConcurrency != null ||
       partitionWorkerConcurrency != null ||
       partitionRateLimit != null,
-    pollingIntervalSec: (parameters.minPollingIntervalMs ?? DEFAULT_POLLING_MS) / 1000,
+    pollingIntervalSec: (inMs(parameters.minPollingIntervalMs) ?? DEFAULT_POLLING_MS) / 1000,
     partitionConcurrency: partitionConcurrency ?? null,
     partitionWorkerConcurrency: partitionWorkerConcurrency ?? null,
     partitionRateLimitMax: partitionRateLimit?.limitPerPeriod ?? null,
-    partitionRateLimitPeriodSec: partitionRateLimit?.periodSec ?? null,
+    partitionRateLimitPeriodSec: inSeconds(partitionRateLimit?.periodSec) ?? null,
     applicationName,
   };
 }
 
 /** The settings of a row, as its owner would write them. */
-export function toQueueParameters(record: QueueRecord): QueueParameters {
+export function toQueueParameters(record: QueueRecord): QueueSettings {
   const { concurrency, workerConcurrency, partitionConcurrency, partitionWorkerConcurrency } = record;
   return {
     globalConcurrency: concurrency ?? undefined,

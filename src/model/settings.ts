@@ -1,4 +1,5 @@
 // The values of a configuration, checked. They may hold passwords, so no error shows a text.
+import { timed } from './validation/duration.js';
 import { DBOSConfigKeyTypeError, DBOSInitializationError } from './errors/errors.js';
 import {
   array,
@@ -11,6 +12,7 @@ import {
   messageOf,
   number,
   objectWith,
+  oneOf,
   positiveInteger,
 } from './validation/validation.js';
 
@@ -23,9 +25,9 @@ export const SETTINGS = {
   names: array(filledString),
   count: positiveInteger,
   port: integer({ max: PORT_MAX }),
-  intervalMs: number({ min: 1, max: INT_MAX }),
+  intervalMs: timed(number({ min: 1, max: INT_MAX })),
   /** 0 or less for none. */
-  timeoutMs: number({ min: -Infinity, max: INT_MAX }),
+  timeoutMs: timed(number({ min: -Infinity, max: INT_MAX })),
   /** 0 or less for no limit. */
   limit: checkThat<number>('an integer', Number.isInteger, { type: 'integer' }),
   endpoints: array(
@@ -41,6 +43,7 @@ export const SETTINGS = {
     ),
   ),
   pool: objectWith('connect', 'query'),
+  lostValues: oneOf(['error', 'warn', 'ignore']),
   serializer: objectWith('name', 'stringify', 'parse'),
   logger: objectWith('debug', 'info', 'warn', 'error'),
 } as const;

@@ -1,6 +1,6 @@
 // The checker of queue limits finds each kind of violation, and nothing where there is none.
 import { describe, expect, test } from 'vitest';
-import type { QueueParameters } from '../../src/model/queues.js';
+import type { QueueSettings } from '../../src/model/queues.js';
 import { excessesOf, idlenessOf, type JobTimes, jobsByJournal } from './queue-checker.js';
 import type { Line } from './journal.js';
 
@@ -12,7 +12,7 @@ function job(startedAt: number, endedAt: number, process = 1, partitionKey: stri
 }
 
 describe('an excess is found', () => {
-  const cases: [rule: string, limits: QueueParameters, jobs: JobTimes[], text: string][] = [
+  const cases: [rule: string, limits: QueueSettings, jobs: JobTimes[], text: string][] = [
     [
       'of global concurrency',
       { globalConcurrency: 2 },
@@ -65,7 +65,7 @@ test('what ends when the next one starts, and what starts when a period is over,
 });
 
 describe('idle room is found', () => {
-  const cases: [rule: string, limits: QueueParameters, jobs: JobTimes[]][] = [
+  const cases: [rule: string, limits: QueueSettings, jobs: JobTimes[]][] = [
     ['of the queue', { globalConcurrency: 1 }, [job(0, 10), job(1100, 1200)]],
     ['beside a long job', { globalConcurrency: 2 }, [job(0, 5000), job(0, 10), job(1100, 1200)]],
     ['of a process', { workerConcurrency: 1 }, [job(0, 5000, 1), job(1100, 1200, 2)]],

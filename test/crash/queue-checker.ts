@@ -1,6 +1,6 @@
 // Holds what jobs of a queue have done against the limits of the queue: none was exceeded at any instant, and no room was
 // left empty for long while a job that could have used it was waiting.
-import type { QueueParameters, QueueRateLimit } from '../../src/model/queues.js';
+import type { QueueSettings, QueueRateLimit } from '../../src/model/queues.js';
 import type { Tables } from './invariants.js';
 import { type Line, linesOf } from './journal.js';
 
@@ -47,7 +47,7 @@ export function jobsByJournal(jobs: readonly JobTimes[], lines: readonly Line[],
 }
 
 /** Where a limit was exceeded: at which time, and by whom. */
-export function excessesOf(jobs: readonly JobTimes[], limits: QueueParameters): string[] {
+export function excessesOf(jobs: readonly JobTimes[], limits: QueueSettings): string[] {
   const { globalConcurrency, workerConcurrency, partitionConcurrency, partitionWorkerConcurrency } = limits;
   return [
     ...overfull('the queue', [jobs], globalConcurrency),
@@ -121,7 +121,7 @@ export interface IdleOptions {
 }
 
 /** Where a job could have started and none of its partition did for longer than `maxMs`. */
-export function idlenessOf(jobs: readonly JobTimes[], limits: QueueParameters, options: IdleOptions): string[] {
+export function idlenessOf(jobs: readonly JobTimes[], limits: QueueSettings, options: IdleOptions): string[] {
   const { maxMs = 1000 } = options;
   return groupsOf(jobs, partitionOf).flatMap((group) => {
     const starts = new Set(group.map(({ startedAt }) => startedAt));
@@ -141,7 +141,7 @@ export function idlenessOf(jobs: readonly JobTimes[], limits: QueueParameters, o
 }
 
 /** The times at which anything may have changed. */
-function instantsOf(jobs: readonly JobTimes[], { rateLimit, partitionRateLimit }: QueueParameters): number[] {
+function instantsOf(jobs: readonly JobTimes[], { rateLimit, partitionRateLimit }: QueueSettings): number[] {
   const periods = [rateLimit, partitionRateLimit].flatMap((rate) => (rate ? [rate.periodSec * 1000] : []));
   const times = jobs.flatMap(({ waitsFrom, startedAt, endedAt }) => [
     waitsFrom,
@@ -156,7 +156,7 @@ function instantsOf(jobs: readonly JobTimes[], { rateLimit, partitionRateLimit }
 function couldStart(
   at: number,
   { group, jobs }: { readonly group: readonly JobTimes[]; readonly jobs: readonly JobTimes[] },
-  limits: QueueParameters,
+  limits: QueueSettings,
   { processes }: IdleOptions,
 ): boolean {
   if (!group.some((job) => job.waitsFrom <= at && at < job.startedAt)) return false;

@@ -1,7 +1,7 @@
 // One of three processes that serve a limited queue is killed: at a claim, in a run, at an outcome. The others take its
 // jobs over, and with them its places in the queue.
 import { expect, test } from 'vitest';
-import type { RegisterQueueOptions } from '../../src/model/queues.js';
+import type { QueueSettings } from '../../src/model/queues.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
 import { expectKept } from './invariants.js';
 import { linesOf } from './journal.js';
@@ -18,10 +18,7 @@ const TAKE_OVER_MAX_MS = 2500;
 
 type Kill = Pick<KillPoint, 'label' | 'moment'> | 'in the run';
 
-const LIMITS: readonly RegisterQueueOptions[] = [
-  { globalConcurrency: 6 },
-  { partitionConcurrency: 2, globalConcurrency: 7 },
-];
+const LIMITS: readonly QueueSettings[] = [{ globalConcurrency: 6 }, { partitionConcurrency: 2, globalConcurrency: 7 }];
 
 function killsOn(dialect: TestDialect): Kill[] {
   const moments = dialect.name === 'postgres' ? (['before', 'sent', 'after'] as const) : (['before', 'after'] as const);
@@ -42,7 +39,7 @@ function peakAfter(jobs: readonly JobTimes[], at: number): number {
   );
 }
 
-async function killAndGoOn(dialect: TestDialect, kill: Kill, limits: RegisterQueueOptions, random: RandomSource) {
+async function killAndGoOn(dialect: TestDialect, kill: Kill, limits: QueueSettings, random: RandomSource) {
   const scene = await setQueueScene(dialect, 2);
   const { journal, operator, workers } = scene;
   const number = 1 + random.below(3);

@@ -1,6 +1,6 @@
 // Limits of queues under four processes and jobs of random lengths, and how the processes share the work.
 import { expect, test } from 'vitest';
-import type { RegisterQueueOptions } from '../../src/model/queues.js';
+import type { QueueSettings } from '../../src/model/queues.js';
 import { forEachDialect } from '../rig/dialects.js';
 import { type RandomSource, withSeed } from './random.js';
 import type { JobTimes } from './queue-checker.js';
@@ -19,7 +19,7 @@ const PROCESSES = 4;
 const JOBS = 60;
 const LENGTH_MAX_MS = 40;
 
-const LIMITS: Readonly<Record<string, RegisterQueueOptions>> = {
+const LIMITS: Readonly<Record<string, QueueSettings>> = {
   global: { globalConcurrency: 3 },
   worker: { workerConcurrency: 1 },
   rate: { rateLimit: { limitPerPeriod: 10, periodSec: 0.2 } },
@@ -37,12 +37,12 @@ const LIMITS: Readonly<Record<string, RegisterQueueOptions>> = {
   },
 };
 
-function isPartitioned(limits: RegisterQueueOptions): boolean {
+function isPartitioned(limits: QueueSettings): boolean {
   return Object.keys(limits).some((name) => name.startsWith('partition'));
 }
 
 /** Jobs of random lengths. The first partition has as many as the other five together. */
-function randomJobs(queueName: string, limits: RegisterQueueOptions, random: RandomSource): Job[] {
+function randomJobs(queueName: string, limits: QueueSettings, random: RandomSource): Job[] {
   return idsOf(queueName, JOBS).map((workflowID) => {
     const partition = Math.max(0, random.below(10) - 4);
     const partitionKey = isPartitioned(limits) ? `p${partition}` : undefined;
@@ -50,7 +50,7 @@ function randomJobs(queueName: string, limits: RegisterQueueOptions, random: Ran
   });
 }
 
-async function runJobs(scene: QueueScene, queueName: string, limits: RegisterQueueOptions, jobs: readonly Job[]) {
+async function runJobs(scene: QueueScene, queueName: string, limits: QueueSettings, jobs: readonly Job[]) {
   await scene.operator.DBOS.registerQueue(queueName, limits);
   await enqueueJobs(scene, queueName, jobs);
 }

@@ -1,6 +1,6 @@
 // Connections that break during a claim of a limited queue.
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { RegisterQueueOptions } from '../../src/model/queues.js';
+import type { QueueSettings } from '../../src/model/queues.js';
 import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
 import { onlyOn } from '../rig/dialects.js';
 import { type Proxy, startProxy } from '../rig/proxy.js';
@@ -32,7 +32,7 @@ function breakClaims(proxy: Proxy, fault: 'answer' | 'request'): () => number {
 }
 
 onlyOn('postgres', (dialect) => {
-  test.each<['answer' | 'request', RegisterQueueOptions]>([
+  test.each<['answer' | 'request', QueueSettings]>([
     ['answer', { globalConcurrency: 2 }],
     ['answer', { partitionConcurrency: 1, globalConcurrency: 3 }],
     ['request', { globalConcurrency: 2 }],

@@ -2,7 +2,7 @@
 // runs nothing, and the checks at the end.
 import { expect } from 'vitest';
 import type { DBOSConfig } from '../../src/engine/config/config.js';
-import type { RegisterQueueOptions } from '../../src/model/queues.js';
+import type { QueueSettings } from '../../src/model/queues.js';
 import type { TestDialect } from '../rig/dialects.js';
 import { countByStatus, expectAllDone } from './invariants.js';
 import { startWorker, until, type Worker } from './processes.js';
@@ -75,7 +75,7 @@ export async function expectJobsDone(scene: Scene, queueName: string): Promise<J
 export function expectLimitsKept(
   scene: QueueScene,
   jobs: readonly JobTimes[],
-  limits: RegisterQueueOptions,
+  limits: QueueSettings,
   {
     processes = scene.workers,
     maxMs = IDLE_MAX_MS,

@@ -35,7 +35,7 @@ describe('names', () => {
     }
     registerFirst();
 
-    const error = await failureOfCall(() => DBOS.registerWorkflow(async () => {}, { name: 'order' }));
+    const error = await failureOfCall(() => DBOS.registerWorkflow(async () => 2, { name: 'order' }));
 
     expect(error).toMatchObject(conflicting);
     expect(error.message).toContain('Operation (Name: order) is already registered.');
@@ -60,7 +60,7 @@ describe('names', () => {
     DBOS.registerWorkflow(async () => {}, { name: 'order', ctorOrProto: Shop });
 
     const error = await failureOfCall(() =>
-      DBOS.registerWorkflow(async () => {}, { name: 'order', className: 'Shop' }),
+      DBOS.registerWorkflow(async () => 2, { name: 'order', className: 'Shop' }),
     );
 
     expect(error.message).toContain('Operation (Name: Shop.order) is already registered.');

@@ -1,7 +1,7 @@
 // How the CLI shows queues: settings, pause state and backlog.
 import type { Operator } from '../../control/operator.js';
 import { getQueueStats, listQueueRecords, type QueueStats } from '../../control/queues/queues.js';
-import { type QueueParameters, toQueueParameters } from '../../model/queues.js';
+import { type QueueSettings, toQueueParameters } from '../../model/queues.js';
 import { findPausedQueues } from '../../store/queues/queues.js';
 import type { Output } from '../command.js';
 import { notFound } from '../failure.js';
@@ -14,7 +14,7 @@ interface QueueView extends Omit<QueueStats, 'partitionKey'> {
   readonly isRegistered: boolean;
   readonly pausedAt: number | null;
   readonly applicationName: string | null;
-  readonly settings: QueueParameters;
+  readonly settings: QueueSettings;
 }
 
 const EMPTY = { enqueued: 0, delayed: 0, running: 0, oldestWaitMs: null };
@@ -69,8 +69,8 @@ function stateOf({ pausedAt, isRegistered }: QueueView): string {
   return isRegistered ? 'active' : 'in memory';
 }
 
-function limitsText(settings: QueueParameters): string {
-  const rate = (limit: QueueParameters['rateLimit']): string => `${limit?.limitPerPeriod} per ${limit?.periodSec} s`;
+function limitsText(settings: QueueSettings): string {
+  const rate = (limit: QueueSettings['rateLimit']): string => `${limit?.limitPerPeriod} per ${limit?.periodSec} s`;
   const { globalConcurrency, workerConcurrency, rateLimit } = settings;
   const { partitionConcurrency, partitionWorkerConcurrency, partitionRateLimit } = settings;
   return [

@@ -1,4 +1,5 @@
 // Forks: copies of workflows that continue from one of their steps.
+import { type DurationText, inMs } from '../../base/duration.js';
 import { newID } from '../../base/ids.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import {
@@ -23,7 +24,7 @@ import { type QueueTargetOptions, refuseMissingKey, resolveQueueTarget } from '.
 export interface ForkSettings extends QueueTargetOptions, ChangeReason {
   /** The version that runs them. Default: that of the original. */
   readonly applicationVersion?: string;
-  readonly timeoutMS?: number;
+  readonly timeoutMS?: number | DurationText;
   /** Replaces child IDs in the copied steps. */
   readonly replacementChildren?: Readonly<Record<string, string>>;
 }
@@ -81,8 +82,8 @@ export async function forkWorkflows(
     return toFork(request, workflowID, creator);
   });
   refuseDoubles(forks);
-  timeoutCheck.read(settings.timeoutMS, 'timeoutMS');
-  refuseTooLong(settings.timeoutMS, 'timeoutMS');
+  const timeoutMs = timeoutCheck.read(inMs(settings.timeoutMS), 'timeoutMS');
+  refuseTooLong(timeoutMs, 'timeoutMS');
   if (forks.length === 0) return [];
   const target = await resolveQueueTarget(operator, settings);
   refuseMissingKey(target);
@@ -92,7 +93,7 @@ export async function forkWorkflows(
     partitionKey,
     applicationVersion: settings.applicationVersion ?? null,
     applicationName: operator.applicationName,
-    timeoutMs: settings.timeoutMS === undefined ? null : Math.ceil(settings.timeoutMS),
+    timeoutMs: timeoutMs === undefined ? null : Math.ceil(timeoutMs),
     replacementChildren: new Map(Object.entries(settings.replacementChildren ?? {})),
     note: { reason: settings.reason, actor: settings.actor },
   };

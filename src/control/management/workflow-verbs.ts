@@ -1,4 +1,5 @@
 // The verbs of `DBOS` and `DBOSClient` that change workflows. Their implementations are in the files beside this one.
+import type { DurationText } from '../../base/duration.js';
 import { filledName } from '../../model/validation/validation.js';
 import * as checks from '../verb-checks.js';
 import { internals } from '../../base/internals.js';
@@ -95,7 +96,10 @@ export abstract class WorkflowVerbs extends HistoryVerbs {
    * Delays a workflow that is enqueued or delayed: by seconds from now, or until a time. Resolves to false for any other,
    * which does not change.
    */
-  async setWorkflowDelay(workflowID: string, options: number | SetWorkflowDelayOptions): Promise<boolean> {
+  async setWorkflowDelay(
+    workflowID: string,
+    options: number | DurationText | SetWorkflowDelayOptions,
+  ): Promise<boolean> {
     filledName.read(workflowID, 'workflowID');
     const delay = (operator: Operator) => setWorkflowDelay(operator, workflowID, options);
     return changed(this[internals], 'setWorkflowDelay', false, delay);

@@ -1,4 +1,5 @@
 // Reads streams in order, waiting for values that are not there yet.
+import { type DurationText, inSeconds } from '../../base/duration.js';
 import { DBOSNonExistentWorkflowError, DBOSStreamTimeoutError } from '../../model/errors/errors.js';
 import { INT_MAX, integer, optional } from '../../model/validation/validation.js';
 import type { EventKey } from '../../store/messaging/events.js';
@@ -9,7 +10,7 @@ import { pollMsOf, type PollingOptions, timeoutCheck } from '../runs/time-limit.
 
 export interface ReadStreamOffsetOptions extends PollingOptions {
   /** How long to wait for each value. Default: no limit. */
-  readonly timeoutSeconds?: number;
+  readonly timeoutSeconds?: number | DurationText;
 }
 
 export interface ReadStreamOptions extends ReadStreamOffsetOptions {
@@ -59,10 +60,10 @@ export class StreamReader {
     checkName('key', stream.key);
     this.#pollMs = pollMsOf(polling);
     offsetCheck.read(offset, 'offset');
-    optionalTimeout.read(timeoutSeconds, 'timeoutSeconds');
+    const seconds = optionalTimeout.read(inSeconds(timeoutSeconds), 'timeoutSeconds');
     this.#operator = operator;
     this.offset = offset;
-    this.#timeoutMs = timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000;
+    this.#timeoutMs = seconds === undefined ? undefined : seconds * 1000;
     this.#signal = signal;
   }
 

@@ -1,4 +1,5 @@
 // Enqueueing workflows: validates the options and builds the rows.
+import { type DurationText, inMs, inSeconds } from '../../base/duration.js';
 import { newID } from '../../base/ids.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
@@ -34,12 +35,12 @@ export interface EnqueueWorkflowOptions {
   readonly workflowID?: string;
   readonly workflowIDReusePolicy?: WorkflowIDReusePolicy;
   readonly appVersion?: string;
-  readonly workflowTimeoutMS?: number;
+  readonly workflowTimeoutMS?: number | DurationText;
   readonly deduplicationID?: string;
   readonly serializationType?: WorkflowSerializationFormat;
   readonly priority?: number;
   readonly queuePartitionKey?: string;
-  readonly delaySeconds?: number;
+  readonly delaySeconds?: number | DurationText;
   readonly attributes?: Record<string, unknown>;
   readonly authenticatedUser?: string;
   readonly authenticatedRoles?: string[];
@@ -52,7 +53,7 @@ export interface EnqueueOptions {
   readonly priority?: number;
   readonly queuePartitionKey?: string;
   readonly applicationVersion?: string;
-  readonly delaySeconds?: number;
+  readonly delaySeconds?: number | DurationText;
   readonly applicationName?: string;
 }
 
@@ -61,7 +62,7 @@ export interface StartWorkflowParams {
   readonly workflowID?: string;
   readonly queueName?: string;
   /** Null detaches from the deadline of the calling workflow. */
-  readonly timeoutMS?: number | null;
+  readonly timeoutMS?: number | DurationText | null;
   readonly enqueueOptions?: EnqueueOptions;
   readonly authenticatedUser?: string;
   readonly authenticatedRoles?: string[];
@@ -131,7 +132,7 @@ export async function toEnqueued(
     authenticatedRoles: JSON.stringify(options.authenticatedRoles ?? []),
     applicationVersion: options.appVersion ?? null,
     applicationName: options.applicationName ?? applicationName,
-    timeoutMs: options.workflowTimeoutMS == null ? null : Math.ceil(options.workflowTimeoutMS),
+    timeoutMs: options.workflowTimeoutMS == null ? null : Math.ceil(inMs(options.workflowTimeoutMS)),
     queueName: options.queueName,
     queuePartitionKey: options.queuePartitionKey ?? null,
     deduplicationID: options.deduplicationID ?? null,
@@ -167,7 +168,8 @@ export function checkWorkflowID(workflowID: string | undefined): void {
   optionalID.read(workflowID, 'workflowID');
 }
 
-export function checkTimeout(timeoutMs: number | null | undefined): void {
+export function checkTimeout(timeout: number | DurationText | null | undefined): void {
+  const timeoutMs = inMs(timeout);
   refuseTooLong(timeoutMs, 'timeoutMS');
   optionalTimeout.read(timeoutMs, 'timeoutMS');
 }
@@ -180,7 +182,7 @@ export function checkEnqueueOptions(options: EnqueueOptions, isQueued: boolean):
   optionalName.read(options.queuePartitionKey, 'queuePartitionKey');
   optionalName.read(options.applicationVersion, 'applicationVersion');
   optionalName.read(options.applicationName, 'applicationName');
-  const { delaySeconds } = options;
+  const delaySeconds = inSeconds(options.delaySeconds);
   if (typeof delaySeconds === 'number') refuseTooLong(delaySeconds * 1000, 'delaySeconds');
   delayCheck.read(delaySeconds, 'delaySeconds');
 }
@@ -195,7 +197,8 @@ function refuseQueueOptions(options: EnqueueOptions): void {
 }
 
 /** Whole milliseconds; null for none. */
-export function delayOf({ delaySeconds = 0 }: Pick<EnqueueOptions, 'delaySeconds'>): number | null {
+export function delayOf(options: Pick<EnqueueOptions, 'delaySeconds'>): number | null {
+  const delaySeconds = inSeconds(options.delaySeconds) ?? 0;
   return delaySeconds > 0 ? Math.ceil(delaySeconds * 1000) : null;
 }
 

@@ -1,4 +1,5 @@
 // Changes when a waiting workflow is claimed: its delay and its priority.
+import { type DurationText, inSeconds, isDuration } from '../../base/duration.js';
 import { refuseTooLong } from '../runs/time-limit.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { checkPriority } from '../../model/queues.js';
@@ -10,7 +11,7 @@ import type { Operator } from '../operator.js';
 
 /** Set exactly one of the two times. */
 export interface SetWorkflowDelayOptions extends ChangeReason {
-  readonly delaySeconds?: number;
+  readonly delaySeconds?: number | DurationText;
   readonly delayUntilEpochMS?: number;
 }
 
@@ -18,7 +19,7 @@ export interface SetWorkflowDelayOptions extends ChangeReason {
 export async function setWorkflowDelay(
   operator: Operator,
   workflowID: string,
-  options: number | SetWorkflowDelayOptions,
+  options: number | DurationText | SetWorkflowDelayOptions,
 ): Promise<boolean> {
   const delay = toDelay(options);
   // If the reply is lost, the retry sets the delay again, unless the workflow was claimed in between.
@@ -28,13 +29,15 @@ export async function setWorkflowDelay(
 }
 
 const delayCheck = checkThat(
-  'a number of seconds or an object',
-  (value) => typeof value === 'number' || isRecord(value),
+  'a number of seconds, a duration such as 30s, or an object',
+  (value) => typeof value === 'number' || isDuration(value) || isRecord(value),
 );
 
-function toDelay(options: number | SetWorkflowDelayOptions): Delay {
+function toDelay(options: number | DurationText | SetWorkflowDelayOptions): Delay {
   delayCheck.read(options, 'options');
-  const { delaySeconds, delayUntilEpochMS } = typeof options === 'number' ? { delaySeconds: options } : options;
+  const { delaySeconds, delayUntilEpochMS }: SetWorkflowDelayOptions = isRecord(options)
+    ? options
+    : { delaySeconds: options };
   if ((delaySeconds === undefined) === (delayUntilEpochMS === undefined)) {
     throw new DBOSInvalidArgumentError(
       'setWorkflowDelay needs exactly one of delaySeconds and delayUntilEpochMS.',
@@ -61,8 +64,8 @@ export async function setWorkflowPriority(
   return changed !== undefined;
 }
 
-function delayMsOf(delaySeconds: number): number {
-  const delayMs = Math.ceil(positiveNumber.read(delaySeconds, 'delaySeconds') * 1000);
+function delayMsOf(delaySeconds: number | DurationText): number {
+  const delayMs = Math.ceil(positiveNumber.read(inSeconds(delaySeconds), 'delaySeconds') * 1000);
   refuseTooLong(delayMs, 'delaySeconds');
   return delayMs;
 }

@@ -1,4 +1,5 @@
 // Time limits of waits: a number of seconds, or options with a timeout or deadline.
+import { type DurationText, inMs, inSeconds, isDuration } from '../../base/duration.js';
 import type { RemoteClock } from '../../base/remote-clock.js';
 import { DURATION_MAX_MS } from '../../model/durations.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
@@ -13,18 +14,21 @@ import {
 
 export interface PollingOptions {
   /** How often to query while no notification arrives. Default: 2,000 ms, or 500 ms where none can arrive. */
-  readonly pollingIntervalMs?: number;
+  readonly pollingIntervalMs?: number | DurationText;
 }
 
 export interface TimeLimit extends PollingOptions {
-  readonly timeoutSeconds?: number;
+  readonly timeoutSeconds?: number | DurationText;
   /** Overrides `timeoutSeconds`. */
   readonly deadlineEpochMS?: number;
 }
 
 const intervalCheck = optional(positiveNumber);
 const limitCheck = nullish(
-  checkThat('a number of seconds or an object', (value) => typeof value === 'number' || isRecord(value)),
+  checkThat(
+    'a number of seconds, a duration such as 30s, or an object',
+    (value) => typeof value === 'number' || isDuration(value) || isRecord(value),
+  ),
 );
 /** Infinity waits without a limit. */
 export const timeoutCheck = checkThat<number>(
@@ -39,20 +43,21 @@ export function refuseTooLong(durationMs: number | null | undefined, argument: s
 }
 
 /** The interval in milliseconds; undefined for the default. */
-export function pollMsOf(options: number | PollingOptions | undefined): number | undefined {
-  return isRecord(options) ? intervalCheck.read(options.pollingIntervalMs, 'pollingIntervalMs') : undefined;
+export function pollMsOf(options: number | DurationText | PollingOptions | undefined): number | undefined {
+  return isRecord(options) ? intervalCheck.read(inMs(options.pollingIntervalMs), 'pollingIntervalMs') : undefined;
 }
 
 /** The deadline in whole milliseconds by the operator's clock; undefined for none. */
 export function deadlineOf(
   clock: RemoteClock,
-  limit: number | TimeLimit | undefined,
+  limit: number | DurationText | TimeLimit | undefined,
   defaultSeconds?: number,
 ): number | undefined {
   limitCheck.read(limit, 'timeoutSeconds');
-  const options: TimeLimit = typeof limit === 'number' ? { timeoutSeconds: limit } : (limit ?? {});
+  const options: TimeLimit = isRecord(limit) ? limit : { timeoutSeconds: limit ?? undefined };
   pollMsOf(options);
-  const { deadlineEpochMS, timeoutSeconds = defaultSeconds } = options;
+  const { deadlineEpochMS } = options;
+  const timeoutSeconds = inSeconds(options.timeoutSeconds) ?? defaultSeconds;
   if (deadlineEpochMS !== undefined) {
     return Math.ceil(finiteNumber.read(deadlineEpochMS, 'deadlineEpochMS'));
   }

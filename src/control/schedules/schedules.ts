@@ -1,4 +1,5 @@
 // Schedules: the verbs on them, and the workflows of their occurrences.
+import { type DurationText, inMs } from '../../base/duration.js';
 import { newID } from '../../base/ids.js';
 import {
   DatabaseStatementError,
@@ -36,7 +37,7 @@ export interface ScheduleOptions {
   /** What to do while the previous run is active. Default: 'allow', which starts another one. */
   readonly overlap?: ScheduleOverlap;
   /** Maximum random delay, to spread the load. */
-  readonly jitterMs?: number;
+  readonly jitterMs?: number | DurationText;
 }
 
 /** A schedule, as the public API returns it. */
@@ -126,7 +127,7 @@ export interface ScheduleUpdate {
   readonly cronTimezone?: string | null;
   readonly queueName?: string | null;
   readonly overlap?: ScheduleOverlap;
-  readonly jitterMs?: number;
+  readonly jitterMs?: number | DurationText;
 }
 
 export async function updateSchedule(operator: Operator, name: string, update: ScheduleUpdate): Promise<void> {
@@ -143,7 +144,7 @@ export async function updateSchedule(operator: Operator, name: string, update: S
       cronTimezone: update.cronTimezone === undefined ? stored.cronTimezone : update.cronTimezone,
       queueName: update.queueName === undefined ? stored.queueName : update.queueName,
       overlap: update.overlap ?? stored.overlap,
-      jitterMs: update.jitterMs ?? stored.jitterMs,
+      jitterMs: inMs(update.jitterMs) ?? stored.jitterMs,
     };
     checkSchedule(changed);
     await updateRow(tx, changed);
@@ -306,7 +307,7 @@ async function toRecord(actor: Actor, definition: ScheduleDefinition, scheduleID
     queueName: definition.queueName ?? null,
     applicationName: definition.applicationName ?? actor.applicationName,
     overlap: definition.overlap ?? 'allow',
-    jitterMs: definition.jitterMs ?? 0,
+    jitterMs: inMs(definition.jitterMs) ?? 0,
   };
   checkSchedule(record);
   return record;

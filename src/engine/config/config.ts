@@ -1,5 +1,7 @@
 // The configuration: what users can set, and how it is validated and completed from the environment, dbos-config.yaml
 // and the defaults. Only this file and the command line read the environment.
+import { timed } from '../../model/validation/duration.js';
+import { type DurationText, inMs, inSeconds } from '../../base/duration.js';
 import type pg from 'pg';
 import { consoleLogger, type DLogger, type LogLevel, textLogger } from '../../base/log.js';
 import { locateDatabase } from '../../base/url.js';
@@ -57,11 +59,11 @@ export interface DBOSConfig {
   /** How many polling reads run at once; 0 or less for no limit. Default: half the pool size. */
   systemDatabasePollingConcurrency?: number;
   /** Ends Postgres sessions that are idle in a transaction for this long; 0 or less disables it. Default: 60000. */
-  systemDatabaseIdleTransactionTimeoutMs?: number;
+  systemDatabaseIdleTransactionTimeoutMs?: number | DurationText;
   /** How long an operation waits for a connection. Default: `connect_timeout` of the URL, or 10000. */
-  systemDatabasePoolTimeoutMs?: number;
+  systemDatabasePoolTimeoutMs?: number | DurationText;
   /** How long a statement waits for any sign of the server before its connection is suspected to be dead. Default: 10000, or a third of the lease if that is shorter. */
-  systemDatabaseSilenceTimeoutMs?: number;
+  systemDatabaseSilenceTimeoutMs?: number | DurationText;
   /** Whether the URL points to a pooler in transaction mode, such as PgBouncer. Default: false. */
   transactionPooler?: boolean;
   /** Opens a connection per operation instead of keeping a pool. Default: false. */
@@ -71,15 +73,15 @@ export interface DBOSConfig {
   /** Wakes waiters in other processes with LISTEN and NOTIFY; false leaves them to polling. Default: true. */
   useListenNotify?: boolean;
   /** How long notifications are batched before they are sent. Default: 10. */
-  notificationCoalesceMs?: number;
+  notificationCoalesceMs?: number | DurationText;
   /** The timeout of listing and other introspection queries; 0 or less disables it. Default: 30000. */
-  observabilityQueryTimeoutMs?: number;
+  observabilityQueryTimeoutMs?: number | DurationText;
   /** The version of the application's code. Default: computed from the workflows. */
   applicationVersion?: string;
   /** Identifies this process among those of the application. Default: `local`. */
   executorID?: string;
   /** How long this process may fail to renew its lease before peers recover its workflows. Default: 30. */
-  leaseSeconds?: number;
+  leaseSeconds?: number | DurationText;
   /** When an application moves from DBOS: logs at launch what DBOS has left in flight, and takes it over with `gone: true`. */
   adopt?: AdoptOptions;
   /** Allows `DBOS.patch()`. Default: false. */
@@ -88,6 +90,13 @@ export interface DBOSConfig {
   history?: HistoryLevel;
   /** Serializes stored values. Default: superjson. */
   serializer?: DBOSSerializer;
+  /**
+   * What happens to values that lose something when they are stored. `warn` refuses functions, symbols and promises, and
+   * warns of class instances, which become plain objects. `error` refuses both, `ignore` accepts both. Default: `warn`.
+   */
+  lostValues?: 'error' | 'warn' | 'ignore';
+  /** Refuses arguments, results, messages, events and stream values of more bytes. Default: no limit. */
+  maxPayloadBytes?: number;
   /** The queues that this process serves, by name or object. Default: all. */
   listenQueues?: (string | { name: string })[];
   /** How many queues are claimed from at once. Default: 3. */
@@ -95,7 +104,7 @@ export interface DBOSConfig {
   /** How many workflows from queues this process runs at once. Default: 1000. */
   maxConcurrentWorkflows?: number;
   /** How often schedules are reloaded. Default: 30000. */
-  schedulerPollingIntervalMs?: number;
+  schedulerPollingIntervalMs?: number | DurationText;
   /** The lowest level logged to the console: debug, info, warn or error. Default: `info`. */
   logLevel?: string;
   /** Replaces the console logger. */
@@ -140,6 +149,9 @@ export interface EngineConfig {
   readonly history: HistoryLevel;
   /** Undefined: superjson. */
   readonly serializer: DBOSSerializer | undefined;
+  readonly lostValues: 'error' | 'warn' | 'ignore';
+  /** Undefined: no limit. */
+  readonly maxPayloadBytes: number | undefined;
   /** Undefined: all queues. */
   readonly listenQueues: readonly string[] | undefined;
   readonly maxConcurrentQueueDispatches: number;
@@ -203,7 +215,7 @@ export function resolveConfig(
   const logLevel = (given.logLevel?.toLowerCase() ?? 'info') as LogLevel;
   const logger = given.logger ? textLogger(given.logger) : consoleLogger(logLevel);
   const poolSize = given.systemDatabasePoolSize ?? 20;
-  const leaseSeconds = given.leaseSeconds ?? 30;
+  const leaseSeconds = inSeconds(given.leaseSeconds) ?? 30;
   const pollingMax =
     given.systemDatabasePollingConcurrency ??
     Math.max(1, Math.floor((given.systemDatabasePool?.options?.max ?? poolSize) / 2));
@@ -218,12 +230,14 @@ export function resolveConfig(
     enablePatching: given.enablePatching ?? false,
     history: given.history ?? 'changes',
     serializer: given.serializer,
+    lostValues: given.lostValues ?? 'warn',
+    maxPayloadBytes: given.maxPayloadBytes,
     listenQueues: given.listenQueues?.map((queue) => (typeof queue === 'string' ? queue : queue.name)),
     maxConcurrentQueueDispatches: given.maxConcurrentQueueDispatches ?? 3,
     maxConcurrentWorkflows: given.maxConcurrentWorkflows ?? 1000,
-    schedulerPollingIntervalMs: given.schedulerPollingIntervalMs ?? 30_000,
+    schedulerPollingIntervalMs: inMs(given.schedulerPollingIntervalMs) ?? 30_000,
     systemDatabasePollingConcurrency: pollingMax > 0 ? pollingMax : Infinity,
-    observabilityQueryTimeoutMs: wholeTimeoutMs(given.observabilityQueryTimeoutMs ?? 30_000),
+    observabilityQueryTimeoutMs: wholeTimeoutMs(inMs(given.observabilityQueryTimeoutMs) ?? 30_000),
     logger,
     logLevel,
     addContextMetadata: given.addContextMetadata ?? false,
@@ -241,13 +255,13 @@ export function resolveConfig(
       poolSize,
       pool: given.systemDatabasePool ?? (given.connectionPerOperation ? 'none' : undefined),
       isTransactionPooler: given.transactionPooler ?? false,
-      poolTimeoutMs: given.systemDatabasePoolTimeoutMs,
+      poolTimeoutMs: inMs(given.systemDatabasePoolTimeoutMs),
       // A heartbeat on a silent connection must be repeated before the lease ends.
-      silenceMs: given.systemDatabaseSilenceTimeoutMs ?? Math.min(10_000, (leaseSeconds * 1000) / 3),
-      idleTransactionTimeoutMs: wholeTimeoutMs(given.systemDatabaseIdleTransactionTimeoutMs ?? 60_000),
+      silenceMs: inMs(given.systemDatabaseSilenceTimeoutMs) ?? Math.min(10_000, (leaseSeconds * 1000) / 3),
+      idleTransactionTimeoutMs: wholeTimeoutMs(inMs(given.systemDatabaseIdleTransactionTimeoutMs) ?? 60_000),
       runMigrations: given.runMigrations ?? true,
       useListenNotify: given.useListenNotify ?? true,
-      notificationCoalesceMs: given.notificationCoalesceMs ?? 10,
+      notificationCoalesceMs: inMs(given.notificationCoalesceMs) ?? 10,
     },
   };
 }
@@ -307,8 +321,10 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
     executorIDs: optional(names),
     applicationVersions: optional(names),
   }),
-  leaseSeconds: number({ min: 1, max: 86_400 }),
+  leaseSeconds: timed(number({ min: 1, max: 86_400 }), inSeconds),
   serializer: SETTINGS.serializer,
+  lostValues: SETTINGS.lostValues,
+  maxPayloadBytes: count,
   logger: SETTINGS.logger,
   logLevel: checkThat(
     `one of ${LOG_LEVELS.join(', ')}`,

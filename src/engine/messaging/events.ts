@@ -1,4 +1,5 @@
 // Events: values that a workflow publishes under keys, readable from anywhere.
+import type { DurationText } from '../../base/duration.js';
 import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
 import type { EventKey } from '../../store/messaging/events.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
@@ -35,7 +36,11 @@ export async function setEvent(key: string, value: unknown, options: Serializati
 }
 
 /** The value of an event; null on timeout. In workflow code it takes two numbers: its own and its timer's. */
-export async function getEvent(runtime: Runtime, event: EventKey, limit?: number | GetEventOptions): Promise<unknown> {
+export async function getEvent(
+  runtime: Runtime,
+  event: EventKey,
+  limit?: number | DurationText | GetEventOptions,
+): Promise<unknown> {
   const context = currentContext();
   if (context?.step !== undefined || context?.transactionID !== undefined) {
     throw new DBOSInvalidWorkflowTransitionError('Invalid call to `DBOS.getEvent` inside a step or transaction');

@@ -1,5 +1,6 @@
 // Sends and receives messages. A send from workflow code commits together with its checkpoint, and so does the
 // consumption of a message with its receipt. Other sends share commits with everything else that the process writes.
+import type { DurationText } from '../../base/duration.js';
 import { isPromise, type MaybePromise } from '../../codec/maybe-promise.js';
 import {
   type BulkMessage,
@@ -150,7 +151,11 @@ function encodeIn(runtime: Runtime, run: Run | undefined, outgoing: BulkMessage)
 }
 
 /** Receives the oldest message of the topic; null on timeout. Takes two numbers: its own and its timer's. */
-export function recv(runtime: Runtime, topic: string | undefined, limit?: number | RecvOptions): Promise<unknown> {
+export function recv(
+  runtime: Runtime,
+  topic: string | undefined,
+  limit?: number | DurationText | RecvOptions,
+): Promise<unknown> {
   const run = workflowCode(RECV);
   checkOptionalName('topic', topic);
   const deadlineAt = deadlineOf(runtime.databaseClock, limit, RECV_TIMEOUT_SECONDS);

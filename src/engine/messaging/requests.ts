@@ -1,5 +1,6 @@
 // Requests to running workflows, with one answer each. A request is a message and its answer an event of the workflow.
 // Both are durable and recorded, so either side may crash and recover.
+import { type DurationText, inMs } from '../../base/duration.js';
 import { newID } from '../../base/ids.js';
 import { DBOSRequestRefusedError, DBOSRequestTimeoutError } from '../../model/errors/errors.js';
 import { storableName } from '../../model/validation/validation.js';
@@ -42,7 +43,7 @@ type AnyRequestHandlers = RequestHandlers<Record<string, RequestFunction>>;
 
 export interface RequestOptions extends SerializationOptions {
   /** How long to wait for the answer. Default: 60000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | DurationText;
   /** A repeated request with the same key is the same request and gets the same answer. */
   readonly idempotencyKey?: string;
 }
@@ -120,7 +121,8 @@ async function answerTo(
 
 /** Sends a request and returns the answer. In workflow code it takes three numbers: request, answer, timer. */
 export async function request(runtime: Runtime, asked: Request): Promise<unknown> {
-  const { name, timeoutMs = TIMEOUT_MS } = asked;
+  const { name } = asked;
+  const timeoutMs = inMs(asked.timeoutMs) ?? TIMEOUT_MS;
   const context = currentContext();
   refuseInTransaction(context, 'DBOS.request');
   checkName('name', name);
@@ -170,7 +172,7 @@ async function awaitAnswer(
   for (const wait of [answered, ended]) wait.catch(() => {});
   try {
     const first = await Promise.race([answered, ended]);
-    if (!first) throw new DBOSRequestTimeoutError(workflowID, name, timeoutMs);
+    if (!first) throw new DBOSRequestTimeoutError(workflowID, name, inMs(timeoutMs));
     if ('text' in first) return await readAnswer(runtime, first);
     const last = await events.waitUntil(event, { deadlineAt: 0 });
     if (last) return await readAnswer(runtime, last);

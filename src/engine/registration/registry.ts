@@ -104,6 +104,7 @@ export class Registry {
   readonly #classes = new Map<AnyConstructor, ClassRegistration>();
   readonly #classesByName = new Map<string, ClassRegistration>();
   readonly #instances = new Map<string, object>();
+  readonly #knownInstances = new WeakSet<object>();
   /** In-memory queues, by name. */
   readonly queues = new Map<string, QueueRecord>();
   /** Data sources, by name. */
@@ -114,6 +115,11 @@ export class Registry {
   readonly codeSchedules = new Set<CodeSchedule>();
   /** Queues that are served even if `listenQueues` does not name them. */
   readonly alwaysServed = new Set<string>();
+  /**
+   * Whether modules are evaluated again, as by the bundles and the hot reload of Next.js. What they register replaces what
+   * has its name, even after launch. Otherwise only functions with the same source do.
+   */
+  isReloadable = false;
   #launchStack: string | undefined;
   #builtIn: readonly WorkflowRegistration[] = [];
   #byKey: Map<string, WorkflowRegistration> | undefined;
@@ -150,7 +156,7 @@ export class Registry {
   /** Called at the first instance of a class, which may be created after launch. */
   assignClass(registration: Registration, ownerClass: AnyConstructor): void {
     registration.ownerClass = ownerClass;
-    this.#refuseDuplicate(registration);
+    this.#replaceDuplicate(registration);
     if (this.#byKey) this.#byKey = this.#keyed();
   }
 
@@ -174,7 +180,7 @@ export class Registry {
   }
 
   addQueue(queue: QueueRecord): void {
-    if (this.queues.has(queue.name)) {
+    if (this.queues.has(queue.name) && !this.isReloadable) {
       throw new DBOSConflictingRegistrationError(`Workflow Queue '${queue.name}' defined multiple times`);
     }
     this.queues.set(queue.name, queue);
@@ -182,7 +188,7 @@ export class Registry {
 
   /** Adds a function. It is found by the original as well as by its wrapper. */
   add<R extends Registration>(registration: R): R {
-    this.refuseAfterLaunch();
+    if (!this.#hasCopy(registration)) this.refuseAfterLaunch();
     const known = this.#byFunction.get(registration.origFunction);
     if (known && known.kind !== 'plain' && known.kind !== registration.kind) {
       throw new DBOSConflictingRegistrationError(
@@ -190,11 +196,12 @@ export class Registry {
           `it is a ${known.kind} and cannot be a ${registration.kind} as well.`,
       );
     }
-    this.#refuseDuplicate(registration);
+    this.#replaceDuplicate(registration);
     if (known?.kind === 'plain') this.#replacePlain(known, registration);
     this.#registrations.add(registration);
     this.#byFunction.set(registration.origFunction, registration);
     this.#byFunction.set(registration.registeredFunction, registration);
+    if (this.#byKey && registration.kind === 'workflow') this.#byKey = this.#keyed();
     return registration;
   }
 
@@ -208,15 +215,42 @@ export class Registry {
   }
 
   /** Rows name the workflow function to run, so names of workflows are unique. Nothing finds a step by its name. */
-  #refuseDuplicate(registration: Registration): void {
+  #replaceDuplicate(registration: Registration): void {
     if (registration.kind !== 'workflow') return;
     for (const other of this.#registrations) {
       if (other === registration || other.kind !== 'workflow' || other.name !== registration.name) continue;
       if (this.#scopeOf(other) === undefined || this.#scopeOf(other) !== this.#scopeOf(registration)) continue;
+      if (this.#isCopy(other, registration)) {
+        this.#replace(other, registration);
+        continue;
+      }
       throw new DBOSConflictingRegistrationError(
         `Operation (Name: ${this.fullNameOf(registration)}) is already registered. It was registered first at:\n${other.registeredAt}`,
       );
     }
+  }
+
+  /** Calls and starts by the function of the other module find the new one. */
+  #replace(old: Registration, registration: Registration): void {
+    this.#registrations.delete(old);
+    this.#byFunction.set(old.origFunction, registration);
+    this.#byFunction.set(old.registeredFunction, registration);
+    registration.interceptors.push(...old.interceptors);
+  }
+
+  /** The same function, registered by another bundle or by a module that was loaded again. */
+  #isCopy(other: Registration, registration: Registration): boolean {
+    return this.isReloadable || other.origFunction.toString() === registration.origFunction.toString();
+  }
+
+  #hasCopy(registration: Registration): boolean {
+    return [...this.#registrations].some(
+      (other) =>
+        other.kind === registration.kind &&
+        other.name === registration.name &&
+        (this.#scopeOf(registration) ?? this.#scopeOf(other)) === this.#scopeOf(other) &&
+        this.#isCopy(other, registration),
+    );
   }
 
   /** The class name within which names are unique; undefined while the class is unknown. */
@@ -294,7 +328,7 @@ export class Registry {
   }
 
   setAlias(constructorFunction: AnyConstructor, alias: string): void {
-    this.refuseAfterLaunch();
+    if (!this.isReloadable) this.refuseAfterLaunch();
     const registration = this.classOf(constructorFunction);
     if (registration.alias !== undefined) {
       throw new DBOSConflictingRegistrationError(
@@ -306,16 +340,22 @@ export class Registry {
 
   addInstance(instance: object, className: string, name: string): void {
     const key = instanceKey(className, name);
-    if (this.#instances.has(key)) {
+    if (this.#instances.has(key) && !this.isReloadable) {
       throw new DBOSConflictingRegistrationError(
         `An instance of class "${className}" with the name "${name}" exists already.`,
       );
     }
     this.#instances.set(key, instance);
+    this.#knownInstances.add(instance);
   }
 
   get instances(): Iterable<object> {
     return this.#instances.values();
+  }
+
+  /** Whether it is a configured instance, of this or an earlier load of its module. */
+  hasInstance(instance: object): boolean {
+    return this.#knownInstances.has(instance);
   }
 
   findInstance(className: string, name: string): object | undefined {

@@ -1,4 +1,5 @@
 // A request to start or enqueue a workflow, and the row made from it.
+import { inMs } from '../../base/duration.js';
 import { newID } from '../../base/ids.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import {
@@ -112,7 +113,7 @@ function ownVersion(runtime: Runtime, { request: { callee, params } }: NewWorkfl
 
 /** Undefined: inherit the parent's deadline; null: no deadline. */
 function timeoutOf(params: StartWorkflowParams, context: Context | undefined): number | null | undefined {
-  return params.timeoutMS !== undefined ? params.timeoutMS : context?.timeoutMs;
+  return params.timeoutMS !== undefined ? inMs(params.timeoutMS) : context?.timeoutMs;
 }
 
 /** Throws if the parameters are invalid or contradict each other. */

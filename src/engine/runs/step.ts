@@ -1,4 +1,5 @@
 // Steps: runs user code under a retry policy. perform.ts replays and records the outcome.
+import { type DurationText, inMs, inSeconds } from '../../base/duration.js';
 import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
 import { sleep } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
@@ -12,7 +13,7 @@ export interface StepConfig {
   /** Whether failed attempts are retried. Default: false. */
   readonly retriesAllowed?: boolean;
   /** Delay before the second attempt. Default: 1. */
-  readonly intervalSeconds?: number;
+  readonly intervalSeconds?: number | DurationText;
   /** Attempts in all. Default: 3. */
   readonly maxAttempts?: number;
   /** Multiplies the interval after each attempt. Default: 2. */
@@ -22,7 +23,7 @@ export interface StepConfig {
   /** Decides whether to retry after an error. Default: always. */
   readonly shouldRetry?: (error: unknown) => boolean | Promise<boolean>;
   /** The timeout of one attempt. Default: none. */
-  readonly timeoutMS?: number;
+  readonly timeoutMS?: number | DurationText;
   /** Ends the step at once when its workflow is cancelled, without waiting for its code. Default: false. */
   readonly preemptible?: boolean;
 }
@@ -58,7 +59,7 @@ async function attemptUntilDone<R>(
   const { config, name } = step;
   const maxAttempts = config.maxAttempts ?? 3;
   const policy: BackoffPolicy = {
-    firstMs: (config.intervalSeconds ?? 1) * 1000,
+    firstMs: (inSeconds(config.intervalSeconds) ?? 1) * 1000,
     rate: config.backoffRate ?? 2,
     maxMs: RETRY_INTERVAL_MAX_MS,
     jitter: config.jitter ?? 0,
@@ -93,7 +94,8 @@ function attempt<R>(
   count?: { readonly currentAttempt: number; readonly maxAttempts: number },
 ): Promise<R> {
   const { run } = context;
-  const { timeoutMS, preemptible } = step.config;
+  const { preemptible } = step.config;
+  const timeoutMS = inMs(step.config.timeoutMS);
   const timeout = timeoutMS === undefined ? undefined : new AbortController();
   const status: StepStatus = {
     stepID: step.stepID,

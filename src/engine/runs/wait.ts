@@ -1,4 +1,5 @@
 // Waits for several workflows or promises, and records which came first, so that a replay takes the same path.
+import { type DurationText, inMs } from '../../base/duration.js';
 import { sleep } from '../../base/clock.js';
 import {
   allEnded,
@@ -54,7 +55,7 @@ function runSignal(): AbortSignal | undefined {
 }
 
 export interface WaitOptions {
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | DurationText;
   /** Return when all promises have settled, when the first has, or when the first has failed. Default: `all`. */
   readonly returnWhen?: 'all' | 'first' | 'firstError';
 }
@@ -87,8 +88,9 @@ export async function waitPromises<P extends Promise<unknown>>(
 async function settledIndexes(
   runtime: Runtime,
   promises: readonly Promise<unknown>[],
-  { timeoutMs, returnWhen = 'all' }: WaitOptions,
+  { timeoutMs: timeout, returnWhen = 'all' }: WaitOptions,
 ): Promise<number[]> {
+  const timeoutMs = inMs(timeout);
   const settled: number[] = [];
   const finished = new AbortController();
   const over = new Promise<void>((resolve) => {

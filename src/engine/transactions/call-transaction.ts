@@ -145,6 +145,8 @@ export async function assertStillOwnsWorkflow(workflowID: string): Promise<void>
 }
 
 export function addDataSource(registry: Registry, handler: DataSourceTransactionHandler): void {
+  // The first one stays: it is open, and serves the transactions of all copies.
+  if (registry.isReloadable && registry.dataSources.has(handler.name)) return;
   registry.refuseAfterLaunch();
   if (registry.dataSources.has(handler.name)) {
     throw new DBOSConflictingRegistrationError(

@@ -20,6 +20,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'store/messaging/messages.ts: new Error': 'rolls the transaction back and is caught by the same function',
   'admin/http/refusal.ts: extends Error': 'becomes an HTTP answer',
   'cli/failure.ts: extends Error': 'becomes an exit code',
+  'base/duration.ts: new TypeError': 'a duration of code; options are checked before',
   'engine/transactions/completion-cleanup.ts: extends Error':
     'rolls the transaction back and is caught in the same file',
   'outbox/consume/outcomes.ts: extends Error': 'thrown by handlers of the user, to decide what becomes of a message',

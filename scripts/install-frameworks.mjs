@@ -1,0 +1,13 @@
+// Installs the frameworks whose applications `test/frameworks/` builds and runs, if they are not there. They are large, and
+// nothing else needs them: without a registry, those tests are skipped.
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+
+const FOLDER = 'test/frameworks';
+
+if (!existsSync(`${FOLDER}/node_modules/next/package.json`)) {
+  const options = ['--no-save', '--no-package-lock', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+  const args = ['install', '--prefix', FOLDER, ...options, '--fetch-retries=1', '--fetch-timeout=60000'];
+  const { status } = spawnSync('npm', args, { stdio: ['ignore', 'ignore', 'inherit'], timeout: 300_000 });
+  if (status !== 0) console.log('Next.js could not be installed. Its tests are skipped.');
+}

@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest';
+import { Codec, type CodecOptions } from '../../src/codec/codec.js';
+
+function setup(options: CodecOptions = { lostValues: 'warn' }) {
+  const warnings: string[] = [];
+  const codec = new Codec(undefined, { ...options, warn: (message) => void warnings.push(message) });
+  return { codec, warnings };
+}
+
+class Cart {
+  items = 1;
+  total(): number {
+    return this.items;
+  }
+}
+
+describe.each(['native', 'portable'] as const)('a value that loses something in the %s format', (format) => {
+  test.each<[string, unknown, string]>([
+    ['a function as an element', { list: [1, () => {}] }, 'The value at order.list.1 is a function, which'],
+    ['a named function', [Math.max], 'The value at order.0 is a function (max), which'],
+    ['a symbol', { deep: { color: Symbol('red') } }, 'The value at order.deep.color is Symbol(red), which'],
+    ['a promise', { later: Promise.resolve(1) }, 'The value at order.later is a promise (is an await missing?), which'],
+    ['a function in a Map', new Map([['key', () => {}]]), 'The value at order.key is a function'],
+  ])('is refused: %s', (_, value, message) => {
+    const { codec } = setup();
+
+    expect(() => codec.roundTripValue(value, { format, path: ['order'] })).toThrow(message);
+    expect(() => codec.encodeValue(value, format, ['order'])).toThrow(message);
+  });
+
+  test('is warned of once if it is an instance of a class', () => {
+    const { codec, warnings } = setup();
+
+    void codec.encodeValue({ cart: new Cart() }, format, ['order']);
+    void codec.encodeValue([new Cart()], format, ['other']);
+
+    expect(warnings).toEqual([
+      "The value at order.cart is an instance of class Cart. It is stored as a plain object, without its methods. Pass plain data, register a recipe with DBOS.registerSerialization, or set lostValues: 'ignore'.",
+    ]);
+  });
+
+  test('is warned of if it is an object with a method', () => {
+    const { codec, warnings } = setup();
+
+    void codec.encodeValue({ size: 1, grow: () => 2 }, format);
+
+    expect(warnings).toEqual([expect.stringContaining('The value is an object with the method grow')]);
+  });
+
+  test('is refused if instances are errors', () => {
+    const { codec } = setup({ lostValues: 'error' });
+
+    expect(() => codec.encodeValue({ cart: new Cart() }, format)).toThrow('an instance of class Cart');
+  });
+
+  test('is stored if losses are ignored', () => {
+    const { codec, warnings } = setup({ lostValues: 'ignore' });
+
+    void codec.encodeValue([new Cart(), () => {}, Symbol('s')], format);
+
+    expect(warnings).toEqual([]);
+  });
+});
+
+test.each<[string, unknown]>([
+  ['a date', new Date(0)],
+  ['a Map of Sets', new Map([['a', new Set([1n])]])],
+  ['a pattern', /a/g],
+  ['a URL', new URL('http://localhost/')],
+  ['an error', new TypeError('no')],
+  ['bytes', { buffer: Buffer.from('a'), bytes: new Uint8Array(1) }],
+  ['undefined and special numbers', [undefined, NaN, -0, Infinity]],
+  ['an object that says what is stored', { toJSON: undefined, at: new Date(0) }],
+  ['an object without a prototype', Object.assign(Object.create(null) as object, { at: new Date(0) })],
+])('%s loses nothing', (_, value) => {
+  const { codec, warnings } = setup({ lostValues: 'error' });
+
+  void codec.roundTripValue(value);
+
+  expect(warnings).toEqual([]);
+});
+
+test('what a recipe claims loses nothing', () => {
+  const { codec } = setup({ lostValues: 'error' });
+  codec.registerRecipe<Cart, number>({
+    name: 'Cart',
+    isApplicable: (value): value is Cart => value instanceof Cart,
+    serialize: ({ items }) => items,
+    deserialize: () => new Cart(),
+  });
+
+  expect(codec.roundTripValue({ cart: new Cart() })).toMatchObject({ value: { cart: new Cart() } });
+});
+
+test('a failure with a function in its fields is stored without it', () => {
+  const { codec } = setup({ lostValues: 'error' });
+
+  const { text } = codec.encodeError(Object.assign(new Error('no'), { retry: [() => {}], limit: 3 })) as {
+    text: string;
+  };
+
+  expect(text).toContain('"limit":3');
+});
+
+describe('the size of a value', () => {
+  test('is warned of once for each place above 10 MB', () => {
+    const { codec, warnings } = setup();
+    const large = 'x'.repeat(10_000_001);
+
+    void codec.roundTripValue(large, { path: ['report'] });
+    void codec.roundTripValue(large, { path: ['report'] });
+    void codec.roundTripInputs([large], { path: ['mail', '<arguments>'] });
+
+    expect(warnings).toEqual([
+      expect.stringContaining('The value of report takes 10.0 MB.'),
+      expect.stringContaining('The value of mail.<arguments> takes 10.0 MB.'),
+    ]);
+  });
+
+  test.each(['native', 'portable'] as const)('is refused above the limit, in bytes, in the %s format', (format) => {
+    const { codec } = setup({ maxPayloadBytes: 100 });
+
+    void codec.encodeValue('x'.repeat(50), format);
+
+    expect(() => codec.encodeValue('é'.repeat(60), format)).toThrow(
+      /A value takes 1\d\d bytes, and maxPayloadBytes allows 100\./,
+    );
+    expect(() => codec.encodeInputs(['x'.repeat(100)], format)).toThrow('maxPayloadBytes allows 100');
+  });
+});

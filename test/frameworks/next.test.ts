@@ -1,0 +1,181 @@
+// A Next.js application as a user writes it, built and run: standalone, and in development with an edit.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { buildPackage, root } from '../rig/built-package.js';
+
+const folder = join(root, 'test/frameworks');
+const next = join(folder, 'node_modules/next/dist/bin/next');
+const hasNext = existsSync(next);
+if (!hasNext) console.log('Skipped: Next.js is not installed. Run: node scripts/install-frameworks.mjs');
+
+/** A first compilation takes a while on a busy machine. */
+const ANSWER_MAX_MS = 150_000;
+
+const WORKFLOWS = `
+import { DBOS, WorkflowQueue } from 'everstep';
+
+export const queue = new WorkflowQueue('orders', { concurrency: 2 });
+
+const charge = DBOS.registerStep(async (order: string) => \`charged \${order}\`, { name: 'charge' });
+
+export const fulfil = DBOS.registerWorkflow(
+  async (order: string) => \`\${await charge(order)}, shipped\`,
+  { name: 'fulfil' },
+);
+`;
+
+const FILES = {
+  'package.json': '{ "name": "shop", "private": true }',
+  'next.config.mjs': `
+    import { withEverstep } from 'everstep/next';
+    const root = ${JSON.stringify(folder)};
+    export default withEverstep({
+      output: 'standalone', outputFileTracingRoot: root, turbopack: { root }, typescript: { ignoreBuildErrors: true },
+    });`,
+  'instrumentation.ts': `
+    export async function register() {
+      if (process.env.NEXT_RUNTIME === 'nodejs') {
+        const { launchInNext } = await import('everstep/next');
+        await launchInNext({
+          config: { name: 'shop', systemDatabaseUrl: process.env.SYSTEM_DATABASE },
+          workflows: () => import('./workflows'),
+        });
+      }
+    }`,
+  'workflows.ts': WORKFLOWS,
+  'app/layout.jsx': 'export default ({ children }) => <html><body>{children}</body></html>;',
+  'app/page.jsx': 'export default () => <p>Orders</p>;',
+  'app/orders/route.ts': `
+    import { DBOS } from 'everstep';
+    import { fulfil, queue } from '../../workflows';
+
+    export const dynamic = 'force-dynamic';
+
+    export async function GET() {
+      const direct = await fulfil('1');
+      const handle = await DBOS.startWorkflow(fulfil, { queueName: queue.name })('2');
+      return Response.json([direct, await handle.getResult()]);
+    }`,
+};
+
+describe.skipIf(!hasNext)('an application of Next.js', () => {
+  let app: string;
+  const running: ChildProcess[] = [];
+
+  beforeAll(async () => {
+    await buildPackage();
+    mkdirSync(join(folder, '.tmp'), { recursive: true });
+    app = mkdtempSync(join(folder, '.tmp', 'next-'));
+    for (const [name, text] of Object.entries(FILES)) {
+      mkdirSync(dirname(join(app, name)), { recursive: true });
+      writeFileSync(join(app, name), text);
+    }
+    cpSync(join(root, 'dist'), join(app, 'node_modules/everstep/dist'), { recursive: true });
+    cpSync(join(root, 'package.json'), join(app, 'node_modules/everstep/package.json'));
+    for (const name of ['better-sqlite3', 'pg']) copyPackage(name);
+  }, 300_000);
+
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map(end));
+  });
+
+  afterAll(() => {
+    if (hasNext) rmSync(app, { recursive: true, force: true });
+  });
+
+  /** Not as a link: Next.js reads nothing outside of its root. */
+  function copyPackage(name: string): void {
+    const target = join(app, 'node_modules', name);
+    if (existsSync(target)) return;
+    cpSync(join(root, 'node_modules', name), target, { recursive: true, dereference: true });
+    const manifest = JSON.parse(readFileSync(join(target, 'package.json'), 'utf8')) as { dependencies?: object };
+    for (const dependency of Object.keys(manifest.dependencies ?? {})) {
+      if (existsSync(join(root, 'node_modules', dependency))) copyPackage(dependency);
+    }
+  }
+
+  const environment = { ...process.env, NEXT_TELEMETRY_DISABLED: '1', HOSTNAME: '127.0.0.1' };
+
+  function serve(args: readonly string[], settings: { mode: string; port: number; database: string }): () => string {
+    const child = spawn(process.execPath, args, {
+      cwd: app,
+      detached: true,
+      env: {
+        ...environment,
+        NODE_ENV: settings.mode,
+        PORT: String(settings.port),
+        SYSTEM_DATABASE: `sqlite:${join(app, settings.database)}`,
+      },
+    });
+    running.push(child);
+    let printed = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (printed += String(data)));
+    return () => printed;
+  }
+
+  /** What the route answers, or what went wrong. */
+  async function ask(port: number): Promise<unknown> {
+    try {
+      const response = await fetch(`http://127.0.0.1:${port}/orders`);
+      return response.ok ? await response.json() : await response.text();
+    } catch (error) {
+      return String(error);
+    }
+  }
+
+  /** The last answer, if none is as expected within the limit. */
+  async function askUntil(port: number, isExpected: (answer: unknown) => boolean): Promise<unknown> {
+    for (const startedAt = Date.now(); ;) {
+      const answer = await ask(port);
+      if (isExpected(answer) || Date.now() > startedAt + ANSWER_MAX_MS) return answer;
+      await sleep(200);
+    }
+  }
+
+  test('that is built as a standalone server runs workflows in its routes', { timeout: 300_000 }, async () => {
+    await promisify(execFile)(process.execPath, [next, 'build'], {
+      cwd: app,
+      env: { ...environment, NODE_ENV: 'production' },
+    });
+    const server = join(app, '.next/standalone', app.slice(folder.length + 1), 'server.js');
+    const port = await freePort();
+    const printed = serve([server], { mode: 'production', port, database: 'standalone.sqlite' });
+
+    const answer = await askUntil(port, Array.isArray);
+
+    expect(answer, printed()).toEqual(['charged 1, shipped', 'charged 2, shipped']);
+  });
+
+  test('in development takes an edited workflow without a restart', { timeout: 300_000 }, async () => {
+    const port = await freePort();
+    const args = [next, 'dev', '-p', String(port), '-H', '127.0.0.1'];
+    const printed = serve(args, { mode: 'development', port, database: 'development.sqlite' });
+    expect(await askUntil(port, Array.isArray), printed()).toEqual(['charged 1, shipped', 'charged 2, shipped']);
+
+    writeFileSync(join(app, 'workflows.ts'), WORKFLOWS.replace('shipped', 'sent'));
+
+    const answer = await askUntil(port, (found) => String(found).includes('sent'));
+    expect(answer, printed()).toEqual(['charged 1, sent', 'charged 2, sent']);
+  });
+});
+
+/** With the processes that it has started. */
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  process.kill(-child.pid, 'SIGKILL');
+  await ended;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -207,7 +207,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
     return [...handles];
   }
 
-  /** The value of an event; null on timeout, by default after 60 s. */
+  /** The value of an event; null on timeout, by default after 60 seconds. */
   async getEvent<T>(workflowID: string, key: string, limit?: number | TimeLimit): Promise<T | null> {
     const { databaseClock, codec, watchers } = this.#operator;
     checkName('workflowID', workflowID);

@@ -171,15 +171,15 @@ export class DBOSInstance extends ContextMembers {
     this.#lifecycle.clearRegistry();
   }
 
-  /** Sets the handler for alerts of DBOS Conductor, once and before `launch`. Everstep sends none. */
+  /** Sets the handler for alerts of DBOS Conductor, once and before `launch`. Everstep never calls it. */
   setAlertHandler(handler: AlertHandler): void {
     callbackCheck.read(handler, 'handler');
     this.#lifecycle.setAlertHandler(handler);
   }
 
   /**
-   * Puts the workflows that these executors were running back on their queues, and resolves to their handles. You vouch that
-   * the processes are dead. Workflows that this process runs are left alone, and so are those of other versions.
+   * Puts the workflows that these executors were running back on their queues, and resolves to their handles. Make sure that
+   * the processes are dead. Workflows that this process is running, and those of other versions, do not change.
    */
   async recoverPendingWorkflows(executorIDs: readonly string[] = ['local']): Promise<WorkflowHandle<unknown>[]> {
     checks.executorIDsCheck.read(executorIDs, 'executorIDs');

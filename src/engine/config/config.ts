@@ -56,7 +56,7 @@ export interface DBOSConfig {
   systemDatabasePool?: pg.Pool;
   /** The schema of the system tables on Postgres. Default: `dbos`. */
   systemDatabaseSchemaName?: string;
-  /** How many polling reads run at once; 0 or less for no limit. Default: half the pool size. */
+  /** Accepted for compatibility; has no effect. */
   systemDatabasePollingConcurrency?: number;
   /** Ends Postgres sessions that are idle in a transaction for this long; 0 or less disables it. Default: 60000. */
   systemDatabaseIdleTransactionTimeoutMs?: number | DurationText;

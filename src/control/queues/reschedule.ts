@@ -35,16 +35,15 @@ const delayCheck = checkThat(
 
 function toDelay(options: number | DurationText | SetWorkflowDelayOptions): Delay {
   delayCheck.read(options, 'options');
-  const { delaySeconds, delayUntilEpochMS }: SetWorkflowDelayOptions = isRecord(options)
-    ? options
-    : { delaySeconds: options };
+  const given: SetWorkflowDelayOptions = isRecord(options) ? options : { delaySeconds: options };
+  const { delaySeconds, delayUntilEpochMS, reason, actor } = given;
   if ((delaySeconds === undefined) === (delayUntilEpochMS === undefined)) {
     throw new DBOSInvalidArgumentError(
       'setWorkflowDelay needs exactly one of delaySeconds and delayUntilEpochMS.',
       'options',
     );
   }
-  const note = typeof options === 'number' ? {} : { reason: options.reason, actor: options.actor };
+  const note = { reason, actor };
   return delaySeconds === undefined
     ? { untilMs: Math.ceil(positiveNumber.read(delayUntilEpochMS, 'delayUntilEpochMS')), note }
     : { delayMs: delayMsOf(delaySeconds), note };

@@ -125,7 +125,8 @@ export class QueueService {
     const { bus } = this.#runtime;
     this.#unsubscribes = [
       bus.subscribe(topics.work, (announced, origin) => {
-        for (const one of announced) origin === 'here' ? this.#wake(one) : this.#offers.add(one);
+        const hear = (one: Announcement) => (origin === 'here' ? this.#wake(one) : this.#offers.add(one));
+        announced.forEach(hear);
       }),
       bus.subscribe(topics.claimed, (claimed) => {
         for (const one of claimed) this.#offers.withdraw(one);

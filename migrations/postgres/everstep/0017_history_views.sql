@@ -139,8 +139,8 @@ FROM (
     WHERE j.workflow_id = w.workflow_uuid AND j.event_type IN ('WorkflowCancelRequested', 'WorkflowTimedOut')
     ORDER BY j.seq DESC LIMIT 1), '') <> 'WorkflowTimedOut')
 ) AS d
-WHERE d.key IS NULL
-  OR NOT EXISTS (SELECT 1 FROM {schema}.journal AS s WHERE s.workflow_id = d.workflow_id AND s.key = d.key);
+-- A scalar subquery: with NOT EXISTS the planner would read the whole journal and hash it.
+WHERE (SELECT s.seq FROM {schema}.journal AS s WHERE s.workflow_id = d.workflow_id AND s.key = d.key LIMIT 1) IS NULL;
 
 CREATE OR REPLACE FUNCTION {schema}.everstep_delete_execution() RETURNS TRIGGER
 LANGUAGE plpgsql

@@ -61,21 +61,21 @@ async function launch(url: string, size: number): Promise<{ engines: DBOSInstanc
 /** Counts what all engines of this process send. */
 function countStatements() {
   const counter = { statements: 0, claims: 0, reset: () => {}, stop: () => {} };
-  const { prototype } = PostgresDatabase;
-  const originals = { commit: prototype.commit, run: prototype.run, read: prototype.read };
-  prototype.commit = function (statements, ...rest) {
-    counter.statements += statements.length;
-    if (JSON.stringify(statements).includes('unversioned')) counter.claims += 1;
-    return originals.commit.call(this, statements, ...rest);
-  };
-  for (const name of ['run', 'read'] as const) {
-    prototype[name] = function (statement) {
-      counter.statements += 1;
-      return originals[name].call(this, statement);
+  const prototype = PostgresDatabase.prototype as unknown as Record<
+    string,
+    (sent: unknown, ...rest: unknown[]) => unknown
+  >;
+  const stops = ['commit', 'run', 'read'].map((name) => {
+    const original = prototype[name];
+    prototype[name] = function (sent, ...rest) {
+      counter.statements += Array.isArray(sent) ? sent.length : 1;
+      if (name === 'commit' && JSON.stringify(sent).includes('unversioned')) counter.claims += 1;
+      return original?.call(this, sent, ...rest);
     };
-  }
+    return () => Object.assign(prototype, { [name]: original });
+  });
   counter.reset = () => Object.assign(counter, { statements: 0, claims: 0 });
-  counter.stop = () => Object.assign(prototype, originals);
+  counter.stop = () => stops.forEach((stop) => stop());
   return counter;
 }
 

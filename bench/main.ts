@@ -5,6 +5,7 @@ import { benchManagement } from './management.js';
 import { benchMessages } from './messages.js';
 import { benchOutbox, OUTBOX_PARTS } from './outbox.js';
 import { benchPlugins } from './plugins.js';
+import { benchScale, SCALE_PARTS } from './scale.js';
 import { benchSchedules } from './schedules.js';
 import { benchStore } from './store.js';
 import { benchWeight } from './weight.js';
@@ -19,10 +20,11 @@ const BENCHES: Record<string, (parts: readonly string[]) => Promise<void>> = {
   plugins: benchPlugins,
   weight: benchWeight,
   outbox: benchOutbox,
+  scale: benchScale,
 };
 
 /** The benchmarks that can be run in parts: the words after their name. */
-const PARTS: Record<string, object> = { outbox: OUTBOX_PARTS };
+const PARTS: Record<string, object> = { outbox: OUTBOX_PARTS, scale: SCALE_PARTS };
 
 const [first = '', ...rest] = process.argv.slice(2);
 const parts = rest.length > 0 && rest.every((part) => part in (PARTS[first] ?? {})) ? rest : [];

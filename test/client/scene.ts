@@ -124,7 +124,7 @@ export function interestIn(DBOS: DBOSInstance, workflowID: string): Promise<void
   return new Promise((resolve) => {
     listener.subscribe((wakeup) => {
       if (wakeup.kind !== 'message' || wakeup.channel !== topics.interest.channel) return;
-      if (wakeup.payload === workflowID) resolve();
+      if (topics.interest.decode(wakeup.payload).includes(workflowID)) resolve();
     });
   });
 }

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { startPostgres } from './postgres-server.js';
+import { startPostgres, stockBinaries } from './postgres-server.js';
 import { scratchFolder } from './scratch.js';
 
 declare module 'vitest' {
@@ -23,6 +23,8 @@ interface PreparedPostgres {
   dispose(): Promise<void>;
 }
 
+/** Set to `stock`: the tests use Debian's Postgres with its default configuration, as many users do. */
+const isStock = process.env['TEST_POSTGRES'] === 'stock';
 /** Nothing has to outlast the run. */
 const SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: 400, shared_buffers: '256MB' };
 
@@ -57,7 +59,10 @@ async function preparePostgres(): Promise<PreparedPostgres> {
     await createPostgresTemplate(givenURL);
     return { url: givenURL, dispose: () => dropPostgresDatabases(givenURL) };
   }
-  const server = await startPostgres(SETTINGS, scratchFolder());
+  const binaries = isStock ? stockBinaries() : undefined;
+  if (isStock && !binaries)
+    throw new Error('TEST_POSTGRES is "stock", but there is no Postgres in /usr/lib/postgresql.');
+  const server = await startPostgres(isStock ? {} : SETTINGS, scratchFolder(), { binaries });
   try {
     await createPostgresTemplate(server.url);
   } catch (error) {

@@ -9,6 +9,7 @@ import { readStreams, type StreamPart, type StreamPosition } from '../../store/m
 import type { Bus } from '../../store/notify/bus.js';
 import { topics } from '../../store/notify/topics.js';
 import { findFinished, type FinishedWorkflow } from '../../store/runs/workflows.js';
+import { Interest } from './interest.js';
 import { checkLookupID } from './storable.js';
 import { RowWatcher } from './row-watcher.js';
 
@@ -47,6 +48,7 @@ export class RowWatchers {
   constructor(options: RowWatchersOptions) {
     this.#options = options;
     const { database, bus, hasPush, ...shared } = options;
+    const interest = new Interest(bus);
     const common = { ...shared, pollMs: hasPush ? POLL_MS : POLL_WITHOUT_PUSH_MS };
     this.outcomes = new RowWatcher({
       ...common,
@@ -56,7 +58,7 @@ export class RowWatchers {
       },
       check: checkLookupID,
       keysOf: (workflowID) => [workflowID],
-      announce: (workflowID) => bus.publishElsewhere(topics.interest, workflowID),
+      announce: (workflowID) => interest.announce(workflowID),
     });
     this.messages = new RowWatcher({
       ...common,
@@ -73,7 +75,7 @@ export class RowWatchers {
       find: (positions) => readStreams(database, positions),
       // A stream also ends with its workflow.
       keysOf: (position) => [eventKey(position), position.workflowID],
-      announce: ({ workflowID }) => bus.publishElsewhere(topics.interest, workflowID),
+      announce: ({ workflowID }) => interest.announce(workflowID),
     });
     this.#unsubscribes = [
       bus.subscribe(topics.outcomes, (workflowIDs) => workflowIDs.forEach((workflowID) => this.#onEnded(workflowID))),

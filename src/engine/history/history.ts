@@ -5,12 +5,18 @@ import type { MaybePromise } from '../../codec/maybe-promise.js';
 import type { StepRecord } from '../../model/records.js';
 import type { TextPages } from './text-pages.js';
 
+/** Operations replayed in one turn of the event loop. */
+const TURN_MAX = 500;
+
 export class History {
   readonly #records: Map<number, StepRecord>;
   readonly #replayed = deferred<void>();
 
   /** If the history is too large for memory. */
   readonly #texts: TextPages | undefined;
+
+  #replayedInTurn = 0;
+  #pause: Promise<void> | undefined;
 
   /** Takes over the records. With `texts`, they lack outputs and errors. */
   constructor(records = new Map<number, StepRecord>(), texts?: TextPages) {
@@ -36,6 +42,20 @@ export class History {
   /** Drops the record under a number: it was replayed, or there is none and the operation runs. */
   pass(stepID: number): void {
     if (!this.#records.delete(stepID) || this.#records.size === 0) this.#replayed.resolve();
+  }
+
+  /**
+   * What the replay of an operation waits for, so that a long replay does not keep the process from other work. While one
+   * waits, all later ones do, so that they end in the same order.
+   */
+  pause(): Promise<void> | undefined {
+    this.#replayedInTurn += 1;
+    if (this.#replayedInTurn < TURN_MAX) return this.#pause;
+    this.#replayedInTurn = 0;
+    this.#pause ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+      this.#pause = undefined;
+    });
+    return this.#pause;
   }
 
   /** Whether there is a record after a number and before another. */

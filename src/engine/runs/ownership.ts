@@ -41,9 +41,7 @@ export class Ownership {
   start(): void {
     const { bus } = this.#runtime;
     this.#unsubscribes = [
-      bus.subscribe(topics.interest, (workflowIDs) =>
-        workflowIDs.forEach((workflowID) => this.#addInterest(workflowID)),
-      ),
+      bus.subscribe(topics.interest, (lists) => lists.flat().forEach((workflowID) => this.#addInterest(workflowID))),
       bus.subscribe(topics.changes, (workflowIDs, origin) => {
         const runs = this.#runs.of(workflowIDs);
         if (runs.length === 0) return;

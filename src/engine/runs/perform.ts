@@ -52,7 +52,11 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
   const { name, isEffect, read, stepID = run.nextStepID() } = operation;
   const record = run.replay(stepID, name);
   run.check();
-  if (record) return (await replayOutcome(run, await run.completed(record), read)) as R;
+  if (record) {
+    const pause = run.history?.pause();
+    if (pause) await pause;
+    return (await replayOutcome(run, await run.completed(record), read)) as R;
+  }
   if (isEffect) {
     const { lastWrite } = run;
     if (lastWrite) await lastWrite;

@@ -40,8 +40,8 @@ const PARTITION_KEY_MAX = 1000;
 const NAME_MAX = 100;
 
 export const topics = {
-  /** A process waits for the outcome of this workflow. */
-  interest: textTopic('everstep_interest'),
+  /** A process waits for the outcomes of these workflows. */
+  interest: listTopic('everstep_interest'),
   /** This workflow has ended; '' for many. */
   outcomes: { ...textTopic('everstep_outcomes'), isOpen: true },
   /** This workflow was changed from outside its run: cancelled, resumed, rewound, deleted or taken over; '' for many. */
@@ -71,6 +71,18 @@ export const CHANNELS: readonly string[] = Object.values(topics).map(({ channel 
 /** The payload is the text itself; '' where the topic alone says it all. */
 function textTopic(channel: string): Topic<string> {
   return { channel, encode: (text) => text, decode: (text) => text };
+}
+
+function listTopic(channel: string): Topic<readonly string[]> {
+  return {
+    channel,
+    encode: (texts) => JSON.stringify(texts),
+    decode: (text) => {
+      const texts: unknown = JSON.parse(text);
+      if (!Array.isArray(texts)) throw new TypeError('The payload is no list.');
+      return texts.filter((one) => typeof one === 'string');
+    },
+  };
 }
 
 const names = { prefix: newID().slice(-8), count: 0 };

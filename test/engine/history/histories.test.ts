@@ -8,7 +8,7 @@ import type { Row } from '../../../src/store/database.js';
 import { PostgresDatabase } from '../../../src/store/postgres/postgres-database.js';
 import { SqliteDatabase } from '../../../src/store/sqlite/sqlite-database.js';
 import { forEachDialect } from '../../rig/dialects.js';
-import { engineOf } from '../../rig/engines.js';
+import { createEngine, engineOf } from '../../rig/engines.js';
 import { until } from '../../rig/manual-clock.js';
 import { createGenerations, failureOf } from '../runs/succession.js';
 
@@ -126,5 +126,37 @@ forEachDialect((dialect) => {
       expect(Math.max(...lengths)).toBeLessThanOrEqual(PAGE_BYTES);
       expect(lengths.filter((length) => length > 0).length).toBeGreaterThan(BRANCHES);
     });
+  });
+
+  test('a long replay leaves other work its turns, and operations their order', async () => {
+    const { DBOS } = await createEngine(dialect);
+    let turns = 0;
+    const work = DBOS.registerWorkflow(
+      async () => {
+        turns = 0;
+        let isOver = false;
+        const count = (): void => {
+          turns += 1;
+          if (!isOver) setImmediate(count);
+        };
+        count();
+        const winners = new Set<string>();
+        for (let n = 0; n < 1500; n += 1) {
+          const steps = ['first', 'second'].map((name) => DBOS.runStep(async () => name, { name }));
+          winners.add(await Promise.race(steps));
+          await Promise.all(steps);
+        }
+        isOver = true;
+        return [...winners];
+      },
+      { name: 'work' },
+    );
+    await DBOS.launch();
+    await DBOS.withNextWorkflowID('w', () => work());
+
+    const fork = await DBOS.forkWorkflow('w', 3000);
+
+    expect(await fork.getResult()).toEqual(['first']);
+    expect(turns).toBeGreaterThanOrEqual(6);
   });
 });

@@ -1,0 +1,25 @@
+// What grows with backlogs, processes and histories: claims, idle engines, notifications, WAL, replay.
+// `npm run bench -- scale claims crowd` chooses parts.
+import { openDatabases } from './engine/databases.js';
+import { printClaims } from './scale/claims.js';
+import { printCrowd } from './scale/crowd.js';
+import { printReplay } from './scale/replay.js';
+import { printWal } from './scale/wal.js';
+
+export const SCALE_PARTS = {
+  claims: printClaims,
+  crowd: printCrowd,
+  replay: printReplay,
+  wal: printWal,
+} as const;
+
+export async function benchScale(parts: readonly string[]): Promise<void> {
+  const databases = await openDatabases();
+  try {
+    for (const [name, print] of Object.entries(SCALE_PARTS)) {
+      if (parts.length === 0 || parts.includes(name)) await print(databases);
+    }
+  } finally {
+    await databases.close();
+  }
+}

@@ -81,7 +81,7 @@ export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOpt
       silenceMs: config.systemDatabaseSilenceTimeoutMs,
       idleTransactionTimeoutMs: Math.max(0, Math.ceil(config.systemDatabaseIdleTransactionTimeoutMs ?? 60_000)),
       useListenNotify: config.useListenNotify ?? true,
-      isTransactionPooler: config.transactionPooler ?? false,
+      isTransactionPooler: config.transactionPooler,
       applicationName: 'everstep_client',
       logger: config.logger ?? consoleLogger('info'),
     },

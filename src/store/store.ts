@@ -1,13 +1,17 @@
 // The system database, ready for use: opened, at the right version, with its writer, its listener and its bus.
 import { existsSync } from 'node:fs';
+import type pg from 'pg';
 import { type Clock, systemClock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 import { locateDatabase } from '../base/url.js';
 import { InvalidDatabaseURLError } from '../model/errors/database-errors.js';
 import { DBOSInitializationError } from '../model/errors/errors.js';
 import type { Database } from './database.js';
-import { createPostgresDatabase } from './migrations/create-database.js';
+import { createPostgresDatabase, onServer } from './migrations/create-database.js';
 import { migrate, verify } from './migrations/migrate.js';
+import { findPooling, type Pooling } from './postgres/pooling.js';
+import { describePostgresURL, poolConfig } from './postgres/postgres-config.js';
+import { translatePostgresError } from './postgres/postgres-errors.js';
 import { PostgresDatabase } from './postgres/postgres-database.js';
 import type { PostgresOptions } from './postgres/postgres-options.js';
 import { PostgresListener } from './postgres/postgres-listener.js';
@@ -17,6 +21,8 @@ import { Bus } from './notify/bus.js';
 import type { Listener } from './notify/listener.js';
 import { CHANNELS } from './notify/topics.js';
 import { Writer } from './writer/writer.js';
+
+const SESSION_POOLER_POOL_SIZE = 10;
 
 export interface StoreOptions extends Omit<PostgresOptions, 'clock' | 'logger'> {
   readonly logger: DLogger;
@@ -43,6 +49,8 @@ export class Store {
     readonly writer: Writer,
     readonly listener: Listener,
     readonly bus: Bus,
+    /** Whether notifications from other processes reach this one. */
+    readonly hasPush: boolean,
   ) {}
 
   /** Opens the database, creates or migrates it if asked to, and starts listening. */
@@ -60,7 +68,9 @@ export class Store {
     }
     const { logger, isPatient } = options;
     const bus = new Bus({ clock, logger, listener });
-    return new Store(database, new Writer(database, { clock, logger, bus, isPatient }), listener, bus);
+    const writer = new Writer(database, { clock, logger, bus, isPatient });
+    const hasPush = options.useListenNotify !== false && database.features?.hasSessions !== false;
+    return new Store(database, writer, listener, bus, hasPush);
   }
 
   /** Flushes the writer, stops listening, and closes the connections. */
@@ -89,10 +99,7 @@ export async function openDatabase(
         'Write postgresql://user:password@host:5432/database or sqlite:///path/app.sqlite.',
     );
   }
-  if ((options.runMigrations ?? true) && options.pool === undefined) {
-    await createPostgresDatabase(options.url, options);
-  }
-  const database = new PostgresDatabase(options);
+  const database = new PostgresDatabase({ ...options, ...(await findPooler(options)) });
   const listener = new PostgresListener(database, {
     clock: options.clock,
     logger: options.logger,
@@ -101,6 +108,34 @@ export async function openDatabase(
     coalesceMs: options.notificationCoalesceMs,
   });
   return { database, listener };
+}
+
+/**
+ * Creates the database if need be, and finds out whether a pooler in transaction mode is in the way. Behind one in session
+ * mode, a process leaves others some of the 20 connections that PgBouncer has by default.
+ */
+async function findPooler(options: StoreOptions): Promise<Pick<PostgresOptions, 'isTransactionPooler' | 'poolSize'>> {
+  const { url, logger, poolSize } = options;
+  let pooling = givenPooling(options);
+  const look = async (client: pg.Client): Promise<void> => {
+    pooling ??= await findPooling(client, poolConfig(options));
+  };
+  if ((options.runMigrations ?? true) && options.pool === undefined) await createPostgresDatabase(url, options, look);
+  if (pooling === undefined) {
+    await onServer(url, look).catch((error: unknown) => {
+      throw translatePostgresError(error, 'connect', describePostgresURL(url));
+    });
+  }
+  const isTransactionPooler = pooling === 'transaction';
+  if (isTransactionPooler && !options.isTransactionPooler) {
+    logger.info('A connection pooler in transaction mode was found. Waits poll; no process can be notified.');
+  }
+  return { isTransactionPooler, poolSize: poolSize ?? (pooling === 'session' ? SESSION_POOLER_POOL_SIZE : undefined) };
+}
+
+function givenPooling({ isTransactionPooler }: StoreOptions): Pooling | undefined {
+  if (isTransactionPooler === undefined) return undefined;
+  return isTransactionPooler ? 'transaction' : 'none';
 }
 
 /** Opening the path would create an empty file: a typo would leave one behind. */

@@ -84,7 +84,7 @@ function processStartTime(pid: number): string | null {
 }
 
 export function presenceOn(database: Database, clock: Clock): Presence {
-  if (database instanceof PostgresDatabase && !database.options.isTransactionPooler) {
+  if (database instanceof PostgresDatabase && database.features.hasSessions) {
     return new PostgresPresence(database, clock);
   }
   return localPresence(clock);

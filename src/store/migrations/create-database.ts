@@ -23,11 +23,15 @@ const TEMPLATE_BUSY = '55006';
 const ATTEMPTS_MAX = 20;
 const RETRY_MS = 100;
 
-/** Creates the database if it is missing. Returns whether it did. */
-export async function createPostgresDatabase(url: string, options: CreateDatabaseOptions): Promise<boolean> {
+/** Creates the database if it is missing. Returns whether it did; else `onFound` gets the connection that has found it. */
+export async function createPostgresDatabase(
+  url: string,
+  options: CreateDatabaseOptions,
+  onFound: (client: pg.Client) => Promise<void> = async () => {},
+): Promise<boolean> {
   const where = describePostgresURL(url);
   try {
-    await onServer(url, async () => {});
+    await onServer(url, onFound);
     return false;
   } catch (error) {
     if (sqlState(error) !== MISSING_DATABASE) throw translatePostgresError(error, 'connect', where);
@@ -80,7 +84,8 @@ async function onMaintenanceDatabase<T>(url: string, body: (client: pg.Client) =
   throw refusal;
 }
 
-async function onServer<T>(url: string, body: (client: pg.Client) => Promise<T>): Promise<T> {
+/** Runs `body` on a connection of its own. */
+export async function onServer<T>(url: string, body: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(poolConfig({ url }));
   // Statements report a broken connection; the event must not crash the process.
   client.on('error', () => {});

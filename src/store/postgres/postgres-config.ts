@@ -8,7 +8,7 @@ export interface ConnectionOptions {
   /** How long an operation waits for a connection. Default: `connect_timeout` of the URL, or 10 seconds. */
   readonly poolTimeoutMs?: number;
   readonly applicationName?: string;
-  /** The URL is that of a pooler in transaction mode: no session settings, named statements or LISTEN. */
+  /** The URL is that of a pooler in transaction mode: no session settings, named statements or LISTEN. A store finds out. */
   readonly isTransactionPooler?: boolean;
 }
 

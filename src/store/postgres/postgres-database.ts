@@ -19,6 +19,7 @@ import type {
   Executor,
   ObserveOptions,
   Row,
+  ServerFeatures,
   TransactionOptions,
 } from '../database.js';
 import type { Client, ClientSource } from './client-source.js';
@@ -43,7 +44,7 @@ export class PostgresDatabase implements Database {
   /** Host, port and name of the database, for logs and errors. */
   readonly where: string;
   readonly options: PostgresOptions;
-  readonly features = { hasAdvisoryLocks: true };
+  readonly features: ServerFeatures;
   readonly #source: ClientSource;
   readonly #fence: SessionFence;
   readonly #sender: StatementSender;
@@ -54,6 +55,7 @@ export class PostgresDatabase implements Database {
   constructor(options: PostgresOptions) {
     this.options = options;
     this.where = describePostgresURL(options.url);
+    this.features = { hasAdvisoryLocks: true, hasSessions: !options.isTransactionPooler };
     this.dialect = postgresDialect({ schema: options.schema ?? 'dbos', now: options.now });
     const { pool, logger = silentLogger, messageBytesMax, silenceMs } = options;
     const source = clientSource(options);
@@ -61,7 +63,7 @@ export class PostgresDatabase implements Database {
     this.#fence = new SessionFence(logger);
     // Cached plans are only safe in sessions with our settings. Elsewhere the settings are made for each commit, and
     // statements are planned each time.
-    const hasOwnSessions = !options.isTransactionPooler && (pool === undefined || pool === 'none');
+    const hasOwnSessions = this.features.hasSessions && (pool === undefined || pool === 'none');
     this.#sender = new StatementSender({
       dialect: this.dialect,
       where: this.where,

@@ -91,7 +91,7 @@ export class PostgresListener implements Listener {
   }
 
   get #isListening(): boolean {
-    return !this.#database.options.isTransactionPooler && this.#options.channels.length > 0;
+    return this.#database.features.hasSessions && this.#options.channels.length > 0;
   }
 
   subscribe(handler: WakeupHandler): () => void {
@@ -120,8 +120,7 @@ export class PostgresListener implements Listener {
 
   /** Whether these fit in the commit's round trip. A pooler may send the two to different servers. */
   #isBrief(notifications: readonly Notification[]): boolean {
-    if (notifications.length === 0 || notifications.length > MANY || this.#database.options.isTransactionPooler)
-      return false;
+    if (notifications.length === 0 || notifications.length > MANY || !this.#database.features.hasSessions) return false;
     return notifications.every(
       ({ channel, payload }) => this.#options.channels.includes(channel) && isPayload(payload),
     );

@@ -44,14 +44,19 @@ export interface StoreOptions extends Omit<PostgresOptions, 'clock' | 'logger'> 
 }
 
 export class Store {
+  #isNotified = true;
+
   private constructor(
     readonly database: Database,
     readonly writer: Writer,
     readonly listener: Listener,
     readonly bus: Bus,
-    /** Whether notifications from other processes reach this one. */
-    readonly hasPush: boolean,
   ) {}
+
+  /** Whether notifications from other processes reach this one. */
+  get hasPush(): boolean {
+    return this.#isNotified && this.database.features?.hasSessions !== false;
+  }
 
   /** Opens the database, creates or migrates it if asked to, and starts listening. */
   static async open(options: StoreOptions): Promise<Store> {
@@ -68,9 +73,9 @@ export class Store {
     }
     const { logger, isPatient } = options;
     const bus = new Bus({ clock, logger, listener });
-    const writer = new Writer(database, { clock, logger, bus, isPatient });
-    const hasPush = options.useListenNotify !== false && database.features?.hasSessions !== false;
-    return new Store(database, writer, listener, bus, hasPush);
+    const store = new Store(database, new Writer(database, { clock, logger, bus, isPatient }), listener, bus);
+    store.#isNotified = options.useListenNotify ?? true;
+    return store;
   }
 
   /** Flushes the writer, stops listening, and closes the connections. */

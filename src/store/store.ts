@@ -9,6 +9,7 @@ import { DBOSInitializationError } from '../model/errors/errors.js';
 import type { Database } from './database.js';
 import { createPostgresDatabase, onServer } from './migrations/create-database.js';
 import { migrate, verify } from './migrations/migrate.js';
+import { Hosts } from './postgres/hosts.js';
 import { findPooling, type Pooling } from './postgres/pooling.js';
 import { describePostgresURL, poolConfig } from './postgres/postgres-config.js';
 import { translatePostgresError } from './postgres/postgres-errors.js';
@@ -104,7 +105,10 @@ export async function openDatabase(
         'Write postgresql://user:password@host:5432/database or sqlite:///path/app.sqlite.',
     );
   }
-  const database = new PostgresDatabase({ ...options, ...(await findPooler(options)) });
+  const pooler = await findPooler(options);
+  const hosts = Hosts.of(options.url);
+  await hosts?.survey(poolConfig({ ...options, hosts }));
+  const database = new PostgresDatabase({ ...options, ...pooler, hosts });
   const listener = new PostgresListener(database, {
     clock: options.clock,
     logger: options.logger,

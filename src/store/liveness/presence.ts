@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import pg from 'pg';
+import type pg from 'pg';
 import { type Clock, sleep } from '../../base/clock.js';
 import { rows, sql } from '../../sql/sql.js';
 import type { Database } from '../database.js';
@@ -179,7 +179,8 @@ class PostgresPresence implements Presence {
   }
 
   async #untilReleased(peer: Peer, signal: AbortSignal): Promise<void> {
-    const client = new pg.Client({ ...poolConfig(this.#database.options), application_name: 'everstep watch' });
+    const config = poolConfig(this.#database.options);
+    const client = new config.Client({ ...config, application_name: 'everstep watch' });
     client.on('error', () => {});
     const onAbort = (): void => void closePromptly(client);
     try {

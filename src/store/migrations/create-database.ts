@@ -1,11 +1,12 @@
 // Creates the database of a Postgres URL if it is missing. Usually it exists, which one connection attempt shows; only
 // otherwise are a maintenance database and the privilege to create one needed.
-import pg from 'pg';
+import type pg from 'pg';
 import { type Clock, sleep, systemClock } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { DatabaseAccessError } from '../../model/errors/errors.js';
+import { Hosts } from '../postgres/hosts.js';
 import { quoteIdentifier } from '../../sql/sql.js';
-import { describePostgresURL, parsePostgresURL, poolConfig } from '../postgres/postgres-config.js';
+import { describePostgresURL, editPostgresURL, parsePostgresURL, poolConfig } from '../postgres/postgres-config.js';
 import { sqlState, translatePostgresError } from '../postgres/postgres-errors.js';
 
 export interface CreateDatabaseOptions {
@@ -68,11 +69,12 @@ async function create(client: pg.Client, name: string, clock: Clock): Promise<bo
 async function onMaintenanceDatabase<T>(url: string, body: (client: pg.Client) => Promise<T>): Promise<T> {
   let refusal: unknown;
   for (const name of MAINTENANCE_DATABASES) {
-    const maintenanceURL = parsePostgresURL(url);
-    maintenanceURL.pathname = `/${name}`;
+    const maintenanceURL = editPostgresURL(url, (edited) => {
+      edited.pathname = `/${name}`;
+    });
     let isConnected = false;
     try {
-      return await onServer(maintenanceURL.toString(), (client) => {
+      return await onServer(maintenanceURL, (client) => {
         isConnected = true;
         return body(client);
       });
@@ -84,15 +86,26 @@ async function onMaintenanceDatabase<T>(url: string, body: (client: pg.Client) =
   throw refusal;
 }
 
-/** Runs `body` on a connection of its own. */
+/** Runs `body` on a connection of its own, to a host that takes one. */
 export async function onServer<T>(url: string, body: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client(poolConfig({ url }));
-  // Statements report a broken connection; the event must not crash the process.
-  client.on('error', () => {});
-  try {
-    await client.connect();
-    return await body(client);
-  } finally {
-    await client.end();
+  const hosts = Hosts.of(url);
+  const config = poolConfig({ url, hosts });
+  await hosts?.survey(config);
+  for (let tried = 1; ; tried += 1) {
+    const client = new config.Client(config);
+    // Statements report a broken connection; the event must not crash the process.
+    client.on('error', () => {});
+    try {
+      const isConnected = await client.connect().then(
+        () => true,
+        (error: unknown) => {
+          if (tried >= config.hostCount || sqlState(error) === MISSING_DATABASE) throw error;
+          return false;
+        },
+      );
+      if (isConnected) return await body(client);
+    } finally {
+      await client.end();
+    }
   }
 }

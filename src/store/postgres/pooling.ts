@@ -1,7 +1,8 @@
 // Finds out whether a pooler stands between this process and Postgres, and in which mode. In transaction mode a session may
 // have another server process for each commit, so nothing that lasts for a session works: settings, prepared statements,
 // LISTEN, session locks.
-import pg from 'pg';
+import type pg from 'pg';
+import type { HostedConfig } from './postgres-config.js';
 import { closePromptly, PROMPT_MS, within } from './silence.js';
 
 /** `session`: a pooler that keeps a server process for each connection. */
@@ -11,12 +12,12 @@ export type Pooling = 'none' | 'session' | 'transaction';
 const LOOKS = 3;
 
 /** What `client`, which is connected, goes through. `config` is for a second connection, needed only behind a pooler. */
-export async function findPooling(client: pg.Client, config: pg.ClientConfig): Promise<Pooling> {
+export async function findPooling(client: pg.Client, config: HostedConfig): Promise<Pooling> {
   // A pooler makes up the process ID that it announces, because clients cancel statements by it.
   const announced = (client as pg.Client & { processID?: number | null }).processID;
   const backend = await backendOf(client);
   if (announced === backend) return 'none';
-  const other = new pg.Client(config);
+  const other = new config.Client(config);
   // The statements report a broken connection.
   other.on('error', () => {});
   try {

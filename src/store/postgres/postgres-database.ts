@@ -23,6 +23,7 @@ import type {
   TransactionOptions,
 } from '../database.js';
 import type { Client, ClientSource } from './client-source.js';
+import { Hosts } from './hosts.js';
 import { describePostgresURL, poolConfig } from './postgres-config.js';
 import { isConnectionLost, isReadOnly, type Phase, translatePostgresError } from './postgres-errors.js';
 import { clientSource, type PostgresOptions } from './postgres-options.js';
@@ -53,12 +54,17 @@ export class PostgresDatabase implements Database {
   #onUnused: (() => void) | undefined;
 
   constructor(options: PostgresOptions) {
-    this.options = options;
+    const hosts = options.hosts ?? Hosts.of(options.url);
+    this.options = { ...options, hosts };
     this.where = describePostgresURL(options.url);
     this.features = { hasAdvisoryLocks: true, hasSessions: !options.isTransactionPooler };
     this.dialect = postgresDialect({ schema: options.schema ?? 'dbos', now: options.now });
     const { pool, logger = silentLogger, messageBytesMax, silenceMs } = options;
-    const source = clientSource(options);
+    if (hosts) {
+      hosts.onPromoted = (host) =>
+        logger.warn(`${host} is the primary now. What was not replicated before its promotion is lost.`);
+    }
+    const source = clientSource(this.options);
     this.#source = source;
     this.#fence = new SessionFence(logger);
     // Cached plans are only safe in sessions with our settings. Elsewhere the settings are made for each commit, and
@@ -67,7 +73,7 @@ export class PostgresDatabase implements Database {
     this.#sender = new StatementSender({
       dialect: this.dialect,
       where: this.where,
-      silence: new SilenceWatch({ config: poolConfig(options), logger, silenceMs }),
+      silence: new SilenceWatch({ config: poolConfig(this.options), logger, silenceMs }),
       hasOwnSessions,
       isPreparing: hasOwnSessions && pool === undefined,
       messageBytesMax,

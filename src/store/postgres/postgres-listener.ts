@@ -2,7 +2,7 @@
 // missed by then, all subscribers look for themselves. Our own notifications are sent apart from the writes they
 // announce, because NOTIFY serialises the commits that contain it: at once when there are few, batched when there are
 // many.
-import pg from 'pg';
+import type pg from 'pg';
 import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
 import { DatabaseUnavailableError } from '../../model/errors/errors.js';
 import { type Clock, sleep, type Timer } from '../../base/clock.js';
@@ -186,7 +186,8 @@ export class PostgresListener implements Listener {
 
   /** One connection from its opening to its end. Returns when the signal aborts, throws when it breaks. */
   async #session(signal: AbortSignal, onListening: () => void): Promise<void> {
-    const client = new pg.Client(poolConfig(this.#database.options));
+    const config = poolConfig(this.#database.options);
+    const client = new config.Client(config);
     const broken = new AbortController();
     client.on('error', (error) => broken.abort(error));
     client.on('end', () => broken.abort(new DatabaseUnavailableError('The listening connection was closed.')));

@@ -1,9 +1,10 @@
 // Notices a connection that died without a word, as behind a firewall that drops packets: its socket stays open, and a
 // statement on it would wait for hours. A long statement looks the same from here, so another connection asks the server
 // whether it is at work on it. If it is not, the silent connection is cut, and the statement fails as on any lost connection.
-import pg from 'pg';
+import type pg from 'pg';
 import { systemClock, type Timer } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
+import type { HostedConfig } from './postgres-config.js';
 import { sqlState } from './postgres-errors.js';
 
 /** For statements that the server answers at once, and for closing. */
@@ -29,7 +30,7 @@ export interface Session {
 export interface SilenceOptions {
   readonly silenceMs?: number;
   /** For the connections that ask. */
-  readonly config: pg.ClientConfig;
+  readonly config: HostedConfig;
   readonly logger: DLogger;
 }
 
@@ -71,7 +72,7 @@ export class SilenceWatch {
 
   async #isAtWork(backend: number | undefined, passedMs: number): Promise<boolean> {
     if (backend === undefined) return passedMs < UNKNOWN_MAX_MS;
-    const client = new pg.Client({ ...this.#options.config, application_name: 'everstep probe' });
+    const client = new this.#options.config.Client({ ...this.#options.config, application_name: 'everstep probe' });
     client.on('error', () => {});
     try {
       await client.connect();

@@ -48,8 +48,9 @@ export class Hosts {
     this.#urls = urls;
   }
 
-  /** Undefined if there is one host only, which may be read-only for all we know. */
+  /** Undefined if there is one host only, which may be read-only for all we know, or if the URL cannot be parsed. */
   static of(text: string): Hosts | undefined {
+    if (!urlsOf(text).every((one) => URL.canParse(one))) return undefined;
     const urls = urlsOf(text).map((one) => new URL(one));
     const wanted = urls[0]?.searchParams.get(ATTRIBUTE) ?? undefined;
     if (wanted !== undefined && wanted !== 'any' && !WRITABLE.has(wanted)) {

@@ -2,7 +2,6 @@
 // have another server process for each commit, so nothing that lasts for a session works: settings, prepared statements,
 // LISTEN, session locks.
 import type pg from 'pg';
-import type { HostedConfig } from './postgres-config.js';
 import { closePromptly, PROMPT_MS, within } from './silence.js';
 
 /** `session`: a pooler that keeps a server process for each connection. */
@@ -12,12 +11,13 @@ export type Pooling = 'none' | 'session' | 'transaction';
 const LOOKS = 3;
 
 /** What `client`, which is connected, goes through. `config` is for a second connection, needed only behind a pooler. */
-export async function findPooling(client: pg.Client, config: HostedConfig): Promise<Pooling> {
+export async function findPooling(client: pg.Client, config: pg.ClientConfig): Promise<Pooling> {
   // A pooler makes up the process ID that it announces, because clients cancel statements by it.
   const announced = (client as pg.Client & { processID?: number | null }).processID;
   const backend = await backendOf(client);
   if (announced === backend) return 'none';
-  const other = new config.Client(config);
+  // Of its own class, which knows the host that it has reached.
+  const other = new (client.constructor as typeof pg.Client)(config);
   // The statements report a broken connection.
   other.on('error', () => {});
   try {

@@ -7,11 +7,11 @@ import { DBOSClient } from '../client/client.js';
 import type { ClientOperator } from '../client/client-operator.js';
 import { CONFIG_FILE, readConfigDocument } from '../store/config/config-document.js';
 import { parseYaml } from '../store/config/yaml.js';
-import { describePostgresURL } from '../store/postgres/postgres-config.js';
 import { chooseSystemURL } from '../store/config/system-url.js';
 import type { CommandContext } from './command.js';
 import { CommandFailure, wrongUsage } from './failure.js';
 import { text, type Values } from './option.js';
+import { describePostgresURL } from '../store/postgres/postgres-url.js';
 
 export const DATABASE = {
   sysDbUrl: text('System database; defaults to DBOS_SYSTEM_DATABASE_URL, then dbos-config.yaml', {

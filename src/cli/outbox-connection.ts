@@ -8,12 +8,12 @@ import type { OutboxOptions } from '../outbox/outbox-options.js';
 import { makeDlqTable, makeOutboxTable, makeStateTable } from '../outbox/schema/tables.js';
 import { CONFIG_FILE, readConfigDocument } from '../store/config/config-document.js';
 import { parseYaml } from '../store/config/yaml.js';
-import { parsePostgresURL } from '../store/postgres/postgres-config.js';
 import { findSqliteLibrary, type SqliteHandle, toBindValue } from '../store/sqlite/sqlite-handle.js';
 import type { CommandContext } from './command.js';
 import { type DatabaseTarget, describeURL, refuseMissingFile } from './connection.js';
 import { CommandFailure, wrongUsage } from './failure.js';
 import { choice, repeatable, text, type Values, withDefault } from './option.js';
+import { parsePostgresURL } from '../store/postgres/postgres-url.js';
 
 export const OUTBOX_TABLES = {
   table: withDefault(text('Table of the messages', { placeholder: 'NAME' }), 'outbox'),

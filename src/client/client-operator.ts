@@ -56,7 +56,7 @@ export class ClientOperator implements Operator {
       logger: this.logger,
       database: store.database,
       bus: store.bus,
-      hasPush: options.store.useListenNotify !== false && !options.store.isTransactionPooler,
+      hasPush: store.hasPush,
       retrying: (look) => this.retrying(look),
       whileWaiting: (promise) => this.#whileWaiting(promise),
       isRunning: () => false,

@@ -94,7 +94,7 @@ export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOpt
       silenceMs: inMs(config.systemDatabaseSilenceTimeoutMs),
       idleTransactionTimeoutMs: Math.max(0, Math.ceil(inMs(config.systemDatabaseIdleTransactionTimeoutMs) ?? 60_000)),
       useListenNotify: config.useListenNotify ?? true,
-      isTransactionPooler: config.transactionPooler ?? false,
+      isTransactionPooler: config.transactionPooler,
       applicationName: 'everstep_client',
       logger: clientLogger,
     },

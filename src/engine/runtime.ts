@@ -81,7 +81,7 @@ export class Runtime implements Operator {
     this.applicationName = config.name;
     this.applicationVersion = config.applicationVersion ?? applicationVersionOf(registry, config);
     this.queryTimeoutMs = config.observabilityQueryTimeoutMs;
-    this.hasPush = config.store.useListenNotify !== false && !config.store.isTransactionPooler;
+    this.hasPush = store.hasPush;
     this.databaseClock = new RemoteClock(this.clock, () =>
       this.retrying(() => this.databaseClock.learn(() => readNow(store.database))),
     );

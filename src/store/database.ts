@@ -67,6 +67,8 @@ export interface TransactionOptions {
 
 export interface ServerFeatures {
   hasAdvisoryLocks: boolean;
+  /** Whether a connection is a session: not behind a pooler in transaction mode. */
+  readonly hasSessions: boolean;
 }
 
 export interface Database extends Executor, Reader {

@@ -15,12 +15,19 @@ import { Writer } from './writer/writer.js';
 export type { StoreOptions };
 
 export class Store {
+  #isNotified = true;
+
   private constructor(
     readonly database: Database,
     readonly writer: Writer,
     readonly listener: Listener,
     readonly bus: Bus,
   ) {}
+
+  /** Whether notifications from other processes reach this one. */
+  get hasPush(): boolean {
+    return this.#isNotified && this.database.features?.hasSessions !== false;
+  }
 
   /** Opens the database, creates or migrates it if asked to, and starts listening. */
   static async open(options: StoreOptions): Promise<Store> {
@@ -39,7 +46,9 @@ export class Store {
     }
     const { logger, isPatient } = options;
     const bus = new Bus({ clock, logger, listener });
-    return new Store(database, new Writer(database, { clock, logger, bus, isPatient }), listener, bus);
+    const store = new Store(database, new Writer(database, { clock, logger, bus, isPatient }), listener, bus);
+    store.#isNotified = options.useListenNotify ?? true;
+    return store;
   }
 
   /** Flushes the writer, stops listening, and closes the connections. */

@@ -1,47 +1,16 @@
 // The database server crashes and comes back while workflows run.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
-import { expect, onTestFinished, test } from 'vitest';
-import { bundled } from '../rig/bundle.js';
+import { expect, test } from 'vitest';
 import { onlyOn } from '../rig/dialects.js';
 import { expectAllDone } from './invariants.js';
 import { linesOf } from './journal.js';
 import type { ServerCommand } from './postgres-process.js';
 import { launchWorker, until } from './processes.js';
+import { holdServer } from './server-processes.js';
 import { idsOf, setScene } from './setup.js';
-
-interface Server {
-  readonly url: string;
-  perform(command: ServerCommand): Promise<void>;
-}
-
-async function startServer(): Promise<Server> {
-  const program = await bundled(new URL('./postgres-process.ts', import.meta.url));
-  // Detached: Ctrl-C reaches only the test run, which then closes the input.
-  const child = spawn(process.execPath, program, {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    detached: true,
-  });
-  const exited = once(child, 'exit');
-  onTestFinished(async () => {
-    child.stdin.end();
-    await exited;
-  });
-  const lines = createInterface({ input: child.stdout });
-  const [url] = (await once(lines, 'line')) as [string];
-  return {
-    url,
-    async perform(command) {
-      child.stdin.write(`${command}\n`);
-      await once(lines, 'line');
-    },
-  };
-}
 
 onlyOn('postgres', (dialect) => {
   test('a process goes on by itself when its database server has crashed', { timeout: 60_000 }, async () => {
-    const server = await startServer();
+    const server = await holdServer<ServerCommand>(new URL('./postgres-process.ts', import.meta.url));
     const scene = await setScene(dialect, server.url);
     const { url, journalPath, journal } = scene;
     const worker = await launchWorker({ url, journalPath, stepMs: 15 });

@@ -6,7 +6,7 @@ import type { Database } from '../../src/store/database.js';
 import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
 import type { PostgresOptions } from '../../src/store/postgres/postgres-options.js';
 import { SqliteDatabase, type SqliteOptions } from '../../src/store/sqlite/sqlite-database.js';
-import { postgresURL } from './postgres-url.js';
+import { pooledIfWanted, postgresURL } from './postgres-url.js';
 import { createPostgresDatabase, createSqliteFile, dropPostgresDatabase } from './templates.js';
 
 export interface TestDialect {
@@ -44,10 +44,11 @@ export const postgres: TestDialect = {
     const serverURL = await postgresURL();
     const url = await createPostgresDatabase(serverURL, isMigrated);
     onTestFinished(() => dropPostgresDatabase(serverURL, url));
-    return url;
+    return pooledIfWanted(url);
   },
   async open(url, options = {}) {
-    const database = new PostgresDatabase({ ...options, url });
+    const isTransactionPooler = process.env['POOLER'] === 'transaction';
+    const database = new PostgresDatabase({ isTransactionPooler, ...options, url });
     onTestFinished(() => database.close());
     return database;
   },
@@ -55,6 +56,9 @@ export const postgres: TestDialect = {
     return postgres.open(await postgres.createURL(), options);
   },
 };
+
+/** False if the tests go through a pooler in transaction mode: no process can be notified then. */
+export const hasPush = process.env['POOLER'] !== 'transaction';
 
 export function wantsDialect(name: TestDialect['name']): boolean {
   return (process.env['DIALECTS'] ?? 'sqlite,postgres').split(',').includes(name);

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { type PoolMode, startPgBouncer } from './pgbouncer.js';
 import { startPostgres, stockBinaries } from './postgres-server.js';
 import { scratchFolder } from './scratch.js';
 
@@ -20,21 +21,26 @@ declare module 'vitest' {
 /** A server with the migrated database that tests get copies of. */
 interface PreparedPostgres {
   readonly url: string;
+  /** The same through PgBouncer, if tests are to use one. */
+  readonly pooledURL?: string;
   dispose(): Promise<void>;
 }
 
 /** Set to `stock`: the tests use Debian's Postgres with its default configuration, as many users do. */
 const isStock = process.env['TEST_POSTGRES'] === 'stock';
+/** A GET of this path answers with the URL through PgBouncer; empty without one. */
+const POOLER_PATH = '/pooler';
+
 /** Nothing has to outlast the run. */
 const SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: 400, shared_buffers: '256MB' };
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(scratchFolder(), 'everstep-test-'));
   let postgres: Promise<PreparedPostgres> | undefined;
-  const requests = createServer((_, response) => {
+  const requests = createServer((request, response) => {
     postgres ??= preparePostgres();
     postgres.then(
-      ({ url }) => response.end(url),
+      ({ url, pooledURL }) => response.end(request.url === POOLER_PATH ? (pooledURL ?? '') : url),
       (error: unknown) => response.writeHead(500).end(String(error)),
     );
   });
@@ -52,6 +58,22 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 }
 
 async function preparePostgres(): Promise<PreparedPostgres> {
+  const prepared = await prepareServer();
+  const mode = process.env['POOLER'] as PoolMode | undefined;
+  if (!mode) return prepared;
+  // Every test has a database, and with it a pool, of its own.
+  const bouncer = await startPgBouncer(prepared.url, mode, { max_client_conn: 5_000, server_idle_timeout: 2 });
+  return {
+    url: prepared.url,
+    pooledURL: bouncer.through(prepared.url),
+    async dispose() {
+      await bouncer.stop();
+      await prepared.dispose();
+    },
+  };
+}
+
+async function prepareServer(): Promise<PreparedPostgres> {
   // Loads the library, which a run without Postgres can do without.
   const { createPostgresTemplate, dropPostgresDatabases } = await import('./templates.js');
   const givenURL = process.env['TEST_POSTGRES_URL'];

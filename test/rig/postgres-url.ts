@@ -20,8 +20,16 @@ export async function postgresVersion(): Promise<number> {
   return Math.floor((rows[0]?.version ?? 0) / 10_000);
 }
 
-async function request(): Promise<string> {
-  const response = await fetch(inject('postgresRequestURL'));
+/** The URL through PgBouncer, if `POOLER` asks for it: whole suites can be run through one by hand. */
+export async function pooledIfWanted(url: string): Promise<string> {
+  if (!process.env['POOLER']) return url;
+  const pooled = new URL(url);
+  pooled.host = new URL(await request('/pooler')).host;
+  return pooled.toString();
+}
+
+async function request(path = ''): Promise<string> {
+  const response = await fetch(inject('postgresRequestURL') + path);
   const text = await response.text();
   if (!response.ok) throw new Error(text);
   return text;

@@ -63,7 +63,7 @@ async function examine(context: CommandContext, options: Values<typeof OPTIONS>)
         : `The tables are at version ${versions[0]} (Everstep's own at ${versions[1]}); this release needs ${shared} (and ${everstep}). Run: everstep migrate`;
     return { ...known, findings: [{ kind: 'problem', subject: 'database', message }] };
   }
-  const diagnosis = await withClient(context, options, ({ operator }) => diagnose(operator));
+  const diagnosis = await withClient(context, options, ({ operator }) => diagnose(operator, target.schema));
   const message =
     "The tables were made by DBOS. Everstep's own are missing; engines create them, or run: everstep migrate";
   const found = isOfDBOS ? [{ kind: 'notice', subject: 'database', message } as const] : [];
@@ -119,12 +119,23 @@ function reportText(rendering: RenderContext, report: Report): string {
   return parts.join('\n');
 }
 
-function diagnosisLines(rendering: RenderContext, { clockAheadMs, executors, queues, oldest }: Diagnosis): string[] {
+function namesOf(capabilities: Diagnosis['capabilities']): string {
+  return capabilities
+    .filter(({ isAvailable }) => isAvailable)
+    .map(({ name }) => name)
+    .join(', ');
+}
+
+function diagnosisLines(
+  rendering: RenderContext,
+  { clockAheadMs, capabilities, executors, queues, oldest }: Diagnosis,
+): string[] {
   const sum = (key: 'enqueued' | 'running'): string =>
     queues.reduce((total, queue) => total + queue[key], 0).toLocaleString('en-US');
   const waiting = oldest.find(({ status }) => status === 'ENQUEUED');
   return [
     `Clock difference to the database: ${formatDuration(Math.abs(clockAheadMs))}.`,
+    ...(capabilities.length === 0 ? [] : [`The server has ${namesOf(capabilities)}.`]),
     executors.length === 0 ? 'No executors.' : `\n${formatTable(rendering, executorColumns(rendering), executors)}\n`,
     `In queues: ${sum('enqueued')} waiting, ${sum('running')} running.`,
     ...(waiting ? [`Oldest waiting workflow "${sanitize(waiting.workflowID)}": ${sanitize(waiting.message)}`] : []),
@@ -135,7 +146,7 @@ const doctorCommand = command({
   name: 'doctor',
   about: 'Check for problems and say how to fix them',
   details:
-    'Checks the database and its version, executors and their leases, clock skew, dead letters, unserved queues, and ' +
+    'Checks the database, its version and what its server can do, executors and their leases, clock skew, dead letters, unserved queues, and ' +
     'the workflows that have waited or run longest. Exits with 1 if there is a problem.',
   options: OPTIONS,
   examples: [

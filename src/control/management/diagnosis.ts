@@ -4,6 +4,7 @@ import type { WorkflowRecord } from '../../model/records.js';
 import { IN_FLIGHT_STATUSES } from '../../model/status.js';
 import { doesServe, type ExecutorRecord, listExecutors } from '../../store/liveness/executors.js';
 import { findPausedQueues } from '../../store/queues/queues.js';
+import { type Capability, probeCapabilities } from '../../store/postgres/capabilities.js';
 import { readNow } from '../../store/schedules/schedules.js';
 import { type ExplanationReason, explainWorkflow, type WorkflowExplanation } from './explain.js';
 import { countWorkflows, findWorkflowRecords } from '../listing/listing.js';
@@ -13,13 +14,15 @@ import { getQueueStats, listQueueRecords, type QueueStats } from '../queues/queu
 /** A problem needs action; a notice does not. */
 export interface Finding {
   readonly kind: 'problem' | 'notice';
-  readonly subject: 'clock' | 'executor' | 'queue' | 'workflow' | 'dead-letters';
+  readonly subject: 'clock' | 'server' | 'executor' | 'queue' | 'workflow' | 'dead-letters';
   readonly message: string;
 }
 
 export interface Diagnosis {
   /** How far this process's clock is ahead of the database's. */
   readonly clockAheadMs: number;
+  /** What the server has of that which Everstep uses; empty for SQLite. */
+  readonly capabilities: readonly Capability[];
   readonly executors: readonly ExecutorRecord[];
   readonly queues: readonly QueueStats[];
   readonly deadLetters: number;
@@ -44,23 +47,26 @@ const STUCK: ReadonlySet<ExplanationReason> = new Set<ExplanationReason>([
   'function-not-registered',
 ]);
 
-export async function diagnose(operator: Operator): Promise<Diagnosis> {
+/** `schema` is that of the system tables. */
+export async function diagnose(operator: Operator, schema = 'dbos'): Promise<Diagnosis> {
   const { database, clock } = operator;
   const sentAt = clock.now();
   const { now } = await operator.retrying(() => readNow(database));
   const clockAheadMs = Math.round((sentAt + clock.now()) / 2 - now);
+  const capabilities = await operator.retrying(() => probeCapabilities(database, schema));
   const executors = await operator.retrying(() => listExecutors(database));
   const queues = await getQueueStats(operator);
   const deadLetters = await countWorkflows(operator, { status: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' });
   const oldest = await explainOldest(operator, now);
   const findings = [
     ...judgeClock(clockAheadMs),
+    ...capabilities.filter(({ isAvailable }) => !isAvailable).map(lackingCapability),
     ...executors.filter(({ isLeaseOver }) => isLeaseOver).map((executor) => deadExecutor(executor, now)),
     ...(await judgeQueues(operator, queues, executors)),
     ...oldest.filter(({ reason }) => STUCK.has(reason)).map(stuckWorkflow),
     ...judgeDeadLetters(deadLetters),
   ];
-  return { clockAheadMs, executors, queues, deadLetters, oldest, findings };
+  return { clockAheadMs, capabilities, executors, queues, deadLetters, oldest, findings };
 }
 
 async function explainOldest(operator: Operator, now: number): Promise<WorkflowExplanation[]> {
@@ -84,6 +90,11 @@ function judgeClock(clockAheadMs: number): Finding[] {
     `The local clock is ${seconds} s ${clockAheadMs > 0 ? 'ahead of' : 'behind'} the database's. ` +
     'Synchronize both with a time server, because times and deadlines are compared.';
   return [{ kind: 'problem', subject: 'clock', message }];
+}
+
+function lackingCapability({ name, without, isRequired }: Capability): Finding {
+  const kind = isRequired ? 'problem' : 'notice';
+  return { kind, subject: 'server', message: `The server lacks ${name}, or denies them. ${without}` };
 }
 
 function deadExecutor({ executorID, host, pid, leaseUntil }: ExecutorRecord, now: number): Finding {

@@ -50,7 +50,7 @@ export interface DBOSConfig {
   applicationDatabaseUrl?: string;
   /** Older name of `applicationDatabaseUrl`. */
   databaseUrl?: string;
-  /** The size of the connection pool. Default: 20. */
+  /** The size of the connection pool. Default: 20, and 10 behind a pooler in session mode. */
   systemDatabasePoolSize?: number;
   /** A pool of your own, which Everstep never ends. `systemDatabaseUrl` must point to the same database. */
   systemDatabasePool?: pg.Pool;
@@ -64,7 +64,7 @@ export interface DBOSConfig {
   systemDatabasePoolTimeoutMs?: number | DurationText;
   /** How long a statement waits for any sign of the server before its connection is suspected to be dead. Default: 10000, or a third of the lease if that is shorter. */
   systemDatabaseSilenceTimeoutMs?: number | DurationText;
-  /** Whether the URL points to a pooler in transaction mode, such as PgBouncer. Default: false. */
+  /** Whether the URL points to a pooler in transaction mode, such as PgBouncer. Default: found out. */
   transactionPooler?: boolean;
   /** Opens a connection per operation instead of keeping a pool. Default: false. */
   connectionPerOperation?: boolean;
@@ -252,9 +252,9 @@ export function resolveConfig(
       logger,
       applicationName: `everstep_${given.name}`,
       schema: given.systemDatabaseSchemaName ?? 'dbos',
-      poolSize,
+      poolSize: given.systemDatabasePoolSize,
       pool: given.systemDatabasePool ?? (given.connectionPerOperation ? 'none' : undefined),
-      isTransactionPooler: given.transactionPooler ?? false,
+      isTransactionPooler: given.transactionPooler,
       poolTimeoutMs: inMs(given.systemDatabasePoolTimeoutMs),
       // A heartbeat on a silent connection must be repeated before the lease ends.
       silenceMs: inMs(given.systemDatabaseSilenceTimeoutMs) ?? Math.min(10_000, (leaseSeconds * 1000) / 3),

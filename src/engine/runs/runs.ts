@@ -170,7 +170,7 @@ export class Runs {
     if (this.of(workflowIDs).length === 0) return;
     // A step that has just completed sends its checkpoint in this turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
-    await Promise.all(this.of(workflowIDs).map(({ lastWrite }) => lastWrite));
+    await Promise.all(this.of(workflowIDs).flatMap(({ lastWrite }) => lastWrite ?? []));
   }
 
   /** How the workflow's run here ends. Undefined for a stopped run, whose outcome another owner records. */

@@ -2,7 +2,7 @@
 // a SQLite file named after the application. Launch and command line both use it.
 import { locateDatabase } from '../../base/url.js';
 import { InvalidDatabaseURLError } from '../../model/errors/errors.js';
-import { parsePostgresURL } from '../postgres/postgres-config.js';
+import { urlsOf, editPostgresURL, parsePostgresURL } from '../postgres/postgres-url.js';
 
 export interface SystemURLSources {
   readonly systemURL: string | undefined;
@@ -25,16 +25,16 @@ export function chooseSystemURL({ systemURL, applicationURL, name }: SystemURLSo
 
 function derivedURL(applicationURL: string): string {
   if (checkedKind(applicationURL, 'application') === 'sqlite') return applicationURL;
-  const url = parsePostgresURL(applicationURL);
-  url.pathname += '_dbos_sys';
-  return url.toString();
+  return editPostgresURL(applicationURL, (url) => {
+    url.pathname += '_dbos_sys';
+  });
 }
 
 /** The kind of database of a URL. Errors do not quote a malformed URL: its password may be anywhere. */
 function checkedKind(url: string, role: 'system' | 'application'): 'postgres' | 'sqlite' {
   const kind = locateDatabase(url)?.kind;
   if (kind === 'sqlite') return kind;
-  if (kind === undefined || !URL.canParse(url)) {
+  if (kind === undefined || !urlsOf(url).every((one) => URL.canParse(one))) {
     throw new InvalidDatabaseURLError(
       `Invalid database URL: that of the ${role} database is neither a Postgres nor a SQLite URL. ` +
         'Write postgresql://user:password@host:5432/database or sqlite:///path/app.sqlite.',

@@ -10,7 +10,6 @@ import { rows, sql } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { metadataOf, type Peer, type Services } from './executors.js';
 import { lacksAdvisoryLocks } from '../postgres/advisory-locks.js';
-import { poolConfig } from '../postgres/postgres-config.js';
 import { isPostgres } from '../postgres/is-postgres.js';
 import type { PostgresDatabase } from '../postgres/postgres-database.js';
 import { sqlState } from '../postgres/postgres-errors.js';
@@ -85,7 +84,7 @@ function processStartTime(pid: number): string | null {
 }
 
 export function presenceOn(database: Database, clock: Clock): Presence {
-  if (isPostgres(database) && !database.options.isTransactionPooler) {
+  if (isPostgres(database) && database.features.hasSessions) {
     return new PostgresPresence(database, clock);
   }
   return localPresence(clock);
@@ -180,8 +179,9 @@ class PostgresPresence implements Presence {
   }
 
   async #untilReleased(peer: Peer, signal: AbortSignal): Promise<void> {
-    const { default: pg } = await import('pg');
-    const client = new pg.Client({ ...poolConfig(this.#database.options), application_name: 'everstep watch' });
+    const { poolConfig } = await import('../postgres/postgres-config.js');
+    const config = poolConfig(this.#database.options);
+    const client = new config.Client({ ...config, application_name: 'everstep watch' });
     client.on('error', () => {});
     const onAbort = (): void => void closePromptly(client);
     try {

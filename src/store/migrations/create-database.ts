@@ -1,12 +1,14 @@
 // Creates the database of a Postgres URL if it is missing. Usually it exists, which one connection attempt shows; only
 // otherwise are a maintenance database and the privilege to create one needed.
-import pg from 'pg';
+import type pg from 'pg';
 import { type Clock, sleep, systemClock } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { DatabaseAccessError } from '../../model/errors/errors.js';
+import { Hosts } from '../postgres/hosts.js';
 import { quoteIdentifier } from '../../sql/sql.js';
-import { describePostgresURL, parsePostgresURL, poolConfig } from '../postgres/postgres-config.js';
+import { poolConfig } from '../postgres/postgres-config.js';
 import { sqlState, translatePostgresError } from '../postgres/postgres-errors.js';
+import { describePostgresURL, editPostgresURL, parsePostgresURL } from '../postgres/postgres-url.js';
 
 export interface CreateDatabaseOptions {
   readonly logger: DLogger;
@@ -23,11 +25,15 @@ const TEMPLATE_BUSY = '55006';
 const ATTEMPTS_MAX = 20;
 const RETRY_MS = 100;
 
-/** Creates the database if it is missing. Returns whether it did. */
-export async function createPostgresDatabase(url: string, options: CreateDatabaseOptions): Promise<boolean> {
+/** Creates the database if it is missing. Returns whether it did; else `onFound` gets the connection that has found it. */
+export async function createPostgresDatabase(
+  url: string,
+  options: CreateDatabaseOptions,
+  onFound: (client: pg.Client) => Promise<void> = async () => {},
+): Promise<boolean> {
   const where = describePostgresURL(url);
   try {
-    await onServer(url, async () => {});
+    await onServer(url, onFound);
     return false;
   } catch (error) {
     if (sqlState(error) !== MISSING_DATABASE) throw translatePostgresError(error, 'connect', where);
@@ -64,11 +70,12 @@ async function create(client: pg.Client, name: string, clock: Clock): Promise<bo
 async function onMaintenanceDatabase<T>(url: string, body: (client: pg.Client) => Promise<T>): Promise<T> {
   let refusal: unknown;
   for (const name of MAINTENANCE_DATABASES) {
-    const maintenanceURL = parsePostgresURL(url);
-    maintenanceURL.pathname = `/${name}`;
+    const maintenanceURL = editPostgresURL(url, (edited) => {
+      edited.pathname = `/${name}`;
+    });
     let isConnected = false;
     try {
-      return await onServer(maintenanceURL.toString(), (client) => {
+      return await onServer(maintenanceURL, (client) => {
         isConnected = true;
         return body(client);
       });
@@ -80,14 +87,26 @@ async function onMaintenanceDatabase<T>(url: string, body: (client: pg.Client) =
   throw refusal;
 }
 
-async function onServer<T>(url: string, body: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client(poolConfig({ url }));
-  // Statements report a broken connection; the event must not crash the process.
-  client.on('error', () => {});
-  try {
-    await client.connect();
-    return await body(client);
-  } finally {
-    await client.end();
+/** Runs `body` on a connection of its own, to a host that takes one. */
+export async function onServer<T>(url: string, body: (client: pg.Client) => Promise<T>): Promise<T> {
+  const hosts = Hosts.of(url);
+  const config = poolConfig({ url, hosts });
+  await hosts?.survey(config);
+  for (let tried = 1; ; tried += 1) {
+    const client = new config.Client(config);
+    // Statements report a broken connection; the event must not crash the process.
+    client.on('error', () => {});
+    try {
+      const isConnected = await client.connect().then(
+        () => true,
+        (error: unknown) => {
+          if (tried >= config.hostCount || sqlState(error) === MISSING_DATABASE) throw error;
+          return false;
+        },
+      );
+      if (isConnected) return await body(client);
+    } finally {
+      await client.end();
+    }
   }
 }

@@ -40,7 +40,7 @@ export async function migratePostgres(database: Database, options: PostgresMigra
       run: (statement) => connection.run(statement),
     };
     const observe = observer(connection, source);
-    return withMigrationLock(connection, { ...options, observe }, async () => {
+    const migrateNow = async (): Promise<number> => {
       const [shared, everstep] = tracksOf('postgres');
       const empty: MigrationRun = { ...options, connection, source, isOnline: false };
       if (await createAll(empty)) return readVersion(source, shared);
@@ -53,7 +53,10 @@ export async function migratePostgres(database: Database, options: PostgresMigra
       await migrateTrack(run, everstep);
       await settleIndexes(run, [shared, everstep], before);
       return version;
-    });
+    };
+    // The lock belongs to a session. Behind a transaction pooler it could not be released.
+    if (database.features?.hasSessions === false) return migrateNow();
+    return withMigrationLock(connection, { ...options, observe }, migrateNow);
   });
 }
 

@@ -51,7 +51,8 @@ export async function addNotifyTriggers(database: Database, schema: string, logg
   }
 }
 
-async function hasTriggers(database: Database, schema: string): Promise<boolean> {
+/** Whether all of them are there. */
+export async function hasTriggers(database: Database, schema: string): Promise<boolean> {
   const found = await database.read(sql`
     SELECT t.tgname
     FROM pg_catalog.pg_trigger AS t

@@ -4,6 +4,7 @@ import pg from 'pg';
 import type { Clock } from '../../base/clock.js';
 import { DatabaseUnavailableError, DBOSInitializationError } from '../../model/errors/errors.js';
 import type { ConnectionUse } from '../database.js';
+import type { HostedConfig } from './postgres-config.js';
 import { closePromptly, PROMPT_MS, within } from './silence.js';
 import type { ProtocolConnection, StatementBatch } from './statement-batch.js';
 
@@ -31,6 +32,8 @@ export interface SourceOptions {
   readonly clock: Clock;
   /** Sets up a new session and returns its `backend`. Undefined if there are no sessions, as behind a transaction pooler. */
   readonly setup: string | undefined;
+  /** How many hosts there are to try. */
+  readonly hostCount?: number;
 }
 
 /** How long a pooled connection may be idle before it is tested at its next use. */
@@ -40,7 +43,7 @@ const IDLE_MAX_MS = 10_000;
 const ignoreError = (): void => {};
 
 export function pooledClients(
-  config: pg.PoolConfig,
+  config: HostedConfig,
   options: SourceOptions,
   onIdleError: (error: Error) => void,
 ): ClientSource {
@@ -54,7 +57,7 @@ export function pooledClients(
     client.once('end', () => open.delete(client));
   });
   return {
-    ...sharedClients(pool, options),
+    ...sharedClients(pool, { ...options, hostCount: config.hostCount }),
     async end() {
       await pool.end();
       await Promise.all([...open].map((client) => closePromptly(client)));
@@ -63,7 +66,7 @@ export function pooledClients(
 }
 
 /** Clients of the caller's pool, which we never end. */
-export function sharedClients(pool: pg.Pool, { clock, setup }: SourceOptions): ClientSource {
+export function sharedClients(pool: pg.Pool, { clock, setup, hostCount = 1 }: SourceOptions): ClientSource {
   const idleSince = new WeakMap<object, { readonly at: number; readonly losses: number }>();
   const backends = new WeakMap<object, number | undefined>();
   let losses = 0;
@@ -89,7 +92,7 @@ export function sharedClients(pool: pg.Pool, { clock, setup }: SourceOptions): C
   return {
     async acquire() {
       for (;;) {
-        const client = await checkOut(pool);
+        const client = await tryHosts(hostCount, () => checkOut(pool));
         try {
           const usable = asClient(client);
           if (await isUsable(client)) return usable;
@@ -110,6 +113,18 @@ export function sharedClients(pool: pg.Pool, { clock, setup }: SourceOptions): C
   };
 }
 
+/** A failed connection makes the next one go to the next host. */
+async function tryHosts<T>(count: number, connect: () => Promise<T>): Promise<T> {
+  for (let tried = 1; tried < count; tried += 1) {
+    try {
+      return await connect();
+    } catch {
+      // The last one says why.
+    }
+  }
+  return connect();
+}
+
 /**
  * Listens for errors in the same turn in which the pool hands out the client and stops listening itself. The server may have
  * ended the session by then, and an error without a listener ends the process.
@@ -125,9 +140,22 @@ function checkOut(pool: pg.Pool): Promise<pg.PoolClient> {
 }
 
 /** A new connection for each operation, for external poolers and short-lived processes. */
-export function freshClients(config: pg.ClientConfig, setup: string | undefined): ClientSource {
+export function freshClients(config: HostedConfig, setup: string | undefined): ClientSource {
   const open = new Set<Promise<void>>();
   const backends = new WeakMap<object, number | undefined>();
+
+  async function connectOne(): Promise<Client> {
+    const client = new config.Client(config);
+    client.on('error', ignoreError);
+    try {
+      await client.connect();
+      backends.set(client, await setUp(client, setup));
+      return asClient(client);
+    } catch (error) {
+      close(client);
+      throw error;
+    }
+  }
 
   function close(client: pg.Client): void {
     const closed: Promise<void> = closePromptly(client).finally(() => open.delete(closed));
@@ -135,18 +163,7 @@ export function freshClients(config: pg.ClientConfig, setup: string | undefined)
   }
 
   return {
-    async acquire() {
-      const client = new pg.Client(config);
-      client.on('error', ignoreError);
-      try {
-        await client.connect();
-        backends.set(client, await setUp(client, setup));
-        return asClient(client);
-      } catch (error) {
-        close(client);
-        throw error;
-      }
-    },
+    acquire: () => tryHosts(config.hostCount, connectOne),
     backendOf: (client) => backends.get(client),
     release: (client) => close(client as unknown as pg.Client),
     end: async () => {

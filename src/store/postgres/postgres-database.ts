@@ -19,16 +19,19 @@ import type {
   Executor,
   ObserveOptions,
   Row,
+  ServerFeatures,
   TransactionOptions,
 } from '../database.js';
 import type { Client, ClientSource } from './client-source.js';
-import { describePostgresURL, poolConfig } from './postgres-config.js';
+import { Hosts } from './hosts.js';
+import { poolConfig } from './postgres-config.js';
 import { isConnectionLost, isReadOnly, type Phase, translatePostgresError } from './postgres-errors.js';
 import { clientSource, type PostgresOptions } from './postgres-options.js';
 import { SessionFence } from './session-fence.js';
 import { SilenceWatch } from './silence.js';
 import { type Following, rethrowIfLost, StatementSender } from './statement-sender.js';
 import { ALL_SCANS, commitSettings, observeSettings } from './transaction-settings.js';
+import { describePostgresURL } from './postgres-url.js';
 
 const QUERY_CANCELED = '57014';
 /** A write to an empty table that stands for a missing one, an unknown table, an unknown column. */
@@ -43,7 +46,7 @@ export class PostgresDatabase implements Database {
   /** Host, port and name of the database, for logs and errors. */
   readonly where: string;
   readonly options: PostgresOptions;
-  readonly features = { hasAdvisoryLocks: true };
+  readonly features: ServerFeatures;
   readonly #source: ClientSource;
   readonly #fence: SessionFence;
   readonly #sender: StatementSender;
@@ -52,20 +55,26 @@ export class PostgresDatabase implements Database {
   #onUnused: (() => void) | undefined;
 
   constructor(options: PostgresOptions) {
-    this.options = options;
+    const hosts = options.hosts ?? Hosts.of(options.url);
+    this.options = { ...options, hosts };
     this.where = describePostgresURL(options.url);
+    this.features = { hasAdvisoryLocks: true, hasSessions: !options.isTransactionPooler };
     this.dialect = postgresDialect({ schema: options.schema ?? 'dbos', now: options.now });
     const { pool, logger = silentLogger, messageBytesMax, silenceMs } = options;
-    const source = clientSource(options);
+    if (hosts) {
+      hosts.onPromoted = (host) =>
+        logger.warn(`${host} is the primary now. What was not replicated before its promotion is lost.`);
+    }
+    const source = clientSource(this.options);
     this.#source = source;
     this.#fence = new SessionFence(logger);
     // Cached plans are only safe in sessions with our settings. Elsewhere the settings are made for each commit, and
     // statements are planned each time.
-    const hasOwnSessions = !options.isTransactionPooler && (pool === undefined || pool === 'none');
+    const hasOwnSessions = this.features.hasSessions && (pool === undefined || pool === 'none');
     this.#sender = new StatementSender({
       dialect: this.dialect,
       where: this.where,
-      silence: new SilenceWatch({ config: poolConfig(options), logger, silenceMs }),
+      silence: new SilenceWatch({ config: poolConfig(this.options), logger, silenceMs }),
       hasOwnSessions,
       isPreparing: hasOwnSessions && pool === undefined,
       messageBytesMax,

@@ -2,7 +2,7 @@
 // missed by then, all subscribers look for themselves. Our own notifications are sent apart from the writes they
 // announce, because NOTIFY serialises the commits that contain it: at once when there are few, batched when there are
 // many.
-import pg from 'pg';
+import type pg from 'pg';
 import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
 import { DatabaseUnavailableError } from '../../model/errors/errors.js';
 import { type Clock, sleep, type Timer } from '../../base/clock.js';
@@ -91,7 +91,7 @@ export class PostgresListener implements Listener {
   }
 
   get #isListening(): boolean {
-    return !this.#database.options.isTransactionPooler && this.#options.channels.length > 0;
+    return this.#database.features.hasSessions && this.#options.channels.length > 0;
   }
 
   subscribe(handler: WakeupHandler): () => void {
@@ -120,8 +120,7 @@ export class PostgresListener implements Listener {
 
   /** Whether these fit in the commit's round trip. A pooler may send the two to different servers. */
   #isBrief(notifications: readonly Notification[]): boolean {
-    if (notifications.length === 0 || notifications.length > MANY || this.#database.options.isTransactionPooler)
-      return false;
+    if (notifications.length === 0 || notifications.length > MANY || !this.#database.features.hasSessions) return false;
     return notifications.every(
       ({ channel, payload }) => this.#options.channels.includes(channel) && isPayload(payload),
     );
@@ -187,7 +186,8 @@ export class PostgresListener implements Listener {
 
   /** One connection from its opening to its end. Returns when the signal aborts, throws when it breaks. */
   async #session(signal: AbortSignal, onListening: () => void): Promise<void> {
-    const client = new pg.Client(poolConfig(this.#database.options));
+    const config = poolConfig(this.#database.options);
+    const client = new config.Client(config);
     const broken = new AbortController();
     client.on('error', (error) => broken.abort(error));
     client.on('end', () => broken.abort(new DatabaseUnavailableError('The listening connection was closed.')));

@@ -3,8 +3,9 @@ import type pg from 'pg';
 import { type Clock, systemClock } from '../../base/clock.js';
 import { type DLogger, silentLogger } from '../../base/log.js';
 import { type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
-import { type ConnectionOptions, parsePostgresURL, poolConfig } from './postgres-config.js';
+import { type ConnectionOptions, poolConfig } from './postgres-config.js';
 import { BACKEND_LOOKUP, type SessionOptions, sessionSetup } from './session-settings.js';
+import { parsePostgresURL } from './postgres-url.js';
 
 export interface PostgresOptions extends ConnectionOptions, Pick<SessionOptions, 'idleTransactionTimeoutMs'> {
   /** The schema that holds the system tables. */

@@ -4,6 +4,7 @@
 import type pg from 'pg';
 import { systemClock, type Timer } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
+import type { HostedConfig } from './postgres-config.js';
 import { sqlState } from './postgres-errors.js';
 
 /** For statements that the server answers at once, and for closing. */
@@ -29,7 +30,7 @@ export interface Session {
 export interface SilenceOptions {
   readonly silenceMs?: number;
   /** For the connections that ask. */
-  readonly config: pg.ClientConfig;
+  readonly config: HostedConfig;
   readonly logger: DLogger;
 }
 
@@ -71,8 +72,7 @@ export class SilenceWatch {
 
   async #isAtWork(backend: number | undefined, passedMs: number): Promise<boolean> {
     if (backend === undefined) return passedMs < UNKNOWN_MAX_MS;
-    const { default: pg } = await import('pg');
-    const client = new pg.Client({ ...this.#options.config, application_name: 'everstep probe' });
+    const client = new this.#options.config.Client({ ...this.#options.config, application_name: 'everstep probe' });
     client.on('error', () => {});
     try {
       await client.connect();

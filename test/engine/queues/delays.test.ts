@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { DBOSInstance, SetWorkflowDelayOptions } from '../../../src/index.js';
-import { forEachDialect } from '../../rig/dialects.js';
+import { forEachDialect, hasPush } from '../../rig/dialects.js';
 import { createEngine } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
 import { createGenerations, failureOf, newHalt } from '../runs/succession.js';
@@ -151,7 +151,7 @@ forEachDialect((dialect) => {
   });
 
   describe('setWorkflowDelay', () => {
-    test.each<[string, number | ((now: number) => SetWorkflowDelayOptions)]>([
+    test.skipIf(!hasPush).each<[string, number | ((now: number) => SetWorkflowDelayOptions)]>([
       ['seconds', 25],
       ['delaySeconds', () => ({ delaySeconds: 25 })],
       ['delayUntilEpochMS', (now) => ({ delayUntilEpochMS: now + 25_000 })],
@@ -205,7 +205,7 @@ forEachDialect((dialect) => {
       expect(order).toEqual(['other', 'w']);
     });
 
-    test('is heard by the process that serves the queue', async () => {
+    test.skipIf(!hasPush)('is heard by the process that serves the queue', async () => {
       const clock = new ManualClock();
       const { first, second } = await createGenerations(dialect, {}, clock.settings);
       const halt = newHalt();

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { DBOSInstance } from '../../../src/facade/dbos.js';
 import { type Sql, sql, table } from '../../../src/sql/sql.js';
 import type { Executor } from '../../../src/store/database.js';
-import { forEachDialect, onlyOn } from '../../rig/dialects.js';
+import { forEachDialect, hasPush, onlyOn } from '../../rig/dialects.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
 import { HOUR, inTables, keepingLogger, MINUTE, setup, START, turns } from './schedule-scene.js';
 import { engineOf } from '../../rig/engines.js';
@@ -57,7 +57,7 @@ describe('a change made by one engine', () => {
   }
 
   forEachDialect((dialect) => {
-    test('is in force in the others by a push', async () => {
+    test.skipIf(!hasPush)('is in force in the others by a push', async () => {
       const clock = new ManualClock(START);
       // The engine that makes the changes fires nothing: for it, time all but stands still.
       const standing = new ManualClock(START);

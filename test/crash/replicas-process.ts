@@ -1,0 +1,64 @@
+// A primary and a standby that follows it synchronously. Lines on standard input are commands, each answered by a line on
+// standard output; the first line is the URL of both. When the input closes, servers and folder are removed.
+//
+//   fail    the primary is killed, and the standby is promoted
+//   return  the former primary is started again, as a primary that nothing keeps from writing
+import { createInterface } from 'node:readline';
+import pg from 'pg';
+import { Cluster, freePort, type Server } from './cluster.js';
+
+export type ReplicasCommand = 'fail' | 'return';
+
+const cluster = new Cluster();
+const servers = new Map<string, Server>();
+
+async function query(port: number, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ host: '127.0.0.1', port, user: 'postgres', database: 'postgres' });
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function untilSynchronous(port: number): Promise<void> {
+  const following = `SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'`;
+  while ((await query(port, following)).length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+  await query(port, `ALTER SYSTEM SET synchronous_standby_names = '*'`);
+  await query(port, 'SELECT pg_reload_conf()');
+  const isSynchronous = `SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'`;
+  while ((await query(port, isSynchronous)).length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+async function perform(command: ReplicasCommand, [primary, standby]: readonly [number, number]): Promise<void> {
+  if (command === 'fail') {
+    await servers.get('primary')?.end('SIGKILL');
+    await query(standby, 'SELECT pg_promote()');
+    return;
+  }
+  // It does not wait for a standby any more, so what it is sent would be lost without a word.
+  servers.set('primary', await cluster.start('primary', primary, { synchronous_standby_names: '' }));
+}
+
+async function main(): Promise<void> {
+  cluster.create('primary');
+  cluster.copy('primary', 'standby');
+  cluster.makeStandby('standby');
+  const ports = [await freePort(), await freePort()] as const;
+  const source = `host=127.0.0.1 port=${ports[0]} user=postgres`;
+  servers.set('primary', await cluster.start('primary', ports[0], { wal_keep_size: '512MB' }));
+  servers.set('standby', await cluster.start('standby', ports[1], { primary_conninfo: source }));
+  await untilSynchronous(ports[0]);
+  const hosts = ports.map((port) => `127.0.0.1:${port}`).join(',');
+  process.stdout.write(`postgresql://postgres:postgres@${hosts}/crash?target_session_attrs=read-write\n`);
+  for await (const line of createInterface({ input: process.stdin })) {
+    await perform(line as ReplicasCommand, ports);
+    process.stdout.write(`${line}\n`);
+  }
+}
+
+void main().finally(async () => {
+  for (const server of servers.values()) await server.end('SIGINT');
+  cluster.remove();
+});

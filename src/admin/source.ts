@@ -65,8 +65,8 @@ export function beginRequest(source: AdminSource): RequestScope {
 /** Picks the fields by name: engine and client have others, some of them private. */
 function pickOperator(operator: StoreOperator): Omit<StoreOperator, 'retrying'> {
   const { database, codec, clock, databaseClock, logger, watchers, bus, store, dataSources } = operator;
-  const { applicationName, queryTimeoutMs } = operator;
+  const { applicationName, queryTimeoutMs, archive, retention } = operator;
   const memoryLimits = (queueName: string) => operator.memoryLimits?.(queueName);
   const parts = { database, codec, clock, databaseClock, logger, watchers, bus, store, dataSources };
-  return { ...parts, applicationName, queryTimeoutMs, memoryLimits };
+  return { ...parts, applicationName, queryTimeoutMs, archive, retention, memoryLimits };
 }

@@ -5,6 +5,7 @@ import { consoleLogger, type DLogger } from '../base/log.js';
 import { locateDatabase } from '../base/url.js';
 import { Codec } from '../codec/codec.js';
 import type { DBOSSerializer } from '../codec/serializer.js';
+import type { Archive } from '../control/management/archive-target.js';
 import { DBOSInitializationError } from '../model/errors/errors.js';
 import { checkSetting, SETTINGS } from '../model/settings.js';
 import { type Check, objectWith } from '../model/validation/validation.js';
@@ -38,6 +39,8 @@ export interface DBOSClientConfig {
   readonly serializer?: DBOSSerializer;
   /** Replaces the console. */
   readonly logger?: DLogger;
+  /** Where the application archives workflows. */
+  readonly archive?: Archive;
   /** The application that the client acts for. Without one it sees all applications. */
   readonly applicationName?: string;
 }
@@ -63,6 +66,7 @@ const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check<unknown>>> = {
   serializer,
   logger,
   applicationName: text,
+  archive: objectWith('write', 'read'),
 };
 
 /** Checks a configuration and fills in the defaults. */
@@ -72,6 +76,7 @@ export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOpt
     codec: new Codec(config.serializer),
     applicationName: config.applicationName ?? null,
     queryTimeoutMs: config.observabilityQueryTimeoutMs,
+    archive: config.archive,
     store: {
       url: config.systemDatabaseUrl,
       pool: config.systemDatabasePool,

@@ -54,6 +54,8 @@ export class Runtime implements Operator {
   readonly applicationName: string;
   readonly applicationVersion: string;
   readonly queryTimeoutMs: number;
+  readonly archive: Operator['archive'];
+  readonly retention: Operator['retention'];
   /** Identifies this launch. Never reused. */
   readonly incarnationID: string;
   /** Whether notifications from other processes reach this one. */
@@ -79,6 +81,8 @@ export class Runtime implements Operator {
     this.applicationName = config.name;
     this.applicationVersion = config.applicationVersion ?? applicationVersionOf(registry, config);
     this.queryTimeoutMs = config.observabilityQueryTimeoutMs;
+    this.archive = config.archive;
+    this.retention = config.retention;
     this.hasPush = config.store.useListenNotify !== false && !config.store.isTransactionPooler;
     this.databaseClock = new RemoteClock(this.clock, () =>
       this.retrying(() => this.databaseClock.learn(() => readNow(store.database))),

@@ -3,8 +3,10 @@
 import type pg from 'pg';
 import { consoleLogger, type DLogger, type LogLevel, textLogger } from '../../base/log.js';
 import { locateDatabase } from '../../base/url.js';
+import type { Archive } from '../../control/management/archive-target.js';
 import type { DBOSSerializer } from '../../codec/serializer.js';
 import { DBOSInitializationError } from '../../model/errors/errors.js';
+import { type RetentionConfig, retentionConfig } from '../../model/retention.js';
 import { checkSetting, SETTINGS } from '../../model/settings.js';
 import {
   type Check,
@@ -95,6 +97,10 @@ export interface DBOSConfig {
   otlpLogsEndpoints?: string[];
   /** The naming scheme of span attributes. Default: `legacy`. */
   otelAttributeFormat?: OtelAttributeFormat;
+  /** How long workflows are kept after they have ended. Default: for good. */
+  retention?: RetentionConfig;
+  /** Where workflows are archived before retention deletes them, such as `fileArchive(folder)`. */
+  archive?: Archive;
   /** Starts the admin HTTP server. Default: false. */
   runAdminServer?: boolean;
   /** The port of the admin server; 0 for any free one. Default: 3001. */
@@ -138,6 +144,8 @@ export interface EngineConfig {
   readonly otlpTracesEndpoints: readonly string[];
   readonly otlpLogsEndpoints: readonly string[];
   readonly otelAttributeFormat: OtelAttributeFormat;
+  readonly retention: RetentionConfig | undefined;
+  readonly archive: Archive | undefined;
   readonly runAdminServer: boolean;
   readonly adminPort: number;
   readonly adminHost: string;
@@ -211,6 +219,8 @@ export function resolveConfig(
     otlpTracesEndpoints: given.otlpTracesEndpoints ?? [],
     otlpLogsEndpoints: given.otlpLogsEndpoints ?? [],
     otelAttributeFormat: given.otelAttributeFormat ?? 'legacy',
+    retention: given.retention,
+    archive: given.archive,
     ...resolveAdmin(given, variable, { isFromFile: file !== undefined, logger }),
     store: {
       url: systemDatabaseURL(given, variable, { isFromFile: file !== undefined, logger }),
@@ -292,6 +302,8 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   otelAttributeFormat: oneOf(['legacy', 'semconv']),
   listenQueues: SETTINGS.queues,
   adminPort: SETTINGS.port,
+  retention: retentionConfig,
+  archive: objectWith('write', 'read'),
 };
 
 function each<Field extends keyof DBOSConfig>(

@@ -2138,6 +2138,18 @@ END;
 $body$;
 `,
   },
+  {
+    number: 20,
+    name: 'archived_workflows',
+    isOnline: false,
+    sql: `-- Where the workflows are that retention has archived and deleted: the object of the archive that holds each.
+CREATE TABLE IF NOT EXISTS {schema}.archived_workflows (
+  workflow_uuid TEXT PRIMARY KEY,
+  object_name TEXT NOT NULL,
+  archived_at BIGINT NOT NULL
+);
+`,
+  },
 ];
 
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
@@ -3033,6 +3045,18 @@ END;
     name: 'enqueue_for_all_readers',
     isOnline: false,
     sql: `-- Empty on purpose: SQLite has no stored functions.
+`,
+  },
+  {
+    number: 20,
+    name: 'archived_workflows',
+    isOnline: false,
+    sql: `-- Where the workflows are that retention has archived and deleted: the object of the archive that holds each.
+CREATE TABLE IF NOT EXISTS archived_workflows (
+  workflow_uuid TEXT NOT NULL PRIMARY KEY,
+  object_name TEXT NOT NULL,
+  archived_at BIGINT NOT NULL
+);
 `,
   },
 ];

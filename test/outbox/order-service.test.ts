@@ -46,9 +46,7 @@ async function createDatabase(path: string): Promise<void> {
   const database = new BetterSqlite3(path);
   database.pragma('journal_mode = WAL');
   database.exec(readFileSync(new URL('../../examples/order-service/schema.sql', import.meta.url), 'utf8'));
-  database.exec(
-    new OutboxBroker(new BetterSqlite3DataSource('app', path) as never, { dlqTable: makeDlqTable() }).ddl(),
-  );
+  database.exec(new OutboxBroker(new BetterSqlite3DataSource('app', path), { dlqTable: makeDlqTable() }).ddl());
   database.close();
 }
 

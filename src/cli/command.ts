@@ -63,6 +63,7 @@ export const GROUPS: Readonly<Record<string, { readonly about: string; readonly 
   queue: { about: 'Inspect and manage queues', aliases: ['queues', 'q'] },
   schedule: { about: 'Inspect and manage schedules', aliases: ['schedules'] },
   version: { about: 'List application versions and set the latest', aliases: ['versions'] },
+  receiver: { about: 'Inspect and manage the dead letters of receivers', aliases: ['receivers'] },
   outbox: { about: 'Inspect and manage the outbox in your own database', aliases: [] },
   postgres: { about: 'Run a development Postgres server', aliases: ['pg'] },
 };

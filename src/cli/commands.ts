@@ -7,6 +7,7 @@ import { OUTBOX_DLQ_COMMANDS } from './outbox/dead-letters.js';
 import { OUTBOX_RETENTION_COMMANDS } from './outbox/retention.js';
 import { POSTGRES_COMMANDS } from './commands/postgres.js';
 import { QUEUE_COMMANDS } from './commands/queue.js';
+import { RECEIVER_COMMANDS } from './commands/receiver.js';
 import { RETENTION_COMMANDS } from './commands/retention.js';
 import { SCHEDULE_COMMANDS } from './commands/schedule.js';
 import { UPKEEP_COMMANDS } from './commands/upkeep.js';
@@ -30,6 +31,7 @@ export const COMMANDS: readonly Command[] = [
   ...QUEUE_COMMANDS,
   ...SCHEDULE_COMMANDS,
   ...VERSION_COMMANDS,
+  ...RECEIVER_COMMANDS,
   ...OUTBOX_COMMANDS,
   ...OUTBOX_DLQ_COMMANDS,
   ...OUTBOX_RETENTION_COMMANDS,

@@ -8,6 +8,7 @@ import { silentLogger } from '../../../src/base/log.js';
 import { fileArchive } from '../../../src/control/management/file-archive.js';
 import type { DBOSConfig } from '../../../src/engine/config/config.js';
 import { createDBOS } from '../../../src/facade/dbos.js';
+import { call } from '../../cli/terminals.js';
 import { until } from '../../crash/processes.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
 
@@ -62,6 +63,48 @@ forEachDialect((dialect) => {
       await client.importWorkflows(archived ? [archived] : []);
 
       expect(await DBOS.getResult(handle.workflowID)).toBe(2);
+    });
+
+    test('leaves a fork alone when its original is deleted', async () => {
+      const { DBOS, work } = await startOn(dialect, {});
+      const handle = await DBOS.startWorkflow(work)(1);
+      await handle.getResult();
+
+      const [fork] = await Promise.all([
+        // On a queue that no process serves: a fork that ends is due itself.
+        DBOS.forkWorkflow(handle.workflowID, 0, { queueName: 'later' }).catch((error: unknown) => error as Error),
+        DBOS.applyRetention({ completed: 0 }, { restFactor: 0 }),
+      ]);
+
+      // The delete came first, or the fork did. Nothing is in between.
+      if (fork instanceof Error) expect(fork.message).toContain(handle.workflowID);
+      else expect(await fork.getStatus()).toMatchObject({ status: 'ENQUEUED', input: [1] });
+    });
+
+    test('is asked for from the command line', async () => {
+      const url = await dialect.createURL();
+      const folder = newFolder();
+      const { DBOS, work } = await launch(url, { archive: fileArchive(folder) });
+      const handle = await DBOS.startWorkflow(work)(1);
+      await handle.getResult();
+      const everstep = (line: string) => call(`${line} -s ${url}`);
+
+      const nothing = await everstep('retention plan --completed 30d');
+      const planned = await everstep('retention plan --completed 0 --json');
+      const kept = await everstep('retention plan --completed 0 --keep work');
+      const refused = await everstep('retention plan');
+      const run = await everstep(`retention run --completed 0 --archive ${folder} --yes --json`);
+      const archived = await everstep(`workflow archived ${handle.workflowID} --archive ${folder}`);
+      const missing = await everstep(`workflow archived none --archive ${folder}`);
+
+      expect(nothing.out).toContain('Nothing would be deleted');
+      expect(JSON.parse(planned.out)).toMatchObject([{ name: 'work', status: 'SUCCESS', workflows: 1 }]);
+      expect(kept.out).toContain('Nothing would be deleted');
+      expect(refused.exitCode).not.toBe(0);
+      expect(JSON.parse(run.out)).toEqual({ workflows: 1, archived: 1 });
+      expect(JSON.parse(archived.out)).toMatchObject({ workflow_status: { workflow_uuid: handle.workflowID } });
+      expect(missing.exitCode).not.toBe(0);
+      expect(await DBOS.getArchivedWorkflow(handle.workflowID)).toBeDefined();
     });
 
     test('shows an archived workflow over HTTP', async () => {

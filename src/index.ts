@@ -55,6 +55,16 @@ export {
 } from './control/management/applications.js';
 export type { ForkFromFailureOptions, ForkOptions, ForkRequest, ForkSettings } from './control/management/forks.js';
 export type { CancelOptions, ResumeOptions } from './control/management/lifecycle.js';
+export type { Archive } from './control/management/archive-target.js';
+export { fileArchive } from './control/management/file-archive.js';
+export { type S3ArchiveOptions, s3Archive, type S3Like } from './control/management/s3-archive.js';
+export type { KeptFor, RetentionConfig, RetentionPolicy } from './model/retention.js';
+export type { Duration } from './base/duration.js';
+export type {
+  ApplyRetentionOptions,
+  PlannedRetention,
+  RetentionApplied,
+} from './control/management/retention-policy.js';
 export type { GarbageCollected, GarbageCollectOptions } from './control/management/retention.js';
 export type { RewindOptions } from './control/management/rewind.js';
 export type { HistoryEventType, HistoryLevel } from './model/history.js';

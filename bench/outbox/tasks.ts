@@ -198,13 +198,13 @@ async function fetch({ DBOS, source, query }: Application, { pending, rounds, ur
 async function relay(application: Application, { broker, port, messages, url }: RelayCommand) {
   const { DBOS, outbox, query } = application;
   await fill(url, messages);
-  const { target, close } = await openTarget(broker, port, TOPIC);
-  outbox.relay(TOPIC, target, { batch: BATCH });
+  const place = await openTarget(broker, port, TOPIC);
+  outbox.relay(TOPIC, place.target, { batch: BATCH });
   const elapsedMs = await timed(async () => {
     await DBOS.launch();
     while (Number(await query('SELECT COUNT(*) FROM (SELECT 1 FROM outbox LIMIT 1) AS o')) > 0) await pause(5);
   });
   await DBOS.shutdown();
-  await close();
+  await place.close();
   return { elapsedMs };
 }

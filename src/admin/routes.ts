@@ -5,6 +5,7 @@ import { BULK_ROUTES, MAINTENANCE_ROUTES } from './routes/bulk.js';
 import { LISTING_ROUTES } from './routes/listing.js';
 import { OUTBOX_ROUTES } from './routes/outboxes.js';
 import { QUEUE_ROUTES } from './routes/queues.js';
+import { RECEIVED_LETTER_ROUTES } from './routes/received-letters.js';
 import { SCHEDULE_ROUTES } from './routes/schedules.js';
 import { SYSTEM_ROUTES } from './routes/system.js';
 import { TRANSFER_ROUTES } from './routes/transfer.js';
@@ -21,6 +22,7 @@ export const ROUTES: readonly Route[] = [
   ...TRANSFER_ROUTES,
   ...QUEUE_ROUTES,
   ...SCHEDULE_ROUTES,
+  ...RECEIVED_LETTER_ROUTES,
   ...OUTBOX_ROUTES,
   ...SYSTEM_ROUTES,
   ...MAINTENANCE_ROUTES,

@@ -65,9 +65,9 @@ export function beginRequest(source: AdminSource): RequestScope {
 /** Picks the fields by name: engine and client have others, some of them private. */
 function pickOperator(operator: StoreOperator): Omit<StoreOperator, 'retrying'> {
   const { database, codec, clock, databaseClock, logger, watchers, bus, store, dataSources } = operator;
-  const { applicationName, queryTimeoutMs } = operator;
+  const { applicationName, queryTimeoutMs, archive, retention } = operator;
   const memoryLimits = (queueName: string) => operator.memoryLimits?.(queueName);
   const written = async (workflowIDs: readonly string[]) => operator.written?.(workflowIDs);
   const parts = { database, codec, clock, databaseClock, logger, watchers, bus, store, dataSources };
-  return { ...parts, applicationName, queryTimeoutMs, memoryLimits, written };
+  return { ...parts, applicationName, queryTimeoutMs, archive, retention, memoryLimits, written };
 }

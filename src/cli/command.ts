@@ -59,9 +59,11 @@ export function command<const O extends Options>(spec: CommandSpec<O>): Command 
 /** Command groups: the first word of their commands, with its aliases. */
 export const GROUPS: Readonly<Record<string, { readonly about: string; readonly aliases: readonly string[] }>> = {
   workflow: { about: 'Inspect and manage workflows', aliases: ['workflows', 'wf'] },
+  retention: { about: 'Delete and archive old workflows', aliases: [] },
   queue: { about: 'Inspect and manage queues', aliases: ['queues', 'q'] },
   schedule: { about: 'Inspect and manage schedules', aliases: ['schedules'] },
   version: { about: 'List application versions and set the latest', aliases: ['versions'] },
+  receiver: { about: 'Inspect and manage the dead letters of receivers', aliases: ['receivers'] },
   outbox: { about: 'Inspect and manage the outbox in your own database', aliases: [] },
   postgres: { about: 'Run a development Postgres server', aliases: ['pg'] },
 };

@@ -2,11 +2,13 @@
 import type { Command } from './command.js';
 import { DATABASE_COMMANDS } from './commands/database.js';
 import { DOCTOR_COMMANDS } from './commands/doctor.js';
-import { OUTBOX_COMMANDS } from './commands/outbox.js';
-import { OUTBOX_DLQ_COMMANDS } from './commands/outbox-dlq.js';
-import { OUTBOX_RETENTION_COMMANDS } from './commands/outbox-retention.js';
+import { OUTBOX_COMMANDS } from './outbox/commands.js';
+import { OUTBOX_DLQ_COMMANDS } from './outbox/dead-letters.js';
+import { OUTBOX_RETENTION_COMMANDS } from './outbox/retention.js';
 import { POSTGRES_COMMANDS } from './commands/postgres.js';
 import { QUEUE_COMMANDS } from './commands/queue.js';
+import { RECEIVER_COMMANDS } from './commands/receiver.js';
+import { RETENTION_COMMANDS } from './commands/retention.js';
 import { SCHEDULE_COMMANDS } from './commands/schedule.js';
 import { UPKEEP_COMMANDS } from './commands/upkeep.js';
 import { VERSION_COMMANDS } from './commands/version.js';
@@ -25,9 +27,11 @@ export const COMMANDS: readonly Command[] = [
   ...WORKFLOW_CHANGE_COMMANDS,
   ...WORKFLOW_AGAIN_COMMANDS,
   ...WORKFLOW_TRANSFER_COMMANDS,
+  ...RETENTION_COMMANDS,
   ...QUEUE_COMMANDS,
   ...SCHEDULE_COMMANDS,
   ...VERSION_COMMANDS,
+  ...RECEIVER_COMMANDS,
   ...OUTBOX_COMMANDS,
   ...OUTBOX_DLQ_COMMANDS,
   ...OUTBOX_RETENTION_COMMANDS,

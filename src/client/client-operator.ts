@@ -18,6 +18,7 @@ export interface ClientOperatorOptions {
   readonly codec: Codec;
   readonly applicationName: string | null;
   readonly queryTimeoutMs?: number;
+  readonly archive?: Operator['archive'];
   readonly clock?: Clock;
 }
 
@@ -32,6 +33,7 @@ export class ClientOperator implements Operator {
   readonly logger: DLogger;
   readonly applicationName: string | null;
   readonly queryTimeoutMs: number | undefined;
+  readonly archive: Operator['archive'];
   readonly store: Store;
   readonly database: Database;
   readonly watchers: RowWatchers;
@@ -47,6 +49,7 @@ export class ClientOperator implements Operator {
     this.logger = options.store.logger;
     this.applicationName = applicationName;
     this.queryTimeoutMs = queryTimeoutMs;
+    this.archive = options.archive;
     this.store = store;
     this.database = store.database;
     this.bus = store.bus;

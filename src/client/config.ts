@@ -6,6 +6,7 @@ import { consoleLogger, type DLogger } from '../base/log.js';
 import { locateDatabase } from '../base/url.js';
 import { Codec } from '../codec/codec.js';
 import type { DBOSSerializer } from '../codec/serializer.js';
+import type { Archive } from '../control/management/archive-target.js';
 import { DBOSInitializationError } from '../model/errors/errors.js';
 import { checkSetting, SETTINGS } from '../model/settings.js';
 import { type Check, objectWith } from '../model/validation/validation.js';
@@ -43,6 +44,8 @@ export interface DBOSClientConfig {
   readonly maxPayloadBytes?: number;
   /** Replaces the console. */
   readonly logger?: DLogger;
+  /** Where the application archives workflows. */
+  readonly archive?: Archive;
   /** The application that the client acts for. Without one it sees all applications. */
   readonly applicationName?: string;
 }
@@ -70,6 +73,7 @@ const CHECKS: Readonly<Record<keyof DBOSClientConfig, Check<unknown>>> = {
   maxPayloadBytes: count,
   logger,
   applicationName: text,
+  archive: objectWith('write', 'read'),
 };
 
 /** Checks a configuration and fills in the defaults. */
@@ -85,6 +89,7 @@ export function resolveClientConfig(config: DBOSClientConfig): ClientOperatorOpt
     }),
     applicationName: config.applicationName ?? null,
     queryTimeoutMs: inMs(config.observabilityQueryTimeoutMs),
+    archive: config.archive,
     store: {
       url: config.systemDatabaseUrl,
       pool: config.systemDatabasePool,

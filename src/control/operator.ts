@@ -7,6 +7,8 @@ import type { Codec } from '../codec/codec.js';
 import type { QueueLimits } from '../model/queues.js';
 import type { Database } from '../store/database.js';
 import type { Bus } from '../store/notify/bus.js';
+import type { RetentionPolicy } from '../model/retention.js';
+import type { Archive } from './management/archive-target.js';
 import type { RowWatchers } from './runs/row-watchers.js';
 
 /** The completion records that data sources hold of workflows. */
@@ -39,6 +41,10 @@ export interface Operator {
   readonly dataSources?: CompletionRecords | undefined;
   /** Resolves when the completed steps of these workflows are recorded, for operators that run workflows. */
   written?(workflowIDs: readonly string[]): Promise<void>;
+  /** Where workflows are archived before retention deletes them. */
+  readonly archive?: Archive | undefined;
+  /** The configured retention. */
+  readonly retention?: RetentionPolicy | undefined;
   /** Retries an idempotent operation until the database is back or the operator stops. */
   retrying<T>(operation: () => Promise<T>): Promise<T>;
 }

@@ -13,6 +13,7 @@ import { Handle, registerHandles } from './runs/handles.js';
 import { Ownership } from './runs/ownership.js';
 import { Runs } from './runs/runs.js';
 import { Runtime, type RuntimeOptions } from './runtime.js';
+import { RetentionService } from './management/retention-service.js';
 import { Scheduler } from './schedules/scheduler.js';
 import { StrandedWork } from './queues/stranded-work.js';
 import { Transactions } from './transactions/transactions.js';
@@ -37,6 +38,7 @@ export class Engine {
   readonly transactions: Transactions;
   readonly otherPrograms: OtherProgramsWatch;
   readonly strandedWork: StrandedWork;
+  readonly retention: RetentionService;
 
   private constructor(runtime: Runtime, runs: Runs) {
     this.runtime = runtime;
@@ -45,6 +47,7 @@ export class Engine {
     this.ownership = new Ownership(runtime, runs);
     this.otherPrograms = new OtherProgramsWatch(runtime);
     this.strandedWork = new StrandedWork(runtime);
+    this.retention = new RetentionService(runtime);
     this.liveness = new Liveness(runtime, this.ownership);
     this.deadlines = new Deadlines({ runtime, runs, ownership: this.ownership });
     this.queues = new QueueService({
@@ -62,8 +65,8 @@ export class Engine {
 
   /** In start order. They stop in reverse. */
   get #services(): readonly EngineService[] {
-    const { transactions, liveness, ownership, deadlines, otherPrograms, strandedWork } = this;
-    return [transactions, liveness, ownership, deadlines, otherPrograms, strandedWork, ...this.#intake];
+    const { transactions, liveness, ownership, deadlines, otherPrograms, strandedWork, retention } = this;
+    return [transactions, liveness, ownership, deadlines, otherPrograms, strandedWork, retention, ...this.#intake];
   }
 
   /** The services that bring in work. A shutdown stops them first, then waits for the runs. */

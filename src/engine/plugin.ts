@@ -34,6 +34,16 @@ export {
 } from './receiving/receiving.js';
 
 // For the outbox.
+export {
+  RECEIVED_LETTERS,
+  type ReceivedChangeFilter,
+  type ReceivedChangeOptions,
+  type ReceivedFilter,
+  type ReceivedGroup,
+  type ReceivedLetter,
+  type ReceivedLetters,
+  type ReceivedPage,
+} from '../control/receiving/received-letters.js';
 export { Handoff, type NewMessage, type Started } from './outbox/handoff.js';
 export { validate } from './registration/input-schema.js';
 export type { InputSchema } from './registration/registry.js';

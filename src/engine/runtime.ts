@@ -55,6 +55,8 @@ export class Runtime implements Operator {
   readonly applicationName: string;
   readonly applicationVersion: string;
   readonly queryTimeoutMs: number;
+  readonly archive: Operator['archive'];
+  readonly retention: Operator['retention'];
   /** Identifies this launch. Never reused. */
   readonly incarnationID: string;
   /** Whether notifications from other processes reach this one. */
@@ -82,6 +84,8 @@ export class Runtime implements Operator {
     this.applicationVersion = config.applicationVersion ?? applicationVersionOf(registry, config);
     this.queryTimeoutMs = config.observabilityQueryTimeoutMs;
     this.hasPush = store.hasPush;
+    this.archive = config.archive;
+    this.retention = config.retention;
     this.databaseClock = new RemoteClock(this.clock, () =>
       this.retrying(() => this.databaseClock.learn(() => readNow(store.database))),
     );

@@ -1,34 +1,21 @@
 // Dead letters: messages that could not become workflows, stored in the system database.
 import { inspect, type InspectOptions } from 'node:util';
 import { excerptOf, type ExcerptLimits } from '../base/excerpt.js';
-import type { EventDispatchState, Receiving } from '../engine/plugin.js';
+import { type EventDispatchState, RECEIVED_LETTERS, type ReceivedLetter, type Receiving } from '../engine/plugin.js';
 
 /** A message that could not become a workflow. */
-export interface DeadLetter {
-  /** The ID that the workflow would have had. Random if the message had none that can be stored. */
-  readonly id: string;
-  /** The workflow function that the message was for. */
-  readonly functionName: string;
-  readonly receivedAt: number;
-  readonly error: string;
-  /** The message as JSON. Bytes are objects with the single field `base64`. A text if it cannot be written as JSON. */
-  readonly message: unknown;
-  /** Epoch milliseconds, if it was archived. */
-  readonly archivedAt?: number;
-}
+export type DeadLetter = ReceivedLetter;
 
 type Stored = Pick<DeadLetter, 'error' | 'message' | 'archivedAt'>;
-
-const SERVICE = 'everstep.receiver.dead-letters';
 
 export function toState(letter: DeadLetter): EventDispatchState {
   const { id, functionName, receivedAt, error, message, archivedAt } = letter;
   const value = toJSON({ error, message, archivedAt });
-  return { service: SERVICE, workflowFnName: functionName, key: id, value, updateTime: receivedAt };
+  return { service: RECEIVED_LETTERS, workflowFnName: functionName, key: id, value, updateTime: receivedAt };
 }
 
 export async function listDeadLetters(receiving: Receiving, functionName: string): Promise<DeadLetter[]> {
-  const states = await receiving.listStates({ service: SERVICE, workflowFnName: functionName });
+  const states = await receiving.listStates({ service: RECEIVED_LETTERS, workflowFnName: functionName });
   return states.map(({ key, value, updateTime }) => ({
     id: key,
     functionName,
@@ -38,7 +25,7 @@ export async function listDeadLetters(receiving: Receiving, functionName: string
 }
 
 export function deleteDeadLetter(receiving: Receiving, functionName: string, id: string): Promise<void> {
-  return receiving.deleteState({ service: SERVICE, workflowFnName: functionName, key: id });
+  return receiving.deleteState({ service: RECEIVED_LETTERS, workflowFnName: functionName, key: id });
 }
 
 /** A message that JSON cannot hold, such as a cyclic one, must not stop the receiver: keep what can be shown of it. */

@@ -5,7 +5,7 @@ import { backoffMs } from '../../src/base/backoff.js';
 import { sleep, systemClock } from '../../src/base/clock.js';
 import { deferred } from '../../src/base/deferred.js';
 import { Mutex } from '../../src/base/mutex.js';
-import { Semaphore } from '../../src/base/semaphore.js';
+import { Semaphore } from '../../src/base/mutex.js';
 import { withTimeLimit } from '../../src/base/time-limit.js';
 import { locateDatabase, withoutPasswords } from '../../src/base/url.js';
 import { ManualClock } from '../rig/manual-clock.js';

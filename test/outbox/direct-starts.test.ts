@@ -110,7 +110,7 @@ function failHandoff(point: 'before' | 'after'): void {
       options,
     );
     lose();
-    return result as never;
+    return result;
   });
   onTestFinished(() => spy.mockRestore());
 }

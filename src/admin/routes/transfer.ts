@@ -1,10 +1,12 @@
 // Routes that export and import workflows. Both stream, so that memory does not grow with the number of workflows.
+import { getArchivedWorkflow } from '../../control/management/archive.js';
+import { notFound } from '../http/refusal.js';
 import { toLines } from '../../control/management/export-format.js';
 import { exportWorkflows, importWorkflows } from '../../control/management/transfer.js';
 import { streamResponse } from '../http/response.js';
 import { chunksOf, requireType } from '../http/body.js';
 import { type Route, route } from '../http/route.js';
-import { boolean, integer, oneOf, optional, record } from '../../model/validation/validation.js';
+import { boolean, integer, jsonObject, oneOf, optional, record } from '../../model/validation/validation.js';
 import { filters, toFilters } from './listing.js';
 
 const tag = 'Many workflows';
@@ -29,6 +31,19 @@ export const TRANSFER_ROUTES: readonly Route[] = [
       // Read the first line before responding: an invalid query can then still be refused.
       const first = await lines.next();
       return streamResponse(toStream(first, lines), LINES);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/archived-workflows/{workflowID}',
+    tag,
+    summary: 'Returns a workflow that retention has archived, as exports have it.',
+    result: jsonObject,
+    async handle({ operator, path }) {
+      const workflowID = path['workflowID'] ?? '';
+      const exported = await getArchivedWorkflow(operator, workflowID);
+      if (!exported) throw notFound(`There is no archived workflow "${workflowID}".`);
+      return exported;
     },
   }),
   route({

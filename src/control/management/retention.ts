@@ -1,12 +1,9 @@
 // Garbage collection and the global timeout. They work in small commits with a pause after each, so that running workflows
 // are not slowed down. No progress is stored: after an interruption, run it again.
-import { sleep } from '../../base/clock.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { type Check, func, number, optional, positiveInteger, record } from '../../model/validation/validation.js';
 import { hasEnded, isActive } from '../../model/status.js';
 import {
-  type AgeCursor,
-  type AgeRange,
   cancelIfActive,
   deleteIfEnded,
   deleteOrphans,
@@ -14,11 +11,11 @@ import {
   findPayloadTables,
   listByAge,
   listPayloadsByAge,
-  OLDEST,
 } from '../../store/management/retention.js';
 import { readNow } from '../../store/schedules/schedules.js';
 import { announceChanged } from '../notify/announcements.js';
 import type { Operator } from '../operator.js';
+import { walkByAge } from './paced-walk.js';
 
 /** Pass one of the two limits, or both: then the later cutoff applies. */
 export interface GarbageCollectOptions {
@@ -41,19 +38,11 @@ export interface GarbageCollected {
   readonly orphans: number;
 }
 
-const BATCH_SIZE = 500;
-const BATCH_MIN = 20;
-/** A batch that takes longer makes the next one smaller. */
-const BATCH_MAX_MS = 80;
-/** It works a tenth of the time. On SQLite others also pay for its commits, when they checkpoint the WAL. */
-const REST_FACTOR = 9;
-const REST_MIN_MS = 1;
-
 /** Deletes old workflows that have ended, and leftovers of deleted workflows. */
 export async function garbageCollect(operator: Operator, options: GarbageCollectOptions): Promise<GarbageCollected> {
   checkOptions(options);
   const { database, applicationName, dataSources } = operator;
-  const { onProgress, batchSize = BATCH_SIZE, restFactor = REST_FACTOR } = options;
+  const { onProgress, batchSize, restFactor } = options;
   const before = await cutoffOf(operator, options);
   let collected: GarbageCollected = { workflows: 0, orphans: 0 };
   const report = (workflows: number, orphans: number): void => {
@@ -64,7 +53,7 @@ export async function garbageCollect(operator: Operator, options: GarbageCollect
   const walkOptions = { before, batchSize, restFactor };
   // Leftovers first: right after a mass delete, an index scan starts slowly.
   for (const name of await operator.retrying(() => findPayloadTables(database))) {
-    await walk(operator, walkOptions, async (range) => {
+    await walkByAge(operator, walkOptions, async (range) => {
       const oldest = await listPayloadsByAge(database, name, range);
       const orphans = new Set(oldest.filter(({ isOrphan }) => isOrphan).map(({ workflowID }) => workflowID));
       if (orphans.size > 0) {
@@ -74,7 +63,7 @@ export async function garbageCollect(operator: Operator, options: GarbageCollect
       return oldest;
     });
   }
-  await walk(operator, walkOptions, async (range) => {
+  await walkByAge(operator, walkOptions, async (range) => {
     const oldest = await listByAge(database, range, applicationName);
     const ended = oldest.filter(({ isOwn, status }) => isOwn && hasEnded(status)).map(({ workflowID }) => workflowID);
     if (ended.length > 0) {
@@ -126,42 +115,13 @@ async function notAfterNow(operator: Operator, before: number): Promise<number> 
   return Math.min(before, now + 1);
 }
 
-/** A walk from the oldest row to the last one before a time. */
-interface Walk {
-  readonly before: number;
-  readonly batchSize: number;
-  readonly restFactor: number;
-}
-
-/**
- * Processes one batch after the other, with a pause after each. `batch` returns the rows it found in the range. If a batch
- * takes long, because the database is slow or busy, the next one is smaller.
- */
-async function walk(
-  operator: Operator,
-  { before, batchSize, restFactor }: Walk,
-  batch: (range: AgeRange) => Promise<readonly AgeCursor[]>,
-): Promise<void> {
-  let limit = batchSize;
-  for (let after: AgeCursor | undefined = OLDEST; after;) {
-    const range: AgeRange = { after, before, limit };
-    const startedAt = performance.now();
-    const found = await operator.retrying(() => batch(range));
-    const elapsedMs = performance.now() - startedAt;
-    after = found.length < limit ? undefined : found.at(-1);
-    if (elapsedMs > BATCH_MAX_MS) limit = Math.max(Math.min(batchSize, BATCH_MIN), Math.floor(limit / 2));
-    else if (elapsedMs < BATCH_MAX_MS / 4) limit = Math.min(batchSize, limit * 2);
-    if (after) await sleep(operator.clock, Math.max(REST_MIN_MS, elapsedMs * restFactor));
-  }
-}
-
 /** Cancels all active workflows created at this time or earlier. Returns their number. */
 export async function globalTimeout(operator: Operator, cutoffEpochTimestampMs: number): Promise<number> {
   epochMs.read(cutoffEpochTimestampMs, 'cutoffEpochTimestampMs');
   const { database, applicationName, bus } = operator;
   const before = await notAfterNow(operator, Math.floor(cutoffEpochTimestampMs) + 1);
   let count = 0;
-  await walk(operator, { before, batchSize: BATCH_SIZE, restFactor: 0 }, async (range) => {
+  await walkByAge(operator, { before, restFactor: 0 }, async (range) => {
     const oldest = await listByAge(database, range, applicationName);
     const active = oldest.filter(({ isOwn, status }) => isOwn && isActive(status)).map(({ workflowID }) => workflowID);
     if (active.length > 0) {

@@ -18,6 +18,15 @@ import {
   type ResumeOptions,
   resumeWorkflows,
 } from './lifecycle.js';
+import type { RetentionPolicy } from '../../model/retention.js';
+import { getArchivedWorkflow } from './archive.js';
+import {
+  applyRetention,
+  type ApplyRetentionOptions,
+  type PlannedRetention,
+  planRetention,
+  type RetentionApplied,
+} from './retention-policy.js';
 import { garbageCollect, type GarbageCollected, type GarbageCollectOptions, globalTimeout } from './retention.js';
 import { type RewindOptions, rewindWorkflow } from './rewind.js';
 import {
@@ -135,6 +144,26 @@ export abstract class WorkflowVerbs extends HistoryVerbs {
   async garbageCollect(options: GarbageCollectOptions): Promise<GarbageCollected> {
     const verb = { name: 'garbageCollect', isEffect: true };
     return this[internals].perform(verb, (operator) => garbageCollect(operator, options));
+  }
+
+  /**
+   * Deletes workflows that ended longer ago than the policy, by default the configured one, keeps them. With an archive,
+   * they are archived first.
+   */
+  async applyRetention(policy?: RetentionPolicy, options: ApplyRetentionOptions = {}): Promise<RetentionApplied> {
+    const verb = { name: 'applyRetention', isEffect: true };
+    return this[internals].perform(verb, (operator) => applyRetention(operator, policy, options));
+  }
+
+  /** Counts what `applyRetention` would delete now, by workflow and status. */
+  async planRetention(policy?: RetentionPolicy): Promise<PlannedRetention[]> {
+    return planRetention(this[internals].operatorFor('planRetention', 'outside workflow code'), policy);
+  }
+
+  /** A workflow that retention has archived, in the format of exports: `importWorkflows` restores it. */
+  async getArchivedWorkflow(workflowID: string): Promise<ExportedWorkflow | undefined> {
+    filledName.read(workflowID, 'workflowID');
+    return getArchivedWorkflow(this[internals].operatorFor('getArchivedWorkflow', 'outside workflow code'), workflowID);
   }
 
   /** Cancels all active workflows created at this time or earlier. Resolves to their number. */

@@ -5,9 +5,11 @@ import { type DurationText, inMs, inSeconds } from '../../base/duration.js';
 import type pg from 'pg';
 import { consoleLogger, type DLogger, type LogLevel, textLogger } from '../../base/log.js';
 import { locateDatabase } from '../../base/url.js';
+import type { Archive } from '../../control/management/archive-target.js';
 import type { DBOSSerializer } from '../../codec/serializer.js';
 import { DBOSInitializationError } from '../../model/errors/errors.js';
 import { HISTORY_LEVELS, type HistoryLevel } from '../../model/history.js';
+import { type RetentionConfig, retentionConfig } from '../../model/retention.js';
 import { checkSetting, SETTINGS } from '../../model/settings.js';
 import {
   type Check,
@@ -121,6 +123,10 @@ export interface DBOSConfig {
   otlpLogsEndpoints?: string[];
   /** Accepted for compatibility; has no effect yet. */
   otelAttributeFormat?: OtelAttributeFormat;
+  /** How long workflows are kept after they have ended. Default: for good. */
+  retention?: RetentionConfig;
+  /** Where workflows are archived before retention deletes them, such as `fileArchive(folder)`. */
+  archive?: Archive;
   /** Starts the admin HTTP server. Default: false. */
   runAdminServer?: boolean;
   /** The port of the admin server; 0 for any free one. Default: 3001. */
@@ -169,6 +175,8 @@ export interface EngineConfig {
   readonly otlpTracesEndpoints: readonly string[];
   readonly otlpLogsEndpoints: readonly string[];
   readonly otelAttributeFormat: OtelAttributeFormat;
+  readonly retention: RetentionConfig | undefined;
+  readonly archive: Archive | undefined;
   readonly runAdminServer: boolean;
   readonly adminPort: number;
   readonly adminHost: string;
@@ -246,6 +254,8 @@ export function resolveConfig(
     otlpTracesEndpoints: given.otlpTracesEndpoints ?? [],
     otlpLogsEndpoints: given.otlpLogsEndpoints ?? [],
     otelAttributeFormat: given.otelAttributeFormat ?? 'legacy',
+    retention: given.retention,
+    archive: given.archive,
     ...resolveAdmin(given, variable, { isFromFile: file !== undefined, logger }),
     store: {
       url: systemDatabaseURL(given, variable, { isFromFile: file !== undefined, logger }),
@@ -335,6 +345,8 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   history: oneOf([...HISTORY_LEVELS]),
   listenQueues: SETTINGS.queues,
   adminPort: SETTINGS.port,
+  retention: retentionConfig,
+  archive: objectWith('write', 'read'),
 };
 
 function each<Field extends keyof DBOSConfig>(

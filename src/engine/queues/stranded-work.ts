@@ -3,8 +3,8 @@
 import { sleep } from '../../base/clock.js';
 import { Service } from '../../base/service.js';
 import { explainWorkflow, type ExplanationReason } from '../../control/management/explain.js';
-import { listPeers } from '../../store/liveness/executors.js';
 import { findFirstWaiting, findQueuesInUse, type Waiting } from '../../store/queues/waiting-work.js';
+import { isFirstOfApplication } from '../liveness/first-engine.js';
 import type { Runtime } from '../runtime.js';
 
 /** After a launch, when all processes of a deployment have had time to start. */
@@ -56,7 +56,7 @@ export class StrandedWork {
 
   async #report(): Promise<void> {
     const queueNames = await findQueuesInUse(this.#runtime.database, QUEUES_MAX);
-    if (queueNames.length === 0 || !(await this.#isSpeaker())) return;
+    if (queueNames.length === 0 || !(await isFirstOfApplication(this.#runtime))) return;
     for (const { first, count, queueName } of await this.#findKinds(queueNames)) {
       const { reason, message } = await explainWorkflow(this.#runtime, first.workflowID);
       if (!STRANDED.has(reason)) continue;
@@ -65,14 +65,6 @@ export class StrandedWork {
         `${many} workflow(s) "${first.name}" in queue "${queueName}" cannot start, such as "${first.workflowID}". ${message}`,
       );
     }
-  }
-
-  /** One process of the application is enough. */
-  async #isSpeaker(): Promise<boolean> {
-    const { database, applicationName, incarnationID } = this.#runtime;
-    const peers = (await listPeers(database)).filter((peer) => !peer.isLeaseOver);
-    const own = peers.filter((peer) => peer.applicationName === applicationName).map((peer) => peer.incarnationID);
-    return own.toSorted()[0] === incarnationID;
   }
 
   /** The kinds of workflows of this application at the heads of queues. */

@@ -1,5 +1,6 @@
 // The part of the engine that event receivers use: finding the functions they serve, turning a batch of messages into
 // workflows in one commit, and storing state in the system database.
+import { ReceivedLetters } from '../../control/receiving/received-letters.js';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../base/clock.js';
 import { internals } from '../../base/internals.js';
@@ -183,6 +184,11 @@ export class Receiving {
 
   listStates(name: Pick<EventDispatchState, 'service' | 'workflowFnName'>): Promise<EventDispatchState[]> {
     return listEventDispatchStates(this.#engine.runtime.store.database, name);
+  }
+
+  /** The dead letters of a function. */
+  lettersOf(functionName: string): ReceivedLetters {
+    return new ReceivedLetters(this.#engine.runtime, functionName);
   }
 
   deleteState(name: Pick<EventDispatchState, 'service' | 'workflowFnName' | 'key'>): Promise<void> {

@@ -185,6 +185,17 @@ export class DBOSOutcomeNotStorableError extends DBOSError {
   }
 }
 
+/** Workflows could not be archived, or read from the archive. Nothing was deleted that is not archived. */
+export class ArchiveError extends DBOSError {
+  static override readonly code = 'ARCHIVE';
+  override readonly name = 'ArchiveError';
+  override readonly code = ArchiveError.code;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, 1, options);
+  }
+}
+
 /** A workflow could not be imported. Those before it, `imported` of them, are there. */
 export class WorkflowImportError extends DBOSError {
   static override readonly code = 'WORKFLOW_IMPORT';

@@ -83,17 +83,17 @@ export class DueRows implements Consumer {
     process: (tx: Transaction) => Promise<Processed>,
     look: (tx: Transaction, processed: Processed) => Promise<number | undefined>,
   ): Promise<{ readonly processed: Processed; readonly delayMs: number | undefined }> {
-    let processed: Processed | undefined;
+    const ended: { processed?: Processed } = {};
     try {
-      const delayMs = await this.#host.database.transact(async (tx) => {
-        processed = await process(tx);
-        return look(tx, processed);
+      const result = await this.#host.database.transact(async (tx) => {
+        const processed = await process(tx);
+        ended.processed = processed;
+        return { processed, delayMs: await look(tx, processed) };
       });
-      const committed = processed as unknown as Processed;
-      committed.committed?.();
-      return { processed: committed, delayMs };
+      result.processed.committed?.();
+      return result;
     } catch (error) {
-      (processed as Processed | undefined)?.failed?.();
+      ended.processed?.failed?.();
       throw error;
     }
   }

@@ -1,14 +1,15 @@
 // Runs the handler on a leased message and decides what becomes of the message. Whether it is written is up to the caller.
+import type { DLogger } from '../../base/log.js';
 import { OutboxLeaseLostError } from '../../model/errors/errors.js';
 import type { Topic } from '../topic.js';
 import type { ConsumerHost } from './consumer.js';
-import { outcomeOf } from './judging.js';
 import type { Lease } from './leases.js';
 import type { CircuitBreaker } from './limits.js';
-import { bodyOf, infoOf, type Message } from './message.js';
+import { bodyOf, type FetchedRow, infoOf, type Message } from './message.js';
 import type { HandlerSettings } from './options.js';
-import { hasCode, type Outcome } from './outcomes.js';
+import { hasCode, type Outcome, type RetryAfter, type Unroutable } from './outcomes.js';
 import { deleteHeld } from './settling.js';
+import type { RetryStrategy } from './strategies.js';
 
 export type Handler<T> = (body: T, message: Message) => unknown;
 
@@ -84,4 +85,36 @@ function messageOf(lease: Lease, topicName: string): Message {
       return lease.signal;
     },
   };
+}
+
+interface Failed {
+  readonly error: unknown;
+  readonly startedAt: number;
+  readonly retry: RetryStrategy;
+  readonly logger: DLogger;
+}
+
+function outcomeOf(row: FetchedRow, failed: Failed): Outcome {
+  const { error } = failed;
+  if (hasCode(error, 'OUTBOX_REJECT')) {
+    return { kind: 'dead', reason: (error as Partial<Unroutable>).reason ?? 'rejected', error };
+  }
+  if (hasCode(error, 'OUTBOX_RETRY_AFTER')) return { kind: 'retry', delayMs: (error as RetryAfter).delayMs };
+  const delayMs = delayAfter(row, failed);
+  return delayMs === undefined ? { kind: 'dead', reason: 'retry_terminal', error } : { kind: 'retry', delayMs };
+}
+
+function delayAfter(
+  { attempts, firstAttemptAt, messageID, queue }: FetchedRow,
+  { error, startedAt, retry, logger }: Failed,
+): number | undefined {
+  const failed = { attempts: attempts + 1, firstAttemptAt: firstAttemptAt ?? startedAt, lastAttemptAt: startedAt };
+  try {
+    return retry({ ...failed, error });
+  } catch (strategyError) {
+    logger.error(
+      `The retry strategy failed for message "${messageID}" of "${queue}", so it becomes a dead letter: ${String(strategyError)}`,
+    );
+    return undefined;
+  }
 }

@@ -18,9 +18,8 @@ import { Handling, type HandlingOptions } from './handling.js';
 import { type Lease, Leases } from './leases.js';
 import { CircuitBreaker, RateLimiter } from './limits.js';
 import { byID, type FetchedRow, toFetched } from './message.js';
-import { toSettlement } from './judging.js';
 import type { Outcome } from './outcomes.js';
-import { Settler } from './settling.js';
+import { Settler, toSettlement } from './settling.js';
 
 export interface LeasedOptions extends HandlingOptions {
   readonly queue: string;

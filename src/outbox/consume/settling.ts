@@ -8,8 +8,11 @@ import { DatabaseClosedError } from '../../model/errors/errors.js';
 import { oneOf, rows, type Sql, sql, type Token } from '../../sql/sql.js';
 import type { OutboxDatabase, Transaction } from '../database.js';
 import { bury, type Burial } from '../dead-letters/burying.js';
+import { type ErrorRenderer, toFailure } from '../dead-letters/failure.js';
 import type { DlqTable, OutboxTable } from '../schema/tables.js';
 import { fromNowBy, tableToken, timeOf, uuidOf } from '../tokens.js';
+import type { Lease } from './leases.js';
+import type { Outcome } from './outcomes.js';
 
 /** An outcome to write. */
 export type Settlement =
@@ -144,4 +147,30 @@ function updateHeld(table: OutboxTable, given: Token, { changes }: { readonly ch
     FROM ${given}
     WHERE o.id = r.row_id AND o.acquired_token = ${uuidOf('r.token')}
     RETURNING id`;
+}
+
+export interface Writing {
+  readonly startedAt: number;
+  /** Whether the handler ran. */
+  readonly isAttempt: boolean;
+  readonly renderError: ErrorRenderer | undefined;
+}
+
+export function toSettlement(
+  { row, token }: Lease,
+  outcome: Outcome,
+  { startedAt, isAttempt, renderError }: Writing,
+): Settlement {
+  const held = { id: row.id, token };
+  switch (outcome.kind) {
+    case 'done':
+    case 'release':
+      return { ...outcome, ...held };
+    case 'retry':
+      return { kind: 'retry', ...held, delayMs: outcome.delayMs, startedAt };
+    case 'dead': {
+      const failure = toFailure(outcome.error, renderError);
+      return { kind: 'dead', ...held, reason: outcome.reason, failure, isAttempt };
+    }
+  }
 }

@@ -17,7 +17,7 @@ import {
   WORKFLOW_OPTIONS,
   type WorkflowOptions,
 } from './options.js';
-import { isPattern, PatternConsumer } from './pattern-consumer.js';
+import { isPattern, PatternConsumer } from '../relays/pattern-consumer.js';
 import { split } from './splitting.js';
 
 export type Subscription =

@@ -49,8 +49,8 @@ function attributesOf(message: RelayMessage, { source, type }: CloudEvents): Rec
 
 /** The content type is that of the message, and so no attribute. */
 function inHeaders(message: RelayMessage, attributes: Record<string, string>, prefix: string): RelayMessage {
-  const { datacontenttype: _, ...others } = attributes;
-  const added = Object.fromEntries(Object.entries(others).map(([name, value]) => [`${prefix}${name}`, value]));
+  const others = Object.entries(attributes).filter(([name]) => name !== 'datacontenttype');
+  const added = Object.fromEntries(others.map(([name, value]) => [`${prefix}${name}`, value]));
   return { ...message, headers: { ...message.headers, ...added } };
 }
 

@@ -2,7 +2,7 @@
 import type { DLogger } from '../../base/log.js';
 import { InvalidOutboxError } from '../../model/errors/errors.js';
 import { objectWith } from '../../model/validation/validation.js';
-import { isPattern } from '../consume/pattern-consumer.js';
+import { isPattern } from './pattern-consumer.js';
 import { handlerSubscription, type Subscription } from '../consume/subscriptions.js';
 import type { OutboxDataSource } from '../database.js';
 import type { Topic } from '../topic.js';

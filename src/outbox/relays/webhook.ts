@@ -1,7 +1,7 @@
 // Sends webhooks as https://www.standardwebhooks.com describes them: a message has arrived when the answer is 2xx.
 import type { Duration } from '../../base/duration.js';
 import { systemClock } from '../../base/clock.js';
-import { Semaphore } from '../../base/semaphore.js';
+import { Semaphore } from '../../base/mutex.js';
 import { InvalidOutboxError, OutboxRelayError } from '../../model/errors/errors.js';
 import { optional, positiveInteger } from '../../model/validation/validation.js';
 import { keyOf, signWebhook } from '../../receiver/http/webhook.js';

@@ -23,6 +23,10 @@ export interface AgedWorkflow extends AgeCursor {
   readonly status: WorkflowStatusString;
   /** Whether it belongs to the application or to none. */
   readonly isOwn: boolean;
+  readonly name: string | null;
+  readonly updatedAt: number;
+  /** When it ended, if it has. Rows of other libraries may lack it; then it is the last change. */
+  readonly endedAt: number;
 }
 
 export interface AgeRange {
@@ -47,7 +51,7 @@ export async function listByAge(
   applicationName: string | null,
 ): Promise<AgedWorkflow[]> {
   const found = await database.read(sql`
-    SELECT w.workflow_uuid, w.created_at, w.status, CASE WHEN ${isOwn(applicationName)} THEN 1 ELSE 0 END AS is_own
+    SELECT w.workflow_uuid, w.created_at, w.status, w.name, w.updated_at, w.completed_at, CASE WHEN ${isOwn(applicationName)} THEN 1 ELSE 0 END AS is_own
     FROM ${workflows} AS w
     WHERE w.created_at >= ${after.at} AND (w.created_at > ${after.at} OR w.workflow_uuid > ${after.workflowID})
       AND w.created_at < ${before}
@@ -58,6 +62,9 @@ export async function listByAge(
     at: row['created_at'] as number,
     status: row['status'] as WorkflowStatusString,
     isOwn: row['is_own'] === 1,
+    name: row['name'] as string | null,
+    updatedAt: row['updated_at'] as number,
+    endedAt: (row['completed_at'] ?? row['updated_at']) as number,
   }));
 }
 
@@ -81,6 +88,9 @@ const isCountedStart = sql`(
     FROM ${table('queues')} AS q
     WHERE q.name = workflow_status.queue_name), CAST(${PERIOD_MS} AS BIGINT)))`;
 
+/** Whether something still refers to the row of a workflow that has ended. */
+export const isNeeded: Sql = sql`(${hasActiveParent} OR ${isRecentOccurrence} OR ${isCountedStart})`;
+
 /** Deletes the workflows that are old enough and have ended, with all their data. Returns their IDs. */
 export async function deleteIfEnded(
   database: Database,
@@ -91,8 +101,7 @@ export async function deleteIfEnded(
     sql`
       DELETE FROM ${workflows}
       WHERE workflow_uuid ${oneOf(workflowIDs)} AND ${hasEnded()}
-        AND created_at < ${before} AND NOT ${hasActiveParent} AND NOT ${isRecentOccurrence}
-        AND NOT ${isCountedStart}
+        AND created_at < ${before} AND NOT ${isNeeded}
       RETURNING workflow_uuid`,
     ...deletePayloads(database, workflowIDs),
   ]);

@@ -2546,6 +2546,18 @@ SELECT {schema}.everstep_create_history();
 `,
   },
   {
+    number: 20,
+    name: 'archived_workflows',
+    isOnline: false,
+    sql: `-- Where the workflows are that retention has archived and deleted: the object of the archive that holds each.
+CREATE TABLE IF NOT EXISTS {schema}.archived_workflows (
+  workflow_uuid TEXT PRIMARY KEY,
+  object_name TEXT NOT NULL,
+  archived_at BIGINT NOT NULL
+);
+`,
+  },
+  {
     number: 23,
     name: 'claim_indexes',
     isOnline: true,
@@ -3824,6 +3836,18 @@ FROM (
   FROM workflow_status AS w
   WHERE w.status IN ('ENQUEUED', 'PENDING', 'DELAYED') AND w.workflow_deadline_epoch_ms IS NOT NULL
 ) AS t;
+`,
+  },
+  {
+    number: 20,
+    name: 'archived_workflows',
+    isOnline: false,
+    sql: `-- Where the workflows are that retention has archived and deleted: the object of the archive that holds each.
+CREATE TABLE IF NOT EXISTS archived_workflows (
+  workflow_uuid TEXT NOT NULL PRIMARY KEY,
+  object_name TEXT NOT NULL,
+  archived_at BIGINT NOT NULL
+);
 `,
   },
   {

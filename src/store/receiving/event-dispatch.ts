@@ -1,6 +1,6 @@
 // The progress of an event receiver or decorated schedule: a value with a time or sequence number. An older one does not
 // replace a newer one.
-import { sql, type Sql, table, type Token } from '../../sql/sql.js';
+import { oneOf, sql, type Sql, table, type Token } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
 
 export interface EventDispatchState {
@@ -79,6 +79,50 @@ export async function findEventDispatchState(
   return row && toEventDispatchState(row);
 }
 
+/** A position in the states of a service, the newest first. */
+export type StatePosition = Pick<EventDispatchState, 'workflowFnName' | 'key'> & { readonly updateTime: number };
+
+export interface StatePage {
+  readonly service: string;
+  /** Undefined: those of all functions. */
+  readonly workflowFnName: string | undefined;
+  /** Undefined: all keys. */
+  readonly keys: readonly string[] | undefined;
+  readonly after: StatePosition | undefined;
+  readonly limit: number;
+}
+
+/** A page of the states of a service, the newest first. */
+export async function pageEventDispatchStates(
+  database: Database,
+  { service, workflowFnName, keys, after, limit }: StatePage,
+): Promise<EventDispatchState[]> {
+  const ofFunction = workflowFnName === undefined ? unconditionally : sql`e.workflow_fn_name = ${workflowFnName}`;
+  const withKey = keys === undefined ? unconditionally : sql`e.key ${oneOf(keys)}`;
+  const found = await database.read(sql`
+    SELECT e.service_name, e.workflow_fn_name, e.key, e.value, CAST(e.update_time AS TEXT) AS update_time,
+      CAST(e.update_seq AS TEXT) AS update_seq
+    FROM ${states} AS e
+    WHERE e.service_name = ${service} AND ${ofFunction} AND ${withKey} AND ${after ? isAfter(after) : unconditionally}
+    ORDER BY e.update_time DESC, e.workflow_fn_name, e.key
+    LIMIT ${limit}`);
+  return found.map(toEventDispatchState);
+}
+
+function isAfter({ updateTime, workflowFnName, key }: StatePosition): Sql {
+  const time = sql`CAST(${updateTime.toString()} AS NUMERIC)`;
+  return sql`(e.update_time < ${time} OR e.update_time = ${time} AND (
+      e.workflow_fn_name > ${workflowFnName} OR e.workflow_fn_name = ${workflowFnName} AND e.key > ${key}))`;
+}
+
+/** Deletes states in one commit. */
+export async function deleteEventDispatchStates(
+  database: Database,
+  names: readonly Pick<EventDispatchState, 'service' | 'workflowFnName' | 'key'>[],
+): Promise<void> {
+  await database.commit(names.map((name) => deletion(name)));
+}
+
 /** All states of a service for a function, by key. */
 export async function listEventDispatchStates(
   database: Database,
@@ -95,11 +139,19 @@ export async function listEventDispatchStates(
 
 export async function deleteEventDispatchState(
   database: Database,
-  { service, workflowFnName, key }: Pick<EventDispatchState, 'service' | 'workflowFnName' | 'key'>,
+  name: Pick<EventDispatchState, 'service' | 'workflowFnName' | 'key'>,
 ): Promise<void> {
-  await database.run(sql`
+  await database.run(deletion(name));
+}
+
+function deletion({
+  service,
+  workflowFnName,
+  key,
+}: Pick<EventDispatchState, 'service' | 'workflowFnName' | 'key'>): Sql {
+  return sql`
     DELETE FROM ${states}
-    WHERE service_name = ${service} AND workflow_fn_name = ${workflowFnName} AND key = ${key}`);
+    WHERE service_name = ${service} AND workflow_fn_name = ${workflowFnName} AND key = ${key}`;
 }
 
 export function toEventDispatchState(row: Row): EventDispatchState {

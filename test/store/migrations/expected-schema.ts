@@ -8,6 +8,9 @@ const COLUMNS = lines(`
   application_versions.version_id text not null
   application_versions.version_name text not null
   application_versions.version_timestamp bigint not null default
+  archived_workflows.archived_at bigint not null
+  archived_workflows.object_name text not null
+  archived_workflows.workflow_uuid text not null
   change_counters.changes bigint not null
   change_counters.topic text not null
   event_dispatch_kv.key text not null
@@ -157,6 +160,7 @@ const COLUMNS = lines(`
 
 const PRIMARY_KEYS = lines(`
   application_versions (version_id)
+  archived_workflows (workflow_uuid)
   change_counters (topic)
   dbos_migrations (version)
   event_dispatch_kv (service_name, workflow_fn_name, key)

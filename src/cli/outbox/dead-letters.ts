@@ -9,7 +9,7 @@ import { OUTBOX, withOutbox } from '../outbox-connection.js';
 import { longValue, type RenderContext, sanitize, shortValue } from '../render-context.js';
 import { type Column, counted, formatFields, formatTable } from '../table.js';
 import { formatMoment, formatRelative } from '../time.js';
-import { readIDs } from './workflow-filters.js';
+import { readIDs } from '../commands/workflow-filters.js';
 
 const OPTIONS = { ...OUTBOX, ...JSON_FLAG };
 const FILTERS = {

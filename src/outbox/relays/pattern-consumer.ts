@@ -3,7 +3,7 @@ import { DueLoop } from '../../base/due-loop.js';
 import { indexedBy, type Sql, sql } from '../../sql/sql.js';
 import { bigint, tableToken } from '../tokens.js';
 import type { OutboxTable } from '../schema/tables.js';
-import { type Consumer, type ConsumerHost, reported } from './consumer.js';
+import { type Consumer, type ConsumerHost, reported } from '../consume/consumer.js';
 
 export interface PatternOptions {
   /** With `*` for any text. */

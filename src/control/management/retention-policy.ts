@@ -1,0 +1,154 @@
+// Deletes workflows some time after they have ended, by a policy, and archives them first if there is an archive. The walk
+// goes by creation time, for which there is an index: nothing ends before it is created.
+import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
+import { keptMs, type RetentionPolicy, retentionPolicy, shortestKeptMs } from '../../model/retention.js';
+import type { WorkflowStatusString } from '../../model/status.js';
+import { func, number, optional, positiveInteger, record } from '../../model/validation/validation.js';
+import { countCharacters, deleteUnchanged, findDeletable } from '../../store/management/archive-index.js';
+import { type AgedWorkflow, type AgeRange, listByAge } from '../../store/management/retention.js';
+import { readNow } from '../../store/schedules/schedules.js';
+import type { Operator } from '../operator.js';
+import { archiveWorkflows } from './archive.js';
+import type { Archive } from './archive-target.js';
+import { walkByAge } from './paced-walk.js';
+
+export interface ApplyRetentionOptions {
+  /** Maximum number of workflows examined in one commit. With an archive they share an object. */
+  readonly batchSize?: number;
+  /** Pause after each commit, in multiples of its duration. 0 is fastest, if nothing else runs. */
+  readonly restFactor?: number;
+  /** Called after each commit. */
+  readonly onProgress?: (applied: RetentionApplied) => void;
+}
+
+/** What the caller brings along. */
+interface Means {
+  readonly signal?: AbortSignal;
+  /** Default: the configured one. */
+  readonly archive?: Archive;
+}
+
+/** What has been deleted so far. */
+export interface RetentionApplied {
+  readonly workflows: number;
+  /** How many of them were archived. */
+  readonly archived: number;
+}
+
+/** What a policy would delete now. */
+export interface PlannedRetention {
+  readonly name: string | null;
+  readonly status: WorkflowStatusString;
+  readonly workflows: number;
+  /** Characters of inputs, outputs and errors, of workflows and steps. */
+  readonly characters: number;
+  /** When the first of them ended. */
+  readonly oldestEndedAt: number;
+}
+
+const APPLY = record({
+  batchSize: optional(positiveInteger),
+  restFactor: optional(number()),
+  onProgress: optional(func),
+});
+
+/** Deletes what the policy, by default the configured one, does not keep. If archiving fails, nothing of it is deleted. */
+export async function applyRetention(
+  operator: Operator,
+  given: RetentionPolicy | undefined,
+  options: ApplyRetentionOptions & Means = {},
+): Promise<RetentionApplied> {
+  const { signal, archive = operator.archive, ...rest } = options;
+  const { batchSize, restFactor, onProgress } = { ...rest, ...APPLY.read(rest, 'options') } as ApplyRetentionOptions;
+  const { database, dataSources } = operator;
+  let applied: RetentionApplied = { workflows: 0, archived: 0 };
+  await walkDue(operator, policyOf(operator, given), { batchSize, restFactor, signal }, async (due) => {
+    const deletable = due.length === 0 ? [] : await findDeletable(database, due);
+    if (deletable.length === 0) return;
+    const ids = deletable.map(({ workflowID }) => workflowID);
+    const objectName = archive && (await archiveWorkflows(operator, archive, ids));
+    const deleted = await deleteUnchanged(database, deletable, objectName);
+    await dataSources?.forgetDeleted(deleted);
+    applied = {
+      workflows: applied.workflows + deleted.length,
+      archived: applied.archived + (archive ? deleted.length : 0),
+    };
+    onProgress?.(applied);
+  });
+  return applied;
+}
+
+/** Counts what `applyRetention` would delete, by workflow and status. */
+export async function planRetention(
+  operator: Operator,
+  given: RetentionPolicy | undefined,
+): Promise<PlannedRetention[]> {
+  const { database } = operator;
+  const plan = new Map<string, PlannedRetention>();
+  await walkDue(operator, policyOf(operator, given), {}, async (due) => {
+    const deletable = new Set(
+      (due.length === 0 ? [] : await findDeletable(database, due)).map((one) => one.workflowID),
+    );
+    const groups = groupsOf(due.filter(({ workflowID }) => deletable.has(workflowID)));
+    for (const [key, group] of groups) {
+      const [{ name, status }] = group as [AgedWorkflow];
+      const known = plan.get(key);
+      const ids = group.map(({ workflowID }) => workflowID);
+      plan.set(key, {
+        name,
+        status,
+        workflows: (known?.workflows ?? 0) + group.length,
+        characters: (known?.characters ?? 0) + (await countCharacters(database, ids)),
+        oldestEndedAt: Math.min(known?.oldestEndedAt ?? Infinity, ...group.map(({ endedAt }) => endedAt)),
+      });
+    }
+  });
+  return [...plan.values()].sort((a, b) => b.workflows - a.workflows);
+}
+
+/** By name and status. */
+function groupsOf(workflows: readonly AgedWorkflow[]): Map<string, AgedWorkflow[]> {
+  const groups = new Map<string, AgedWorkflow[]>();
+  for (const workflow of workflows) {
+    const key = JSON.stringify([workflow.name, workflow.status]);
+    const group = groups.get(key) ?? [];
+    groups.set(key, group);
+    group.push(workflow);
+  }
+  return groups;
+}
+
+function policyOf({ retention }: Operator, given: RetentionPolicy | undefined): RetentionPolicy {
+  const policy = given === undefined ? retention : retentionPolicy.read(given, 'policy');
+  if (policy) return policy;
+  throw new DBOSInvalidArgumentError('No retention is configured. Pass a policy, or set retention.', 'policy');
+}
+
+interface DueWalk {
+  readonly batchSize?: number | undefined;
+  readonly restFactor?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Walks the workflows that have ended longer ago than the policy keeps them. */
+async function walkDue(
+  operator: Operator,
+  policy: RetentionPolicy,
+  walk: DueWalk,
+  act: (due: readonly AgedWorkflow[]) => Promise<void>,
+): Promise<void> {
+  const { database, applicationName } = operator;
+  const shortestMs = shortestKeptMs(policy);
+  if (shortestMs === undefined) return;
+  const { now } = await operator.retrying(() => readNow(database));
+  const isDue = (workflow: AgedWorkflow): boolean => {
+    const ms = keptMs(policy, workflow);
+    return workflow.isOwn && ms !== undefined && workflow.endedAt <= now - ms;
+  };
+  const before = Math.ceil(now - shortestMs) + 1;
+  await walkByAge(operator, { ...walk, before }, async (range: AgeRange) => {
+    const oldest = await listByAge(database, range, applicationName);
+    await act(oldest.filter(isDue));
+    return oldest;
+  });
+}

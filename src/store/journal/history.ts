@@ -1,4 +1,4 @@
-// Reads the history of workflows: stored events merged with those that the other tables describe, and the journal of all
+// Reads the history of workflows: stored events merged with those that follow from the other tables, and the journal of all
 // workflows in the order in which it grows.
 import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Reader, Row } from '../database.js';

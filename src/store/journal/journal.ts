@@ -76,7 +76,7 @@ export function insertEntries(entries: readonly JournalEntry[]): Sql {
     ON CONFLICT DO NOTHING`;
 }
 
-/** Copies what only the other tables describe an ended workflow, before its steps from `startStep` on are deleted. */
+/** Copies the events of an ended workflow that follow from other tables, before its steps from `startStep` on are deleted. */
 export function keepDerived({ dialect }: Pick<Executor, 'dialect'>, workflowID: string, startStep: number): Sql {
   return sql`
     INSERT INTO ${journal} (workflow_id, at, event_type, step, attempt, executor, details, key)

@@ -38,7 +38,8 @@ function subjectOf({ details, executor, actor }: HistoryEvent): string {
   ];
   const name = names.map((key) => details[key]).find((value) => typeof value === 'string');
   const payload = ['error', 'result', 'input'].filter((key) => details[key] !== undefined && details[key] !== null);
-  const change = 'to' in details ? `${shortValue(details['from'] ?? null)} → ${shortValue(details['to'] ?? null)}` : undefined;
+  const change =
+    'to' in details ? `${shortValue(details['from'] ?? null)} → ${shortValue(details['to'] ?? null)}` : undefined;
   const parts = [
     typeof name === 'string' ? sanitize(name) : undefined,
     change,

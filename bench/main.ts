@@ -1,5 +1,6 @@
 // `npm run bench -- <name>`: measures and prints. Figures are ratios within one run; nothing here passes or fails.
 import { benchEngine } from './engine.js';
+import { benchHistory } from './history.js';
 import { benchQueues } from './queues.js';
 import { benchManagement } from './management.js';
 import { benchMessages } from './messages.js';
@@ -15,6 +16,7 @@ const BENCHES: Record<string, () => Promise<void>> = {
   schedules: benchSchedules,
   management: benchManagement,
   plugins: benchPlugins,
+  history: benchHistory,
 };
 
 const names = process.argv.slice(2);

@@ -2328,7 +2328,7 @@ $body$;
 
 CREATE OR REPLACE VIEW {schema}.history AS
 SELECT j.workflow_id, CASE WHEN j.key = 'started' THEN 0 ELSE 1 END AS phase, j.at, j.step,
-  CASE WHEN j.event_type IN ('ActivityScheduled', 'TimerScheduled') THEN 0 ELSE 1 END AS part,
+  CASE WHEN j.step IS NOT NULL AND j.event_type IN ('ActivityScheduled', 'TimerScheduled') THEN 0 ELSE 1 END AS part,
   j.seq, j.event_type, j.attempt, j.executor, j.actor, j.details,
   CASE
     WHEN j.key = 'started' THEN 'input'
@@ -3582,7 +3582,7 @@ CREATE INDEX IF NOT EXISTS idx_journal_timers_workflow ON journal_timers (workfl
 
 CREATE VIEW IF NOT EXISTS history AS
 SELECT j.workflow_id, CASE WHEN j.key = 'started' THEN 0 ELSE 1 END AS phase, j.at, j.step,
-  CASE WHEN j.event_type IN ('ActivityScheduled', 'TimerScheduled') THEN 0 ELSE 1 END AS part,
+  CASE WHEN j.step IS NOT NULL AND j.event_type IN ('ActivityScheduled', 'TimerScheduled') THEN 0 ELSE 1 END AS part,
   j.seq, j.event_type, j.attempt, j.executor, j.actor, j.details,
   CASE
     WHEN j.key = 'started' THEN 'input'

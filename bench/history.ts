@@ -4,14 +4,15 @@
 import { silentLogger } from '../src/base/log.js';
 import { createDBOS } from '../src/facade/dbos.js';
 import { HISTORY_LEVELS, type HistoryLevel } from '../src/model/history.js';
-import { sql, table } from '../src/sql/sql.js';
+import { ident, sql, table } from '../src/sql/sql.js';
 import { tailJournal } from '../src/store/journal/history.js';
 import { PostgresDatabase } from '../src/store/postgres/postgres-database.js';
+import { SqliteDatabase } from '../src/store/sqlite/sqlite-database.js';
 import { type Databases, openDatabases } from './engine/databases.js';
 import { ServerCounter } from './engine/statements.js';
 import { median, perSecond, printTable, timed } from './report.js';
 
-const ROUNDS = 7;
+const ROUNDS = 8;
 const WORKFLOWS = 1000;
 const AT_ONCE = 50;
 const STEPS = 3;
@@ -21,16 +22,41 @@ const ROWS = Number(process.env['BENCH_ROWS'] ?? 10_000_000);
 
 export async function benchHistory(): Promise<void> {
   const databases = await openDatabases();
+  // For work on one figure: BENCH_ONLY=timeline
+  const only = process.env['BENCH_ONLY']?.split(',');
   try {
-    await benchLevels('Postgres', () => databases.postgres());
-    await benchLevels('SQLite', async () => databases.sqlite());
-    await benchStatements(databases);
-    await benchTimeline(databases);
-    await benchRecent(databases);
+    for (const [name, bench] of Object.entries(FIGURES)) {
+      if (only === undefined || only.includes(name)) await bench(databases);
+    }
   } finally {
     await databases.close();
   }
 }
+
+const FIGURES: Readonly<Record<string, (databases: Databases) => Promise<void>>> = {
+  postgres: (databases) => benchLevels('Postgres', () => databases.postgres()),
+  sqlite: (databases) => benchLevels('SQLite', async () => databases.sqlite()),
+  statements: benchStatements,
+  timeline: benchTimeline,
+  recent: benchRecent,
+};
+
+const NO_TRIGGERS = 'without the triggers';
+
+/** What there was before there was a history. */
+async function dropTriggers(url: string): Promise<void> {
+  if (url.startsWith('sqlite')) {
+    const database = await SqliteDatabase.open({ path: url.replace('sqlite:///', '') });
+    for (const name of TRIGGERS) await database.run(sql`DROP TRIGGER ${ident(name)}`);
+    await database.close();
+    return;
+  }
+  const database = new PostgresDatabase({ url });
+  for (const name of TRIGGERS) await database.run(sql`DROP TRIGGER ${ident(name)} ON ${table('workflow_status')}`);
+  await database.close();
+}
+
+const TRIGGERS = ['everstep_workflow_journaled', 'everstep_fork_journaled'];
 
 /** A launched engine with a workflow of `steps` small steps. */
 async function launch(url: string, history: HistoryLevel) {
@@ -59,23 +85,27 @@ async function runMany(workflow: (steps: number) => Promise<void>, count: number
 }
 
 async function benchLevels(name: string, newURL: () => Promise<string>): Promise<void> {
-  const engines = new Map<HistoryLevel, Awaited<ReturnType<typeof launch>>>();
-  for (const level of HISTORY_LEVELS) engines.set(level, await launch(await newURL(), level));
-  const elapsed = new Map(HISTORY_LEVELS.map((level) => [level, [] as number[]]));
-  // In turn, so that all have the same share of what else the machine does. The first round warms up.
+  const engines = [];
+  for (const level of [...HISTORY_LEVELS, undefined]) {
+    const url = await newURL();
+    engines.push({ label: level ?? NO_TRIGGERS, times: [] as number[], ...(await launch(url, level ?? 'off')) });
+    if (level === undefined) await dropTriggers(url);
+  }
+  // In turn and in changing order, so that all have the same share of what else the machine does. The first round warms up.
   for (let round = 0; round <= ROUNDS; round += 1) {
-    for (const [level, { workflow }] of engines) {
+    const turn = round % engines.length;
+    for (const { workflow, times } of [...engines.slice(turn), ...engines.slice(0, turn)]) {
       const ms = await timed(() => runMany(workflow, WORKFLOWS));
-      if (round > 0) elapsed.get(level)?.push(ms);
+      if (round > 0) times.push(ms);
     }
   }
-  for (const { DBOS } of engines.values()) await DBOS.shutdown();
-  const off = median(elapsed.get('off') ?? []);
+  for (const { DBOS } of engines) await DBOS.shutdown();
+  const base = median(engines.at(-1)?.times ?? []);
   printTable(
     `Workflows of ${STEPS} steps on ${name}, ${AT_ONCE} at once`,
-    HISTORY_LEVELS.map((level) => {
-      const ms = median(elapsed.get(level) ?? []);
-      return { label: level, value: perSecond(WORKFLOWS, ms), ratio: `${((off / ms) * 100).toFixed(1)} % of off` };
+    engines.map(({ label, times }) => {
+      const ms = median(times);
+      return { label, value: perSecond(WORKFLOWS, ms), ratio: `${((base / ms) * 100).toFixed(1)} %` };
     }),
   );
 }

@@ -139,8 +139,8 @@ FROM (
     WHERE j.workflow_id = w.workflow_uuid AND j.event_type IN ('WorkflowCancelRequested', 'WorkflowTimedOut')
     ORDER BY j.seq DESC LIMIT 1), '') <> 'WorkflowTimedOut')
 ) AS d
-WHERE d.key IS NULL
-  OR NOT EXISTS (SELECT 1 FROM {schema}.journal AS s WHERE s.workflow_id = d.workflow_id AND s.key = d.key);
+-- Not NOT EXISTS: the planner would hash the whole journal for it.
+WHERE (SELECT s.key FROM {schema}.journal AS s WHERE s.workflow_id = d.workflow_id AND s.key = d.key LIMIT 1) IS NULL;
 
 CREATE OR REPLACE FUNCTION {schema}.everstep_delete_execution() RETURNS TRIGGER
 LANGUAGE plpgsql
@@ -197,7 +197,8 @@ BEGIN
   CREATE OR REPLACE VIEW {history}.workflow_events AS
   SELECT h.workflow_id,
     ROW_NUMBER() OVER (
-      PARTITION BY h.workflow_id ORDER BY h.phase, h.at, COALESCE(h.step, 2147483647), h.part, h.seq) AS idx,
+      PARTITION BY h.workflow_id ORDER BY h.phase, h.at,
+      CASE WHEN h.event_type = 'AttemptStarted' THEN -1 ELSE COALESCE(h.step, 2147483647) END, h.part, h.seq) AS idx,
     h.event_type, to_timestamp(h.at / 1000.0) AS timestamp,
     COALESCE(h.details, '{}'::JSONB) || CASE
       WHEN h.payload_name IS NULL THEN '{}'::JSONB

@@ -15,6 +15,7 @@ import type {
   StoredEvent,
   StoredTimer,
 } from './history-store.js';
+import { eventOrder } from './history.js';
 import { noted } from './notes.js';
 
 const workflows = table('workflow_status');
@@ -125,7 +126,7 @@ export class SqlHistoryStore implements HistoryStore {
       SELECT h.event_type, h.at, CAST(h.details AS TEXT) AS details
       FROM ${table('history')} AS h
       WHERE h.workflow_id = ${workflowID}
-      ORDER BY h.phase, h.at, COALESCE(h.step, 2147483647), h.part, h.seq`);
+      ORDER BY h.phase, h.at, ${eventOrder}, h.part, h.seq`);
     return found.map((row, index) => ({
       workflowID,
       idx: index + 1,

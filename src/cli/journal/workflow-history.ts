@@ -90,7 +90,7 @@ const historyCommand = command({
   examples: [
     ['everstep workflow history order-17', 'a timeline'],
     ['everstep workflow history order-17 --type AttemptLost --type ActivityRetryScheduled', 'what went wrong'],
-    ['everstep workflow history order-17 --temporal > order-17.json', 'for a viewer of Temporal'],
+    ['everstep workflow history order-17 --temporal', 'for a viewer of Temporal'],
   ],
   run: (context, { options, args: [id = ''] }) =>
     withClient(context, options, async ({ operator }) => {

@@ -1,5 +1,6 @@
 // `npm run bench -- <name>`: measures and prints. Figures are ratios within one run; nothing here passes or fails.
 import { benchEngine } from './engine.js';
+import { benchHistory } from './history.js';
 import { benchQueues } from './queues.js';
 import { benchManagement } from './management.js';
 import { benchMessages } from './messages.js';
@@ -21,6 +22,7 @@ const BENCHES: Record<string, (parts: readonly string[]) => Promise<void>> = {
   weight: benchWeight,
   outbox: benchOutbox,
   scale: benchScale,
+  history: benchHistory,
 };
 
 /** The benchmarks that can be run in parts: the words after their name. */

@@ -68,6 +68,17 @@ export type {
 export type { GarbageCollected, GarbageCollectOptions } from './control/management/retention.js';
 export type { RewindOptions } from './control/management/rewind.js';
 export type { HistoryEventType, HistoryLevel } from './model/history.js';
+export type {
+  AppendedEvent,
+  Completion,
+  Execution,
+  ExecutionStatus,
+  HistoryStore,
+  NewExecution,
+  StoredEvent,
+  StoredTimer,
+} from './store/journal/history-store.js';
+export { openHistoryStore } from './store/journal/open-history-store.js';
 export type { ChangeReason } from './control/journal/cancellations.js';
 export type { HistoryEvent, HistoryOptions, TailOptions } from './control/journal/history.js';
 export type { HistoryDiff, HistoryDifference } from './control/journal/history-diff.js';

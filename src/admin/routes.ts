@@ -2,6 +2,7 @@
 import { openapiDocument } from './http/openapi.js';
 import { type Route, route } from './http/route.js';
 import { BULK_ROUTES, MAINTENANCE_ROUTES } from './routes/bulk.js';
+import { HISTORY_ROUTES } from './routes/history.js';
 import { LISTING_ROUTES } from './routes/listing.js';
 import { OUTBOX_ROUTES } from './routes/outboxes.js';
 import { QUEUE_ROUTES } from './routes/queues.js';
@@ -17,6 +18,7 @@ import { jsonObject } from '../model/validation/validation.js';
 export const ROUTES: readonly Route[] = [
   ...LISTING_ROUTES,
   ...WORKFLOW_ROUTES,
+  ...HISTORY_ROUTES,
   ...WORKFLOW_ACTION_ROUTES,
   ...BULK_ROUTES,
   ...TRANSFER_ROUTES,

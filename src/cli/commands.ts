@@ -14,6 +14,7 @@ import { UPKEEP_COMMANDS } from './commands/upkeep.js';
 import { VERSION_COMMANDS } from './commands/version.js';
 import { WORKFLOW_AGAIN_COMMANDS } from './commands/workflow-again.js';
 import { WORKFLOW_CHANGE_COMMANDS } from './commands/workflow-change.js';
+import { WORKFLOW_HISTORY_COMMANDS } from './journal/workflow-history.js';
 import { WORKFLOW_INSPECT_COMMANDS } from './commands/workflow-inspect.js';
 import { WORKFLOW_LIST_COMMANDS } from './commands/workflow-list.js';
 import { WORKFLOW_TRANSFER_COMMANDS } from './commands/workflow-transfer.js';
@@ -24,6 +25,7 @@ export const COMMANDS: readonly Command[] = [
   ...UPKEEP_COMMANDS,
   ...WORKFLOW_LIST_COMMANDS,
   ...WORKFLOW_INSPECT_COMMANDS,
+  ...WORKFLOW_HISTORY_COMMANDS,
   ...WORKFLOW_CHANGE_COMMANDS,
   ...WORKFLOW_AGAIN_COMMANDS,
   ...WORKFLOW_TRANSFER_COMMANDS,

@@ -66,6 +66,15 @@ describe('the JSON API', () => {
       expect((await ok('GET', `/workflows/${told}/events`)).events.when.json).toBe('1970-01-01T00:00:00.000Z');
       expect((await ok('GET', `/workflows/${told}/streams`)).streams.numbers[0].text).toBe('1n');
       expect((await ok('GET', `/workflows/${told}/explanation`)).reason).toBe('succeeded');
+      const { events } = await ok('GET', `/workflows/${failed}/history?payloads=true`);
+      expect(events[0]).toMatchObject({ type: 'WorkflowStarted', details: { workflow_name: 'fail' } });
+      expect((events as unknown[]).at(-1)).toMatchObject({
+        type: 'WorkflowFailed',
+        payloads: { error: { json: { message: 'It failed.' } } },
+      });
+      const later = await ok('GET', `/workflows/${failed}/history?after=${events[0].cursor}&limit=1`);
+      expect(later.events).toMatchObject([{ cursor: events[1].cursor }]);
+      expect((await ok('GET', '/history?since=0&types=AttemptLost')).events).toEqual([]);
 
       await ok('POST', `/workflows/${receiving}/messages`, {
         message: { deep: [1] },

@@ -102,9 +102,33 @@ describe('the command line', () => {
       expect(explained.json()).toMatchObject({ reason: 'succeeded' });
     });
 
+    test('draws the history of a workflow, with who cancelled it and why', async () => {
+      const { fulfil, enqueue, everstep } = await setup(dialect);
+      await fulfil('bad');
+      await enqueue('waiting');
+
+      await everstep('workflow cancel waiting --reason mistake --actor ops');
+      const drawn = await everstep('workflow history bad --payloads');
+      const cancelled = await everstep('workflow history waiting --json --type WorkflowCancelRequested');
+      const temporal = await everstep('workflow history bad --temporal --json');
+      const shown = await everstep('workflow get waiting');
+      const recent = await everstep('workflow recent --since 1h --type AttemptLost');
+
+      expect(drawn.out).toMatch(/ ● .*WorkflowStarted +fulfil/);
+      expect(drawn.out).toMatch(/ 3 ActivityFailed +ship error: Error: no stock/);
+      expect(drawn.out).toMatch(/WorkflowFailed +error: Error: no stock\n$/);
+      expect(cancelled.json()).toMatchObject([{ actor: 'ops', details: { reason: 'mistake' } }]);
+      expect(temporal.json<{ events: object[] }>().events[0]).toMatchObject({
+        eventType: 'EVENT_TYPE_WORKFLOW_EXECUTION_STARTED',
+      });
+      expect(shown.out).toMatch(/^cancelled by +ops$/m);
+      expect(shown.out).toMatch(/^reason +mistake$/m);
+      expect(recent.out).toBe('No events.\n');
+    });
+
     test('ends with exit code 3 if there is no such workflow', async () => {
       const { everstep } = await setup(dialect);
-      const verbs = ['get', 'steps', 'explain', 'events', 'messages', 'streams'];
+      const verbs = ['get', 'steps', 'explain', 'events', 'messages', 'streams', 'history'];
       const changes = ['cancel', 'resume', 'rewind', 'delete', 'fork --step 0'];
 
       const called = await Promise.all([...verbs, ...changes].map((verb) => everstep(`workflow ${verb} nobody`)));

@@ -1,12 +1,13 @@
 // Lets processes play a scenario up to the commit at which they are killed, and another one finish what they left.
 import { expect } from 'vitest';
+import type { DBOSConfig } from '../../src/engine/config/config.js';
 import { sql } from '../../src/sql/sql.js';
 import { expectAllDone, expectGivenIsDurable, expectKept, type Tables } from './invariants.js';
 import { type Line, linesOf } from './journal.js';
 import type { KillPoint } from './kill-points.js';
 import { startWorker, until } from './processes.js';
 import { launchHere, type Scene } from './setup.js';
-import type { Command } from './worker-process.js';
+import type { Command, WorkerSettings } from './worker-process.js';
 import type { WorkflowName } from './workflows.js';
 
 const IN_PARALLEL = 4;
@@ -17,8 +18,13 @@ export interface Played {
 }
 
 /** Lets a process play a scenario up to its kill point, and waits until nothing of it is left. */
-export async function play(scene: Scene, killPoint: KillPoint, scenario: readonly Command[]): Promise<Played> {
-  const worker = await startWorker({ url: scene.url, journalPath: scene.journalPath, killPoint });
+export async function play(
+  scene: Scene,
+  killPoint: KillPoint,
+  scenario: readonly Command[],
+  settings: Pick<WorkerSettings, 'history'> = {},
+): Promise<Played> {
+  const worker = await startWorker({ url: scene.url, journalPath: scene.journalPath, killPoint, ...settings });
   for (const command of scenario) worker.send(command);
   const { code, signal } = await worker.exited;
   if (signal !== 'SIGKILL') expect(code, worker.log()).toBe(0);
@@ -56,11 +62,11 @@ export async function crashAndFinish(scene: Scene, finish: () => Promise<void>):
 }
 
 /** Takes over in this process and brings all to the end, a workflow that was perhaps never started included. */
-export async function finishAll(scene: Scene, wanted?: WorkflowName): Promise<void> {
+export async function finishAll(scene: Scene, wanted?: WorkflowName, config: Partial<DBOSConfig> = {}): Promise<void> {
   const { steps } = await scene.tables();
   const hasSleepRecord = [...steps.values()].some(({ name }) => name === 'DBOS.sleep');
   // A sleep that was begun anew would last longer than the test.
-  const { DBOS, workflows } = await launchHere(scene, {}, hasSleepRecord ? { sleepMs: 3_600_000 } : {});
+  const { DBOS, workflows } = await launchHere(scene, config, hasSleepRecord ? { sleepMs: 3_600_000 } : {});
   if (wanted !== undefined) await DBOS.startWorkflow(workflows[wanted], { workflowID: wanted })();
   const { workflows: left } = await scene.tables();
   for (const workflowID of left.keys()) {

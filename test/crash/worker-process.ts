@@ -1,6 +1,7 @@
 // A process that runs workflows until it is told to end, or is killed. It takes its settings as JSON in its first
 // argument and commands as lines of JSON on standard input, and answers with lines on standard output. When its input
 // closes, it ends.
+import type { HistoryLevel } from '../../src/model/history.js';
 import os from 'node:os';
 import { syncBuiltinESMExports } from 'node:module';
 import { createInterface } from 'node:readline';
@@ -26,6 +27,7 @@ export interface WorkerSettings extends Omit<WorkflowSettings, 'journal' | 'book
   readonly ledgerURL?: string;
   /** The only queues to serve. */
   readonly listenQueues?: string[];
+  readonly history?: HistoryLevel;
 }
 
 /** A job to be put into a queue. */
@@ -153,6 +155,7 @@ DBOS.setConfig({
   systemDatabaseUrl: settings.url,
   leaseSeconds: settings.leaseSeconds,
   listenQueues: settings.listenQueues,
+  history: settings.history,
   logger,
 });
 process.stdout.write('loaded\n');

@@ -31,7 +31,7 @@ $body$;
 
 CREATE OR REPLACE VIEW {schema}.history AS
 SELECT j.workflow_id, CASE WHEN j.key = 'started' THEN 0 ELSE 1 END AS phase, j.at, j.step,
-  CASE WHEN j.event_type IN ('ActivityScheduled', 'TimerScheduled') THEN 0 ELSE 1 END AS part,
+  CASE WHEN j.step IS NOT NULL AND j.event_type IN ('ActivityScheduled', 'TimerScheduled') THEN 0 ELSE 1 END AS part,
   j.seq, j.event_type, j.attempt, j.executor, j.actor, j.details,
   CASE
     WHEN j.key = 'started' THEN 'input'
@@ -139,8 +139,8 @@ FROM (
     WHERE j.workflow_id = w.workflow_uuid AND j.event_type IN ('WorkflowCancelRequested', 'WorkflowTimedOut')
     ORDER BY j.seq DESC LIMIT 1), '') <> 'WorkflowTimedOut')
 ) AS d
--- A scalar subquery: with NOT EXISTS the planner would read the whole journal and hash it.
-WHERE (SELECT s.seq FROM {schema}.journal AS s WHERE s.workflow_id = d.workflow_id AND s.key = d.key LIMIT 1) IS NULL;
+-- Not NOT EXISTS: the planner would hash the whole journal for it.
+WHERE (SELECT s.key FROM {schema}.journal AS s WHERE s.workflow_id = d.workflow_id AND s.key = d.key LIMIT 1) IS NULL;
 
 CREATE OR REPLACE FUNCTION {schema}.everstep_delete_execution() RETURNS TRIGGER
 LANGUAGE plpgsql
@@ -197,7 +197,8 @@ BEGIN
   CREATE OR REPLACE VIEW {history}.workflow_events AS
   SELECT h.workflow_id,
     ROW_NUMBER() OVER (
-      PARTITION BY h.workflow_id ORDER BY h.phase, h.at, COALESCE(h.step, 2147483647), h.part, h.seq) AS idx,
+      PARTITION BY h.workflow_id ORDER BY h.phase, h.at,
+      CASE WHEN h.event_type = 'AttemptStarted' THEN -1 ELSE COALESCE(h.step, 2147483647) END, h.part, h.seq) AS idx,
     h.event_type, to_timestamp(h.at / 1000.0) AS timestamp,
     COALESCE(h.details, '{}'::JSONB) || CASE
       WHEN h.payload_name IS NULL THEN '{}'::JSONB

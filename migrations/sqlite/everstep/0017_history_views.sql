@@ -12,7 +12,7 @@ CREATE INDEX IF NOT EXISTS idx_journal_timers_workflow ON journal_timers (workfl
 
 CREATE VIEW IF NOT EXISTS history AS
 SELECT j.workflow_id, CASE WHEN j.key = 'started' THEN 0 ELSE 1 END AS phase, j.at, j.step,
-  CASE WHEN j.event_type IN ('ActivityScheduled', 'TimerScheduled') THEN 0 ELSE 1 END AS part,
+  CASE WHEN j.step IS NOT NULL AND j.event_type IN ('ActivityScheduled', 'TimerScheduled') THEN 0 ELSE 1 END AS part,
   j.seq, j.event_type, j.attempt, j.executor, j.actor, j.details,
   CASE
     WHEN j.key = 'started' THEN 'input'
@@ -170,7 +170,8 @@ END;
 CREATE VIEW IF NOT EXISTS history_workflow_events AS
 SELECT h.workflow_id,
   ROW_NUMBER() OVER (
-    PARTITION BY h.workflow_id ORDER BY h.phase, h.at, COALESCE(h.step, 2147483647), h.part, h.seq) AS idx,
+    PARTITION BY h.workflow_id ORDER BY h.phase, h.at,
+      CASE WHEN h.event_type = 'AttemptStarted' THEN -1 ELSE COALESCE(h.step, 2147483647) END, h.part, h.seq) AS idx,
   h.event_type, strftime('%Y-%m-%dT%H:%M:%fZ', h.at / 1000.0, 'unixepoch') AS timestamp,
   CASE
     WHEN h.payload_name IS NULL THEN COALESCE(h.details, '{}')

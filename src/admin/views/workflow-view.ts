@@ -52,6 +52,8 @@ export const workflowView = record({
   attributes: optional(jsonObject),
   scheduleName: optional(text),
   recoveryAttempts: optional(integer()),
+  cancelReason: optional(text),
+  cancelledBy: optional(text),
 }).named('Workflow');
 
 export type WorkflowView = Checked<typeof workflowView>;

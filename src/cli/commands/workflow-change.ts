@@ -17,6 +17,11 @@ import { FILTERS, IDS_PARAMETER, type Selection, selectWorkflows, type Wanted } 
 const STATUSES = Object.values(StatusString);
 const ANY_PARAMETER = { ...IDS_PARAMETER, takes: 'any' } as const;
 
+const REASON = {
+  reason: text('Why, for its history', { placeholder: 'TEXT' }),
+  actor: text('Who asks for it, for its history', { placeholder: 'NAME' }),
+};
+
 interface Change {
   /** For the output: `cancelled`. */
   readonly done: string;
@@ -83,6 +88,7 @@ const cancelCommand = command({
   parameter: ANY_PARAMETER,
   options: {
     children: flag('Include descendants'),
+    ...REASON,
     ...YES_FLAG,
     ...FILTERS,
     ...DATABASE,
@@ -101,7 +107,12 @@ const cancelCommand = command({
         done: 'cancelled',
         otherwise: 'had already ended',
         from: TRANSITIONS.cancel.from,
-        apply: (operator, ids) => cancelWorkflows(operator, ids, { cancelChildren: options.children }),
+        apply: (operator, ids) =>
+          cancelWorkflows(operator, ids, {
+            cancelChildren: options.children,
+            reason: options.reason,
+            actor: options.actor,
+          }),
       },
     ),
 });
@@ -115,6 +126,7 @@ const resumeCommand = command({
   parameter: ANY_PARAMETER,
   options: {
     toQueue: text('Queue to enqueue them in; defaults to the internal queue', { placeholder: 'NAME' }),
+    ...REASON,
     ...YES_FLAG,
     ...FILTERS,
     ...DATABASE,
@@ -132,7 +144,12 @@ const resumeCommand = command({
         done: 'resumed',
         otherwise: 'had already ended',
         from: TRANSITIONS.resume.from,
-        apply: (operator, ids) => resumeWorkflows(operator, ids, { queueName: options.toQueue }),
+        apply: (operator, ids) =>
+          resumeWorkflows(operator, ids, {
+            queueName: options.toQueue,
+            reason: options.reason,
+            actor: options.actor,
+          }),
       },
     ),
 });

@@ -48,6 +48,8 @@ function workflowText(rendering: RenderContext, row: WorkflowStatus): string {
     ['delayed until', at(row.delayUntilEpochMS)],
     ['started', at(row.dequeuedAt)],
     ['ended', at(row.completedAt)],
+    ['cancelled by', plain(row.cancelledBy)],
+    ['reason', plain(row.cancelReason)],
     ['timeout', length(row.timeoutMS)],
     ['deadline', at(row.deadlineEpochMS)],
     ['attempts', row.recoveryAttempts],

@@ -39,7 +39,7 @@ export function toJSON(value: unknown): string {
 interface Translation {
   /** Without the prefix EVENT_TYPE_. */
   readonly type: string;
-  attributes(details: Readonly<Record<string, unknown>>, event: HistoryEvent): object;
+  readonly attributes: (details: Readonly<Record<string, unknown>>, event: HistoryEvent) => object;
 }
 
 const failureOf = ({ error }: Readonly<Record<string, unknown>>): object => ({

@@ -2,6 +2,7 @@
 // one.
 import { internals } from '../../base/internals.js';
 import { filledName } from '../../model/validation/validation.js';
+import { checkHistory } from '../../store/journal/history-check.js';
 import { ListingVerbs } from '../listing/listing-verbs.js';
 import type { Operator } from '../operator.js';
 import * as checks from '../verb-checks.js';
@@ -50,6 +51,16 @@ export abstract class HistoryVerbs extends ListingVerbs {
     };
     const [first, second] = await Promise.all([read(firstID), read(secondID)]);
     return diffEvents(first, second);
+  }
+
+  /**
+   * Derives the state of a workflow from its stored events and compares it with the tables. Resolves to what they disagree
+   * about. Only for a workflow whose history level was `full` from its start.
+   */
+  async checkHistory(workflowID: string): Promise<string[]> {
+    filledName.read(workflowID, 'workflowID');
+    const operator = this.#reader('checkHistory');
+    return operator.retrying(() => checkHistory(operator.database, workflowID));
   }
 
   #reader(verb: string): Operator {

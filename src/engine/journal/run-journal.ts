@@ -2,9 +2,9 @@
 // otherwise only failed attempts of steps, which are recorded nowhere else.
 import { excerptOf } from '../../base/excerpt.js';
 import type { HistoryEventType, HistoryLevel } from '../../model/history.js';
+import type { StepRecord } from '../../model/records.js';
 import type { JournalEntry } from '../../store/journal/journal.js';
 import type { NewWorkflow, Outcome } from '../../store/runs/workflows.js';
-import type { RunStep } from '../runs/run.js';
 
 export interface RunJournalOptions {
   readonly level: HistoryLevel;
@@ -12,6 +12,8 @@ export interface RunJournalOptions {
   readonly owner: string;
   readonly executorID: string;
 }
+
+type RunStep = Omit<StepRecord, 'workflowID' | 'applicationName'>;
 
 /** An event without what all events of a run have. */
 interface RunEvent {

@@ -1,4 +1,4 @@
-// Reads the history of workflows: stored events merged with those that the other tables describe, and the journal of all
+// Reads the history of workflows: stored events merged with those that follow from the other tables, and the journal of all
 // workflows in the order in which it grows.
 import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Reader, Row } from '../database.js';
@@ -39,8 +39,8 @@ export interface HistoryQuery {
   readonly payloads: boolean;
 }
 
-/** The step of events that have none: after all others of their millisecond. */
-const NO_STEP = 2_147_483_647;
+/** Among events of one millisecond, an attempt starts before its steps, and what belongs to no step comes after them. */
+export const eventOrder = sql`CASE WHEN h.event_type = 'AttemptStarted' THEN -1 ELSE COALESCE(h.step, 2147483647) END`;
 const history = table('history');
 const journal = table('journal');
 const tailColumns = sql`j.workflow_id, j.seq, j.at, j.event_type, j.step, j.attempt, j.executor, j.actor, j.details`;
@@ -50,7 +50,7 @@ export async function readHistory(database: Reader, query: HistoryQuery): Promis
   const { workflowID, after, limit, types, payloads } = query;
   const ofTypes = types ? sql`AND h.event_type ${oneOf(types)}` : sql``;
   const found = await database.read(sql`
-    SELECT h.workflow_id, h.phase, h.at, COALESCE(h.step, ${NO_STEP}) AS step_order, h.part, COALESCE(h.seq, -1) AS seq_order,
+    SELECT h.workflow_id, h.phase, h.at, ${eventOrder} AS step_order, h.part, COALESCE(h.seq, -1) AS seq_order,
       h.event_type, h.step, h.attempt, h.executor, h.actor, CAST(h.details AS TEXT) AS details, h.payload_name,
       ${payloads ? sql`h.payload` : sql`NULL AS payload`}, h.serialization
     FROM ${history} AS h
@@ -63,7 +63,7 @@ export async function readHistory(database: Reader, query: HistoryQuery): Promis
 function isAfter(after: HistoryPosition | undefined): Sql {
   if (!after) return sql``;
   const { phase, at, step, part, seq } = after;
-  return sql`AND (h.phase, h.at, COALESCE(h.step, ${NO_STEP}), h.part, COALESCE(h.seq, -1))
+  return sql`AND (h.phase, h.at, ${eventOrder}, h.part, COALESCE(h.seq, -1))
       > (${phase}, CAST(${at} AS BIGINT), ${step}, ${part}, CAST(${seq} AS BIGINT))`;
 }
 

@@ -50,23 +50,22 @@ const steps = table('operation_outputs');
 /** Writes the events whose effects were made. */
 export function insertEntries(entries: readonly JournalEntry[]): Sql {
   const data = entries.map((entry) => entryColumns.toValues(entry));
+  // Values are compared, because the planner would hash the whole tables for EXISTS without a lock.
   return sql`
     INSERT INTO ${journal} (workflow_id, at, event_type, step, attempt, executor, details, key)
     SELECT r.workflow_id, ${nowMs}, r.event_type, r.step, r.attempt, r.executor, r.details, r.key
     FROM ${rows('r', entryColumns.columns, data)}
     WHERE CASE r.guard
-      WHEN 'recorded' THEN EXISTS (
-        SELECT 1
+      WHEN 'recorded' THEN r.token = (
+        SELECT w.owner_xid
         FROM ${steps} AS o
         JOIN ${workflows} AS w ON w.workflow_uuid = o.workflow_uuid
         WHERE o.workflow_uuid = r.workflow_id AND o.function_id = r.subject_step AND o.function_name = r.subject
-          AND o.completed_at_epoch_ms = r.completed_at AND w.owner_xid = r.token)
-      WHEN 'created' THEN EXISTS (
-        SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = r.workflow_id AND w.creator_xid = r.token)
-      WHEN 'ended' THEN EXISTS (
-        SELECT 1
-        FROM ${workflows} AS w
-        WHERE w.workflow_uuid = r.workflow_id AND w.owner_xid = r.token AND w.status = r.subject)
+          AND o.completed_at_epoch_ms = r.completed_at)
+      WHEN 'created' THEN r.token = (
+        SELECT w.creator_xid FROM ${workflows} AS w WHERE w.workflow_uuid = r.workflow_id)
+      WHEN 'ended' THEN r.token = (
+        SELECT w.owner_xid FROM ${workflows} AS w WHERE w.workflow_uuid = r.workflow_id AND w.status = r.subject)
       ELSE EXISTS (
         SELECT 1
         FROM ${workflows} AS w
@@ -76,7 +75,7 @@ export function insertEntries(entries: readonly JournalEntry[]): Sql {
     ON CONFLICT DO NOTHING`;
 }
 
-/** Copies what only the other tables describe an ended workflow, before its steps from `startStep` on are deleted. */
+/** Copies the events of an ended workflow that follow from other tables, before its steps from `startStep` on are deleted. */
 export function keepDerived({ dialect }: Pick<Executor, 'dialect'>, workflowID: string, startStep: number): Sql {
   return sql`
     INSERT INTO ${journal} (workflow_id, at, event_type, step, attempt, executor, details, key)

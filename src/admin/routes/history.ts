@@ -1,0 +1,84 @@
+// Routes that show what happened to workflows.
+import { getHistory, type HistoryEvent, tailHistory } from '../../control/journal/history.js';
+import { boolean, integer, jsonObject, mapOf, optional, record } from '../../model/validation/validation.js';
+import { type Route, route } from '../http/route.js';
+import { listOf, nonEmpty, text } from '../shape.js';
+import { showValue, shownValue } from '../views/value.js';
+import { idIn, requireWorkflow } from './workflows.js';
+
+const tag = 'Workflows';
+const LIMIT = 1000;
+const LIMIT_MAX = 10_000;
+const PAYLOADS = ['input', 'result', 'error'];
+
+const eventView = record({
+  workflowID: text,
+  cursor: text.about('Pass it as `after` to continue behind this event.'),
+  type: text,
+  at: integer().about('Epoch milliseconds.'),
+  step: optional(integer()),
+  attempt: optional(integer()),
+  executor: optional(text),
+  actor: optional(text),
+  details: jsonObject,
+  payloads: optional(mapOf(shownValue).about('Inputs, results and errors, if asked for.')),
+}).named('HistoryEvent');
+
+function viewEvent(event: HistoryEvent): object {
+  const members = Object.entries(event.details);
+  const isPayload = ([name, value]: [string, unknown]): boolean => PAYLOADS.includes(name) && value !== null;
+  const payloads = members.filter(isPayload).map(([name, value]) => [name, showValue(value)] as const);
+  return {
+    ...event,
+    details: Object.fromEntries(members.filter((member) => !isPayload(member))),
+    ...(payloads.length > 0 && { payloads: Object.fromEntries(payloads) }),
+  };
+}
+
+const events = record({ events: listOf(eventView, { max: LIMIT_MAX }) });
+const types = optional(listOf(nonEmpty).about('Only events of these types.'));
+const limit = optional(integer({ min: 1, max: LIMIT_MAX }).about(`Defaults to ${LIMIT}.`));
+
+export const HISTORY_ROUTES: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/workflows/{workflowID}/history',
+    tag,
+    summary: 'Lists what happened to it, in order.',
+    query: {
+      after: optional(nonEmpty.about('The cursor of an event.')),
+      limit,
+      types,
+      payloads: optional(boolean.about('Adds inputs, results and errors.')),
+    },
+    result: events,
+    async handle({ operator, path, query }) {
+      await requireWorkflow(operator, idIn(path));
+      const found: object[] = [];
+      const options = { ...query, limit: query.limit ?? LIMIT };
+      for await (const event of getHistory(operator, idIn(path), options)) found.push(viewEvent(event));
+      return { events: found };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/history',
+    tag,
+    summary: 'Lists the stored events of all workflows since a time, in an order in which none is skipped.',
+    query: {
+      since: optional(integer().about('Epoch milliseconds. Defaults to 30 seconds ago.')),
+      after: optional(nonEmpty.about('The cursor of an event, instead of a time.')),
+      limit,
+      types,
+    },
+    result: events,
+    async handle({ operator, query }) {
+      const { since = operator.clock.now() - 30_000, after, types: only, limit: most = LIMIT } = query;
+      const found: object[] = [];
+      for await (const event of tailHistory(operator, { since: after ?? since, types: only, follow: false })) {
+        if (found.push(viewEvent(event)) >= most) break;
+      }
+      return { events: found };
+    },
+  }),
+];

@@ -1,0 +1,20 @@
+// Opens a `HistoryStore` by its URL.
+import { systemClock } from '../../base/clock.js';
+import { consoleLogger } from '../../base/log.js';
+import { migrate } from '../migrations/migrate.js';
+import { openDatabase } from '../store.js';
+import type { HistoryStore } from './history-store.js';
+import { MemoryHistoryStore } from './memory-history-store.js';
+import { SqlHistoryStore } from './sql-history-store.js';
+
+/** The store in the system database at this URL, which is migrated if needed; without one, a store in memory. */
+export async function openHistoryStore(
+  systemDatabaseUrl?: string,
+  { systemDatabaseSchemaName: schema }: { readonly systemDatabaseSchemaName?: string } = {},
+): Promise<HistoryStore> {
+  if (systemDatabaseUrl === undefined) return new MemoryHistoryStore();
+  const options = { url: systemDatabaseUrl, schema, logger: consoleLogger('warn'), clock: systemClock };
+  const { database } = await openDatabase(options);
+  await migrate(database, options);
+  return new SqlHistoryStore(database);
+}

@@ -8,7 +8,7 @@ import { Codec } from '../codec/codec.js';
 import type { DBOSSerializer } from '../codec/serializer.js';
 import { DBOSInitializationError } from '../model/errors/errors.js';
 import { checkSetting, SETTINGS } from '../model/settings.js';
-import { type Check, objectWith } from '../model/validation/validation.js';
+import { type Check, messageOf, objectWith, unknownKey } from '../model/validation/validation.js';
 import { checkSchemaName } from '../store/migrations/schema-name.js';
 import type { ClientOperatorOptions } from './client-operator.js';
 
@@ -106,6 +106,10 @@ function check(config: DBOSClientConfig): void {
   for (const [field, setting] of Object.entries(CHECKS)) {
     const value = config[field as keyof DBOSClientConfig];
     if (value !== undefined) checkSetting(setting, field, value);
+  }
+  const unknown = Object.entries(config).find(([key, value]) => value !== undefined && !Object.hasOwn(CHECKS, key));
+  if (unknown) {
+    throw new DBOSInitializationError(messageOf(unknownKey(unknown[0], Object.keys(CHECKS)), 'DBOSClientConfig'));
   }
   if (config.systemDatabaseSchemaName !== undefined) checkSchemaName(config.systemDatabaseSchemaName);
   if (config.systemDatabaseUrl === undefined) {

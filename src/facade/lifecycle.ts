@@ -4,8 +4,7 @@ import type { Server } from 'node:http';
 import type { AdminServer } from '../admin/http/server.js';
 import type { LocalEngine } from '../admin/source.js';
 import { internals } from '../base/internals.js';
-import { stackHere } from '../base/stack.js';
-import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
+import { consoleLogger, type DLogger, type LogLevel, stackHere } from '../base/log.js';
 import { Codec } from '../codec/codec.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
 import { type DBOSConfig, type EngineConfig, loadConfig } from '../engine/config/config.js';
@@ -21,7 +20,7 @@ import {
   type JSONValue,
 } from '../model/errors/errors.js';
 import type { MethodRegistrationBase } from './associations.js';
-import { describeLaunch } from './launch-message.js';
+import { describeLaunch, warnOfMinified } from './launch-message.js';
 import type {
   AlertHandler,
   DBOSLaunchOptions,
@@ -130,6 +129,8 @@ export class Lifecycle {
       this.logRegisteredEndpoints();
       this.#areReceiversActive = true;
       if (config.runAdminServer) await this.#startAdminServer(config, this.#engine.runtime);
+      const warning = warnOfMinified(registry);
+      if (warning) config.logger.warn(warning);
       config.logger.info(describeLaunch(this.#engine));
       // The line that scripts written for DBOS wait for.
       config.logger.info('DBOS launched!');

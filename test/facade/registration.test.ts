@@ -59,9 +59,7 @@ describe('names', () => {
     DBOS.registerWorkflow(async () => {}, { name: 'order', className: 'Bank' });
     DBOS.registerWorkflow(async () => {}, { name: 'order', ctorOrProto: Shop });
 
-    const error = await failureOfCall(() =>
-      DBOS.registerWorkflow(async () => 2, { name: 'order', className: 'Shop' }),
-    );
+    const error = await failureOfCall(() => DBOS.registerWorkflow(async () => 2, { name: 'order', className: 'Shop' }));
 
     expect(error.message).toContain('Operation (Name: Shop.order) is already registered.');
   });

@@ -195,6 +195,9 @@ export function resolveConfig(
   const patchingVersion = given.enablePatching ? 'PATCHING_ENABLED' : undefined;
   const logLevel = (given.logLevel?.toLowerCase() ?? 'info') as LogLevel;
   const logger = given.logger ? textLogger(given.logger) : consoleLogger(logLevel);
+  if (given.enableOTLP || given.tracingEnabled) {
+    logger.warn('Everstep exports no logs and makes no spans yet. enableOTLP and tracingEnabled have no effect.');
+  }
   const poolSize = given.systemDatabasePoolSize ?? 20;
   const leaseSeconds = inSeconds(given.leaseSeconds) ?? 30;
   const pollingMax =

@@ -20,6 +20,7 @@ import {
   type JSONValue,
 } from '../model/errors/errors.js';
 import type { MethodRegistrationBase } from './associations.js';
+import { IdleWatch } from './idle-watch.js';
 import { describeLaunch, warnOfMinified } from './launch-message.js';
 import type {
   AlertHandler,
@@ -49,6 +50,7 @@ export class Lifecycle {
   #engine: Engine | undefined;
   #adminServer: AdminServer | undefined;
   #areReceiversActive = false;
+  #idleWatch: IdleWatch | undefined;
   #launching: Promise<void> | undefined;
   #shuttingDown: Promise<void> | undefined;
 
@@ -129,6 +131,7 @@ export class Lifecycle {
       this.logRegisteredEndpoints();
       this.#areReceiversActive = true;
       if (config.runAdminServer) await this.#startAdminServer(config, this.#engine.runtime);
+      if (config.shutdownAfterIdleMs !== undefined) this.#shutdownAfterIdle(this.#engine, config.shutdownAfterIdleMs);
       const warning = warnOfMinified(registry);
       if (warning) config.logger.warn(warning);
       config.logger.info(describeLaunch(this.#engine));
@@ -141,6 +144,14 @@ export class Lifecycle {
       registry.thaw();
       throw isMissingDatabase(error) ? new DBOSInitializationError(error.message, error) : error;
     }
+  }
+
+  #shutdownAfterIdle(engine: Engine, idleMs: number): void {
+    this.#idleWatch = new IdleWatch(engine, idleMs, () => {
+      engine.runtime.logger.info(`Shutting down: nothing has run for ${idleMs} ms.`);
+      // Not awaited: the shutdown waits for the watch to end.
+      this.shutdown({}).catch((error: unknown) => this.logger.error(error));
+    });
   }
 
   #installMiddleware(): void {
@@ -201,6 +212,8 @@ export class Lifecycle {
     await this.#launching?.catch(() => {
       // The caller of launch sees the error.
     });
+    await this.#idleWatch?.stop();
+    this.#idleWatch = undefined;
     const engine = this.#engine;
     // Before the engine stops: plugins may still hand over work while they shut down.
     if (engine) await this.deactivateEventReceivers();

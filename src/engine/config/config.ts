@@ -88,6 +88,11 @@ export interface DBOSConfig {
   maxConcurrentWorkflows?: number;
   /** How often schedules are reloaded. Default: 30000. */
   schedulerPollingIntervalMs?: number | DurationText;
+  /**
+   * Shuts down when no workflow has run in this process, and none was waited for, for this long: a script then ends by itself.
+   * Delayed workflows and schedules do not keep it up. Default: stays up until `shutdown`.
+   */
+  shutdownAfterIdleMs?: number | DurationText;
   /** The lowest level logged to the console: debug, info, warn or error. Default: `info`. */
   logLevel?: string;
   /** Replaces the console logger. */
@@ -138,6 +143,8 @@ export interface EngineConfig {
   readonly maxConcurrentQueueDispatches: number;
   readonly maxConcurrentWorkflows: number;
   readonly schedulerPollingIntervalMs: number;
+  /** Undefined: until `shutdown`. */
+  readonly shutdownAfterIdleMs: number | undefined;
   /** Infinity: no limit. */
   readonly systemDatabasePollingConcurrency: number;
   /** 0: no timeout. */
@@ -218,6 +225,7 @@ export function resolveConfig(
     maxConcurrentQueueDispatches: given.maxConcurrentQueueDispatches ?? 3,
     maxConcurrentWorkflows: given.maxConcurrentWorkflows ?? 1000,
     schedulerPollingIntervalMs: inMs(given.schedulerPollingIntervalMs) ?? 30_000,
+    shutdownAfterIdleMs: inMs(given.shutdownAfterIdleMs),
     systemDatabasePollingConcurrency: pollingMax > 0 ? pollingMax : Infinity,
     observabilityQueryTimeoutMs: wholeTimeoutMs(inMs(given.observabilityQueryTimeoutMs) ?? 30_000),
     logger,
@@ -291,7 +299,7 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   ...each(flag, 'transactionPooler', 'connectionPerOperation', 'runMigrations', 'useListenNotify', 'enablePatching'),
   ...each(flag, 'addContextMetadata', 'enableOTLP', 'tracingEnabled', 'runAdminServer', 'adminOpen'),
   ...each(count, 'systemDatabasePoolSize', 'maxConcurrentQueueDispatches', 'maxConcurrentWorkflows'),
-  ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs'),
+  ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs', 'shutdownAfterIdleMs'),
   ...each(intervalMs, 'systemDatabasePoolTimeoutMs', 'systemDatabaseSilenceTimeoutMs'),
   ...each(timeoutMs, 'systemDatabaseIdleTransactionTimeoutMs', 'observabilityQueryTimeoutMs'),
   ...each(endpoints, 'otlpTracesEndpoints', 'otlpLogsEndpoints'),

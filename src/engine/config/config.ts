@@ -21,6 +21,7 @@ import { checkSchemaName } from '../../store/migrations/schema-name.js';
 import type { StoreOptions } from '../../store/store.js';
 import { chooseSystemURL } from '../../store/config/system-url.js';
 import { resolveAdmin } from './config-admin.js';
+import { resolveVersion } from './version-source.js';
 import type { ParseYaml } from '../../store/config/config-document.js';
 import { type ConfigFile, readConfigFile } from './config-file.js';
 
@@ -63,7 +64,10 @@ export interface DBOSConfig {
   notificationCoalesceMs?: number | DurationText;
   /** The timeout of listing and other introspection queries; 0 or less disables it. Default: 30000. */
   observabilityQueryTimeoutMs?: number | DurationText;
-  /** The version of the application's code. Default: computed from the workflows. */
+  /**
+   * The version of the application's code; `git` for the checked-out commit, `package` for the version in package.json.
+   * Default: computed from the workflows, as they were compiled.
+   */
   applicationVersion?: string;
   /** Identifies this process among those of the application. Default: `local`. */
   executorID?: string;
@@ -213,7 +217,8 @@ export function resolveConfig(
   return {
     name: given.name,
     applicationID: variable('DBOS__APPID') ?? '',
-    applicationVersion: given.applicationVersion ?? variable('DBOS__APPVERSION') ?? patchingVersion,
+    applicationVersion:
+      resolveVersion(given.applicationVersion, folder) ?? variable('DBOS__APPVERSION') ?? patchingVersion,
     executorID: executorID ?? 'local',
     isExecutorIDExplicit: executorID !== undefined,
     leaseSeconds,

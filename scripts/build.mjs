@@ -10,6 +10,7 @@ await runTogether([
   ['declarations', 'tsc', '-p', 'tsconfig.build.json'],
   ['bundles', process.execPath, 'scripts/bundle.mjs'],
 ]);
+runSteps([['types of others', process.execPath, 'scripts/declarations.mjs']]);
 // The declarations read the same in both formats. What they mean depends on the nearest package.json.
 copyDeclarations('dist', 'dist/cjs');
 for (const name of ['main', 'dbos']) chmodSync(`dist/cli/${name}.js`, 0o755);

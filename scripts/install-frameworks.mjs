@@ -5,9 +5,11 @@ import { existsSync } from 'node:fs';
 
 const FOLDER = 'test/frameworks';
 
-if (!existsSync(`${FOLDER}/node_modules/next/package.json`)) {
+const REQUIRED = ['next', 'webpack'];
+
+if (!REQUIRED.every((name) => existsSync(`${FOLDER}/node_modules/${name}/package.json`))) {
   const options = ['--no-save', '--no-package-lock', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
   const args = ['install', '--prefix', FOLDER, ...options, '--fetch-retries=1', '--fetch-timeout=60000'];
   const { status } = spawnSync('npm', args, { stdio: ['ignore', 'ignore', 'inherit'], timeout: 300_000 });
-  if (status !== 0) console.log('Next.js could not be installed. Its tests are skipped.');
+  if (status !== 0) console.log('Next.js and webpack could not be installed. Their tests are skipped.');
 }

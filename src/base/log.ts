@@ -60,3 +60,10 @@ export function textLogger(logger: DLogger): DLogger {
 
 /** A logger that drops everything. */
 export const silentLogger: DLogger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** The stack of the caller, below a line with the label. */
+export function stackHere(label: string): string {
+  const holder = new Error(label);
+  Error.captureStackTrace(holder, stackHere);
+  return holder.stack ?? '';
+}

@@ -1,5 +1,6 @@
 // `DBOSClient`: access to an application's system database for programs that run no workflows. It does not migrate the
 // database and has no background work. The management verbs come from `Management`.
+import type { DurationText } from '../base/duration.js';
 import { internals } from '../base/internals.js';
 import type { DBOSSerializer, SerializationRecipe } from '../codec/serializer.js';
 import { getWorkflow } from '../control/listing/inspection.js';
@@ -182,7 +183,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
   }
 
   /** The result; null on timeout. */
-  async getResult<T>(workflowID: string, limit: number | TimeLimit = {}): Promise<T | null> {
+  async getResult<T>(workflowID: string, limit: number | DurationText | TimeLimit = {}): Promise<T | null> {
     filledName.read(workflowID, 'workflowID');
     const deadlineAt = deadlineOf(this.#operator.databaseClock, limit);
     return (await outcomeBy(this.#operator, workflowID, { deadlineAt, pollMs: pollMsOf(limit) })) as T | null;
@@ -208,7 +209,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
   }
 
   /** The value of an event; null on timeout, by default after 60 seconds. */
-  async getEvent<T>(workflowID: string, key: string, limit?: number | TimeLimit): Promise<T | null> {
+  async getEvent<T>(workflowID: string, key: string, limit?: number | DurationText | TimeLimit): Promise<T | null> {
     const { databaseClock, codec, watchers } = this.#operator;
     checkName('workflowID', workflowID);
     checkName('key', key);

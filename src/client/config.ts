@@ -9,7 +9,7 @@ import type { DBOSSerializer } from '../codec/serializer.js';
 import type { Archive } from '../control/management/archive-target.js';
 import { DBOSInitializationError } from '../model/errors/errors.js';
 import { checkSetting, SETTINGS } from '../model/settings.js';
-import { type Check, objectWith } from '../model/validation/validation.js';
+import { type Check, messageOf, objectWith, unknownKey } from '../model/validation/validation.js';
 import { checkSchemaName } from '../store/migrations/schema-name.js';
 import type { ClientOperatorOptions } from './client-operator.js';
 
@@ -111,6 +111,10 @@ function check(config: DBOSClientConfig): void {
   for (const [field, setting] of Object.entries(CHECKS)) {
     const value = config[field as keyof DBOSClientConfig];
     if (value !== undefined) checkSetting(setting, field, value);
+  }
+  const unknown = Object.entries(config).find(([key, value]) => value !== undefined && !Object.hasOwn(CHECKS, key));
+  if (unknown) {
+    throw new DBOSInitializationError(messageOf(unknownKey(unknown[0], Object.keys(CHECKS)), 'DBOSClientConfig'));
   }
   if (config.systemDatabaseSchemaName !== undefined) checkSchemaName(config.systemDatabaseSchemaName);
   if (config.systemDatabaseUrl === undefined) {

@@ -20,6 +20,7 @@ import {
   string,
 } from '../model/validation/validation.js';
 import type { StartWorkflowParams } from '../control/queues/enqueue.js';
+import type { CreateScheduleOptions, SchedulerConfig } from './schedules.js';
 import type { DBOSContextOptions, DBOSLaunchOptions, ShutdownOptions } from './types.js';
 
 type FieldsOf<T> = Record<keyof T, Check<unknown>>;
@@ -103,7 +104,20 @@ export const debouncerCheck = record({
   applicationName: optional(filledName),
 });
 
-export const scheduleCheck = record({ workflowFn: func }, { unknown: 'ignore' });
-export const schedulesCheck = array(scheduleCheck);
+export const scheduleCheck = record({
+  scheduleName: anyOption,
+  workflowFn: func,
+  schedule: anyOption,
+  context: anyOption,
+  options: anyOption,
+} satisfies FieldsOf<CreateScheduleOptions>);
+/** Other fields are those of the definition, and checked with it. */
+export const schedulesCheck = array(record({ workflowFn: func }, { unknown: 'ignore' }));
+
+export const codeScheduleCheck = record({
+  crontab: string({ min: 1 }),
+  mode: optional(oneOf(['ExactlyOncePerInterval', 'ExactlyOncePerIntervalWhenActive'])),
+  queueName: optional(filledName),
+} satisfies FieldsOf<SchedulerConfig>);
 
 export const promisesCheck = array(anything);

@@ -514,7 +514,8 @@ export class DBOSInstance extends ContextMembers {
     this.#addCodeSchedule(func, config);
   }
 
-  #addCodeSchedule(fn: unknown, { crontab, mode, queueName }: SchedulerConfig): void {
+  #addCodeSchedule(fn: unknown, config: SchedulerConfig): void {
+    const { crontab, mode, queueName } = checks.codeScheduleCheck.read(config, 'config');
     // The scheduler has those of the first load.
     if (this.#registry.isReloadable && this.#registry.engine) return;
     this.#registry.refuseAfterLaunch();

@@ -1,8 +1,12 @@
 // Registers functions: the wrappers that the application calls instead of its own functions, and the decorators that
 // create them. Supports both TypeScript's legacy decorators and the standard ones.
 import type { WorkflowHandle } from '../control/runs/outcome.js';
-import { DBOSInvalidWorkflowTransitionError, DBOSNotRegisteredError } from '../model/errors/errors.js';
-import { stackHere } from '../base/stack.js';
+import {
+  DBOSInvalidArgumentError,
+  DBOSInvalidWorkflowTransitionError,
+  DBOSNotRegisteredError,
+} from '../model/errors/errors.js';
+import { stackHere } from '../base/log.js';
 import { attempted, currentContext, inContext, isWorkflowCode } from '../engine/runs/ambient.js';
 import { authorize } from '../engine/registration/authorization.js';
 import { Engine } from '../engine/engine.js';
@@ -70,8 +74,15 @@ export class Functions {
     callback.read(given, 'func');
     workflowConfigCheck.read(config, 'config');
     const fn = this.#host.registry.originalOf(given);
+    const named = owner ?? functionOwnerOf(fn, config);
+    if (named.name === '') {
+      throw new DBOSInvalidArgumentError(
+        'A workflow needs a name, by which it is found again after a restart. Name the function, or pass { name }.',
+        'config.name',
+      );
+    }
     const registration: WorkflowRegistration = {
-      ...newRegistration(fn, 'workflow', owner ?? functionOwnerOf(fn, config)),
+      ...newRegistration(fn, 'workflow', named),
       kind: 'workflow',
       config,
     };

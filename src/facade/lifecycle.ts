@@ -5,8 +5,7 @@ import type { AdminServer } from '../admin/http/server.js';
 import type { AdminOutbox } from '../admin/views/outbox-view.js';
 import type { LocalEngine } from '../admin/source.js';
 import { internals } from '../base/internals.js';
-import { stackHere } from '../base/stack.js';
-import { consoleLogger, type DLogger, type LogLevel } from '../base/log.js';
+import { consoleLogger, type DLogger, type LogLevel, stackHere } from '../base/log.js';
 import { Codec } from '../codec/codec.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
 import { type DBOSConfig, type EngineConfig, loadConfig } from '../engine/config/config.js';
@@ -23,7 +22,8 @@ import {
   type JSONValue,
 } from '../model/errors/errors.js';
 import type { MethodRegistrationBase } from './associations.js';
-import { describeLaunch } from './launch-message.js';
+import { IdleWatch } from './idle-watch.js';
+import { describeLaunch, warnOfMinified } from './launch-message.js';
 import type {
   AlertHandler,
   DBOSLaunchOptions,
@@ -52,6 +52,7 @@ export class Lifecycle {
   #engine: Engine | undefined;
   #adminServer: AdminServer | undefined;
   #areReceiversActive = false;
+  #idleWatch: IdleWatch | undefined;
   #launching: Promise<void> | undefined;
   #shuttingDown: Promise<void> | undefined;
 
@@ -132,6 +133,9 @@ export class Lifecycle {
       this.logRegisteredEndpoints();
       this.#areReceiversActive = true;
       if (config.runAdminServer) await this.#startAdminServer(config, this.#engine.runtime);
+      if (config.shutdownAfterIdleMs !== undefined) this.#shutdownAfterIdle(this.#engine, config.shutdownAfterIdleMs);
+      const warning = warnOfMinified(registry);
+      if (warning) config.logger.warn(warning);
       config.logger.info(describeLaunch(this.#engine));
       // The line that scripts written for DBOS wait for.
       config.logger.info('DBOS launched!');
@@ -142,6 +146,14 @@ export class Lifecycle {
       registry.thaw();
       throw isMissingDatabase(error) ? new DBOSInitializationError(error.message, error) : error;
     }
+  }
+
+  #shutdownAfterIdle(engine: Engine, idleMs: number): void {
+    this.#idleWatch = new IdleWatch(engine, idleMs, () => {
+      engine.runtime.logger.info(`Shutting down: nothing has run for ${idleMs} ms.`);
+      // Not awaited: the shutdown waits for the watch to end.
+      this.shutdown({}).catch((error: unknown) => this.logger.error(error));
+    });
   }
 
   #installMiddleware(): void {
@@ -205,6 +217,8 @@ export class Lifecycle {
     await this.#launching?.catch(() => {
       // The caller of launch sees the error.
     });
+    await this.#idleWatch?.stop();
+    this.#idleWatch = undefined;
     const engine = this.#engine;
     // Before the engine stops: plugins may still hand over work while they shut down.
     if (engine) await this.deactivateEventReceivers();

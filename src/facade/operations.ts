@@ -43,7 +43,7 @@ export abstract class Operations extends Management<WorkflowQueue> {
   }
 
   /** The result of a workflow, or null on timeout. A number is a timeout in seconds. */
-  getResult<T>(workflowID: string, options?: number | GetResultOptions): Promise<T | null> {
+  getResult<T>(workflowID: string, options?: number | DurationText | GetResultOptions): Promise<T | null> {
     return attempted(
       () => getResult(this[internals].runtimeFor('getResult'), workflowID, options) as Promise<T | null>,
     );

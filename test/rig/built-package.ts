@@ -10,7 +10,14 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Written last. */
 const BUILT = join(root, 'dist/cjs/package.json');
-const INPUTS = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/build.mjs', 'scripts/bundle.mjs'];
+const INPUTS = [
+  'package.json',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'scripts/build.mjs',
+  'scripts/bundle.mjs',
+  'scripts/declarations.mjs',
+];
 /** A lock that is older was left by a run that was killed. */
 const WAIT_MS = 150_000;
 

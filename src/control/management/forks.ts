@@ -3,6 +3,7 @@ import { type DurationText, inMs } from '../../base/duration.js';
 import { newID } from '../../base/ids.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import {
+  anything,
   array,
   checkThat,
   filledName,
@@ -12,6 +13,7 @@ import {
   nullish,
   optional,
   positiveNumber,
+  record,
 } from '../../model/validation/validation.js';
 import { findStartSteps, type Fork, insertForks, type StartChoice } from '../../store/management/forks.js';
 import { topics } from '../../store/notify/topics.js';
@@ -62,6 +64,14 @@ export interface ForkToken {
 const startStepCheck = integer({ max: INT_MAX });
 const timeoutCheck = optional(positiveNumber);
 const versionCheck = nullish(filledName);
+const anyOption = optional(anything);
+const settingsFields = record({
+  queueName: anyOption,
+  queuePartitionKey: anyOption,
+  applicationVersion: anyOption,
+  timeoutMS: anyOption,
+  replacementChildren: anyOption,
+} satisfies Record<keyof ForkSettings, unknown>);
 const requestsCheck = array(checkThat<ForkRequest>('an object', isRecord));
 
 /**
@@ -74,6 +84,7 @@ export async function forkWorkflows(
   { token, ...settings }: ForkSettings & ForkToken = {},
 ): Promise<string[]> {
   requestsCheck.read(requests, 'requests');
+  settingsFields.read(settings, 'options');
   versionCheck.read(settings.applicationVersion, 'applicationVersion');
   // Chosen before the first attempt: if the reply is lost, the retry must not fork twice.
   const creator = token ?? newID();

@@ -67,6 +67,10 @@ export class RowWatcher<Lookup, Row> {
     );
   }
 
+  get hasWaiters(): boolean {
+    return this.#waiters.size > 0;
+  }
+
   /** Rejects all waiters, present and future. */
   async stop(reason: Error): Promise<void> {
     this.#stopReason = reason;

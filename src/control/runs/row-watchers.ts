@@ -114,12 +114,17 @@ export class RowWatchers {
     this.#options.bus.publish(topics.streams, eventKey(stream));
   }
 
+  /** Whether code waits for a row. */
+  get hasWaiters(): boolean {
+    return this.#all.some((watcher) => watcher.hasWaiters);
+  }
+
   async stop(reason: Error): Promise<void> {
     for (const unsubscribe of this.#unsubscribes) unsubscribe();
     for (const watcher of this.#all) await watcher.stop(reason);
   }
 
-  get #all(): readonly Pick<RowWatcher<never, never>, 'wake' | 'stop'>[] {
+  get #all(): readonly Pick<RowWatcher<never, never>, 'wake' | 'stop' | 'hasWaiters'>[] {
     return [this.outcomes, this.messages, this.events, this.streams];
   }
 }

@@ -4,12 +4,14 @@ import type { RemoteClock } from '../../base/remote-clock.js';
 import { DURATION_MAX_MS } from '../../model/durations.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import {
+  anything,
   checkThat,
   finiteNumber,
   isRecord,
   nullish,
   optional,
   positiveNumber,
+  record,
 } from '../../model/validation/validation.js';
 
 export interface PollingOptions {
@@ -24,6 +26,12 @@ export interface TimeLimit extends PollingOptions {
 }
 
 const intervalCheck = optional(positiveNumber);
+/** The values are checked where they are used. */
+const limitFields = record({
+  pollingIntervalMs: optional(anything),
+  timeoutSeconds: optional(anything),
+  deadlineEpochMS: optional(anything),
+} satisfies Record<keyof TimeLimit, unknown>);
 const limitCheck = nullish(
   checkThat(
     'a number of seconds, a duration such as 30s, or an object',
@@ -54,6 +62,7 @@ export function deadlineOf(
   defaultSeconds?: number,
 ): number | undefined {
   limitCheck.read(limit, 'timeoutSeconds');
+  if (isRecord(limit)) limitFields.read(limit, 'options');
   const options: TimeLimit = isRecord(limit) ? limit : { timeoutSeconds: limit ?? undefined };
   pollMsOf(options);
   const { deadlineEpochMS } = options;

@@ -9,7 +9,7 @@ import {
 } from '../../model/errors/errors.js';
 import { parseCron } from '../../model/cron/cron.js';
 import { checkSchedule, occurrenceID, type ScheduleOverlap, type ScheduleRecord } from '../../model/schedules.js';
-import { date, integer } from '../../model/validation/validation.js';
+import { anything, date, integer, optional, record } from '../../model/validation/validation.js';
 import type { Executor } from '../../store/database.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import {
@@ -68,6 +68,30 @@ export interface ScheduleDefinition extends ScheduleOptions {
   /** The application that runs it. Default: the operator's own. */
   readonly applicationName?: string;
 }
+
+const anyOption = optional(anything);
+const optionFields = {
+  automaticBackfill: anyOption,
+  cronTimezone: anyOption,
+  queueName: anyOption,
+  overlap: anyOption,
+  jitterMs: anyOption,
+} satisfies Record<keyof ScheduleOptions, unknown>;
+/** The names of the fields. `checkSchedule` checks the values. */
+const definitionFields = record({
+  ...optionFields,
+  scheduleName: anyOption,
+  workflowName: anyOption,
+  workflowClassName: anyOption,
+  schedule: anyOption,
+  context: anyOption,
+  applicationName: anyOption,
+} satisfies Record<keyof ScheduleDefinition, unknown>);
+const updateFields = record({
+  ...optionFields,
+  schedule: anyOption,
+  context: anyOption,
+} satisfies Record<keyof ScheduleUpdate, unknown>);
 
 type Actor = Pick<Operator, 'codec' | 'applicationName'>;
 
@@ -131,6 +155,7 @@ export interface ScheduleUpdate {
 }
 
 export async function updateSchedule(operator: Operator, name: string, update: ScheduleUpdate): Promise<void> {
+  updateFields.read(update, 'update');
   const context = 'context' in update ? await encodeContext(operator, update.context) : undefined;
   await change(operator, name, async (tx) => {
     const stored = await lockSchedule(tx, name);
@@ -291,6 +316,7 @@ export async function backfillSchedule(
 }
 
 async function toRecord(actor: Actor, definition: ScheduleDefinition, scheduleID: string): Promise<ScheduleRecord> {
+  definitionFields.read(definition, 'options');
   const { scheduleName, workflowName, workflowClassName, schedule } = definition;
   const record: ScheduleRecord = {
     scheduleID,

@@ -26,6 +26,7 @@ import { checkSchemaName } from '../../store/migrations/schema-name.js';
 import type { StoreOptions } from '../../store/store.js';
 import { chooseSystemURL } from '../../store/config/system-url.js';
 import { resolveAdmin } from './config-admin.js';
+import { resolveVersion } from './version-source.js';
 import type { ParseYaml } from '../../store/config/config-document.js';
 import { type ConfigFile, readConfigFile } from './config-file.js';
 
@@ -78,7 +79,10 @@ export interface DBOSConfig {
   notificationCoalesceMs?: number | DurationText;
   /** The timeout of listing and other introspection queries; 0 or less disables it. Default: 30000. */
   observabilityQueryTimeoutMs?: number | DurationText;
-  /** The version of the application's code. Default: computed from the workflows. */
+  /**
+   * The version of the application's code; `git` for the checked-out commit, `package` for the version in package.json.
+   * Default: computed from the workflows, as they were compiled.
+   */
   applicationVersion?: string;
   /** Identifies this process among those of the application. Default: `local`. */
   executorID?: string;
@@ -107,6 +111,11 @@ export interface DBOSConfig {
   maxConcurrentWorkflows?: number;
   /** How often schedules are reloaded. Default: 30000. */
   schedulerPollingIntervalMs?: number | DurationText;
+  /**
+   * Shuts down when no workflow has run in this process, and none was waited for, for this long: a script then ends by itself.
+   * Delayed workflows and schedules do not keep it up. Default: stays up until `shutdown`.
+   */
+  shutdownAfterIdleMs?: number | DurationText;
   /** The lowest level logged to the console: debug, info, warn or error. Default: `info`. */
   logLevel?: string;
   /** Replaces the console logger. */
@@ -163,6 +172,8 @@ export interface EngineConfig {
   readonly maxConcurrentQueueDispatches: number;
   readonly maxConcurrentWorkflows: number;
   readonly schedulerPollingIntervalMs: number;
+  /** Undefined: until `shutdown`. */
+  readonly shutdownAfterIdleMs: number | undefined;
   /** Infinity: no limit. */
   readonly systemDatabasePollingConcurrency: number;
   /** 0: no timeout. */
@@ -222,6 +233,9 @@ export function resolveConfig(
   const patchingVersion = given.enablePatching ? 'PATCHING_ENABLED' : undefined;
   const logLevel = (given.logLevel?.toLowerCase() ?? 'info') as LogLevel;
   const logger = given.logger ? textLogger(given.logger) : consoleLogger(logLevel);
+  if (given.enableOTLP || given.tracingEnabled) {
+    logger.warn('Everstep exports no logs and makes no spans yet. enableOTLP and tracingEnabled have no effect.');
+  }
   const poolSize = given.systemDatabasePoolSize ?? 20;
   const leaseSeconds = inSeconds(given.leaseSeconds) ?? 30;
   const pollingMax =
@@ -230,7 +244,8 @@ export function resolveConfig(
   return {
     name: given.name,
     applicationID: variable('DBOS__APPID') ?? '',
-    applicationVersion: given.applicationVersion ?? variable('DBOS__APPVERSION') ?? patchingVersion,
+    applicationVersion:
+      resolveVersion(given.applicationVersion, folder) ?? variable('DBOS__APPVERSION') ?? patchingVersion,
     executorID: executorID ?? 'local',
     isExecutorIDExplicit: executorID !== undefined,
     leaseSeconds,
@@ -244,6 +259,7 @@ export function resolveConfig(
     maxConcurrentQueueDispatches: given.maxConcurrentQueueDispatches ?? 3,
     maxConcurrentWorkflows: given.maxConcurrentWorkflows ?? 1000,
     schedulerPollingIntervalMs: inMs(given.schedulerPollingIntervalMs) ?? 30_000,
+    shutdownAfterIdleMs: inMs(given.shutdownAfterIdleMs),
     systemDatabasePollingConcurrency: pollingMax > 0 ? pollingMax : Infinity,
     observabilityQueryTimeoutMs: wholeTimeoutMs(inMs(given.observabilityQueryTimeoutMs) ?? 30_000),
     logger,
@@ -319,7 +335,7 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   ...each(flag, 'transactionPooler', 'connectionPerOperation', 'runMigrations', 'useListenNotify', 'enablePatching'),
   ...each(flag, 'addContextMetadata', 'enableOTLP', 'tracingEnabled', 'runAdminServer', 'adminOpen'),
   ...each(count, 'systemDatabasePoolSize', 'maxConcurrentQueueDispatches', 'maxConcurrentWorkflows'),
-  ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs'),
+  ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs', 'shutdownAfterIdleMs'),
   ...each(intervalMs, 'systemDatabasePoolTimeoutMs', 'systemDatabaseSilenceTimeoutMs'),
   ...each(timeoutMs, 'systemDatabaseIdleTransactionTimeoutMs', 'observabilityQueryTimeoutMs'),
   ...each(endpoints, 'otlpTracesEndpoints', 'otlpLogsEndpoints'),

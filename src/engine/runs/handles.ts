@@ -1,5 +1,6 @@
 // Workflow handles. A handle of a run in this process awaits it directly; any other waits for the outcome in the
 // database. Both stay valid if the workflow is cancelled and resumed.
+import type { DurationText } from '../../base/duration.js';
 import { getHistory, type HistoryEvent, type HistoryOptions } from '../../control/journal/history.js';
 import { historyOptions } from '../../control/verb-checks.js';
 import {
@@ -117,7 +118,7 @@ export async function getWorkflowStatus(runtime: Runtime, workflowID: string): P
 export async function getResult(
   runtime: Runtime,
   workflowID: string,
-  options: number | GetResultOptions = {},
+  options: number | DurationText | GetResultOptions = {},
 ): Promise<unknown> {
   filledName.read(workflowID, 'workflowID');
   const givenDeadline = deadlineOf(runtime.databaseClock, options);

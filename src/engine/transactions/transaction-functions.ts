@@ -1,5 +1,5 @@
 // Registers functions that always run in a transaction, and makes the wrappers that the application calls instead.
-import { stackHere } from '../../base/stack.js';
+import { stackHere } from '../../base/log.js';
 import { authorize } from '../registration/authorization.js';
 import { decorateMethod, functionOwnerOf, type MethodDecorator } from '../registration/function-owner.js';
 import { parametersOf } from '../registration/parameter-names.js';

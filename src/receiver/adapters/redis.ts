@@ -77,8 +77,8 @@ export function redisAdapter(config: string | RedisOptions): Adapter<RedisMessag
 }
 
 function newClient(config: string | RedisOptions): Redis {
-  // The kit reconnects, and then sets everything up again.
-  const fixed = { lazyConnect: true, retryStrategy: () => null } as const;
+  // The kit reconnects, and then sets everything up again. ioredis 6 would speak RESP3, whose answers have other shapes.
+  const fixed = { lazyConnect: true, retryStrategy: () => null, protocol: 2 } as const;
   const client =
     typeof config === 'string'
       ? new Redis(config, { ...fixed, maxRetriesPerRequest: 0 })

@@ -7,7 +7,6 @@ const SOURCE = new URL('../../../src/', import.meta.url);
 const ALLOWED: Readonly<Record<string, string>> = {
   'base/assert.ts: new Error': 'a violated invariant is a bug of ours, and base imports nothing',
   'base/log.ts: new Error': 'only its stack is used',
-  'base/stack.ts: new Error': 'only its stack is used',
   'codec/revived-error.ts: new Error': "a stored error of the user's, read back",
   'codec/superjson-reader.ts: extends TypeError': 'caught in the codec; users get an UnreadableValueError',
   'control/listing/status.ts: new Error': 'something thrown that is no Error, shown as one',

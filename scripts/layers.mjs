@@ -41,6 +41,7 @@ const FEATURES = [
   'messaging',
   'notify',
   'outbox',
+  'parking',
   'queues',
   'receiving',
   'registration',

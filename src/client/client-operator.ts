@@ -58,7 +58,7 @@ export class ClientOperator implements Operator {
       bus: store.bus,
       hasPush: options.store.useListenNotify !== false && !options.store.isTransactionPooler,
       retrying: (look) => this.retrying(look),
-      whileWaiting: (promise) => this.#whileWaiting(promise),
+      whileWaiting: (begin) => this.#whileWaiting(begin()),
       isRunning: () => false,
     });
     codec.registerRecipe<ClientHandle<unknown>, { wfid: string }>({

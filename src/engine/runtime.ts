@@ -6,7 +6,7 @@ import { newID } from '../base/ids.js';
 import type { DLogger } from '../base/log.js';
 import type { Codec } from '../codec/codec.js';
 import type { CompletionRecords, Operator } from '../control/operator.js';
-import { RowWatchers } from '../control/runs/row-watchers.js';
+import { RowWatchers, type RowWatchersOptions } from '../control/runs/row-watchers.js';
 import { limitsOf, type QueueLimits } from '../model/queues.js';
 import type { WorkflowRecord } from '../model/records.js';
 import type { Database } from '../store/database.js';
@@ -34,7 +34,7 @@ export interface RuntimeOptions {
 /** What the runtime needs to know about the runs of this process. */
 export interface LocalRuns {
   has(workflowID: string): boolean;
-  whileWaiting<T>(promise: Promise<T>): Promise<T>;
+  whileWaiting: RowWatchersOptions['whileWaiting'];
 }
 
 export class Runtime implements Operator {
@@ -98,7 +98,7 @@ export class Runtime implements Operator {
       bus: this.bus,
       hasPush: this.hasPush,
       retrying: (look) => this.retrying(look),
-      whileWaiting: (promise) => runs.whileWaiting(promise),
+      whileWaiting: (begin, wait) => runs.whileWaiting(begin, wait),
       isRunning: (workflowID) => runs.has(workflowID),
     });
   }

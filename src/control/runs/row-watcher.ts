@@ -21,8 +21,17 @@ export interface RowWatcherOptions<Lookup, Row> {
   announce?(lookup: Lookup): void;
   /** Retries a query until the database is back or the operator stops. */
   retrying<T>(find: () => Promise<T>): Promise<T>;
-  /** Wraps a wait, during which the caller is blocked. */
-  whileWaiting<T>(promise: Promise<T>): Promise<T>;
+  /** Wraps a wait, during which the caller is blocked. With `wait`, it may be suspended and begun again. */
+  whileWaiting<T>(begin: (suspended?: AbortSignal) => Promise<T>, wait?: Wait): Promise<T>;
+}
+
+/** What a caller waits for. */
+export interface Wait {
+  readonly kind: 'timer';
+  /** When it ends at the latest, by the database's clock; for a timer, when it ends. */
+  readonly endsAt: number | undefined;
+  /** Whether it is what an operation in flight does. A sleep is recorded when it begins. */
+  readonly isOperation: boolean;
 }
 
 export interface WaitLimits {
@@ -81,7 +90,7 @@ export class RowWatcher<Lookup, Row> {
 
   /** Resolves to the row; rejects with the signal's reason if that aborts first. */
   wait(lookup: Lookup, limits: Omit<WaitLimits, 'deadlineAt'> = {}): Promise<Row> {
-    return this.#options.whileWaiting(this.#wait(lookup, limits));
+    return this.#options.whileWaiting(() => this.#wait(lookup, limits));
   }
 
   /** `timeUp` rejects the wait like `signal`. */
@@ -138,7 +147,7 @@ export class RowWatcher<Lookup, Row> {
       },
     );
     try {
-      return await this.#options.whileWaiting(this.#wait(lookup, options, timeUp.signal));
+      return await this.#options.whileWaiting(() => this.#wait(lookup, options, timeUp.signal));
     } catch (error) {
       if (error !== timeUp) throw error;
       // A short limit may end before the first query.

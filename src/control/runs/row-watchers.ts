@@ -10,7 +10,7 @@ import type { Bus } from '../../store/notify/bus.js';
 import { topics } from '../../store/notify/topics.js';
 import { findFinished, type FinishedWorkflow } from '../../store/runs/workflows.js';
 import { checkLookupID } from './storable.js';
-import { RowWatcher } from './row-watcher.js';
+import { RowWatcher, type Wait } from './row-watcher.js';
 
 export interface RowWatchersOptions {
   readonly clock: Clock;
@@ -21,7 +21,7 @@ export interface RowWatchersOptions {
   /** Whether other processes' notifications arrive here. */
   readonly hasPush: boolean;
   retrying<T>(find: () => Promise<T>): Promise<T>;
-  whileWaiting<T>(promise: Promise<T>): Promise<T>;
+  whileWaiting<T>(begin: (suspended?: AbortSignal) => Promise<T>, wait?: Wait): Promise<T>;
   /** Whether the workflow has a run in this process. */
   isRunning(workflowID: string): boolean;
 }

@@ -9,6 +9,7 @@ import { checkSetting, SETTINGS } from '../../model/settings.js';
 import {
   type Check,
   checkThat,
+  INT_MAX,
   messageOf,
   number,
   objectWith,
@@ -77,6 +78,8 @@ export interface DBOSConfig {
   maxConcurrentQueueDispatches?: number;
   /** How many workflows from queues this process runs at once. Default: 1000. */
   maxConcurrentWorkflows?: number;
+  /** How long a wait has to be for a workflow to leave memory meanwhile; 0: none does. Default: 10000. */
+  parkAfterMs?: number;
   /** How often schedules are reloaded. Default: 30000. */
   schedulerPollingIntervalMs?: number;
   /** The lowest level logged to the console: debug, info, warn or error. Default: `info`. */
@@ -125,6 +128,8 @@ export interface EngineConfig {
   readonly listenQueues: readonly string[] | undefined;
   readonly maxConcurrentQueueDispatches: number;
   readonly maxConcurrentWorkflows: number;
+  /** 0: never. */
+  readonly parkAfterMs: number;
   readonly schedulerPollingIntervalMs: number;
   /** Infinity: no limit. */
   readonly systemDatabasePollingConcurrency: number;
@@ -200,6 +205,7 @@ export function resolveConfig(
     listenQueues: given.listenQueues?.map((queue) => (typeof queue === 'string' ? queue : queue.name)),
     maxConcurrentQueueDispatches: given.maxConcurrentQueueDispatches ?? 3,
     maxConcurrentWorkflows: given.maxConcurrentWorkflows ?? 1000,
+    parkAfterMs: given.parkAfterMs ?? 10_000,
     schedulerPollingIntervalMs: given.schedulerPollingIntervalMs ?? 30_000,
     systemDatabasePollingConcurrency: pollingMax > 0 ? pollingMax : Infinity,
     observabilityQueryTimeoutMs: wholeTimeoutMs(given.observabilityQueryTimeoutMs ?? 30_000),
@@ -281,6 +287,7 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   systemDatabasePool: SETTINGS.pool,
   systemDatabaseSchemaName: text,
   systemDatabasePollingConcurrency: SETTINGS.limit,
+  parkAfterMs: number({ min: 0, max: INT_MAX }),
   leaseSeconds: number({ min: 1, max: 86_400 }),
   serializer: SETTINGS.serializer,
   logger: SETTINGS.logger,

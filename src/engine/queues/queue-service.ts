@@ -11,6 +11,7 @@ import type { Deadlines } from '../runs/deadlines.js';
 import type { Ownership } from '../runs/ownership.js';
 import type { Runs } from '../runs/runs.js';
 import type { Runtime } from '../runtime.js';
+import { isUnlimited } from '../../model/queues.js';
 import { Claims } from './claims.js';
 import { Dispatcher } from './dispatcher.js';
 import { KnownQueues, type Queue } from './known-queues.js';
@@ -115,6 +116,12 @@ export class QueueService {
   announce(workflows: readonly NewWorkflow[]): void {
     if (workflows.some(({ deadlineAt }) => deadlineAt !== null)) this.#deadlines.wake();
     announceQueued(this.#runtime.bus, workflows);
+  }
+
+  /** Whether a running workflow may leave the queue: one with limits gives its slot back only if the queue says so. */
+  mayLeave(queueName: string): boolean {
+    const limits = this.known.find(queueName)?.limits;
+    return limits !== undefined && isUnlimited(limits.whole) && (!limits.partition || isUnlimited(limits.partition));
   }
 
   /** Any queue may have work, or the queues to serve may have changed. */

@@ -127,7 +127,13 @@ export async function sleepUntil(run: Run, at: number): Promise<void> {
   const { clock, databaseClock, store } = run.runtime;
   const { session } = store.listener;
   const begunAt = clock.monotonic();
-  await run.waitFor(databaseClock.reached(at, run.signal));
+  const timer = { kind: 'timer', endsAt: at, isOperation: false } as const;
+  // A sleep that is too short for the run to leave needs no second signal.
+  const wait = at - databaseClock.latest() >= run.parkAfterMs ? timer : undefined;
+  await run.waits.waitFor(
+    (suspended) => databaseClock.reached(at, suspended ? AbortSignal.any([run.signal, suspended]) : run.signal),
+    wait,
+  );
   // While losses are pushed, only a long sleep may have missed one.
   const isPushed = session !== 0 && store.listener.session === session;
   if (clock.monotonic() - begunAt > (isPushed ? PUSHED_SLEEP_MAX_MS : SLEEP_MAX_MS)) run.doubtOwnership();

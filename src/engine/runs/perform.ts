@@ -36,6 +36,8 @@ export interface Operation<R> {
   readonly childWorkflowID?: string;
   /** Its completion time. Default: when its checkpoint is sent. */
   readonly completedAt?: number;
+  /** Whether it only waits for other operations of the run. */
+  readonly isPassive?: boolean;
   /** Makes the value from a recorded checkpoint. Default: decodes its output. */
   readonly read?: (record: StepRecord) => R;
 }
@@ -47,10 +49,15 @@ export type Strategy<R> =
 
 /** Runs an operation in workflow code, or replays it. */
 export async function perform<R>(run: Run, operation: Operation<R>, strategy: Strategy<R>): Promise<R> {
-  const { name, isEffect, read, stepID = run.nextStepID() } = operation;
+  const { name, isEffect, isPassive, read, stepID = run.nextStepID() } = operation;
+  const { waits } = run;
+  if (waits.isAway) await waits.comeBack();
+  waits.performed += 1;
   const record = run.replay(stepID, name);
   run.check();
   if (record) return (await replayOutcome(run, await run.completed(record), read)) as R;
+  // Not taken back if the barrier throws: then the run has ended.
+  if (!isPassive) waits.operations += 1;
   if (isEffect) {
     const { lastWrite } = run;
     if (lastWrite) await lastWrite;
@@ -67,13 +74,16 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
       return value;
     }
     const value = await strategy.body();
+    if (waits.isAway) await waits.comeBack();
     if (run.stopReason) await step.keepIfCancelled(value);
     const copy = step.recordValue(value);
     return (isPromise(copy) ? await copy : copy) as R;
   } catch (error) {
     if (strategy.kind !== 'own') throw error;
+    if (waits.isAway) await waits.comeBack();
     return await step.fail(error);
   } finally {
+    if (!isPassive) waits.operations -= 1;
     if (isEffect) run.unawaited.end(step);
   }
 }

@@ -21,6 +21,7 @@ import type { History } from '../history/history.js';
 import { Inbox } from '../messaging/inbox.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
 import { branchNumbers, Numbers } from './numbers.js';
+import { RunWaits } from '../parking/run-waits.js';
 import { addStopReason } from '../unhandled-rejections.js';
 import { UnawaitedOperations } from './unawaited-operations.js';
 import { RunStreams } from '../messaging/run-streams.js';
@@ -73,8 +74,10 @@ export class Run {
   readonly partitionKey: string | null;
   /** By the database's clock. Set late for a run that begins before its row is durable. */
   deadlineAt: number | null;
-  /** Called when the run starts to wait for something outside of it, and when it continues. */
-  onWaiting: ((isWaiting: boolean) => void) | undefined;
+  /** It has left the process although its code went on. It does not leave again. */
+  hasReturned = false;
+  /** What the run waits for outside of it. */
+  readonly waits: RunWaits;
   readonly streams = new RunStreams(this);
   /** Operations in progress, and those that fail without being awaited. */
   readonly unawaited = new UnawaitedOperations(this);
@@ -85,8 +88,6 @@ export class Run {
   /** Created on first use: most runs need no signal. */
   #controller: AbortController | undefined;
   readonly #numbers = new Numbers();
-  /** How many waits for something outside of the run are in progress. */
-  #waits = 0;
   /** How often the workflow may have been lost without notice, and for how many of them the database has denied it. */
   #doubts = 0;
   #settledDoubts = 0;
@@ -111,6 +112,12 @@ export class Run {
     this.history = options.history;
     this.#mayHaveConcurrentOwner = options.history !== undefined;
     this.#epoch = options.epoch;
+    this.waits = new RunWaits(options.runtime.clock);
+  }
+
+  /** How long a wait has to be for the run to leave the process; Infinity: it never does. */
+  get parkAfterMs(): number {
+    return (this.registration.config.parkAfterMs ?? this.runtime.config.parkAfterMs) || Infinity;
   }
 
   /** Aborts when the run is stopped: fenced, cancelled, or a write failed. */
@@ -225,18 +232,6 @@ export class Run {
   /** The workflow may be lost without notice: the next effect asks the database first. */
   doubtOwnership(): void {
     this.#doubts += 1;
-  }
-
-  /** Waits for something outside of the run. Meanwhile the run does not count against this process's capacity. */
-  async waitFor<T>(promise: Promise<T>): Promise<T> {
-    this.#waits += 1;
-    if (this.#waits === 1) this.onWaiting?.(true);
-    try {
-      return await promise;
-    } finally {
-      this.#waits -= 1;
-      if (this.#waits === 0) this.onWaiting?.(false);
-    }
   }
 
   /**

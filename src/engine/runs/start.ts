@@ -236,7 +236,7 @@ function newRun({ engine, request, workflow, epoch }: PreparedStart, deadlineAt:
 function launch<R>(prepared: PreparedStart, run: Run): Handle<R> {
   const { engine, request, args } = prepared;
   const end = engine.runs.launch({ run, target: request.target, args, context: runContext(prepared, run) });
-  return new Handle<R>(engine.runtime, run.workflowID, end, run);
+  return new Handle<R>(engine.runtime, run.workflowID, end, run.registration);
 }
 
 /** The context of the workflow's code: the caller's settings, but not the caller's run or step. */

@@ -59,6 +59,7 @@ export class Engine {
       runtime,
       runs,
       deadlines: this.deadlines,
+      findWork: () => this.queues.refresh(),
       mayLeave: (queueName) => this.queues.mayLeave(queueName),
     });
     this.scheduler = new Scheduler({ runtime, announceQueued: (workflows) => this.queues.announce(workflows) });

@@ -56,17 +56,20 @@ export class RowWatchers {
       },
       check: checkLookupID,
       keysOf: (workflowID) => [workflowID],
+      awaited: (workflowID) => ({ kind: 'outcome', workflowID }),
       announce: (workflowID) => bus.publishElsewhere(topics.interest, workflowID),
     });
     this.messages = new RowWatcher({
       ...common,
       find: (keys) => findOldestMessages(database, keys),
       keysOf: (key) => [messageKey(key)],
+      awaited: (key) => ({ kind: 'message', ...key }),
     });
     this.events = new RowWatcher({
       ...common,
       find: (keys) => findEvents(database, keys),
       keysOf: (key) => [eventKey(key)],
+      awaited: (key) => ({ kind: 'event', ...key }),
     });
     this.streams = new RowWatcher({
       ...common,

@@ -19,10 +19,10 @@ const MS_PER_OPERATION = 100;
  * has waited for as long.
  */
 export function isWorthParking(
-  { kind, endsAt, begunAt = 0 }: Pick<BegunWait, 'kind' | 'endsAt'> & Partial<BegunWait>,
+  { awaited, endsAt, begunAt }: BegunWait,
   { now, monotonic, parkAfterMs, performed }: ParkingTerms,
 ): boolean {
   const priceMs = Math.max(parkAfterMs, performed * MS_PER_OPERATION);
   if (endsAt !== undefined && endsAt - now < priceMs) return false;
-  return kind === 'timer' || monotonic - begunAt >= priceMs;
+  return awaited === undefined || monotonic - begunAt >= priceMs;
 }

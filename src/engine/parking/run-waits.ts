@@ -21,7 +21,7 @@ export class RunWaits {
   onWaiting: ((isWaiting: boolean) => void) | undefined;
   /** Called when the code of the run goes on although it is away. */
   onReturn: (() => void) | undefined;
-  /** Operations in flight, except those that only wait for others of the run. */
+  /** Operations in flight, except passive ones. */
   operations = 0;
   /** Operations that were performed or replayed: what another run would have to replay. */
   performed = 0;

@@ -80,7 +80,11 @@ export class Handle<R> implements WorkflowHandle<R> {
   async #outcome(limits: Pick<WaitLimits, 'signal' | 'pollMs'>): Promise<unknown> {
     if (this.#local) {
       const local = this.#local;
-      const ended = await whileWaiting(() => abortable(local.wait(), limits.signal));
+      const ended = await whileWaiting((suspended) => abortable(local.wait(), eitherOf(limits.signal, suspended)), {
+        awaited: { kind: 'outcome', workflowID: this.workflowID },
+        endsAt: undefined,
+        isOperation: true,
+      });
       if (ended.kind === 'success') return ended.value;
       if (ended.kind === 'error') throw ended.error;
     }
@@ -88,6 +92,10 @@ export class Handle<R> implements WorkflowHandle<R> {
     if (this.#own) throwOwnEnd(this.#own, finished);
     return readOutcome(this.#runtime.codec, finished);
   }
+}
+
+function eitherOf(signal: AbortSignal | undefined, suspended: AbortSignal | undefined): AbortSignal | undefined {
+  return signal && suspended ? AbortSignal.any([signal, suspended]) : signal;
 }
 
 /** The caller that started a run learns that it was cancelled or dead-lettered, not that one it awaits was. */

@@ -86,7 +86,11 @@ export function limitsOf(run: Run, timerID: number, given: GivenLimits): MaybePr
   if (deadlineAt <= databaseClock.earliest()) return { signal, deadlineAt, pollMs };
   // Relaxed: only this wait depends on the deadline. If a server crash loses the record, the wait starts over, as it
   // would after a crash just before.
+  let isRecorded = false;
   const onEmpty = (): void => {
+    // A wait may be suspended and begin again.
+    if (isRecorded) return;
+    isRecorded = true;
     const now = clock.now();
     const times = { startedAt: now, completedAt: now };
     const timer = { stepID: timerID, name: SLEEP, error: null, childWorkflowID: null, ...times };
@@ -127,7 +131,7 @@ export async function sleepUntil(run: Run, at: number): Promise<void> {
   const { clock, databaseClock, store } = run.runtime;
   const { session } = store.listener;
   const begunAt = clock.monotonic();
-  const timer = { kind: 'timer', endsAt: at, isOperation: false } as const;
+  const timer = { awaited: undefined, endsAt: at, isOperation: false };
   // A sleep that is too short for the run to leave needs no second signal.
   const wait = at - databaseClock.latest() >= run.parkAfterMs ? timer : undefined;
   await run.waits.waitFor(

@@ -36,7 +36,7 @@ export interface Operation<R> {
   readonly childWorkflowID?: string;
   /** Its completion time. Default: when its checkpoint is sent. */
   readonly completedAt?: number;
-  /** Whether it only waits for other operations of the run. */
+  /** Whether it only waits, for other operations of the run or for several things at once. */
   readonly isPassive?: boolean;
   /** Makes the value from a recorded checkpoint. Default: decodes its output. */
   readonly read?: (record: StepRecord) => R;

@@ -45,6 +45,8 @@ const COLUMNS = lines(`
   operation_outputs.serialization text
   operation_outputs.started_at_epoch_ms bigint
   operation_outputs.workflow_uuid text not null
+  parked_waits.wait_key text not null
+  parked_waits.workflow_uuid text not null
   paused_queues.name text not null
   paused_queues.paused_at bigint not null
   queues.application_name text
@@ -151,6 +153,7 @@ const PRIMARY_KEYS = lines(`
   executors (incarnation_id)
   notifications (message_uuid)
   operation_outputs (workflow_uuid, function_id)
+  parked_waits (wait_key, workflow_uuid)
   paused_queues (name)
   queues (queue_id)
   schedule_settings (schedule_id)
@@ -173,6 +176,7 @@ const UNIQUE_KEYS = lines(`
 const FOREIGN_KEYS = lines(`
   notifications: foreign key (destination_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   operation_outputs: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
+  parked_waits: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   streams: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   workflow_events: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   workflow_events_history: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
@@ -186,6 +190,7 @@ export const POSTGRES_SCHEMA: Catalog = {
     'fenced_sessions.fenced_at bigint not null',
     'fenced_sessions.session_key bigint not null',
     'workflow_status.attributes jsonb',
+    'workflow_status.has_parked_waiter boolean',
   ].sort(),
   primaryKeys: [...PRIMARY_KEYS, 'fenced_sessions (session_key)'].sort(),
   uniqueKeys: UNIQUE_KEYS,
@@ -197,6 +202,7 @@ export const POSTGRES_SCHEMA: Catalog = {
   CREATE INDEX idx_notifications_unconsumed ON notifications USING btree (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE (consumed = false)
   CREATE INDEX idx_operation_outputs_completed_at_function_name_v2 ON operation_outputs USING btree (completed_at_epoch_ms, function_name) INCLUDE (application_name)
   CREATE INDEX idx_operation_outputs_retention ON operation_outputs USING btree (retention_timestamp)
+  CREATE INDEX idx_parked_waits_workflow ON parked_waits USING btree (workflow_uuid)
   CREATE INDEX idx_workflow_input_retention ON workflow_input USING btree (retention_timestamp)
   CREATE INDEX idx_workflow_output_retention ON workflow_output USING btree (retention_timestamp)
   CREATE INDEX idx_workflow_status_attributes ON workflow_status USING gin (attributes) WHERE (attributes IS NOT NULL)
@@ -225,6 +231,9 @@ export const POSTGRES_SCHEMA: Catalog = {
   CREATE TRIGGER dbos_notifications_trigger AFTER INSERT ON notifications FOR EACH ROW EXECUTE FUNCTION notifications_function()
   CREATE TRIGGER everstep_queues_changed AFTER INSERT OR DELETE OR UPDATE ON queues FOR EACH STATEMENT WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_notify_of_queues()
   CREATE TRIGGER everstep_schedule_changed AFTER INSERT OR DELETE OR UPDATE OF schedule_id, schedule_name, workflow_name, workflow_class_name, schedule, status, context, automatic_backfill, cron_timezone, queue_name, application_name ON workflow_schedules FOR EACH ROW WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_notify_of_schedule()
+  CREATE TRIGGER everstep_wake_event_readers AFTER INSERT ON workflow_events REFERENCING NEW TABLE AS events FOR EACH STATEMENT EXECUTE FUNCTION everstep_wake_event_readers()
+  CREATE TRIGGER everstep_wake_receivers AFTER INSERT ON notifications REFERENCING NEW TABLE AS sent FOR EACH STATEMENT EXECUTE FUNCTION everstep_wake_receivers()
+  CREATE TRIGGER everstep_wake_result_waiters AFTER UPDATE ON workflow_status FOR EACH ROW WHEN ((old.has_parked_waiter AND (old.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])) AND (new.status <> ALL (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])))) EXECUTE FUNCTION everstep_wake_result_waiters()
   CREATE TRIGGER everstep_workflow_deleted AFTER DELETE ON workflow_status FOR EACH ROW WHEN (((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text) AND (old.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])))) EXECUTE FUNCTION everstep_notify_of_workflow()
   CREATE TRIGGER everstep_workflow_inserted AFTER INSERT ON workflow_status FOR EACH ROW WHEN (((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])))) EXECUTE FUNCTION everstep_notify_of_workflow()
   CREATE TRIGGER everstep_workflow_updated AFTER UPDATE ON workflow_status FOR EACH ROW WHEN (((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text) AND ((old.status IS DISTINCT FROM new.status) OR (old.owner_xid IS DISTINCT FROM new.owner_xid) OR (old.delay_until_epoch_ms IS DISTINCT FROM new.delay_until_epoch_ms) OR (old.queue_name IS DISTINCT FROM new.queue_name) OR (old.queue_partition_key IS DISTINCT FROM new.queue_partition_key)))) EXECUTE FUNCTION everstep_notify_of_workflow()
@@ -244,6 +253,10 @@ export const POSTGRES_SCHEMA: Catalog = {
     'everstep_notify_of_queues() search_path=pg_catalog, pg_temp',
     'everstep_notify_of_schedule() search_path=pg_catalog, pg_temp',
     'everstep_notify_of_workflow() search_path=pg_catalog, pg_temp',
+    'everstep_wake_event_readers() search_path=pg_catalog, pg_temp;enable_seqscan=off',
+    'everstep_wake_parked(keys text[]) search_path=pg_catalog, pg_temp;enable_seqscan=off',
+    'everstep_wake_receivers() search_path=pg_catalog, pg_temp;enable_seqscan=off',
+    'everstep_wake_result_waiters() search_path=pg_catalog, pg_temp',
     'notifications_function() search_path=pg_catalog, pg_temp',
     'send_message(destination_id text, message json, topic text DEFAULT NULL::text, message_id text DEFAULT NULL::text) ' +
       'search_path=pg_catalog, pg_temp',
@@ -267,6 +280,7 @@ export const SQLITE_SCHEMA: Catalog = {
   CREATE INDEX idx_notifications_unconsumed ON notifications (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE consumed = FALSE
   CREATE INDEX idx_operation_outputs_completed_at_function_name_v2 ON operation_outputs (completed_at_epoch_ms, function_name)
   CREATE INDEX idx_operation_outputs_retention ON operation_outputs (retention_timestamp)
+  CREATE INDEX idx_parked_waits_workflow ON parked_waits (workflow_uuid)
   CREATE INDEX idx_workflow_input_retention ON workflow_input (retention_timestamp)
   CREATE INDEX idx_workflow_output_retention ON workflow_output (retention_timestamp)
   CREATE INDEX idx_workflow_status_completed_at ON workflow_status (completed_at) WHERE completed_at IS NOT NULL
@@ -290,7 +304,14 @@ export const SQLITE_SCHEMA: Catalog = {
   CREATE UNIQUE INDEX uq_application_versions_unclaimed_version ON application_versions (version_name) WHERE application_name IS NULL
   CREATE UNIQUE INDEX uq_workflow_status_dedup_id ON workflow_status (queue_name, deduplication_id) WHERE deduplication_id IS NOT NULL
 `),
-  triggers: ['everstep_schedule_deleted', 'everstep_schedule_inserted', 'everstep_schedule_updated'],
+  triggers: [
+    'everstep_schedule_deleted',
+    'everstep_schedule_inserted',
+    'everstep_schedule_updated',
+    'everstep_wake_event_readers',
+    'everstep_wake_receivers',
+    'everstep_wake_result_waiters',
+  ],
   functions: [],
 };
 

@@ -112,7 +112,7 @@ async function lockRows(tx: Executor, workflowIDs: readonly string[]): Promise<R
     SELECT w.workflow_uuid
     FROM ${workflows} AS w
     WHERE w.workflow_uuid ${oneOf(workflowIDs)}
-    ${lock('skip', 'w')}`);
+    ${lock('skip-keyed', 'w')}`);
   return new Set(locked.map((row) => row['workflow_uuid'] as string));
 }
 

@@ -7,7 +7,7 @@ import {
 } from '../../model/errors/errors.js';
 import { recognizeCopies } from '../../model/copies.js';
 import { filledName } from '../../model/validation/validation.js';
-import { abortable } from '../../base/abortable.js';
+import { abortable, eitherOf } from '../../base/abortable.js';
 import type { Codec } from '../../codec/codec.js';
 import type { WaitLimits } from '../../control/runs/row-watcher.js';
 import { outcomeBy, readOutcome, type WorkflowHandle } from '../../control/runs/outcome.js';
@@ -92,10 +92,6 @@ export class Handle<R> implements WorkflowHandle<R> {
     if (this.#own) throwOwnEnd(this.#own, finished);
     return readOutcome(this.#runtime.codec, finished);
   }
-}
-
-function eitherOf(signal: AbortSignal | undefined, suspended: AbortSignal | undefined): AbortSignal | undefined {
-  return signal && suspended ? AbortSignal.any([signal, suspended]) : signal;
 }
 
 /** The caller that started a run learns that it was cancelled or dead-lettered, not that one it awaits was. */

@@ -2,6 +2,7 @@
 // replayed. Outside of workflow code they just run.
 import type { MaybePromise } from '../../codec/maybe-promise.js';
 import type { StepRecord } from '../../model/records.js';
+import { eitherOf } from '../../base/abortable.js';
 import { sleep } from '../../base/clock.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { SerializationOptions } from '../../control/runs/storable.js';
@@ -134,10 +135,7 @@ export async function sleepUntil(run: Run, at: number): Promise<void> {
   const timer = { awaited: undefined, endsAt: at, isOperation: false };
   // A sleep that is too short for the run to leave needs no second signal.
   const wait = at - databaseClock.latest() >= run.parkAfterMs ? timer : undefined;
-  await run.waits.waitFor(
-    (suspended) => databaseClock.reached(at, suspended ? AbortSignal.any([run.signal, suspended]) : run.signal),
-    wait,
-  );
+  await run.waits.waitFor((suspended) => databaseClock.reached(at, eitherOf(run.signal, suspended)), wait);
   // While losses are pushed, only a long sleep may have missed one.
   const isPushed = session !== 0 && store.listener.session === session;
   if (clock.monotonic() - begunAt > (isPushed ? PUSHED_SLEEP_MAX_MS : SLEEP_MAX_MS)) run.doubtOwnership();

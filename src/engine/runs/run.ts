@@ -13,6 +13,7 @@ import {
   DBOSWorkflowConflictError,
   MessageLostError,
 } from '../../model/errors/errors.js';
+import type { PastAttempts } from '../../store/runs/step-attempts.js';
 import type { Checkpoint } from '../../store/runs/steps.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { CheckpointVerdict } from '../../store/writer/writer-verdicts.js';
@@ -74,6 +75,8 @@ export class Run {
   readonly partitionKey: string | null;
   /** By the database's clock. Set late for a run that begins before its row is durable. */
   deadlineAt: number | null;
+  /** The failed attempts of steps that earlier runs have left, read once. */
+  pastAttempts: Promise<ReadonlyMap<number, PastAttempts>> | undefined;
   /** It has left the process although its code went on. It does not leave again. */
   hasReturned = false;
   /** What the run waits for outside of it. */

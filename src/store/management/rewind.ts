@@ -1,5 +1,6 @@
 // Rewinds a workflow that has ended to one of its steps, under the same ID.
 import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
+import { lacks } from '../lacking.js';
 import type { Database } from '../database.js';
 import { insertLatestEvents } from './forks.js';
 import { STREAM_CLOSED } from '../messaging/streams.js';
@@ -46,6 +47,7 @@ export async function rewindIfEnded(database: Database, rewind: Rewind): Promise
         WHERE destination_uuid = ${workflowID} AND (consumed = FALSE OR consumed_by_function_id >= ${startStep})`,
       sql`DELETE FROM ${table('workflow_output')} WHERE workflow_uuid = ${workflowID}`,
     ];
+    if (!lacks(tx, 'step_attempts')) statements.push(deleteFrom('step_attempts', workflowID, startStep));
     for (const statement of statements) await tx.run(statement);
     return { queueName: rewind.queueName, partitionKey: rewound['queue_partition_key'] as string | null };
   });
@@ -62,7 +64,11 @@ function requeueIfEnded({ workflowID, creator, queueName, partitionKey, applicat
     RETURNING queue_partition_key`;
 }
 
-function deleteFrom(name: 'operation_outputs' | 'workflow_events_history', workflowID: string, startStep: number): Sql {
+function deleteFrom(
+  name: 'operation_outputs' | 'workflow_events_history' | 'step_attempts',
+  workflowID: string,
+  startStep: number,
+): Sql {
   return sql`DELETE FROM ${table(name)} WHERE workflow_uuid = ${workflowID} AND function_id >= ${startStep}`;
 }
 

@@ -2268,6 +2268,22 @@ WHEN (OLD.has_parked_waiter
 EXECUTE FUNCTION {schema}.everstep_wake_result_waiters();
 `,
   },
+  {
+    number: 19,
+    name: 'step_attempts',
+    isOnline: false,
+    sql: `-- The failed attempts of steps that are retried, so that the next process continues the count and the backoff.
+CREATE TABLE IF NOT EXISTS {schema}.step_attempts (
+  workflow_uuid TEXT NOT NULL
+    REFERENCES {schema}.workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  function_id INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  retry_at_epoch_ms BIGINT NOT NULL,
+  errors TEXT NOT NULL,
+  PRIMARY KEY (workflow_uuid, function_id)
+);
+`,
+  },
 ];
 
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
@@ -3209,6 +3225,22 @@ BEGIN
   ) AND +status = 'DELAYED' AND owner_xid LIKE '%.%';
   DELETE FROM parked_waits WHERE wait_key = 'outcome:' || NEW.workflow_uuid;
 END;
+`,
+  },
+  {
+    number: 19,
+    name: 'step_attempts',
+    isOnline: false,
+    sql: `-- The failed attempts of steps that are retried, so that the next process continues the count and the backoff.
+CREATE TABLE IF NOT EXISTS step_attempts (
+  workflow_uuid TEXT NOT NULL
+    REFERENCES workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  function_id INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  retry_at_epoch_ms BIGINT NOT NULL,
+  errors TEXT NOT NULL,
+  PRIMARY KEY (workflow_uuid, function_id)
+);
 `,
   },
 ];

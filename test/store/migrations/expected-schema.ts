@@ -69,6 +69,11 @@ const COLUMNS = lines(`
   schedule_settings.overlap text not null
   schedule_settings.schedule_id text not null
   streams.function_id integer not null default
+  step_attempts.attempts integer not null
+  step_attempts.errors text not null
+  step_attempts.function_id integer not null
+  step_attempts.retry_at_epoch_ms bigint not null
+  step_attempts.workflow_uuid text not null
   streams.key text not null
   streams.offset integer not null
   streams.serialization text
@@ -157,6 +162,7 @@ const PRIMARY_KEYS = lines(`
   paused_queues (name)
   queues (queue_id)
   schedule_settings (schedule_id)
+  step_attempts (workflow_uuid, function_id)
   streams (workflow_uuid, key, "offset")
   system_identity (key)
   workflow_events (workflow_uuid, key)
@@ -177,6 +183,7 @@ const FOREIGN_KEYS = lines(`
   notifications: foreign key (destination_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   operation_outputs: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   parked_waits: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
+  step_attempts: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   streams: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   workflow_events: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   workflow_events_history: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade

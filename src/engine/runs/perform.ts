@@ -20,6 +20,9 @@ import type { StoredMessage } from '../../store/messaging/messages.js';
 import type { Checkpoint } from '../../store/runs/steps.js';
 import type { RecordOptions, Run, RunStep, VerdictOf } from './run.js';
 
+/** Operations of one workflow at which the log says so. */
+const LONG_HISTORY = 10_000;
+
 /** How an operation differs from others. */
 export interface Operation<R> {
   readonly name: string;
@@ -53,6 +56,7 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
   const { waits } = run;
   if (waits.isAway) await waits.comeBack();
   waits.performed += 1;
+  if (waits.performed === LONG_HISTORY) warnOfLongHistory(run);
   const record = run.replay(stepID, name);
   run.check();
   if (record) return (await replayOutcome(run, await run.completed(record), read)) as R;
@@ -86,6 +90,13 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
     if (!isPassive) waits.operations -= 1;
     if (isEffect) run.unawaited.end(step);
   }
+}
+
+function warnOfLongHistory({ runtime, workflowID, registration }: Run): void {
+  runtime.logger.warn(
+    `Workflow "${workflowID}" (${registration.name}) has called ${LONG_HISTORY} operations, all of which a recovery replays. ` +
+      'Use DBOS.continueAsNew in a workflow that never ends, or children.',
+  );
 }
 
 /** Returns the recorded value or throws the recorded error. */

@@ -5,6 +5,7 @@
 //   running ──fenced, cancelled, or a write failed──► stopped: every further operation throws the reason
 import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
+import { continuationsOf } from '../../model/creator.js';
 import {
   DBOSNonExistentWorkflowError,
   DBOSStepNondeterminismError,
@@ -116,6 +117,12 @@ export class Run {
     this.#mayHaveConcurrentOwner = options.history !== undefined;
     this.#epoch = options.epoch;
     this.waits = new RunWaits(options.runtime.clock);
+  }
+
+  /** What the IDs of its children begin with. A workflow that continues as new counts from 0 again, so it has another one. */
+  get childPrefix(): string {
+    const continuations = continuationsOf(this.creator);
+    return continuations === 0 ? this.workflowID : `${this.workflowID}-again${continuations}`;
   }
 
   /** How long a wait has to be for the run to leave the process; Infinity: it never does. */

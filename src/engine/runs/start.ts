@@ -63,7 +63,7 @@ async function start<R>(
   // Before the first await: the next workflow to start must not get the same assigned ID.
   const assignedID = takeAssignedID(request.params.workflowID, context);
   if (parent) {
-    const workflowID = assignedID ?? `${parent.run.workflowID}-${parent.stepID}`;
+    const workflowID = assignedID ?? `${parent.run.childPrefix}-${parent.stepID}`;
     return startChild({ engine, request, context, workflowID }, parent);
   }
   const prepared = await prepareStart({ engine, request, context, workflowID: assignedID ?? newID() });

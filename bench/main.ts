@@ -3,6 +3,7 @@ import { benchEngine } from './engine.js';
 import { benchQueues } from './queues.js';
 import { benchManagement } from './management.js';
 import { benchMessages } from './messages.js';
+import { benchParked } from './parked.js';
 import { benchPlugins } from './plugins.js';
 import { benchSchedules } from './schedules.js';
 import { benchStore } from './store.js';
@@ -14,6 +15,7 @@ const BENCHES: Record<string, () => Promise<void>> = {
   messages: benchMessages,
   schedules: benchSchedules,
   management: benchManagement,
+  parked: benchParked,
   plugins: benchPlugins,
 };
 

@@ -1,9 +1,17 @@
 // The attempts of a step and the wait between them survive the process.
 import { expect, test } from 'vitest';
 import type { DBOSInstance, StepStatus } from '../../../src/index.js';
+import { sql, table } from '../../../src/sql/sql.js';
 import { forEachDialect } from '../../rig/dialects.js';
+import { engineOf } from '../../rig/engines.js';
 import { until } from '../../rig/manual-clock.js';
 import { createScene, HOUR, untilParked } from './parking-scene.js';
+
+/** Resolves when the first failure is stored. */
+async function untilKept(DBOS: DBOSInstance): Promise<void> {
+  const { database } = engineOf(DBOS).runtime;
+  await until(async () => (await database.read(sql`SELECT 1 FROM ${table('step_attempts')}`)).length > 0);
+}
 
 forEachDialect((dialect) => {
   /** A workflow whose step fails as long as `fails` says. Its attempts are counted across engines. */
@@ -33,6 +41,7 @@ forEachDialect((dialect) => {
     await DBOS.launch();
     await DBOS.startWorkflow(retrying, { workflowID: 'w' })();
     await clock.untilArmed(9_000);
+    await untilKept(DBOS);
     clock.advance(4_000);
     await DBOS.shutdown();
     const { DBOS: second } = await createScene(dialect, { systemDatabaseUrl: url }, clock);
@@ -56,6 +65,7 @@ forEachDialect((dialect) => {
     await DBOS.launch();
     await DBOS.startWorkflow(retrying, { workflowID: 'w' })();
     await clock.untilArmed(5_000);
+    await untilKept(DBOS);
     await DBOS.shutdown();
     const { DBOS: second } = await createScene(dialect, { systemDatabaseUrl: url }, clock);
     register(second, attempts);

@@ -5,6 +5,7 @@ import { benchQueues } from './queues.js';
 import { benchManagement } from './management.js';
 import { benchMessages } from './messages.js';
 import { benchOutbox, OUTBOX_PARTS } from './outbox.js';
+import { benchParked } from './parked.js';
 import { benchPlugins } from './plugins.js';
 import { benchScale, SCALE_PARTS } from './scale.js';
 import { benchSchedules } from './schedules.js';
@@ -18,6 +19,7 @@ const BENCHES: Record<string, (parts: readonly string[]) => Promise<void>> = {
   messages: benchMessages,
   schedules: benchSchedules,
   management: benchManagement,
+  parked: benchParked,
   plugins: benchPlugins,
   weight: benchWeight,
   outbox: benchOutbox,

@@ -42,6 +42,7 @@ const FEATURES = [
   'messaging',
   'notify',
   'outbox',
+  'parking',
   'queues',
   'receiving',
   'registration',

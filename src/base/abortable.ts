@@ -8,3 +8,8 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
 }
+
+/** Aborts with the first of them. */
+export function eitherOf(signal: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined {
+  return signal && other ? AbortSignal.any([signal, other]) : (signal ?? other);
+}

@@ -61,7 +61,7 @@ export class ClientOperator implements Operator {
       bus: store.bus,
       hasPush: store.hasPush,
       retrying: (look) => this.retrying(look),
-      whileWaiting: (promise) => this.#whileWaiting(promise),
+      whileWaiting: (begin) => this.#whileWaiting(begin()),
       isRunning: () => false,
     });
     codec.registerRecipe<ClientHandle<unknown>, { wfid: string }>({

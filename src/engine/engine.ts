@@ -10,6 +10,7 @@ import type { Registry } from './registration/registry.js';
 import { whileWaiting } from './runs/ambient.js';
 import { Deadlines } from './runs/deadlines.js';
 import { Handle, registerHandles } from './runs/handles.js';
+import { Parking } from './parking/parking.js';
 import { Ownership } from './runs/ownership.js';
 import { Runs } from './runs/runs.js';
 import { Runtime, type RuntimeOptions } from './runtime.js';
@@ -34,6 +35,7 @@ export class Engine {
   readonly liveness: Liveness;
   readonly deadlines: Deadlines;
   readonly queues: QueueService;
+  readonly parking: Parking;
   readonly scheduler: Scheduler;
   readonly transactions: Transactions;
   readonly otherPrograms: OtherProgramsWatch;
@@ -57,6 +59,13 @@ export class Engine {
       deadlines: this.deadlines,
       peers: this.liveness,
     });
+    this.parking = new Parking({
+      runtime,
+      runs,
+      deadlines: this.deadlines,
+      findWork: () => this.queues.refresh(),
+      mayLeave: (queueName) => this.queues.mayLeave(queueName),
+    });
     this.scheduler = new Scheduler({ runtime, announceQueued: (workflows) => this.queues.announce(workflows) });
     runtime.engine = this;
     runtime.dataSources = this.transactions;
@@ -65,8 +74,9 @@ export class Engine {
 
   /** In start order. They stop in reverse. */
   get #services(): readonly EngineService[] {
-    const { transactions, liveness, ownership, deadlines, otherPrograms, strandedWork, retention } = this;
-    return [transactions, liveness, ownership, deadlines, otherPrograms, strandedWork, retention, ...this.#intake];
+    const { transactions, liveness, ownership, deadlines, parking, otherPrograms, strandedWork, retention } = this;
+    const kept = [transactions, liveness, ownership, deadlines, parking, otherPrograms, strandedWork, retention];
+    return [...kept, ...this.#intake];
   }
 
   /** The services that bring in work. A shutdown stops them first, then waits for the runs. */

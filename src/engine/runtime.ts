@@ -6,7 +6,7 @@ import { newID } from '../base/ids.js';
 import type { DLogger } from '../base/log.js';
 import type { Codec } from '../codec/codec.js';
 import type { CompletionRecords, Operator } from '../control/operator.js';
-import { RowWatchers } from '../control/runs/row-watchers.js';
+import { RowWatchers, type RowWatchersOptions } from '../control/runs/row-watchers.js';
 import { limitsOf, type QueueLimits } from '../model/queues.js';
 import type { WorkflowRecord } from '../model/records.js';
 import type { Database } from '../store/database.js';
@@ -35,7 +35,7 @@ export interface RuntimeOptions {
 export interface LocalRuns {
   has(workflowID: string): boolean;
   written(workflowIDs: readonly string[]): Promise<void>;
-  whileWaiting<T>(promise: Promise<T>): Promise<T>;
+  whileWaiting: RowWatchersOptions['whileWaiting'];
 }
 
 export class Runtime implements Operator {
@@ -105,7 +105,7 @@ export class Runtime implements Operator {
       bus: this.bus,
       hasPush: this.hasPush,
       retrying: (look) => this.retrying(look),
-      whileWaiting: (promise) => runs.whileWaiting(promise),
+      whileWaiting: (begin, wait) => runs.whileWaiting(begin, wait),
       isRunning: (workflowID) => runs.has(workflowID),
     });
   }

@@ -43,6 +43,7 @@ const functionName = {
 const workflowConfig = {
   name: optional(filledName),
   maxRecoveryAttempts: optional(integer({ max: INT_MAX })),
+  parkAfterMs: optional(number()),
   serialization: format,
   inputSchema: optional(inputSchema),
   history: optional(oneOf([...HISTORY_LEVELS])),

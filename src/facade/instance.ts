@@ -129,5 +129,5 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
 /** Identifies the next call in workflow code; the same after a recovery. */
 function nextToken(): string | undefined {
   const context = currentContext();
-  return isWorkflowCode(context) ? `${context.run.workflowID}-${context.run.upcomingStepID}` : undefined;
+  return isWorkflowCode(context) ? `${context.run.childPrefix}-${context.run.upcomingStepID}` : undefined;
 }

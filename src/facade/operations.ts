@@ -9,6 +9,7 @@ import type { ReadStreamOffsetOptions, ReadStreamOptions } from '../control/mess
 import type { WorkflowHandle } from '../control/runs/outcome.js';
 import type { SerializationOptions } from '../control/runs/storable.js';
 import type { PollingOptions, TimeLimit } from '../control/runs/time-limit.js';
+import { continueAsNew } from '../engine/history/continue-as-new.js';
 import { getEvent, type GetEventOptions, setEvent } from '../engine/messaging/events.js';
 import { recv, type RecvOptions, send, sendBulk } from '../engine/messaging/messages.js';
 import {
@@ -199,6 +200,14 @@ export abstract class Operations extends Management<WorkflowQueue> {
   }
 
   // ── Durable utilities ──────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Starts the current workflow again under its ID, with these arguments and without a history. For workflows that never end.
+   * Return it: the promise never resolves, and nothing more of this run is recorded.
+   */
+  continueAsNew(...args: unknown[]): Promise<never> {
+    return attempted(() => continueAsNew(args));
+  }
 
   /** Sleeps; in a workflow the wake-up time is recorded, so that a recovery does not prolong the sleep. */
   sleepms(durationMS: number | DurationText): Promise<void> {

@@ -4,6 +4,7 @@
 
 const IMPORTED = 'import-';
 const REWOUND = /^rewind-(\d+)-/;
+const CONTINUED = /^continue-(\d+)-/;
 
 export function importCreator(token: string): string {
   return `${IMPORTED}${token}`;
@@ -12,6 +13,16 @@ export function importCreator(token: string): string {
 /** A rewound workflow keeps its steps before `startStep`. */
 export function rewindCreator(startStep: number, token: string): string {
   return `rewind-${startStep}-${token}`;
+}
+
+/** Of a workflow that continues as new: how often it has, and a token. */
+export function continuedCreator(creator: string, token: string): string {
+  return `continue-${continuationsOf(creator) + 1}-${token}`;
+}
+
+/** How often the workflow has continued as new. */
+export function continuationsOf(creator: string): number {
+  return Number(CONTINUED.exec(creator)?.[1] ?? 0);
 }
 
 /** The creator of a row. Rows of other programs may have no token; their creation time has to do. */

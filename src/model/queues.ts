@@ -93,6 +93,10 @@ export interface QueueLimits {
 
 export const UNLIMITED: Limits = { concurrency: null, workerConcurrency: null, rate: null };
 
+export function isUnlimited({ concurrency, workerConcurrency, rate }: Limits): boolean {
+  return concurrency === null && workerConcurrency === null && rate === null;
+}
+
 /** Names with this prefix are reserved for the library. */
 const RESERVED_PREFIX = '_dbos_';
 const DEFAULT_POLLING_MS = 1000;

@@ -129,6 +129,7 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
     lock(mode, alias) {
       const of = `OF ${quoteIdentifier(alias)}`;
       if (mode === 'share') return `FOR SHARE ${of}`;
+      if (mode === 'skip-keyed') return `FOR UPDATE ${of} SKIP LOCKED`;
       // FOR UPDATE conflicts with the key lock of a message being sent to the row, and would skip it.
       if (mode === 'skip') return `FOR NO KEY UPDATE ${of} SKIP LOCKED`;
       return mode === 'nowait' ? `FOR NO KEY UPDATE ${of} NOWAIT` : `FOR UPDATE ${of}`;

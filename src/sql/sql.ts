@@ -20,7 +20,8 @@ export interface RowColumn {
 
 export type Rows = readonly (readonly Value[])[];
 
-export type LockMode = 'share' | 'update' | 'skip' | 'nowait';
+/** `skip-keyed` also skips, and keeps out, commits that insert rows with a foreign key to the row. */
+export type LockMode = 'share' | 'update' | 'skip' | 'skip-keyed' | 'nowait';
 
 /** Builds the text of a statement. */
 export interface TextWriter {

@@ -20,7 +20,8 @@ export async function createEngine(
 ): Promise<TestEngine> {
   const url = config.systemDatabaseUrl ?? (await dialect.createURL());
   const DBOS = createDBOS(settings);
-  DBOS.setConfig({ name: 'test', systemDatabaseUrl: url, logger: silentLogger, ...config });
+  // Most tests of waits move a clock by hand and look at the run in memory. Those of parking ask for it.
+  DBOS.setConfig({ name: 'test', systemDatabaseUrl: url, logger: silentLogger, parkAfterMs: 0, ...config });
   onTestFinished(() => DBOS.shutdown());
   return { DBOS, url };
 }

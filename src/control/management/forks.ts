@@ -71,6 +71,8 @@ const settingsFields = record({
   applicationVersion: anyOption,
   timeoutMS: anyOption,
   replacementChildren: anyOption,
+  reason: anyOption,
+  actor: anyOption,
 } satisfies Record<keyof ForkSettings, unknown>);
 const requestsCheck = array(checkThat<ForkRequest>('an object', isRecord));
 

@@ -57,7 +57,9 @@ export async function firstToEnd(
   const rest = new AbortController();
   const both = signal ? AbortSignal.any([signal, rest.signal]) : rest.signal;
   try {
-    const ends = workflowIDs.map((workflowID) => watchers.outcomes.wait(workflowID, { signal: both, pollMs }));
+    const ends = workflowIDs.map((workflowID) =>
+      watchers.outcomes.wait(workflowID, { signal: both, pollMs, isPart: true }),
+    );
     return (await Promise.race(ends)).workflowID;
   } finally {
     rest.abort();
@@ -70,7 +72,8 @@ export async function allEnded(
   workflowIDs: readonly string[],
   limits: Pick<WaitLimits, 'signal' | 'pollMs'>,
 ): Promise<void> {
-  await Promise.all(workflowIDs.map((workflowID) => watchers.outcomes.wait(workflowID, limits)));
+  const all = { ...limits, isPart: true };
+  await Promise.all(workflowIDs.map((workflowID) => watchers.outcomes.wait(workflowID, all)));
 }
 
 /** Refuses handles that `waitFirst` could not distinguish. */

@@ -1,5 +1,6 @@
 // Waits for rows written in this process or another. All waiters for one kind of row share queries, which run when a wait
 // begins, after a notification, and at intervals in case a notification was lost.
+import type { AwaitedRow } from '../../store/parking/parking.js';
 import { type Clock, sleep, type Timer } from '../../base/clock.js';
 import type { RemoteClock } from '../../base/remote-clock.js';
 import type { DLogger } from '../../base/log.js';
@@ -17,12 +18,24 @@ export interface RowWatcherOptions<Lookup, Row> {
   check?(lookup: Lookup): void;
   /** The keys that wake the waiters of a lookup. */
   keysOf(lookup: Lookup): readonly string[];
+  /** The row of a lookup, if a workflow that waits for it may be parked. */
+  awaited?(lookup: Lookup): AwaitedRow;
   /** Notifies other processes that this one waits; repeated with every poll. */
   announce?(lookup: Lookup): void;
   /** Retries a query until the database is back or the operator stops. */
   retrying<T>(find: () => Promise<T>): Promise<T>;
-  /** Wraps a wait, during which the caller is blocked. */
-  whileWaiting<T>(promise: Promise<T>): Promise<T>;
+  /** Wraps a wait, during which the caller is blocked. With `wait`, it may be suspended and begun again. */
+  whileWaiting<T>(begin: (suspended?: AbortSignal) => Promise<T>, wait?: Wait): Promise<T>;
+}
+
+/** What a caller waits for. */
+export interface Wait {
+  /** The row; undefined for a time. */
+  readonly awaited: AwaitedRow | undefined;
+  /** When it ends at the latest, by the database's clock. */
+  readonly endsAt: number | undefined;
+  /** Whether it is what an operation in flight does. A sleep is recorded when it begins. */
+  readonly isOperation: boolean;
 }
 
 export interface WaitLimits {
@@ -34,6 +47,8 @@ export interface WaitLimits {
   readonly onEmpty?: () => void;
   /** How often to query without a notification. Default: the watcher's interval. */
   readonly pollMs?: number;
+  /** Whether the caller waits for other rows as well, in one operation. */
+  readonly isPart?: boolean;
 }
 
 interface Waiter<Lookup, Row> {
@@ -46,6 +61,9 @@ interface Waiter<Lookup, Row> {
   resolve(row: Row): void;
   reject(error: Error): void;
 }
+
+/** What a wait is rejected with at its deadline. */
+const TIME_UP = new Error('The time is up.');
 
 /** Maximum number of lookups in one query. */
 const LOOKUPS_MAX = 1000;
@@ -84,23 +102,28 @@ export class RowWatcher<Lookup, Row> {
   }
 
   /** Resolves to the row; rejects with the signal's reason if that aborts first. */
-  wait(lookup: Lookup, limits: Omit<WaitLimits, 'deadlineAt'> = {}): Promise<Row> {
-    return this.#options.whileWaiting(this.#wait(lookup, limits));
+  wait(lookup: Lookup, limits: WaitLimits = {}): Promise<Row> {
+    const { deadlineAt, isPart = false } = limits;
+    const awaited = this.#options.awaited?.(lookup);
+    return this.#options.whileWaiting(
+      (suspended) => this.#wait(lookup, limits, suspended),
+      awaited && { awaited, endsAt: deadlineAt, isOperation: !isPart },
+    );
   }
 
-  /** `timeUp` rejects the wait like `signal`. */
-  #wait(
-    lookup: Lookup,
-    { signal, onEmpty, pollMs }: Omit<WaitLimits, 'deadlineAt'>,
-    timeUp?: AbortSignal,
-  ): Promise<Row> {
+  /** Rejects with TIME_UP at the deadline. `suspended` rejects the wait like `signal`. */
+  #wait(lookup: Lookup, limits: WaitLimits, suspended: AbortSignal | undefined): Promise<Row> {
+    const { signal, onEmpty, pollMs, deadlineAt } = limits;
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason as Error);
       if (this.#stopReason) return reject(this.#stopReason);
       this.#options.check?.(lookup);
+      const over = deadlineAt === undefined ? undefined : new AbortController();
       const done = (): void => {
         signal?.removeEventListener('abort', onAbort);
-        timeUp?.removeEventListener('abort', onAbort);
+        suspended?.removeEventListener('abort', onAbort);
+        // With a reason: the default one is an error with a stack.
+        over?.abort(over);
       };
       const waiter: Waiter<Lookup, Row> = {
         lookup,
@@ -121,9 +144,22 @@ export class RowWatcher<Lookup, Row> {
         waiter.reject((target as AbortSignal).reason as Error);
       };
       signal?.addEventListener('abort', onAbort, { once: true });
-      timeUp?.addEventListener('abort', onAbort, { once: true });
+      suspended?.addEventListener('abort', onAbort, { once: true });
       this.#add(waiter);
+      if (over && deadlineAt !== undefined) this.#rejectAt(waiter, deadlineAt, over.signal);
     });
+  }
+
+  #rejectAt(waiter: Waiter<Lookup, Row>, deadlineAt: number, over: AbortSignal): void {
+    this.#options.databaseClock.reached(deadlineAt, over).then(
+      () => {
+        this.#remove(waiter);
+        waiter.reject(TIME_UP);
+      },
+      () => {
+        // The wait is over, or the operator has stopped, which ends it as well.
+      },
+    );
   }
 
   /** Waits until a deadline; undefined when it has passed. Queries at least once. */
@@ -133,23 +169,12 @@ export class RowWatcher<Lookup, Row> {
     const { databaseClock } = this.#options;
     signal?.throwIfAborted();
     if (deadlineAt <= databaseClock.earliest()) return this.#findOnce(lookup);
-    const timeUp = new AbortController();
-    const over = new AbortController();
-    databaseClock.reached(deadlineAt, over.signal).then(
-      () => timeUp.abort(timeUp),
-      () => {
-        // The wait is over, or the operator has stopped, which ends it as well.
-      },
-    );
     try {
-      return await this.#options.whileWaiting(this.#wait(lookup, options, timeUp.signal));
+      return await this.wait(lookup, options);
     } catch (error) {
-      if (error !== timeUp) throw error;
+      if (error !== TIME_UP) throw error;
       // A short limit may end before the first query.
       return this.#findOnce(lookup);
-    } finally {
-      // With a reason: the default one is an error with a stack.
-      over.abort(over);
     }
   }
 

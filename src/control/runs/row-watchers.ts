@@ -11,7 +11,7 @@ import { topics } from '../../store/notify/topics.js';
 import { findFinished, type FinishedWorkflow } from '../../store/runs/workflows.js';
 import { Interest } from './interest.js';
 import { checkLookupID } from './storable.js';
-import { RowWatcher } from './row-watcher.js';
+import { RowWatcher, type Wait } from './row-watcher.js';
 
 export interface RowWatchersOptions {
   readonly clock: Clock;
@@ -22,7 +22,7 @@ export interface RowWatchersOptions {
   /** Whether other processes' notifications arrive here. */
   readonly hasPush: boolean;
   retrying<T>(find: () => Promise<T>): Promise<T>;
-  whileWaiting<T>(promise: Promise<T>): Promise<T>;
+  whileWaiting<T>(begin: (suspended?: AbortSignal) => Promise<T>, wait?: Wait): Promise<T>;
   /** Whether the workflow has a run in this process. */
   isRunning(workflowID: string): boolean;
 }
@@ -58,17 +58,20 @@ export class RowWatchers {
       },
       check: checkLookupID,
       keysOf: (workflowID) => [workflowID],
+      awaited: (workflowID) => ({ kind: 'outcome', workflowID }),
       announce: (workflowID) => interest.announce(workflowID),
     });
     this.messages = new RowWatcher({
       ...common,
       find: (keys) => findOldestMessages(database, keys),
       keysOf: (key) => [messageKey(key)],
+      awaited: (key) => ({ kind: 'message', ...key }),
     });
     this.events = new RowWatcher({
       ...common,
       find: (keys) => findEvents(database, keys),
       keysOf: (key) => [eventKey(key)],
+      awaited: (key) => ({ kind: 'event', ...key }),
     });
     this.streams = new RowWatcher({
       ...common,

@@ -14,6 +14,7 @@ import { checkSetting, SETTINGS } from '../../model/settings.js';
 import {
   type Check,
   checkThat,
+  INT_MAX,
   messageOf,
   number,
   objectWith,
@@ -109,6 +110,8 @@ export interface DBOSConfig {
   maxConcurrentQueueDispatches?: number;
   /** How many workflows from queues this process runs at once. Default: 1000. */
   maxConcurrentWorkflows?: number;
+  /** How long a wait has to be for a workflow to leave memory meanwhile; 0: none does. Default: 10000. */
+  parkAfterMs?: number | DurationText;
   /** How often schedules are reloaded. Default: 30000. */
   schedulerPollingIntervalMs?: number | DurationText;
   /**
@@ -171,6 +174,8 @@ export interface EngineConfig {
   readonly listenQueues: readonly string[] | undefined;
   readonly maxConcurrentQueueDispatches: number;
   readonly maxConcurrentWorkflows: number;
+  /** 0: never. */
+  readonly parkAfterMs: number;
   readonly schedulerPollingIntervalMs: number;
   /** Undefined: until `shutdown`. */
   readonly shutdownAfterIdleMs: number | undefined;
@@ -258,6 +263,7 @@ export function resolveConfig(
     listenQueues: given.listenQueues?.map((queue) => (typeof queue === 'string' ? queue : queue.name)),
     maxConcurrentQueueDispatches: given.maxConcurrentQueueDispatches ?? 3,
     maxConcurrentWorkflows: given.maxConcurrentWorkflows ?? 1000,
+    parkAfterMs: inMs(given.parkAfterMs) ?? 10_000,
     schedulerPollingIntervalMs: inMs(given.schedulerPollingIntervalMs) ?? 30_000,
     shutdownAfterIdleMs: inMs(given.shutdownAfterIdleMs),
     systemDatabasePollingConcurrency: pollingMax > 0 ? pollingMax : Infinity,
@@ -347,6 +353,7 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
     executorIDs: optional(names),
     applicationVersions: optional(names),
   }),
+  parkAfterMs: timed(number({ min: 0, max: INT_MAX })),
   leaseSeconds: timed(number({ min: 1, max: 86_400 }), inSeconds),
   serializer: SETTINGS.serializer,
   lostValues: SETTINGS.lostValues,

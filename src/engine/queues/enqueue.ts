@@ -99,7 +99,7 @@ async function toRows(
   for (const [index, request] of requests.entries()) {
     const { assumedRole, inputs } = await authorizeAndEncode(engine, request, context);
     // A child's ID is the same after a recovery, so that none is enqueued twice.
-    const ownID = parent ? `${parent.run.workflowID}-${parent.stepID}-${index}` : newID();
+    const ownID = parent ? `${parent.run.childPrefix}-${parent.stepID}-${index}` : newID();
     const workflowID = request.params.workflowID ?? ownID;
     workflows.push(newWorkflow(engine.runtime, { request, context, parent, workflowID, assumedRole, inputs }));
   }

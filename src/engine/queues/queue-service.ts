@@ -12,6 +12,7 @@ import type { Deadlines } from '../runs/deadlines.js';
 import type { Ownership } from '../runs/ownership.js';
 import type { Runs } from '../runs/runs.js';
 import type { Runtime } from '../runtime.js';
+import { isUnlimited } from '../../model/queues.js';
 import { Claims } from './claims.js';
 import { type DirectStart, DirectStarts } from './direct-starts.js';
 import { Dispatcher } from './dispatcher.js';
@@ -158,6 +159,12 @@ export class QueueService {
   /** Has workflows run here from the commit that creates them. Undefined if they have to be enqueued. */
   startDirectly(workflows: readonly NewWorkflow[]): DirectStart | undefined {
     return this.#directStarts.begin(workflows);
+  }
+
+  /** Whether a running workflow may leave the queue: one with limits gives its slot back only if the queue says so. */
+  mayLeave(queueName: string): boolean {
+    const limits = this.known.find(queueName)?.limits;
+    return limits !== undefined && isUnlimited(limits.whole) && (!limits.partition || isUnlimited(limits.partition));
   }
 
   /** Any queue may have work, or the queues to serve may have changed. */

@@ -30,6 +30,8 @@ export interface WorkflowConfig {
   readonly maxRecoveryAttempts?: number;
   readonly name?: string;
   readonly serialization?: WorkflowSerializationFormat;
+  /** How long a wait has to be for a workflow to leave memory meanwhile; 0: it never does. Default: that of the configuration. */
+  readonly parkAfterMs?: number;
   /** Validates, and may transform, the array of arguments before each run. */
   readonly inputSchema?: InputSchema;
   /** How much of its history is kept. Default: `history` of the configuration. */

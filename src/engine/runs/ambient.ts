@@ -5,6 +5,7 @@ import { invariant } from '../../base/assert.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { DLogger } from '../../base/log.js';
 import { processWide } from '../process-wide.js';
+import type { Wait } from '../../control/runs/row-watcher.js';
 import type { Runtime } from '../runtime.js';
 import { Registry } from '../registration/registry.js';
 import type { Run } from './run.js';
@@ -77,10 +78,14 @@ export function inContext<T>(context: Context, body: () => T): T {
   return storage.run(context, body);
 }
 
-/** Waits for something outside of the current run. Meanwhile the run does not count against this process's capacity. */
-export function whileWaiting<T>(promise: Promise<T>): Promise<T> {
-  const run = currentContext()?.run;
-  return run ? run.waitFor(promise) : promise;
+/**
+ * Waits for something outside of the current run. Meanwhile the run does not count against this process's capacity. Workflow
+ * code that waits may leave the process, code of a step may not.
+ */
+export function whileWaiting<T>(begin: (suspended?: AbortSignal) => Promise<T>, wait?: Wait): Promise<T> {
+  const context = currentContext();
+  if (!context?.run) return begin();
+  return context.run.waits.waitFor(begin, isWorkflowCode(context) ? wait : undefined);
 }
 
 /**

@@ -43,6 +43,7 @@ export interface RunEnd {
 export async function execute(invocation: Invocation): Promise<RunEnd> {
   const { run } = invocation;
   const result = await call(invocation);
+  if (run.waits.isAway) await run.waits.comeBack();
   run.unawaited.endFunction(result.ok ? undefined : result.error);
   try {
     return run.stopReason ? await endStoppedRun(run, result) : await recordOutcome(run, result);

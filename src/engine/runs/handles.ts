@@ -10,7 +10,7 @@ import {
 } from '../../model/errors/errors.js';
 import { recognizeCopies } from '../../model/copies.js';
 import { filledName } from '../../model/validation/validation.js';
-import { abortable } from '../../base/abortable.js';
+import { abortable, eitherOf } from '../../base/abortable.js';
 import type { Codec } from '../../codec/codec.js';
 import { type ExplainedRecord, withCancellations } from '../../control/journal/cancellations.js';
 import type { WaitLimits } from '../../control/runs/row-watcher.js';
@@ -21,7 +21,7 @@ import { operation, readStored, recordTime, refuseInTransaction } from './operat
 import { own, perform } from './perform.js';
 import type { Run } from './run.js';
 import type { RunEnding } from './runs.js';
-import { maxRecoveryAttempts } from '../registration/registry.js';
+import { maxRecoveryAttempts, type WorkflowRegistration } from '../registration/registry.js';
 import type { FinishedWorkflow } from '../../store/runs/workflows.js';
 import { toStatus, type WorkflowStatus } from '../../control/listing/status.js';
 import { deadlineOf, pollMsOf, type PollingOptions, type TimeLimit } from '../../control/runs/time-limit.js';
@@ -37,14 +37,17 @@ export class Handle<R> implements WorkflowHandle<R> {
 
   readonly #runtime: Runtime;
   readonly #local: RunEnding | undefined;
-  readonly #own: Run | undefined;
+  readonly #own: WorkflowRegistration | undefined;
 
-  /** `local` is how the workflow's run in this process ends. `own` is that run, if this handle started it. */
+  /**
+   * `local` is how the workflow's run in this process ends. `own` is its function, if this handle started it. Not the run:
+   * the handle may outlive its stay in memory.
+   */
   constructor(
     runtime: Runtime,
     readonly workflowID: string,
     local?: RunEnding,
-    own?: Run,
+    own?: WorkflowRegistration,
   ) {
     this.#runtime = runtime;
     this.#local = local;
@@ -85,7 +88,12 @@ export class Handle<R> implements WorkflowHandle<R> {
 
   async #outcome(limits: Pick<WaitLimits, 'signal' | 'pollMs'>): Promise<unknown> {
     if (this.#local) {
-      const ended = await whileWaiting(abortable(this.#local.wait(), limits.signal));
+      const local = this.#local;
+      const ended = await whileWaiting((suspended) => abortable(local.wait(), eitherOf(limits.signal, suspended)), {
+        awaited: { kind: 'outcome', workflowID: this.workflowID },
+        endsAt: undefined,
+        isOperation: true,
+      });
       if (ended.kind === 'success') return ended.value;
       if (ended.kind === 'error') throw ended.error;
     }
@@ -96,7 +104,7 @@ export class Handle<R> implements WorkflowHandle<R> {
 }
 
 /** The caller that started a run learns that it was cancelled or dead-lettered, not that one it awaits was. */
-function throwOwnEnd({ workflowID, registration }: Run, { status }: FinishedWorkflow): void {
+function throwOwnEnd(registration: WorkflowRegistration, { workflowID, status }: FinishedWorkflow): void {
   if (status === 'CANCELLED') throw new DBOSWorkflowCancelledError(workflowID);
   if (status === 'MAX_RECOVERY_ATTEMPTS_EXCEEDED') {
     throw new DBOSMaxRecoveryAttemptsExceededError(workflowID, maxRecoveryAttempts(registration));

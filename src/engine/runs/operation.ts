@@ -2,6 +2,7 @@
 // replayed. Outside of workflow code they just run.
 import type { MaybePromise } from '../../codec/maybe-promise.js';
 import type { StepRecord } from '../../model/records.js';
+import { eitherOf } from '../../base/abortable.js';
 import { sleep } from '../../base/clock.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { SerializationOptions } from '../../control/runs/storable.js';
@@ -86,7 +87,11 @@ export function limitsOf(run: Run, timerID: number, given: GivenLimits): MaybePr
   if (deadlineAt <= databaseClock.earliest()) return { signal, deadlineAt, pollMs };
   // Relaxed: only this wait depends on the deadline. If a server crash loses the record, the wait starts over, as it
   // would after a crash just before.
+  let isRecorded = false;
   const onEmpty = (): void => {
+    // A wait may be suspended and begin again.
+    if (isRecorded) return;
+    isRecorded = true;
     const now = clock.now();
     const times = { startedAt: now, completedAt: now };
     const timer = { stepID: timerID, name: SLEEP, error: null, childWorkflowID: null, ...times };
@@ -129,7 +134,10 @@ export async function sleepUntil(run: Run, at: number): Promise<void> {
   const { clock, databaseClock, store } = run.runtime;
   const { session } = store.listener;
   const begunAt = clock.monotonic();
-  await run.waitFor(databaseClock.reached(at, run.signal));
+  const timer = { awaited: undefined, endsAt: at, isOperation: false };
+  // A sleep that is too short for the run to leave needs no second signal.
+  const wait = at - databaseClock.latest() >= run.parkAfterMs ? timer : undefined;
+  await run.waits.waitFor((suspended) => databaseClock.reached(at, eitherOf(run.signal, suspended)), wait);
   // While losses are pushed, only a long sleep may have missed one.
   const isPushed = session !== 0 && store.listener.session === session;
   if (clock.monotonic() - begunAt > (isPushed ? PUSHED_SLEEP_MAX_MS : SLEEP_MAX_MS)) run.doubtOwnership();

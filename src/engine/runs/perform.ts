@@ -20,6 +20,9 @@ import type { StoredMessage } from '../../store/messaging/messages.js';
 import type { Checkpoint } from '../../store/runs/steps.js';
 import type { RecordOptions, Run, RunStep, VerdictOf } from './run.js';
 
+/** Operations of one workflow at which the log says so. */
+const LONG_HISTORY = 10_000;
+
 /** How an operation differs from others. */
 export interface Operation<R> {
   readonly name: string;
@@ -36,6 +39,8 @@ export interface Operation<R> {
   readonly childWorkflowID?: string;
   /** Its completion time. Default: when its checkpoint is sent. */
   readonly completedAt?: number;
+  /** Whether it only waits, for other operations of the run or for several things at once. */
+  readonly isPassive?: boolean;
   /** Makes the value from a recorded checkpoint. Default: decodes its output. */
   readonly read?: (record: StepRecord) => R;
   /** The arguments of a registered step, for its history. */
@@ -49,7 +54,11 @@ export type Strategy<R> =
 
 /** Runs an operation in workflow code, or replays it. */
 export async function perform<R>(run: Run, operation: Operation<R>, strategy: Strategy<R>): Promise<R> {
-  const { name, isEffect, read, stepID = run.nextStepID() } = operation;
+  const { name, isEffect, isPassive, read, stepID = run.nextStepID() } = operation;
+  const { waits } = run;
+  if (waits.isAway) await waits.comeBack();
+  waits.performed += 1;
+  if (waits.performed === LONG_HISTORY) warnOfLongHistory(run);
   const record = run.replay(stepID, name);
   run.check();
   if (record) {
@@ -57,6 +66,8 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
     if (pause) await pause;
     return (await replayOutcome(run, await run.completed(record), read)) as R;
   }
+  // Not taken back if the barrier throws: then the run has ended.
+  if (!isPassive) waits.operations += 1;
   if (isEffect) {
     const { lastWrite } = run;
     if (lastWrite) await lastWrite;
@@ -73,15 +84,25 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
       return value;
     }
     const value = await strategy.body();
+    if (waits.isAway) await waits.comeBack();
     if (run.stopReason) await step.keepIfCancelled(value);
     const copy = step.recordValue(value);
     return (isPromise(copy) ? await copy : copy) as R;
   } catch (error) {
     if (strategy.kind !== 'own') throw error;
+    if (waits.isAway) await waits.comeBack();
     return await step.fail(error);
   } finally {
+    if (!isPassive) waits.operations -= 1;
     if (isEffect) run.unawaited.end(step);
   }
+}
+
+function warnOfLongHistory({ runtime, workflowID, registration }: Run): void {
+  runtime.logger.warn(
+    `Workflow "${workflowID}" (${registration.name}) has called ${LONG_HISTORY} operations, all of which a recovery replays. ` +
+      'Use DBOS.continueAsNew in a workflow that never ends, or children.',
+  );
 }
 
 /** Returns the recorded value or throws the recorded error. */

@@ -5,6 +5,7 @@
 //   running ──fenced, cancelled, or a write failed──► stopped: every further operation throws the reason
 import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
+import { continuationsOf } from '../../model/creator.js';
 import {
   DBOSNonExistentWorkflowError,
   DBOSStepNondeterminismError,
@@ -13,6 +14,7 @@ import {
   DBOSWorkflowConflictError,
   MessageLostError,
 } from '../../model/errors/errors.js';
+import type { PastAttempts } from '../../store/runs/step-attempts.js';
 import type { Checkpoint } from '../../store/runs/steps.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { CheckpointVerdict } from '../../store/writer/writer-verdicts.js';
@@ -21,6 +23,7 @@ import type { History } from '../history/history.js';
 import { Inbox } from '../messaging/inbox.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
 import { branchNumbers, Numbers } from './numbers.js';
+import { RunWaits } from '../parking/run-waits.js';
 import { addStopReason } from '../unhandled-rejections.js';
 import { RunJournal } from '../journal/run-journal.js';
 import { UnawaitedOperations } from './unawaited-operations.js';
@@ -76,8 +79,12 @@ export class Run {
   readonly partitionKey: string | null;
   /** By the database's clock. Set late for a run that begins before its row is durable. */
   deadlineAt: number | null;
-  /** Called when the run starts to wait for something outside of it, and when it continues. */
-  onWaiting: ((isWaiting: boolean) => void) | undefined;
+  /** The failed attempts of steps that earlier runs have left, read once. */
+  pastAttempts: Promise<ReadonlyMap<number, PastAttempts>> | undefined;
+  /** It has left the process although its code went on. It does not leave again. */
+  hasReturned = false;
+  /** What the run waits for outside of it. */
+  readonly waits: RunWaits;
   readonly journal: RunJournal;
   readonly streams = new RunStreams(this);
   /** Operations in progress, and those that fail without being awaited. */
@@ -89,8 +96,6 @@ export class Run {
   /** Created on first use: most runs need no signal. */
   #controller: AbortController | undefined;
   readonly #numbers = new Numbers();
-  /** How many waits for something outside of the run are in progress. */
-  #waits = 0;
   /** How often the workflow may have been lost without notice, and for how many of them the database has denied it. */
   #doubts = 0;
   #settledDoubts = 0;
@@ -122,6 +127,18 @@ export class Run {
       owner: options.owner,
       executorID,
     });
+    this.waits = new RunWaits(options.runtime.clock);
+  }
+
+  /** What the IDs of its children begin with. A workflow that continues as new counts from 0 again, so it has another one. */
+  get childPrefix(): string {
+    const continuations = continuationsOf(this.creator);
+    return continuations === 0 ? this.workflowID : `${this.workflowID}-again${continuations}`;
+  }
+
+  /** How long a wait has to be for the run to leave the process; Infinity: it never does. */
+  get parkAfterMs(): number {
+    return (this.registration.config.parkAfterMs ?? this.runtime.config.parkAfterMs) || Infinity;
   }
 
   /** Aborts when the run is stopped: fenced, cancelled, or a write failed. */
@@ -236,18 +253,6 @@ export class Run {
   /** The workflow may be lost without notice: the next effect asks the database first. */
   doubtOwnership(): void {
     this.#doubts += 1;
-  }
-
-  /** Waits for something outside of the run. Meanwhile the run does not count against this process's capacity. */
-  async waitFor<T>(promise: Promise<T>): Promise<T> {
-    this.#waits += 1;
-    if (this.#waits === 1) this.onWaiting?.(true);
-    try {
-      return await promise;
-    } finally {
-      this.#waits -= 1;
-      if (this.#waits === 0) this.onWaiting?.(false);
-    }
   }
 
   /**

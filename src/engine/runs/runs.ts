@@ -67,21 +67,42 @@ export class Runs {
     this.#ends.set(run, ending);
     this.#latest.set(run.workflowID, run);
     this.#count(run, 1);
-    run.onWaiting = (isWaiting) => this.#setWaiting(run, isWaiting);
+    run.waits.onWaiting = (isWaiting) => this.#setWaiting(run, isWaiting);
     void execute(invocation).then(({ outcome, isRecorded }) => {
-      this.#ends.delete(run);
-      run.history?.end();
-      if (this.#latest.get(run.workflowID) === run) this.#latest.delete(run.workflowID);
-      this.#count(run, -1);
-      this.#waiting.delete(run);
-      for (const observer of this.#observers) observer.onEnded?.(run, isRecorded);
-      this.#free(run);
-      ending.resolve(outcome);
-      if (outcome.kind === 'error') reportUnlessAwaited(run, ending, outcome.error);
+      const last = this.#remove(run, isRecorded);
+      last?.resolve(outcome);
+      if (last && outcome.kind === 'error') reportUnlessAwaited(run, last, outcome.error);
     });
     // A child whose row was being inserted when its parent was stopped.
     if (this.#isStopping) this.stop(run, new DBOSWorkflowConflictError(run.workflowID));
     return ending;
+  }
+
+  /** Undefined for a run that has left. */
+  #remove(run: Run, isRecorded: boolean): RunEnding | undefined {
+    const ending = this.#ends.get(run);
+    if (!ending) return undefined;
+    this.#ends.delete(run);
+    run.history?.end();
+    if (this.#latest.get(run.workflowID) === run) this.#latest.delete(run.workflowID);
+    this.#count(run, -1);
+    this.#waiting.delete(run);
+    for (const observer of this.#observers) observer.onEnded?.(run, isRecorded);
+    this.#free(run);
+    return ending;
+  }
+
+  /** The run's workflow is parked. Its handles wait for the outcome in the database. */
+  leave(run: Run): void {
+    this.#remove(run, false)?.resolve({ kind: 'elsewhere' });
+  }
+
+  /** A run that had left has taken its workflow back. */
+  comeBack(run: Run): void {
+    this.#ends.set(run, new RunEnding());
+    this.#latest.set(run.workflowID, run);
+    this.#count(run, 1);
+    if (run.waits.isWaiting) this.#setWaiting(run, true);
   }
 
   #count({ queueName, partitionKey }: Run, change: 1 | -1): void {

@@ -63,7 +63,7 @@ async function start<R>(
   // Before the first await: the next workflow to start must not get the same assigned ID.
   const assignedID = takeAssignedID(request.params.workflowID, context);
   if (parent) {
-    const workflowID = assignedID ?? `${parent.run.workflowID}-${parent.stepID}`;
+    const workflowID = assignedID ?? `${parent.run.childPrefix}-${parent.stepID}`;
     return startChild({ engine, request, context, workflowID }, parent);
   }
   const prepared = await prepareStart({ engine, request, context, workflowID: assignedID ?? newID() });
@@ -236,7 +236,7 @@ function newRun({ engine, request, workflow, epoch }: PreparedStart, deadlineAt:
 function launch<R>(prepared: PreparedStart, run: Run): Handle<R> {
   const { engine, request, args } = prepared;
   const end = engine.runs.launch({ run, target: request.target, args, context: runContext(prepared, run) });
-  return new Handle<R>(engine.runtime, run.workflowID, end, run);
+  return new Handle<R>(engine.runtime, run.workflowID, end, run.registration);
 }
 
 /** The context of the workflow's code: the caller's settings, but not the caller's run or step. */

@@ -1,10 +1,12 @@
 // Steps: runs user code under a retry policy. perform.ts replays and records the outcome.
 import { type DurationText, inMs, inSeconds } from '../../base/duration.js';
 import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
+import { eitherOf } from '../../base/abortable.js';
 import { sleep } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import { DBOSMaxStepRetriesError, DBOSStepTimeoutError } from '../../model/errors/errors.js';
 import { type Context, inContext, type StepStatus } from './ambient.js';
+import { failedBefore, keepFailure } from '../history/step-attempts.js';
 import { own, perform } from './perform.js';
 import type { Run } from './run.js';
 
@@ -64,8 +66,11 @@ async function attemptUntilDone<R>(
     maxMs: RETRY_INTERVAL_MAX_MS,
     jitter: config.jitter ?? 0,
   };
-  const errors: Error[] = [];
-  for (let number = 1; ; number += 1) {
+  const { run } = context;
+  const past = run.isFirst ? undefined : await failedBefore(run, step.stepID);
+  if (past) await backOff(run, past.retryAt);
+  const errors: Error[] = past?.errors ?? [];
+  for (let number = 1 + (past?.attempts ?? 0); ; number += 1) {
     try {
       return await attempt(context, step, body, { currentAttempt: number, maxAttempts });
     } catch (error) {
@@ -73,17 +78,35 @@ async function attemptUntilDone<R>(
       if (config.shouldRetry && !(await config.shouldRetry(error))) throw error;
       errors.push(error instanceof Error ? error : new Error(String(error)));
       if (number >= maxAttempts) throw new DBOSMaxStepRetriesError(name, maxAttempts, errors);
-      const { clock, logger } = context.runtime;
+      const { databaseClock, logger } = context.runtime;
       const delayMs = backoffMs(policy, number);
       logger.warn(
         `Attempt ${number} of ${maxAttempts} of step "${name}" failed, retrying in ${Math.round(delayMs)} ms: ${String(error)}`,
       );
-      context.run.recordRetry(step, { attempt: number, error, delayMs });
-      await sleep(clock, delayMs, context.run.signal);
-      // Another attempt begins, perhaps after a long time.
-      await context.run.barrier();
+      run.recordRetry(step, { attempt: number, error, delayMs });
+      const retryAt = Math.ceil(databaseClock.latest() + delayMs);
+      keepFailure(run, step.stepID, { attempts: number, retryAt, errors });
+      await backOff(run, retryAt, delayMs);
     }
   }
+}
+
+/** Waits for the next attempt, if that is in the future. A long wait parks the workflow. */
+async function backOff(
+  run: Run,
+  retryAt: number,
+  delayMs = retryAt - run.runtime.databaseClock.latest(),
+): Promise<void> {
+  const { clock, databaseClock } = run.runtime;
+  if (delayMs >= run.parkAfterMs) {
+    await run.waits.waitFor((suspended) => databaseClock.reached(retryAt, eitherOf(run.signal, suspended)), {
+      awaited: undefined,
+      endsAt: retryAt,
+      isOperation: true,
+    });
+  } else if (delayMs > 0) await sleep(clock, delayMs, run.signal);
+  // Another attempt begins, perhaps after a long time.
+  await run.barrier();
 }
 
 /** May throw what the body throws synchronously. */

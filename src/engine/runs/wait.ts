@@ -23,7 +23,7 @@ export async function waitFirst(
   const pollMs = pollMsOf(options);
   checkHandles(handles);
   const workflowIDs = handles.map((handle) => handle.workflowID);
-  const workflowID = await operation({ name: 'DBOS.waitFirst', isEffect: false }, () =>
+  const workflowID = await operation({ name: 'DBOS.waitFirst', isEffect: false, isPassive: true }, () =>
     firstToEnd(runtime, workflowIDs, { signal: runSignal(), pollMs }),
   );
   return handles.find((handle) => handle.workflowID === workflowID) as WorkflowHandle<unknown>;
@@ -38,7 +38,7 @@ export async function waitAll<R>(
   const pollMs = pollMsOf(options);
   checkAreHandles(handles);
   if (handles.length === 0) return [];
-  await operation({ name: 'DBOS.waitAll', isEffect: false }, async () => {
+  await operation({ name: 'DBOS.waitAll', isEffect: false, isPassive: true }, async () => {
     await allEnded(
       runtime,
       handles.map((handle) => handle.workflowID),
@@ -76,7 +76,7 @@ export async function waitPromises<P extends Promise<unknown>>(
   options: WaitOptions = {},
 ): Promise<WaitResult<P>> {
   for (const promise of promises) promise.catch(() => {});
-  const indexes = await operation({ name: 'DBOS.wait', isEffect: false }, () =>
+  const indexes = await operation({ name: 'DBOS.wait', isEffect: false, isPassive: true }, () =>
     settledIndexes(runtime, promises, options),
   );
   const done = indexes.map((index) => promises[index] as P);
@@ -127,7 +127,7 @@ export async function race<T>(runtime: Runtime, promises: readonly (T | PromiseL
 export async function any<T>(runtime: Runtime, promises: readonly (T | PromiseLike<T>)[]): Promise<Awaited<T>> {
   const started = promises.map((promise) => Promise.resolve(promise));
   for (const promise of started) promise.catch(() => {});
-  const winner = await operation({ name: 'DBOS.any', isEffect: false }, () =>
+  const winner = await operation({ name: 'DBOS.any', isEffect: false, isPassive: true }, () =>
     abortable(
       Promise.any(started.map((promise, index) => promise.then(() => index))).catch(() => -1),
       runSignal(),

@@ -55,6 +55,7 @@ export async function rewindIfEnded(database: Database, rewind: Rewind): Promise
         WHERE destination_uuid = ${workflowID} AND (consumed = FALSE OR consumed_by_function_id >= ${startStep})`,
       sql`DELETE FROM ${table('workflow_output')} WHERE workflow_uuid = ${workflowID}`,
     ];
+    if (!lacks(tx, 'step_attempts')) statements.push(deleteFrom('step_attempts', workflowID, startStep));
     for (const statement of statements) await tx.run(statement);
     return { queueName: rewind.queueName, partitionKey: rewound['queue_partition_key'] as string | null };
   });
@@ -80,7 +81,11 @@ function lockIfEnded(workflowID: string): Sql {
     ${lock('update', 'w')}`;
 }
 
-function deleteFrom(name: 'operation_outputs' | 'workflow_events_history', workflowID: string, startStep: number): Sql {
+function deleteFrom(
+  name: 'operation_outputs' | 'workflow_events_history' | 'step_attempts',
+  workflowID: string,
+  startStep: number,
+): Sql {
   return sql`DELETE FROM ${table(name)} WHERE workflow_uuid = ${workflowID} AND function_id >= ${startStep}`;
 }
 

@@ -2,7 +2,7 @@
 // value of every step that set one.
 import { rows, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
-import type { Database } from '../database.js';
+import type { Database, Reader } from '../database.js';
 import type { Owned } from '../runs/lifecycle.js';
 import { isOwned } from '../runs/workflows.js';
 
@@ -85,7 +85,7 @@ const keyColumns = [
 const selectedEvent = storedEventColumns.select('e');
 
 /** The events of the keys, in the same order. */
-export async function findEvents(database: Database, keys: readonly EventKey[]): Promise<(StoredEvent | undefined)[]> {
+export async function findEvents(database: Reader, keys: readonly EventKey[]): Promise<(StoredEvent | undefined)[]> {
   const data = keys.map(({ workflowID, key }, ordinal) => [ordinal, workflowID, key]);
   const found = await database.read(sql`
     SELECT r.ordinal, ${selectedEvent}

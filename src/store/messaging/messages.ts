@@ -207,7 +207,7 @@ const selectedMessage = storedMessageColumns.select('n');
 
 /** The oldest unconsumed message of each key, in the same order. Uses idx_notifications_unconsumed. */
 export async function findOldestMessages(
-  database: Database,
+  database: Reader,
   keys: readonly MessageKey[],
 ): Promise<(StoredMessage | undefined)[]> {
   const data = keys.map(({ workflowID, topic }, ordinal) => [ordinal, workflowID, topic]);

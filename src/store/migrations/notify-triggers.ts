@@ -18,7 +18,7 @@ const TRIGGERS = [
   'everstep_queues_changed',
 ];
 /** Have the latest versions of the triggers' functions, and all triggers but the one on messages. */
-const TRIGGER_MIGRATIONS = [4, 14];
+const TRIGGER_MIGRATIONS = [4, 14, 18];
 /** The same for all processes. */
 const LOCK = 1234567892;
 

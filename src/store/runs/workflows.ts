@@ -300,7 +300,7 @@ const finishedColumns = new TableColumns<FinishedWorkflow>([
 ]);
 
 /** The workflows among these that have ended. Includes outcomes that other libraries store in a separate table. */
-export async function findFinished(database: Database, workflowIDs: readonly string[]): Promise<FinishedWorkflow[]> {
+export async function findFinished(database: Reader, workflowIDs: readonly string[]): Promise<FinishedWorkflow[]> {
   const found = await database.read(sql`
     SELECT w.workflow_uuid, w.status, COALESCE(w.output, o.output) AS output, COALESCE(w.error, o.error) AS error,
       w.serialization

@@ -114,7 +114,9 @@ forEachDialect((dialect) => {
     await first.launch();
     const handle = await first.startWorkflow(retrying, { workflowID: 'w' })();
     await clock.untilArmed(MINUTE);
-    const { DBOS: second } = await createEngine(dialect, { ...config, systemDatabaseUrl: url }, clock.settings);
+    // Later by its own clock: the next attempt is due.
+    const later = new ManualClock(clock.now() + 10 * MINUTE);
+    const { DBOS: second } = await createEngine(dialect, { ...config, systemDatabaseUrl: url }, later.settings);
     register(second, 'second');
     await second.launch();
     await second.retrieveWorkflow('w').getResult();

@@ -61,6 +61,8 @@ const COLUMNS = lines(`
   operation_outputs.serialization text
   operation_outputs.started_at_epoch_ms bigint
   operation_outputs.workflow_uuid text not null
+  parked_waits.wait_key text not null
+  parked_waits.workflow_uuid text not null
   paused_queues.name text not null
   paused_queues.paused_at bigint not null
   queues.application_name text
@@ -83,6 +85,11 @@ const COLUMNS = lines(`
   schedule_settings.overlap text not null
   schedule_settings.schedule_id text not null
   streams.function_id integer not null default
+  step_attempts.attempts integer not null
+  step_attempts.errors text not null
+  step_attempts.function_id integer not null
+  step_attempts.retry_at_epoch_ms bigint not null
+  step_attempts.workflow_uuid text not null
   streams.key text not null
   streams.offset integer not null
   streams.serialization text
@@ -169,9 +176,11 @@ const PRIMARY_KEYS = lines(`
   journal_timers (timer_id)
   notifications (message_uuid)
   operation_outputs (workflow_uuid, function_id)
+  parked_waits (wait_key, workflow_uuid)
   paused_queues (name)
   queues (queue_id)
   schedule_settings (schedule_id)
+  step_attempts (workflow_uuid, function_id)
   streams (workflow_uuid, key, "offset")
   system_identity (key)
   workflow_events (workflow_uuid, key)
@@ -193,6 +202,8 @@ const FOREIGN_KEYS = lines(`
   journal_timers: foreign key (workflow_id) references workflow_status(workflow_uuid) on update cascade on delete cascade
   notifications: foreign key (destination_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   operation_outputs: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
+  parked_waits: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
+  step_attempts: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   streams: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   workflow_events: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   workflow_events_history: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
@@ -209,6 +220,7 @@ export const POSTGRES_SCHEMA: Catalog = {
     'journal.seq bigint not null',
     'journal.xid xid8 not null default',
     'workflow_status.attributes jsonb',
+    'workflow_status.has_parked_waiter boolean',
   ].sort(),
   primaryKeys: [...PRIMARY_KEYS, 'fenced_sessions (session_key)', 'journal (workflow_id, seq)'].sort(),
   uniqueKeys: UNIQUE_KEYS,
@@ -223,6 +235,7 @@ export const POSTGRES_SCHEMA: Catalog = {
   CREATE INDEX idx_journal_xid ON journal USING btree (xid, seq)
   CREATE INDEX idx_notifications_unconsumed ON notifications USING btree (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE (consumed = false)
   CREATE INDEX idx_operation_outputs_completed_at ON operation_outputs USING brin (completed_at_epoch_ms) WITH (autosummarize='on')
+  CREATE INDEX idx_parked_waits_workflow ON parked_waits USING btree (workflow_uuid)
   CREATE INDEX idx_workflow_input_retention ON workflow_input USING btree (retention_timestamp)
   CREATE INDEX idx_workflow_output_retention ON workflow_output USING btree (retention_timestamp)
   CREATE INDEX idx_workflow_status_attributes ON workflow_status USING gin (attributes) WHERE (attributes IS NOT NULL)
@@ -257,6 +270,9 @@ export const POSTGRES_SCHEMA: Catalog = {
   CREATE TRIGGER everstep_journal_not_truncated BEFORE TRUNCATE ON journal FOR EACH STATEMENT EXECUTE FUNCTION everstep_guard_journal()
   CREATE TRIGGER everstep_queues_changed AFTER INSERT OR DELETE OR UPDATE ON queues FOR EACH STATEMENT WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_notify_of_queues()
   CREATE TRIGGER everstep_schedule_changed AFTER INSERT OR DELETE OR UPDATE OF schedule_id, schedule_name, workflow_name, workflow_class_name, schedule, status, context, automatic_backfill, cron_timezone, queue_name, application_name ON workflow_schedules FOR EACH ROW WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_notify_of_schedule()
+  CREATE TRIGGER everstep_wake_event_readers AFTER INSERT ON workflow_events REFERENCING NEW TABLE AS events FOR EACH STATEMENT EXECUTE FUNCTION everstep_wake_event_readers()
+  CREATE TRIGGER everstep_wake_receivers AFTER INSERT ON notifications REFERENCING NEW TABLE AS sent FOR EACH STATEMENT EXECUTE FUNCTION everstep_wake_receivers()
+  CREATE TRIGGER everstep_wake_result_waiters AFTER UPDATE ON workflow_status FOR EACH ROW WHEN ((old.has_parked_waiter AND (old.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])) AND (new.status <> ALL (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])))) EXECUTE FUNCTION everstep_wake_result_waiters()
   CREATE TRIGGER everstep_workflow_deleted AFTER DELETE ON workflow_status FOR EACH ROW WHEN (((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text) AND (old.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])))) EXECUTE FUNCTION everstep_notify_of_workflow()
   CREATE TRIGGER everstep_workflow_inserted AFTER INSERT ON workflow_status FOR EACH ROW WHEN (((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])))) EXECUTE FUNCTION everstep_notify_of_workflow()
   CREATE TRIGGER everstep_workflow_journaled AFTER UPDATE ON workflow_status FOR EACH ROW WHEN ((((old.status IS DISTINCT FROM new.status) AND ((new.status = ANY (ARRAY['CANCELLED'::text, 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'::text])) OR ((old.status = 'PENDING'::text) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text]))) OR ((old.status <> ALL (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text]))))) OR ((old.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])) AND (old.delay_until_epoch_ms IS DISTINCT FROM new.delay_until_epoch_ms)) OR ((old.priority <> new.priority) AND (new.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text]))))) EXECUTE FUNCTION everstep_journal_change()
@@ -283,6 +299,10 @@ export const POSTGRES_SCHEMA: Catalog = {
     'everstep_notify_of_queues() search_path=pg_catalog, pg_temp',
     'everstep_notify_of_schedule() search_path=pg_catalog, pg_temp',
     'everstep_notify_of_workflow() search_path=pg_catalog, pg_temp',
+    'everstep_wake_event_readers() search_path=pg_catalog, pg_temp;enable_seqscan=off',
+    'everstep_wake_parked(keys text[]) search_path=pg_catalog, pg_temp;enable_seqscan=off',
+    'everstep_wake_receivers() search_path=pg_catalog, pg_temp;enable_seqscan=off',
+    'everstep_wake_result_waiters() search_path=pg_catalog, pg_temp',
     'notifications_function() search_path=pg_catalog, pg_temp',
     'send_message(destination_id text, message json, topic text DEFAULT NULL::text, message_id text DEFAULT NULL::text) ' +
       'search_path=pg_catalog, pg_temp',
@@ -313,6 +333,7 @@ export const SQLITE_SCHEMA: Catalog = {
   CREATE INDEX idx_journal_workflow ON journal (workflow_id, seq)
   CREATE INDEX idx_notifications_unconsumed ON notifications (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE consumed = FALSE
   CREATE INDEX idx_operation_outputs_completed_at_function_name_v2 ON operation_outputs (completed_at_epoch_ms, function_name)
+  CREATE INDEX idx_parked_waits_workflow ON parked_waits (workflow_uuid)
   CREATE INDEX idx_workflow_input_retention ON workflow_input (retention_timestamp)
   CREATE INDEX idx_workflow_output_retention ON workflow_output (retention_timestamp)
   CREATE INDEX idx_workflow_status_claims ON workflow_status (queue_name, COALESCE(application_version, ''), priority, created_at, creator_xid, workflow_uuid) WHERE CASE WHEN status = 'ENQUEUED' THEN TRUE ELSE FALSE END
@@ -347,6 +368,9 @@ export const SQLITE_SCHEMA: Catalog = {
   everstep_schedule_deleted
   everstep_schedule_inserted
   everstep_schedule_updated
+  everstep_wake_event_readers
+  everstep_wake_receivers
+  everstep_wake_result_waiters
   everstep_workflow_journaled
   history
   history_tasks

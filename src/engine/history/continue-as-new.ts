@@ -1,0 +1,31 @@
+// `DBOS.continueAsNew`: the workflow starts again with new arguments and without a history, so that one that never ends does
+// not replay ever more.
+import { newID } from '../../base/ids.js';
+import { refuseNUL } from '../../control/runs/storable.js';
+import { continuedCreator } from '../../model/creator.js';
+import { DBOSWorkflowConflictError } from '../../model/errors/errors.js';
+import { topics } from '../../store/notify/topics.js';
+import { continueIfOwned } from '../../store/runs/continuation.js';
+import { workflowCode } from '../runs/operation.js';
+import type { Run } from '../runs/run.js';
+
+/** Ends this run. Its promise rejects, and every further operation throws. */
+export async function continueAsNew(args: unknown[]): Promise<never> {
+  const run = workflowCode('DBOS.continueAsNew');
+  const { runtime, workflowID, owner, queueName, partitionKey } = run;
+  const { text, serialization } = await encode(run, args);
+  if (run.waits.isAway) await run.waits.comeBack();
+  await run.barrier();
+  const creator = continuedCreator(run.creator, newID());
+  const continuation = { workflowID, owner, creator, inputs: text, serialization };
+  const isContinued = await runtime.retrying(() => continueIfOwned(runtime.database, continuation), run.signal);
+  const reason = isContinued ? new DBOSWorkflowConflictError(workflowID) : await run.findLossReason();
+  run.stop(reason);
+  if (isContinued) runtime.bus.publish(topics.work, { queueName, partitionKey });
+  throw reason;
+}
+
+async function encode({ runtime, isPortable, registration }: Run, args: unknown[]) {
+  const format = isPortable ? 'portable' : undefined;
+  return refuseNUL(await runtime.codec.roundTripInputs(args, { format, path: [registration.name, '<arguments>'] }));
+}

@@ -1,0 +1,192 @@
+// Workflows that wait for a message, an event or another workflow leave memory, and what they wait for wakes them.
+import { expect, test } from 'vitest';
+import type { DBOSInstance } from '../../../src/index.js';
+import { sql, table } from '../../../src/sql/sql.js';
+import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
+import { until } from '../../rig/manual-clock.js';
+import { createScene, HOUR, ownPromise, type ParkingScene, statusOf, untilParked } from './parking-scene.js';
+
+interface Scene extends ParkingScene {
+  /** Starts the workflow "w", which waits. */
+  start(): Promise<{ getResult(): Promise<unknown> }>;
+  /** Lets the workflow "other" set its event and end. */
+  release(): void;
+}
+
+type Waiting = (DBOS: DBOSInstance) => Promise<unknown>;
+
+const waits: Record<string, { wait: Waiting; end: (scene: Scene) => Promise<void> | void; result: unknown }> = {
+  recv: {
+    wait: (DBOS) => DBOS.recv('topic', 3600),
+    end: ({ DBOS }) => DBOS.send('w', 'hello', 'topic'),
+    result: 'hello',
+  },
+  'recv without a limit': {
+    wait: (DBOS) => DBOS.recv('topic', Infinity),
+    end: ({ DBOS }) => DBOS.send('w', 'hello', 'topic'),
+    result: 'hello',
+  },
+  getEvent: {
+    wait: (DBOS) => DBOS.getEvent('other', 'key', 3600),
+    end: (scene) => scene.release(),
+    result: 'set',
+  },
+  'the result of a handle': {
+    wait: (DBOS) => DBOS.retrieveWorkflow('other').getResult(),
+    end: (scene) => scene.release(),
+    result: 'ended',
+  },
+  'getResult with a timeout': {
+    wait: (DBOS) => DBOS.getResult('other', 3600),
+    end: (scene) => scene.release(),
+    result: 'ended',
+  },
+  waitFirst: {
+    wait: async (DBOS) =>
+      (await DBOS.waitFirst([DBOS.retrieveWorkflow('other'), DBOS.retrieveWorkflow('never')])).workflowID,
+    end: (scene) => scene.release(),
+    result: 'other',
+  },
+  waitAll: {
+    wait: async (DBOS) => (await DBOS.waitAll([DBOS.retrieveWorkflow('other')])).length,
+    end: (scene) => scene.release(),
+    result: 1,
+  },
+  'branches under Promise.all': {
+    wait: (DBOS) =>
+      Promise.all([
+        DBOS.recv('topic', 7200),
+        DBOS.getEvent('other', 'key', 7200),
+        DBOS.sleep(HOUR).then(() => 'slept'),
+      ]),
+    end: async (scene) => {
+      const { clock, DBOS } = scene;
+      await DBOS.send('w', 'hello', 'topic');
+      await until(async () => ((await DBOS.listWorkflowSteps('w')) ?? []).some(({ name }) => name === 'DBOS.recv'));
+      await untilParked(scene, 'w');
+      scene.release();
+      await until(async () => ((await DBOS.listWorkflowSteps('w')) ?? []).some(({ name }) => name === 'DBOS.getEvent'));
+      clock.advance(HOUR);
+    },
+    result: ['hello', 'set', 'slept'],
+  },
+  'DBOS.race': {
+    wait: (DBOS) => DBOS.race([DBOS.recv('topic', 3600), DBOS.sleep(HOUR)]),
+    end: ({ DBOS }) => DBOS.send('w', 'hello', 'topic'),
+    result: 'hello',
+  },
+};
+
+async function setup(dialect: TestDialect, wait: Waiting): Promise<Scene> {
+  const scene = await createScene(dialect);
+  const { DBOS } = scene;
+  const released = ownPromise();
+  const other = DBOS.registerWorkflow(
+    async () => {
+      await DBOS.runStep(() => released.promise, { name: 'hold' });
+      await DBOS.setEvent('key', 'set');
+      return 'ended';
+    },
+    { name: 'other' },
+  );
+  const never = DBOS.registerWorkflow(() => DBOS.runStep(() => new Promise(() => {}), { name: 'hold' }), {
+    name: 'never',
+  });
+  const waiter = DBOS.registerWorkflow(() => wait(DBOS), { name: 'waiter' });
+  await DBOS.launch();
+  await DBOS.startWorkflow(other, { workflowID: 'other' })();
+  await DBOS.startWorkflow(never, { workflowID: 'never' })();
+  return {
+    ...scene,
+    start: () => DBOS.startWorkflow(waiter, { workflowID: 'w' })(),
+    release: () => released.release(),
+  };
+}
+
+forEachDialect((dialect) => {
+  test.each(Object.keys(waits))('%s parks its workflow, and what it waits for wakes it', async (kind) => {
+    const { wait, end, result } = waits[kind]!;
+    const scene = await setup(dialect, wait);
+    const handle = await scene.start();
+    await untilParked(scene, 'w');
+
+    await end(scene);
+
+    expect(await handle.getResult()).toEqual(result);
+    expect((await scene.DBOS.getWorkflowStatus('w'))?.recoveryAttempts).toBe(1);
+  });
+
+  test('a parent that waits for its child is parked until the child ends', async () => {
+    const scene = await createScene(dialect);
+    const { DBOS } = scene;
+    const released = ownPromise();
+    const child = DBOS.registerWorkflow(
+      async () => {
+        await DBOS.runStep(() => released.promise, { name: 'hold' });
+        return 'of the child';
+      },
+      { name: 'child' },
+    );
+    const parent = DBOS.registerWorkflow(() => child(), { name: 'parent' });
+    await DBOS.launch();
+    const handle = await DBOS.startWorkflow(parent, { workflowID: 'w' })();
+    await untilParked(scene, 'w');
+
+    released.release();
+
+    expect(await handle.getResult()).toBe('of the child');
+  });
+
+  test('a parent hears that its child was cancelled while it was parked', async () => {
+    const scene = await setup(dialect, (DBOS) => DBOS.retrieveWorkflow('other').getResult());
+    const handle = await scene.start();
+    const failure = handle.getResult().catch((error: unknown) => error);
+    await untilParked(scene, 'w');
+
+    await scene.DBOS.cancelWorkflow('other');
+    scene.release();
+
+    expect(await failure).toMatchObject({ code: 'AWAITED_WORKFLOW_CANCELLED' });
+  });
+
+  test('a receive that is parked ends at its timeout', async () => {
+    const scene = await setup(dialect, (DBOS) => DBOS.recv('topic', 3600));
+    const handle = await scene.start();
+    await untilParked(scene, 'w');
+
+    scene.clock.advance(HOUR);
+
+    expect(await handle.getResult()).toBeNull();
+  });
+
+  test('a message of another topic does not wake a workflow', async () => {
+    const scene = await setup(dialect, (DBOS) => DBOS.recv('topic', 3600));
+    const { DBOS } = scene;
+    const handle = await scene.start();
+    await untilParked(scene, 'w');
+
+    await DBOS.send('w', 'wrong', 'another');
+
+    expect(await statusOf(DBOS, 'w')).toBe('DELAYED');
+    await DBOS.send('w', 'right', 'topic');
+    expect(await handle.getResult()).toBe('right');
+  });
+
+  test('a message that plain SQL inserts wakes a workflow', async () => {
+    const scene = await setup(dialect, (DBOS) => DBOS.recv('topic', 3600));
+    const handle = await scene.start();
+    await untilParked(scene, 'w');
+    const database = await dialect.open(scene.url);
+
+    await database.run(
+      sql`INSERT INTO ${table('notifications')} (message_uuid, destination_uuid, topic, message) VALUES ('m', 'w', 'topic', '"sql"')`,
+    );
+    // On SQLite, engines look for the commits of others by their clock.
+    await until(async () => {
+      scene.clock.advance(20);
+      return (await statusOf(scene.DBOS, 'w')) === 'SUCCESS';
+    });
+
+    expect(await handle.getResult()).toBe('sql');
+  });
+});

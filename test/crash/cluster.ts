@@ -64,9 +64,12 @@ export class Cluster {
       ['-D', join(this.folder, name), '-p', String(port), ...flags],
       { ...this.#surroundings, stdio: ['ignore', 'ignore', 'pipe'] },
     );
+    let isReady = false;
     for await (const line of createInterface({ input: started.stderr })) {
-      if (/ready to accept (read-only )?connections/.test(line)) break;
+      isReady = /ready to accept (read-only )?connections/.test(line);
+      if (isReady) break;
     }
+    if (!isReady) throw new Error('The server has ended before it was ready.');
     // The rest of the log is let go, so that the server never waits for a reader.
     started.stderr.resume();
     return new Server(started);

@@ -37,8 +37,19 @@ async function perform(command: ReplicasCommand, [primary, standby]: readonly [n
     await query(standby, 'SELECT pg_promote()');
     return;
   }
-  // It does not wait for a standby any more, so what it is sent would be lost without a word.
-  servers.set('primary', await cluster.start('primary', primary, { synchronous_standby_names: '' }));
+  servers.set('primary', await startFormer(primary));
+}
+
+/** It does not wait for a standby any more, so what it is sent would be lost without a word. */
+async function startFormer(port: number): Promise<Server> {
+  for (;;) {
+    try {
+      return await cluster.start('primary', port, { synchronous_standby_names: '' });
+    } catch {
+      // The last of its killed processes are still about to end.
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
 }
 
 async function main(): Promise<void> {

@@ -102,7 +102,7 @@ describe('DBOS', () => {
 
     test('exports and imports outside of workflow code', async () => {
       const { DBOS, work } = await setup(dialect, (instance) => {
-        instance.registerWorkflow(async () => (await instance.exportWorkflows().next()).done, { name: 'exporting' });
+        instance.registerWorkflow(async () => instance.exportWorkflows().next(), { name: 'exporting' });
         instance.registerWorkflow(async () => instance.importWorkflows([]), { name: 'importing' });
       });
       await DBOS.withNextWorkflowID('w-1', () => work(1));

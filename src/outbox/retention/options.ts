@@ -65,6 +65,6 @@ export function retentionSettings(options: RetentionOptions): RetentionSettings 
     archive,
     ahead: options.ahead ?? (every === 'month' ? 12 : 30),
     cutoffMs: (nowMs) =>
-      months === undefined ? nowMs - durationMs(options.keep as Duration) : monthsBefore(nowMs, Number(months)),
+      months === undefined ? nowMs - durationMs(options.keep) : monthsBefore(nowMs, Number(months)),
   };
 }

@@ -7,6 +7,7 @@ export default tseslint.config(
       'coverage',
       'src/store/migrations/embedded.ts',
       '**/*.mjs',
+      'scripts/*.d.ts',
       'eslint.config.js',
       'test/compat/program*',
     ],

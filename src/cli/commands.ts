@@ -1,5 +1,6 @@
 // The command table, in the order of the help and the reference page.
 import type { Command } from './command.js';
+import { completionCommand } from './completion.js';
 import { DATABASE_COMMANDS } from './commands/database.js';
 import { DOCTOR_COMMANDS } from './commands/doctor.js';
 import { OUTBOX_COMMANDS } from './outbox/commands.js';
@@ -13,6 +14,7 @@ import { SCHEDULE_COMMANDS } from './commands/schedule.js';
 import { UPKEEP_COMMANDS } from './commands/upkeep.js';
 import { VERSION_COMMANDS } from './commands/version.js';
 import { WORKFLOW_AGAIN_COMMANDS } from './commands/workflow-again.js';
+import { WORKFLOW_BEGIN_COMMANDS } from './commands/workflow-begin.js';
 import { WORKFLOW_CHANGE_COMMANDS } from './commands/workflow-change.js';
 import { WORKFLOW_HISTORY_COMMANDS } from './journal/workflow-history.js';
 import { WORKFLOW_INSPECT_COMMANDS } from './commands/workflow-inspect.js';
@@ -26,6 +28,7 @@ export const COMMANDS: readonly Command[] = [
   ...WORKFLOW_LIST_COMMANDS,
   ...WORKFLOW_INSPECT_COMMANDS,
   ...WORKFLOW_HISTORY_COMMANDS,
+  ...WORKFLOW_BEGIN_COMMANDS,
   ...WORKFLOW_CHANGE_COMMANDS,
   ...WORKFLOW_AGAIN_COMMANDS,
   ...WORKFLOW_TRANSFER_COMMANDS,
@@ -38,4 +41,5 @@ export const COMMANDS: readonly Command[] = [
   ...OUTBOX_DLQ_COMMANDS,
   ...OUTBOX_RETENTION_COMMANDS,
   ...POSTGRES_COMMANDS,
+  completionCommand(() => COMMANDS),
 ];

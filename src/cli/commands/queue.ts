@@ -15,7 +15,7 @@ import { flag } from '../option.js';
 import { sanitize } from '../render-context.js';
 import { type Column, formatTable } from '../table.js';
 import { formatDuration } from '../time.js';
-import { QUEUE_SETTINGS } from './queue-settings.js';
+import { QUEUE_SETTINGS } from '../queue-settings.js';
 import { QUEUE_COLUMNS, requireQueue, viewOutput, viewQueues } from './queue-view.js';
 
 const OPTIONS = { ...DATABASE, ...JSON_FLAG };

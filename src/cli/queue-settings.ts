@@ -1,6 +1,6 @@
 // Options for the limits of a queue.
-import { checkThat } from '../../model/validation/validation.js';
-import { type Option, readOption, text } from '../option.js';
+import { checkThat } from '../model/validation/validation.js';
+import { type Option, readOption, text } from './option.js';
 
 /** A limit, or `none` to remove it. */
 function limit<T>(

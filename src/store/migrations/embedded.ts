@@ -2705,7 +2705,7 @@ CREATE TABLE IF NOT EXISTS {schema}.archived_workflows (
 `,
   },
   {
-    number: 23,
+    number: 21,
     name: 'claim_indexes',
     isOnline: true,
     sql: `-- online
@@ -2722,7 +2722,7 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_partition_claims
 `,
   },
   {
-    number: 24,
+    number: 22,
     name: 'lean_checkpoint_indexes',
     isOnline: true,
     sql: `-- online
@@ -4061,7 +4061,7 @@ CREATE TABLE IF NOT EXISTS archived_workflows (
 `,
   },
   {
-    number: 23,
+    number: 21,
     name: 'claim_indexes',
     isOnline: false,
     sql: `-- Claims read the workflows that wait in a queue, or in one of its partitions, in their order: those of a version, and those
@@ -4077,7 +4077,7 @@ CREATE INDEX IF NOT EXISTS idx_workflow_status_partition_claims
 `,
   },
   {
-    number: 24,
+    number: 22,
     name: 'lean_checkpoint_indexes',
     isOnline: false,
     sql: `-- Checkpoints are deleted with their workflow, and never looked up by age.

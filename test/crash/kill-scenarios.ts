@@ -22,7 +22,7 @@ export async function play(
   scene: Scene,
   killPoint: KillPoint,
   scenario: readonly Command[],
-  settings: Pick<WorkerSettings, 'history'> = {},
+  settings: Pick<WorkerSettings, 'history' | 'parkAfterMs' | 'sleepMs'> = {},
 ): Promise<Played> {
   const worker = await startWorker({ url: scene.url, journalPath: scene.journalPath, killPoint, ...settings });
   for (const command of scenario) worker.send(command);

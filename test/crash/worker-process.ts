@@ -28,6 +28,7 @@ export interface WorkerSettings extends Omit<WorkflowSettings, 'journal' | 'book
   /** The only queues to serve. */
   readonly listenQueues?: string[];
   readonly history?: HistoryLevel;
+  readonly parkAfterMs?: number;
 }
 
 /** A job to be put into a queue. */
@@ -156,6 +157,7 @@ DBOS.setConfig({
   leaseSeconds: settings.leaseSeconds,
   listenQueues: settings.listenQueues,
   history: settings.history,
+  parkAfterMs: settings.parkAfterMs,
   logger,
 });
 process.stdout.write('loaded\n');

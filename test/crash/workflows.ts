@@ -14,6 +14,7 @@ export const NAMES = [
   'held',
   'heldOutcome',
   'sleeper',
+  'guardian',
   'family',
   'job',
   'mail',
@@ -41,6 +42,7 @@ export const TOKENS: Readonly<Record<WorkflowName, number>> = {
   held: 3,
   heldOutcome: 1,
   sleeper: 2,
+  guardian: 4,
   family: 6,
   job: 1,
   mail: 3,
@@ -150,6 +152,12 @@ export function registerWorkflows(DBOS: DBOSInstance, settings: WorkflowSettings
     return [before, await effect('after')];
   });
 
+  const guardian = register('guardian', async () => {
+    const before = await effect('before');
+    const child = await DBOS.startWorkflow(sleeper)();
+    return [before, ...(await child.getResult()), await effect('after')];
+  });
+
   const job = register('job', async (lengthMs = 0) => [
     await effect('job', async () => {
       if (lengthMs > 0) await pause(lengthMs);
@@ -221,6 +229,7 @@ export function registerWorkflows(DBOS: DBOSInstance, settings: WorkflowSettings
     held,
     heldOutcome,
     sleeper,
+    guardian,
     family,
     job,
   };

@@ -73,7 +73,7 @@ onlyOn('postgres', (dialect) => {
     test('ends the attempts to give back what a claim may have taken', async () => {
       const { DBOS, tick, proxy, passUntil, isRetrying } = await setScene(dialect);
       await DBOS.registerQueue('q');
-      around('commit', 'WITH picked', { before: () => proxy.cut() });
+      around('commit', 'unversioned AS', { before: () => proxy.cut() });
       await DBOS.startWorkflow(tick, { queueName: 'q' })(new Date());
       await passUntil(isRetrying);
 

@@ -243,7 +243,7 @@ describe('export and import', () => {
         ['d', 'DELAYED', 'q', undefined],
         ['s', 'SUCCESS', 'q', undefined],
       ]);
-      expect([...delayed.map(() => 'delayed'), ...queued]).toEqual([
+      expect([...delayed.map(() => 'delayed'), ...queued]).toMatchObject([
         'delayed',
         { queueName: 'q', partitionKey: null },
         { queueName: '_dbos_internal_queue', partitionKey: null },

@@ -1,4 +1,4 @@
-// How much of what happens to workflows is kept, and the names of the events. The first 14 are sched's; names and fields are
+// How much of what happens to workflows is kept, and the names of the events. Names and fields are
 // never changed, only added.
 
 /**

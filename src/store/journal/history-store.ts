@@ -1,4 +1,4 @@
-// sched's store interface: executions, their events and their timers. It is the seam that a further store would implement;
+// The store interface of a history: executions, their events and their timers. It is the seam that a further store would implement;
 // one suite of tests holds for all implementations. Engines do not use it: they write through the group writer.
 import type { HistoryEventType } from '../../model/history.js';
 

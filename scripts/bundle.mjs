@@ -13,7 +13,7 @@ const { exports, bin, dependencies, peerDependencies } = JSON.parse(readFileSync
  */
 const APART = [
   [
-    /^src\/store\/(?:postgres\/(?!is-postgres|silence|postgres-errors|postgres-config|advisory-locks)|migrations\/create-)/,
+    /^src\/store\/(?:postgres\/(?!is-postgres|silence|postgres-errors|postgres-url|advisory-locks)|migrations\/create-)/,
     'postgres',
   ],
   [/^src\/store\/migrations\/(?!schema-name)/, 'migrations'],

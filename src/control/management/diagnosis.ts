@@ -4,7 +4,7 @@ import type { WorkflowRecord } from '../../model/records.js';
 import { IN_FLIGHT_STATUSES } from '../../model/status.js';
 import { doesServe, type ExecutorRecord, listExecutors } from '../../store/liveness/executors.js';
 import { findPausedQueues } from '../../store/queues/queues.js';
-import { type Capability, probeCapabilities } from '../../store/postgres/capabilities.js';
+import type { Capability } from '../../store/postgres/capabilities.js';
 import { readNow } from '../../store/schedules/schedules.js';
 import { type ExplanationReason, explainWorkflow, type WorkflowExplanation } from './explain.js';
 import { countWorkflows, findWorkflowRecords } from '../listing/listing.js';
@@ -53,6 +53,8 @@ export async function diagnose(operator: Operator, schema = 'dbos'): Promise<Dia
   const sentAt = clock.now();
   const { now } = await operator.retrying(() => readNow(database));
   const clockAheadMs = Math.round((sentAt + clock.now()) / 2 - now);
+  // Loaded with `pg`, which takes long.
+  const { probeCapabilities } = await import('../../store/postgres/capabilities.js');
   const capabilities = await operator.retrying(() => probeCapabilities(database, schema));
   const executors = await operator.retrying(() => listExecutors(database));
   const queues = await getQueueStats(operator);

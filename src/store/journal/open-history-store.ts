@@ -1,7 +1,6 @@
 // Opens a `HistoryStore` by its URL.
 import { systemClock } from '../../base/clock.js';
 import { consoleLogger } from '../../base/log.js';
-import { migrate } from '../migrations/migrate.js';
 import { openDatabase } from '../store.js';
 import type { HistoryStore } from './history-store.js';
 import { MemoryHistoryStore } from './memory-history-store.js';
@@ -15,6 +14,7 @@ export async function openHistoryStore(
   if (systemDatabaseUrl === undefined) return new MemoryHistoryStore();
   const options = { url: systemDatabaseUrl, schema, logger: consoleLogger('warn'), clock: systemClock };
   const { database } = await openDatabase(options);
+  const { migrate } = await import('../migrations/migrate.js');
   await migrate(database, options);
   return new SqlHistoryStore(database);
 }

@@ -104,8 +104,11 @@ async function stateOf(client: pg.ClientBase): Promise<{ readonly isReadOnly: bo
   }
 }
 
+/** Not `typeof pg.Client`: our declarations have the types of `pg` without its values. */
+export type ClientClass = new (config?: string | pg.ClientConfig) => pg.Client;
+
 /** A client that connects to the current host, and fails if that must not be written to. */
-export function clientFor(hosts: Hosts): typeof pg.Client {
+export function clientFor(hosts: Hosts): ClientClass {
   return class extends pg.Client {
     readonly #url: string;
 

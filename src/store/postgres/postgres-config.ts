@@ -1,6 +1,6 @@
 // Builds the configuration of `pg` from a Postgres URL and options.
 import pg from 'pg';
-import { clientFor, Hosts } from './hosts.js';
+import { type ClientClass, clientFor, Hosts } from './hosts.js';
 import { parsePostgresURL } from './postgres-url.js';
 
 export interface ConnectionOptions {
@@ -22,7 +22,7 @@ const KEEPALIVE_DELAY_MS = 10_000;
 
 /** The configuration of clients, and the class to make them of. */
 export interface HostedConfig extends pg.PoolConfig {
-  readonly Client: typeof pg.Client;
+  readonly Client: ClientClass;
   /** How many hosts there are to try. */
   readonly hostCount: number;
 }

@@ -76,16 +76,17 @@ function headsOf(scopes: readonly Scope[]): Sql {
   const { queueName, whole } = scopes[0] as Scope;
   const keys = scopes.flatMap(({ partition }) => partition?.key ?? []);
   const isWhole = isLimited(whole) || keys.length === 0;
-  // The aggregate gets the rows in their order: claims run without sorts.
   return sql`
-    SELECT unnest((array_agg(first.id))[1:${HEADS}])
+    SELECT unnest((array_agg(first.id ORDER BY first.position))[1:${HEADS}])
     FROM (
-      SELECT p.workflow_uuid AS id, p.application_version AS version, p.queue_partition_key AS partition_key
-      FROM ${workflows} AS p
-      WHERE p.queue_name = ${queueName} AND ${isEnqueued('p')}
-        ${isWhole ? sql`` : sql`AND p.queue_partition_key ${oneOf(keys)}`}
-      ORDER BY p.priority, p.created_at
-      LIMIT ${WINDOW}) AS first
+      SELECT p.*, ROW_NUMBER() OVER () AS position
+      FROM (
+        SELECT p.workflow_uuid AS id, p.application_version AS version, p.queue_partition_key AS partition_key
+        FROM ${workflows} AS p
+        WHERE p.queue_name = ${queueName} AND ${isEnqueued('p')}
+          ${isWhole ? sql`` : sql`AND p.queue_partition_key ${oneOf(keys)}`}
+        ORDER BY p.priority, p.created_at
+        LIMIT ${WINDOW}) AS p) AS first
     GROUP BY first.version, first.partition_key`;
 }
 

@@ -38,6 +38,9 @@ onlyOn('postgres', (dialect) => {
         CREATE COLLATION dbos.shifted (provider = icu, locale = 'en-u-ka-shifted');
         -- They depend on the column.
         DROP TRIGGER everstep_workflow_updated ON dbos.workflow_status;
+        DROP TRIGGER IF EXISTS everstep_workflow_journaled ON dbos.workflow_status;
+        DROP VIEW dbos.history CASCADE;
+        DROP SCHEMA dbos_history CASCADE;
         ALTER TABLE dbos.workflow_status ALTER COLUMN owner_xid TYPE TEXT COLLATE dbos.shifted;`),
     );
     await database.run(insertWorkflows(['a.zz', 'a.1', 'ab.1'].map((owner) => newWorkflow({ owner }))));

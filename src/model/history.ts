@@ -3,7 +3,7 @@
 
 /**
  * `changes` keeps what a change would overwrite or what has no other place; a workflow that just runs costs nothing. `full`
- * stores every event in the commit of what it tells of. With `off`, runs store none; changes from outside are kept.
+ * stores every event in the same commit as its effect. With `off`, runs store none; changes from outside are kept.
  */
 export type HistoryLevel = 'off' | 'changes' | 'full';
 

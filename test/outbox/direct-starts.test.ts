@@ -40,6 +40,24 @@ describe.each(DIALECTS)('a handoff in the system database on %s', (_, name) => {
     }
   });
 
+  test('leaves them to a paused queue', async () => {
+    const scene = await setOutbox(name, { isShared: true, isLaunched: false });
+    const runs: number[] = [];
+    const workflow = scene.DBOS.registerWorkflow(async (body: number) => void runs.push(body), { name: 'fulfil' });
+    scene.outbox.on('orders', workflow, { queueName: 'mine' });
+    await scene.DBOS.launch();
+    await scene.DBOS.registerQueue('mine');
+    await scene.DBOS.pauseQueue('mine');
+
+    await publish(scene, 2);
+    await until('they are handed over', async () => (await pending(scene)).length === 0);
+    expect((await scene.DBOS.listWorkflows({})).map(({ status }) => status)).toEqual(['ENQUEUED', 'ENQUEUED']);
+    await scene.DBOS.resumeQueue('mine');
+    await ended(scene, 2);
+
+    expect(runs.toSorted()).toEqual([0, 1]);
+  });
+
   test('runs no more at once than this process may', async () => {
     const scene = await setOutbox(name, { isShared: true, isLaunched: false, config: { maxConcurrentWorkflows: 5 } });
     let running = 0;

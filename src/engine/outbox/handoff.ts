@@ -7,6 +7,7 @@ import { type BulkMessage, checkMessage, encodeMessage, keyOfMessage } from '../
 import type { Executor, Reader } from '../../store/database.js';
 import { insertMessages, judgeMessages, type NewMessage } from '../../store/messaging/messages.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
+import { findPausedQueues } from '../../store/queues/queues.js';
 import { insertWorkflows } from '../../store/runs/workflows.js';
 import { foreignDialect, foreignExecutor } from '../../store/transactions/foreign-executor.js';
 import type { Query } from '../../store/transactions/shared-database.js';
@@ -78,12 +79,15 @@ export class Handoff {
 
   /**
    * Creates workflows whose ID is free, in the transaction of `query`. They run here from its commit if there are slots
-   * for them, and are enqueued otherwise. Call one of the returned functions when the transaction has ended.
+   * for them and their queue is not paused, and are enqueued otherwise. Call one of the returned functions when the transaction has ended.
    */
   async startIn(query: Query, prepared: readonly PreparedWorkflow[]): Promise<Started> {
     const { queues, runtime } = this.#engine;
     const enqueued = prepared.map(toNewWorkflow);
-    const direct = queues.startDirectly(enqueued);
+    // In the same transaction, as a claim would ask.
+    const paused = await findPausedQueues({ read: (statement) => this.#on(query).run(statement) });
+    const isPaused = enqueued.some(({ queueName }) => queueName !== null && paused.has(queueName));
+    const direct = isPaused ? undefined : queues.startDirectly(enqueued);
     const workflows = direct?.workflows ?? enqueued;
     const report = (error: unknown): void => runtime.logger.error(error);
     const failed = (): void => void direct?.failed().catch(report);

@@ -4,6 +4,7 @@ import { deferred } from '../../base/deferred.js';
 import { type Clock, sleep } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
+import { isUnlimited } from '../../model/queues.js';
 import type { Queue } from './known-queues.js';
 import { type ClaimSource, type Load, QueueClaims } from './queue-claims.js';
 import { QueueState } from './queue-state.js';
@@ -137,7 +138,7 @@ export class Dispatcher {
    */
   reserve(queueName: string, count: number): (() => void) | undefined {
     const state = this.#queues.get(queueName);
-    if (!this.#isRunning || !state || state.isPartitioned || !isUnlimited(state.queue)) return undefined;
+    if (!this.#isRunning || !state || state.isPartitioned || !isUnlimited(state.queue.limits.whole)) return undefined;
     if (this.#options.load.capacity() - this.#reserved < count) return undefined;
     this.#reserved += count;
     return () => {
@@ -254,8 +255,4 @@ export class Dispatcher {
       this.#unservedQueues.delete(queue.name);
     }
   }
-}
-
-function isUnlimited({ limits: { whole } }: Queue): boolean {
-  return whole.concurrency === null && whole.workerConcurrency === null && whole.rate === null;
 }

@@ -144,10 +144,10 @@ export class QueueService {
   /** Stops claiming. */
   async stop(): Promise<void> {
     this.#stopping.abort(new DatabaseClosedError('Everstep was shut down in this process.'));
-    this.#offers.stop();
     await this.#delays.stop();
     await this.#dispatcher.stop();
     for (const unsubscribe of this.#unsubscribes) unsubscribe();
+    this.#offers.stop();
   }
 
   /** Announces workflows that this process has enqueued. */

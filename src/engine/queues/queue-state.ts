@@ -58,10 +58,10 @@ export class QueueState {
 
   /** Remembers under which name the work was announced that the next claim may take. */
   noteName(partitionKey: string | null | undefined, name: string | undefined): void {
-    if (name === undefined || this.#names.size >= NAMES_MAX) return;
+    if (name === undefined) return;
     const names = this.#names.get(partitionKey ?? '');
-    if (!names) this.#names.set(partitionKey ?? '', new Set([name]));
-    else if (names.size < NAMES_MAX) names.add(name);
+    if (names && names.size < NAMES_MAX) names.add(name);
+    else if (!names && this.#names.size < NAMES_MAX) this.#names.set(partitionKey ?? '', new Set([name]));
   }
 
   /** The names of what a claim that begins now may take. */

@@ -98,7 +98,7 @@ export async function resumeQueue(database: Database, name: string): Promise<boo
 }
 
 /** The paused queues, and when each was paused. */
-export async function findPausedQueues(database: Database): Promise<Map<string, number>> {
+export async function findPausedQueues(database: Reader): Promise<Map<string, number>> {
   const found = await database.read(sql`SELECT p.name, p.paused_at FROM ${paused} AS p ORDER BY p.name`);
   return new Map(found.map((row) => [row['name'] as string, row['paused_at'] as number]));
 }

@@ -51,6 +51,7 @@ async function setup(...served: Queue[]) {
     partitions: [] as string[],
     capacity: 1000,
     running: 0,
+    runningAnywhere: 0,
     engines: 1,
   };
   const pend = (queue: Queue, keys: readonly string[]): Promise<ClaimResult[]> =>
@@ -87,6 +88,7 @@ async function setup(...served: Queue[]) {
           partitions.map(({ key }) => key),
         ),
       findPartitions: async () => state.partitions,
+      countRunning: async () => state.runningAnywhere,
     },
     reportClaimed: () => {},
     notifyPeers: (queueName, partitionKey) => told.push([queueName, partitionKey].join(' ').trim()),
@@ -247,6 +249,32 @@ test('others learn of a place in a partition that cannot be used here', async ()
   expect(claims).toEqual([]);
   expect(told).toEqual(['q a']);
   await dispatcher.stop();
+});
+
+test('a process that has more than its share leaves the partitions that become free to its peers, for a moment', async () => {
+  const { dispatcher, clock, claims, told, state, nextClaim } = await setup(queueOf('q', {}, { concurrency: 1 }));
+  dispatcher.wake('q', 'a');
+  await (await nextClaim()).answer({ taken: 1, left: PARTITION_FULL });
+  Object.assign(state, { engines: 4, running: 9, runningAnywhere: 9 });
+
+  dispatcher.slotFreed('q', 'a');
+  await settled();
+
+  expect(claims).toEqual([]);
+  expect(told).toEqual(['q a']);
+  clock.advance(100);
+  expect((await nextClaim()).keys).toEqual(['a']);
+  void dispatcher.stop();
+});
+
+test('a process whose peers run as much claims from a partition at once', async () => {
+  const { dispatcher, state, nextClaim } = await setup(queueOf('q', {}, { concurrency: 1 }));
+  Object.assign(state, { engines: 4, running: 9, runningAnywhere: 36 });
+
+  dispatcher.wake('q', 'a');
+
+  expect((await nextClaim()).keys).toEqual(['a']);
+  void dispatcher.stop();
 });
 
 test.each([

@@ -14,7 +14,7 @@ import type { Job, WorkerSettings } from './worker-process.js';
  * On a quiet machine no room is idle for half a second. On a busy one processes get their turn late; a lost wake-up costs
  * 11 seconds at least.
  */
-const IDLE_MAX_MS = 2000;
+const IDLE_MAX_MS = 5000;
 
 export interface QueueScene extends Scene {
   readonly operator: LocalEngine;

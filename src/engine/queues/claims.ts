@@ -19,7 +19,7 @@ import {
 } from '../../store/queues/claims.js';
 import { findOwnedWith, deadLetterIfOwned, failIfEnqueued, handBack, type Owned } from '../../store/runs/lifecycle.js';
 import { topics } from '../../store/notify/topics.js';
-import { findWaitingPartitions } from '../../store/queues/waiting-work.js';
+import { countRunning, findWaitingPartitions } from '../../store/queues/waiting-work.js';
 import { History } from '../history/history.js';
 import { batchHistories, loadHistories, measureHistories } from '../history/load-histories.js';
 import type { Deadlines } from '../runs/deadlines.js';
@@ -78,6 +78,10 @@ export class Claims implements ClaimSource {
 
   findPartitions(queueName: string, after: string, limit: number): Promise<string[]> {
     return findWaitingPartitions(this.#runtime.database, { queueName, after, limit });
+  }
+
+  countRunning(queueName: string): Promise<number> {
+    return countRunning(this.#runtime.database, queueName);
   }
 
   async #claimWith(claim: (terms: Terms) => Promise<readonly Claim[]>): Promise<ClaimResult[]> {

@@ -31,6 +31,15 @@ export class PartitionRotation {
     return this.#ready.size;
   }
 
+  get readyKeys(): readonly string[] {
+    return [...this.#ready];
+  }
+
+  /** All that are known to have work waiting. */
+  get count(): number {
+    return this.#ready.size + this.#blocked.size + this.#claiming.size;
+  }
+
   get hasBlocked(): boolean {
     return this.#blocked.size > 0;
   }

@@ -12,6 +12,8 @@ export interface ClaimSource {
   claimPartitions(queue: Queue, partitions: readonly PartitionLimit[]): Promise<readonly ClaimResult[]>;
   /** Partitions with waiting workflows, after a key. */
   findPartitions(queueName: string, after: string, limit: number): Promise<string[]>;
+  /** How many workflows of the queue run, in all processes. */
+  countRunning(queueName: string): Promise<number>;
 }
 
 /** How busy this engine is, and how many engines share its queues. */
@@ -40,6 +42,8 @@ export interface QueueClaimsOptions {
 
 /** Partitions claimed from in one commit. */
 const PARTITIONS_MAX = 64;
+/** Partitions offered to peers one by one. For more, they scan. */
+const OFFERED_MAX = 8;
 
 export class QueueClaims {
   readonly #options: QueueClaimsOptions;
@@ -84,13 +88,15 @@ export class QueueClaims {
   async #claimPartitions(state: QueueState, given: number, engines: number): Promise<boolean> {
     const { queue, partitions, hasFreed } = state;
     state.hasFreed = false;
-    const limit = engines > 1 ? Math.min(given, this.#shareOf(queue, engines)) : given;
+    await this.#scan(state);
+    if (partitions.readyCount === 0) return !partitions.isEmpty;
+    const share = engines > 1 ? await this.#shareOf(state, engines) : Infinity;
+    const limit = Math.min(given, share);
     if (limit <= 0) {
-      if (hasFreed) this.#options.notifyPeers(queue.name);
+      if (hasFreed) this.#offerPartitions(state);
       state.yield();
       return false;
     }
-    await this.#scan(state);
     const count = Math.min(PARTITIONS_MAX, limit, Math.ceil(partitions.readyCount / engines));
     const chosen = this.#choose(state, partitions.take(count), { limit, hasFreed });
     if (chosen.length === 0) return !partitions.isEmpty;
@@ -153,10 +159,25 @@ export class QueueClaims {
     return false;
   }
 
-  /** How many more may start here if all engines share the concurrency limit evenly. */
-  #shareOf({ name, limits }: Queue, engines: number): number {
-    const { concurrency } = limits.whole;
-    return concurrency === null ? Infinity : Math.ceil(concurrency / engines) - this.#options.load.running(name);
+  /** How many more may start here if all engines share the concurrency limits evenly. */
+  async #shareOf({ queue, partitions }: QueueState, engines: number): Promise<number> {
+    const { load, source } = this.#options;
+    const { name, limits } = queue;
+    const running = load.running(name);
+    const shareOf = (all: number): number => Math.ceil(all / engines) - running;
+    const share = limits.whole.concurrency === null ? Infinity : shareOf(limits.whole.concurrency);
+    const each = limits.partition?.concurrency ?? null;
+    if (each === null || share <= 0 || shareOf(partitions.count * each) > 0) return share;
+    // Without this, whoever runs a partition would keep it, being the first to see that a slot of it is free. The
+    // rotation does not know the partitions of which everything runs already.
+    return Math.min(share, shareOf((await source.countRunning(name)) + partitions.readyCount * each));
+  }
+
+  /** Tells peers of slots that this engine leaves to them. */
+  #offerPartitions({ queue, partitions }: QueueState): void {
+    const keys = partitions.readyKeys;
+    if (keys.length > OFFERED_MAX) this.#options.notifyPeers(queue.name);
+    else for (const key of keys) this.#options.notifyPeers(queue.name, key);
   }
 
   async #scan({ queue, partitions }: QueueState): Promise<void> {

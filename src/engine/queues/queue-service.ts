@@ -87,6 +87,7 @@ export class QueueService {
         claim: (queue, limit, share) => this.#timed(claims.claim(queue, limit, share)),
         claimPartitions: (queue, partitions) => this.#timed(claims.claimPartitions(queue, partitions)),
         findPartitions: (queueName, after, limit) => claims.findPartitions(queueName, after, limit),
+        countRunning: (queueName) => claims.countRunning(queueName),
       },
       load: {
         claimsMax: config.maxConcurrentQueueDispatches,

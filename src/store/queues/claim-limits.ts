@@ -89,6 +89,11 @@ function countOf(status: 'PENDING' | 'ENQUEUED', scope: Scope, max: number): Sql
       LIMIT ${max}) AS counted)`;
 }
 
+/** How many workflows of a queue run, counted up to what a share is computed from. */
+export function runningStatement(queueName: string): Sql {
+  return sql`SELECT ${countOf('PENDING', { queueName, whole: UNLIMITED }, SHARED_MAX)} AS n`;
+}
+
 /** Running. The subquery keeps Postgres from using the index of all running workflows, which does not have the queue. */
 const isRunning = sql`p.status = (SELECT 'PENDING') AND ${isInFlight('p')}`;
 

@@ -1,6 +1,7 @@
 // Queues and partitions with enqueued workflows.
 import { nowMs, rows, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
+import { runningStatement } from './claim-limits.js';
 import { isEnqueued } from '../runs/states.js';
 
 const workflows = table('workflow_status');
@@ -31,6 +32,12 @@ function nextKey(queueName: string, after: Sql): Sql {
       AND w.queue_partition_key > ${after}
     ORDER BY w.queue_partition_key
     LIMIT 1`;
+}
+
+/** How many workflows of a queue run, in all processes. Enough for shares: the count ends at 10,000. */
+export async function countRunning(database: Database, queueName: string): Promise<number> {
+  const [row] = await database.read(runningStatement(queueName));
+  return Number(row?.['n'] ?? 0);
 }
 
 /** The queues among these with enqueued workflows. */

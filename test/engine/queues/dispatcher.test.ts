@@ -51,6 +51,7 @@ describe('a dispatcher', () => {
         pollMs: () => 15_000,
         claimPartitions: async () => [],
         findPartitions: async () => [],
+        countRunning: async () => 0,
         claim: async ({ name }, limit) => {
           expect(underWay.has(name)).toBe(false);
           underWay.add(name);

@@ -7,7 +7,7 @@ import { until } from '../rig/manual-clock.js';
 import { createClient, createNotes, type ForeignClient, isInstalled, startWorker } from './foreign.js';
 
 /** Far below any poll, and far above what a busy machine takes. */
-const SOON_MS = 700;
+const SOON_MS = 5000;
 const HOUR = 3_600_000;
 
 interface Scene {

@@ -17,7 +17,7 @@ import { type Scene, setScene } from './setup.js';
 
 const SCHEDULES = { each: '* * * * * *', even: '*/2 * * * * *', odd: '1-59/2 * * * * *' } as const;
 /** How late an occurrence may be fired, and run, on a busy machine. */
-const LATE_MAX_MS = 2500;
+const LATE_MAX_MS = 8000;
 
 function momentsOn(dialect: TestDialect): KillPoint['moment'][] {
   return dialect.name === 'postgres' ? ['before', 'sent', 'after'] : ['before', 'after'];
@@ -95,7 +95,7 @@ async function expectRun(scene: Scene, victim?: Worker): Promise<void> {
     tables = await scene.tables();
     return [...tables.workflows.values()].every(({ status }) => status === 'SUCCESS');
   };
-  await until('all have run', haveAllRun, { boundMs: 2 * LATE_MAX_MS });
+  await until('all have run', haveAllRun, {});
   // The next occurrence may have come meanwhile.
   const lines = scene.journal.read().filter((line) => !('workflowID' in line) || tables.workflows.has(line.workflowID));
   expectAllDone(tables, lines);

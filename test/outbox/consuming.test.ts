@@ -64,32 +64,25 @@ describe.each(DIALECTS)('a handler on %s', (dialect, name) => {
     expect(await deadLetters(scene)).toEqual([]);
   });
 
-  test('hears of a message soon after its commit', async () => {
-    const latencies: number[] = [];
-    let publishedAt = 0;
-    const scene = await handling(name, () => latencies.push(performance.now() - publishedAt));
-    await publish(scene, 0);
-    await until('the first is handled', async () => latencies.length === 1);
+  test('hears of a message without a poll', async () => {
+    const scene = await handling(name, () => {}, { pollInterval: '1h' });
 
-    for (let count = 2; count <= 10; count += 1) {
-      publishedAt = performance.now();
+    for (let count = 1; count <= 5; count += 1) {
       await publish(scene, count);
-      await until('it is handled', async () => latencies.length === count);
+      await until('it is handled', async () => scene.calls.length === count);
     }
 
-    expect(latencies.slice(1).sort((a, b) => a - b)[4]).toBeLessThan(200);
+    expect(scene.calls).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test('does not get a message before it is due, and then at once', async () => {
-    const scene = await handling(name, () => {});
+  test('does not get a message before it is due, and then without a poll', async () => {
+    const scene = await handling(name, () => {}, { pollInterval: '1h' });
     const begunAt = Date.now();
 
     await scene.source.runTransaction(() => scene.outbox.publish(numbers, 1, { delay: 300 }), { name: 'publish' });
     await until('it is handled', async () => scene.calls.length === 1);
 
-    const afterMs = Date.now() - begunAt;
-    expect(afterMs).toBeGreaterThanOrEqual(299);
-    expect(afterMs).toBeLessThan(900);
+    expect(Date.now() - begunAt).toBeGreaterThanOrEqual(299);
   });
 
   test('is retried after an error, and its attempts are counted', async () => {

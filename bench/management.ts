@@ -1,7 +1,7 @@
 // Managing many workflows: finding them in a long history, stopping trees of them, and clearing old ones away beside a
 // running load.
 import { openDatabases } from './engine/databases.js';
-import { benchCollection } from './management/collection.js';
+import { benchCollection, benchRetention } from './management/collection.js';
 import { benchListing } from './management/listing.js';
 import { benchTree } from './management/tree.js';
 
@@ -22,4 +22,5 @@ const FIGURES = {
   listing: benchListing,
   tree: benchTree,
   gc: benchCollection,
+  retention: benchRetention,
 } as const;

@@ -1,8 +1,14 @@
-// Garbage collection of a million workflows, beside a load in the same process.
+// Garbage collection, and retention with an archive, of a million workflows beside a load in the same process.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Clock, Timer } from '../../src/base/clock.js';
 import { internals } from '../../src/base/internals.js';
 import { silentLogger } from '../../src/base/log.js';
+import { fileArchive } from '../../src/control/management/file-archive.js';
+import { applyRetention } from '../../src/control/management/retention-policy.js';
 import { garbageCollect } from '../../src/control/management/retention.js';
+import type { Operator } from '../../src/control/operator.js';
 import { createDBOS } from '../../src/facade/dbos.js';
 import { sql, table } from '../../src/sql/sql.js';
 import type { Databases } from '../engine/databases.js';
@@ -20,12 +26,36 @@ const ROUNDS = 20;
 /** After all that was filled in, and before the load. */
 const CUTOFF = 1_710_000_000_000;
 
-export async function benchCollection(databases: Databases): Promise<void> {
-  await measure(await databases.postgres());
-  await measure(databases.sqlite());
+interface Way {
+  readonly title: string;
+  collect(operator: Operator): Promise<{ readonly workflows: number }>;
 }
 
-async function measure(url: string): Promise<void> {
+export async function benchCollection(databases: Databases): Promise<void> {
+  await measureOnBoth(databases, {
+    title: 'garbage collection',
+    collect: (operator) => garbageCollect(operator, { cutoffEpochTimestampMs: CUTOFF }),
+  });
+}
+
+export async function benchRetention(databases: Databases): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'everstep-bench-'));
+  try {
+    await measureOnBoth(databases, {
+      title: 'retention with an archive of files',
+      collect: (operator) => applyRetention(operator, { completed: '1 day' }, { archive: fileArchive(folder) }),
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function measureOnBoth(databases: Databases, way: Way): Promise<void> {
+  await measure(await databases.postgres(), way);
+  await measure(databases.sqlite(), way);
+}
+
+async function measure(url: string, way: Way): Promise<void> {
   const DBOS = createDBOS();
   DBOS.setConfig({ name: 'bench', systemDatabaseUrl: url, logger: silentLogger });
   const noop = DBOS.registerStep(async (step: number) => step, { name: 'noop' });
@@ -60,7 +90,7 @@ async function measure(url: string): Promise<void> {
   const memory = watchMemory();
   const startedAt = performance.now();
   let isOver = false;
-  const collecting = garbageCollect(operator, { cutoffEpochTimestampMs: CUTOFF }).finally(() => (isOver = true));
+  const collecting = way.collect(operator).finally(() => (isOver = true));
   // In turns, because other work on the machine would otherwise be taken for an effect of the collection.
   const turns = { beside: 0, alone: 0 };
   let rounds = 0;
@@ -98,7 +128,7 @@ async function measure(url: string): Promise<void> {
     },
   ];
   const size = ROWS.toLocaleString('en');
-  printTable(`garbage collection of ${size} workflows with a step each on ${engine.database.dialect.name}`, lines);
+  printTable(`${way.title} of ${size} workflows with a step each on ${engine.database.dialect.name}`, lines);
 }
 
 function pause(delayMs: number): Promise<void> {

@@ -183,6 +183,8 @@ export class Parking {
     }
     if (awaited.length > 0) this.#hasParkedWaits = true;
     this.#options.runs.leave(run);
+    // The run's own timer is gone.
+    if (run.deadlineAt !== null) this.#options.deadlines.wake();
     if (dueAt - databaseClock.now() <= ANNOUNCED_MS) bus.publish(topics.delays, '');
     else bus.publishHere(topics.delays, '');
     const isReturning = this.#returning.delete(run);

@@ -19,6 +19,7 @@ import { Store } from '../store/store.js';
 import { applicationVersionOf } from './config/application-version.js';
 import type { EngineConfig } from './config/config.js';
 import { Lease } from './liveness/lease.js';
+import type { ParkingPace } from './parking/parking-rule.js';
 import type { Registry } from './registration/registry.js';
 import { OwnerLookup } from './runs/owner-lookup.js';
 
@@ -29,6 +30,8 @@ export interface RuntimeOptions {
   readonly clock?: Clock;
   /** Replaces the database's clock; for tests that move time by hand. */
   readonly databaseNow?: () => number;
+  /** For tests that park every wait. */
+  readonly parkingPace?: ParkingPace;
 }
 
 /** What the runtime needs to know about the runs of this process. */
@@ -57,6 +60,7 @@ export class Runtime implements Operator {
   readonly queryTimeoutMs: number;
   readonly archive: Operator['archive'];
   readonly retention: Operator['retention'];
+  readonly parkingPace: ParkingPace | undefined;
   /** Identifies this launch. Never reused. */
   readonly incarnationID: string;
   /** Whether notifications from other processes reach this one. */
@@ -69,7 +73,11 @@ export class Runtime implements Operator {
   readonly #closing = new AbortController();
   #tokens = 0;
 
-  private constructor({ config, registry, codec, clock }: RuntimeOptions, opened: Opened, runs: LocalRuns) {
+  private constructor(
+    { config, registry, codec, clock, parkingPace }: RuntimeOptions,
+    opened: Opened,
+    runs: LocalRuns,
+  ) {
     const { store, incarnationID } = opened;
     this.config = config;
     this.registry = registry;
@@ -86,6 +94,7 @@ export class Runtime implements Operator {
     this.hasPush = store.hasPush;
     this.archive = config.archive;
     this.retention = config.retention;
+    this.parkingPace = parkingPace;
     this.databaseClock = new RemoteClock(this.clock, () =>
       this.retrying(() => this.databaseClock.learn(() => readNow(store.database))),
     );

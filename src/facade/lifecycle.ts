@@ -32,8 +32,8 @@ import type {
   ShutdownOptions,
 } from './types.js';
 
-/** For tests: manually advanced clocks. */
-export type TestSettings = Pick<RuntimeOptions, 'clock' | 'databaseNow'>;
+/** For tests: manually advanced clocks, and how eagerly workflows are parked. */
+export type TestSettings = Pick<RuntimeOptions, 'clock' | 'databaseNow' | 'parkingPace'>;
 
 export interface LifecycleOptions {
   readonly registry: Registry;

@@ -3,7 +3,7 @@
 // takes an earlier one's records for its own.
 
 const IMPORTED = 'import-';
-const REWOUND = /^rewind-(\d+)-/;
+const REWOUND = /^rewind-(\d+)(?:\.(\d+))?-/;
 const CONTINUED = /^continue-(\d+)-/;
 
 export function importCreator(token: string): string {
@@ -15,6 +15,12 @@ export function rewindCreator(startStep: number, token: string): string {
   return `rewind-${startStep}-${token}`;
 }
 
+/** The creator of a rewound row, which keeps count of how often the workflow has continued as new. */
+export function afterRewind(rewound: string, creatorBefore: string | null): string {
+  const continuations = continuationsOf(creatorBefore ?? '');
+  return continuations === 0 ? rewound : rewound.replace(/\d+/, `$&.${continuations}`);
+}
+
 /** Of a workflow that continues as new: how often it has, and a token. */
 export function continuedCreator(creator: string, token: string): string {
   return `continue-${continuationsOf(creator) + 1}-${token}`;
@@ -22,7 +28,7 @@ export function continuedCreator(creator: string, token: string): string {
 
 /** How often the workflow has continued as new. */
 export function continuationsOf(creator: string): number {
-  return Number(CONTINUED.exec(creator)?.[1] ?? 0);
+  return Number(CONTINUED.exec(creator)?.[1] ?? REWOUND.exec(creator)?.[2] ?? 0);
 }
 
 /** The creator of a row. Rows of other programs may have no token; their creation time has to do. */

@@ -11,6 +11,7 @@ import { createDBOS } from '../../src/facade/dbos.js';
 import { Journal } from './journal.js';
 import { ledgerOn } from './ledger.js';
 import { armKillPoint, type KillPoint } from './kill-points.js';
+import { parkAfterMs, parkingSettings } from '../rig/parking.js';
 import { registerWorkflows, type WorkflowName, type WorkflowSettings } from './workflows.js';
 
 export interface WorkerSettings extends Omit<WorkflowSettings, 'journal' | 'book'> {
@@ -65,7 +66,7 @@ export type Command =
 
 const settings = JSON.parse(process.argv[2] ?? '{}') as WorkerSettings;
 const journal = new Journal(settings.journalPath);
-const DBOS = createDBOS();
+const DBOS = createDBOS(parkingSettings);
 const workflows = registerWorkflows(DBOS, { ...settings, journal, book: ledgerOn(DBOS, settings.ledgerURL) });
 const results: Promise<void>[] = [];
 
@@ -157,7 +158,7 @@ DBOS.setConfig({
   leaseSeconds: settings.leaseSeconds,
   listenQueues: settings.listenQueues,
   history: settings.history,
-  parkAfterMs: settings.parkAfterMs,
+  parkAfterMs: settings.parkAfterMs ?? (parkAfterMs || undefined),
   logger,
 });
 process.stdout.write('loaded\n');

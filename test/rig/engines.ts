@@ -6,6 +6,7 @@ import type { DBOSConfig } from '../../src/engine/config/config.js';
 import type { Engine } from '../../src/engine/engine.js';
 import { createDBOS, type DBOSInstance, type TestSettings } from '../../src/facade/dbos.js';
 import type { TestDialect } from './dialects.js';
+import { parkAfterMs, parkingSettings } from './parking.js';
 
 export interface TestEngine {
   readonly DBOS: DBOSInstance;
@@ -19,9 +20,9 @@ export async function createEngine(
   settings?: TestSettings,
 ): Promise<TestEngine> {
   const url = config.systemDatabaseUrl ?? (await dialect.createURL());
-  const DBOS = createDBOS(settings);
+  const DBOS = createDBOS({ ...parkingSettings, ...settings });
   // Most tests of waits move a clock by hand and look at the run in memory. Those of parking ask for it.
-  DBOS.setConfig({ name: 'test', systemDatabaseUrl: url, logger: silentLogger, parkAfterMs: 0, ...config });
+  DBOS.setConfig({ name: 'test', systemDatabaseUrl: url, logger: silentLogger, parkAfterMs, ...config });
   onTestFinished(() => DBOS.shutdown());
   return { DBOS, url };
 }

@@ -2,7 +2,7 @@
 import { newID } from '../../base/ids.js';
 import { DatabaseStatementError } from '../../model/errors/database-errors.js';
 import { DBOSInvalidWorkflowTransitionError, DBOSNonExistentWorkflowError } from '../../model/errors/errors.js';
-import { rewindCreator } from '../../model/creator.js';
+import { afterRewind, rewindCreator } from '../../model/creator.js';
 import { isActive } from '../../model/status.js';
 import { rewindIfEnded } from '../../store/management/rewind.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
@@ -68,7 +68,7 @@ async function isRewound(
 ): Promise<boolean> {
   const [workflow] = await findWorkflows(database, [workflowID]);
   if (!workflow) throw new DBOSNonExistentWorkflowError(`Workflow ${workflowID} does not exist`);
-  if (workflow.creator === creator) return true;
+  if (workflow.creator === afterRewind(creator, workflow.creator)) return true;
   if (isActive(workflow.status)) {
     throw new DBOSInvalidWorkflowTransitionError(
       `Workflow "${workflowID}" is ${workflow.status}, and only a workflow that has ended can be rewound. Cancel it first, or fork it.`,

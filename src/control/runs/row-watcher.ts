@@ -36,6 +36,8 @@ export interface Wait {
   readonly endsAt: number | undefined;
   /** Whether it is what an operation in flight does. A sleep is recorded when it begins. */
   readonly isOperation: boolean;
+  /** False until a query has found nothing. Only then is the time limit recorded, without which the wait would start over. */
+  isBegun?: boolean;
 }
 
 export interface WaitLimits {
@@ -105,10 +107,12 @@ export class RowWatcher<Lookup, Row> {
   wait(lookup: Lookup, limits: WaitLimits = {}): Promise<Row> {
     const { deadlineAt, isPart = false } = limits;
     const awaited = this.#options.awaited?.(lookup);
-    return this.#options.whileWaiting(
-      (suspended) => this.#wait(lookup, limits, suspended),
-      awaited && { awaited, endsAt: deadlineAt, isOperation: !isPart },
-    );
+    const wait: Wait | undefined = awaited && { awaited, endsAt: deadlineAt, isOperation: !isPart, isBegun: false };
+    const onEmpty = (): void => {
+      limits.onEmpty?.();
+      if (wait) wait.isBegun = true;
+    };
+    return this.#options.whileWaiting((suspended) => this.#wait(lookup, { ...limits, onEmpty }, suspended), wait);
   }
 
   /** Rejects with TIME_UP at the deadline. `suspended` rejects the wait like `signal`. */

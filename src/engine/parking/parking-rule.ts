@@ -2,17 +2,25 @@
 // loop of short steps and sleeps must not replay ever longer histories.
 import type { BegunWait } from './run-waits.js';
 
+/** How eagerly workflows are parked. */
+export interface ParkingPace {
+  /** How often the runs that wait are looked at. */
+  readonly sweepMs: number;
+  /** How long a wait has to be for each operation that would be replayed. */
+  readonly msPerOperation: number;
+}
+
+export const defaultPace: ParkingPace = { sweepMs: 800, msPerOperation: 100 };
+
 export interface ParkingTerms {
   /** By the database's clock. */
   readonly now: number;
   readonly monotonic: number;
   readonly parkAfterMs: number;
+  readonly msPerOperation: number;
   /** How many operations another run would have to replay. */
   readonly performed: number;
 }
-
-/** How long a wait has to be for each operation that would be replayed. */
-const MS_PER_OPERATION = 100;
 
 /**
  * A timer is worth it if it ends late enough. How long anything else will take is not known, so it is worth it once the run
@@ -20,9 +28,9 @@ const MS_PER_OPERATION = 100;
  */
 export function isWorthParking(
   { awaited, endsAt, begunAt }: BegunWait,
-  { now, monotonic, parkAfterMs, performed }: ParkingTerms,
+  { now, monotonic, parkAfterMs, msPerOperation, performed }: ParkingTerms,
 ): boolean {
-  const priceMs = Math.max(parkAfterMs, performed * MS_PER_OPERATION);
+  const priceMs = Math.max(parkAfterMs, performed * msPerOperation);
   if (endsAt !== undefined && endsAt - now < priceMs) return false;
   return awaited === undefined || monotonic - begunAt >= priceMs;
 }

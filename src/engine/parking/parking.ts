@@ -17,7 +17,7 @@ import {
 } from '../../store/parking/parking.js';
 import type { Runtime } from '../runtime.js';
 import type { Deadlines } from '../runs/deadlines.js';
-import { isWorthParking } from './parking-rule.js';
+import { defaultPace, isWorthParking, type ParkingPace } from './parking-rule.js';
 import type { Run } from '../runs/run.js';
 import type { Runs } from '../runs/runs.js';
 
@@ -31,7 +31,6 @@ export interface ParkingOptions {
   mayLeave(queueName: string): boolean;
 }
 
-const SWEEP_MS = 800;
 /** How long a run that was refused stays in memory at least. */
 const REFUSED_MS = 2000;
 /** Longer keys do not fit into an index. */
@@ -46,6 +45,7 @@ const ANNOUNCED_MS = 30_000;
 export class Parking {
   readonly #options: ParkingOptions;
   readonly #runtime: Runtime;
+  readonly #pace: ParkingPace;
   /** Runs that wait. Some may have continued since. */
   readonly #waiting = new Set<Run>();
   /** Runs whose code goes on while they are being parked. */
@@ -63,6 +63,7 @@ export class Parking {
   constructor(options: ParkingOptions) {
     this.#options = options;
     this.#runtime = options.runtime;
+    this.#pace = options.runtime.parkingPace ?? defaultPace;
     options.runs.observe({
       onWaiting: (run) => {
         if (run.parkAfterMs === Infinity || run.hasReturned) return;
@@ -98,7 +99,7 @@ export class Parking {
 
   #arm(): void {
     if (this.#timer || !this.#isRunning || this.#waiting.size === 0) return;
-    this.#timer = this.#runtime.clock.after(SWEEP_MS, () => {
+    this.#timer = this.#runtime.clock.after(this.#pace.sweepMs, () => {
       this.#sweeping = this.#sweep().finally(() => {
         this.#timer = undefined;
         this.#arm();
@@ -129,6 +130,7 @@ export class Parking {
       now: databaseClock.now(),
       monotonic: clock.monotonic(),
       parkAfterMs: run.parkAfterMs,
+      msPerOperation: this.#pace.msPerOperation,
       performed: run.waits.performed,
     };
     if (waits.length === 0 || ![deadline, ...waits].every((wait) => isWorthParking(wait, terms))) return undefined;
@@ -181,6 +183,8 @@ export class Parking {
     }
     if (awaited.length > 0) this.#hasParkedWaits = true;
     this.#options.runs.leave(run);
+    // The run's own timer is gone.
+    if (run.deadlineAt !== null) this.#options.deadlines.wake();
     if (dueAt - databaseClock.now() <= ANNOUNCED_MS) bus.publish(topics.delays, '');
     else bus.publishHere(topics.delays, '');
     const isReturning = this.#returning.delete(run);

@@ -61,7 +61,8 @@ export class RunWaits {
   }
 
   #add(wait: Wait): BegunWait {
-    const begun = { ...wait, begunAt: this.#clock.monotonic() };
+    // Not a copy: `isBegun` changes.
+    const begun = Object.assign(wait, { begunAt: this.#clock.monotonic() });
     this.#suspendable ??= new Set();
     this.#suspendable.add(begun);
     return begun;
@@ -80,7 +81,8 @@ export class RunWaits {
   get suspendable(): readonly BegunWait[] {
     const waits = [...(this.#suspendable ?? [])];
     const inOperations = waits.filter(({ isOperation }) => isOperation).length;
-    return waits.length === this.#count && inOperations === this.operations ? waits : [];
+    const isAlone = waits.length === this.#count && inOperations === this.operations;
+    return isAlone && waits.every(({ isBegun }) => isBegun !== false) ? waits : [];
   }
 
   /** Suspends the waits. */

@@ -1,4 +1,5 @@
 // Rewinds a workflow that has ended to one of its steps, under the same ID.
+import { afterRewind } from '../../model/creator.js';
 import { lock, nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { lacks } from '../lacking.js';
@@ -39,10 +40,11 @@ export async function rewindIfEnded(database: Database, rewind: Rewind): Promise
   return database.transaction(async (tx) => {
     const [ended] = await tx.run(lockIfEnded(workflowID));
     if (!ended) return undefined;
+    const creator = afterRewind(rewind.creator, ended['creator_xid'] as string | null);
     // Before the change, which overwrites the outcome.
     if (!lacks(tx, 'journal')) await tx.run(keepDerived(tx, workflowID, startStep));
     const note = { ...rewind.note, source: 'rewind', startStep } as const;
-    const [rewound] = await noted(tx, note, () => tx.run(requeueIfEnded(rewind)));
+    const [rewound] = await noted(tx, note, () => tx.run(requeueIfEnded({ ...rewind, creator })));
     if (!rewound) return undefined;
     const statements = [
       reopenStreams(workflowID, startStep),
@@ -75,7 +77,7 @@ function requeueIfEnded({ workflowID, creator, queueName, partitionKey, applicat
 /** No other can change its state until the commit. */
 function lockIfEnded(workflowID: string): Sql {
   return sql`
-    SELECT 1 AS ended
+    SELECT w.creator_xid
     FROM ${workflows} AS w
     WHERE w.workflow_uuid = ${workflowID} AND ${hasEnded('w')}
     ${lock('update', 'w')}`;

@@ -43,6 +43,28 @@ forEachDialect((dialect) => {
     expect(await handle.getResult()).toEqual(['child 1', 'child 2', 'child 3']);
   });
 
+  test.each([1, 2])('a rewound round has the children of that round, rewound %i times', async (times) => {
+    const { DBOS } = await createEngine(dialect);
+    const child = DBOS.registerWorkflow(async (round: number) => Promise.resolve(`child ${round}`), { name: 'child' });
+    const parent = DBOS.registerWorkflow(
+      async (round: number): Promise<string> => {
+        const result = await child(round);
+        return round < 3 ? DBOS.continueAsNew(round + 1) : result;
+      },
+      { name: 'parent' },
+    );
+    await DBOS.launch();
+    await (await DBOS.startWorkflow(parent, { workflowID: 'w' })(1)).getResult();
+
+    for (let count = 0; count < times; count += 1) {
+      await DBOS.rewindWorkflow('w');
+      await until(async () => (await DBOS.getWorkflowStatus('w'))?.status === 'SUCCESS');
+    }
+
+    expect(await DBOS.retrieveWorkflow('w').getResult()).toBe('child 3');
+    expect((await DBOS.listWorkflowSteps('w'))?.map((step) => step.childWorkflowID)).toContain('w-again2-0');
+  });
+
   test('messages and events stay', async () => {
     const { DBOS } = await createEngine(dialect);
     const reader = DBOS.registerWorkflow(

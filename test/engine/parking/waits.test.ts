@@ -1,10 +1,11 @@
 // Workflows that wait for a message, an event or another workflow leave memory, and what they wait for wakes them.
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { DBOSInstance } from '../../../src/index.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
+import { engineOf } from '../../rig/engines.js';
 import { until } from '../../rig/manual-clock.js';
-import { createScene, HOUR, ownPromise, type ParkingScene, statusOf, untilParked } from './parking-scene.js';
+import { createScene, HOUR, ownPromise, type ParkingScene, statusOf, sweep, untilParked } from './parking-scene.js';
 
 interface Scene extends ParkingScene {
   /** Starts the workflow "w", which waits. */
@@ -156,6 +157,33 @@ forEachDialect((dialect) => {
 
     scene.clock.advance(HOUR);
 
+    expect(await handle.getResult()).toBeNull();
+  });
+
+  test('a receive is parked only when its time limit is recorded', async () => {
+    const scene = await setup(dialect, (DBOS) => DBOS.recv('topic', 3600));
+    const { clock, DBOS } = scene;
+    const { database } = engineOf(DBOS).runtime;
+    const held = ownPromise();
+    let lookups = 0;
+    const read = database.read.bind(database);
+    vi.spyOn(database, 'read').mockImplementation(async (statement) => {
+      if (statement.strings.join('').includes('SELECT r.ordinal')) {
+        lookups += 1;
+        await held.promise;
+      }
+      return read(statement);
+    });
+    const handle = await scene.start();
+    await until(() => lookups > 0);
+
+    clock.advance(20_000);
+    await sweep(scene);
+    held.release();
+    await untilParked(scene, 'w', 20_000);
+
+    expect(await DBOS.listWorkflowSteps('w')).toHaveLength(1);
+    clock.advance(HOUR);
     expect(await handle.getResult()).toBeNull();
   });
 

@@ -138,7 +138,9 @@ describe.skipIf(!hasNext)('an application of Next.js', () => {
 
     writeFileSync(join(app, 'workflows.ts'), WORKFLOWS.replace('shipped', 'sent'));
 
-    const answer = await askUntil(port, (found) => String(found).includes('sent'));
+    // A request that is answered during the reload may run one workflow before it and one after.
+    const isNew = (found: unknown): boolean => Array.isArray(found) && !String(found).includes('shipped');
+    const answer = await askUntil(port, isNew);
     expect(answer, printed()).toEqual(['charged 1, sent', 'charged 2, sent']);
   });
 });

@@ -60,7 +60,7 @@ const OWN_SUBROOMS = {
   receiver: ['adapters', 'http'],
   outbox: ['schema', 'publish', 'consume', 'dead-letters', 'relays', 'retention', 'validate'],
   admin: ['changes', 'http', 'metrics', 'routes', 'views'],
-  cli: ['commands'],
+  cli: ['commands', 'project'],
 };
 
 const FOLDER_FILES_MAX = 20;

@@ -87,11 +87,12 @@ describe('the published package', () => {
     expect(entries.length).toBeGreaterThan(20);
   });
 
-  test('brings the migrations as SQL files and no tests or sources', () => {
+  test('brings migrations, templates and no tests or sources', () => {
     const files = run('tar', ['-tzf', tarball], folder).split('\n');
 
     expect(files).toContain('package/migrations/postgres/0001_initial_tables.sql');
     expect(files).toContain('package/LICENSE');
+    expect(files).toContain('package/templates/project/gitignore');
     expect(files.filter((file) => /^package\/(src|test|bench|examples)\//.test(file))).toEqual([]);
   });
 

@@ -1,9 +1,10 @@
 // The shape of a command: a row of the table that drives parsing, help and the reference page, plus its run function.
 import type { Clock } from '../base/clock.js';
+import { ProgressLine } from './commands/progress.js';
 import { EXIT, CommandFailure } from './failure.js';
 import { flag, type Options, type Values } from './option.js';
 import type { RenderContext } from './render-context.js';
-import { ProgressLine, type Terminal } from './terminal.js';
+import type { Terminal } from './terminal.js';
 
 /** What a command gets from the process that runs it. */
 export interface CommandContext {

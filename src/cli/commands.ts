@@ -7,6 +7,7 @@ import { OUTBOX_COMMANDS } from './outbox/commands.js';
 import { OUTBOX_DLQ_COMMANDS } from './outbox/dead-letters.js';
 import { OUTBOX_RETENTION_COMMANDS } from './outbox/retention.js';
 import { POSTGRES_COMMANDS } from './commands/postgres.js';
+import { PROJECT_COMMANDS } from './project/init.js';
 import { QUEUE_COMMANDS } from './commands/queue.js';
 import { RECEIVER_COMMANDS } from './commands/receiver.js';
 import { RETENTION_COMMANDS } from './commands/retention.js';
@@ -22,6 +23,7 @@ import { WORKFLOW_LIST_COMMANDS } from './commands/workflow-list.js';
 import { WORKFLOW_TRANSFER_COMMANDS } from './commands/workflow-transfer.js';
 
 export const COMMANDS: readonly Command[] = [
+  ...PROJECT_COMMANDS,
   ...DATABASE_COMMANDS,
   ...DOCTOR_COMMANDS,
   ...UPKEEP_COMMANDS,

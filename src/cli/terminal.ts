@@ -54,33 +54,3 @@ export function terminalOf({ stdin, stdout, stderr, env }: Streams): Terminal {
     lines,
   };
 }
-
-/** A progress line for long work. `done` clears it. */
-export class ProgressLine {
-  readonly #terminal: Terminal;
-  readonly #now: () => number;
-  #shownAt: number;
-  #isOpen = false;
-
-  constructor(terminal: Terminal, now: () => number) {
-    this.#terminal = terminal;
-    this.#now = now;
-    // Short work shows no progress.
-    this.#shownAt = now();
-  }
-
-  /** Shows the text, rate limited. */
-  show(text: string): void {
-    const now = this.#now();
-    if (now - this.#shownAt < (this.#terminal.isOverwritable ? 100 : 5000)) return;
-    this.#shownAt = now;
-    if (this.#terminal.isOverwritable) this.#terminal.printStderr(`\r\u001b[K${text}`);
-    else this.#terminal.printStderr(`${text}\n`);
-    this.#isOpen = this.#terminal.isOverwritable;
-  }
-
-  done(): void {
-    if (this.#isOpen) this.#terminal.printStderr('\r\u001b[K');
-    this.#isOpen = false;
-  }
-}

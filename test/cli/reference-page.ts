@@ -29,7 +29,7 @@ Only \`migrate\`, \`schema\` and \`reset\` change tables; the other commands nee
 
 - **Text**: tables that fit the terminal, in colour unless \`NO_COLOR\` is set. Piped output has no colours and no truncated text.
 - **JSON**: \`--json\` prints one JSON document. Numeric times are epoch milliseconds. Later releases may add fields but do not rename them. \`workflow export\` writes JSON lines.
-- Prompts, progress and errors go to standard error. \`EVERSTEP_DEBUG=1\` adds stack traces and the library's debug log.
+- Prompts, progress and errors go to standard error. \`migrate\`, \`gc\`, \`workflow export\` and \`workflow import\` show a bar with the time left if that is a terminal, and a line every 5 seconds otherwise. \`EVERSTEP_DEBUG=1\` adds stack traces and the library's debug log.
 - Ctrl-C stops long work after the current batch. Pressed twice, it exits at once.
 
 | Exit code | Meaning |

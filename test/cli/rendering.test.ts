@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { sanitize, longValue, type RenderContext, shortValue, toJSONText } from '../../src/cli/render-context.js';
 import { type Column, formatFields, formatTable, shorten, textWidth, wrap } from '../../src/cli/table.js';
-import { ProgressLine, type Terminal } from '../../src/cli/terminal.js';
+import { ProgressLine } from '../../src/cli/commands/progress.js';
+import type { Terminal } from '../../src/cli/terminal.js';
 import { formatDuration, formatRelative, parseDuration, parseMoment } from '../../src/cli/time.js';
 
 const NOW = Date.parse('2026-01-31T12:00:00Z');
@@ -142,6 +143,43 @@ describe('progress', () => {
     line.done();
 
     expect(told()).toBe('\r\u001b[K2 done\r\u001b[K4 done\r\u001b[K');
+  });
+
+  test('has a bar and the time left if the total is known', () => {
+    const { line, pass, told } = progressOn(true);
+
+    pass(3000);
+    line.show('30 done', { done: 30, total: 120 });
+
+    expect(told()).toBe('\r\u001b[K██████░░░░░░░░░░░░░░░░░░  25 %  30 done, 9 s left');
+  });
+
+  test('stays at the end if there is more to do than was counted', () => {
+    const { line, pass, told } = progressOn(true);
+
+    pass(3000);
+    line.show('30 done', { done: 30, total: 20 });
+
+    expect(told()).toBe(`\r\u001b[K${'█'.repeat(24)} 100 %  30 done`);
+  });
+
+  test('has no bar if there is nothing to count', () => {
+    const { line, pass, told } = progressOn(true);
+
+    pass(3000);
+    line.show('0 done', { done: 0, total: 0 });
+
+    expect(told()).toBe('\r\u001b[K0 done');
+  });
+
+  test('has no bar where nothing can be overwritten', () => {
+    const { line, pass, told } = progressOn(false);
+
+    pass(6000);
+    line.show('30 done', { done: 30, total: 120 });
+    line.done();
+
+    expect(told()).toBe('30 done\n');
   });
 
   test('is a line every five seconds where nothing can be overwritten', () => {

@@ -17,6 +17,8 @@ export interface CallOptions extends Partial<Omit<CommandContext, 'terminal'>> {
   readonly width?: number;
   readonly hasColours?: boolean;
   readonly isInteractive?: boolean;
+  /** Standard error is a terminal. */
+  readonly isOverwritable?: boolean;
   /** Standard input, in lines. */
   readonly input?: readonly string[];
   /** Default: those of `everstep`. */
@@ -25,7 +27,14 @@ export interface CallOptions extends Partial<Omit<CommandContext, 'terminal'>> {
 
 /** Runs a command. Words are separated by spaces, unless they are given one by one. */
 export async function call(line: string | readonly string[], options: CallOptions = {}): Promise<Called> {
-  const { width = Infinity, hasColours = false, isInteractive = false, input = [], ...others } = options;
+  const {
+    width = Infinity,
+    hasColours = false,
+    isInteractive = false,
+    input = [],
+    isOverwritable = false,
+    ...others
+  } = options;
   const { commands = COMMANDS, ...context } = others;
   const left = [...input];
   let out = '';
@@ -33,7 +42,7 @@ export async function call(line: string | readonly string[], options: CallOption
   const terminal: Terminal = {
     width,
     hasColours,
-    isOverwritable: false,
+    isOverwritable,
     isInteractive,
     print: async (text) => void (out += text),
     printStderr: (text) => void (err += text),

@@ -31,6 +31,7 @@ export class Project {
     const target = this.#moduleFolder(name);
     cpSync(join(root, 'dist'), join(target, 'dist'), { recursive: true, filter: (path) => !path.endsWith('.map') });
     cpSync(join(root, 'package.json'), join(target, 'package.json'));
+    cpSync(join(root, 'templates'), join(target, 'templates'), { recursive: true });
     for (const dependency of ['better-sqlite3', 'pg']) {
       link(join(root, 'node_modules', dependency), join(target, 'node_modules', dependency));
     }
@@ -52,6 +53,11 @@ export class Project {
     for (const name of names) link(find(name), this.#moduleFolder(name));
   }
 
+  /** Makes the commands of the packages available to scripts of package.json. */
+  addCommands(files: Readonly<Record<string, string>>): void {
+    for (const [name, file] of Object.entries(files)) link(find(file), join(this.#moduleFolder('.bin'), name));
+  }
+
   #moduleFolder(name: string): string {
     return join(this.folder, 'node_modules', name);
   }
@@ -66,14 +72,14 @@ export class Project {
   }
 
   /** Resolves to what the command prints. `within` is a folder of the project. */
-  async run(command: string, args: readonly string[], within = '.'): Promise<string> {
-    const { stdout } = await this.#execute(command, args, within);
+  async run(command: string, args: readonly string[], within = '.', environment: object = {}): Promise<string> {
+    const { stdout } = await this.#execute(command, args, within, environment);
     return stdout;
   }
 
   /** Resolves to all output of a test runner: it reports on stderr. */
   async runTests(command: string, args: readonly string[], within: string): Promise<string> {
-    const { stdout, stderr } = await this.#execute(command, args, within);
+    const { stdout, stderr } = await this.#execute(command, args, within, {});
     return stdout + stderr;
   }
 
@@ -81,9 +87,11 @@ export class Project {
     command: string,
     args: readonly string[],
     within: string,
+    environment: object,
   ): Promise<{ stdout: string; stderr: string }> {
     try {
-      const options = { cwd: join(this.folder, within), timeout: RUN_MS, env: { ...process.env, NODE_ENV: 'test' } };
+      const env = { ...process.env, NODE_ENV: 'test', ...environment };
+      const options = { cwd: join(this.folder, within), timeout: RUN_MS, env };
       return await promisify(execFile)(command, [...args], options);
     } catch (error) {
       const { stdout, stderr } = error as { stdout?: string; stderr?: string };
@@ -102,7 +110,7 @@ export function find(name: string): string {
   return existsSync(own) ? own : join(root, 'node_modules', name);
 }
 
-function link(target: string, path: string): void {
+export function link(target: string, path: string): void {
   mkdirSync(dirname(path), { recursive: true });
   symlinkSync(target, path);
 }

@@ -7,7 +7,7 @@ import { printGrants, printMigrations } from '../../store/migrations/print.js';
 import { dropSystemTables } from '../../store/migrations/reset.js';
 import { databaseSource, readVersions, type Versions } from '../../store/migrations/versions.js';
 import { openDatabase } from '../../store/store.js';
-import { command, confirm, JSON_FLAG, type Output, type CommandContext, YES_FLAG } from '../command.js';
+import { command, confirm, JSON_FLAG, type Output, progressOn, type CommandContext, YES_FLAG } from '../command.js';
 import { DATABASE, type DatabaseTarget, findDatabase, loggerOf, refuseMissingFile } from '../connection.js';
 import { CommandFailure, wrongUsage } from '../failure.js';
 import { flag, text } from '../option.js';
@@ -58,7 +58,17 @@ async function migrateAt(
   }
   const { from, to } = await withDatabase(context, { ...target, isCreating: true }, async (database) => {
     const before = await readTableVersions(database, target);
-    await migrate(database, { schema: target.schema, logger: loggerOf(context), clock: context.clock });
+    const progress = progressOn(context);
+    try {
+      await migrate(database, {
+        schema: target.schema,
+        logger: loggerOf(context),
+        clock: context.clock,
+        onProgress: (share) => progress.show(`${share.done} of ${share.total} migrations applied`, share),
+      });
+    } finally {
+      progress.done();
+    }
     if (appRole !== undefined) await grantAccess(database, { schema: target.schema, role: appRole });
     return { from: before, to: await readTableVersions(database, target) };
   });

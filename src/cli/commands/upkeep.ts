@@ -1,8 +1,9 @@
 // Maintenance commands for a whole database: garbage collection, global timeout, renaming an application.
 import { renameApplication } from '../../control/management/applications.js';
-import { garbageCollect, globalTimeout } from '../../control/management/retention.js';
+import { garbageCollect, type GarbageCollectOptions, globalTimeout } from '../../control/management/retention.js';
 import { countWorkflows } from '../../control/listing/listing.js';
-import { ACTIVE_STATUSES } from '../../model/status.js';
+import type { Operator } from '../../control/operator.js';
+import { ACTIVE_STATUSES, FAILED_STATUSES } from '../../model/status.js';
 import { command, confirm, JSON_FLAG, progressOn, YES_FLAG } from '../command.js';
 import { APPLICATION, DATABASE, withClient } from '../connection.js';
 import { wrongUsage } from '../failure.js';
@@ -43,13 +44,19 @@ const gcCommand = command({
         `Delete workflows in ${target.shown} that have ended and are ${what.join(' or ')}?`,
         options.yes,
       );
+      const cutoffEpochTimestampMs = olderThan === undefined ? undefined : context.clock.now() - olderThan;
+      // Counting takes a while on a large database. Only a bar needs it.
+      const total = context.terminal.isOverwritable
+        ? await countGarbage(operator, { cutoffEpochTimestampMs, rowsThreshold: keep })
+        : 0;
       const progress = progressOn(context);
       try {
         const collected = await garbageCollect(operator, {
-          cutoffEpochTimestampMs: olderThan === undefined ? undefined : context.clock.now() - olderThan,
+          cutoffEpochTimestampMs,
           rowsThreshold: keep,
           batchSize: options.batchSize,
-          onProgress: ({ workflows }) => progress.show(`${counted(workflows, 'workflow')} deleted`),
+          onProgress: ({ workflows }) =>
+            progress.show(`${counted(workflows, 'workflow')} deleted`, { done: workflows, total }),
         });
         return { json: collected, text: () => `${counted(collected.workflows, 'workflow')} deleted.` };
       } finally {
@@ -57,6 +64,22 @@ const gcCommand = command({
       }
     }),
 });
+
+/** How many workflows it will delete, roughly: those beyond a count may be active. */
+async function countGarbage(
+  operator: Operator,
+  { cutoffEpochTimestampMs, rowsThreshold }: GarbageCollectOptions,
+): Promise<number> {
+  const old =
+    cutoffEpochTimestampMs === undefined
+      ? 0
+      : await countWorkflows(operator, {
+          status: ['SUCCESS', ...FAILED_STATUSES],
+          endTime: new Date(cutoffEpochTimestampMs).toISOString(),
+        });
+  const beyond = rowsThreshold === undefined ? 0 : (await countWorkflows(operator)) - rowsThreshold;
+  return Math.max(old, beyond, 0);
+}
 
 const timeoutCommand = command({
   name: 'timeout',

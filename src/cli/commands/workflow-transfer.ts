@@ -1,7 +1,8 @@
 // Commands that export and import workflows.
 import { createReadStream } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { countWorkflows } from '../../control/listing/listing.js';
 import { toLines } from '../../control/management/export-format.js';
 import { exportWorkflows, importWorkflows } from '../../control/management/transfer.js';
 import { command, JSON_FLAG, progressOn, type CommandContext } from '../command.js';
@@ -12,22 +13,28 @@ import { safeJSON, sanitize } from '../render-context.js';
 import { counted } from '../table.js';
 import { FILTERS, findAll, IDS_PARAMETER, readIDs, toFilters } from './workflow-filters.js';
 
+/** How far a transfer has got. The total is 0 if it is not known. */
+interface Measure {
+  readonly total: number;
+  /** How much a text counts for. */
+  of(text: string): number;
+  shown(done: number): string;
+}
+
 /** Passes texts on with a progress line, and stops at Ctrl-C. */
 async function* withProgress(
   context: CommandContext,
   texts: AsyncIterable<string>,
-  shown: (count: number, characters: number) => string,
+  measure: Measure,
 ): AsyncGenerator<string, void, undefined> {
   const progress = progressOn(context);
-  let count = 0;
-  let characters = 0;
+  let done = 0;
   try {
     for await (const text of texts) {
       context.signal.throwIfAborted();
       yield text;
-      count += 1;
-      characters += text.length;
-      progress.show(shown(count, characters));
+      done += measure.of(text);
+      progress.show(measure.shown(done), { done, total: measure.total });
     }
     context.signal.throwIfAborted();
   } finally {
@@ -98,11 +105,14 @@ const exportCommand = command({
       if (workflowIDs) await findAll(operator, workflowIDs);
       const { children: exportChildren, limit } = options;
       const input = { ...filters, exportChildren, ...(workflowIDs && { workflowIDs }), ...(limit && { limit }) };
-      const lines = withProgress(
-        context,
-        toLines(exportWorkflows(operator, input)),
-        (count) => `${counted(count, 'workflow')} exported`,
-      );
+      // Counting takes a while on a large database, and only a bar needs it. How many descendants there are is not known.
+      const isCounted = context.terminal.isOverwritable && !exportChildren;
+      const matching = workflowIDs?.length ?? (isCounted ? await countWorkflows(operator, filters) : 0);
+      const lines = withProgress(context, toLines(exportWorkflows(operator, input)), {
+        total: isCounted ? Math.min(matching, limit ?? Infinity) : 0,
+        of: () => 1,
+        shown: (count) => `${counted(count, 'workflow')} exported`,
+      });
       const { output } = options;
       if (output === undefined) {
         const exported = await writeAll(lines, (line) => context.terminal.print(safeJSON(line)));
@@ -133,6 +143,14 @@ async function* readChunks(
   }
 }
 
+/** 0 if it cannot be read: reading says why. */
+async function sizeOf(path: string): Promise<number> {
+  return stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
+}
+
 const importCommand = command({
   name: 'workflow import',
   about: 'Import exported workflows',
@@ -156,8 +174,11 @@ const importCommand = command({
   ],
   run: (context, { options, args: [path = ''] }) =>
     withClient(context, options, async ({ operator }) => {
-      const megabytes = (_: number, characters: number): string => `${(characters / 1_000_000).toFixed(1)} MB read`;
-      const source = withProgress(context, readChunks(context, path), megabytes);
+      const source = withProgress(context, readChunks(context, path), {
+        total: path === '-' ? 0 : await sizeOf(resolve(context.folder, path)),
+        of: (text) => Buffer.byteLength(text),
+        shown: (bytes) => `${(bytes / 1_000_000).toFixed(1)} MB read`,
+      });
       const { onConflict, active: activeWorkflows } = options;
       const result = await importWorkflows(operator, source, { onConflict, activeWorkflows });
       const skipped = result.skipped === 0 ? '' : ` ${result.skipped.toLocaleString('en-US')} skipped.`;

@@ -90,6 +90,7 @@ async function createTracks(run: MigrationRun): Promise<void> {
     });
     for (const migration of track.migrations) {
       await explainFailure(run, nameOf(migration), () => runScript(run, migration));
+      run.onApplied?.();
     }
   }
 }
@@ -126,6 +127,7 @@ async function migrateTrack(run: MigrationRun, track: Track): Promise<number> {
     if (!next) return version;
     await waitForOtherLibrary(run);
     await explainFailure(run, nameOf(next), () => apply(run, track, next, version));
+    run.onApplied?.();
   }
 }
 

@@ -7,16 +7,16 @@ import { addedColumn, pendingMigrations, splitStatements, tracksOf, versionAfter
 import { readVersion, type VersionSource } from './versions.js';
 
 /** Applies the pending migrations and returns the version reached. */
-export async function migrateSqlite(database: Database): Promise<number> {
+export async function migrateSqlite(database: Database, onApplied: () => void): Promise<number> {
   const [shared, everstep] = tracksOf('sqlite');
   return database.exclusive(async (connection) => {
-    const version = await migrateTrack(connection, shared);
-    await migrateTrack(connection, everstep);
+    const version = await migrateTrack(connection, shared, onApplied);
+    await migrateTrack(connection, everstep, onApplied);
     return version;
   });
 }
 
-async function migrateTrack(connection: Connection, track: Track): Promise<number> {
+async function migrateTrack(connection: Connection, track: Track, onApplied: () => void): Promise<number> {
   for (;;) {
     let next: Migration | undefined;
     try {
@@ -27,6 +27,7 @@ async function migrateTrack(connection: Connection, track: Track): Promise<numbe
         return current;
       });
       if (!next) return version;
+      onApplied();
     } catch (error) {
       throw migrationFailure(next ? `Migration ${next.number} (${next.name})` : 'Reading the version', error);
     }

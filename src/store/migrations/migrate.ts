@@ -12,7 +12,7 @@ import { lackingIn } from './dbos-tables.js';
 import { migratePostgres } from './migrate-postgres.js';
 import { migrateSqlite } from './migrate-sqlite.js';
 import { restoreFunctions } from './shared-functions.js';
-import { latestVersion, tracksOf } from './plan.js';
+import { latestVersion, pendingMigrations, tracksOf } from './plan.js';
 import { checkSchemaName } from './schema-name.js';
 import { databaseSource, isCurrent, readVersions } from './versions.js';
 
@@ -26,6 +26,8 @@ export interface MigrateOptions {
   /** How often, and for how long, to try to get the lock of another migrating process. */
   readonly lockPollMs?: number;
   readonly lockTimeoutMs?: number;
+  /** Called after each migration. */
+  readonly onProgress?: (progress: { readonly done: number; readonly total: number }) => void;
 }
 
 /** The versions before and after; equal if there was nothing to do. */
@@ -46,6 +48,10 @@ export async function migrate(database: Database, options: MigrateOptions): Prom
     await settleFunctions(database, options);
     return { from, to: from };
   }
+  const tracks = tracksOf(database.dialect.name);
+  const total = pendingMigrations(tracks[0], from).length + pendingMigrations(tracks[1], everstep).length;
+  let done = 0;
+  const onApplied = (): void => options.onProgress?.({ done: (done += 1), total });
   const to =
     database.dialect.name === 'postgres'
       ? await migratePostgres(database, {
@@ -55,8 +61,9 @@ export async function migrate(database: Database, options: MigrateOptions): Prom
           clock: options.clock ?? systemClock,
           lockPollMs: options.lockPollMs ?? LOCK_POLL_MS,
           lockTimeoutMs: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
+          onApplied,
         })
-      : await migrateSqlite(database);
+      : await migrateSqlite(database, onApplied);
   await settleFunctions(database, options);
   options.logger.info(`Migrated the system database from version ${from} to ${to}.`);
   return { from, to };

@@ -12,6 +12,7 @@ export interface PostgresMigrateOptions {
   readonly clock: Clock;
   readonly lockPollMs: number;
   readonly lockTimeoutMs: number;
+  readonly onApplied?: () => void;
 }
 
 /** A run of the migrations on a held connection. */

@@ -1,0 +1,3 @@
+import { withEverstep } from 'everstep/next';
+
+export default withEverstep({});

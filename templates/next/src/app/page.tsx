@@ -1,0 +1,3 @@
+export default function Page() {
+  return <p>POST to /orders/1 to place an order.</p>;
+}

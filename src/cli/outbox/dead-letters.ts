@@ -1,15 +1,26 @@
 // Commands for the dead letters of an outbox.
-import type { DeadLetterGroup, DeadLetters } from '../../outbox/dead-letters/dead-letters.js';
-import type { ChangeFilter, DeadLetterFilter } from '../../outbox/dead-letters/filter.js';
+import type { DeadLetterGroup } from '../../outbox/dead-letters/dead-letters.js';
+import type { DeadLetterFilter } from '../../outbox/dead-letters/filter.js';
 import type { DeadLetter } from '../../outbox/dead-letters/letter.js';
-import { command, type CommandContext, confirm, JSON_FLAG, progressOn, YES_FLAG } from '../command.js';
-import { notFound, wrongUsage } from '../failure.js';
-import { choice, duration, flag, json, moment, text, type Values, wholeNumber, withDefault } from '../option.js';
+import { command, type CommandContext, JSON_FLAG } from '../command.js';
+import { notFound } from '../failure.js';
+import {
+  CHANGE,
+  type Change,
+  changeLetters,
+  countOutput,
+  groupsOutput,
+  IDS,
+  PAGE,
+  PAGE_LIMIT,
+  pageOf,
+  pageOutput,
+} from '../letters.js';
+import { choice, duration, json, moment, text, type Values } from '../option.js';
 import { OUTBOX, withOutbox } from '../outbox-connection.js';
 import { longValue, type RenderContext, sanitize, shortValue } from '../render-context.js';
-import { type Column, counted, formatFields, formatTable } from '../table.js';
+import { type Column, counted, formatFields } from '../table.js';
 import { formatMoment, formatRelative } from '../time.js';
-import { readIDs } from '../commands/workflow-filters.js';
 
 const OPTIONS = { ...OUTBOX, ...JSON_FLAG };
 const FILTERS = {
@@ -48,30 +59,15 @@ function letterColumns({ now }: RenderContext): Column<DeadLetter>[] {
 const listCommand = command({
   name: 'outbox dlq list',
   about: 'List dead letters, the newest first',
-  options: {
-    ...FILTERS,
-    limit: withDefault(wholeNumber('At most this many, up to 1,000', { short: 'l', min: 1 }), 20),
-    cursor: text('Continue after the page that had this cursor'),
-    ids: flag('Print only the IDs, one a line'),
-    ...OPTIONS,
-  },
+  options: { ...FILTERS, ...PAGE, ...OPTIONS },
   examples: [
     ['everstep outbox dlq list -t order.mail', 'the newest of a topic'],
     ['everstep outbox dlq list --since 1d --json', 'for scripts, with bodies'],
   ],
   run: (context, { options }) =>
     withOutbox(context, options, async ({ dlq }) => {
-      const { limit, cursor, ids } = options;
-      const page = await dlq.list({ ...filterOf(options), limit, ...(cursor !== undefined && { cursor }) });
-      const more = page.cursor === undefined ? '' : `\n\nMore: --cursor ${page.cursor}`;
-      return {
-        json: { letters: page.letters.map(plainLetter), cursor: page.cursor ?? null },
-        text: (rendering) => {
-          if (ids) return page.letters.map(({ id }) => id).join('\n');
-          if (page.letters.length === 0) return 'No dead letters.';
-          return `${formatTable(rendering, letterColumns(rendering), page.letters)}${more}`;
-        },
-      };
+      const page = await dlq.list({ ...filterOf(options), ...pageOf(options) });
+      return pageOutput(page, options, letterColumns, plainLetter);
     }),
 });
 
@@ -91,20 +87,12 @@ function groupColumns({ now }: RenderContext): Column<DeadLetterGroup>[] {
 const groupsCommand = command({
   name: 'outbox dlq groups',
   about: 'Count dead letters that failed the same way, the most frequent first',
-  options: {
-    ...FILTERS,
-    limit: withDefault(wholeNumber('At most this many, up to 1,000', { short: 'l', min: 1 }), 20),
-    ...OPTIONS,
-  },
+  options: { ...FILTERS, ...PAGE_LIMIT, ...OPTIONS },
   examples: [['everstep outbox dlq groups --since 1d', 'what went wrong today?']],
   run: (context, { options }) =>
     withOutbox(context, options, async ({ dlq }) => {
       const groups = await dlq.groups({ ...filterOf(options), limit: options.limit });
-      return {
-        json: groups,
-        text: (rendering) =>
-          groups.length === 0 ? 'No dead letters.' : formatTable(rendering, groupColumns(rendering), groups),
-      };
+      return groupsOutput(groups, groupColumns);
     }),
 });
 
@@ -149,57 +137,14 @@ function plainLetter(letter: DeadLetter): object {
   return body instanceof Uint8Array ? { ...letter, body: { base64: Buffer.from(body).toString('base64') } } : letter;
 }
 
-const CHANGE = {
-  ...FILTERS,
-  all: flag('All dead letters'),
-  limit: wholeNumber('At most this many', { short: 'l', min: 1 }),
-  dryRun: flag('Only count'),
-  ...YES_FLAG,
-  ...OPTIONS,
-};
-const IDS = { name: 'ID', takes: 'any', about: 'IDs of dead letters; "-" reads them from standard input' } as const;
+const CHANGE_OPTIONS = { ...FILTERS, ...CHANGE, ...OPTIONS };
+type Given = { readonly args: readonly string[]; readonly options: Values<typeof CHANGE_OPTIONS> };
+type Act = Pick<Change<DeadLetterFilter>, 'verb' | 'past' | 'act'>;
 
-interface Change {
-  readonly verb: string;
-  readonly past: string;
-  /** Asks before it, unless IDs are given. */
-  readonly act: (
-    dlq: DeadLetters,
-    filter: ChangeFilter,
-    options: { readonly limit?: number; readonly dryRun?: boolean; readonly onProgress?: (done: number) => void },
-  ) => Promise<number>;
-}
-
-async function change(
-  context: CommandContext,
-  dlq: DeadLetters,
-  { args, options, verb, past, act }: Change & { args: readonly string[]; options: Values<typeof CHANGE> },
-): Promise<number> {
-  const { all, limit, dryRun, yes } = options;
-  const given = filterOf(options);
-  const ids = args.length > 0 ? await readIDs(context, args) : undefined;
-  const isFiltered = Object.keys(given).some((name) => name !== 'archived');
-  if (ids && (isFiltered || all)) throw wrongUsage('Pass IDs or filters, not both.');
-  if (!ids && !isFiltered && !all) throw wrongUsage('Pass IDs, a filter such as --topic, or --all.');
-  if (ids?.length === 0) return 0;
-  const filter: ChangeFilter = { ...given, ...(ids && { ids }), ...(all && { all }) };
-  const bounds = limit === undefined ? {} : { limit };
-  const count = dryRun || !ids ? await act(dlq, filter, { ...bounds, dryRun: true }) : 0;
-  if (dryRun) return count;
-  if (!ids && count === 0) return 0;
-  if (!ids) await confirm(context, `${verb} ${counted(count, 'dead letter')}?`, yes);
-  const progress = progressOn(context);
-  try {
-    return await act(dlq, filter, {
-      ...bounds,
-      onProgress(done) {
-        progress.show(`${counted(done, 'dead letter')} ${past}`);
-        context.signal.throwIfAborted();
-      },
-    });
-  } finally {
-    progress.done();
-  }
+function change(context: CommandContext, { args, options }: Given, act: Act): Promise<number> {
+  const filter = filterOf(options);
+  const isFiltered = Object.keys(filter).some((name) => name !== 'archived');
+  return changeLetters(context, { ...act, args, options, filter, isFiltered, hint: '--topic' });
 }
 
 const requeueCommand = command({
@@ -212,7 +157,7 @@ const requeueCommand = command({
   options: {
     delay: duration('How long until they are due'),
     body: json('Replace the body'),
-    ...CHANGE,
+    ...CHANGE_OPTIONS,
   },
   examples: [
     ['everstep outbox dlq requeue 17 18', 'two of them'],
@@ -224,22 +169,15 @@ const requeueCommand = command({
       const { delay, body } = options;
       const settings = { ...(delay !== undefined && { delay }), ...(body !== undefined && { edit: () => body }) };
       let skipped = 0;
-      const requeued = await change(context, dlq, {
-        args,
-        options,
-        verb: 'Requeue',
-        past: 'requeued',
-        async act(letters, filter, bounds) {
-          const result = await letters.requeue(filter, { ...bounds, ...settings });
-          skipped = result.skipped;
-          return result.requeued;
-        },
-      });
-      const rest = skipped > 0 ? ` ${counted(skipped, 'dead letter')} skipped: their timer IDs are pending.` : '';
-      return {
-        json: { requeued, skipped, dryRun: options.dryRun },
-        text: () => `${counted(requeued, 'dead letter')} ${options.dryRun ? 'would be ' : ''}requeued.${rest}`,
+      const past = 'requeued';
+      const act: Act['act'] = async (filter, bounds) => {
+        const result = await dlq.requeue(filter, { ...bounds, ...settings });
+        skipped = result.skipped;
+        return result.requeued;
       };
+      const requeued = await change(context, { args, options }, { verb: 'Requeue', past, act });
+      const rest = skipped > 0 ? ` ${counted(skipped, 'dead letter')} skipped: their timer IDs are pending.` : '';
+      return countOutput({ requeued, skipped }, { options, past }, rest);
     }),
 });
 
@@ -247,21 +185,14 @@ const discardCommand = command({
   name: 'outbox dlq discard',
   about: 'Delete dead letters',
   parameter: IDS,
-  options: CHANGE,
+  options: CHANGE_OPTIONS,
   examples: [['everstep outbox dlq discard --before 90d --archived both', 'asks first']],
   run: (context, { options, args }) =>
     withOutbox(context, options, async ({ dlq }) => {
-      const discarded = await change(context, dlq, {
-        args,
-        options,
-        verb: 'Delete',
-        past: 'deleted',
-        act: async (letters, filter, bounds) => (await letters.discard(filter, bounds)).discarded,
-      });
-      return {
-        json: { discarded, dryRun: options.dryRun },
-        text: () => `${counted(discarded, 'dead letter')} ${options.dryRun ? 'would be ' : ''}deleted.`,
-      };
+      const past = 'deleted';
+      const act: Act['act'] = async (filter, bounds) => (await dlq.discard(filter, bounds)).discarded;
+      const discarded = await change(context, { args, options }, { verb: 'Delete', past, act });
+      return countOutput({ discarded }, { options, past });
     }),
 });
 
@@ -269,21 +200,14 @@ const archiveCommand = command({
   name: 'outbox dlq archive',
   about: 'Take dead letters out of the lists, and keep them',
   parameter: IDS,
-  options: CHANGE,
+  options: CHANGE_OPTIONS,
   examples: [['everstep outbox dlq archive -t order.mail --yes', 'those of a topic']],
   run: (context, { options, args }) =>
     withOutbox(context, options, async ({ dlq }) => {
-      const archived = await change(context, dlq, {
-        args,
-        options,
-        verb: 'Archive',
-        past: 'archived',
-        act: async (letters, filter, bounds) => (await letters.archive(filter, bounds)).archived,
-      });
-      return {
-        json: { archived, dryRun: options.dryRun },
-        text: () => `${counted(archived, 'dead letter')} ${options.dryRun ? 'would be ' : ''}archived.`,
-      };
+      const past = 'archived';
+      const act: Act['act'] = async (filter, bounds) => (await dlq.archive(filter, bounds)).archived;
+      const archived = await change(context, { args, options }, { verb: 'Archive', past, act });
+      return countOutput({ archived }, { options, past });
     }),
 });
 

@@ -5,6 +5,7 @@ import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import {
   array,
   boolean,
+  func,
   integer,
   number,
   optional,
@@ -69,6 +70,8 @@ export interface ReceivedChangeOptions {
   readonly limit?: number;
   /** Only count. */
   readonly dryRun?: boolean;
+  /** Called after each commit. */
+  readonly onProgress?: (done: number) => void;
 }
 
 export interface ReceivedPage {
@@ -89,7 +92,7 @@ const FIELDS = {
 };
 const LIST = record({ ...FIELDS, limit: optional(integer({ min: 1, max: 1000 })), cursor: optional(string()) });
 const FILTER = record({ ...FIELDS, all: optional(boolean) });
-const CHANGE = record({ limit: optional(positiveInteger), dryRun: optional(boolean) });
+const CHANGE = record({ limit: optional(positiveInteger), dryRun: optional(boolean), onProgress: optional(func) });
 
 /** Letters read at once. */
 const PAGE = 200;
@@ -208,6 +211,7 @@ export class ReceivedLetters {
     for await (const letters of this.chosen(filter, options)) {
       if (!options.dryRun) await act(letters);
       count += letters.length;
+      options.onProgress?.(count);
     }
     return count;
   }

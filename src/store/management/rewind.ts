@@ -2,7 +2,7 @@
 import { lock, nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { lacks } from '../lacking.js';
-import { keepDerived } from '../journal/journal.js';
+import { keepHistory } from '../journal/journal.js';
 import { type ChangeNote, noted } from '../journal/notes.js';
 import { insertLatestEvents } from './forks.js';
 import { STREAM_CLOSED } from '../messaging/streams.js';
@@ -40,7 +40,7 @@ export async function rewindIfEnded(database: Database, rewind: Rewind): Promise
     const [ended] = await tx.run(lockIfEnded(workflowID));
     if (!ended) return undefined;
     // Before the change, which overwrites the outcome.
-    if (!lacks(tx, 'journal')) await tx.run(keepDerived(tx, workflowID, startStep));
+    if (!lacks(tx, 'journal')) for (const copy of keepHistory(tx, workflowID, startStep)) await tx.run(copy);
     const note = { ...rewind.note, source: 'rewind', startStep } as const;
     const [rewound] = await noted(tx, note, () => tx.run(requeueIfEnded(rewind)));
     if (!rewound) return undefined;

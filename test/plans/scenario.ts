@@ -46,7 +46,15 @@ function workflowsOf(DBOS: DBOSInstance) {
     },
     { name: 'everything' },
   );
-  return { plain, failing, waiting, scheduled, everything };
+  const recorded = DBOS.registerWorkflow(
+    async () => {
+      await step(1);
+      await DBOS.sleep(1);
+      return step(2);
+    },
+    { name: 'recorded', history: 'full' },
+  );
+  return { plain, failing, waiting, scheduled, everything, recorded };
 }
 
 /** Goes through the public API once. `round` keeps the names of several rounds apart. */
@@ -70,6 +78,7 @@ export async function playScenario(url: string, round: string): Promise<void> {
     await leaveDeadPeers(DBOS, round);
     await runQueues(DBOS, workflows, { round, queueName: inMemory.name });
     await runWorkflows(DBOS, workflows, round);
+    await keepHistories(DBOS, workflows, round);
     await runSchedules(DBOS, workflows, round);
     await manage(DBOS, workflows, round);
     await lookAround(DBOS);
@@ -115,6 +124,18 @@ async function leaveDeadPeers(DBOS: DBOSInstance, round: string): Promise<void> 
          updated_at, recovery_attempts)
       VALUES (${workflowID}, 'PENDING', 'plain', NULL, ${owner}, 'dead', 'plans', ${VERSION}, 1000, 1000, 0)`);
   }
+}
+
+/** Histories with every event stored: alone, many in a commit, and read in all ways. */
+async function keepHistories(DBOS: DBOSInstance, { recorded }: Workflows, round: string): Promise<void> {
+  const workflowID = `recorded-${round}`;
+  await (await DBOS.startWorkflow(recorded, { workflowID })()).getResult();
+  await Promise.all(Array.from({ length: 20 }, () => recorded()));
+  await (await DBOS.rewindWorkflow(workflowID, { startStep: 0 })).getResult();
+  let cursor = '';
+  for await (const event of DBOS.tailHistory({ since: 0, follow: false })) ({ cursor } = event);
+  for await (const event of DBOS.tailHistory({ since: cursor, follow: false })) void event;
+  for await (const event of DBOS.getHistory(workflowID, { payloads: true })) void event;
 }
 
 async function runQueues(

@@ -133,7 +133,11 @@ export async function* tailHistory(
     const query = { after, types, limit: PAGE };
     const rows = await operator.retrying(() => tailJournal(operator.database, query));
     for (const row of rows) {
-      yield { ...envelope(row), cursor: `${row.cursor.xid}.${row.cursor.seq}`, details: detailsOf(row) };
+      yield {
+        ...envelope(row),
+        cursor: `${row.cursor.xid}.${row.cursor.seq}.${row.cursor.part}`,
+        details: detailsOf(row),
+      };
       if (signal?.aborted) return;
     }
     after = rows.at(-1)?.cursor ?? after;
@@ -156,7 +160,7 @@ async function paused(clock: Clock, signal: AbortSignal | undefined): Promise<bo
 
 function startOf(since: Date | number | string): TailCursor | { readonly since: number } {
   if (typeof since !== 'string') return { since: Math.floor(Number(since)) };
-  const [xid = '0', seq] = since.split('.');
-  numbersIn(since.replace(/^\d+/, '0'), 2);
-  return { xid, seq: Number(seq) };
+  const [xid = '0'] = since.split('.');
+  const [, seq = 0, part = 0] = numbersIn(since.replace(/^\d+/, '0'), 3);
+  return { xid, seq, part };
 }

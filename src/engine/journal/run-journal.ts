@@ -3,6 +3,7 @@
 import { excerptOf } from '../../base/excerpt.js';
 import type { HistoryEventType, HistoryLevel } from '../../model/history.js';
 import type { StepRecord } from '../../model/records.js';
+import type { JournalFact } from '../../store/journal/facts.js';
 import type { JournalEntry } from '../../store/journal/journal.js';
 import type { NewWorkflow, Outcome } from '../../store/runs/workflows.js';
 
@@ -15,21 +16,20 @@ export interface RunJournalOptions {
 
 type RunStep = Omit<StepRecord, 'workflowID' | 'applicationName'>;
 
-/** An event without what all events of a run have. */
-interface RunEvent {
-  readonly type: HistoryEventType;
-  readonly key: string;
-  readonly step?: number;
-  readonly attempt?: number;
-  readonly details: object;
-}
-
 const INPUT_LIMITS = { nodes: 2000, characters: 20_000, depth: 20, isTree: true } as const;
+
+/** What a write carries for the journal. */
+export interface Carried {
+  readonly fact: JournalFact;
+  readonly entries?: readonly JournalEntry[];
+}
 
 export class RunJournal {
   readonly #options: RunJournalOptions;
-  /** Events of what is not written by itself. They are part of the next write. */
-  #pending: RunEvent[] = [];
+  /** Ended sleeps, which nothing else records. They are part of the next write. */
+  #pending: JournalEntry[] = [];
+  /** The number of this attempt, until a write has said it. */
+  #attempt: number | null = null;
 
   constructor(options: RunJournalOptions) {
     this.#options = options;
@@ -41,29 +41,25 @@ export class RunJournal {
 
   /** A claimed run has begun. One that was started here says so with its start. */
   begin(attempt: number): void {
-    if (this.isFull) this.#pending.push(attemptStarted(this.#options.owner, attempt));
+    this.#attempt = attempt;
   }
 
   /** A sleep has ended, which no checkpoint records. */
   timerFired(stepID: number, firedAt: number): void {
     if (!this.isFull) return;
     const details = { timer_id: `${this.#options.workflowID}:${stepID}`, fired_at: isoTime(firedAt) };
-    this.#pending.push({ type: 'TimerFired', step: stepID, details, key: doneKey(stepID, firedAt) });
+    const key = `step:${stepID}:done:${firedAt}`;
+    this.#pending.push(this.#entry({ eventType: 'TimerFired', step: stepID, details, completedAt: firedAt, key }));
   }
 
-  /** The events of a checkpoint. */
-  recorded(step: RunStep, args?: readonly unknown[]): readonly JournalEntry[] {
-    const events = [...this.#takePending(), ...stepEvents(this.#options.workflowID, step, args)];
-    const { name, stepID, completedAt } = step;
-    const subject = { guard: 'recorded', subject: name, subjectStep: stepID, completedAt } as const;
-    return events.map((event) => ({ ...this.#entry(event), ...subject }));
+  /** What a checkpoint carries. */
+  recorded(step: RunStep, args?: readonly unknown[]): Carried {
+    return this.#carry(stepType(step), stepDetails(this.#options.workflowID, step, args));
   }
 
-  /** The events of an outcome. */
-  ended(status: Outcome['status']): readonly JournalEntry[] {
-    const type = status === 'SUCCESS' ? 'WorkflowCompleted' : 'WorkflowFailed';
-    const events = [...this.#takePending(), { type, details: {}, key: `outcome:${this.#options.owner}` } as const];
-    return events.map((event) => ({ ...this.#entry(event), guard: 'ended', subject: status }));
+  /** What an outcome carries. */
+  ended(status: Outcome['status']): Carried {
+    return this.#carry(status === 'SUCCESS' ? 'WorkflowCompleted' : 'WorkflowFailed', null);
   }
 
   /** A failed attempt of a step that will be repeated; undefined if the level is `off`. */
@@ -74,76 +70,80 @@ export class RunJournal {
     if (this.#options.level === 'off') return undefined;
     const details = { activity_name: name, attempt: attempt + 1, delay: delayMs, error: shownError(error) };
     const key = `step:${stepID}:retry:${attempt}:${this.#options.owner}`;
-    const event: RunEvent = { type: 'ActivityRetryScheduled', step: stepID, attempt, details, key };
-    return { ...this.#entry(event), guard: 'owned' };
+    return this.#entry({ eventType: 'ActivityRetryScheduled', step: stepID, attempt, details, key });
   }
 
-  #takePending(): readonly RunEvent[] {
-    const pending = this.#pending;
-    if (pending.length > 0) this.#pending = [];
-    return pending;
+  #carry(eventType: HistoryEventType, details: string | null): Carried {
+    const fact = { eventType, executor: this.#options.executorID, attempt: this.#attempt, details };
+    this.#attempt = null;
+    if (this.#pending.length === 0) return { fact };
+    const entries = this.#pending;
+    this.#pending = [];
+    return { fact, entries };
   }
 
   #entry(event: RunEvent): JournalEntry {
     const { workflowID, owner, executorID } = this.#options;
-    return { ...entryOf(event), workflowID, guard: 'owned', token: owner, executor: executorID };
+    const { eventType, step, attempt = null, completedAt = null, key } = event;
+    const details = storableJSON(event.details);
+    return { workflowID, owner, executor: executorID, eventType, step, attempt, details, completedAt, key };
   }
 }
 
-/** The events of a start, for level `full`. */
-export function startEvents(workflow: NewWorkflow): readonly JournalEntry[] {
-  const { workflowID, creator, owner, executorID } = workflow;
-  const events: RunEvent[] = [{ type: 'WorkflowStarted', key: 'started', details: describeStart(workflow) }];
-  if (workflow.status === 'PENDING' && owner !== null) events.push(attemptStarted(owner, 1));
-  const shared = { workflowID, guard: 'created', token: creator, executor: executorID } as const;
-  return events.map((event) => ({ ...entryOf(event), ...shared }));
+/** An event without what all events of a run have. */
+interface RunEvent {
+  readonly eventType: HistoryEventType;
+  readonly step: number;
+  readonly attempt?: number;
+  readonly details: object;
+  readonly completedAt?: number;
+  readonly key: string;
+}
+
+/** What a start says about itself, for level `full`. */
+export function startFact(workflow: NewWorkflow): JournalFact {
+  const isRunning = workflow.status === 'PENDING' && workflow.owner !== null;
+  return {
+    eventType: 'WorkflowStarted',
+    executor: workflow.executorID,
+    attempt: isRunning ? 1 : null,
+    details: storableJSON(describeStart(workflow)),
+  };
 }
 
 function describeStart(workflow: NewWorkflow): object {
   const { name, className, configName, queueName, priority, queuePartitionKey, timeoutMs } = workflow;
   const { parentWorkflowID, scheduleName, applicationVersion } = workflow;
-  const present = {
-    class_name: className,
-    config_name: configName,
-    queue: queueName,
-    partition_key: queuePartitionKey,
-    timeout_ms: timeoutMs,
-    parent_id: parentWorkflowID,
-    schedule: scheduleName,
-    version: applicationVersion,
+  const described: Record<string, unknown> = { workflow_name: name, priority };
+  const add = (key: string, value: string | number | null): void => {
+    if (value !== null && value !== '') described[key] = value;
   };
-  const given = Object.entries(present).filter(([, value]) => value !== null && value !== '');
-  return { workflow_name: name, priority, ...Object.fromEntries(given) };
+  add('class_name', className);
+  add('config_name', configName);
+  add('queue', queueName);
+  add('partition_key', queuePartitionKey);
+  add('timeout_ms', timeoutMs);
+  add('parent_id', parentWorkflowID);
+  add('schedule', scheduleName);
+  add('version', applicationVersion);
+  return described;
 }
 
-function attemptStarted(owner: string, attempt: number): RunEvent {
-  return { type: 'AttemptStarted', attempt, details: {}, key: `attempt:${owner}` };
+/** As the view `history` derives it from the checkpoint. */
+function stepType(step: RunStep): HistoryEventType {
+  if (step.name === 'DBOS.sleep') return 'TimerScheduled';
+  if (step.name.startsWith('DBOS.') || step.childWorkflowID !== null) return operationType(step);
+  return step.error === null ? 'ActivityCompleted' : 'ActivityFailed';
 }
 
-/** As the view `history` derives them from the checkpoint. */
-function stepEvents(workflowID: string, step: RunStep, args: readonly unknown[] | undefined): RunEvent[] {
-  const { stepID, name, error, childWorkflowID } = step;
-  const completedAt = step.completedAt ?? 0;
-  const begun = `step:${stepID}:begun:${completedAt}`;
-  const done = doneKey(stepID, completedAt);
+/** What the columns of the checkpoint do not say. */
+function stepDetails(workflowID: string, step: RunStep, args: readonly unknown[] | undefined): string | null {
+  const { stepID, name, childWorkflowID } = step;
   if (name === 'DBOS.sleep') {
-    const details = { timer_id: `${workflowID}:${stepID}`, fire_at: isoTime(Number(step.output)) };
-    return [{ type: 'TimerScheduled', step: stepID, details, key: begun }];
+    return storableJSON({ timer_id: `${workflowID}:${stepID}`, fire_at: isoTime(Number(step.output)) });
   }
-  if (name.startsWith('DBOS.') || childWorkflowID !== null) {
-    return [{ type: operationType(step), step: stepID, details: describeOperation(step), key: done }];
-  }
-  const input = args === undefined ? null : excerptOf(args, INPUT_LIMITS).value;
-  const duration = step.startedAt === null ? null : completedAt - step.startedAt;
-  return [
-    { type: 'ActivityScheduled', step: stepID, details: { activity_name: name, input }, key: begun },
-    {
-      type: error === null ? 'ActivityCompleted' : 'ActivityFailed',
-      step: stepID,
-      details: { activity_name: name, duration_ms: duration },
-      key: done,
-    },
-  ];
+  if (name.startsWith('DBOS.') || childWorkflowID !== null) return storableJSON(describeOperation(step));
+  return args === undefined ? null : storableJSON({ input: excerptOf(args, INPUT_LIMITS).value });
 }
 
 const OPERATION_TYPES: Readonly<Record<string, HistoryEventType>> = {
@@ -165,10 +165,6 @@ function describeOperation({ name, childWorkflowID }: RunStep): object {
   return name.startsWith('DBOS.patch-') ? { patch: name.slice('DBOS.patch-'.length) } : { operation: name };
 }
 
-function doneKey(stepID: number, completedAt: number): string {
-  return `step:${stepID}:done:${completedAt}`;
-}
-
 function isoTime(epochMs: number): string | null {
   return Number.isFinite(epochMs) && Math.abs(epochMs) < 8.64e15 ? new Date(epochMs).toISOString() : null;
 }
@@ -176,24 +172,6 @@ function isoTime(epochMs: number): string | null {
 function shownError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error).slice(0, 2000) };
   return { name: error.name, message: error.message.slice(0, 2000) };
-}
-
-type Untied = Pick<
-  JournalEntry,
-  'subject' | 'subjectStep' | 'completedAt' | 'eventType' | 'step' | 'attempt' | 'details' | 'key'
->;
-
-function entryOf({ type, key, step, attempt, details }: RunEvent): Untied {
-  return {
-    subject: null,
-    subjectStep: null,
-    completedAt: null,
-    eventType: type,
-    step: step ?? null,
-    attempt: attempt ?? null,
-    details: storableJSON(details),
-    key,
-  };
 }
 
 /** Postgres stores neither NUL nor half of a surrogate pair. */

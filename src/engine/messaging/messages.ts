@@ -17,7 +17,9 @@ import {
   type Sending,
   type StoredMessage,
 } from '../../store/messaging/messages.js';
-import { type Checkpoint, insertCheckpoints } from '../../store/runs/steps.js';
+import { statementsOf } from '../../store/journal/facts.js';
+import { checkpointWrite } from '../../store/journal/step-facts.js';
+import type { Checkpoint } from '../../store/runs/steps.js';
 import { type CheckpointVerdict, judgeCheckpoints } from '../../store/writer/writer-verdicts.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
 import type { Runtime } from '../runtime.js';
@@ -139,7 +141,7 @@ async function insertAll(
   const { database } = runtime.store;
   const sendings: Sending[] = messages.map((message) => ({ message, sender: run }));
   const checkpoints = checkpoint ? [checkpoint] : [];
-  const extra = checkpoint && insertCheckpoints(checkpoints);
+  const extra = checkpoint && statementsOf(database.dialect, checkpointWrite, checkpoints);
   const { verdicts, extra: recorded } = await insertTogether(database, sendings, extra);
   const isSent = verdicts.every((verdict) => verdict === 'sent');
   const [judged] = isSent ? await judgeCheckpoints(database, checkpoints, recorded) : [];

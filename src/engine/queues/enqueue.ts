@@ -3,7 +3,9 @@ import { newID } from '../../base/ids.js';
 import { checkNames, type EnqueueWorkflowOptions } from '../../control/queues/enqueue.js';
 import { resolveStartConflict } from '../../control/queues/start-conflict.js';
 import { DBOSInvalidArgumentError, DBOSQueueDuplicatedError } from '../../model/errors/errors.js';
-import { insertWorkflows, type NewWorkflow } from '../../store/runs/workflows.js';
+import { statementsOf } from '../../store/journal/facts.js';
+import { startWrite } from '../../store/journal/workflow-facts.js';
+import type { NewWorkflow } from '../../store/runs/workflows.js';
 import { judgeAllStarts, type StartVerdict } from '../../store/writer/writer-verdicts.js';
 import { currentContext, isWorkflowCode } from '../runs/ambient.js';
 import type { Engine } from '../engine.js';
@@ -129,7 +131,11 @@ async function insertOrRefuse(
   const { database } = engine.runtime;
   return database.transaction(async (tx) => {
     const written = [];
-    for (const chunk of inChunks(workflows)) written.push(...(await tx.run(insertWorkflows(chunk))));
+    for (const chunk of inChunks(workflows)) {
+      const [insert, ...others] = statementsOf(tx.dialect, startWrite, chunk);
+      if (insert) written.push(...(await tx.run(insert)));
+      for (const statement of others) await tx.run(statement);
+    }
     // On the same connection: calls that held one each and waited for a second one could deadlock on the pool.
     const verdicts = await judgeAllStarts({ read: (statement) => tx.run(statement) }, workflows, written);
     verdicts.forEach((verdict, index) => {

@@ -165,7 +165,7 @@ async function encodeFailure(run: Run, error: unknown): Promise<EncodedOutcome> 
 function outcomeOf({ workflowID, owner, journal }: Run, status: Outcome['status'], text: string): Outcome {
   const isSuccess = status === 'SUCCESS';
   const outcome = { workflowID, owner, status, output: isSuccess ? text : null, error: isSuccess ? null : text };
-  return journal.isFull ? { ...outcome, journal: journal.ended(status) } : outcome;
+  return journal.isFull ? { ...outcome, ...journal.ended(status) } : outcome;
 }
 
 /** Otherwise the workflow would stay PENDING and be run again and again. */

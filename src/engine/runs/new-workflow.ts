@@ -14,7 +14,7 @@ import {
 import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
 import { filledName } from '../../model/validation/validation.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
-import { startEvents } from '../journal/run-journal.js';
+import { startFact } from '../journal/run-journal.js';
 import type { Context } from './ambient.js';
 import type { Runtime } from '../runtime.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
@@ -102,7 +102,7 @@ export function newWorkflow(runtime: Runtime, parts: NewWorkflowParts): NewWorkf
     delayMs,
   };
   const level = callee.registration?.config.history ?? runtime.config.history;
-  return level === 'full' ? { ...workflow, journal: startEvents(workflow) } : workflow;
+  return level === 'full' ? { ...workflow, fact: startFact(workflow) } : workflow;
 }
 
 /** Null sends it to the latest version: a function known by name only may be of any, and other applications have their own. */

@@ -375,7 +375,7 @@ export class Run {
       applicationName: this.runtime.applicationName,
     };
     if (!this.journal.isFull) return { owner: this.owner, step: record };
-    return { owner: this.owner, step: record, journal: this.journal.recorded(step, args) };
+    return { owner: this.owner, step: record, ...this.journal.recorded(step, args) };
   }
 
   /**

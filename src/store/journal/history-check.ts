@@ -54,9 +54,9 @@ export async function checkHistory(database: Database, workflowID: string): Prom
   const check = async (tx: Executor): Promise<string[]> => {
     const events = await tx.run(sql`
       SELECT j.event_type, j.step, j.key, j.details ->> 'start_step' AS start_step
-      FROM ${table('journal')} AS j
+      FROM ${table('journal_events')} AS j
       WHERE j.workflow_id = ${workflowID}
-      ORDER BY j.seq`);
+      ORDER BY j.seq, j.part`);
     const steps = await tx.run(sql`
       SELECT o.function_id, o.function_name, o.completed_at_epoch_ms
       FROM ${table('operation_outputs')} AS o

@@ -42,8 +42,8 @@ export interface HistoryQuery {
 /** Among events of one millisecond, an attempt starts before its steps, and what belongs to no step comes after them. */
 export const eventOrder = sql`CASE WHEN h.event_type = 'AttemptStarted' THEN -1 ELSE COALESCE(h.step, 2147483647) END`;
 const history = table('history');
-const journal = table('journal');
-const tailColumns = sql`j.workflow_id, j.seq, j.at, j.event_type, j.step, j.attempt, j.executor, j.actor, j.details`;
+const journal = table('journal_events');
+const tailColumns = sql`j.workflow_id, j.seq, j.part, j.at, j.event_type, j.step, j.attempt, j.executor, j.actor, j.details`;
 
 /** A page of a workflow's history, in order. */
 export async function readHistory(database: Reader, query: HistoryQuery): Promise<HistoryRow[]> {
@@ -95,10 +95,11 @@ export interface TailRow extends Omit<HistoryRow, 'position' | 'payloadName' | '
   readonly cursor: TailCursor;
 }
 
-/** The transaction that wrote a row, as text because it may have 64 bits, and the row's number. */
+/** The transaction that wrote a row, as text because it may have 64 bits, the row's number, and the event among those of it. */
 export interface TailCursor {
   readonly xid: string;
   readonly seq: number;
+  readonly part: number;
 }
 
 export interface TailQuery {
@@ -117,27 +118,39 @@ export async function tailJournal(database: Database, { after, types, limit }: T
   const isPostgres = database.dialect.name === 'postgres';
   const ofTypes = types ? sql`AND j.event_type ${oneOf(types)}` : sql``;
   const xid = isPostgres ? sql`CAST(j.xid AS TEXT)` : sql`'0'`;
-  const order = isPostgres ? sql`j.xid, j.seq` : sql`j.seq`;
+  const order = isPostgres ? sql`j.xid, j.seq, j.part` : sql`j.seq, j.part`;
   const isSettled = isPostgres ? sql`AND j.xid < pg_snapshot_xmin(pg_current_snapshot())` : sql``;
   const condition = sql`${isLater(after, isPostgres)} ${isSettled} ${ofTypes}`;
-  // Uses idx_journal_xid, on SQLite the key. For a time idx_journal_at: materialized, because the planner might look for the
-  // first rows of that time in the order of the other index, from the beginning of the journal.
-  const source = 'since' in after ? sql`recent` : journal;
-  const recent =
-    'since' in after
-      ? sql`WITH recent AS MATERIALIZED (SELECT ${tailColumns}${isPostgres ? sql`, j.xid` : sql``} FROM ${journal} AS j WHERE ${condition})`
-      : sql``;
-  const found = await database.read(sql`
-    ${recent}
-    SELECT j.workflow_id, j.seq, ${xid} AS xid_text, j.at, j.event_type, j.step, j.attempt, j.executor, j.actor,
-      CAST(j.details AS TEXT) AS details
-    FROM ${source} AS j
-    WHERE ${'since' in after ? sql`TRUE` : condition}
+  const selected = sql`
+    SELECT j.workflow_id, j.seq, j.part, ${xid} AS xid_text, j.at, j.event_type, j.step, j.attempt, j.executor, j.actor,
+      CAST(j.details AS TEXT) AS details`;
+  const page = sql`
     ORDER BY ${order}
-    LIMIT ${limit}`);
-  return found.map((row) => ({
+    LIMIT ${limit}`;
+  // A cursor uses the key of the journal. A time uses idx_journal_at: materialized, because the planner might look for the
+  // first rows of that time in the order of the key, from the beginning of the journal.
+  const found =
+    'since' in after
+      ? await database.observe(
+          sql`
+    WITH j AS MATERIALIZED (SELECT ${tailColumns}${isPostgres ? sql`, j.xid` : sql``} FROM ${journal} AS j WHERE ${condition})
+    ${selected}
+    FROM j
+    ${page}`,
+          { timeoutMs: 0, scans: 'bitmap' },
+        )
+      : await database.read(sql`
+    ${selected}
+    FROM ${journal} AS j
+    WHERE ${condition}
+    ${page}`);
+  return found.map(toTailRow);
+}
+
+function toTailRow(row: Row): TailRow {
+  return {
     workflowID: row['workflow_id'] as string,
-    cursor: { xid: row['xid_text'] as string, seq: Number(row['seq']) },
+    cursor: { xid: row['xid_text'] as string, seq: Number(row['seq']), part: Number(row['part']) },
     at: Number(row['at']),
     type: row['event_type'] as string,
     step: row['step'] as number | null,
@@ -145,12 +158,14 @@ export async function tailJournal(database: Database, { after, types, limit }: T
     executor: row['executor'] as string | null,
     actor: row['actor'] as string | null,
     details: row['details'] as string | null,
-  }));
+  };
 }
 
+/** The row of the cursor may have further events. */
 function isLater(after: TailQuery['after'], isPostgres: boolean): Sql {
   if ('since' in after) return sql`j.at >= ${after.since}`;
+  const { xid, seq, part } = after;
   return isPostgres
-    ? sql`(j.xid, j.seq) > (CAST(CAST(${after.xid} AS TEXT) AS XID8), CAST(${after.seq} AS BIGINT))`
-    : sql`j.seq > ${after.seq}`;
+    ? sql`(j.xid, j.seq) >= (CAST(CAST(${xid} AS TEXT) AS XID8), CAST(${seq} AS BIGINT)) AND (j.seq <> ${seq} OR j.part > ${part})`
+    : sql`j.seq >= ${seq} AND (j.seq > ${seq} OR j.part > ${part})`;
 }

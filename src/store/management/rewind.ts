@@ -3,7 +3,7 @@ import { afterRewind } from '../../model/creator.js';
 import { lock, nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { lacks } from '../lacking.js';
-import { keepDerived } from '../journal/journal.js';
+import { keepHistory } from '../journal/journal.js';
 import { type ChangeNote, noted } from '../journal/notes.js';
 import { insertLatestEvents } from './forks.js';
 import { STREAM_CLOSED } from '../messaging/streams.js';
@@ -42,7 +42,7 @@ export async function rewindIfEnded(database: Database, rewind: Rewind): Promise
     if (!ended) return undefined;
     const creator = afterRewind(rewind.creator, ended['creator_xid'] as string | null);
     // Before the change, which overwrites the outcome.
-    if (!lacks(tx, 'journal')) await tx.run(keepDerived(tx, workflowID, startStep));
+    if (!lacks(tx, 'journal')) for (const copy of keepHistory(tx, workflowID, startStep)) await tx.run(copy);
     const note = { ...rewind.note, source: 'rewind', startStep } as const;
     const [rewound] = await noted(tx, note, () => tx.run(requeueIfEnded({ ...rewind, creator })));
     if (!rewound) return undefined;

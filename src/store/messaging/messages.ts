@@ -148,7 +148,7 @@ const TOGETHER_MAX = 1000;
 export async function insertTogether(
   database: Database,
   sendings: readonly Sending[],
-  extra?: Sql,
+  extra: readonly Sql[] = [],
 ): Promise<{ readonly verdicts: readonly SendVerdict[]; readonly extra: readonly Row[] }> {
   const refused = new Error('Not all messages could be written.');
   let verdicts: SendVerdict[] = [];
@@ -156,7 +156,9 @@ export async function insertTogether(
     return await database.transaction(async (tx) => {
       verdicts = await insertAll(tx, sendings);
       if (verdicts.some((verdict) => verdict !== 'sent')) throw refused;
-      return { verdicts, extra: extra ? await tx.run(extra) : [] };
+      const found = [];
+      for (const statement of extra) found.push(await tx.run(statement));
+      return { verdicts, extra: found[0] ?? [] };
     });
   } catch (error) {
     if (error !== refused) throw error;

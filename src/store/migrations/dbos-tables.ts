@@ -17,7 +17,10 @@ const OWN_TABLES = {
   system_identity: 'key TEXT, id TEXT',
   journal:
     'workflow_id TEXT, seq BIGINT, at BIGINT, xid XID8, event_type TEXT, step INT, attempt INT, executor TEXT, ' +
-    'actor TEXT, details JSONB, key TEXT',
+    'actor TEXT, details JSONB, key TEXT, owner TEXT, name TEXT, started_at BIGINT, completed_at BIGINT',
+  journal_events:
+    'workflow_id TEXT, xid XID8, seq BIGINT, part INT, at BIGINT, event_type TEXT, step INT, attempt INT, executor TEXT, ' +
+    'actor TEXT, details JSONB, completed_at BIGINT, owner TEXT, key TEXT',
   history:
     'workflow_id TEXT, phase INT, at BIGINT, step INT, part INT, seq BIGINT, event_type TEXT, attempt INT, executor TEXT, ' +
     'actor TEXT, details JSONB, payload_name TEXT, payload TEXT, serialization TEXT, key TEXT',

@@ -2735,6 +2735,249 @@ DROP INDEX CONCURRENTLY IF EXISTS {schema}.idx_operation_outputs_completed_at_fu
 DROP INDEX CONCURRENTLY IF EXISTS {schema}.idx_operation_outputs_retention;
 `,
   },
+  {
+    number: 23,
+    name: 'lean_journal',
+    isOnline: false,
+    sql: `-- The journal of a run costs one row for each of its writes: the view \`journal_events\` makes the events of it. There is no
+-- foreign key, whose check locks the workflow for each row: all writers have that lock anyway. Triggers take its place.
+SET LOCAL lock_timeout = '3s';
+
+ALTER TABLE {schema}.journal
+  -- The owner token of the run, if the row is about how an attempt began or how a workflow ended.
+  ADD COLUMN IF NOT EXISTS owner TEXT,
+  -- Of the step.
+  ADD COLUMN IF NOT EXISTS name TEXT,
+  ADD COLUMN IF NOT EXISTS started_at BIGINT,
+  -- Tells the checkpoint of a step from a later one under the same number.
+  ADD COLUMN IF NOT EXISTS completed_at BIGINT,
+  DROP CONSTRAINT IF EXISTS journal_workflow_id_fkey,
+  DROP CONSTRAINT IF EXISTS journal_pkey;
+DROP INDEX IF EXISTS {schema}.idx_journal_xid;
+DROP INDEX IF EXISTS {schema}.idx_journal_at;
+-- Readers that follow the journal read it in this order.
+ALTER TABLE {schema}.journal ADD PRIMARY KEY (xid, seq);
+CREATE INDEX IF NOT EXISTS idx_journal_workflow ON {schema}.journal (workflow_id, step);
+-- Rows are stored in the order of their times, more or less.
+CREATE INDEX IF NOT EXISTS idx_journal_at ON {schema}.journal USING brin (at) WITH (pages_per_range = 32, autosummarize = on);
+
+-- With the rights of its owner: another program's role need not know the journal.
+CREATE OR REPLACE FUNCTION {schema}.everstep_journal_follow() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $body$
+BEGIN
+  IF TG_OP = 'DELETE' THEN
+    DELETE FROM {schema}.journal AS j WHERE j.workflow_id = OLD.workflow_uuid;
+  ELSIF TG_OP = 'UPDATE' THEN
+    UPDATE {schema}.journal AS j SET workflow_id = NEW.workflow_uuid WHERE j.workflow_id = OLD.workflow_uuid;
+  ELSE
+    DELETE FROM {schema}.journal;
+  END IF;
+  RETURN NULL;
+END;
+$body$;
+
+CREATE OR REPLACE TRIGGER everstep_journal_deleted
+AFTER DELETE ON {schema}.workflow_status
+FOR EACH ROW EXECUTE FUNCTION {schema}.everstep_journal_follow();
+
+CREATE OR REPLACE TRIGGER everstep_journal_renamed
+AFTER UPDATE OF workflow_uuid ON {schema}.workflow_status
+FOR EACH ROW WHEN (OLD.workflow_uuid <> NEW.workflow_uuid)
+EXECUTE FUNCTION {schema}.everstep_journal_follow();
+
+CREATE OR REPLACE TRIGGER everstep_journal_truncated
+AFTER TRUNCATE ON {schema}.workflow_status
+FOR EACH STATEMENT EXECUTE FUNCTION {schema}.everstep_journal_follow();
+
+-- Locks the original, so that it cannot be deleted before this row is committed.
+CREATE OR REPLACE FUNCTION {schema}.everstep_journal_fork() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+  note JSONB := NULLIF(current_setting('everstep.change', TRUE), '')::JSONB;
+BEGIN
+  INSERT INTO {schema}.journal (workflow_id, at, event_type, actor, details)
+  SELECT w.workflow_uuid, NEW.created_at, 'WorkflowForked', note ->> 'actor', jsonb_strip_nulls(jsonb_build_object(
+    'new_id', NEW.workflow_uuid, 'version', NEW.application_version, 'reason', note ->> 'reason'))
+  FROM {schema}.workflow_status AS w
+  WHERE w.workflow_uuid = NEW.forked_from
+  FOR KEY SHARE OF w;
+  RETURN NULL;
+END;
+$body$;
+
+-- What each row says: that a workflow was started (0), that an attempt began (1), that a step did (2), and how it ended, or
+-- another event (3).
+CREATE OR REPLACE VIEW {schema}.journal_events AS
+SELECT j.workflow_id, j.xid, j.seq, p.part, j.at,
+  CASE p.part WHEN 1 THEN 'AttemptStarted' WHEN 2 THEN 'ActivityScheduled' ELSE j.event_type END AS event_type,
+  CASE WHEN p.part <> 1 THEN j.step END AS step,
+  CASE WHEN p.part = 1 OR j.owner IS NULL THEN j.attempt END AS attempt,
+  j.executor, j.actor,
+  CASE
+    WHEN p.part = 1 THEN jsonb_strip_nulls(jsonb_build_object('version', j.details -> 'version', 'queue', j.details -> 'queue'))
+    WHEN p.part = 2 THEN jsonb_build_object('activity_name', j.name, 'input', j.details -> 'input')
+    WHEN p.part = 3 AND j.event_type IN ('ActivityCompleted', 'ActivityFailed') AND j.completed_at IS NOT NULL
+      THEN jsonb_build_object('activity_name', j.name, 'duration_ms', j.completed_at - j.started_at)
+    WHEN p.part = 3 AND j.event_type IN ('WorkflowCompleted', 'WorkflowFailed') AND j.completed_at IS NOT NULL
+      THEN jsonb_build_object('duration_ms', j.completed_at - j.started_at)
+    ELSE j.details
+  END AS details,
+  j.completed_at, j.owner,
+  COALESCE(j.key, CASE
+    WHEN p.part = 0 THEN 'started'
+    WHEN p.part = 1 THEN 'attempt:' || j.owner
+    WHEN j.step IS NOT NULL
+      THEN 'step:' || j.step || CASE WHEN p.part = 2 OR j.event_type = 'TimerScheduled' THEN ':begun:' ELSE ':done:' END || j.completed_at
+    ELSE 'outcome:' || j.owner
+  END) AS key
+FROM {schema}.journal AS j
+JOIN (VALUES (0), (1), (2), (3)) AS p(part) ON CASE p.part
+  WHEN 0 THEN j.event_type = 'WorkflowStarted'
+  WHEN 1 THEN j.attempt IS NOT NULL AND j.owner IS NOT NULL
+  WHEN 2 THEN j.event_type IN ('ActivityCompleted', 'ActivityFailed') AND j.completed_at IS NOT NULL
+  ELSE j.event_type NOT IN ('WorkflowStarted', 'PayloadKept') END;
+
+-- Where no event is derived that is stored, a value is selected instead of NOT EXISTS: the planner would hash the whole
+-- journal for that.
+CREATE OR REPLACE VIEW {schema}.history AS
+SELECT e.workflow_id, CASE WHEN e.part = 0 THEN 0 ELSE 1 END AS phase, e.at, e.step,
+  CASE WHEN e.part = 2 OR (e.step IS NOT NULL AND e.event_type IN ('ActivityScheduled', 'TimerScheduled')) THEN 0 ELSE 1 END AS part,
+  e.seq, e.event_type, e.attempt, e.executor, e.actor,
+  CASE WHEN k.key IS NULL THEN e.details ELSE COALESCE(e.details, '{}'::JSONB) || k.details END AS details,
+  CASE
+    WHEN e.part = 0 THEN 'input'
+    WHEN w.status = 'SUCCESS' OR (o.function_id IS NOT NULL AND o.error IS NULL) THEN 'result'
+    WHEN w.status = 'ERROR' OR o.error IS NOT NULL THEN 'error'
+  END AS payload_name,
+  CASE
+    WHEN e.part = 0 THEN w.inputs
+    WHEN w.workflow_uuid IS NOT NULL THEN COALESCE(w.output, w.error)
+    ELSE COALESCE(o.output, o.error)
+  END AS payload,
+  COALESCE(w.serialization, o.serialization) AS serialization, e.key
+FROM {schema}.journal_events AS e
+LEFT JOIN {schema}.operation_outputs AS o
+  ON o.workflow_uuid = e.workflow_id AND o.function_id = e.step AND o.completed_at_epoch_ms = e.completed_at AND e.part = 3
+  AND e.event_type NOT IN ('TimerScheduled', 'TimerFired')
+LEFT JOIN {schema}.workflow_status AS w
+  ON w.workflow_uuid = e.workflow_id AND (e.part = 0 OR (
+    e.event_type IN ('WorkflowCompleted', 'WorkflowFailed') AND e.owner = w.owner_xid AND w.status IN ('SUCCESS', 'ERROR')))
+-- What a rewind has deleted.
+LEFT JOIN {schema}.journal AS k
+  ON k.workflow_id = e.workflow_id AND k.key = 'payload:' || e.seq AND e.part = 3 AND e.completed_at IS NOT NULL
+UNION ALL
+SELECT d.workflow_id, d.phase, d.at, d.step, d.part, NULL::BIGINT AS seq, d.event_type, d.attempt, d.executor, NULL AS actor,
+  d.details, d.payload_name, d.payload, d.serialization, d.key
+FROM (
+  SELECT w.workflow_uuid AS workflow_id, 0 AS phase, w.created_at AS at, NULL::INTEGER AS step, 0 AS part,
+    'WorkflowStarted' AS event_type, NULL::INTEGER AS attempt, NULL AS executor,
+    jsonb_strip_nulls(jsonb_build_object(
+      'workflow_name', w.name, 'class_name', NULLIF(w.class_name, ''), 'config_name', NULLIF(w.config_name, ''),
+      'queue', w.queue_name, 'priority', w.priority, 'partition_key', w.queue_partition_key,
+      'timeout_ms', w.workflow_timeout_ms, 'parent_id', w.parent_workflow_id, 'forked_from', w.forked_from,
+      'schedule', w.schedule_name, 'version', w.application_version)) AS details,
+    'input' AS payload_name, COALESCE(w.inputs, i.inputs) AS payload, w.serialization, 'started' AS key
+  FROM {schema}.workflow_status AS w
+  LEFT JOIN {schema}.workflow_input AS i ON i.workflow_uuid = w.workflow_uuid
+  WHERE (SELECT 1 FROM {schema}.journal AS s WHERE s.workflow_id = w.workflow_uuid AND s.step IS NULL AND s.event_type = 'WorkflowStarted' LIMIT 1) IS NULL
+  UNION ALL
+  SELECT w.workflow_uuid, 1, w.started_at_epoch_ms, NULL, 0, 'AttemptStarted', w.recovery_attempts::INTEGER, w.executor_id,
+    jsonb_strip_nulls(jsonb_build_object('version', w.application_version, 'queue', w.queue_name)), NULL, NULL, NULL,
+    'attempt:' || w.owner_xid
+  FROM {schema}.workflow_status AS w
+  WHERE w.started_at_epoch_ms IS NOT NULL AND w.status NOT IN ('ENQUEUED', 'DELAYED')
+    AND (
+      SELECT 1 FROM {schema}.journal AS s
+      WHERE s.workflow_id = w.workflow_uuid AND s.attempt IS NOT NULL
+        AND (s.owner = w.owner_xid OR s.key = 'attempt:' || w.owner_xid)
+      LIMIT 1) IS NULL
+  UNION ALL
+  SELECT o.workflow_uuid, 1,
+    CASE
+      WHEN p.part = 0 THEN COALESCE(o.started_at_epoch_ms, o.completed_at_epoch_ms, o.retention_timestamp)
+      WHEN o.function_name = 'DBOS.sleep' THEN COALESCE(f.fire_at, o.completed_at_epoch_ms, o.retention_timestamp)
+      ELSE COALESCE(o.completed_at_epoch_ms, o.retention_timestamp)
+    END,
+    o.function_id, p.part,
+    CASE
+      WHEN o.function_name = 'DBOS.sleep' THEN CASE WHEN p.part = 0 THEN 'TimerScheduled' ELSE 'TimerFired' END
+      WHEN p.part = 0 THEN 'ActivityScheduled'
+      WHEN o.function_name = 'DBOS.getResult' THEN 'ChildWorkflowCompleted'
+      WHEN o.child_workflow_id IS NOT NULL AND o.function_name NOT LIKE 'DBOS.%' THEN 'ChildWorkflowStarted'
+      WHEN o.function_name = 'DBOS.recv' THEN CASE
+        WHEN o.output IS NULL OR o.output = 'null' OR o.output LIKE '{"json":null%' THEN 'ReceiveTimedOut' ELSE 'MessageConsumed' END
+      WHEN o.function_name = 'DBOS.setEvent' THEN 'EventSet'
+      WHEN o.function_name = 'DBOS.closeStream' THEN 'StreamClosed'
+      WHEN o.function_name LIKE 'DBOS.patch-%' THEN 'WorkflowPatched'
+      WHEN o.function_name LIKE 'DBOS.%' THEN 'OperationCompleted'
+      WHEN o.error IS NOT NULL THEN 'ActivityFailed'
+      ELSE 'ActivityCompleted'
+    END,
+    NULL, NULL,
+    CASE
+      WHEN o.function_name = 'DBOS.sleep' THEN jsonb_build_object(
+        'timer_id', o.workflow_uuid || ':' || o.function_id,
+        CASE WHEN p.part = 0 THEN 'fire_at' ELSE 'fired_at' END, to_timestamp(f.fire_at / 1000.0))
+      WHEN p.part = 0 THEN jsonb_build_object('activity_name', o.function_name, 'input', NULL)
+      WHEN o.child_workflow_id IS NOT NULL THEN jsonb_build_object('child_id', o.child_workflow_id, 'name', o.function_name)
+      WHEN o.function_name = 'DBOS.setEvent' THEN jsonb_build_object('key', (
+        SELECT h.key FROM {schema}.workflow_events_history AS h
+        WHERE h.workflow_uuid = o.workflow_uuid AND h.function_id = o.function_id LIMIT 1))
+      WHEN o.function_name LIKE 'DBOS.patch-%' THEN jsonb_build_object('patch', SUBSTR(o.function_name, 12))
+      WHEN o.function_name LIKE 'DBOS.%' THEN jsonb_build_object('operation', o.function_name)
+      ELSE jsonb_build_object('activity_name', o.function_name,
+        'duration_ms', o.completed_at_epoch_ms - o.started_at_epoch_ms)
+    END,
+    CASE WHEN p.part = 1 AND o.function_name <> 'DBOS.sleep' THEN CASE WHEN o.error IS NULL THEN 'result' ELSE 'error' END END,
+    CASE WHEN p.part = 1 AND o.function_name <> 'DBOS.sleep' THEN COALESCE(o.output, o.error) END,
+    o.serialization,
+    'step:' || o.function_id || CASE WHEN p.part = 0 THEN ':begun:' ELSE ':done:' END || COALESCE(o.completed_at_epoch_ms, 0)
+  FROM {schema}.operation_outputs AS o
+  -- A sleep records when it ends: a number, or superjson that contains it.
+  CROSS JOIN LATERAL (SELECT CASE WHEN o.function_name = 'DBOS.sleep'
+    THEN SUBSTRING(o.output FROM '[0-9]{10,15}')::BIGINT END AS fire_at) AS f
+  JOIN (VALUES (0), (1)) AS p(part)
+    ON (p.part = 1 OR o.function_name = 'DBOS.sleep'
+      OR (o.function_name NOT LIKE 'DBOS.%' AND o.child_workflow_id IS NULL))
+    -- The timer of a wait is recorded before it ends, and says nothing of how the wait ended.
+    AND (p.part = 0 OR o.function_name <> 'DBOS.sleep' OR (o.completed_at_epoch_ms >= f.fire_at
+      AND f.fire_at <= FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT))
+  WHERE (
+    SELECT 1 FROM {schema}.journal AS s
+    WHERE s.workflow_id = o.workflow_uuid AND s.step = o.function_id AND s.completed_at = COALESCE(o.completed_at_epoch_ms, 0)
+      AND (o.function_name <> 'DBOS.sleep' OR (s.event_type = 'TimerFired') = (p.part = 1))
+    LIMIT 1) IS NULL
+  UNION ALL
+  SELECT n.destination_uuid, 1, n.created_at_epoch_ms, NULL, 0, 'SignalReceived', NULL, NULL,
+    jsonb_build_object('signal_name', NULLIF(n.topic, '__null__topic__'), 'message_id', n.message_uuid),
+    'input', n.message, n.serialization, 'message:' || n.message_uuid
+  FROM {schema}.notifications AS n
+  WHERE (
+    SELECT 1 FROM {schema}.journal AS s WHERE s.workflow_id = n.destination_uuid AND s.key = 'message:' || n.message_uuid LIMIT 1) IS NULL
+  UNION ALL
+  SELECT w.workflow_uuid, 2, COALESCE(w.completed_at, w.updated_at), NULL, 0,
+    CASE w.status WHEN 'SUCCESS' THEN 'WorkflowCompleted' WHEN 'ERROR' THEN 'WorkflowFailed' ELSE 'WorkflowCanceled' END,
+    NULL, NULL, jsonb_build_object('duration_ms', COALESCE(w.completed_at, w.updated_at) - w.created_at),
+    CASE w.status WHEN 'SUCCESS' THEN 'result' WHEN 'ERROR' THEN 'error' END,
+    COALESCE(w.output, r.output, w.error, r.error), w.serialization, 'outcome:' || w.owner_xid
+  FROM {schema}.workflow_status AS w
+  LEFT JOIN {schema}.workflow_output AS r ON r.workflow_uuid = w.workflow_uuid
+  WHERE (w.status IN ('SUCCESS', 'ERROR') OR (w.status = 'CANCELLED' AND COALESCE((
+    SELECT j.event_type FROM {schema}.journal AS j
+    WHERE j.workflow_id = w.workflow_uuid AND j.event_type IN ('WorkflowCancelRequested', 'WorkflowTimedOut')
+    ORDER BY j.seq DESC LIMIT 1), '') <> 'WorkflowTimedOut'))
+    AND (
+      SELECT 1 FROM {schema}.journal AS s
+      WHERE s.workflow_id = w.workflow_uuid AND s.step IS NULL
+        AND ((s.owner = w.owner_xid AND s.event_type IN ('WorkflowCompleted', 'WorkflowFailed')) OR s.key = 'outcome:' || w.owner_xid)
+      LIMIT 1) IS NULL
+) AS d;
+`,
+  },
 ];
 
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
@@ -4082,6 +4325,227 @@ CREATE INDEX IF NOT EXISTS idx_workflow_status_partition_claims
     isOnline: false,
     sql: `-- Checkpoints are deleted with their workflow, and never looked up by age.
 DROP INDEX IF EXISTS idx_operation_outputs_retention;
+`,
+  },
+  {
+    number: 23,
+    name: 'lean_journal',
+    isOnline: false,
+    sql: `-- The journal of a run costs one row for each of its writes: the view \`journal_events\` makes the events of it.
+
+-- New columns, in a form that can be run again: where the journal has them already, the inner names are those of its columns.
+DROP TABLE IF EXISTS journal_saved;
+CREATE TABLE journal_saved AS
+SELECT j.seq, j.workflow_id, j.at, j.event_type, j.step, j.attempt, j.executor, j.actor, j.details, j.key,
+  (SELECT owner FROM journal AS i WHERE i.seq = j.seq) AS owner, (SELECT name FROM journal AS i WHERE i.seq = j.seq) AS name,
+  (SELECT started_at FROM journal AS i WHERE i.seq = j.seq) AS started_at,
+  (SELECT completed_at FROM journal AS i WHERE i.seq = j.seq) AS completed_at
+FROM (SELECT n.seq, n.workflow_id, n.at, n.event_type, n.step, n.attempt, n.executor, n.actor, n.details, n.key FROM journal AS n) AS j
+CROSS JOIN (SELECT NULL AS owner, NULL AS name, NULL AS started_at, NULL AS completed_at) AS missing;
+DROP TABLE journal;
+CREATE TABLE journal (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  workflow_id TEXT NOT NULL
+    REFERENCES workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  at BIGINT NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000 AS INTEGER)),
+  event_type TEXT NOT NULL,
+  step INTEGER,
+  attempt INTEGER,
+  executor TEXT,
+  actor TEXT,
+  details TEXT,
+  -- Tells a row that is written again from a new one, and a stored event from the same one in the other tables.
+  key TEXT,
+  -- The owner token of the run, if the row is about how an attempt began or how a workflow ended.
+  owner TEXT,
+  -- Of the step.
+  name TEXT,
+  started_at BIGINT,
+  -- Tells the checkpoint of a step from a later one under the same number.
+  completed_at BIGINT
+);
+INSERT INTO journal
+  (seq, workflow_id, at, event_type, step, attempt, executor, actor, details, key, owner, name, started_at, completed_at)
+SELECT j.seq, j.workflow_id, j.at, j.event_type, j.step, j.attempt, j.executor, j.actor, j.details, j.key, j.owner, j.name,
+  j.started_at, j.completed_at
+FROM journal_saved AS j;
+DROP TABLE journal_saved;
+CREATE INDEX IF NOT EXISTS idx_journal_workflow ON journal (workflow_id, step);
+CREATE INDEX IF NOT EXISTS idx_journal_at ON journal (at);
+CREATE UNIQUE INDEX IF NOT EXISTS uq_journal_key ON journal (workflow_id, key) WHERE key IS NOT NULL;
+
+CREATE TRIGGER IF NOT EXISTS everstep_journal_not_deleted BEFORE DELETE ON journal
+WHEN EXISTS (SELECT 1 FROM workflow_status AS w WHERE w.workflow_uuid = OLD.workflow_id)
+  AND NOT EXISTS (SELECT 1 FROM journal_notes AS n WHERE n.kind = 'prune')
+BEGIN
+  SELECT RAISE(ABORT, 'The history of workflows is append-only.');
+END;
+
+-- A workflow may be given another ID.
+CREATE TRIGGER IF NOT EXISTS everstep_journal_not_updated BEFORE UPDATE ON journal
+WHEN OLD.workflow_id = NEW.workflow_id OR OLD.seq <> NEW.seq OR OLD.at <> NEW.at OR OLD.event_type <> NEW.event_type
+  OR OLD.details IS NOT NEW.details OR OLD.actor IS NOT NEW.actor
+BEGIN
+  SELECT RAISE(ABORT, 'The history of workflows is append-only.');
+END;
+
+-- What each row says: that a workflow was started (0), that an attempt began (1), that a step did (2), and how it ended, or
+-- another event (3).
+CREATE VIEW IF NOT EXISTS journal_events AS
+SELECT j.workflow_id, j.seq, p.part, j.at,
+  CASE p.part WHEN 1 THEN 'AttemptStarted' WHEN 2 THEN 'ActivityScheduled' ELSE j.event_type END AS event_type,
+  IIF(p.part <> 1, j.step, NULL) AS step,
+  IIF(p.part = 1 OR j.owner IS NULL, j.attempt, NULL) AS attempt,
+  j.executor, j.actor,
+  CASE
+    -- A merge with nothing removes the members that are null.
+    WHEN p.part = 1 THEN json_patch('{}', json_object('version', j.details ->> 'version', 'queue', j.details ->> 'queue'))
+    WHEN p.part = 2 THEN json_object('activity_name', j.name, 'input', json(COALESCE(j.details -> 'input', 'null')))
+    WHEN p.part = 3 AND j.event_type IN ('ActivityCompleted', 'ActivityFailed') AND j.completed_at IS NOT NULL
+      THEN json_object('activity_name', j.name, 'duration_ms', j.completed_at - j.started_at)
+    WHEN p.part = 3 AND j.event_type IN ('WorkflowCompleted', 'WorkflowFailed') AND j.completed_at IS NOT NULL
+      THEN json_object('duration_ms', j.completed_at - j.started_at)
+    ELSE j.details
+  END AS details,
+  j.completed_at, j.owner,
+  COALESCE(j.key, CASE
+    WHEN p.part = 0 THEN 'started'
+    WHEN p.part = 1 THEN 'attempt:' || j.owner
+    WHEN j.step IS NOT NULL
+      THEN 'step:' || j.step || IIF(p.part = 2 OR j.event_type = 'TimerScheduled', ':begun:', ':done:') || j.completed_at
+    ELSE 'outcome:' || j.owner
+  END) AS key
+FROM journal AS j
+JOIN (SELECT 0 AS part UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) AS p ON CASE p.part
+  WHEN 0 THEN j.event_type = 'WorkflowStarted'
+  WHEN 1 THEN j.attempt IS NOT NULL AND j.owner IS NOT NULL
+  WHEN 2 THEN j.event_type IN ('ActivityCompleted', 'ActivityFailed') AND j.completed_at IS NOT NULL
+  ELSE j.event_type NOT IN ('WorkflowStarted', 'PayloadKept') END;
+
+DROP VIEW IF EXISTS history;
+CREATE VIEW history AS
+SELECT e.workflow_id, IIF(e.part = 0, 0, 1) AS phase, e.at, e.step,
+  IIF(e.part = 2 OR (e.step IS NOT NULL AND e.event_type IN ('ActivityScheduled', 'TimerScheduled')), 0, 1) AS part,
+  e.seq, e.event_type, e.attempt, e.executor, e.actor,
+  IIF(k.key IS NULL, e.details, json_patch(COALESCE(e.details, '{}'), k.details)) AS details,
+  CASE
+    WHEN e.part = 0 THEN 'input'
+    WHEN w.status = 'SUCCESS' OR (o.function_id IS NOT NULL AND o.error IS NULL) THEN 'result'
+    WHEN w.status = 'ERROR' OR o.error IS NOT NULL THEN 'error'
+  END AS payload_name,
+  CASE
+    WHEN e.part = 0 THEN w.inputs
+    WHEN w.workflow_uuid IS NOT NULL THEN COALESCE(w.output, w.error)
+    ELSE COALESCE(o.output, o.error)
+  END AS payload,
+  COALESCE(w.serialization, o.serialization) AS serialization, e.key
+FROM journal_events AS e
+LEFT JOIN operation_outputs AS o
+  ON o.workflow_uuid = e.workflow_id AND o.function_id = e.step AND o.completed_at_epoch_ms = e.completed_at AND e.part = 3
+  AND e.event_type NOT IN ('TimerScheduled', 'TimerFired')
+LEFT JOIN workflow_status AS w
+  ON w.workflow_uuid = e.workflow_id AND (e.part = 0 OR (
+    e.event_type IN ('WorkflowCompleted', 'WorkflowFailed') AND e.owner = w.owner_xid AND w.status IN ('SUCCESS', 'ERROR')))
+-- What a rewind has deleted.
+LEFT JOIN journal AS k
+  ON k.workflow_id = e.workflow_id AND k.key = 'payload:' || e.seq AND e.part = 3 AND e.completed_at IS NOT NULL
+UNION ALL
+SELECT w.workflow_uuid, 0, w.created_at, NULL, 0, NULL, 'WorkflowStarted', NULL, NULL, NULL,
+  json_patch('{}', json_object(
+    'workflow_name', w.name, 'class_name', NULLIF(w.class_name, ''), 'config_name', NULLIF(w.config_name, ''),
+    'queue', w.queue_name, 'priority', w.priority, 'partition_key', w.queue_partition_key,
+    'timeout_ms', w.workflow_timeout_ms, 'parent_id', w.parent_workflow_id, 'forked_from', w.forked_from,
+    'schedule', w.schedule_name, 'version', w.application_version)),
+  'input', COALESCE(w.inputs, i.inputs), w.serialization, 'started'
+FROM workflow_status AS w
+LEFT JOIN workflow_input AS i ON i.workflow_uuid = w.workflow_uuid
+WHERE NOT EXISTS (SELECT 1 FROM journal AS s WHERE s.workflow_id = w.workflow_uuid AND s.step IS NULL AND s.event_type = 'WorkflowStarted')
+UNION ALL
+SELECT w.workflow_uuid, 1, w.started_at_epoch_ms, NULL, 0, NULL, 'AttemptStarted', w.recovery_attempts, w.executor_id, NULL,
+  json_patch('{}', json_object('version', w.application_version, 'queue', w.queue_name)), NULL, NULL, NULL,
+  'attempt:' || w.owner_xid
+FROM workflow_status AS w
+WHERE w.started_at_epoch_ms IS NOT NULL AND w.status NOT IN ('ENQUEUED', 'DELAYED') AND NOT EXISTS (
+  SELECT 1 FROM journal AS s
+  WHERE s.workflow_id = w.workflow_uuid AND s.attempt IS NOT NULL
+    AND (s.owner = w.owner_xid OR s.key = 'attempt:' || w.owner_xid))
+UNION ALL
+SELECT o.workflow_uuid, 1,
+  CASE
+    WHEN p.part = 0 THEN COALESCE(o.started_at_epoch_ms, o.completed_at_epoch_ms, o.retention_timestamp)
+    WHEN o.function_name = 'DBOS.sleep' THEN COALESCE(
+      CAST(IIF(json_type(o.output) = 'object', o.output ->> '$.json', o.output) AS INTEGER), o.completed_at_epoch_ms)
+    ELSE COALESCE(o.completed_at_epoch_ms, o.retention_timestamp)
+  END,
+  o.function_id, p.part, NULL,
+  CASE
+    WHEN o.function_name = 'DBOS.sleep' THEN IIF(p.part = 0, 'TimerScheduled', 'TimerFired')
+    WHEN p.part = 0 THEN 'ActivityScheduled'
+    WHEN o.function_name = 'DBOS.getResult' THEN 'ChildWorkflowCompleted'
+    WHEN o.child_workflow_id IS NOT NULL AND o.function_name NOT LIKE 'DBOS.%' THEN 'ChildWorkflowStarted'
+    WHEN o.function_name = 'DBOS.recv' THEN IIF(
+      o.output IS NULL OR o.output = 'null' OR o.output LIKE '{"json":null%', 'ReceiveTimedOut', 'MessageConsumed')
+    WHEN o.function_name = 'DBOS.setEvent' THEN 'EventSet'
+    WHEN o.function_name = 'DBOS.closeStream' THEN 'StreamClosed'
+    WHEN o.function_name LIKE 'DBOS.patch-%' THEN 'WorkflowPatched'
+    WHEN o.function_name LIKE 'DBOS.%' THEN 'OperationCompleted'
+    WHEN o.error IS NOT NULL THEN 'ActivityFailed'
+    ELSE 'ActivityCompleted'
+  END,
+  NULL, NULL, NULL,
+  CASE
+    WHEN o.function_name = 'DBOS.sleep' THEN json_object(
+      'timer_id', o.workflow_uuid || ':' || o.function_id, IIF(p.part = 0, 'fire_at', 'fired_at'),
+      strftime('%Y-%m-%dT%H:%M:%fZ',
+        CAST(IIF(json_type(o.output) = 'object', o.output ->> '$.json', o.output) AS INTEGER) / 1000.0, 'unixepoch'))
+    WHEN p.part = 0 THEN json_object('activity_name', o.function_name, 'input', NULL)
+    WHEN o.child_workflow_id IS NOT NULL THEN json_object('child_id', o.child_workflow_id, 'name', o.function_name)
+    WHEN o.function_name = 'DBOS.setEvent' THEN json_object('key', (
+      SELECT h.key FROM workflow_events_history AS h
+      WHERE h.workflow_uuid = o.workflow_uuid AND h.function_id = o.function_id LIMIT 1))
+    WHEN o.function_name LIKE 'DBOS.patch-%' THEN json_object('patch', SUBSTR(o.function_name, 12))
+    WHEN o.function_name LIKE 'DBOS.%' THEN json_object('operation', o.function_name)
+    ELSE json_object('activity_name', o.function_name, 'duration_ms', o.completed_at_epoch_ms - o.started_at_epoch_ms)
+  END,
+  IIF(p.part = 1 AND o.function_name <> 'DBOS.sleep', IIF(o.error IS NULL, 'result', 'error'), NULL),
+  IIF(p.part = 1 AND o.function_name <> 'DBOS.sleep', COALESCE(o.output, o.error), NULL),
+  o.serialization,
+  'step:' || o.function_id || IIF(p.part = 0, ':begun:', ':done:') || COALESCE(o.completed_at_epoch_ms, 0)
+FROM operation_outputs AS o
+JOIN (SELECT 0 AS part UNION ALL SELECT 1) AS p
+  ON (p.part = 1 OR o.function_name = 'DBOS.sleep'
+    OR (o.function_name NOT LIKE 'DBOS.%' AND o.child_workflow_id IS NULL))
+  -- A sleep records when it ends: a number, or superjson that contains it. The timer of a wait is recorded before it ends,
+  -- and says nothing of how the wait ended.
+  AND (p.part = 0 OR o.function_name <> 'DBOS.sleep'
+    OR CAST(IIF(json_type(o.output) = 'object', o.output ->> '$.json', o.output) AS INTEGER)
+      <= MIN(o.completed_at_epoch_ms, CAST(unixepoch('subsec') * 1000 AS INTEGER)))
+WHERE NOT EXISTS (
+  SELECT 1 FROM journal AS s
+  WHERE s.workflow_id = o.workflow_uuid AND s.step = o.function_id AND s.completed_at = COALESCE(o.completed_at_epoch_ms, 0)
+    AND (o.function_name <> 'DBOS.sleep' OR (s.event_type = 'TimerFired') = (p.part = 1)))
+UNION ALL
+SELECT n.destination_uuid, 1, n.created_at_epoch_ms, NULL, 0, NULL, 'SignalReceived', NULL, NULL, NULL,
+  json_object('signal_name', NULLIF(n.topic, '__null__topic__'), 'message_id', n.message_uuid),
+  'input', n.message, n.serialization, 'message:' || n.message_uuid
+FROM notifications AS n
+WHERE NOT EXISTS (
+  SELECT 1 FROM journal AS s WHERE s.workflow_id = n.destination_uuid AND s.key = 'message:' || n.message_uuid)
+UNION ALL
+SELECT w.workflow_uuid, 2, COALESCE(w.completed_at, w.updated_at), NULL, 0, NULL,
+  CASE w.status WHEN 'SUCCESS' THEN 'WorkflowCompleted' WHEN 'ERROR' THEN 'WorkflowFailed' ELSE 'WorkflowCanceled' END,
+  NULL, NULL, NULL, json_object('duration_ms', COALESCE(w.completed_at, w.updated_at) - w.created_at),
+  CASE w.status WHEN 'SUCCESS' THEN 'result' WHEN 'ERROR' THEN 'error' END,
+  COALESCE(w.output, r.output, w.error, r.error), w.serialization, 'outcome:' || w.owner_xid
+FROM workflow_status AS w
+LEFT JOIN workflow_output AS r ON r.workflow_uuid = w.workflow_uuid
+WHERE (w.status IN ('SUCCESS', 'ERROR') OR (w.status = 'CANCELLED' AND COALESCE((
+  SELECT j.event_type FROM journal AS j
+  WHERE j.workflow_id = w.workflow_uuid AND j.event_type IN ('WorkflowCancelRequested', 'WorkflowTimedOut')
+  ORDER BY j.seq DESC LIMIT 1), '') <> 'WorkflowTimedOut')) AND NOT EXISTS (
+  SELECT 1 FROM journal AS s
+  WHERE s.workflow_id = w.workflow_uuid AND s.step IS NULL
+    AND ((s.owner = w.owner_xid AND s.event_type IN ('WorkflowCompleted', 'WorkflowFailed')) OR s.key = 'outcome:' || w.owner_xid));
 `,
   },
 ];

@@ -1,8 +1,9 @@
 // Rows of `operation_outputs`: a step's checkpoint, written once by the run that owns the workflow.
 import type { StepRecord } from '../../model/records.js';
-import { lock, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
+import { lock, oneOf, rows, type Sql, sql, table, type Token, type Value } from '../../sql/sql.js';
 import { stepColumns } from '../columns.js';
 import type { Database, Reader } from '../database.js';
+import type { JournalFact } from '../journal/facts.js';
 import type { JournalEntry } from '../journal/journal.js';
 import { isOwned, wasOwnedWhenCancelled } from './workflows.js';
 
@@ -16,11 +17,13 @@ export interface Checkpoint {
   readonly sentID?: string;
   /** The message that the checkpoint contains. It is only written if this step consumed the message. */
   readonly receivedID?: string;
-  /** Events to write in the same commit. */
-  readonly journal?: readonly JournalEntry[];
+  /** What it says about itself in the journal, in the same commit. */
+  readonly fact?: JournalFact;
+  /** Further events of the run, to write before it in the same commit. */
+  readonly entries?: readonly JournalEntry[];
 }
 
-const checkpointColumns = [
+export const checkpointColumns = [
   ...stepColumns.columns,
   { name: 'owner_xid', type: 'text' },
   { name: 'child_id', type: 'text' },
@@ -37,29 +40,37 @@ const steps = table('operation_outputs');
 const workflows = table('workflow_status');
 const messages = table('notifications');
 
-/** Writes the checkpoints of runs that own their workflows and returns their keys. */
-export function insertCheckpoints(checkpoints: readonly Checkpoint[]): Sql {
-  return insertIf(isOwned, checkpoints);
-}
-
-/** Writes the checkpoints of runs whose workflows were cancelled meanwhile, so that a resume does not repeat the steps. */
-export function insertCheckpointsOfCancelled(checkpoints: readonly Checkpoint[]): Sql {
-  return insertIf(wasOwnedWhenCancelled, checkpoints);
-}
-
-function insertIf(mayWrite: Sql, checkpoints: readonly Checkpoint[]): Sql {
-  const data = checkpoints.map(({ owner, step, child, sentID, receivedID }) => [
+export function checkpointValues({ owner, step, child, sentID, receivedID }: Checkpoint): Value[] {
+  return [
     ...stepColumns.toValues(step),
     owner,
     child?.workflowID ?? null,
     child?.creator ?? null,
     sentID ?? null,
     receivedID ?? null,
-  ]);
+  ];
+}
+
+/** Writes the checkpoints of runs that own their workflows and returns their keys. */
+export function insertCheckpoints(checkpoints: readonly Checkpoint[]): Sql {
+  return insertCheckpointsFrom(rowsOf(checkpoints), isOwned);
+}
+
+/** Writes the checkpoints of runs whose workflows were cancelled meanwhile, so that a resume does not repeat the steps. */
+export function insertCheckpointsOfCancelled(checkpoints: readonly Checkpoint[]): Sql {
+  return insertCheckpointsFrom(rowsOf(checkpoints), wasOwnedWhenCancelled);
+}
+
+function rowsOf(checkpoints: readonly Checkpoint[]): Token {
+  return rows('r', checkpointColumns, checkpoints.map(checkpointValues));
+}
+
+/** The same for rows `r` of a FROM item. */
+export function insertCheckpointsFrom(source: Token, mayWrite: Sql): Sql {
   return sql`
     INSERT INTO ${steps} (${stepColumns.names})
     SELECT ${passedColumns}
-    FROM ${rows('r', checkpointColumns, data)}
+    FROM ${source}
     WHERE ${mayWrite}
       AND (r.child_id IS NULL OR EXISTS (
         SELECT 1

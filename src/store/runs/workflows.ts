@@ -2,10 +2,11 @@
 // and judged by what it returns.
 import type { WorkflowRecord } from '../../model/records.js';
 import type { OutcomeStatus } from '../../model/status.js';
-import { lock, nowMs, oneOf, rows, type Sql, sql, table, type Value } from '../../sql/sql.js';
+import { lock, nowMs, oneOf, rows, type Sql, sql, table, type Token, type Value } from '../../sql/sql.js';
 import { TableColumns, workflowColumns } from '../columns.js';
 import type { Database, Reader } from '../database.js';
 import { insertedOwner, selectedCreator } from '../lacking.js';
+import type { JournalFact } from '../journal/facts.js';
 import type { JournalEntry } from '../journal/journal.js';
 import { hasEnded, isCancelled, isEnqueued, isInFlight, isPending } from './states.js';
 
@@ -42,15 +43,15 @@ export interface NewWorkflow extends Pick<
   /** A fresh token, to recognise the row of this call. */
   readonly creator: string;
   /** The outcome, if it is part of the same commit as the start. */
-  readonly outcome?: Pick<Outcome, 'status' | 'output' | 'error'>;
+  readonly outcome?: Pick<Outcome, 'status' | 'output' | 'error' | 'fact'>;
   /** For a child: the owner token that the parent must still have, or the child is not created. */
   readonly parentOwner: string | null;
   /** The delay of a DELAYED workflow from now, by the database clock. */
   readonly delayMs: number | null;
   /** How long from now further calls may postpone a debounced workflow. */
   readonly debounceMs: number | null;
-  /** Events to write in the same commit. */
-  readonly journal?: readonly JournalEntry[];
+  /** What it says about itself in the journal, in the same commit. */
+  readonly fact?: JournalFact;
 }
 
 const newWorkflowColumns = new TableColumns<NewWorkflow>([
@@ -156,15 +157,27 @@ const createdInOrder: Sql = sql`CASE
       END`;
 const createdNow: Sql = sql`t.now`;
 
-const insertColumns = [...newWorkflowColumns.columns, ...helperColumns];
+export const insertColumns = [...newWorkflowColumns.columns, ...helperColumns];
 const insertedColumns = newWorkflowColumns.pass('r');
+
+export function insertValues(workflow: NewWorkflow): Value[] {
+  return [...newWorkflowColumns.toValues(workflow), ...helperValues(workflow)];
+}
 
 /**
  * Creates the workflows whose ID and deduplication ID are free, and returns their creator tokens. `condition` refers to a
  * row as `r`.
  */
 export function insertWorkflows(workflows: readonly NewWorkflow[], condition: Sql = unconditionally): Sql {
-  const data = workflows.map((workflow) => [...newWorkflowColumns.toValues(workflow), ...helperValues(workflow)]);
+  return insertWorkflowsFrom(rows('r', insertColumns, workflows.map(insertValues)), workflows, condition);
+}
+
+/** The same for rows `r` of a FROM item. */
+export function insertWorkflowsFrom(
+  source: Token,
+  workflows: readonly NewWorkflow[],
+  condition: Sql = unconditionally,
+): Sql {
   const createdAt = workflows.some(({ queuePartitionKey }) => queuePartitionKey !== null) ? createdInOrder : createdNow;
   return sql`
     INSERT INTO ${workflowTable}
@@ -176,7 +189,7 @@ export function insertWorkflows(workflows: readonly NewWorkflow[], condition: Sq
       CASE WHEN r.end_status IS NOT NULL THEN t.now END,
       COALESCE(r.deadline_at, CASE WHEN r.status = 'PENDING' THEN t.now + r.workflow_timeout_ms END),
       t.now + r.delay_ms, t.now + r.debounce_ms
-    FROM ${rows('r', insertColumns, data)}
+    FROM ${source}
     CROSS JOIN (SELECT ${nowMs} AS now) AS t
     WHERE (r.parent_owner IS NULL OR EXISTS (
       SELECT 1
@@ -204,12 +217,14 @@ export interface Outcome {
   readonly status: OutcomeStatus;
   readonly output: string | null;
   readonly error: string | null;
-  /** Events to write in the same commit. */
-  readonly journal?: readonly JournalEntry[];
+  /** What it says about itself in the journal, in the same commit. */
+  readonly fact?: JournalFact;
+  /** Further events of the run, to write before it in the same commit. */
+  readonly entries?: readonly JournalEntry[];
 }
 
 // The key has another name because RETURNING cannot qualify the updated table's, with or without an alias.
-const outcomeColumns = new TableColumns<Outcome>([
+export const outcomeColumns = new TableColumns<Outcome>([
   ['workflowID', 'target_id', 'text'],
   ['owner', 'owner', 'text'],
   ['status', 'status', 'text'],
@@ -219,15 +234,22 @@ const outcomeColumns = new TableColumns<Outcome>([
 
 /** Writes the outcomes of workflows that are still owned and returns their IDs. The token stays: it says who ended them. */
 export function finishIfOwned(outcomes: readonly Outcome[]): Sql {
+  return finishIfOwnedFrom(
+    rows(
+      'r',
+      outcomeColumns.columns,
+      outcomes.map((outcome) => outcomeColumns.toValues(outcome)),
+    ),
+  );
+}
+
+/** The same for rows `r` of a FROM item. */
+export function finishIfOwnedFrom(source: Token): Sql {
   return sql`
     UPDATE ${workflowTable} AS w
     SET status = r.status, output = r.output, error = r.error, updated_at = ${nowMs}, completed_at = ${nowMs},
       deduplication_id = NULL
-    FROM ${rows(
-      'r',
-      outcomeColumns.columns,
-      outcomes.map((outcome) => outcomeColumns.toValues(outcome)),
-    )}
+    FROM ${source}
     WHERE w.workflow_uuid = r.target_id AND w.owner_xid = r.owner AND ${isPending('w')}
     RETURNING workflow_uuid`;
 }

@@ -13,11 +13,14 @@ import {
 } from '../messaging/messages.js';
 import { type NewEvent, upsertEventHistory, upsertEvents } from '../messaging/events.js';
 import type { Owned } from '../runs/lifecycle.js';
-import { type Checkpoint, insertCheckpoints, insertCheckpointsOfCancelled } from '../runs/steps.js';
+import type { Checkpoint } from '../runs/steps.js';
 import { insertStreamValues, judgeStreamValues, type NewStreamValue } from '../messaging/streams.js';
-import { finishIfOwned, insertWorkflows, type NewWorkflow, type Outcome } from '../runs/workflows.js';
+import type { NewWorkflow, Outcome } from '../runs/workflows.js';
 import type { Notification } from '../notify/listener.js';
+import { statementsOf } from '../journal/facts.js';
 import { insertEntries, type JournalEntry } from '../journal/journal.js';
+import { checkpointOfCancelledWrite, checkpointWrite } from '../journal/step-facts.js';
+import { outcomeWrite, startWrite } from '../journal/workflow-facts.js';
 import { WritePart } from './write-part.js';
 import {
   type CheckpointVerdict,
@@ -89,26 +92,33 @@ export type Item =
 export type Verdict = StartVerdict | ChildVerdict | CheckpointVerdict | SendVerdicts | OutcomeVerdict;
 
 export class WriteGroup {
-  readonly #starts = new WritePart({ write: insertWorkflows, judge: judgeStarts });
+  readonly #starts = new WritePart<NewWorkflow, StartVerdict | undefined>({
+    write: (starts, dialect) => statementsOf(dialect, startWrite, starts),
+    judge: judgeStarts,
+  });
+  readonly #journal = new WritePart<JournalEntry>({ write: insertEntries });
   readonly #messages = new WritePart({ write: insertMessages, judge: judgeMessages });
   readonly #receipts = new WritePart<Checkpoint>({ write: consumeMessages });
   readonly #events = new WritePart<NewEvent>({ write: upsertEvents });
   readonly #eventHistory = new WritePart<NewEvent>({ write: upsertEventHistory });
   readonly #streams = new WritePart({ write: insertStreamValues, judge: judgeStreamValues });
-  readonly #checkpoints = new WritePart({ write: insertCheckpoints, judge: judgeCheckpoints });
-  readonly #journal = new WritePart<JournalEntry>({ write: insertEntries });
-  readonly #outcomes = new WritePart({ write: finishIfOwned, judge: judgeOutcomes });
-  /** After the outcomes, which they describe. */
-  readonly #endings = new WritePart<JournalEntry>({ write: insertEntries });
+  readonly #checkpoints = new WritePart<Checkpoint, CheckpointVerdict>({
+    write: (checkpoints, dialect) => statementsOf(dialect, checkpointWrite, checkpoints),
+    judge: judgeCheckpoints,
+  });
+  readonly #outcomes = new WritePart<Outcome, OutcomeVerdict>({
+    write: (outcomes, dialect) => statementsOf(dialect, outcomeWrite, outcomes),
+    judge: judgeOutcomes,
+  });
   /** Checkpoints of effects that completed, and their verdicts. */
   readonly #effects: { readonly checkpoint: Checkpoint; readonly verdict: () => CheckpointVerdict }[] = [];
   /** Starts that include their outcome, by outcome. */
   readonly #joined = new Map<Outcome, () => StartVerdict | undefined>();
   /**
-   * In the order of the statements: starts first, so that everything else finds its workflow; checkpoints after what they
-   * refer to; outcomes last, because they end the ownership.
+   * In the order of the statements: starts first, so that everything else finds its workflow; then what a run observed before
+   * its next write; checkpoints after what they refer to; outcomes last, because they end the ownership.
    */
-  readonly #parts: readonly (readonly [Pick<WritePart<never>, 'judge'>, Sql])[];
+  readonly #parts: readonly Pick<WritePart<never>, 'judge' | 'statements'>[];
   /** Each resolves its entry. False if the item was refused without a reason that can be seen. */
   readonly #settle: readonly ((entry: Entry<Item, Verdict>) => boolean)[];
   readonly #entries: readonly Entry<Item, Verdict>[];
@@ -122,30 +132,24 @@ export class WriteGroup {
     this.#notifications = notificationsOf(entries.map(({ item }) => item));
     this.#settle = entries.map(({ item }) => {
       const verdictOf = this.#take(item, ended);
-      const events = eventsOf(item);
-      if (events) for (const event of events) (event.guard === 'ended' ? this.#endings : this.#journal).add(event);
+      for (const entry of entriesOf(item) ?? []) this.#journal.add(entry);
       return ({ resolve }) => {
         const verdict = verdictOf();
         if (verdict !== undefined) resolve(verdict);
         return verdict !== undefined;
       };
     });
-    const parts = [
+    this.#parts = [
       this.#starts,
+      this.#journal,
       this.#messages,
       this.#receipts,
       this.#events,
       this.#eventHistory,
       this.#streams,
       this.#checkpoints,
-      this.#journal,
       this.#outcomes,
-      this.#endings,
     ];
-    this.#parts = parts.flatMap((part) => {
-      const { statement } = part;
-      return statement ? [[part, statement] as const] : [];
-    });
   }
 
   /**
@@ -156,11 +160,17 @@ export class WriteGroup {
     database: Database,
     { bus, lockTimeoutMs }: Pick<CommitOptions, 'lockTimeoutMs'> & { readonly bus?: Pick<Bus, 'afterCommit'> },
   ): Promise<Entry<Item, Verdict>[]> {
-    const statements = this.#parts.map(([, statement]) => statement);
+    const statements: Sql[] = [];
+    const judged: [part: Pick<WritePart<never>, 'judge'>, index: number][] = [];
+    for (const part of this.#parts) {
+      const written = part.statements(database.dialect);
+      if (written.length > 0) judged.push([part, statements.length]);
+      statements.push(...written);
+    }
     const commit = (notification?: Sql): Promise<Row[][]> =>
       database.commit(statements, { afterCommit: notification, relaxed: this.#isRelaxed, lockTimeoutMs });
     const results = await (bus ? bus.afterCommit(this.#notifications, commit) : commit());
-    for (const [index, [part]] of this.#parts.entries()) await part.judge(database, results[index] ?? []);
+    for (const [part, index] of judged) await part.judge(database, results[index] ?? []);
     await this.#keepOfCancelled(database, { lockTimeoutMs });
     return this.#entries.filter((entry, index) => !this.#settle[index]?.(entry));
   }
@@ -168,7 +178,8 @@ export class WriteGroup {
   /** An effect that completed while its workflow was cancelled is recorded all the same. Its run has to stop. */
   async #keepOfCancelled(database: Database, options: CommitOptions): Promise<void> {
     const lost = this.#effects.filter(({ verdict }) => verdict() === 'lost').map(({ checkpoint }) => checkpoint);
-    if (lost.length > 0) await database.commit([insertCheckpointsOfCancelled(lost)], options);
+    if (lost.length === 0) return;
+    await database.commit(statementsOf(database.dialect, checkpointOfCancelledWrite, lost), options);
   }
 
   /** Adds the item to its parts. The returned function combines their verdicts; undefined if there is none. */
@@ -227,28 +238,24 @@ export class WriteGroup {
   }
 }
 
-/** The events that are part of the item. */
-function eventsOf(item: Item): readonly JournalEntry[] | undefined {
+/** The events that the run observed before the item. */
+function entriesOf(item: Item): readonly JournalEntry[] | undefined {
   switch (item.kind) {
     case 'start':
-      return item.start.journal;
-    case 'child': {
-      const { start, checkpoint } = item.child;
-      return start.journal || checkpoint.journal
-        ? [...(start.journal ?? []), ...(checkpoint.journal ?? [])]
-        : undefined;
-    }
+      return undefined;
+    case 'child':
+      return item.child.checkpoint.entries;
     case 'checkpoint':
     case 'receipt':
-      return item.checkpoint.journal;
+      return item.checkpoint.entries;
     case 'send':
-      return item.send.checkpoint?.journal;
+      return item.send.checkpoint?.entries;
     case 'event':
-      return item.set.checkpoint.journal;
+      return item.set.checkpoint.entries;
     case 'stream':
-      return item.append.checkpoint?.journal;
+      return item.append.checkpoint?.entries;
     case 'outcome':
-      return item.outcome.journal;
+      return item.outcome.entries;
     case 'journal':
       return [item.entry];
   }
@@ -291,7 +298,7 @@ export function writerOf(item: Exclude<Item, { kind: 'start' }>): Owned | undefi
     case 'outcome':
       return item.outcome;
     case 'journal':
-      return { workflowID: item.entry.workflowID, owner: item.entry.token };
+      return { workflowID: item.entry.workflowID, owner: item.entry.owner };
   }
 }
 

@@ -1,10 +1,13 @@
 // One statement of a commit: its rows, and the verdict on each.
-import type { Sql } from '../../sql/sql.js';
+import { type Dialect, Sql } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
 
 export interface PartOptions<NewRow, V> {
-  /** The statement: it writes what its guard allows and returns the keys written. */
-  write(rows: readonly NewRow[]): Sql;
+  /**
+   * The statements. The first one writes what its guard allows and returns the keys written; another one adds what follows
+   * from it.
+   */
+  write(rows: readonly NewRow[], dialect: Dialect): Sql | readonly Sql[];
   /** The verdict on each row, in the same order. Omitted if another part of the item has the verdict. */
   judge?(database: Database, rows: readonly NewRow[], written: readonly Row[]): Promise<readonly V[]>;
 }
@@ -24,9 +27,11 @@ export class WritePart<NewRow, V = never> {
     return () => this.#verdicts[index] as V;
   }
 
-  /** Undefined if there is nothing to write. */
-  get statement(): Sql | undefined {
-    return this.#rows.length === 0 ? undefined : this.#options.write(this.#rows);
+  /** None if there is nothing to write. */
+  statements(dialect: Dialect): readonly Sql[] {
+    if (this.#rows.length === 0) return [];
+    const written = this.#options.write(this.#rows, dialect);
+    return written instanceof Sql ? [written] : written;
   }
 
   async judge(database: Database, written: readonly Row[]): Promise<void> {

@@ -1,20 +1,26 @@
 // What runs add to the journal at each level.
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { HistoryLevel } from '../../../src/model/history.js';
 import type { Database } from '../../../src/store/database.js';
+import { statementsOf } from '../../../src/store/journal/facts.js';
 import { insertEntries } from '../../../src/store/journal/journal.js';
+import { checkpointWrite } from '../../../src/store/journal/step-facts.js';
+import { outcomeWrite, startWrite } from '../../../src/store/journal/workflow-facts.js';
+import { insertWorkflows } from '../../../src/store/runs/workflows.js';
+import { render } from '../../../src/sql/sql.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
+import { newWorkflow, step } from '../../rig/records.js';
 import { raw } from '../../store/migrations/catalog.js';
 
 function journal(database: Database): string {
-  return database.dialect.name === 'postgres' ? 'dbos.journal' : 'journal';
+  return database.dialect.name === 'postgres' ? 'dbos.journal_events' : 'journal_events';
 }
 
 async function stored(database: Database, workflowID: string) {
   const found = await database.read(
     raw(`SELECT event_type, step, attempt, executor, CAST(details AS TEXT) AS details
-      FROM ${journal(database)} WHERE workflow_id = '${workflowID}' ORDER BY seq`),
+      FROM ${journal(database)} WHERE workflow_id = '${workflowID}' ORDER BY seq, part`),
   );
   return found.map((row) => ({
     ...row,
@@ -45,8 +51,18 @@ async function setup(dialect: TestDialect, history: HistoryLevel) {
   );
   const quiet = DBOS.registerWorkflow(async () => fetchPrice('x', 1), { name: 'quiet', history: 'off' });
   const loud = DBOS.registerWorkflow(async () => fetchPrice('x\u0000y', 1), { name: 'loud', history: 'full' });
+  const teller = DBOS.registerWorkflow(
+    async (ids: string[]) => DBOS.sendBulk(ids.map((destinationID) => ({ destinationID, message: 'hello' }))),
+    { name: 'teller' },
+  );
+  const priced = DBOS.registerWorkflow(
+    async (count: number) => {
+      for (let amount = 0; amount < count; amount += 1) await fetchPrice('x', amount);
+    },
+    { name: 'priced' },
+  );
   await DBOS.launch();
-  return { DBOS, order, quiet, loud, database: engineOf(DBOS).runtime.database };
+  return { DBOS, order, quiet, loud, priced, teller, database: engineOf(DBOS).runtime.database };
 }
 
 forEachDialect((dialect) => {
@@ -128,31 +144,121 @@ forEachDialect((dialect) => {
   });
 
   test('an event that a repeated commit writes again is there once', async () => {
-    const { DBOS, loud, database } = await setup(dialect, 'changes');
-    await (await DBOS.startWorkflow(loud, { workflowID: 'w' })()).getResult();
-    const [before] = await database.read(
-      raw(`SELECT owner_xid FROM ${journal(database).replace('journal', 'workflow_status')} WHERE workflow_uuid = 'w'`),
-    );
-    const entry = {
+    const database = await dialect.create();
+    const fact = { eventType: 'WorkflowStarted', executor: 'one', attempt: 1, details: '{}' };
+    const start = newWorkflow({ workflowID: 'w', owner: 'e.1', creator: 'e.1', fact });
+    const recorded = {
+      owner: 'e.1',
+      step: step('w', 0),
+      fact: { ...fact, eventType: 'ActivityCompleted', attempt: null },
+    };
+    const outcome = {
       workflowID: 'w',
-      guard: 'ended',
-      token: before?.['owner_xid'] as string,
-      subject: 'SUCCESS',
-      subjectStep: null,
-      completedAt: null,
-      eventType: 'WorkflowCompleted',
-      step: null,
-      attempt: null,
-      executor: null,
-      details: '{}',
-      key: `outcome:${before?.['owner_xid'] as string}`,
+      owner: 'e.1',
+      status: 'SUCCESS',
+      output: '1',
+      error: null,
+      fact: { ...fact, eventType: 'WorkflowCompleted', attempt: null },
     } as const;
+    const fired = { ...TIMER, owner: 'e.1' };
+    const statements = [
+      ...statementsOf(database.dialect, startWrite, [start]),
+      insertEntries([fired, { ...fired, key: 'other', owner: 'another run' }]),
+      ...statementsOf(database.dialect, checkpointWrite, [recorded]),
+      ...statementsOf(database.dialect, outcomeWrite, [outcome]),
+    ];
 
-    await database.run(insertEntries([entry]));
-    await database.run(insertEntries([entry, { ...entry, key: 'other', token: 'another run' }]));
+    await database.commit(statements);
+    await database.commit(statements);
 
-    expect((await stored(database, 'w')).filter(({ event_type: type }) => type === 'WorkflowCompleted')).toHaveLength(
-      1,
+    expect((await stored(database, 'w')).map(({ event_type: type }) => type)).toEqual([
+      'WorkflowStarted',
+      'AttemptStarted',
+      'TimerFired',
+      'ActivityScheduled',
+      'ActivityCompleted',
+      'WorkflowCompleted',
+    ]);
+  });
+
+  test('a write that is refused says nothing', async () => {
+    const database = await dialect.create();
+    const fact = { eventType: 'WorkflowStarted', executor: 'one', attempt: null, details: null };
+    await database.run(insertWorkflows([newWorkflow({ workflowID: 'w', owner: 'e.1', creator: 'e.1' })]));
+    const stale = { owner: 'e.0', step: step('w', 0), fact: { ...fact, eventType: 'ActivityCompleted' } };
+    const outcome = { workflowID: 'w', owner: 'e.0', status: 'SUCCESS', output: '1', error: null } as const;
+
+    await database.commit([
+      ...statementsOf(database.dialect, startWrite, [newWorkflow({ workflowID: 'w', creator: 'e.2', fact })]),
+      ...statementsOf(database.dialect, checkpointWrite, [stale]),
+      ...statementsOf(database.dialect, outcomeWrite, [
+        { ...outcome, fact: { ...fact, eventType: 'WorkflowCompleted' } },
+      ]),
+    ]);
+
+    expect(await stored(database, 'w')).toEqual([]);
+  });
+
+  test('a workflow of three steps costs five rows of the journal', async () => {
+    const { DBOS, database, priced } = await setup(dialect, 'full');
+
+    await (await DBOS.startWorkflow(priced, { workflowID: 'w' })(3)).getResult();
+
+    const [counted] = await database.read(
+      raw(`SELECT COUNT(*) AS number FROM ${journal(database).replace('_events', '')} WHERE workflow_id = 'w'`),
     );
+    expect(Number(counted?.['number'])).toBe(5);
+    expect(await stored(database, 'w')).toHaveLength(9);
+  });
+
+  test('a workflow that just runs sends the same statements with changes as with off, and writes the same rows', async () => {
+    const sent = [];
+    for (const level of ['off', 'changes'] as const) {
+      const { DBOS, database, priced } = await setup(dialect, level);
+      const commit = vi.spyOn(database, 'commit');
+
+      await (await DBOS.startWorkflow(priced, { workflowID: 'w' })(3)).getResult();
+      await DBOS.shutdown();
+
+      // How many share a commit depends on the moment. A statement with one row has another text than one with several.
+      const statements = commit.mock.calls.flatMap(([together]) =>
+        together.map((one) => render(one, database.dialect).text),
+      );
+      sent.push(
+        statements
+          .filter((text) => /(INSERT INTO|UPDATE) \S*(workflow_status|operation_outputs|journal)/.test(text))
+          .sort(),
+      );
+    }
+
+    expect(sent[0]).toHaveLength(5);
+    expect(sent[1]).toEqual(sent[0]);
+  });
+
+  test('workflows that are enqueued together, and messages that are sent together, have their events', async () => {
+    const { DBOS, database, loud, teller } = await setup(dialect, 'full');
+    await DBOS.registerQueue('q');
+
+    const starts = ['a', 'b'].map((workflowID) => ({ args: [] as [], workflowID }));
+    await DBOS.startWorkflows(loud, starts, { queueName: 'q' });
+    await DBOS.retrieveWorkflow('b').getResult();
+    await (await DBOS.startWorkflow(teller, { workflowID: 'teller' })(['a', 'b'])).getResult();
+
+    expect((await stored(database, 'b')).map(({ event_type: type }) => type).slice(0, 2)).toEqual([
+      'WorkflowStarted',
+      'AttemptStarted',
+    ]);
+    expect((await stored(database, 'teller')).map(({ event_type: type }) => type)).toContain('OperationCompleted');
   });
 });
+
+const TIMER = {
+  workflowID: 'w',
+  eventType: 'TimerFired',
+  step: 5,
+  attempt: null,
+  executor: null,
+  details: '{}',
+  completedAt: 7,
+  key: 'step:5:done:7',
+} as const;

@@ -1,6 +1,10 @@
 // The rows that triggers add to the journal, whichever statement changes a workflow, and that none can be changed.
 import { expect, test } from 'vitest';
 import type { Database } from '../../../src/store/database.js';
+import { statementsOf } from '../../../src/store/journal/facts.js';
+import { readHistory } from '../../../src/store/journal/history.js';
+import { checkpointWrite } from '../../../src/store/journal/step-facts.js';
+import { outcomeWrite } from '../../../src/store/journal/workflow-facts.js';
 import { insertForks } from '../../../src/store/management/forks.js';
 import { rewindIfEnded } from '../../../src/store/management/rewind.js';
 import { delayIfWaiting, setPriorityIfActive } from '../../../src/store/queues/delays.js';
@@ -206,6 +210,40 @@ forEachDialect((dialect) => {
     const kept = await journalOf(database);
     expect(kept.find(({ type }) => type === 'ActivityFailed')?.details).toMatchObject({ error: 'boom' });
     expect(kept.at(-1)).toMatchObject({ type: 'WorkflowRewound', details: { start_step: 1, reason: 'bug' } });
+  });
+
+  test('a rewind keeps the values of stored events, whose checkpoints it deletes', async () => {
+    const { database, owned } = await setup();
+    const fact = { eventType: 'ActivityCompleted', executor: 'local', attempt: null, details: '{"input":[1]}' };
+    const outcome = { ...owned, status: 'SUCCESS', output: '[7]', error: null } as const;
+    await database.commit([
+      ...statementsOf(database.dialect, checkpointWrite, [{ owner: owned.owner, step: step('w', 0), fact }]),
+      ...statementsOf(database.dialect, outcomeWrite, [
+        { ...outcome, fact: { ...fact, eventType: 'WorkflowCompleted' } },
+      ]),
+    ]);
+    const before = await historyOf(database);
+    const target = { queueName: 'q', partitionKey: null, applicationVersion: null };
+
+    await rewindIfEnded(database, { workflowID: 'w', startStep: 0, creator: 'r', ...target });
+    await rewindIfEnded(database, { workflowID: 'w', startStep: 0, creator: 's', ...target });
+
+    expect(await historyOf(database)).toEqual([...before, 'WorkflowRewound']);
+    const events = await readHistory(database, { workflowID: 'w', limit: 100, payloads: false });
+    const detailsOf = (type: string): unknown => JSON.parse(events.find((event) => event.type === type)?.details ?? '');
+    expect(detailsOf('ActivityScheduled')).toMatchObject({ activity_name: 'step 0', input: [1] });
+    expect(detailsOf('ActivityCompleted')).toMatchObject({ activity_name: 'step 0', duration_ms: 1, result: 1 });
+    expect(detailsOf('WorkflowCompleted')).toMatchObject({ result: [7] });
+  });
+
+  test('the journal follows a workflow that gets another ID', async () => {
+    const { database } = await setup();
+    await cancelWorkflows(database, ['w']);
+
+    await database.run(raw(`UPDATE ${schemaPrefix(database)}workflow_status SET workflow_uuid = 'renamed'`));
+
+    expect(await journalOf(database, 'w')).toEqual([]);
+    expect(await journalOf(database, 'renamed')).toHaveLength(1);
   });
 
   test('rows of the journal can be neither changed nor deleted, and go with their workflow', async () => {

@@ -32,9 +32,13 @@ const COLUMNS = lines(`
   journal.actor text
   journal.at bigint not null default
   journal.attempt integer
+  journal.completed_at bigint
   journal.event_type text not null
   journal.executor text
   journal.key text
+  journal.name text
+  journal.owner text
+  journal.started_at bigint
   journal.step integer
   journal.workflow_id text not null
   journal_timers.created_at bigint not null default
@@ -198,7 +202,6 @@ const UNIQUE_KEYS = lines(`
 `);
 
 const FOREIGN_KEYS = lines(`
-  journal: foreign key (workflow_id) references workflow_status(workflow_uuid) on update cascade on delete cascade
   journal_timers: foreign key (workflow_id) references workflow_status(workflow_uuid) on update cascade on delete cascade
   notifications: foreign key (destination_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   operation_outputs: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
@@ -222,17 +225,17 @@ export const POSTGRES_SCHEMA: Catalog = {
     'workflow_status.attributes jsonb',
     'workflow_status.has_parked_waiter boolean',
   ].sort(),
-  primaryKeys: [...PRIMARY_KEYS, 'fenced_sessions (session_key)', 'journal (workflow_id, seq)'].sort(),
+  primaryKeys: [...PRIMARY_KEYS, 'fenced_sessions (session_key)', 'journal (xid, seq)'].sort(),
   uniqueKeys: UNIQUE_KEYS,
   foreignKeys: FOREIGN_KEYS,
   indexes: lines(`
   CREATE INDEX idx_application_versions_latest ON application_versions USING btree (version_timestamp, version_id)
   CREATE INDEX idx_executors_executor_id ON executors USING btree (executor_id)
   CREATE INDEX idx_executors_lease_until ON executors USING btree (lease_until_epoch_ms)
-  CREATE INDEX idx_journal_at ON journal USING btree (at)
+  CREATE INDEX idx_journal_at ON journal USING brin (at) WITH (pages_per_range='32', autosummarize='on')
   CREATE INDEX idx_journal_timers_pending ON journal_timers USING btree (fire_at) WHERE (NOT fired)
   CREATE INDEX idx_journal_timers_workflow ON journal_timers USING btree (workflow_id)
-  CREATE INDEX idx_journal_xid ON journal USING btree (xid, seq)
+  CREATE INDEX idx_journal_workflow ON journal USING btree (workflow_id, step)
   CREATE INDEX idx_notifications_unconsumed ON notifications USING btree (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE (consumed = false)
   CREATE INDEX idx_operation_outputs_completed_at ON operation_outputs USING brin (completed_at_epoch_ms) WITH (autosummarize='on')
   CREATE INDEX idx_parked_waits_workflow ON parked_waits USING btree (workflow_uuid)
@@ -266,8 +269,11 @@ export const POSTGRES_SCHEMA: Catalog = {
   triggers: lines(`
   CREATE TRIGGER dbos_notifications_trigger AFTER INSERT ON notifications FOR EACH ROW EXECUTE FUNCTION notifications_function()
   CREATE TRIGGER everstep_fork_journaled AFTER INSERT ON workflow_status FOR EACH ROW WHEN ((new.forked_from IS NOT NULL)) EXECUTE FUNCTION everstep_journal_fork()
+  CREATE TRIGGER everstep_journal_deleted AFTER DELETE ON workflow_status FOR EACH ROW EXECUTE FUNCTION everstep_journal_follow()
   CREATE TRIGGER everstep_journal_kept BEFORE DELETE OR UPDATE ON journal FOR EACH ROW EXECUTE FUNCTION everstep_guard_journal()
   CREATE TRIGGER everstep_journal_not_truncated BEFORE TRUNCATE ON journal FOR EACH STATEMENT EXECUTE FUNCTION everstep_guard_journal()
+  CREATE TRIGGER everstep_journal_renamed AFTER UPDATE OF workflow_uuid ON workflow_status FOR EACH ROW WHEN ((old.workflow_uuid <> new.workflow_uuid)) EXECUTE FUNCTION everstep_journal_follow()
+  CREATE TRIGGER everstep_journal_truncated AFTER TRUNCATE ON workflow_status FOR EACH STATEMENT EXECUTE FUNCTION everstep_journal_follow()
   CREATE TRIGGER everstep_queues_changed AFTER INSERT OR DELETE OR UPDATE ON queues FOR EACH STATEMENT WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_notify_of_queues()
   CREATE TRIGGER everstep_schedule_changed AFTER INSERT OR DELETE OR UPDATE OF schedule_id, schedule_name, workflow_name, workflow_class_name, schedule, status, context, automatic_backfill, cron_timezone, queue_name, application_name ON workflow_schedules FOR EACH ROW WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_notify_of_schedule()
   CREATE TRIGGER everstep_wake_event_readers AFTER INSERT ON workflow_events REFERENCING NEW TABLE AS events FOR EACH STATEMENT EXECUTE FUNCTION everstep_wake_event_readers()
@@ -294,6 +300,7 @@ export const POSTGRES_SCHEMA: Catalog = {
     'everstep_delete_execution() search_path=pg_catalog, pg_temp',
     'everstep_guard_journal() search_path=pg_catalog, pg_temp',
     'everstep_journal_change() search_path=pg_catalog, pg_temp',
+    'everstep_journal_follow() search_path=pg_catalog, pg_temp',
     'everstep_journal_fork() search_path=pg_catalog, pg_temp',
     'everstep_json(value text) search_path=pg_catalog, pg_temp',
     'everstep_notify_of_queues() search_path=pg_catalog, pg_temp',
@@ -322,7 +329,10 @@ export const SQLITE_SCHEMA: Catalog = {
   ].sort(),
   primaryKeys: [...PRIMARY_KEYS, 'journal_notes (kind)'].sort(),
   uniqueKeys: UNIQUE_KEYS,
-  foreignKeys: FOREIGN_KEYS,
+  foreignKeys: [
+    'journal: foreign key (workflow_id) references workflow_status(workflow_uuid) on update cascade on delete cascade',
+    ...FOREIGN_KEYS,
+  ],
   indexes: lines(`
   CREATE INDEX idx_application_versions_latest ON application_versions (version_timestamp, version_id)
   CREATE INDEX idx_executors_executor_id ON executors (executor_id)
@@ -330,7 +340,7 @@ export const SQLITE_SCHEMA: Catalog = {
   CREATE INDEX idx_journal_at ON journal (at)
   CREATE INDEX idx_journal_timers_pending ON journal_timers (fire_at) WHERE NOT fired
   CREATE INDEX idx_journal_timers_workflow ON journal_timers (workflow_id)
-  CREATE INDEX idx_journal_workflow ON journal (workflow_id, seq)
+  CREATE INDEX idx_journal_workflow ON journal (workflow_id, step)
   CREATE INDEX idx_notifications_unconsumed ON notifications (destination_uuid, topic, created_at_epoch_ms, message_uuid) WHERE consumed = FALSE
   CREATE INDEX idx_operation_outputs_completed_at_function_name_v2 ON operation_outputs (completed_at_epoch_ms, function_name)
   CREATE INDEX idx_parked_waits_workflow ON parked_waits (workflow_uuid)
@@ -377,6 +387,7 @@ export const SQLITE_SCHEMA: Catalog = {
   history_timers
   history_workflow_events
   history_workflow_executions
+  journal_events
 `),
   functions: [],
 };

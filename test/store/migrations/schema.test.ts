@@ -241,7 +241,7 @@ onlyOn('postgres', (dialect) => {
       expect(await readVersionRows(database, schema)).toEqual([[LATEST], [EVERSTEP_LATEST]]);
       const { columns, triggers } = await readCatalog(database, schema);
       expect(columns).toEqual(expectedSchema(database).columns);
-      expect(triggers).toHaveLength(13);
+      expect(triggers).toHaveLength(16);
       await execute(
         database,
         `SELECT ${quoted}.enqueue_workflow('hello', 'q', workflow_id => 'w');

@@ -10,6 +10,7 @@ import type { Registry } from './registration/registry.js';
 import { whileWaiting } from './runs/ambient.js';
 import { Deadlines } from './runs/deadlines.js';
 import { Handle, registerHandles } from './runs/handles.js';
+import { MissedWakes } from './parking/missed-wakes.js';
 import { Parking } from './parking/parking.js';
 import { Ownership } from './runs/ownership.js';
 import { Runs } from './runs/runs.js';
@@ -36,6 +37,7 @@ export class Engine {
   readonly deadlines: Deadlines;
   readonly queues: QueueService;
   readonly parking: Parking;
+  readonly missedWakes: MissedWakes;
   readonly scheduler: Scheduler;
   readonly transactions: Transactions;
   readonly otherPrograms: OtherProgramsWatch;
@@ -66,6 +68,7 @@ export class Engine {
       findWork: () => this.queues.refresh(),
       mayLeave: (queueName) => this.queues.mayLeave(queueName),
     });
+    this.missedWakes = new MissedWakes(runtime);
     this.scheduler = new Scheduler({ runtime, announceQueued: (workflows) => this.queues.announce(workflows) });
     runtime.engine = this;
     runtime.dataSources = this.transactions;
@@ -74,9 +77,10 @@ export class Engine {
 
   /** In start order. They stop in reverse. */
   get #services(): readonly EngineService[] {
-    const { transactions, liveness, ownership, deadlines, parking, otherPrograms, strandedWork, retention } = this;
-    const kept = [transactions, liveness, ownership, deadlines, parking, otherPrograms, strandedWork, retention];
-    return [...kept, ...this.#intake];
+    const { transactions, liveness, ownership, deadlines, parking, missedWakes } = this;
+    const { otherPrograms, strandedWork, retention } = this;
+    const waits = [deadlines, parking, missedWakes];
+    return [transactions, liveness, ownership, ...waits, otherPrograms, strandedWork, retention, ...this.#intake];
   }
 
   /** The services that bring in work. A shutdown stops them first, then waits for the runs. */

@@ -1,6 +1,6 @@
 // Waits for rows written in this process or another. All waiters for one kind of row share queries, which run when a wait
 // begins, after a notification, and at intervals in case a notification was lost.
-import type { AwaitedRow } from '../../store/parking/parking.js';
+import type { AwaitedRow } from '../../store/parking/waits.js';
 import { type Clock, sleep, type Timer } from '../../base/clock.js';
 import type { RemoteClock } from '../../base/remote-clock.js';
 import type { DLogger } from '../../base/log.js';

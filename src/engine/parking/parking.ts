@@ -7,14 +7,8 @@ import type { Timer } from '../../base/clock.js';
 import { abortable } from '../../base/abortable.js';
 import { DatabaseClosedError } from '../../model/errors/errors.js';
 import { topics } from '../../store/notify/topics.js';
-import {
-  hasParkedWaits,
-  type Park,
-  parkWorkflows,
-  type ParkVerdict,
-  takeBack,
-  waitKey,
-} from '../../store/parking/parking.js';
+import { type Park, parkWorkflows, type ParkVerdict, takeBack } from '../../store/parking/parking.js';
+import { hasParkedWaits, waitKey } from '../../store/parking/waits.js';
 import type { Runtime } from '../runtime.js';
 import type { Deadlines } from '../runs/deadlines.js';
 import { defaultPace, isWorthParking, type ParkingPace } from './parking-rule.js';

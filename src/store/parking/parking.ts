@@ -10,13 +10,11 @@
 //   the commit has ended          parking finds the row, and the workflow is not parked
 import { lock, nowMs, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
-import type { Database, Executor, Reader, Row } from '../database.js';
-import { type EventKey, eventKey, findEvents } from '../messaging/events.js';
-import { findOldestMessages, type MessageKey, messageKey } from '../messaging/messages.js';
+import type { Database, Executor, Row } from '../database.js';
 import { INTERNAL_QUEUE, type Owned } from '../runs/lifecycle.js';
 import { findOwners, type OwnerRow } from '../runs/owners.js';
 import { isPending, isWaiting } from '../runs/states.js';
-import { findFinished } from '../runs/workflows.js';
+import { type AwaitedRow, findAwaited, toWait, waitColumns, waitKey } from './waits.js';
 
 /** A workflow to park. */
 export interface Park extends Owned {
@@ -24,24 +22,6 @@ export interface Park extends Owned {
   readonly dueAt: number;
   /** What else it continues for. */
   readonly awaited: readonly AwaitedRow[];
-}
-
-/** A row that a workflow waits for: a message to it, an event, or the outcome of a workflow. */
-export type AwaitedRow =
-  | ({ readonly kind: 'message' } & MessageKey)
-  | ({ readonly kind: 'event' } & EventKey)
-  | { readonly kind: 'outcome'; readonly workflowID: string };
-
-/** The key of an awaited row, as in the triggers. */
-export function waitKey(awaited: AwaitedRow): string {
-  switch (awaited.kind) {
-    case 'message':
-      return `message:${messageKey(awaited)}`;
-    case 'event':
-      return `event:${eventKey(awaited)}`;
-    case 'outcome':
-      return `outcome:${awaited.workflowID}`;
-  }
 }
 
 export type ParkVerdict =
@@ -91,7 +71,9 @@ async function parkWaiting(tx: Executor, parks: readonly Park[]): Promise<Row[]>
   const locked = await lockRows(tx, [...new Set(parks.flatMap(rowsOf))]);
   const ready = parks.filter((park) => rowsOf(park).every((workflowID) => locked.has(workflowID)));
   // A statement of its own: it sees what was committed before the locks.
-  const there = ready.length === 0 ? new Set<string>() : await findAwaited(tx, ready);
+  const reader = { read: (statement: Sql) => tx.run(statement) };
+  const awaitedRows = ready.flatMap((park) => park.awaited);
+  const there = ready.length === 0 ? new Set<string>() : await findAwaited(reader, awaitedRows);
   const leaving = ready.filter(({ awaited }) => !awaited.some((one) => there.has(waitKey(one))));
   if (leaving.length === 0) return [];
   const parked = await tx.run(parkIfOwned(leaving));
@@ -116,43 +98,18 @@ async function lockRows(tx: Executor, workflowIDs: readonly string[]): Promise<R
   return new Set(locked.map((row) => row['workflow_uuid'] as string));
 }
 
-/** The keys of the awaited rows that are there. */
-async function findAwaited(tx: Executor, parks: readonly Park[]): Promise<ReadonlySet<string>> {
-  const awaited = parks.flatMap((park) => park.awaited);
-  const reader = { read: (statement: Sql) => tx.run(statement) };
-  const messages = awaited.filter((one) => one.kind === 'message');
-  const events = awaited.filter((one) => one.kind === 'event');
-  const outcomes = awaited.filter((one) => one.kind === 'outcome');
-  const foundMessages = messages.length === 0 ? [] : await findOldestMessages(reader, messages);
-  const foundEvents = events.length === 0 ? [] : await findEvents(reader, events);
-  const outcomeIDs = outcomes.map(({ workflowID }) => workflowID);
-  const ended = new Set(
-    outcomes.length === 0 ? [] : (await findFinished(reader, outcomeIDs)).map(({ workflowID }) => workflowID),
-  );
-  const there = [
-    ...messages.filter((_, index) => foundMessages[index] !== undefined),
-    ...events.filter((_, index) => foundEvents[index] !== undefined),
-    ...outcomes.filter(({ workflowID }) => ended.has(workflowID)),
-  ];
-  return new Set(there.map(waitKey));
-}
-
-const waitColumns = [
-  { name: 'wait_key', type: 'text' },
-  { name: 'workflow_uuid', type: 'text' },
-] as const;
-
 /** Replaces what earlier waits of the workflows have left. */
 async function recordWaits(tx: Executor, parks: readonly Park[]): Promise<void> {
-  const data = parks.flatMap(({ workflowID, awaited }) => awaited.map((one) => [waitKey(one), workflowID]));
+  const waits = parks.flatMap(({ workflowID, awaited }) => awaited.map((one) => toWait(workflowID, one)));
+  const data = waits.map((wait) => waitColumns.toValues(wait));
   const outcomes = parks.flatMap(({ awaited }) => awaited.filter(({ kind }) => kind === 'outcome'));
   await tx.run(sql`
     DELETE FROM ${parkedWaits}
     WHERE workflow_uuid ${oneOf(parks.map(({ workflowID }) => workflowID))}`);
   await tx.run(sql`
-    INSERT INTO ${parkedWaits} (wait_key, workflow_uuid)
-    SELECT r.wait_key, r.workflow_uuid
-    FROM ${rows('r', waitColumns, data)}
+    INSERT INTO ${parkedWaits} (${waitColumns.names})
+    SELECT ${waitColumns.pass('r')}
+    FROM ${rows('r', waitColumns.columns, data)}
     WHERE TRUE
     ON CONFLICT DO NOTHING`);
   // On Postgres the trigger on the ends of workflows passes over all others.
@@ -194,9 +151,4 @@ export async function takeBack(database: Database, { workflowID, owner }: Owned)
   if (taken.length > 0) return true;
   const row = (await findOwners(database, [workflowID])).get(workflowID);
   return row?.owner === owner && row.status === 'PENDING';
-}
-
-/** Whether workflows are parked until a row is there. */
-export async function hasParkedWaits(database: Reader): Promise<boolean> {
-  return (await database.read(sql`SELECT 1 FROM ${parkedWaits} LIMIT 1`)).length > 0;
 }

@@ -3,6 +3,8 @@ import { expect, test, vi } from 'vitest';
 import type { DBOSInstance } from '../../../src/index.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
+import { insertWorkflows } from '../../../src/store/runs/workflows.js';
+import { newWorkflow } from '../../rig/records.js';
 import { engineOf } from '../../rig/engines.js';
 import { until } from '../../rig/manual-clock.js';
 import { createScene, HOUR, ownPromise, type ParkingScene, statusOf, sweep, untilParked } from './parking-scene.js';
@@ -198,6 +200,26 @@ forEachDialect((dialect) => {
     expect(await statusOf(DBOS, 'w')).toBe('DELAYED');
     await DBOS.send('w', 'right', 'topic');
     expect(await handle.getResult()).toBe('right');
+  });
+
+  test('an outcome that no trigger has seen wakes a workflow after a while', async () => {
+    const scene = await setup(dialect, (DBOS) => DBOS.retrieveWorkflow('other').getResult());
+    const { clock, DBOS } = scene;
+    const handle = await scene.start();
+    await untilParked(scene, 'w');
+    const database = await dialect.open(scene.url);
+    await database.run(sql`DELETE FROM ${table('workflow_status')} WHERE workflow_uuid = 'other'`);
+    await database.run(
+      insertWorkflows([newWorkflow({ workflowID: 'other', status: 'SUCCESS' })]),
+    );
+    expect(await statusOf(DBOS, 'w')).toBe('DELAYED');
+
+    await until(async () => {
+      clock.advance(1000);
+      return (await statusOf(DBOS, 'w')) === 'SUCCESS';
+    });
+
+    expect(await handle.getResult()).toBeNull();
   });
 
   test('a message that plain SQL inserts wakes a workflow', async () => {

@@ -65,6 +65,9 @@ const COLUMNS = lines(`
   operation_outputs.serialization text
   operation_outputs.started_at_epoch_ms bigint
   operation_outputs.workflow_uuid text not null
+  parked_waits.awaited_name text
+  parked_waits.awaited_uuid text
+  parked_waits.kind text
   parked_waits.wait_key text not null
   parked_waits.workflow_uuid text not null
   paused_queues.name text not null
@@ -88,6 +91,7 @@ const COLUMNS = lines(`
   schedule_settings.jitter_ms bigint not null
   schedule_settings.overlap text not null
   schedule_settings.schedule_id text not null
+  slot_releasing_queues.name text not null
   streams.function_id integer not null default
   step_attempts.attempts integer not null
   step_attempts.errors text not null
@@ -184,6 +188,7 @@ const PRIMARY_KEYS = lines(`
   paused_queues (name)
   queues (queue_id)
   schedule_settings (schedule_id)
+  slot_releasing_queues (name)
   step_attempts (workflow_uuid, function_id)
   streams (workflow_uuid, key, "offset")
   system_identity (key)
@@ -268,6 +273,7 @@ export const POSTGRES_SCHEMA: Catalog = {
 `),
   triggers: lines(`
   CREATE TRIGGER dbos_notifications_trigger AFTER INSERT ON notifications FOR EACH ROW EXECUTE FUNCTION notifications_function()
+  CREATE TRIGGER everstep_end_waits AFTER UPDATE ON workflow_status FOR EACH ROW WHEN (((old.status = 'DELAYED'::text) AND (new.status <> 'DELAYED'::text) AND (old.owner_xid ~~ '%.%'::text))) EXECUTE FUNCTION everstep_end_waits()
   CREATE TRIGGER everstep_fork_journaled AFTER INSERT ON workflow_status FOR EACH ROW WHEN ((new.forked_from IS NOT NULL)) EXECUTE FUNCTION everstep_journal_fork()
   CREATE TRIGGER everstep_journal_deleted AFTER DELETE ON workflow_status FOR EACH ROW EXECUTE FUNCTION everstep_journal_follow()
   CREATE TRIGGER everstep_journal_kept BEFORE DELETE OR UPDATE ON journal FOR EACH ROW EXECUTE FUNCTION everstep_guard_journal()
@@ -298,6 +304,7 @@ export const POSTGRES_SCHEMA: Catalog = {
       ') search_path=pg_catalog, pg_temp',
     'everstep_create_history() search_path=pg_catalog, pg_temp',
     'everstep_delete_execution() search_path=pg_catalog, pg_temp',
+    'everstep_end_waits() search_path=pg_catalog, pg_temp;enable_seqscan=off',
     'everstep_guard_journal() search_path=pg_catalog, pg_temp',
     'everstep_journal_change() search_path=pg_catalog, pg_temp',
     'everstep_journal_follow() search_path=pg_catalog, pg_temp',
@@ -371,6 +378,7 @@ export const SQLITE_SCHEMA: Catalog = {
   CREATE UNIQUE INDEX uq_workflow_status_dedup_id ON workflow_status (queue_name, deduplication_id) WHERE deduplication_id IS NOT NULL
 `),
   triggers: lines(`
+  everstep_end_waits
   everstep_execution_deleted
   everstep_fork_journaled
   everstep_journal_not_deleted

@@ -5,7 +5,10 @@ import { type Sql, sql, table } from '../../../src/sql/sql.js';
 import type { Database, Executor } from '../../../src/store/database.js';
 import { insertMessages } from '../../../src/store/messaging/messages.js';
 import { upsertEvents } from '../../../src/store/messaging/events.js';
-import { type AwaitedRow, type Park, parkWorkflows, takeBack } from '../../../src/store/parking/parking.js';
+import { type Park, parkWorkflows, takeBack } from '../../../src/store/parking/parking.js';
+import { type AwaitedRow, hasParkedWaits } from '../../../src/store/parking/waits.js';
+import { enqueueDue } from '../../../src/store/queues/delays.js';
+import { cancelWorkflows } from '../../../src/store/runs/lifecycle.js';
 import { finishIfOwned, insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../../rig/dialects.js';
 import { until } from '../../rig/manual-clock.js';
@@ -108,6 +111,30 @@ forEachDialect((dialect) => {
     expect(await statusOf(database)).toBe('PENDING');
   });
 
+  const ends: Record<string, (database: Database) => Promise<unknown>> = {
+    'is due': async (database) => {
+      await database.run(
+        sql`UPDATE ${table('workflow_status')} SET delay_until_epoch_ms = 1 WHERE workflow_uuid = 'w'`,
+      );
+      return enqueueDue(database, newWorkflow().applicationName ?? '', 10);
+    },
+    'is cancelled': (database) => cancelWorkflows(database, ['w']),
+    'is taken back': (database) => takeBack(database, { workflowID: 'w', owner: OWNER }),
+    'is enqueued by another program': (database) =>
+      database.run(sql`UPDATE ${table('workflow_status')} SET status = 'ENQUEUED' WHERE workflow_uuid = 'w'`),
+  };
+
+  test.each(Object.keys(ends))('the waits of a workflow that %s are gone', async (end) => {
+    const { database } = await setup(dialect);
+    await parkWorkflows(database, [parkOf('message')]);
+    expect(await hasParkedWaits(database)).toBe(true);
+
+    await ends[end]?.(database);
+
+    expect(await statusOf(database)).not.toBe('DELAYED');
+    expect(await hasParkedWaits(database)).toBe(false);
+  });
+
   test('a delayed workflow that has not started is not woken', async () => {
     const { database } = await setup(dialect);
     await parkWorkflows(database, [parkOf('message')]);
@@ -177,6 +204,25 @@ onlyOn('postgres', (dialect) => {
 
     const woken = { parked: 'ENQUEUED', refused: 'PENDING', lost: 'never' };
     expect(await statusOf(database)).toBe(woken[verdicts[0] as keyof typeof woken]);
+  });
+
+  test.each(kinds)('a %s waits for a commit that changes its receiver, and is no deadlock', async (kind) => {
+    const { url, database } = await setup(dialect);
+    const sender = await dialect.open(url);
+    await parkWorkflows(database, [parkOf(kind)]);
+    let isSent = false;
+    let sending: Promise<unknown> | undefined;
+
+    await database.transaction(async (tx) => {
+      await tx.run(sql`SELECT 1 FROM ${table('workflow_status')} WHERE workflow_uuid = 'w' FOR NO KEY UPDATE`);
+      sending = sender.run(arrivalOf(kind)).then(() => (isSent = true));
+      await until(async () => isSent || (await isBlocked(sender)));
+      await tx.run(sql`UPDATE ${table('workflow_status')} SET status = 'CANCELLED' WHERE workflow_uuid = 'w'`);
+    });
+    await sending;
+
+    expect(await statusOf(database)).toBe('CANCELLED');
+    expect(await hasParkedWaits(database)).toBe(false);
   });
 
   test.each(kinds)('a %s that is about to be committed keeps its receiver from parking', async (kind) => {

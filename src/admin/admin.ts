@@ -36,6 +36,8 @@ export interface AdminOptions {
   readonly outboxes?: Readonly<Record<string, AdminOutbox>>;
   /** A check of your own: `/readyz` answers 503 while it returns false, throws or takes longer than a second. */
   readonly isReady?: () => boolean | Promise<boolean>;
+  /** The built dashboard. Only for applications bundled together with this package, which then has no files of its own. */
+  readonly dashboardFolder?: string;
 }
 
 export interface Admin {
@@ -82,6 +84,7 @@ const OPTIONS = record({
   bodyMaxBytes: optional(positiveInteger),
   outboxes: optional(mapOf(outboxCheck)),
   isReady: optional(func),
+  dashboardFolder: optional(filledString),
 });
 
 /** Creates the interface. It does nothing until a request arrives. */
@@ -96,7 +99,7 @@ export function createAdmin(options: AdminOptions): Admin {
   }
   const allowedHosts = given.allowedHosts?.map((host) => host.toLowerCase());
   const outboxes = new Map(Object.entries(given.outboxes ?? {}));
-  const { isReady } = options;
+  const { isReady, dashboardFolder } = options;
   const handler = new Handler({
     source,
     token: given.token,
@@ -106,11 +109,12 @@ export function createAdmin(options: AdminOptions): Admin {
     basePath,
     outboxes,
     ...(isReady && { isReady }),
+    ...(dashboardFolder !== undefined && { dashboardFolder }),
   });
   const fetch = (request: Request): Promise<Response> => handler.fetch(request);
   return {
     fetch,
-    handle: (request, response) => serveNode(fetch, request, response),
+    handle: (request, response) => serveNode((one, path) => handler.fetch(one, path), request, response),
     close: () => handler.close(),
   };
 }

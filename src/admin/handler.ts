@@ -2,6 +2,7 @@
 //
 //   /healthz, /readyz      no token needed
 //   /metrics               for Prometheus
+//   /ui/…                  the dashboard; no token needed for its files
 //   /api/v1/…              the JSON API
 //   anything else          the legacy endpoints of DBOS 4
 import { internals } from '../base/internals.js';
@@ -9,6 +10,8 @@ import type { DLogger } from '../base/log.js';
 import { silentLogger } from '../base/log.js';
 import { withTimeLimit } from '../base/time-limit.js';
 import { readNow } from '../store/schedules/schedules.js';
+import { DashboardFiles } from './dashboard/files.js';
+import { dashboardResponse, isDashboardPath, isVisit, redirectToDashboard } from './dashboard/pages.js';
 import { type AccessOptions, checkAccess } from './http/access.js';
 import { emptyResponse, jsonResponse, textResponse, withoutBody } from './http/response.js';
 import { parseJSON, readBody, readJSON } from './http/body.js';
@@ -33,10 +36,14 @@ export interface HandlerOptions extends AccessOptions {
   readonly outboxes?: ReadonlyMap<string, AdminOutbox>;
   /** A check of the application's own, for `/readyz`. */
   readonly isReady?: () => boolean | Promise<boolean>;
+  /** The built dashboard, if it is not in this package. */
+  readonly dashboardFolder?: string;
 }
 
 const API = '/api/v1';
 const READY_MS = 1000;
+/** The methods of paths that only read. */
+const READING: ReadonlyMap<string, unknown> = new Map([['GET', undefined]]);
 
 export class Handler {
   readonly #options: HandlerOptions;
@@ -44,9 +51,11 @@ export class Handler {
   readonly #eventLoop = new EventLoop();
   readonly #api = new Router(ROUTES);
   readonly #legacy = new Router(LEGACY_ROUTES);
+  readonly #dashboard: DashboardFiles;
 
   constructor(options: HandlerOptions) {
     this.#options = options;
+    this.#dashboard = new DashboardFiles(options.dashboardFolder);
     const { source, outboxes = new Map<string, AdminOutbox>() } = options;
     this.#environment = { source, feed: new ChangeFeed(source, options.feed), outboxes };
   }
@@ -57,10 +66,11 @@ export class Handler {
     this.#eventLoop.stop();
   }
 
-  async fetch(request: Request): Promise<Response> {
+  /** `visiblePath` is the path that the client sees, if a framework has stripped a part of it. */
+  async fetch(request: Request, visiblePath = new URL(request.url).pathname): Promise<Response> {
     const path = this.#pathOf(request);
     try {
-      const response = await this.#respond(request, path);
+      const response = this.#respondStatic(request, path, visiblePath) ?? (await this.#respond(request, path));
       return request.method === 'HEAD' ? await withoutBody(response) : response;
     } catch (error) {
       const { status, code, message, headers } = refusalOf(error, this.#logger);
@@ -74,6 +84,15 @@ export class Handler {
     const { basePath } = this.#options;
     const path = pathname.startsWith(basePath) ? pathname.slice(basePath.length) : undefined;
     return path === '' ? '/' : path?.startsWith('/') ? path : undefined;
+  }
+
+  /** The dashboard's files. */
+  #respondStatic(request: Request, path: string | undefined, visiblePath: string): Response | undefined {
+    if (path === undefined) return undefined;
+    if (isVisit(request, path)) return redirectToDashboard(visiblePath);
+    if (!isDashboardPath(path)) return undefined;
+    if (request.method !== 'GET' && request.method !== 'HEAD') return refuseMethod(READING, request);
+    return path === '/ui' ? redirectToDashboard(visiblePath) : dashboardResponse(this.#dashboard, request, path);
   }
 
   async #respond(request: Request, path: string | undefined): Promise<Response> {
@@ -193,5 +212,5 @@ function refuseMethod(found: ReadonlyMap<string, unknown>, { method }: Request):
 
 async function readOnly(request: Request, respond: () => Response | Promise<Response>): Promise<Response> {
   if (request.method === 'GET' || request.method === 'HEAD') return respond();
-  return refuseMethod(new Map([['GET', undefined]]), request);
+  return refuseMethod(READING, request);
 }

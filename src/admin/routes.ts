@@ -8,6 +8,7 @@ import { OUTBOX_ROUTES } from './routes/outboxes.js';
 import { QUEUE_ROUTES } from './routes/queues.js';
 import { RECEIVED_LETTER_ROUTES } from './routes/received-letters.js';
 import { SCHEDULE_ROUTES } from './routes/schedules.js';
+import { SESSION_ROUTES } from './routes/session.js';
 import { SYSTEM_ROUTES } from './routes/system.js';
 import { TRANSFER_ROUTES } from './routes/transfer.js';
 import { WORKFLOW_ACTION_ROUTES } from './routes/workflow-actions.js';
@@ -28,6 +29,7 @@ export const ROUTES: readonly Route[] = [
   ...OUTBOX_ROUTES,
   ...SYSTEM_ROUTES,
   ...MAINTENANCE_ROUTES,
+  ...SESSION_ROUTES,
   route({
     method: 'GET',
     path: '/openapi.json',

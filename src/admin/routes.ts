@@ -10,6 +10,7 @@ import { RECEIVED_LETTER_ROUTES } from './routes/received-letters.js';
 import { SCHEDULE_ROUTES } from './routes/schedules.js';
 import { SESSION_ROUTES } from './routes/session.js';
 import { SYSTEM_ROUTES } from './routes/system.js';
+import { TIMELINE_ROUTES } from './routes/timeline.js';
 import { TRANSFER_ROUTES } from './routes/transfer.js';
 import { WORKFLOW_ACTION_ROUTES } from './routes/workflow-actions.js';
 import { WORKFLOW_ROUTES } from './routes/workflows.js';
@@ -20,6 +21,7 @@ export const ROUTES: readonly Route[] = [
   ...LISTING_ROUTES,
   ...WORKFLOW_ROUTES,
   ...HISTORY_ROUTES,
+  ...TIMELINE_ROUTES,
   ...WORKFLOW_ACTION_ROUTES,
   ...BULK_ROUTES,
   ...TRANSFER_ROUTES,

@@ -59,7 +59,7 @@ const OWN_SUBROOMS = {
   datasource: ['adapters'],
   receiver: ['adapters', 'http'],
   outbox: ['schema', 'publish', 'consume', 'dead-letters', 'relays', 'retention', 'validate'],
-  admin: ['changes', 'http', 'metrics', 'routes', 'views'],
+  admin: ['changes', 'dashboard', 'http', 'metrics', 'routes', 'views'],
   cli: ['commands', 'project'],
 };
 

@@ -24,6 +24,10 @@ export interface AdminOptions {
   readonly source: AdminSource;
   /** Clients send it as `Authorization: Bearer …`. */
   readonly token?: string;
+  /** A second token, for people and programs that may look but not change anything. */
+  readonly readOnlyToken?: string;
+  /** Refuses all changes. */
+  readonly isReadOnly?: boolean;
   /** Serves without a token. Only for an interface reachable from this machine alone, or one you guard yourself. */
   readonly isOpen?: boolean;
   /** Host names an open interface accepts. Defaults to the loopback names. */
@@ -36,6 +40,8 @@ export interface AdminOptions {
   readonly outboxes?: Readonly<Record<string, AdminOutbox>>;
   /** A check of your own: `/readyz` answers 503 while it returns false, throws or takes longer than a second. */
   readonly isReady?: () => boolean | Promise<boolean>;
+  /** The built dashboard. Only for applications bundled together with this package, which then has no files of its own. */
+  readonly dashboardFolder?: string;
 }
 
 export interface Admin {
@@ -76,41 +82,50 @@ const outboxCheck: Check<AdminOutbox> = checkThat(
 const OPTIONS = record({
   source: adminSource,
   token: optional(token),
+  readOnlyToken: optional(token),
+  isReadOnly: optional(boolean),
   isOpen: optional(boolean),
   allowedHosts: optional(array(filledString)),
   basePath: optional(basePathCheck),
   bodyMaxBytes: optional(positiveInteger),
   outboxes: optional(mapOf(outboxCheck)),
   isReady: optional(func),
+  dashboardFolder: optional(filledString),
 });
 
 /** Creates the interface. It does nothing until a request arrives. */
 export function createAdmin(options: AdminOptions): Admin {
   const given = OPTIONS.read(options, 'options');
-  const { source, isOpen = false, bodyMaxBytes = BODY_MAX_BYTES, basePath = '' } = given;
+  const { source, isOpen = false, isReadOnly = false, bodyMaxBytes = BODY_MAX_BYTES, basePath = '' } = given;
   if (given.token === undefined && !isOpen) {
     throw new DBOSInitializationError('createAdmin needs a token, or isOpen if you guard the interface yourself.');
   }
   if (given.token !== undefined && isOpen) {
     throw new DBOSInitializationError('createAdmin takes a token or isOpen, not both.');
   }
+  if (given.readOnlyToken !== undefined && (isOpen || given.readOnlyToken === given.token)) {
+    throw new DBOSInitializationError('readOnlyToken needs a token beside it and must differ from it.');
+  }
   const allowedHosts = given.allowedHosts?.map((host) => host.toLowerCase());
   const outboxes = new Map(Object.entries(given.outboxes ?? {}));
-  const { isReady } = options;
+  const { isReady, dashboardFolder } = options;
   const handler = new Handler({
     source,
     token: given.token,
+    readOnlyToken: given.readOnlyToken,
     isOpen,
+    isReadOnly,
     allowedHosts,
     bodyMaxBytes,
     basePath,
     outboxes,
     ...(isReady && { isReady }),
+    ...(dashboardFolder !== undefined && { dashboardFolder }),
   });
   const fetch = (request: Request): Promise<Response> => handler.fetch(request);
   return {
     fetch,
-    handle: (request, response) => serveNode(fetch, request, response),
+    handle: (request, response) => serveNode((one, path) => handler.fetch(one, path), request, response),
     close: () => handler.close(),
   };
 }

@@ -2,14 +2,18 @@
 //
 //   /healthz, /readyz      no token needed
 //   /metrics               for Prometheus
+//   /ui/…                  the dashboard; no token needed for its files
 //   /api/v1/…              the JSON API
 //   anything else          the legacy endpoints of DBOS 4
 import { internals } from '../base/internals.js';
+import type { Clock } from '../base/clock.js';
 import type { DLogger } from '../base/log.js';
 import { silentLogger } from '../base/log.js';
 import { withTimeLimit } from '../base/time-limit.js';
 import { readNow } from '../store/schedules/schedules.js';
-import { type AccessOptions, checkAccess } from './http/access.js';
+import { DashboardFiles } from './dashboard/files.js';
+import { dashboardResponse, isDashboardPath, isVisit, redirectToDashboard } from './dashboard/pages.js';
+import { type Access, AccessControl, type AccessOptions, requireChange } from './http/access.js';
 import { emptyResponse, jsonResponse, textResponse, withoutBody } from './http/response.js';
 import { parseJSON, readBody, readJSON } from './http/body.js';
 import { EXPOSITION_TYPE } from './metrics/exposition.js';
@@ -18,7 +22,7 @@ import { LEGACY_ROUTES } from './legacy.js';
 import { EventLoop, metricsText } from './metrics/metrics.js';
 import { readQuery } from './http/query.js';
 import { notFound, readRequest, Refusal, refusalOf } from './http/refusal.js';
-import { type Environment, type Match, type Route, Router } from './http/route.js';
+import { type Environment, isReading, type Match, type Routed, Router } from './http/route.js';
 import { ROUTES } from './routes.js';
 import { nonEmpty } from './shape.js';
 import { type AdminSource, beginRequest, type StoreOperator } from './source.js';
@@ -33,10 +37,14 @@ export interface HandlerOptions extends AccessOptions {
   readonly outboxes?: ReadonlyMap<string, AdminOutbox>;
   /** A check of the application's own, for `/readyz`. */
   readonly isReady?: () => boolean | Promise<boolean>;
+  /** The built dashboard, if it is not in this package. */
+  readonly dashboardFolder?: string;
 }
 
 const API = '/api/v1';
 const READY_MS = 1000;
+/** The methods of paths that only read. */
+const READING: ReadonlyMap<string, unknown> = new Map([['GET', undefined]]);
 
 export class Handler {
   readonly #options: HandlerOptions;
@@ -44,11 +52,14 @@ export class Handler {
   readonly #eventLoop = new EventLoop();
   readonly #api = new Router(ROUTES);
   readonly #legacy = new Router(LEGACY_ROUTES);
+  readonly #dashboard: DashboardFiles;
 
   constructor(options: HandlerOptions) {
     this.#options = options;
+    this.#dashboard = new DashboardFiles(options.dashboardFolder);
     const { source, outboxes = new Map<string, AdminOutbox>() } = options;
-    this.#environment = { source, feed: new ChangeFeed(source, options.feed), outboxes };
+    const access = new AccessControl(options);
+    this.#environment = { source, access, feed: new ChangeFeed(source, options.feed), outboxes };
   }
 
   /** Ends the event streams. */
@@ -57,10 +68,11 @@ export class Handler {
     this.#eventLoop.stop();
   }
 
-  async fetch(request: Request): Promise<Response> {
+  /** `visiblePath` is the path that the client sees, if a framework has stripped a part of it. */
+  async fetch(request: Request, visiblePath = new URL(request.url).pathname): Promise<Response> {
     const path = this.#pathOf(request);
     try {
-      const response = await this.#respond(request, path);
+      const response = this.#respondStatic(request, path, visiblePath) ?? (await this.#respond(request, path));
       return request.method === 'HEAD' ? await withoutBody(response) : response;
     } catch (error) {
       const { status, code, message, headers } = refusalOf(error, this.#logger);
@@ -76,40 +88,58 @@ export class Handler {
     return path === '' ? '/' : path?.startsWith('/') ? path : undefined;
   }
 
+  /** The dashboard's files. */
+  #respondStatic(request: Request, path: string | undefined, visiblePath: string): Response | undefined {
+    if (path === undefined) return undefined;
+    if (isVisit(request, path)) return redirectToDashboard(visiblePath);
+    if (!isDashboardPath(path)) return undefined;
+    if (request.method !== 'GET' && request.method !== 'HEAD') return refuseMethod(READING, request);
+    return path === '/ui' ? redirectToDashboard(visiblePath) : dashboardResponse(this.#dashboard, request, path);
+  }
+
   async #respond(request: Request, path: string | undefined): Promise<Response> {
     if (path === '/healthz') return readOnly(request, () => textResponse('ok'));
     if (path === '/readyz') return readOnly(request, () => this.#readiness());
-    checkAccess(request, this.#options);
+    if (path === API || path?.startsWith(`${API}/`)) return this.#respondAPI(request, path.slice(API.length));
+    const access = this.#environment.access.require(request);
     if (path === undefined) throw notFound('Unknown path.');
     if (path === '/metrics') return readOnly(request, () => this.#metrics());
-    if (path === API || path.startsWith(`${API}/`)) return this.#respondAPI(request, path.slice(API.length));
-    return this.#respondLegacy(request, path);
+    return this.#respondLegacy(request, path, access);
   }
 
   async #respondAPI(request: Request, path: string): Promise<Response> {
     const found = this.#api.find(path);
+    const match = found && matchOf(found, request);
+    const access = this.#accessOf(request, match?.route.isPublic ?? false);
     if (!found || found.size === 0) throw notFound('Unknown path.');
-    const match = matchOf(found, request);
     if (!match) return refuseMethod(found, request);
     const { route } = match;
+    if (access && !route.isPublic && !isReading(route)) requireChange(request, access);
     for (const [name, value] of Object.entries(match.path)) readRequest(nonEmpty, value, name);
     const query = readQuery(route.query, route.queryCheck, new URL(request.url).searchParams);
     const body = route.body && readRequest(route.body, await readJSON(request, this.#options.bodyMaxBytes), 'The body');
     return this.#withOperator(async (operator) => {
       const environment = this.#environment;
-      const result = await route.handle({ operator, environment, request, path: match.path, query, body });
+      const result = await route.handle({ operator, environment, request, access, path: match.path, query, body });
       // Subscribers see changes made here at once.
-      if (route.method !== 'GET') environment.feed.refresh();
+      if (!isReading(route)) environment.feed.refresh();
       if (result instanceof Response) return result;
       return route.status === 204 ? emptyResponse() : jsonResponse(result, route.status);
     });
   }
 
+  #accessOf(request: Request, isPublic: boolean): Access | undefined {
+    const { access, source } = this.#environment;
+    const clock = (): Clock => source[internals].operator.clock;
+    return isPublic ? access.find(request, clock) : access.require(request, clock);
+  }
+
   /** Reports failures the way the DBOS 4 server does, except for requests that make no sense. */
-  async #respondLegacy(request: Request, path: string): Promise<Response> {
+  async #respondLegacy(request: Request, path: string, access: Access): Promise<Response> {
     if (request.method === 'OPTIONS') return emptyResponse(200);
     const match = matchOf(this.#legacy.find(path) ?? new Map<string, never>(), request);
     if (!match) return textResponse('Not Found', 404);
+    if (!isReading(match.route)) requireChange(request, access);
     try {
       for (const [name, value] of Object.entries(match.path)) readRequest(nonEmpty, value, name);
       const text = await readBody(request, this.#options.bodyMaxBytes);
@@ -175,13 +205,10 @@ function isClientFault({ status }: Refusal): boolean {
   return status === 400 || status === 413 || status === 422;
 }
 
-type Matches<R extends { method: Route['method']; path: string }> = ReadonlyMap<string, Match<R>>;
+type Matches<R extends Routed> = ReadonlyMap<string, Match<R>>;
 
 /** HEAD is routed as GET. */
-function matchOf<R extends { method: Route['method']; path: string }>(
-  found: Matches<R>,
-  { method }: Request,
-): Match<R> | undefined {
+function matchOf<R extends Routed>(found: Matches<R>, { method }: Request): Match<R> | undefined {
   return found.get(method === 'HEAD' ? 'GET' : method);
 }
 
@@ -193,5 +220,5 @@ function refuseMethod(found: ReadonlyMap<string, unknown>, { method }: Request):
 
 async function readOnly(request: Request, respond: () => Response | Promise<Response>): Promise<Response> {
   if (request.method === 'GET' || request.method === 'HEAD') return respond();
-  return refuseMethod(new Map([['GET', undefined]]), request);
+  return refuseMethod(READING, request);
 }

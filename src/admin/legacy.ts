@@ -38,10 +38,15 @@ export const LEGACY_ROUTES: readonly LegacyRoute[] = [
   get('/dbos-healthz', async () => textResponse('healthy')),
   post('/dbos-workflow-recovery', recover),
   get('/dbos-perf', async ({ perf }) => jsonResponse(perf.sinceLastCall())),
-  get('/deactivate', async ({ source }) => {
-    await source.deactivateEventReceivers?.();
-    return textResponse('Deactivated');
-  }),
+  {
+    method: 'GET',
+    path: '/deactivate',
+    isReading: false,
+    async handle({ source }) {
+      await source.deactivateEventReceivers?.();
+      return textResponse('Deactivated');
+    },
+  },
   get('/conductor', async () => jsonResponse({ status: true })),
   get('/dbos-workflow-queues-metadata', describeQueues),
   post('/dbos-garbage-collect', async ({ operator, body }) => {
@@ -75,10 +80,10 @@ export const LEGACY_ROUTES: readonly LegacyRoute[] = [
       ? jsonResponse(legacyWorkflow(found))
       : jsonResponse({ error: `Workflow ${workflowID} not found` }, 404);
   }),
-  post('/workflows', async ({ operator, body }) =>
+  list('/workflows', async ({ operator, body }) =>
     jsonResponse((await listWorkflows(operator, toInput(body))).map(legacyWorkflow)),
   ),
-  post('/queues', async ({ operator, body }) =>
+  list('/queues', async ({ operator, body }) =>
     jsonResponse((await listQueuedWorkflows(operator, toInput(body))).map(legacyWorkflow)),
   ),
 ];
@@ -89,6 +94,10 @@ function get(path: string, handle: LegacyRoute['handle']): LegacyRoute {
 
 function post(path: string, handle: LegacyRoute['handle']): LegacyRoute {
   return { method: 'POST', path, handle };
+}
+
+function list(path: string, handle: LegacyRoute['handle']): LegacyRoute {
+  return { method: 'POST', path, isReading: true, handle };
 }
 
 function fieldsOf(body: unknown): Record<string, unknown> {

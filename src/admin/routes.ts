@@ -8,7 +8,9 @@ import { OUTBOX_ROUTES } from './routes/outboxes.js';
 import { QUEUE_ROUTES } from './routes/queues.js';
 import { RECEIVED_LETTER_ROUTES } from './routes/received-letters.js';
 import { SCHEDULE_ROUTES } from './routes/schedules.js';
+import { SESSION_ROUTES } from './routes/session.js';
 import { SYSTEM_ROUTES } from './routes/system.js';
+import { TIMELINE_ROUTES } from './routes/timeline.js';
 import { TRANSFER_ROUTES } from './routes/transfer.js';
 import { WORKFLOW_ACTION_ROUTES } from './routes/workflow-actions.js';
 import { WORKFLOW_ROUTES } from './routes/workflows.js';
@@ -19,6 +21,7 @@ export const ROUTES: readonly Route[] = [
   ...LISTING_ROUTES,
   ...WORKFLOW_ROUTES,
   ...HISTORY_ROUTES,
+  ...TIMELINE_ROUTES,
   ...WORKFLOW_ACTION_ROUTES,
   ...BULK_ROUTES,
   ...TRANSFER_ROUTES,
@@ -28,6 +31,7 @@ export const ROUTES: readonly Route[] = [
   ...OUTBOX_ROUTES,
   ...SYSTEM_ROUTES,
   ...MAINTENANCE_ROUTES,
+  ...SESSION_ROUTES,
   route({
     method: 'GET',
     path: '/openapi.json',

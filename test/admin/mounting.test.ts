@@ -9,7 +9,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Admin } from '../../src/admin/admin.js';
 import { sqlite } from '../rig/dialects.js';
 import { until } from '../rig/manual-clock.js';
-import { callerOf, setup, TOKEN } from './scene.js';
+import { builtDashboard, SCRIPT } from './built-dashboard.js';
+import { callerOf, setup, setupWithoutEngine, TOKEN } from './scene.js';
 
 /** Serves on a free port until the test ends, and gives the address. */
 async function listen(server: Server): Promise<string> {
@@ -155,4 +156,29 @@ describe('mounted into', () => {
       await until(async () => /^everstep_event_clients 0$/m.test((await call('GET', metrics)).body as string));
     },
   );
+
+  test.each(Object.entries(MOUNTS))('%s, the dashboard and its assets are found', async (_, { basePath, mount }) => {
+    const { admin } = setupWithoutEngine({ basePath, dashboardFolder: builtDashboard() });
+    const origin = await mount(admin);
+    const headers = { accept: 'text/html' };
+
+    const page = await fetch(`${origin}/admin/`, { headers });
+    const [, base = ''] = /<base href="([^"]*)"/.exec(await page.text()) ?? [];
+    const deep = await fetch(`${origin}/admin/ui/workflows/a%2Fb?tab=steps`, { headers });
+    const [, deepBase = ''] = /<base href="([^"]*)"/.exec(await deep.text()) ?? [];
+    const script = await fetch(new URL('./assets/index-a1b2.js', new URL(base, page.url)));
+
+    expect([page.status, new URL(page.url).pathname]).toEqual([200, '/admin/ui/']);
+    expect(new URL(deepBase, deep.url).pathname).toBe('/admin/ui/');
+    expect([script.status, await script.text()]).toEqual([200, SCRIPT]);
+  });
+
+  test('Express, the dashboard is found without the slash', async () => {
+    const { admin } = setupWithoutEngine({ dashboardFolder: builtDashboard() });
+    const origin = await (MOUNTS['Express'] as (typeof MOUNTS)[string]).mount(admin);
+
+    const page = await fetch(`${origin}/admin`, { headers: { accept: 'text/html' } });
+
+    expect([page.status, new URL(page.url).pathname]).toEqual([200, '/admin/ui/']);
+  });
 });

@@ -4,13 +4,14 @@ import { Readable } from 'node:stream';
 import { isAmbiguousPath } from '../../base/url.js';
 import { jsonResponse } from './response.js';
 
-type Fetch = (request: Request) => Promise<Response>;
+/** `visiblePath` is the path that the client sees, if a framework has stripped a part of it. */
+type Fetch = (request: Request, visiblePath?: string) => Promise<Response>;
 
 /** Handles a request of Node's HTTP server. Resolves when the response is sent or the client has disconnected. */
 export async function serveNode(fetch: Fetch, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const request = toRequest(incoming);
   const response = request
-    ? await fetch(request)
+    ? await fetch(request, pathBefore(incoming))
     : jsonResponse({ error: { code: 'INVALID_REQUEST', message: 'The request cannot be read.' } }, 400);
   outgoing.statusCode = response.status;
   response.headers.forEach((value, name) => outgoing.setHeader(name, value));
@@ -18,6 +19,11 @@ export async function serveNode(fetch: Fetch, incoming: IncomingMessage, outgoin
   if (response.status === 413) outgoing.setHeader('connection', 'close');
   if (response.body) await sendBody(response.body, outgoing);
   else outgoing.end();
+}
+
+/** Express and others keep the whole URL when they strip the mount path. */
+function pathBefore({ originalUrl }: IncomingMessage & { readonly originalUrl?: unknown }): string | undefined {
+  return typeof originalUrl === 'string' ? originalUrl.replace(/[?#].*$/, '') : undefined;
 }
 
 /** Undefined for a request that the Fetch API cannot represent. */
@@ -32,9 +38,10 @@ function toRequest(incoming: IncomingMessage): Request | undefined {
   const target = url.replace(/^https?:\/\/[^/?#]+/i, '');
   // A guard in front of us may have seen another path than the one that `URL` would resolve it to.
   if (isAmbiguousPath(target.replace(/\?.*$/, ''))) return undefined;
+  const scheme = 'encrypted' in incoming.socket ? 'https' : 'http';
   try {
     const body = hasBody ? bodyOf(incoming) : undefined;
-    return new Request(`http://localhost${target}`, { method, headers, body, duplex: 'half' });
+    return new Request(`${scheme}://localhost${target}`, { method, headers, body, duplex: 'half' });
   } catch {
     // Invalid method or URL.
     return undefined;

@@ -9,10 +9,12 @@ const error = record({ error: record({ code: text, message: text }) }).named('Er
 const REFUSALS: Readonly<Record<string, string>> = {
   400: 'The request is invalid; the message names the field.',
   401: 'The token is missing or wrong.',
+  403: 'The access is read-only, or the request comes from another site.',
   404: 'Not found.',
   409: 'The current state does not allow it.',
   413: 'The body is too large.',
   415: 'The media type of the body is not supported.',
+  429: 'Too many failed logins.',
   500: 'Internal error; see the log of the process.',
   503: 'The database cannot be reached, or the process is not ready.',
 };
@@ -63,6 +65,7 @@ function operationOf(one: Route): Record<string, unknown> {
     operationId: operationID(one),
     tags: [one.tag],
     summary: one.summary,
+    ...(one.isPublic && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
     ...(one.body && {
       requestBody: {

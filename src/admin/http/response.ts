@@ -24,7 +24,11 @@ export function streamResponse(body: ReadableStream<Uint8Array>, contentType: st
   return respond(body, 200, { 'content-type': contentType });
 }
 
-function respond(body: string | ReadableStream<Uint8Array> | null, status: number, headers: ExtraHeaders): Response {
+export function respond(
+  body: string | ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null,
+  status: number,
+  headers: ExtraHeaders,
+): Response {
   return new Response(body, { status, headers: { ...HEADERS, ...headers } });
 }
 

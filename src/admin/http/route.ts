@@ -8,6 +8,7 @@ import {
   type Fields,
   record,
 } from '../../model/validation/validation.js';
+import type { Access, AccessControl } from './access.js';
 import type { AdminSource, StoreOperator } from '../source.js';
 import type { AdminOutbox } from '../views/outbox-view.js';
 
@@ -16,6 +17,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /** Shared by all handlers. */
 export interface Environment {
   readonly source: AdminSource;
+  readonly access: AccessControl;
   readonly feed: ChangeFeed;
   readonly outboxes: ReadonlyMap<string, AdminOutbox>;
 }
@@ -24,6 +26,8 @@ export interface Call<Query = Readonly<Record<string, unknown>>, Body = unknown>
   readonly operator: StoreOperator;
   readonly environment: Environment;
   readonly request: Request;
+  /** Undefined only for public routes. */
+  readonly access: Access | undefined;
   /** The path parameters. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: Query;
@@ -36,6 +40,9 @@ export interface Route {
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
+  /** Whether it answers without a token. */
+  readonly isPublic?: boolean;
+  readonly isReading?: boolean;
   readonly query: Fields;
   readonly queryCheck: Check<Readonly<Record<string, unknown>>>;
   readonly body?: Check<unknown>;
@@ -81,6 +88,12 @@ export function route<Q extends Fields = {}, B extends Check<unknown> = Check<un
 export interface Routed {
   readonly method: Method;
   readonly path: string;
+  /** Whether it changes nothing. Defaults to whether its method is GET. */
+  readonly isReading?: boolean;
+}
+
+export function isReading(route: Routed): boolean {
+  return route.isReading ?? route.method === 'GET';
 }
 
 export interface Match<R extends Routed> {

@@ -105,6 +105,7 @@ export const LISTING_ROUTES: readonly Route[] = [
   route({
     method: 'POST',
     path: '/aggregates/workflows',
+    isReading: true,
     tag,
     summary: 'Counts matching workflows by group, with their longest waits and latencies.',
     body: record({
@@ -141,6 +142,7 @@ export const LISTING_ROUTES: readonly Route[] = [
   route({
     method: 'POST',
     path: '/aggregates/steps',
+    isReading: true,
     tag,
     summary: 'Counts matching steps by group, with their longest durations.',
     body: record({

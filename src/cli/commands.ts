@@ -9,7 +9,7 @@ import { OUTBOX_RETENTION_COMMANDS } from './outbox/retention.js';
 import { POSTGRES_COMMANDS } from './commands/postgres.js';
 import { PROJECT_COMMANDS } from './project/init.js';
 import { QUEUE_COMMANDS } from './commands/queue.js';
-import { RECEIVER_COMMANDS } from './commands/receiver.js';
+import { RECEIVER_COMMANDS } from './receiving/dead-letters.js';
 import { RETENTION_COMMANDS } from './commands/retention.js';
 import { SCHEDULE_COMMANDS } from './commands/schedule.js';
 import { UPKEEP_COMMANDS } from './commands/upkeep.js';

@@ -15,7 +15,7 @@ import {
   PAGE_LIMIT,
   pageOf,
   pageOutput,
-} from '../letters.js';
+} from '../receiving/letters.js';
 import { choice, duration, json, moment, text, type Values } from '../option.js';
 import { OUTBOX, withOutbox } from '../outbox-connection.js';
 import { longValue, type RenderContext, sanitize, shortValue } from '../render-context.js';

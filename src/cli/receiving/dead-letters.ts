@@ -18,7 +18,7 @@ import {
   PAGE,
   pageOf,
   pageOutput,
-} from '../letters.js';
+} from './letters.js';
 import { flag, moment, text, type Values } from '../option.js';
 import { longValue, type RenderContext, sanitize } from '../render-context.js';
 import { type Column, formatFields } from '../table.js';

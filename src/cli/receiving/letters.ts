@@ -1,11 +1,11 @@
 // What the commands for the dead letters of outboxes and of receivers have in common: pages, groups, and changes that count
 // and ask first.
-import { type CommandContext, confirm, type Output, progressOn, YES_FLAG } from './command.js';
-import { readIDs } from './commands/workflow-filters.js';
-import { wrongUsage } from './failure.js';
-import { flag, text, type Values, wholeNumber, withDefault } from './option.js';
-import { type RenderContext, sanitize } from './render-context.js';
-import { type Column, counted, formatTable } from './table.js';
+import { type CommandContext, confirm, type Output, progressOn, YES_FLAG } from '../command.js';
+import { readIDs } from '../commands/workflow-filters.js';
+import { wrongUsage } from '../failure.js';
+import { flag, text, type Values, wholeNumber, withDefault } from '../option.js';
+import { type RenderContext, sanitize } from '../render-context.js';
+import { type Column, counted, formatTable } from '../table.js';
 
 export const PAGE_LIMIT = {
   limit: withDefault(wholeNumber('At most this many, up to 1,000', { short: 'l', min: 1 }), 20),

@@ -7,6 +7,9 @@ CREATE TABLE IF NOT EXISTS {schema}.parked_waits (
   wait_key TEXT NOT NULL,
   workflow_uuid TEXT NOT NULL
     REFERENCES {schema}.workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  kind TEXT,
+  awaited_uuid TEXT,
+  awaited_name TEXT,
   PRIMARY KEY (wait_key, workflow_uuid)
 );
 CREATE INDEX IF NOT EXISTS idx_parked_waits_workflow ON {schema}.parked_waits (workflow_uuid);

@@ -1,9 +1,4 @@
--- What a parked workflow waits for, in columns, so that it can be looked up and told.
 SET LOCAL lock_timeout = '3s';
-
-ALTER TABLE {schema}.parked_waits ADD COLUMN IF NOT EXISTS kind TEXT;
-ALTER TABLE {schema}.parked_waits ADD COLUMN IF NOT EXISTS awaited_uuid TEXT;
-ALTER TABLE {schema}.parked_waits ADD COLUMN IF NOT EXISTS awaited_name TEXT;
 
 -- Queues whose workflows leave their slots while they are parked.
 CREATE TABLE IF NOT EXISTS {schema}.slot_releasing_queues (

@@ -4,6 +4,9 @@ CREATE TABLE IF NOT EXISTS parked_waits (
   wait_key TEXT NOT NULL,
   workflow_uuid TEXT NOT NULL
     REFERENCES workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  kind TEXT,
+  awaited_uuid TEXT,
+  awaited_name TEXT,
   PRIMARY KEY (wait_key, workflow_uuid)
 );
 CREATE INDEX IF NOT EXISTS idx_parked_waits_workflow ON parked_waits (workflow_uuid);

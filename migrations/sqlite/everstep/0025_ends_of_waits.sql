@@ -1,8 +1,3 @@
--- What a parked workflow waits for, in columns, so that it can be looked up and told.
-ALTER TABLE parked_waits ADD COLUMN kind TEXT;
-ALTER TABLE parked_waits ADD COLUMN awaited_uuid TEXT;
-ALTER TABLE parked_waits ADD COLUMN awaited_name TEXT;
-
 -- Queues whose workflows leave their slots while they are parked.
 CREATE TABLE IF NOT EXISTS slot_releasing_queues (
   name TEXT NOT NULL PRIMARY KEY

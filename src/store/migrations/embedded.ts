@@ -2559,6 +2559,9 @@ CREATE TABLE IF NOT EXISTS {schema}.parked_waits (
   wait_key TEXT NOT NULL,
   workflow_uuid TEXT NOT NULL
     REFERENCES {schema}.workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  kind TEXT,
+  awaited_uuid TEXT,
+  awaited_name TEXT,
   PRIMARY KEY (wait_key, workflow_uuid)
 );
 CREATE INDEX IF NOT EXISTS idx_parked_waits_workflow ON {schema}.parked_waits (workflow_uuid);
@@ -2982,12 +2985,7 @@ FROM (
     number: 25,
     name: 'ends_of_waits',
     isOnline: false,
-    sql: `-- What a parked workflow waits for, in columns, so that it can be looked up and told.
-SET LOCAL lock_timeout = '3s';
-
-ALTER TABLE {schema}.parked_waits ADD COLUMN IF NOT EXISTS kind TEXT;
-ALTER TABLE {schema}.parked_waits ADD COLUMN IF NOT EXISTS awaited_uuid TEXT;
-ALTER TABLE {schema}.parked_waits ADD COLUMN IF NOT EXISTS awaited_name TEXT;
+    sql: `SET LOCAL lock_timeout = '3s';
 
 -- Queues whose workflows leave their slots while they are parked.
 CREATE TABLE IF NOT EXISTS {schema}.slot_releasing_queues (
@@ -4314,6 +4312,9 @@ CREATE TABLE IF NOT EXISTS parked_waits (
   wait_key TEXT NOT NULL,
   workflow_uuid TEXT NOT NULL
     REFERENCES workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
+  kind TEXT,
+  awaited_uuid TEXT,
+  awaited_name TEXT,
   PRIMARY KEY (wait_key, workflow_uuid)
 );
 CREATE INDEX IF NOT EXISTS idx_parked_waits_workflow ON parked_waits (workflow_uuid);
@@ -4627,12 +4628,7 @@ WHERE (w.status IN ('SUCCESS', 'ERROR') OR (w.status = 'CANCELLED' AND COALESCE(
     number: 25,
     name: 'ends_of_waits',
     isOnline: false,
-    sql: `-- What a parked workflow waits for, in columns, so that it can be looked up and told.
-ALTER TABLE parked_waits ADD COLUMN kind TEXT;
-ALTER TABLE parked_waits ADD COLUMN awaited_uuid TEXT;
-ALTER TABLE parked_waits ADD COLUMN awaited_name TEXT;
-
--- Queues whose workflows leave their slots while they are parked.
+    sql: `-- Queues whose workflows leave their slots while they are parked.
 CREATE TABLE IF NOT EXISTS slot_releasing_queues (
   name TEXT NOT NULL PRIMARY KEY
 );

@@ -6,10 +6,12 @@ import { newID } from '../../src/base/ids.js';
 import { silentLogger } from '../../src/base/log.js';
 import type { DBOSConfig } from '../../src/engine/config/config.js';
 import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
+import { sql, table } from '../../src/sql/sql.js';
 import type { Database } from '../../src/store/database.js';
 import type { TestDialect } from '../rig/dialects.js';
 import { readTables, type Tables } from './invariants.js';
 import { Journal } from './journal.js';
+import { until, type Worker } from './processes.js';
 import { registerWorkflows, type Workflow, type WorkflowName, type WorkflowSettings } from './workflows.js';
 
 export interface Scene {
@@ -77,4 +79,19 @@ export async function launchHere(
 
 export function idsOf(prefix: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+}
+
+/** Stops the process, but not while it holds the lock of the file: no other could write then. */
+export async function freeze(scene: Scene, worker: Worker): Promise<void> {
+  await until('the process is stopped outside of a transaction', async () => {
+    worker.signal('SIGSTOP');
+    const isWritable = await scene.withDatabase((database) =>
+      database.run(sql`DELETE FROM ${table('executors')} WHERE incarnation_id = ''`).then(
+        () => true,
+        () => false,
+      ),
+    );
+    if (!isWritable) worker.signal('SIGCONT');
+    return isWritable;
+  });
 }

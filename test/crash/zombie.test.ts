@@ -3,28 +3,12 @@ import { expect, test } from 'vitest';
 import { forEachDialect } from '../rig/dialects.js';
 import { expectAllDone, expectKept } from './invariants.js';
 import { linesOf } from './journal.js';
-import { launchWorker, until, type Worker } from './processes.js';
-import { idsOf, type Scene, setScene } from './setup.js';
-import { sql, table } from '../../src/sql/sql.js';
+import { launchWorker, until } from './processes.js';
+import { freeze, idsOf, setScene } from './setup.js';
 
 const HELD_IDS = idsOf('held', 3);
 const HELD_OUTCOME_IDS = idsOf('outcome', 2);
 const LEASE_SECONDS = 1;
-
-/** Stops the process, but not while it holds the lock of the file: nobody else could write then. */
-async function freeze(scene: Scene, worker: Worker): Promise<void> {
-  await until('the process is stopped outside of a transaction', async () => {
-    worker.signal('SIGSTOP');
-    const isWritable = await scene.withDatabase((database) =>
-      database.run(sql`DELETE FROM ${table('executors')} WHERE incarnation_id = ''`).then(
-        () => true,
-        () => false,
-      ),
-    );
-    if (!isWritable) worker.signal('SIGCONT');
-    return isWritable;
-  });
-}
 
 forEachDialect((dialect) => {
   test('an owner that wakes up after its lease has ended changes nothing and goes on with new work', async () => {

@@ -1,6 +1,7 @@
 // Parked workflows when things go wrong: rivals, lost notifications, restarts, a database that is away.
 import { expect, test } from 'vitest';
 import type { DBOSInstance } from '../../../src/index.js';
+import { recoverIncarnation } from '../../../src/store/runs/lifecycle.js';
 import { forEachDialect, onlyOn } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
@@ -65,6 +66,65 @@ forEachDialect((dialect) => {
     await until(async () => {
       if (clock.isArmed(SWEEP_MS)) clock.advance(SWEEP_MS);
       return (await statusOf(second, 'w')) === 'DELAYED' && !isRunningIn(second, 'w');
+    });
+    clock.advance(HOUR);
+    await until(async () => {
+      clock.advance(20);
+      return (await statusOf(second, 'w')) === 'SUCCESS';
+    });
+
+    expect(ran).toEqual(['w']);
+  });
+
+  test('a clock that is set back does not wake a workflow early, nor lose it', async () => {
+    const scene = await createScene(dialect);
+    const { clock, DBOS } = scene;
+    const ranAt: number[] = [];
+    const sleeper = DBOS.registerWorkflow(
+      async () => {
+        await DBOS.sleep(HOUR);
+        await DBOS.runStep(async () => Promise.resolve(ranAt.push(clock.now())), { name: 'after' });
+      },
+      { name: 'late' },
+    );
+    const begunAt = clock.now();
+    await DBOS.launch();
+    const handle = await DBOS.startWorkflow(sleeper, { workflowID: 'w' })();
+    await untilParked(scene, 'w');
+
+    clock.advance(-HOUR / 2);
+    for (let passedMs = 0; passedMs < HOUR; passedMs += HOUR / 10) {
+      clock.advance(HOUR / 10);
+      await statusOf(DBOS, 'w');
+    }
+    expect(ranAt).toEqual([]);
+    await until(async () => {
+      clock.advance(HOUR / 100);
+      return (await statusOf(DBOS, 'w')) === 'SUCCESS';
+    });
+
+    await handle.getResult();
+    expect(ranAt[0]).toBeGreaterThanOrEqual(begunAt + HOUR);
+    expect(ranAt).toHaveLength(1);
+  });
+
+  test('a run whose engine was presumed dead does not park what another has', async () => {
+    const clock = new ManualClock();
+    const ran: string[] = [];
+    const { DBOS: first, url } = await createEngine(dialect, { ...config, executorID: 'one' }, clock.settings);
+    const sleeper = register(first, ran);
+    await first.launch();
+    await first.startWorkflow(sleeper, { workflowID: 'w' })('w');
+    await until(() => clock.isArmed(SWEEP_MS) && clock.isArmed(HOUR));
+    const { database, incarnationID } = engineOf(first).runtime;
+    await recoverIncarnation(database, incarnationID);
+    const { DBOS: second } = await createScene(dialect, { systemDatabaseUrl: url, executorID: 'two' }, clock);
+    register(second, ran);
+    await second.launch();
+
+    await until(async () => {
+      clock.advance(SWEEP_MS);
+      return (await statusOf(second, 'w')) === 'DELAYED' && !isRunningIn(first, 'w') && !isRunningIn(second, 'w');
     });
     clock.advance(HOUR);
     await until(async () => {

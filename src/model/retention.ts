@@ -14,6 +14,8 @@ export interface KeptFor {
 export interface RetentionPolicy extends KeptFor {
   /** For the workflows of a function, by its name, instead of the above. `{}` keeps them. */
   readonly perWorkflow?: Readonly<Record<string, KeptFor>>;
+  /** How long the stored events of all workflows are kept after their end. The workflows stay. */
+  readonly history?: Duration;
 }
 
 /** `retention` of the configuration. */
@@ -23,7 +25,7 @@ export interface RetentionConfig extends RetentionPolicy {
 }
 
 const KEPT_FOR = { completed: optional(duration), failed: optional(duration) };
-const POLICY = { ...KEPT_FOR, perWorkflow: optional(mapOf(record(KEPT_FOR))) };
+const POLICY = { ...KEPT_FOR, perWorkflow: optional(mapOf(record(KEPT_FOR))), history: optional(duration) };
 
 export const retentionPolicy: Check<RetentionPolicy> = record(POLICY);
 export const retentionConfig: Check<RetentionConfig> = record({ ...POLICY, every: optional(duration) });

@@ -175,6 +175,26 @@ describe('the JSON API', () => {
       expect((await call('GET', `/api/v1/workflows/${delayed}`)).status).toBe(404);
     });
 
+    test('keeps who changed many workflows at once, and why', async () => {
+      const { ok, enqueue, DBOS } = await setup(dialect);
+      const ids = [await enqueue('receive'), await enqueue('receive')];
+      const why = { reason: 'wrong input', actor: 'ops@example.com' };
+
+      await ok('POST', '/bulk/cancel', { workflowIDs: ids, ...why });
+      await ok('POST', '/bulk/resume', { workflowIDs: ids, ...why });
+      const forks = ids.map((workflowID) => ({ workflowID, startStep: 0 }));
+      await ok('POST', '/bulk/fork', { forks, ...why });
+      await ok('POST', '/bulk/fork-from-failure', { workflowIDs: ids, fromStep: 0, ...why });
+
+      const told = [];
+      const types = ['WorkflowCancelRequested', 'WorkflowResumed', 'WorkflowForked'];
+      for (const id of ids) {
+        for await (const { actor, details } of DBOS.getHistory(id, { types })) told.push([actor, details['reason']]);
+      }
+      expect(told).toEqual(Array.from({ length: 8 }, () => [why.actor, why.reason]));
+      await ok('POST', '/bulk/delete', { workflowIDs: ids, ...why });
+    });
+
     test('says which workflows were changed', async () => {
       const { ok, call, enqueue, run } = await setup(dialect);
       const waiting = await enqueue('receive', { delaySeconds: 1000 });

@@ -5,7 +5,14 @@ import { garbageCollect, globalTimeout } from '../../control/management/retentio
 import { type Route, route } from '../http/route.js';
 import { boolean, integer, INT_MAX, optional, record } from '../../model/validation/validation.js';
 import { nonEmpty, listOf } from '../shape.js';
-import { forkFields, queueTarget, replacementChildren, someWorkflows } from './workflow-actions.js';
+import {
+  changeReason,
+  deletionReason,
+  forkFields,
+  queueTarget,
+  replacementChildren,
+  someWorkflows,
+} from './workflow-actions.js';
 
 const tag = 'Many workflows';
 export const workflowIDs = listOf(nonEmpty, { min: 1 });
@@ -16,7 +23,7 @@ export const BULK_ROUTES: readonly Route[] = [
     path: '/bulk/cancel',
     tag,
     summary: 'Cancels active workflows and returns their IDs. Others do not change.',
-    body: record({ workflowIDs, cancelChildren: optional(boolean) }),
+    body: record({ workflowIDs, cancelChildren: optional(boolean), ...changeReason }),
     result: someWorkflows,
     async handle({ operator, body: { workflowIDs: ids, ...options } }) {
       return { workflowIDs: await cancelWorkflows(operator, ids, options) };
@@ -28,7 +35,7 @@ export const BULK_ROUTES: readonly Route[] = [
     tag,
     summary:
       'Resumes workflows that have no result or error yet, and returns their IDs. All must exist, or none is resumed.',
-    body: record({ workflowIDs, ...queueTarget }),
+    body: record({ workflowIDs, ...queueTarget, ...changeReason }),
     result: someWorkflows,
     async handle({ operator, body: { workflowIDs: ids, ...options } }) {
       return { workflowIDs: await resumeWorkflows(operator, ids, options) };
@@ -39,7 +46,7 @@ export const BULK_ROUTES: readonly Route[] = [
     path: '/bulk/delete',
     tag,
     summary: 'Deletes workflows with all their data, and returns the IDs of those that existed.',
-    body: record({ workflowIDs, deleteChildren: optional(boolean) }),
+    body: record({ workflowIDs, deleteChildren: optional(boolean), ...deletionReason }),
     result: someWorkflows,
     async handle({ operator, body: { workflowIDs: ids, ...options } }) {
       return { workflowIDs: await deleteWorkflows(operator, ids, options) };
@@ -60,6 +67,7 @@ export const BULK_ROUTES: readonly Route[] = [
         { min: 1 },
       ),
       ...forkFields,
+      ...changeReason,
       replacementChildren,
     }),
     status: 201,
@@ -81,6 +89,7 @@ export const BULK_ROUTES: readonly Route[] = [
       fromStep: optional(integer({ max: INT_MAX })),
       fromStepName: optional(nonEmpty.about('The last step of this name.')),
       ...forkFields,
+      ...changeReason,
     }),
     status: 201,
     result: someWorkflows,

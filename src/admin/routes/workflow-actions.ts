@@ -40,6 +40,12 @@ export const changeReason = {
   actor: optional(text.about('Who asks for it. Kept in its history.')),
 };
 
+/** A deleted workflow has no history any more. */
+export const deletionReason = {
+  reason: optional(text.about('Why. Written to the log.')),
+  actor: optional(text.about('Who asks for it. Written to the log.')),
+};
+
 /** The queue to enqueue a workflow in. */
 export const queueTarget = {
   queueName: optional(nonEmpty.about('Defaults to the internal queue.')),
@@ -206,7 +212,7 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     path: ONE,
     tag,
     summary: 'Deletes it in any status with all its data, and returns the IDs of the deleted workflows.',
-    query: { deleteChildren: optional(boolean.about('Also deletes its descendants.')) },
+    query: { deleteChildren: optional(boolean.about('Also deletes its descendants.')), ...deletionReason },
     result: someWorkflows,
     async handle({ operator, path, query }) {
       await requireWorkflow(operator, idIn(path));

@@ -14,17 +14,19 @@ import { formatRelative } from '../time.js';
 const POLICY = {
   completed: duration('How long workflows that have succeeded are kept'),
   failed: duration('How long those that have failed or were cancelled are kept'),
+  history: duration('How long stored events of workflows that have ended are kept'),
   keep: repeatable(text('Keep all workflows of this function', { placeholder: 'NAME' })),
 };
 const ARCHIVE = text('Folder of the archive, as in fileArchive', { placeholder: 'FOLDER' });
 const OPTIONS = { ...APPLICATION, ...DATABASE, ...JSON_FLAG };
 
-function policyOf({ completed, failed, keep = [] }: Values<typeof POLICY>): RetentionPolicy {
-  if (completed === undefined && failed === undefined) throw wrongUsage('Pass --completed, --failed, or both.');
+function policyOf({ completed, failed, history, keep = [] }: Values<typeof POLICY>): RetentionPolicy {
+  if ((completed ?? failed ?? history) === undefined) throw wrongUsage('Pass --completed, --failed or --history.');
   const kept: KeptFor = {};
   return {
     ...(completed !== undefined && { completed }),
     ...(failed !== undefined && { failed }),
+    ...(history !== undefined && { history }),
     perWorkflow: Object.fromEntries(keep.map((name) => [name, kept])),
   };
 }
@@ -77,7 +79,8 @@ const runCommand = command({
           signal: context.signal,
           onProgress: ({ workflows }) => progress.show(`${counted(workflows, 'workflow')} deleted`),
         });
-        return { json: applied, text: () => `${counted(applied.workflows, 'workflow')} deleted.` };
+        const events = applied.events === undefined ? '' : `, ${counted(applied.events, 'stored event')} of others`;
+        return { json: applied, text: () => `${counted(applied.workflows, 'workflow')} deleted${events}.` };
       } finally {
         progress.done();
       }

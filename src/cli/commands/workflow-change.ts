@@ -163,6 +163,8 @@ const deleteCommand = command({
   parameter: ANY_PARAMETER,
   options: {
     children: flag('Include descendants'),
+    reason: text('Why, for the log', { placeholder: 'TEXT' }),
+    actor: text('Who asks for it, for the log', { placeholder: 'NAME' }),
     ...YES_FLAG,
     ...FILTERS,
     ...DATABASE,
@@ -180,7 +182,12 @@ const deleteCommand = command({
         done: 'deleted',
         otherwise: 'had already been deleted',
         from: STATUSES,
-        apply: (operator, ids) => deleteWorkflows(operator, ids, { deleteChildren: options.children }),
+        apply: (operator, ids) =>
+          deleteWorkflows(operator, ids, {
+            deleteChildren: options.children,
+            reason: options.reason,
+            actor: options.actor,
+          }),
       },
     ),
 });

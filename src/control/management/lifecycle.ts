@@ -15,7 +15,8 @@ export interface CancelOptions extends ChangeReason {
 /** Without a partition key each workflow keeps its own. */
 export interface ResumeOptions extends QueueTargetOptions, ChangeReason {}
 
-export interface DeleteOptions {
+/** The histories of the workflows go with them: who deleted them and why is written to the log. */
+export interface DeleteOptions extends ChangeReason {
   /** Also deletes their descendants. */
   readonly deleteChildren?: boolean;
 }
@@ -87,12 +88,13 @@ export async function resumeWorkflows(
 export async function deleteWorkflows(
   operator: Operator,
   workflowIDs: readonly string[],
-  { deleteChildren }: DeleteOptions = {},
+  { deleteChildren, reason, actor }: DeleteOptions = {},
 ): Promise<string[]> {
   const { result: deleted, isRepeated } = await repeating(operator, () =>
     remove(operator.database, workflowIDs, { children: deleteChildren }),
   );
   const deletedIDs = deleted.map(({ workflowID }) => workflowID);
+  if (deleted.length > 0 && (reason ?? actor) !== undefined) logDeletion(operator, deletedIDs, { reason, actor });
   await operator.dataSources?.forgetDeleted(deletedIDs);
   await announceChanged(operator.bus, isRepeated ? [...workflowIDs, ...deletedIDs] : deletedIDs);
   // Their slots are free, including those of processes that cannot notify.
@@ -101,4 +103,15 @@ export async function deleteWorkflows(
     deleted.filter(({ wasRunning, queueName }) => wasRunning && queueName !== null),
   );
   return deletedIDs;
+}
+
+/** IDs that a line of the log names. */
+const LOGGED_MAX = 20;
+
+function logDeletion({ logger }: Operator, deletedIDs: readonly string[], { reason, actor }: ChangeReason): void {
+  const named = deletedIDs.slice(0, LOGGED_MAX).map((id) => JSON.stringify(id));
+  const others = deletedIDs.length > LOGGED_MAX ? ` and ${deletedIDs.length - LOGGED_MAX} others` : '';
+  const who = actor === undefined ? '' : ` by ${JSON.stringify(actor)}`;
+  const why = reason === undefined ? '' : `: ${JSON.stringify(reason)}`;
+  logger.info(`Deleted ${named.join(', ')}${others}${who}${why}.`);
 }

@@ -26,19 +26,35 @@ const REST_MIN_MS = 1;
  */
 export async function walkByAge(
   operator: Operator,
-  { before, batchSize = BATCH_SIZE, restFactor = REST_FACTOR, signal }: Walk,
+  { before, ...walk }: Walk,
   batch: (range: AgeRange) => Promise<readonly AgeCursor[]>,
 ): Promise<void> {
+  await walkFrom<AgeCursor>(operator, { ...walk, first: OLDEST }, async (after, limit) => {
+    const found = await batch({ after, before, limit });
+    return found.length < limit ? undefined : found.at(-1);
+  });
+}
+
+/** The same in any order. `batch` returns where the next one begins, or undefined at the end. */
+export async function walkFrom<Cursor>(
+  operator: Operator,
+  {
+    first,
+    batchSize = BATCH_SIZE,
+    restFactor = REST_FACTOR,
+    signal,
+  }: Omit<Walk, 'before'> & { readonly first: Cursor },
+  batch: (after: Cursor, limit: number) => Promise<Cursor | undefined>,
+): Promise<void> {
   let limit = batchSize;
-  for (let after: AgeCursor | undefined = OLDEST; after;) {
+  for (let after: Cursor | undefined = first; after !== undefined;) {
     signal?.throwIfAborted();
-    const range: AgeRange = { after, before, limit };
+    const from: Cursor = after;
     const startedAt = performance.now();
-    const found = await operator.retrying(() => batch(range));
+    after = await operator.retrying(() => batch(from, limit));
     const elapsedMs = performance.now() - startedAt;
-    after = found.length < limit ? undefined : found.at(-1);
     if (elapsedMs > BATCH_MAX_MS) limit = Math.max(Math.min(batchSize, BATCH_MIN), Math.floor(limit / 2));
     else if (elapsedMs < BATCH_MAX_MS / 4) limit = Math.min(batchSize, limit * 2);
-    if (after) await sleep(operator.clock, Math.max(REST_MIN_MS, elapsedMs * restFactor), signal);
+    if (after !== undefined) await sleep(operator.clock, Math.max(REST_MIN_MS, elapsedMs * restFactor), signal);
   }
 }

@@ -1,16 +1,18 @@
 // Deletes workflows some time after they have ended, by a policy, and archives them first if there is an archive. The walk
 // goes by creation time, for which there is an index: nothing ends before it is created.
+import { durationMs } from '../../base/duration.js';
 import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import { keptMs, type RetentionPolicy, retentionPolicy, shortestKeptMs } from '../../model/retention.js';
 import type { WorkflowStatusString } from '../../model/status.js';
 import { func, number, optional, positiveInteger, record } from '../../model/validation/validation.js';
 import { countCharacters, deleteUnchanged, findDeletable } from '../../store/management/archive-index.js';
+import { FIRST_ROW, type JournalCursor, listRows, pruneJournal } from '../../store/journal/pruning.js';
 import { type AgedWorkflow, type AgeRange, listByAge } from '../../store/management/retention.js';
 import { readNow } from '../../store/schedules/schedules.js';
 import type { Operator } from '../operator.js';
 import { archiveWorkflows } from './archive.js';
 import type { Archive } from './archive-target.js';
-import { walkByAge } from './paced-walk.js';
+import { walkByAge, walkFrom } from './paced-walk.js';
 
 export interface ApplyRetentionOptions {
   /** Maximum number of workflows examined in one commit. With an archive they share an object. */
@@ -33,6 +35,8 @@ export interface RetentionApplied {
   readonly workflows: number;
   /** How many of them were archived. */
   readonly archived: number;
+  /** Stored events of other workflows; only if the policy has `history`. */
+  readonly events?: number;
 }
 
 /** What a policy would delete now. */
@@ -62,7 +66,9 @@ export async function applyRetention(
   const { batchSize, restFactor, onProgress } = { ...rest, ...APPLY.read(rest, 'options') } as ApplyRetentionOptions;
   const { database, dataSources } = operator;
   let applied: RetentionApplied = { workflows: 0, archived: 0 };
-  await walkDue(operator, policyOf(operator, given), { batchSize, restFactor, signal }, async (due) => {
+  const policy = policyOf(operator, given);
+  const walk = { batchSize, restFactor, signal };
+  await walkDue(operator, policy, walk, async (due) => {
     const deletable = due.length === 0 ? [] : await findDeletable(database, due);
     if (deletable.length === 0) return;
     const ids = deletable.map(({ workflowID }) => workflowID);
@@ -75,7 +81,32 @@ export async function applyRetention(
     };
     onProgress?.(applied);
   });
+  if (policy.history === undefined) return applied;
+  applied = { ...applied, events: 0 };
+  await pruneDue(operator, durationMs(policy.history), walk, (events) => {
+    applied = { ...applied, events: (applied.events ?? 0) + events };
+    onProgress?.(applied);
+  });
   return applied;
+}
+
+/** Walks the journal from its oldest row on, up to where all are younger, and deletes the rows of workflows that are due. */
+async function pruneDue(
+  operator: Operator,
+  keptForMs: number,
+  walk: DueWalk,
+  onPruned: (events: number) => void,
+): Promise<void> {
+  const { database, applicationName } = operator;
+  const { now } = await operator.retrying(() => readNow(database));
+  const limits = { before: Math.ceil(now - keptForMs) + 1, applicationName };
+  await walkFrom<JournalCursor>(operator, { ...walk, first: FIRST_ROW }, async (after, limit) => {
+    const found = await listRows(database, after, { ...limits, limit });
+    const due = new Set(found.filter(({ isDue }) => isDue).map(({ workflowID }) => workflowID));
+    if (due.size > 0) onPruned(await pruneJournal(database, [...due], limits));
+    const isLast = found.length < limit || found.every(({ at }) => at >= limits.before);
+    return isLast ? undefined : found.at(-1);
+  });
 }
 
 /** Counts what `applyRetention` would delete, by workflow and status. */

@@ -74,18 +74,23 @@ export abstract class WorkflowVerbs extends HistoryVerbs {
     return workflowIDs.map((workflowID) => this[internals].handleOf(workflowID));
   }
 
-  async deleteWorkflow(workflowID: string, deleteChildren = false): Promise<string[]> {
-    return this.deleteWorkflows([workflowID], deleteChildren);
+  async deleteWorkflow(workflowID: string, deleteChildren = false, why: ChangeReason = {}): Promise<string[]> {
+    return this.deleteWorkflows([workflowID], deleteChildren, why);
   }
 
   /**
    * Deletes workflows and all their data, in any status. Their runs end with an error. Resolves to the IDs of those that were
-   * deleted, in no particular order.
+   * deleted, in no particular order. Their histories are deleted, too; the log says why and by whom.
    */
-  async deleteWorkflows(workflowIDs: readonly string[], deleteChildren = false): Promise<string[]> {
+  async deleteWorkflows(
+    workflowIDs: readonly string[],
+    deleteChildren = false,
+    why: ChangeReason = {},
+  ): Promise<string[]> {
     checks.ids.read(workflowIDs, 'workflowIDs');
     checks.flag.read(deleteChildren, 'deleteChildren');
-    const remove = (operator: Operator) => deleteWorkflows(operator, workflowIDs, { deleteChildren });
+    checks.changeReason.read(why, 'why');
+    const remove = (operator: Operator) => deleteWorkflows(operator, workflowIDs, { deleteChildren, ...why });
     return changed<string[]>(this[internals], 'deleteWorkflow', [], remove);
   }
 

@@ -47,7 +47,9 @@ export class RetentionService {
 
   async #apply(signal: AbortSignal): Promise<void> {
     if (!(await isFirstOfApplication(this.#runtime))) return;
-    const { workflows, archived } = await applyRetention(this.#runtime, undefined, { signal });
+    const { workflows, archived, events = 0 } = await applyRetention(this.#runtime, undefined, { signal });
+    if (events > 0)
+      this.#runtime.logger.info(`Retention deleted ${events} stored event(s) of workflows that are kept.`);
     if (workflows === 0) return;
     const how = archived > 0 ? ', after it had archived them' : '';
     this.#runtime.logger.info(`Retention deleted ${workflows} workflow(s)${how}.`);

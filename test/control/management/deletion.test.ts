@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { silentLogger } from '../../../src/base/log.js';
 import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../../src/control/management/lifecycle.js';
 import { registerQueue } from '../../../src/control/queues/queues.js';
 import { sql, table } from '../../../src/sql/sql.js';
@@ -46,6 +47,18 @@ describe('deleteWorkflows', () => {
       expect(await countRows(database, kept)).toEqual(before);
       expect(changed.sort()).toEqual([gone, running].sort());
       expect(queued).toMatchObject([{ queueName: 'q', partitionKey: 'k' }]);
+    });
+
+    test('the log says who deleted workflows, and why', async () => {
+      const database = await dialect.create();
+      await database.run(insertWorkflows([newWorkflow({ workflowID: 'w' })]));
+      const info = vi.fn();
+      const operator = operatorOn(database, { logger: { ...silentLogger, info } });
+
+      await deleteWorkflows(operator, ['w'], { reason: 'data protection', actor: 'ops@example.com' });
+      await deleteWorkflows(operator, ['w'], { reason: 'again' });
+
+      expect(info.mock.calls).toEqual([['Deleted "w" by "ops@example.com": "data protection".']]);
     });
 
     test('takes descendants along if it is told to', async () => {

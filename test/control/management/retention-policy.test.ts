@@ -51,6 +51,22 @@ async function setup(dialect: TestDialect, fields: Partial<Operator> = {}) {
   return { database, operator, add };
 }
 
+async function addEvents(database: Database, workflowID: string, count: number): Promise<void> {
+  for (let number = 0; number < count; number += 1) {
+    await database.run(sql`
+      INSERT INTO ${table('journal')} (workflow_id, at, event_type)
+      SELECT w.workflow_uuid, w.updated_at, 'AttemptLost'
+      FROM ${table('workflow_status')} AS w
+      WHERE w.workflow_uuid = ${workflowID}`);
+  }
+}
+
+async function eventsOf(database: Database): Promise<Record<string, number>> {
+  const rows = await database.read(sql`
+    SELECT j.workflow_id, COUNT(*) AS number FROM ${table('journal')} AS j GROUP BY j.workflow_id`);
+  return Object.fromEntries(rows.map((row) => [row['workflow_id'] as string, Number(row['number'])]));
+}
+
 async function idsIn(database: Database): Promise<string[]> {
   const rows = await database.read(sql`SELECT w.workflow_uuid FROM ${table('workflow_status')} AS w`);
   return rows.map((row) => row['workflow_uuid'] as string).toSorted();
@@ -58,6 +74,27 @@ async function idsIn(database: Database): Promise<string[]> {
 
 forEachDialect((dialect) => {
   describe('retention', () => {
+    test('deletes the stored events of workflows that ended long ago, and keeps why one was cancelled', async () => {
+      const { database, operator, add } = await setup(dialect);
+      const [old, recent] = [await add(20), await add(2)];
+      const cancelled = await add(20, { status: 'PENDING' });
+      const active = await add(20, { status: 'ENQUEUED', queueName: 'q' });
+      const other = await add(20, { applicationName: 'another' });
+      await database.run(
+        sql`UPDATE ${table('workflow_status')} SET status = 'CANCELLED' WHERE workflow_uuid = ${cancelled}`,
+      );
+      for (const id of [old, cancelled, active, other, recent]) await addEvents(database, id, 3);
+
+      const applied = await applyRetention(operator, { history: '7 days' }, { ...FAST, batchSize: 2 });
+
+      expect(applied).toEqual({ workflows: 0, archived: 0, events: 6 });
+      expect(await idsIn(database)).toHaveLength(5);
+      expect(await eventsOf(database)).toEqual({ [recent]: 3, [cancelled]: 1, [active]: 3, [other]: 3 });
+      expect(await applyRetention(operator, { history: '7 days' }, FAST)).toMatchObject({ events: 0 });
+      // The permission to delete has ended with the commit.
+      await expect(database.run(sql`DELETE FROM ${table('journal')}`)).rejects.toThrow('append-only');
+    });
+
     test('deletes by the time of completion, and by outcome', async () => {
       const { database, operator, add } = await setup(dialect);
       await add(31);

@@ -6,7 +6,7 @@ import { getWorkflow } from '../control/listing/inspection.js';
 import type { Operator } from '../control/operator.js';
 import { readOutcome, type WorkflowHandle } from '../control/runs/outcome.js';
 import type { WorkflowStatus } from '../control/listing/status.js';
-import { pollMsOf, type PollingOptions } from '../control/runs/time-limit.js';
+import { pollMsOfWait, type PollingOptions } from '../control/runs/time-limit.js';
 
 export class ClientHandle<R> implements WorkflowHandle<R> {
   static {
@@ -27,7 +27,7 @@ export class ClientHandle<R> implements WorkflowHandle<R> {
   }
 
   async getResult(options: PollingOptions = {}): Promise<R> {
-    const pollMs = pollMsOf(options);
+    const pollMs = pollMsOfWait(options);
     const { watchers, codec } = this.#operator;
     return readOutcome(codec, await watchers.outcomes.wait(this.workflowID, { pollMs })) as Promise<R>;
   }

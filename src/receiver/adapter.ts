@@ -70,6 +70,8 @@ export interface Adapter<Message, Options extends ConsumerOptions<Message>> {
   readonly name: string;
   /** What a consumer reads, for logs and errors: `stream "orders"`. */
   describe(options: Options): string;
+  /** The options that it adds to those of all receivers. If it lists them, a consumer with any other is refused. */
+  readonly optionNames?: readonly (keyof Options & string)[];
   /** Throws if the options contradict each other. */
   check?(options: Options): void;
   /** Opens a connection. Fails if what the consumer reads does not exist. */

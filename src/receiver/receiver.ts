@@ -1,7 +1,16 @@
 // A receiver. Functions are registered with it before launch; from launch to shutdown it starts a workflow of them for
 // each message. It is the same for all brokers: what differs is in the adapter.
+import type { DurationText } from '../base/duration.js';
 import { InvalidReceiverError } from '../model/errors/errors.js';
-import { messageOf, positiveInteger } from '../model/validation/validation.js';
+import {
+  type Check,
+  INT_MAX,
+  messageOf,
+  number,
+  positiveInteger,
+  timed,
+  unknownKey,
+} from '../model/validation/validation.js';
 import {
   type FunctionName,
   Receiving,
@@ -34,6 +43,15 @@ export interface ConsumerDecorator {
   ): void;
 }
 
+const SHARED_OPTIONS = Object.keys({
+  queueName: true,
+  orderingKey: true,
+  batchSize: true,
+  maxQueueDepth: true,
+  decode: true,
+  workflowID: true,
+  deadLetter: true,
+} satisfies Record<keyof ConsumerOptions<never>, true>);
 const BATCH_SIZE = 250;
 const QUEUE_DEPTH_MAX = 10_000;
 
@@ -59,6 +77,7 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
     options: Options,
     target: FunctionName = {},
   ): void {
+    this.#refuseUnknown(options);
     checkCount('batchSize', options.batchSize);
     checkCount('maxQueueDepth', options.maxQueueDepth);
     if (options.deadLetter === 'broker' && !this.#adapter.canReject) {
@@ -69,6 +88,14 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
     this.#adapter.check?.(options);
     const config: FunctionConfig<Options> = this.#host.associateFunctionWithInfo(this, workflow, target);
     (config.consumers ??= []).push(options);
+  }
+
+  #refuseUnknown(options: Options): void {
+    const { optionNames } = this.#adapter;
+    if (!optionNames) return;
+    const known: readonly string[] = [...optionNames, ...SHARED_OPTIONS];
+    const unknown = Object.keys(options).find((name) => !known.includes(name));
+    if (unknown !== undefined) throw new InvalidReceiverError(messageOf(unknownKey(unknown, known), 'options'));
   }
 
   /** Decorator: starts the static workflow for each message. */
@@ -193,6 +220,17 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
 }
 
 function checkCount(name: string, value: number | undefined): void {
-  const problem = value === undefined ? undefined : positiveInteger.find(value);
+  checkOption(positiveInteger, name, value);
+}
+
+const durationOption = timed(number({ min: 1, max: INT_MAX }));
+
+/** Refuses what is neither milliseconds nor a number with a unit. */
+export function checkDuration(name: string, value: number | DurationText | undefined): void {
+  checkOption(durationOption, name, value);
+}
+
+function checkOption(check: Check<number>, name: string, value: unknown): void {
+  const problem = value === undefined ? undefined : check.find(value);
   if (problem !== undefined) throw new InvalidReceiverError(messageOf(problem, name));
 }

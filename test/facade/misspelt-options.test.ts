@@ -53,6 +53,17 @@ forEachDialect((dialect) => {
       ['getEvent', ({ DBOS }) => DBOS.getEvent('w', 'key', wrong({ timeoutSecs: 1 })), '"timeoutSecs"'],
       ['getResult', ({ DBOS }) => DBOS.getResult('w', wrong({ timeoutSec: 1 })), 'timeoutSeconds'],
       [
+        'getResult of a handle',
+        ({ DBOS }) => DBOS.retrieveWorkflow('w').getResult(wrong({ pollingIntervalMS: 1 })),
+        '"pollingIntervalMs"',
+      ],
+      [
+        'getResult of a handle of a client',
+        ({ client }) => client.retrieveWorkflow('w').getResult(wrong({ timeoutSeconds: 1 })),
+        '"timeoutSeconds"',
+      ],
+      ['waitAll', ({ DBOS }) => DBOS.waitAll([], wrong({ pollingInterval: 1 })), '"pollingIntervalMs"'],
+      [
         'createSchedule',
         ({ DBOS, workflow }) =>
           DBOS.createSchedule({ ...schedule, workflowFn: workflow, ...among({ cronTimezone: 'UTC' }) }),

@@ -32,6 +32,9 @@ const limitFields = record({
   timeoutSeconds: optional(anything),
   deadlineEpochMS: optional(anything),
 } satisfies Record<keyof TimeLimit, unknown>);
+const pollingFields = nullish(
+  record({ pollingIntervalMs: optional(anything) } satisfies Record<keyof PollingOptions, unknown>),
+);
 const limitCheck = nullish(
   checkThat(
     'a number of seconds, a duration such as 30s, or an object',
@@ -53,6 +56,12 @@ export function refuseTooLong(durationMs: number | null | undefined, argument: s
 /** The interval in milliseconds; undefined for the default. */
 export function pollMsOf(options: number | DurationText | PollingOptions | undefined): number | undefined {
   return isRecord(options) ? intervalCheck.read(inMs(options.pollingIntervalMs), 'pollingIntervalMs') : undefined;
+}
+
+/** The same for waits without a time limit, with a check of the names. */
+export function pollMsOfWait(options: PollingOptions | null | undefined): number | undefined {
+  pollingFields.read(options, 'options');
+  return pollMsOf(options ?? undefined);
 }
 
 /** The deadline in whole milliseconds by the operator's clock; undefined for none. */

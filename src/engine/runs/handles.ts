@@ -24,7 +24,13 @@ import type { RunEnding } from './runs.js';
 import { maxRecoveryAttempts, type WorkflowRegistration } from '../registration/registry.js';
 import type { FinishedWorkflow } from '../../store/runs/workflows.js';
 import { toStatus, type WorkflowStatus } from '../../control/listing/status.js';
-import { deadlineOf, pollMsOf, type PollingOptions, type TimeLimit } from '../../control/runs/time-limit.js';
+import {
+  deadlineOf,
+  pollMsOf,
+  pollMsOfWait,
+  type PollingOptions,
+  type TimeLimit,
+} from '../../control/runs/time-limit.js';
 
 export type GetResultOptions = TimeLimit;
 
@@ -63,7 +69,7 @@ export class Handle<R> implements WorkflowHandle<R> {
   }
 
   #result(options: PollingOptions = {}): Promise<R> {
-    const pollMs = pollMsOf(options);
+    const pollMs = pollMsOfWait(options);
     const context = currentContext();
     refuseInTransaction(context, GET_RESULT.name);
     if (!isWorkflowCode(context)) return this.#outcome({ pollMs }) as Promise<R>;

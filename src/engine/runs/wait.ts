@@ -12,7 +12,7 @@ import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Runtime } from '../runtime.js';
 import { abortable } from '../../base/abortable.js';
 import { operation } from './operation.js';
-import { pollMsOf, type PollingOptions } from '../../control/runs/time-limit.js';
+import { pollMsOfWait, type PollingOptions } from '../../control/runs/time-limit.js';
 
 /** Resolves to the handle of the first workflow that has ended. */
 export async function waitFirst(
@@ -20,7 +20,7 @@ export async function waitFirst(
   handles: readonly WorkflowHandle<unknown>[],
   options: PollingOptions = {},
 ): Promise<WorkflowHandle<unknown>> {
-  const pollMs = pollMsOf(options);
+  const pollMs = pollMsOfWait(options);
   checkHandles(handles);
   const workflowIDs = handles.map((handle) => handle.workflowID);
   const workflowID = await operation({ name: 'DBOS.waitFirst', isEffect: false, isPassive: true }, () =>
@@ -35,7 +35,7 @@ export async function waitAll<R>(
   handles: readonly WorkflowHandle<R>[],
   options: PollingOptions = {},
 ): Promise<WorkflowHandle<R>[]> {
-  const pollMs = pollMsOf(options);
+  const pollMs = pollMsOfWait(options);
   checkAreHandles(handles);
   if (handles.length === 0) return [];
   await operation({ name: 'DBOS.waitAll', isEffect: false, isPassive: true }, async () => {

@@ -10,6 +10,7 @@ import {
   type RelayResult,
   type RelayTarget,
   settingOf,
+  targetOptions,
   timeoutMsOf,
   unavailable,
   within,
@@ -24,6 +25,8 @@ export interface KafkaTargetOptions {
   readonly timeout?: Duration;
 }
 
+const OPTIONS = targetOptions('topic', 'key');
+
 /** The part of a `kafkajs` producer that is used. It must be connected. */
 export type KafkaProducer = Pick<Producer, 'sendBatch'>;
 
@@ -31,7 +34,7 @@ export type KafkaProducer = Pick<Producer, 'sendBatch'>;
 const ACKS = -1;
 
 export function kafka(producer: KafkaProducer, options: KafkaTargetOptions = {}): RelayTarget {
-  const timeoutMs = timeoutMsOf(options.timeout);
+  const timeoutMs = timeoutMsOf(options, OPTIONS);
   const send = async (messages: readonly RelayMessage[], signal: AbortSignal): Promise<void> => {
     const byTopic = new Map<string, Message[]>();
     for (const message of messages) {

@@ -11,6 +11,7 @@ import {
   type RelayResult,
   type RelayTarget,
   settingOf,
+  targetOptions,
   timeoutMsOf,
   unavailable,
   within,
@@ -23,10 +24,12 @@ export interface NatsTargetOptions {
   readonly timeout?: Duration;
 }
 
+const OPTIONS = targetOptions('subject');
+
 const CLOUD_EVENTS_PREFIX = 'ce-';
 
 export function nats(client: Pick<JetStreamClient, 'publish'>, options: NatsTargetOptions = {}): RelayTarget {
-  const timeoutMs = timeoutMsOf(options.timeout);
+  const timeoutMs = timeoutMsOf(options, OPTIONS);
   const send = async (message: RelayMessage, signal: AbortSignal): Promise<RelayResult> => {
     const { subject = message.topic } = options;
     const settings = { msgID: message.messageID, headers: headersOf(message), timeout: timeoutMs };

@@ -11,6 +11,7 @@ import {
   type RelayResult,
   type RelayTarget,
   settingOf,
+  targetOptions,
   timeoutMsOf,
   unavailable,
   within,
@@ -25,12 +26,14 @@ export interface RabbitMQTargetOptions {
   readonly timeout?: Duration;
 }
 
+const OPTIONS = targetOptions('exchange', 'routingKey');
+
 /** A channel, or how to open one: then it is opened again after it was closed. */
 export type ConfirmChannelSource = ConfirmChannel | (() => Promise<ConfirmChannel>);
 
 export function rabbitMQ(source: ConfirmChannelSource, options: RabbitMQTargetOptions = {}): RelayTarget {
   const channels = new Channels(source);
-  const timeoutMs = timeoutMsOf(options.timeout);
+  const timeoutMs = timeoutMsOf(options, OPTIONS);
   return {
     name: 'RabbitMQ',
     cloudEventsPrefix: 'cloudEvents:',

@@ -12,6 +12,7 @@ import {
   type RelayResult,
   type RelayTarget,
   settingOf,
+  targetOptions,
   timeoutMsOf,
   unavailable,
   within,
@@ -26,11 +27,13 @@ export interface RedisTargetOptions {
   readonly timeout?: Duration;
 }
 
+const OPTIONS = targetOptions('stream', 'maxLength');
+
 const LENGTH = optional(positiveInteger);
 
 export function redisStream(client: Pick<Redis, 'pipeline'>, options: RedisTargetOptions = {}): RelayTarget {
   LENGTH.read(options.maxLength, 'options.maxLength');
-  const timeoutMs = timeoutMsOf(options.timeout);
+  const timeoutMs = timeoutMsOf(options, OPTIONS);
   const trim = options.maxLength === undefined ? [] : ['MAXLEN', '~', options.maxLength];
   return {
     name: 'Redis',

@@ -12,6 +12,7 @@ import {
   type RelayResult,
   type RelayTarget,
   settingOf,
+  targetOptions,
   timeoutMsOf,
   unavailable,
   within,
@@ -25,12 +26,14 @@ export interface SQSTargetOptions {
   readonly timeout?: Duration;
 }
 
+const OPTIONS = targetOptions('queueUrl', 'groupID');
+
 /** The most that SQS takes in one request. */
 const REQUEST_MAX = 10;
 const REQUEST_BYTES_MAX = 262_144;
 
 export function sqs(client: Pick<SQSClient, 'send'>, options: SQSTargetOptions): RelayTarget {
-  const timeoutMs = timeoutMsOf(options.timeout);
+  const timeoutMs = timeoutMsOf(options, OPTIONS);
   const { queueUrl: QueueUrl } = options;
   const send = async (messages: readonly RelayMessage[], signal: AbortSignal): Promise<RelayResult[]> => {
     const Entries = messages.map((message, index) => entryOf(message, { ...options, index }));

@@ -4,7 +4,7 @@ import { OutboxRelayError } from '../../model/errors/errors.js';
 import { systemClock } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import { withTimeLimit } from '../../base/time-limit.js';
-import { duration, optional } from '../../model/validation/validation.js';
+import { anything, type Check, duration, optional, record } from '../../model/validation/validation.js';
 
 /** A message on its way out. */
 export interface RelayMessage {
@@ -59,12 +59,17 @@ export function bufferOf({ payload }: Pick<RelayMessage, 'payload'>): Buffer {
 }
 
 const TIMEOUT_MS = 10_000;
-const TIMEOUT = optional(duration);
 
-/** The time that a target gives a call; default 10 seconds. */
-export function timeoutMsOf(timeout: Duration | undefined): number {
-  TIMEOUT.read(timeout, 'options.timeout');
-  return timeout === undefined ? TIMEOUT_MS : durationMs(timeout);
+/** The names of a target's options, with the check of its timeout. Targets check the other values. */
+export function targetOptions(...names: readonly string[]): Check<object> {
+  const fields = names.map((name) => [name, optional(anything)] as const);
+  return record({ ...Object.fromEntries(fields), timeout: optional(duration) });
+}
+
+/** The time that a target gives a call; default 10 seconds. Refuses unknown options. */
+export function timeoutMsOf(options: { readonly timeout?: Duration }, check: Check<object>): number {
+  check.read(options, 'options');
+  return options.timeout === undefined ? TIMEOUT_MS : durationMs(options.timeout);
 }
 
 /** Rejects when the signal aborts, or after the time. The work itself may go on. */

@@ -11,6 +11,7 @@ import {
   type RelayMessage,
   type RelayResult,
   type RelayTarget,
+  targetOptions,
   timeoutMsOf,
   unavailable,
 } from './target.js';
@@ -27,6 +28,8 @@ export interface WebhookTargetOptions {
   readonly concurrency?: number;
 }
 
+const OPTIONS = targetOptions('url', 'secret', 'headers', 'concurrency');
+
 const CONCURRENCY = 10;
 /** A receiver cannot put a message off for longer than a day. */
 const RETRY_AFTER_MAX_MS = 86_400_000;
@@ -40,7 +43,7 @@ export function webhook(options: WebhookTargetOptions): RelayTarget {
   const secrets = [options.secret].flat();
   for (const secret of secrets) keyOf(secret);
   const url = urlOf(options.url);
-  const timeoutMs = timeoutMsOf(options.timeout);
+  const timeoutMs = timeoutMsOf(options, OPTIONS);
   const requests = new Semaphore(concurrency);
   /** The endpoint has said that it wants no more. */
   let isGone = false;

@@ -54,6 +54,7 @@ const orderingCheck = oneOf(['none', 'partition', 'topic']);
 export function kafkaAdapter(client: KafkaClient): Adapter<KafkaMessage, KafkaConsumerOptions> {
   return {
     name: 'kafka',
+    optionNames: ['topics', 'groupId', 'ordering', 'config'],
     describe: ({ topics }) => `topic ${topicsOf(topics).map(String).join(', ')}`,
     check: ({ ordering = 'none', orderingKey }) => {
       const problem = orderingCheck.find(ordering);

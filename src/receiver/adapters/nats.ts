@@ -10,11 +10,12 @@ import {
   type JsMsg,
 } from '@nats-io/jetstream';
 import { connect, type NatsConnection, type NodeConnectionOptions } from '@nats-io/transport-node';
+import { type DurationText, inMs } from '../../base/duration.js';
 import { Service } from '../../base/service.js';
 import { ReceiverUnavailableError } from '../../model/errors/errors.js';
 import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
 import { Mailbox } from '../mailbox.js';
-import { Receiver, type ReceiverSettings } from '../receiver.js';
+import { checkDuration, Receiver, type ReceiverSettings } from '../receiver.js';
 
 /** A message of a stream. */
 export interface NatsMessage {
@@ -38,7 +39,7 @@ export interface NatsConsumerOptions extends ConsumerOptions<NatsMessage> {
   /** Where a new consumer starts: at the first message, or with new ones only. Default: `first`. */
   readonly startFrom?: 'first' | 'new';
   /** The ack wait of a new consumer: unacknowledged messages are redelivered after it. Default: 30000. */
-  readonly ackWaitMs?: number;
+  readonly ackWaitMs?: number | DurationText;
 }
 
 const CONNECT_MS = 10_000;
@@ -60,6 +61,8 @@ export class NatsReceiver extends Receiver<NatsMessage, NatsConsumerOptions> {
 export function natsAdapter(config: NodeConnectionOptions): Adapter<NatsMessage, NatsConsumerOptions> {
   return {
     name: 'nats',
+    optionNames: ['stream', 'consumer', 'filterSubjects', 'startFrom', 'ackWaitMs'],
+    check: ({ ackWaitMs }) => checkDuration('ackWaitMs', ackWaitMs),
     canReject: true,
     describe: ({ stream }) => `stream "${stream}"`,
     workflowIDOf: ({ stream, streamCreatedAt, consumer, sequence }) =>
@@ -109,7 +112,8 @@ async function openSource(
 }
 
 async function createConsumer(manager: JetStreamManager, name: string, options: NatsConsumerOptions): Promise<void> {
-  const { stream, filterSubjects, startFrom, ackWaitMs = ACK_WAIT_MS } = options;
+  const { stream, filterSubjects, startFrom } = options;
+  const ackWaitMs = inMs(options.ackWaitMs) ?? ACK_WAIT_MS;
   const exists = await manager.consumers.info(stream, name).then(
     () => true,
     (error: Error) => (error.message.includes('consumer not found') ? false : Promise.reject(error)),

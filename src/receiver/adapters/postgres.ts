@@ -1,11 +1,12 @@
 // The adapter for Postgres tables: a workflow for each row that is inserted, and for updates that change the sequence
 // or timestamp. The table is read from the last position on: at the start, after each notification, and at intervals.
 import pg from 'pg';
+import { type DurationText, inMs } from '../../base/duration.js';
 import { sleep } from '../../base/clock.js';
 import { InvalidReceiverError, ReceiverUnavailableError } from '../../model/errors/errors.js';
 import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
 import { type FoundRow, Progress, quote, rowID, selectRows, tableName, type TableOptions } from './postgres-rows.js';
-import { Receiver, type ReceiverSettings } from '../receiver.js';
+import { checkDuration, Receiver, type ReceiverSettings } from '../receiver.js';
 
 /** A row that was inserted or updated. */
 export interface PostgresMessage extends FoundRow {
@@ -18,9 +19,19 @@ export interface PostgresConsumerOptions extends ConsumerOptions<PostgresMessage
   /** Creates a trigger on the table that wakes the receiver. Without it, the table is only polled. Default: false. */
   readonly installTrigger?: boolean;
   /** How often to poll. Default: 30000 with a trigger, 5000 without. */
-  readonly pollIntervalMs?: number;
+  readonly pollIntervalMs?: number | DurationText;
 }
 
+const OPTION_NAMES = [
+  'table',
+  'schema',
+  'keyColumns',
+  'sequenceColumn',
+  'timestampColumn',
+  'overlap',
+  'installTrigger',
+  'pollIntervalMs',
+] as const;
 const POLL_MS = 5_000;
 const POLL_WITH_TRIGGER_MS = 30_000;
 const CHANNEL = 'everstep_table_changes';
@@ -35,8 +46,9 @@ export class PostgresReceiver extends Receiver<PostgresMessage, PostgresConsumer
 export function postgresAdapter(config: string | pg.ClientConfig): Adapter<PostgresMessage, PostgresConsumerOptions> {
   return {
     name: 'postgres',
+    optionNames: OPTION_NAMES,
     describe: (options) => `table ${tableName(options)}`,
-    check: checkColumns,
+    check: checkOptions,
     workflowIDOf: (message) => `postgres-${message.functionName}-${message.table}-${rowID(message)}`,
     decode: ({ key, record }) => ['upsert', key, record],
     async connect(options, context) {
@@ -52,7 +64,9 @@ export function postgresAdapter(config: string | pg.ClientConfig): Adapter<Postg
   };
 }
 
-function checkColumns({ table, keyColumns, sequenceColumn, timestampColumn }: PostgresConsumerOptions): void {
+function checkOptions(options: PostgresConsumerOptions): void {
+  const { table, keyColumns, sequenceColumn, timestampColumn } = options;
+  checkDuration('pollIntervalMs', options.pollIntervalMs);
   if (keyColumns.length === 0) throw new InvalidReceiverError(`Table "${table}" needs keyColumns that identify a row.`);
   if ((sequenceColumn === undefined) === (timestampColumn === undefined)) {
     throw new InvalidReceiverError(`Table "${table}" needs a sequenceColumn or a timestampColumn, and not both.`);
@@ -170,7 +184,7 @@ class TableSource implements Source<PostgresMessage> {
 
   async #pause(signal: AbortSignal): Promise<void> {
     const { options, context } = this.#parts;
-    const pollMs = options.pollIntervalMs ?? (options.installTrigger ? POLL_WITH_TRIGGER_MS : POLL_MS);
+    const pollMs = inMs(options.pollIntervalMs) ?? (options.installTrigger ? POLL_WITH_TRIGGER_MS : POLL_MS);
     await sleep(context.clock, pollMs, AbortSignal.any([signal, this.#woken.signal])).catch(() => {
       // Woken early, or stopped. The loop knows which.
     });

@@ -30,6 +30,7 @@ export class RabbitMQReceiver extends Receiver<RabbitMQMessage, RabbitMQConsumer
 export function rabbitMQAdapter(config: string | Options.Connect): Adapter<RabbitMQMessage, RabbitMQConsumerOptions> {
   return {
     name: 'rabbitmq',
+    optionNames: ['queue'],
     canReject: true,
     describe: ({ queue }) => `queue "${queue}"`,
     workflowIDOf: ({ queue, properties }) => {

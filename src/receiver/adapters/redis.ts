@@ -1,9 +1,10 @@
 // The adapter for Redis Streams: a consumer group reads a stream. Entries that a consumer has read stay pending until
 // it acknowledges them; those of a dead consumer are claimed by another one after a while.
 import { Redis, type RedisOptions } from 'ioredis';
+import { type DurationText, inMs } from '../../base/duration.js';
 import { newID } from '../../base/ids.js';
 import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
-import { Receiver, type ReceiverSettings } from '../receiver.js';
+import { checkDuration, Receiver, type ReceiverSettings } from '../receiver.js';
 
 /** An entry of a stream. */
 export interface RedisMessage {
@@ -20,7 +21,7 @@ export interface RedisConsumerOptions extends ConsumerOptions<RedisMessage> {
   /** Where a new group starts: at the first entry, or with new ones only. Default: `first`. */
   readonly startFrom?: 'first' | 'new';
   /** Entries that another consumer has left pending for this long are claimed. Default: 60000. */
-  readonly claimAfterMs?: number;
+  readonly claimAfterMs?: number | DurationText;
   /** A name that survives restarts and that no other process uses. Pending entries are then read first, in order. */
   readonly consumerName?: string;
 }
@@ -52,6 +53,8 @@ export function redisAdapter(config: string | RedisOptions): Adapter<RedisMessag
   const names = new WeakMap<RedisConsumerOptions, string>();
   return {
     name: 'redis',
+    optionNames: ['stream', 'group', 'startFrom', 'claimAfterMs', 'consumerName'],
+    check: ({ claimAfterMs }) => checkDuration('claimAfterMs', claimAfterMs),
     canReject: true,
     describe: ({ stream }) => `stream "${stream}"`,
     workflowIDOf: ({ stream, group, id }) => `redis-${stream}-${group}-${id}`,
@@ -120,7 +123,7 @@ class StreamSource implements Source<RedisMessage> {
     const { options, context } = parts;
     this.#parts = parts;
     this.#group = options.group ?? `everstep-${context.functionName}`;
-    this.#claimAfterMs = options.claimAfterMs ?? CLAIM_AFTER_MS;
+    this.#claimAfterMs = inMs(options.claimAfterMs) ?? CLAIM_AFTER_MS;
     this.#nextClaimAt = context.clock.now();
   }
 

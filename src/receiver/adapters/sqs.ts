@@ -39,6 +39,7 @@ export class SQSReceiver extends Receiver<SQSMessage, SQSConsumerOptions> {
 export function sqsAdapter(client: SQSClientLike): Adapter<SQSMessage, SQSConsumerOptions> {
   return {
     name: 'sqs',
+    optionNames: ['queueUrl', 'orderByGroup'],
     // A message that is not deleted goes to the queue's dead-letter queue, if it has one, after enough deliveries.
     canReject: true,
     describe: ({ queueUrl }) => `queue ${queueUrl}`,

@@ -1,4 +1,5 @@
 // Checks the options of routes when they are registered. A limit that is NaN would let everything pass.
+import { inSeconds } from '../../base/duration.js';
 import {
   type Check,
   checkThat,
@@ -9,6 +10,7 @@ import {
   optional,
   positiveInteger,
   record,
+  timed,
 } from '../../model/validation/validation.js';
 
 const START = {
@@ -29,8 +31,8 @@ function isString(value: unknown): boolean {
   return typeof value === 'string';
 }
 
-export const toleranceSeconds: Check<number> = number({ max: INT_MAX });
+export const toleranceSeconds: Check<number> = timed(number({ max: INT_MAX }), inSeconds);
 
 export const startOptions = record(KEYED);
-export const runOptions = record({ ...KEYED, timeoutMs: optional(number({ max: INT_MAX })) });
+export const runOptions = record({ ...KEYED, timeoutMs: optional(timed(number({ max: INT_MAX }))) });
 export const webhookOptions = record({ ...START, secrets, toleranceSeconds: optional(toleranceSeconds) });

@@ -1,6 +1,7 @@
 // Routes that start workflows, wait for them and report on them, for any web framework. A route maps a plain request to
 // a plain answer; `http-frameworks.ts` converts to and from those of the frameworks. Answers reveal nothing internal:
 // errors are logged.
+import { type DurationText, inMs } from '../../base/duration.js';
 import { recognizeCopies } from '../../model/copies.js';
 import { isAmbiguousPath } from '../../base/url.js';
 import { DBOSNotAuthorizedError, SerializationError, WebhookVerificationError } from '../../model/errors/errors.js';
@@ -65,7 +66,7 @@ export interface KeyedOptions extends StartOptions {
 
 export interface RunOptions extends KeyedOptions {
   /** How long to wait for the result before answering with the ID only. Default: 30000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | DurationText;
 }
 
 export type WebhookRouteOptions = StartOptions & WebhookOptions;
@@ -142,7 +143,7 @@ export class WorkflowRoutes {
     runOptions.read(options, 'options');
     return this.#add('POST', path, async (request, parameters) => {
       const handle = await this.#startByKey({ path, workflow, options }, { ...request, parameters });
-      return this.#resultOf(handle, options.timeoutMs ?? RUN_MS);
+      return this.#resultOf(handle, inMs(options.timeoutMs) ?? RUN_MS);
     });
   }
 

@@ -1,5 +1,6 @@
 // Signs and verifies webhooks by https://www.standardwebhooks.com: HMAC-SHA256 over the ID, the timestamp and the body.
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { type DurationText, inSeconds } from '../../base/duration.js';
 import { WebhookVerificationError } from '../../model/errors/errors.js';
 import { finiteNumber } from '../../model/validation/validation.js';
 import { toleranceSeconds as toleranceCheck } from './http-options.js';
@@ -20,7 +21,7 @@ export interface WebhookOptions {
   /** One secret, or several during a rotation: `whsec_` and base64. */
   readonly secrets: string | readonly string[];
   /** How far the webhook's timestamp may be from our clock. Default: 300. */
-  readonly toleranceSeconds?: number;
+  readonly toleranceSeconds?: number | DurationText;
 }
 
 const PREFIX = 'whsec_';
@@ -33,13 +34,13 @@ const SECRET_BYTES_MIN = 16;
 /** Returns the webhook's ID. Throws `WebhookVerificationError` if it is not genuine or not recent. */
 export function verifyWebhook(webhook: SignedWebhook, options: WebhookOptions, nowMs: number): string {
   const { id, timestamp, signature, body } = webhook;
-  const { secrets, toleranceSeconds = TOLERANCE_SECONDS } = options;
-  toleranceCheck.read(toleranceSeconds, 'options.toleranceSeconds');
+  const { secrets, toleranceSeconds: tolerance = TOLERANCE_SECONDS } = options;
+  toleranceCheck.read(tolerance, 'options.toleranceSeconds');
   finiteNumber.read(nowMs, 'nowMs');
   if (!id || !timestamp || !signature) throw new WebhookVerificationError('The webhook is not signed.');
   if (id.length > ID_LENGTH_MAX) throw new WebhookVerificationError('The ID of the webhook is too long.');
   if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('The timestamp of the webhook is malformed.');
-  if (Math.abs(nowMs / 1000 - Number(timestamp)) > toleranceSeconds) {
+  if (Math.abs(nowMs / 1000 - Number(timestamp)) > inSeconds(tolerance)) {
     throw new WebhookVerificationError('The timestamp of the webhook is too old, or in the future.');
   }
   const given = signature.split(' ').flatMap((one) => {

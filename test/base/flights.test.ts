@@ -1,10 +1,11 @@
-// Several flushes of a batcher in flight. An item is `<keys>:<name>`: `ab:1` has the keys a and b.
+// Several flushes of a batcher in flight. An item is `<keys>:<name>`: `ab:1` has the keys a and b. A heavy one ends in `!`.
 import { describe, expect, test } from 'vitest';
 import { Batcher } from '../../src/base/batcher.js';
 import { type Deferred, deferred } from '../../src/base/deferred.js';
 import { ManualClock } from '../rig/manual-clock.js';
 
 const PATIENCE_MS = 100;
+const HEAVY = 10;
 
 interface Flush {
   readonly items: readonly string[];
@@ -17,6 +18,7 @@ function setup({ flushesMax = 3, itemsMin = 2, itemsMax = 100, isWorthwhile = ()
   const keysOf = (item: string): string[] => [...(item.split(':')[0] ?? '')];
   const batcher = new Batcher<string, string>({
     itemsMax,
+    weigh: (item) => (item.endsWith('!') ? HEAVY : 1),
     backlogMax: 1000,
     async flush(batch) {
       const flush = { items: batch.map(({ item }) => item), gate: deferred<void>() };
@@ -24,7 +26,7 @@ function setup({ flushesMax = 3, itemsMin = 2, itemsMax = 100, isWorthwhile = ()
       await flush.gate.promise;
       for (const { item, resolve } of batch) resolve(item);
     },
-    parallel: { flushesMax, keysOf, itemsMin, patienceMs: PATIENCE_MS, clock, isWorthwhile },
+    parallel: { flushesMax, keysOf, itemsMin, patienceMs: PATIENCE_MS, heavyMin: HEAVY, clock, isWorthwhile },
   });
   const submit = async (...items: string[]): Promise<void> => {
     for (const item of items) void batcher.submit(item);
@@ -137,6 +139,42 @@ describe('parallel flushes', () => {
     await turn();
 
     expect(flushes()).toEqual([['a:1'], ['b:1']]);
+  });
+
+  test('a heavy item is flushed alone, after the light ones that were there, and none waits for it', async () => {
+    const { submit, end, flushes } = setup({ itemsMin: 100 });
+
+    await submit('a:1!', 'b:1', 'c:1');
+    expect(flushes()).toEqual([['b:1', 'c:1'], ['a:1!']]);
+
+    await end(0);
+    await submit('d:1');
+    expect(flushes()[2]).toEqual(['d:1']);
+  });
+
+  test('what follows a heavy item of its key waits for it, and it for what precedes it', async () => {
+    const { submit, end, flushes } = setup({ itemsMin: 100 });
+
+    await submit('a:1', 'a:2!', 'a:3', 'b:1');
+    expect(flushes()).toEqual([['a:1', 'b:1']]);
+    await end(0);
+    expect(flushes()[1]).toEqual(['a:2!']);
+    await end(1);
+    expect(flushes()[2]).toEqual(['a:3']);
+  });
+
+  test('heavy items leave one flush to light ones, and their turn comes however many of those there are', async () => {
+    const { submit, end, flushes } = setup({ flushesMax: 3, itemsMin: 1, itemsMax: 2 });
+
+    await submit('a:1!', 'b:1!', 'c:1!');
+    expect(flushes()).toEqual([['a:1!'], ['b:1!']]);
+    await submit('d:1', 'e:1', 'f:1', 'g:1');
+    expect(flushes()[2]).toEqual(['d:1', 'e:1']);
+
+    await end(0);
+    expect(flushes()[3]).toEqual(['c:1!']);
+    await end(2);
+    expect(flushes()[4]).toEqual(['f:1', 'g:1']);
   });
 
   test('a backlog that waits for one flush is not lost, nor is anything overtaken', async () => {

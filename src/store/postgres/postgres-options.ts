@@ -25,7 +25,8 @@ export interface PostgresOptions extends ConnectionOptions, Pick<SessionOptions,
 /** How many connections there may be. Without a pool each operation opens one, so there should be few at a time. */
 export function poolSizeOf({ pool, poolSize = POOL_SIZE }: PostgresOptions): number {
   if (pool === 'none') return 1;
-  return pool ? pool.options.max : poolSize;
+  // A pool of another library that looks like one of `pg` may not say.
+  return pool ? ((pool as Partial<pg.Pool>).options?.max ?? POOL_SIZE) : poolSize;
 }
 
 /** The clients that the options ask for. */

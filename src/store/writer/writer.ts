@@ -66,6 +66,8 @@ const COMMITS_MAX = 4;
 const PARALLEL_ITEMS_MIN = 128;
 /** How long a commit may take before others do not wait for it. */
 const PATIENCE_MS = 100;
+/** Characters from which an item has a commit of its own, beside which others go on. */
+const HEAVY_CHARACTERS = 1_000_000;
 /** How long a commit waits for a lock before the items that are blocked are found and set aside. */
 const LOCK_TIMEOUT_MS = 500;
 
@@ -85,15 +87,17 @@ export class Writer {
     this.#commits = new GroupCommits(database, { clock, logger, bus, isPatient, signal });
     const write = (entries: readonly WriterEntry[]) => this.#commits.write(entries, ISOLATION_LOCK_TIMEOUT_MS);
     this.#parked = new ParkedItems({ write, clock, logger, signal, bounds });
+    const flushesMax = Math.min(options.commitsMax ?? COMMITS_MAX, database.commitsMax ?? 1);
     this.#batcher = new Batcher<Item, Verdict>({
       flush: (batch) => this.#flush(batch),
       backlogMax,
       ...bounds,
       parallel: {
-        flushesMax: Math.min(options.commitsMax ?? COMMITS_MAX, database.commitsMax ?? 1),
+        flushesMax,
         keysOf,
         itemsMin: options.parallelItemsMin ?? PARALLEL_ITEMS_MIN,
         patienceMs: PATIENCE_MS,
+        heavyMin: flushesMax > 1 ? HEAVY_CHARACTERS : Infinity,
         clock,
         isWorthwhile: () => !this.#commits.isWaiting,
       },

@@ -118,6 +118,25 @@ describe('commits in flight', () => {
       expect(await loadSteps(database, [stuck.workflowID])).toHaveLength(2);
     });
 
+    test('a large value has a commit of its own, and others do not wait for it', async () => {
+      const { writer, commits } = await setup(dialect, { parallelItemsMin: 1000 });
+      const [large, other] = [newWorkflow(), newWorkflow()];
+      await Promise.all([writer.start(large), writer.start(other)]);
+      const { step: record, owner } = checkpointOf(large, 0);
+      const output = `"${'x'.repeat(1_000_000)}"`;
+      const gate = commits.hold();
+      let isWritten = false;
+      const written = writer.checkpoint({ owner, step: { ...record, output } }).then(() => (isWritten = true));
+      await until(() => commits.seen.inFlight === 1);
+
+      for (const stepID of [0, 1]) expect(await writer.checkpoint(checkpointOf(other, stepID))).toBe('recorded');
+      expect(isWritten).toBe(false);
+      gate.resolve();
+
+      await written;
+      expect(await writer.finish(successOf(large))).toBe('recorded');
+    });
+
     test('a row that another session has locked delays only its workflow', async () => {
       const { database, writer } = await setup(dialect);
       const [locked, other] = [newWorkflow(), newWorkflow()];

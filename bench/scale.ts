@@ -1,13 +1,15 @@
-// What grows with backlogs, processes and histories: claims, idle engines, notifications, WAL, replay.
+// What grows with backlogs, processes and histories: claims, commits in flight, idle engines, notifications, WAL, replay.
 // `npm run bench -- scale claims crowd` chooses parts.
 import { openDatabases } from './engine/databases.js';
 import { printClaims } from './scale/claims.js';
 import { printCrowd } from './scale/crowd.js';
+import { printCommits } from './scale/commits.js';
 import { printReplay } from './scale/replay.js';
 import { printWal } from './scale/wal.js';
 
 export const SCALE_PARTS = {
   claims: printClaims,
+  commits: printCommits,
   crowd: printCrowd,
   replay: printReplay,
   wal: printWal,

@@ -1,8 +1,9 @@
 // Groups many small submissions into few large flushes, without a timer. A flush starts at the end of the current turn of
 // the event loop, so that follow-up work can join it; what arrives while one is in flight forms the next batch. Order is
-// kept. Batches are bounded in items and weight. Producers bound the backlog: new work awaits `room()` first, while work
-// in progress is always accepted.
+// kept, for items with a common key if several flushes may be in flight (flights.ts). Batches are bounded in items and
+// weight. Producers bound the backlog: new work awaits `room()` first, while work in progress is always accepted.
 import { type Deferred, deferred } from './deferred.js';
+import { Flights, type ParallelOptions } from './flights.js';
 
 /** A submitted item and the functions that settle its promise. */
 export interface Entry<Item, Result> {
@@ -39,17 +40,22 @@ export interface BatcherOptions<Item, Result> extends BatchBounds<Item> {
   /** Writes a batch and settles each entry. A rejection rejects the entries not settled by then. */
   flush(batch: readonly Entry<Item, Result>[]): Promise<void>;
   readonly backlogMax: number;
+  /** Lets several flushes be in flight. Default: one. */
+  readonly parallel?: ParallelOptions<Item>;
 }
 
 export class Batcher<Item, Result> {
   readonly #options: BatcherOptions<Item, Result>;
+  readonly #flights: Flights<Item, Result>;
   readonly #waitingForRoom: (() => void)[] = [];
   readonly #onTurnEnd = (): void => {
     this.#isScheduled = false;
-    void this.#flush(this.#takeBatch());
+    do {
+      const batch = this.#takeBatch();
+      if (batch.length > 0) void this.#flush(batch);
+    } while (this.#mayFlush());
   };
   #backlog: Entry<Item, Result>[] = [];
-  #isFlushing = false;
   #flushCount = 0;
   #isScheduled = false;
   #closedReason: Error | undefined;
@@ -57,6 +63,7 @@ export class Batcher<Item, Result> {
 
   constructor(options: BatcherOptions<Item, Result>) {
     this.#options = options;
+    this.#flights = new Flights(options, () => this.#schedule());
   }
 
   /** Resolves when the backlog is below its bound; undefined if it already is. */
@@ -82,7 +89,7 @@ export class Batcher<Item, Result> {
 
   /** Whether the backlog is empty and nothing is in flight. */
   get isIdle(): boolean {
-    return !this.#isFlushing && this.#backlog.length === 0;
+    return this.#flights.count === 0 && this.#backlog.length === 0;
   }
 
   /** How many flushes have ended. */
@@ -97,32 +104,35 @@ export class Batcher<Item, Result> {
     await this.#idle.promise;
   }
 
+  #mayFlush(): boolean {
+    return this.#backlog.length > 0 && this.#flights.mayStart(this.#backlog.length);
+  }
+
   #schedule(): void {
-    if (this.#isFlushing || this.#isScheduled || this.#backlog.length === 0) return;
+    if (this.#isScheduled || !this.#mayFlush()) return;
     this.#isScheduled = true;
     setImmediate(this.#onTurnEnd);
   }
 
   #takeBatch(): Entry<Item, Result>[] {
-    const batch = this.#backlog;
-    const count = countWithin(batch, this.#options);
-    this.#backlog = batch.splice(count);
-    const room = this.#options.backlogMax - this.#backlog.length;
+    const { batch, left } = this.#flights.take(this.#backlog);
+    this.#backlog = left;
+    const room = this.#options.backlogMax - left.length;
     if (room > 0) for (const wake of this.#waitingForRoom.splice(0, room)) wake();
     return batch;
   }
 
   async #flush(batch: readonly Entry<Item, Result>[]): Promise<void> {
-    this.#isFlushing = true;
+    const end = this.#flights.begin(batch);
     try {
       await this.#options.flush(batch);
     } catch (error) {
       for (const entry of batch) entry.reject(error);
     }
-    this.#isFlushing = false;
+    end();
     this.#flushCount += 1;
     this.#schedule();
-    if (this.#backlog.length === 0) {
+    if (this.isIdle) {
       this.#idle?.resolve();
       this.#idle = undefined;
     }

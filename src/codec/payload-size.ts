@@ -25,20 +25,26 @@ export class PayloadGuard {
 
   check(text: string, path: readonly string[]): void {
     if (text.length * BYTES_PER_UNIT_MAX <= this.#threshold) return;
-    const bytes = Buffer.byteLength(text);
-    if (bytes <= this.#threshold) return;
     const { maxBytes = Infinity, warn } = this.#options;
     const what = path.length === 0 ? 'A value' : `The value of ${path.join('.')}`;
+    // Counting the bytes of a large text takes long.
+    if (text.length * BYTES_PER_UNIT_MAX <= maxBytes && this.#isWarned(what)) return;
+    const bytes = Buffer.byteLength(text);
+    if (bytes <= this.#threshold) return;
     if (bytes > maxBytes) {
       throw new SerializationError(
         `${what} takes ${bytes} bytes, and maxPayloadBytes allows ${maxBytes}. Store it elsewhere and pass a reference.`,
       );
     }
-    if (this.#warned.has(what) || this.#warned.size >= WARNINGS_MAX) return;
+    if (this.#isWarned(what)) return;
     this.#warned.add(what);
     warn?.(
       `${what} takes ${(bytes / 1e6).toFixed(1)} MB. Each replay and each list reads it again. ` +
         'Store it elsewhere and pass a reference, or set maxPayloadBytes to refuse such values.',
     );
+  }
+
+  #isWarned(what: string): boolean {
+    return this.#warned.has(what) || this.#warned.size >= WARNINGS_MAX;
   }
 }

@@ -74,6 +74,8 @@ export interface ServerFeatures {
 export interface Database extends Executor, Reader {
   /** What the server has, as far as it was found out; undefined where it cannot lack anything. */
   readonly features?: ServerFeatures;
+  /** How many commits the group writer may have in flight. Undefined for one. */
+  readonly commitsMax?: number;
   /** Runs an ad-hoc SELECT. It is planned for its values, and fails with DBOSQueryTimeoutError if it takes too long. */
   observe(statement: Sql, options: ObserveOptions): Promise<Row[]>;
   /** Runs the statements in order in one commit and returns the rows of each. All or nothing. */

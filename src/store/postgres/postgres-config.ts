@@ -15,7 +15,7 @@ export interface ConnectionOptions {
   readonly hosts?: Hosts;
 }
 
-const POOL_SIZE = 20;
+export const POOL_SIZE = 20;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** How long a connection is idle before the kernel checks that its other end is there. */
 const KEEPALIVE_DELAY_MS = 10_000;

@@ -26,7 +26,7 @@ import type { Client, ClientSource } from './client-source.js';
 import { Hosts } from './hosts.js';
 import { poolConfig } from './postgres-config.js';
 import { isConnectionLost, isReadOnly, type Phase, translatePostgresError } from './postgres-errors.js';
-import { clientSource, type PostgresOptions } from './postgres-options.js';
+import { clientSource, poolSizeOf, type PostgresOptions } from './postgres-options.js';
 import { SessionFence } from './session-fence.js';
 import { SilenceWatch } from './silence.js';
 import { type Following, rethrowIfLost, StatementSender } from './statement-sender.js';
@@ -47,6 +47,7 @@ export class PostgresDatabase implements Database {
   readonly where: string;
   readonly options: PostgresOptions;
   readonly features: ServerFeatures;
+  readonly commitsMax: number;
   readonly #source: ClientSource;
   readonly #fence: SessionFence;
   readonly #sender: StatementSender;
@@ -59,6 +60,7 @@ export class PostgresDatabase implements Database {
     this.options = { ...options, hosts };
     this.where = describePostgresURL(options.url);
     this.features = { hasAdvisoryLocks: true, hasSessions: !options.isTransactionPooler };
+    this.commitsMax = Math.max(1, poolSizeOf(options) >> 1);
     this.dialect = postgresDialect({ schema: options.schema ?? 'dbos', now: options.now });
     const { pool, logger = silentLogger, messageBytesMax, silenceMs } = options;
     if (hosts) {

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { type Clock, systemClock } from '../../base/clock.js';
 import { type DLogger, silentLogger } from '../../base/log.js';
 import { type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
-import { type ConnectionOptions, poolConfig } from './postgres-config.js';
+import { type ConnectionOptions, POOL_SIZE, poolConfig } from './postgres-config.js';
 import { BACKEND_LOOKUP, type SessionOptions, sessionSetup } from './session-settings.js';
 import { parsePostgresURL } from './postgres-url.js';
 
@@ -20,6 +20,13 @@ export interface PostgresOptions extends ConnectionOptions, Pick<SessionOptions,
   readonly messageBytesMax?: number;
   /** How long a statement waits for an answer before the server is asked whether it is at work on it. */
   readonly silenceMs?: number;
+}
+
+/** How many connections there may be. Without a pool each operation opens one, so there should be few at a time. */
+export function poolSizeOf({ pool, poolSize = POOL_SIZE }: PostgresOptions): number {
+  if (pool === 'none') return 1;
+  // A pool of another library that looks like one of `pg` may not say.
+  return pool ? ((pool as Partial<pg.Pool>).options?.max ?? POOL_SIZE) : poolSize;
 }
 
 /** The clients that the options ask for. */

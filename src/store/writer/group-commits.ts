@@ -46,10 +46,16 @@ export class GroupCommits {
   readonly #broken = new BrokenLanes();
   /** How often an entry was refused without a reason. */
   readonly #refusals = new WeakMap<WriterEntry, number>();
+  #waiting = 0;
 
   constructor(database: Database, options: GroupCommitsOptions) {
     this.#database = database;
     this.#options = options;
+  }
+
+  /** Whether a group waits until the database is back, has room, or is free. */
+  get isWaiting(): boolean {
+    return this.#waiting > 0;
   }
 
   /** Writes the entries in order and settles them, except those that it returns. Rejects only if stopped. */
@@ -74,9 +80,19 @@ export class GroupCommits {
         if (this.#options.signal.aborted) throw error;
         const isBad = this.#isBad(error);
         if (isBad || this.#isIsolated(error, pauses, pass)) return this.#isolate(ready, error, { isBad, pass });
-        await pauses.next(error);
+        await this.#pause(pauses, error);
         pass.onPause();
       }
+    }
+  }
+
+  async #pause(pauses: RetryPauses, error: unknown): Promise<void> {
+    const isForAll = !isOfStatement(error);
+    if (isForAll) this.#waiting += 1;
+    try {
+      await pauses.next(error);
+    } finally {
+      if (isForAll) this.#waiting -= 1;
     }
   }
 
@@ -95,7 +111,7 @@ export class GroupCommits {
 
   /** Whether to find out which items a failed statement is about. If the database is away, all have to wait. */
   #isIsolated(error: unknown, pauses: RetryPauses, pass: Pass): boolean {
-    if (!(error instanceof DatabaseStatementError || error instanceof DatabaseAccessError)) return false;
+    if (!isOfStatement(error)) return false;
     const isDue = isLockTimeout(error) || pass.isIsolating || pauses.failures + 1 >= PATIENCE;
     return isDue && pass.failures < ISOLATION_MAX;
   }
@@ -212,6 +228,11 @@ class Pass {
     this.isIsolating = true;
     this.failures += 1;
   }
+}
+
+/** Whether the error may be about some items only. Others are about the database. */
+function isOfStatement(error: unknown): boolean {
+  return error instanceof DatabaseStatementError || error instanceof DatabaseAccessError;
 }
 
 function isLockTimeout(error: unknown): boolean {

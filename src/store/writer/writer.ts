@@ -2,6 +2,8 @@
 // commits: what is submitted while one is in flight forms the next. A batch is one transaction with at most one statement
 // per kind of row. Each item's promise settles after its commit.
 //
+// On Postgres several commits may be in flight, none of which depends on another (item-keys.ts).
+//
 // Every statement writes what its guard allows and returns the keys written. A missing item was refused by its guard, and a
 // lookup finds out why. The lookup also settles a batch that is retried after a commit of unknown outcome: it recognises
 // what the first attempt wrote.
@@ -19,6 +21,7 @@ import type { Checkpoint } from '../runs/steps.js';
 import type { Bus } from '../notify/bus.js';
 import type { NewWorkflow, Outcome } from '../runs/workflows.js';
 import { GroupCommits, ISOLATION_LOCK_TIMEOUT_MS, type WriterEntry } from './group-commits.js';
+import { keysOf } from './item-keys.js';
 import { ParkedItems } from './parked-items.js';
 import {
   type Append,
@@ -43,6 +46,10 @@ export interface WriterOptions {
    * item is rejected.
    */
   readonly isPatient?: boolean;
+  /** Commits in flight at most. Default: as many as the database supports, up to 4. */
+  readonly commitsMax?: number;
+  /** How many items that wait are worth another commit beside those in flight. */
+  readonly parallelItemsMin?: number;
   /** Items in one commit at most. */
   readonly itemsMax?: number;
   /** The most characters of payload per commit; a larger item is committed alone. */
@@ -54,6 +61,13 @@ export interface WriterOptions {
 const ITEMS_MAX = 500;
 const CHARACTERS_MAX = 4_000_000;
 const BACKLOG_MAX = 10_000;
+const COMMITS_MAX = 4;
+/** Items that are worth a commit of their own. */
+const PARALLEL_ITEMS_MIN = 128;
+/** How long a commit may take before others do not wait for it. */
+const PATIENCE_MS = 100;
+/** Characters from which an item has a commit of its own, beside which others go on. */
+const HEAVY_CHARACTERS = 1_000_000;
 /** How long a commit waits for a lock before the items that are blocked are found and set aside. */
 const LOCK_TIMEOUT_MS = 500;
 
@@ -73,10 +87,20 @@ export class Writer {
     this.#commits = new GroupCommits(database, { clock, logger, bus, isPatient, signal });
     const write = (entries: readonly WriterEntry[]) => this.#commits.write(entries, ISOLATION_LOCK_TIMEOUT_MS);
     this.#parked = new ParkedItems({ write, clock, logger, signal, bounds });
+    const flushesMax = Math.min(options.commitsMax ?? COMMITS_MAX, database.commitsMax ?? 1);
     this.#batcher = new Batcher<Item, Verdict>({
       flush: (batch) => this.#flush(batch),
       backlogMax,
       ...bounds,
+      parallel: {
+        flushesMax,
+        keysOf,
+        itemsMin: options.parallelItemsMin ?? PARALLEL_ITEMS_MIN,
+        patienceMs: PATIENCE_MS,
+        heavyMin: flushesMax > 1 ? HEAVY_CHARACTERS : Infinity,
+        clock,
+        isWorthwhile: () => !this.#commits.isWaiting,
+      },
     });
   }
 

@@ -5,6 +5,7 @@ import { BULK_ROUTES, MAINTENANCE_ROUTES } from './routes/bulk.js';
 import { HISTORY_ROUTES } from './routes/history.js';
 import { LISTING_ROUTES } from './routes/listing.js';
 import { OUTBOX_ROUTES } from './routes/outboxes.js';
+import { OVERVIEW_ROUTES } from './routes/overview.js';
 import { QUEUE_ROUTES } from './routes/queues.js';
 import { RECEIVED_LETTER_ROUTES } from './routes/received-letters.js';
 import { SCHEDULE_ROUTES } from './routes/schedules.js';
@@ -18,6 +19,7 @@ import { jsonObject } from '../model/validation/validation.js';
 
 /** Relative to `/api/v1`. */
 export const ROUTES: readonly Route[] = [
+  ...OVERVIEW_ROUTES,
   ...LISTING_ROUTES,
   ...WORKFLOW_ROUTES,
   ...HISTORY_ROUTES,

@@ -12,6 +12,7 @@ import { silentLogger } from '../base/log.js';
 import { withTimeLimit } from '../base/time-limit.js';
 import { readNow } from '../store/schedules/schedules.js';
 import { DashboardFiles } from './dashboard/files.js';
+import { Readings } from './dashboard/readings.js';
 import { dashboardResponse, isDashboardPath, isVisit, redirectToDashboard } from './dashboard/pages.js';
 import { type Access, AccessControl, type AccessOptions, requireChange } from './http/access.js';
 import { emptyResponse, jsonResponse, textResponse, withoutBody } from './http/response.js';
@@ -32,7 +33,8 @@ export interface HandlerOptions extends AccessOptions {
   readonly source: AdminSource;
   /** Path prefix, if the interface is not mounted at the root. */
   readonly basePath: string;
-  readonly bodyMaxBytes: number;
+  /** Default: 1 MiB. */
+  readonly bodyMaxBytes?: number | undefined;
   readonly feed?: FeedOptions;
   readonly outboxes?: ReadonlyMap<string, AdminOutbox>;
   /** A check of the application's own, for `/readyz`. */
@@ -42,6 +44,7 @@ export interface HandlerOptions extends AccessOptions {
 }
 
 const API = '/api/v1';
+const BODY_MAX_BYTES = 1_048_576;
 const READY_MS = 1000;
 /** The methods of paths that only read. */
 const READING: ReadonlyMap<string, unknown> = new Map([['GET', undefined]]);
@@ -59,7 +62,12 @@ export class Handler {
     this.#dashboard = new DashboardFiles(options.dashboardFolder);
     const { source, outboxes = new Map<string, AdminOutbox>() } = options;
     const access = new AccessControl(options);
-    this.#environment = { source, access, feed: new ChangeFeed(source, options.feed), outboxes };
+    const feed = new ChangeFeed(source, options.feed);
+    this.#environment = { source, access, feed, readings: new Readings(), outboxes };
+  }
+
+  get #bodyMaxBytes(): number {
+    return this.#options.bodyMaxBytes ?? BODY_MAX_BYTES;
   }
 
   /** Ends the event streams. */
@@ -117,7 +125,7 @@ export class Handler {
     if (access && !route.isPublic && !isReading(route)) requireChange(request, access);
     for (const [name, value] of Object.entries(match.path)) readRequest(nonEmpty, value, name);
     const query = readQuery(route.query, route.queryCheck, new URL(request.url).searchParams);
-    const body = route.body && readRequest(route.body, await readJSON(request, this.#options.bodyMaxBytes), 'The body');
+    const body = route.body && readRequest(route.body, await readJSON(request, this.#bodyMaxBytes), 'The body');
     return this.#withOperator(async (operator) => {
       const environment = this.#environment;
       const result = await route.handle({ operator, environment, request, access, path: match.path, query, body });
@@ -142,7 +150,7 @@ export class Handler {
     if (!isReading(match.route)) requireChange(request, access);
     try {
       for (const [name, value] of Object.entries(match.path)) readRequest(nonEmpty, value, name);
-      const text = await readBody(request, this.#options.bodyMaxBytes);
+      const text = await readBody(request, this.#bodyMaxBytes);
       const body = match.route.method === 'POST' && text !== undefined ? parseJSON(text) : {};
       const { source } = this.#options;
       const workflowID = match.path['workflowID'] ?? '';

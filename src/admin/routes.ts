@@ -2,9 +2,11 @@
 import { openapiDocument } from './http/openapi.js';
 import { type Route, route } from './http/route.js';
 import { BULK_ROUTES, MAINTENANCE_ROUTES } from './routes/bulk.js';
+import { HEALTH_ROUTES } from './routes/health.js';
 import { HISTORY_ROUTES } from './routes/history.js';
 import { LISTING_ROUTES } from './routes/listing.js';
 import { OUTBOX_ROUTES } from './routes/outboxes.js';
+import { OVERVIEW_ROUTES } from './routes/overview.js';
 import { QUEUE_ROUTES } from './routes/queues.js';
 import { RECEIVED_LETTER_ROUTES } from './routes/received-letters.js';
 import { SCHEDULE_ROUTES } from './routes/schedules.js';
@@ -18,6 +20,7 @@ import { jsonObject } from '../model/validation/validation.js';
 
 /** Relative to `/api/v1`. */
 export const ROUTES: readonly Route[] = [
+  ...OVERVIEW_ROUTES,
   ...LISTING_ROUTES,
   ...WORKFLOW_ROUTES,
   ...HISTORY_ROUTES,
@@ -31,6 +34,7 @@ export const ROUTES: readonly Route[] = [
   ...OUTBOX_ROUTES,
   ...SYSTEM_ROUTES,
   ...MAINTENANCE_ROUTES,
+  ...HEALTH_ROUTES,
   ...SESSION_ROUTES,
   route({
     method: 'GET',

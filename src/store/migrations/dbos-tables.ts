@@ -11,6 +11,7 @@ const OWN_TABLES = {
     'started_at BIGINT, heartbeat_at BIGINT, lease_until_epoch_ms BIGINT, metadata TEXT',
   paused_queues: 'name TEXT, paused_at BIGINT',
   schedule_settings: 'schedule_id TEXT, overlap TEXT, jitter_ms BIGINT',
+  schedule_timers: 'schedule_id TEXT, due_at BIGINT, fire_at BIGINT, created_at BIGINT',
   parked_waits: 'wait_key TEXT, workflow_uuid TEXT',
   step_attempts: 'workflow_uuid TEXT, function_id INT, attempts INT, retry_at_epoch_ms BIGINT, errors TEXT',
   change_counters: 'topic TEXT, changes BIGINT',

@@ -37,7 +37,7 @@ forEachDialect((dialect) => {
     expect(await readVersionRows(database)).toEqual([[LATEST], [EVERSTEP_LATEST]]);
   });
 
-  it('a database at every earlier version reaches the latest and keeps its rows', { timeout: 120_000 }, async () => {
+  it('a database at every earlier version reaches the latest and keeps its rows', { timeout: 300_000 }, async () => {
     const url = dialect.name === 'postgres' ? await dialect.createURL({ isMigrated: false }) : 'sqlite:///:memory:';
 
     for (const version of interruptedVersions(dialect.name)) {

@@ -92,6 +92,14 @@ BEGIN
     FROM {schema}.workflow_status AS w
     WHERE w.status IN ('ENQUEUED', 'PENDING', 'DELAYED') AND w.workflow_deadline_epoch_ms IS NOT NULL
     UNION ALL
+    -- The backoff of a step that will be repeated.
+    SELECT a.workflow_uuid || ':' || a.function_id || ':retry', a.workflow_uuid, a.retry_at_epoch_ms, FALSE,
+      COALESCE(w.started_at_epoch_ms, w.created_at), 'retry'
+    FROM {schema}.step_attempts AS a
+    JOIN {schema}.workflow_status AS w ON w.workflow_uuid = a.workflow_uuid
+    LEFT JOIN {schema}.operation_outputs AS o ON o.workflow_uuid = a.workflow_uuid AND o.function_id = a.function_id
+    WHERE w.status IN ('ENQUEUED', 'PENDING', 'DELAYED') AND o.workflow_uuid IS NULL
+    UNION ALL
     -- Of the workflow that it will start.
     SELECT 'schedule:' || s.schedule_name, 'sched-' || s.schedule_name || '-'
       || to_char(to_timestamp(n.due_at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),

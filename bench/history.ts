@@ -1,6 +1,7 @@
 // The history of workflows: what each level costs, and how fast histories are read.
 //
 //   BENCH_ROWS=1000000  rows of the journal for the last figure (10 million by default)
+import pg from 'pg';
 import { silentLogger } from '../src/base/log.js';
 import { createDBOS } from '../src/facade/dbos.js';
 import { HISTORY_LEVELS, type HistoryLevel } from '../src/model/history.js';
@@ -126,6 +127,11 @@ async function benchStatements(databases: Databases): Promise<void> {
   printTable(`Statements per workflow of ${STEPS} steps, one after another`, lines);
 }
 
+/** What it takes when nothing else runs. */
+function best(times: readonly number[]): string {
+  return `at best ${Math.min(...times).toFixed(1)} ms`;
+}
+
 async function benchTimeline(databases: Databases): Promise<void> {
   const lines = [];
   for (const level of ['changes', 'full'] as const) {
@@ -142,10 +148,17 @@ async function benchTimeline(databases: Databases): Promise<void> {
       const times = [];
       for (let round = 0; round < 20; round += 1) times.push(await timed(read));
       await DBOS.shutdown();
-      lines.push({ label: `${name}, ${level}`, value: `${median(times).toFixed(1)} ms` });
+      lines.push({ label: `${name}, ${level}`, value: `${median(times).toFixed(1)} ms`, ratio: best(times) });
     }
   }
   printTable(`History of a workflow of ${LONG_STEPS} steps`, lines);
+}
+
+async function vacuum(url: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query('VACUUM ANALYZE dbos.journal');
+  await client.end();
 }
 
 async function benchRecent(databases: Databases): Promise<void> {
@@ -162,7 +175,8 @@ async function benchRecent(databases: Databases): Promise<void> {
     SELECT 'w' || (n % 1000), FLOOR(EXTRACT(EPOCH FROM now()) * 1000)::BIGINT - (${ROWS}::BIGINT - n) * 10, 'ActivityCompleted',
       '{"activity_name":"step"}'
     FROM generate_series(1::BIGINT, ${ROWS}::BIGINT) AS n`);
-  await database.run(sql`ANALYZE ${table('journal')}`);
+  // Autovacuum does this, also for the block-range index on the time.
+  await vacuum(url);
   const [row] = await database.read(sql`SELECT MAX(j.at) AS last FROM ${table('journal')} AS j`);
   const since = Number(row?.['last']) - 30_000;
   const times = [];
@@ -176,6 +190,6 @@ async function benchRecent(databases: Databases): Promise<void> {
   }
   await database.close();
   printTable(`The last 30 seconds of ${ROWS.toLocaleString('en')} rows`, [
-    { label: `${found} rows`, value: `${median(times).toFixed(1)} ms` },
+    { label: `${found} rows`, value: `${median(times).toFixed(1)} ms`, ratio: best(times) },
   ]);
 }

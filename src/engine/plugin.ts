@@ -44,6 +44,7 @@ export {
   type ReceivedLetters,
   type ReceivedPage,
 } from '../control/receiving/received-letters.js';
+export { notePublished } from './transactions/call-transaction.js';
 export { Handoff, type NewMessage, type Started } from './outbox/handoff.js';
 export { validate } from './registration/input-schema.js';
 export type { InputSchema } from './registration/registry.js';

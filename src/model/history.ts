@@ -39,6 +39,7 @@ export const HISTORY_EVENT_TYPES = [
   'ReceiveTimedOut',
   'EventSet',
   'StreamClosed',
+  'OutboxPublished',
   'OperationCompleted',
 ] as const;
 

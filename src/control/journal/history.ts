@@ -40,7 +40,10 @@ export interface HistoryOptions {
   readonly payloads?: boolean;
 }
 
-const PAGE = 1000;
+/** Events in one answer. The database sorts the whole history for each, so those of a thousand steps should share one. */
+const PAGE = 5000;
+/** Values may be large. */
+const PAGE_WITH_PAYLOADS = 1000;
 
 /** All events of a workflow in order, page by page. None if it does not exist. */
 export async function* getHistory(
@@ -49,13 +52,18 @@ export async function* getHistory(
   { after, limit = Infinity, types, payloads = false }: HistoryOptions = {},
 ): AsyncGenerator<HistoryEvent, void, undefined> {
   let position = after === undefined ? undefined : readPosition(after);
-  for (let left = limit; left > 0; left -= PAGE) {
-    const query = { workflowID, after: position, limit: Math.min(left, PAGE), types, payloads };
+  const page = payloads ? PAGE_WITH_PAYLOADS : PAGE;
+  for (let left = limit; left > 0; left -= page) {
+    const query = { workflowID, after: position, limit: Math.min(left, page), types, payloads };
     const rows = await operator.retrying(() => readHistory(operator.database, query));
-    for (const row of rows) yield await toEvent(operator.codec, row);
+    for (const row of rows) yield row.payload === null ? plainEvent(row) : await toEvent(operator.codec, row);
     position = rows.at(-1)?.position;
-    if (rows.length < Math.min(left, PAGE)) return;
+    if (rows.length < Math.min(left, page)) return;
   }
+}
+
+function plainEvent(row: HistoryRow): HistoryEvent {
+  return eventOf(row, writePosition(row.position), detailsOf(row));
 }
 
 async function toEvent(codec: Codec, row: HistoryRow): Promise<HistoryEvent> {
@@ -65,7 +73,7 @@ async function toEvent(codec: Codec, row: HistoryRow): Promise<HistoryEvent> {
     const decode = decoderOf(codec, row.type, payloadName);
     details[payloadName] = await readable(payload, () => decode(payload, serialization));
   }
-  return { ...envelope(row), cursor: writePosition(row.position), details };
+  return eventOf(row, writePosition(row.position), details);
 }
 
 type Decode = (text: string, serialization: string | null) => unknown;
@@ -80,20 +88,21 @@ function detailsOf({ details }: Pick<HistoryRow, 'details'>): Record<string, unk
   return details === null ? {} : (JSON.parse(details) as Record<string, unknown>);
 }
 
-function envelope({ workflowID, type, at, step, attempt, executor, actor }: HistoryRow | TailRow) {
-  return {
-    workflowID,
-    type,
-    at,
-    ...(step !== null && { step }),
-    ...(attempt !== null && { attempt }),
-    ...(executor !== null && { executor }),
-    ...(actor !== null && { actor }),
-  };
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** Without the fields that do not apply. There may be thousands, so nothing is spread. */
+function eventOf(row: HistoryRow | TailRow, cursor: string, details: HistoryEvent['details']): HistoryEvent {
+  const { workflowID, type, at, step, attempt, executor, actor } = row;
+  const event: Writable<HistoryEvent> = { workflowID, cursor, type, at, details };
+  if (step !== null) event.step = step;
+  if (attempt !== null) event.attempt = attempt;
+  if (executor !== null) event.executor = executor;
+  if (actor !== null) event.actor = actor;
+  return event;
 }
 
 function writePosition({ phase, at, step, part, seq }: HistoryPosition): string {
-  return [phase, at, step, part, seq].join('.');
+  return `${phase}.${at}.${step}.${part}.${seq}`;
 }
 
 function readPosition(cursor: string): HistoryPosition {
@@ -133,11 +142,7 @@ export async function* tailHistory(
     const query = { after, types, limit: PAGE };
     const rows = await operator.retrying(() => tailJournal(operator.database, query));
     for (const row of rows) {
-      yield {
-        ...envelope(row),
-        cursor: `${row.cursor.xid}.${row.cursor.seq}.${row.cursor.part}`,
-        details: detailsOf(row),
-      };
+      yield eventOf(row, `${row.cursor.xid}.${row.cursor.seq}.${row.cursor.part}`, detailsOf(row));
       if (signal?.aborted) return;
     }
     after = rows.at(-1)?.cursor ?? after;

@@ -18,6 +18,12 @@ type RunStep = Omit<StepRecord, 'workflowID' | 'applicationName'>;
 
 const INPUT_LIMITS = { nodes: 2000, characters: 20_000, depth: 20, isTree: true } as const;
 
+/** A message in an outbox. */
+export interface PublishedMessage {
+  readonly messageID: string;
+  readonly topic: string;
+}
+
 /** What a write carries for the journal. */
 export interface Carried {
   readonly fact: JournalFact;
@@ -26,8 +32,10 @@ export interface Carried {
 
 export class RunJournal {
   readonly #options: RunJournalOptions;
-  /** Ended sleeps, which nothing else records. They are part of the next write. */
+  /** Ended sleeps and published messages, which nothing else records. They are part of the next write. */
   #pending: JournalEntry[] = [];
+  /** What the transactions in progress have published, by step. */
+  readonly #published = new Map<number, JournalEntry[]>();
   /** The number of this attempt, until a write has said it. */
   #attempt: number | null = null;
 
@@ -50,6 +58,33 @@ export class RunJournal {
     const details = { timer_id: `${this.#options.workflowID}:${stepID}`, fired_at: isoTime(firedAt) };
     const key = `step:${stepID}:done:${firedAt}`;
     this.#pending.push(this.#entry({ eventType: 'TimerFired', step: stepID, details, completedAt: firedAt, key }));
+  }
+
+  /** The function of a transaction is called, possibly again: what an earlier attempt published was rolled back. */
+  beginTransaction(stepID: number): void {
+    this.#published.delete(stepID);
+  }
+
+  /** A transaction publishes a message. */
+  published(stepID: number, { messageID, topic }: PublishedMessage): void {
+    if (!this.isFull) return;
+    const details = { message_id: messageID, topic };
+    const entry = this.#entry({ eventType: 'OutboxPublished', step: stepID, details, key: `outbox:${messageID}` });
+    const others = this.#published.get(stepID);
+    if (others) others.push(entry);
+    else this.#published.set(stepID, [entry]);
+  }
+
+  /** The transaction has committed. */
+  commitTransaction(stepID: number): void {
+    this.#pending.push(...(this.#published.get(stepID) ?? []));
+    this.#published.delete(stepID);
+  }
+
+  /** Takes back what a checkpoint carries that is written without it. The next write carries it. */
+  takeBack({ fact, entries = [] }: Partial<Carried>): void {
+    this.#pending.unshift(...entries);
+    this.#attempt ??= fact?.attempt ?? null;
   }
 
   /** What a checkpoint carries. */

@@ -46,6 +46,11 @@ export class ScheduleEntry {
     this.#nextDueAt = this.#cron.next(doneUntil);
   }
 
+  /** The time of the next occurrence; undefined if there is none. */
+  get dueAt(): number | undefined {
+    return this.#nextDueAt;
+  }
+
   /** When to fire the next occurrence; undefined if there is none. */
   get fireAt(): number | undefined {
     return this.#nextDueAt === undefined ? undefined : this.#nextDueAt + this.#jitter(this.#nextDueAt);

@@ -17,6 +17,7 @@ import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { Runtime } from '../runtime.js';
 import { Occurrences, stateOf } from './occurrences.js';
 import { type CodeSchedule, ScheduleEntry } from './schedule-entry.js';
+import { ShownTimers } from './shown-timers.js';
 
 export interface SchedulerOptions {
   readonly runtime: Runtime;
@@ -45,6 +46,7 @@ export class Scheduler {
   readonly #codeEntries = new Map<string, ScheduleEntry>();
   readonly #databaseClock: RemoteClock;
   readonly #occurrences: Occurrences;
+  readonly #shown: ShownTimers;
   /** False after a sleep: either clock may have been adjusted meanwhile. */
   #isClockSynced = false;
   #changes = 0;
@@ -65,6 +67,7 @@ export class Scheduler {
       syncClock: (query) => this.#syncClock(query),
       announceQueued,
     });
+    this.#shown = new ShownTimers(runtime);
     this.#reloads = new Throttle(clock, PEER_RELOAD_INTERVAL_MS, () => {
       const names = [...this.#changedByPeers];
       this.#changedByPeers.clear();
@@ -211,7 +214,8 @@ export class Scheduler {
       return earlyMs;
     }
     this.#isClockSynced = false;
-    return nextAt === Infinity ? undefined : nextAt - now;
+    await this.#shown.show([...this.#entries.values()], signal);
+    return nextAt === Infinity ? undefined : Math.max(nextAt - this.#databaseClock.now(), 0);
   }
 
   async #syncClock<T extends { readonly now: number }>(query: () => Promise<T>): Promise<T> {

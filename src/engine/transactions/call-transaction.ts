@@ -9,6 +9,7 @@ import {
 } from '../../model/errors/errors.js';
 import { Engine } from '../engine.js';
 import type { Registry } from '../registration/registry.js';
+import type { PublishedMessage } from '../journal/run-journal.js';
 import { type Context, currentContext, inContext, isWorkflowCode } from '../runs/ambient.js';
 import { type ActiveStep, elsewhere, type KeptOutcome, perform } from '../runs/perform.js';
 import type { Run } from '../runs/run.js';
@@ -87,13 +88,15 @@ async function runAsStep(
   const { run } = context;
   const { name } = call;
   const stepID = run.nextStepID();
+  const journaled = { ...call, func: beginning(run, stepID, call.func) };
   const authorized = call.authorize?.(context) ?? context;
   // Until the handler says otherwise: an earlier run, or a plugin, may have left a completion record.
   let mayLeaveRecord = true;
   const body = elsewhere(async (step) => {
     const kept = await inContext({ ...authorized, transactionID: stepID }, () =>
-      invokeAsStep(engine, { call, handler, step }),
+      invokeAsStep(engine, { call: journaled, handler, step }),
     );
+    if (kept.outcome.kind === 'value') run.journal.commitTransaction(stepID);
     mayLeaveRecord = kept.durability === 'recorded' || kept.durability === 'unknown';
     return kept;
   });
@@ -102,6 +105,14 @@ async function runAsStep(
   } finally {
     if (mayLeaveRecord) run.trackDataSource(handler);
   }
+}
+
+/** Each attempt publishes messages of its own. */
+function beginning(run: Run, stepID: number, func: TransactionCall['func']): TransactionCall['func'] {
+  return function begin(this: unknown, ...args: never[]): Promise<unknown> {
+    run.journal.beginTransaction(stepID);
+    return func.apply(this, args);
+  };
 }
 
 async function invokeAsStep(
@@ -154,4 +165,10 @@ export function addDataSource(registry: Registry, handler: DataSourceTransaction
     );
   }
   registry.dataSources.set(handler.name, handler);
+}
+
+/** Notes for the history of the calling workflow what its transaction publishes. */
+export function notePublished(message: PublishedMessage): void {
+  const { run, transactionID } = currentContext() ?? {};
+  if (run && transactionID !== undefined) run.journal.published(transactionID, message);
 }

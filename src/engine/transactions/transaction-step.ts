@@ -94,8 +94,10 @@ export class JoinedCheckpoint {
    */
   async statement(value: unknown): Promise<Rendered> {
     const { text: output, serialization } = await this.#step.encode(value);
+    const { run } = this.#step;
     const checkpoint = this.#step.checkpoint({ output, serialization });
-    return joinedCheckpoint(this.#step.run.runtime.database, checkpoint);
+    run.journal.takeBack(checkpoint);
+    return joinedCheckpoint(run.runtime.database, checkpoint);
   }
 
   /** The recorded outcome. Retries while the system database is down. */

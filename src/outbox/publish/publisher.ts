@@ -1,7 +1,7 @@
 // Publishes messages in a transaction: the one around the call, or one that the caller passed.
 import { durationMs } from '../../base/duration.js';
 import type { Row } from '../../datasource/driver.js';
-import type { Handoff, UserFunction } from '../../engine/plugin.js';
+import { type Handoff, notePublished, type UserFunction } from '../../engine/plugin.js';
 import { DBOSInvalidArgumentError, InvalidOutboxError } from '../../model/errors/errors.js';
 import { array, record } from '../../model/validation/validation.js';
 import type { OutboxDatabase, Transaction } from '../database.js';
@@ -153,7 +153,12 @@ export class Publisher {
         ? []
         : await transaction.run(insertMessages(database.dialect, table, { messages: inserted, action }));
     for (const queue of new Set(messages.map((message) => message.queue))) wake(queue);
-    return this.#judge(transaction, messages, rows);
+    const published = await this.#judge(transaction, messages, rows);
+    for (const [index, { queue, messageID }] of messages.entries()) {
+      if (queue !== INTERNAL_TOPIC.name && published[index]?.deduplicated === false)
+        notePublished({ messageID, topic: queue });
+    }
+    return published;
   }
 
   /** The messages that `once` does not remember. */

@@ -45,19 +45,22 @@ const history = table('history');
 const journal = table('journal_events');
 const tailColumns = sql`j.workflow_id, j.seq, j.part, j.at, j.event_type, j.step, j.attempt, j.executor, j.actor, j.details`;
 
-/** A page of a workflow's history, in order. */
+/**
+ * A page of a workflow's history, in order. It costs as much as the whole. Without payloads, the planner leaves out the tables
+ * that only they come from.
+ */
 export async function readHistory(database: Reader, query: HistoryQuery): Promise<HistoryRow[]> {
   const { workflowID, after, limit, types, payloads } = query;
   const ofTypes = types ? sql`AND h.event_type ${oneOf(types)}` : sql``;
   const found = await database.read(sql`
-    SELECT h.workflow_id, h.phase, h.at, ${eventOrder} AS step_order, h.part, COALESCE(h.seq, -1) AS seq_order,
-      h.event_type, h.step, h.attempt, h.executor, h.actor, CAST(h.details AS TEXT) AS details, h.payload_name,
-      ${payloads ? sql`h.payload` : sql`NULL AS payload`}, h.serialization
+    SELECT h.phase, h.at, ${eventOrder} AS step_order, h.part, COALESCE(h.seq, -1) AS seq_order,
+      h.event_type, h.step, h.attempt, h.executor, h.actor, CAST(h.details AS TEXT) AS details
+      ${payloads ? sql`, h.payload_name, h.payload, h.serialization` : sql``}
     FROM ${history} AS h
     WHERE h.workflow_id = ${workflowID} ${ofTypes} ${isAfter(after)}
     ORDER BY h.phase, h.at, step_order, h.part, seq_order
     LIMIT ${limit}`);
-  return found.map(toHistoryRow);
+  return found.map((row) => toHistoryRow(workflowID, row));
 }
 
 function isAfter(after: HistoryPosition | undefined): Sql {
@@ -67,9 +70,9 @@ function isAfter(after: HistoryPosition | undefined): Sql {
       > (${phase}, CAST(${at} AS BIGINT), ${step}, ${part}, CAST(${seq} AS BIGINT))`;
 }
 
-function toHistoryRow(row: Row): HistoryRow {
+function toHistoryRow(workflowID: string, row: Row): HistoryRow {
   return {
-    workflowID: row['workflow_id'] as string,
+    workflowID,
     position: {
       phase: Number(row['phase']),
       at: Number(row['at']),
@@ -84,9 +87,9 @@ function toHistoryRow(row: Row): HistoryRow {
     executor: row['executor'] as string | null,
     actor: row['actor'] as string | null,
     details: row['details'] as string | null,
-    payloadName: row['payload_name'] as string | null,
-    payload: row['payload'] as string | null,
-    serialization: row['serialization'] as string | null,
+    payloadName: (row['payload_name'] as string | null | undefined) ?? null,
+    payload: (row['payload'] as string | null | undefined) ?? null,
+    serialization: (row['serialization'] as string | null | undefined) ?? null,
   };
 }
 

@@ -13,6 +13,7 @@ const OWN_TABLES = {
   schedule_settings: 'schedule_id TEXT, overlap TEXT, jitter_ms BIGINT',
   parked_waits: 'wait_key TEXT, workflow_uuid TEXT, kind TEXT, awaited_uuid TEXT, awaited_name TEXT',
   slot_releasing_queues: 'name TEXT',
+  schedule_timers: 'schedule_id TEXT, due_at BIGINT, fire_at BIGINT, created_at BIGINT',
   step_attempts: 'workflow_uuid TEXT, function_id INT, attempts INT, retry_at_epoch_ms BIGINT, errors TEXT',
   change_counters: 'topic TEXT, changes BIGINT',
   system_identity: 'key TEXT, id TEXT',

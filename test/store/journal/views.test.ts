@@ -174,7 +174,7 @@ forEachDialect((dialect) => {
     ]);
   });
 
-  test('pending sleeps, delays and deadlines are timers', async () => {
+  test('pending sleeps, backoffs, delays and deadlines are timers', async () => {
     const future = 5_000_000_000_000;
     const database = await setup(
       { workflowID: 'sleeping' },
@@ -183,10 +183,23 @@ forEachDialect((dialect) => {
     );
     const sleep = step('sleeping', 0, { name: 'DBOS.sleep', output: String(future), completedAt: future });
     await database.run(insertCheckpoints([{ owner: 'sleeping.1', step: sleep }]));
+    const prefix = dialect.name === 'postgres' ? 'dbos.' : '';
+    // The first one has been repeated with success.
+    for (const stepID of [0, 1]) {
+      await database.run(
+        raw(`INSERT INTO ${prefix}step_attempts (workflow_uuid, function_id, attempts, retry_at_epoch_ms, errors)
+          VALUES ('sleeping', ${stepID}, 1, ${future}, '[]')`),
+      );
+    }
 
     const timers = await query(database, `SELECT timer_id FROM ${view('timers')} WHERE NOT fired ORDER BY timer_id`);
 
-    expect(timers.map((row) => row['timer_id'])).toEqual(['delayed:delay', 'limited:deadline', 'sleeping:0']);
+    expect(timers.map((row) => row['timer_id'])).toEqual([
+      'delayed:delay',
+      'limited:deadline',
+      'sleeping:0',
+      'sleeping:1:retry',
+    ]);
   });
 
   test('executions that ended long ago are deleted with their events', async () => {

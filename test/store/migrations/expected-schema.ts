@@ -91,6 +91,10 @@ const COLUMNS = lines(`
   schedule_settings.jitter_ms bigint not null
   schedule_settings.overlap text not null
   schedule_settings.schedule_id text not null
+  schedule_timers.created_at bigint not null
+  schedule_timers.due_at bigint not null
+  schedule_timers.fire_at bigint not null
+  schedule_timers.schedule_id text not null
   slot_releasing_queues.name text not null
   streams.function_id integer not null default
   step_attempts.attempts integer not null
@@ -188,6 +192,7 @@ const PRIMARY_KEYS = lines(`
   paused_queues (name)
   queues (queue_id)
   schedule_settings (schedule_id)
+  schedule_timers (schedule_id)
   slot_releasing_queues (name)
   step_attempts (workflow_uuid, function_id)
   streams (workflow_uuid, key, "offset")
@@ -211,6 +216,7 @@ const FOREIGN_KEYS = lines(`
   notifications: foreign key (destination_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   operation_outputs: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   parked_waits: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
+  schedule_timers: foreign key (schedule_id) references workflow_schedules(schedule_id) on update cascade on delete cascade
   step_attempts: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   streams: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   workflow_events: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade

@@ -163,8 +163,13 @@ export class QueueService {
 
   /** Whether a running workflow may leave the queue: one with limits gives its slot back only if the queue says so. */
   mayLeave(queueName: string): boolean {
+    return !this.isLimited(queueName) || this.known.find(queueName)?.releasesParkedSlots === true;
+  }
+
+  /** Whether a workflow of the queue needs a slot. */
+  isLimited(queueName: string): boolean {
     const limits = this.known.find(queueName)?.limits;
-    return limits !== undefined && isUnlimited(limits.whole) && (!limits.partition || isUnlimited(limits.partition));
+    return !limits || !isUnlimited(limits.whole) || (limits.partition !== null && !isUnlimited(limits.partition));
   }
 
   /** Any queue may have work, or the queues to serve may have changed. */

@@ -8,7 +8,7 @@ import { TableColumns } from '../columns.js';
 import type { Database, Reader } from '../database.js';
 import { type EventKey, eventKey, findEvents } from '../messaging/events.js';
 import { findOldestMessages, type MessageKey, messageKey } from '../messaging/messages.js';
-import type { Ready } from '../queues/delays.js';
+import { type Ready, toReady } from '../queues/delays.js';
 import { unindexed } from '../runs/states.js';
 import { findFinished } from '../runs/workflows.js';
 
@@ -153,8 +153,5 @@ export async function wakeParked(database: Database, waits: readonly ParkedWait[
     FROM picked
     WHERE workflow_uuid = picked.id AND ${isParked}
     RETURNING queue_name, queue_partition_key`);
-  return woken.map((row) => ({
-    queueName: row['queue_name'] as string,
-    partitionKey: row['queue_partition_key'] as string | null,
-  }));
+  return woken.map(toReady);
 }

@@ -12,6 +12,7 @@ import { listVersions } from '../../store/management/versions.js';
 import { findCancellations } from '../../store/journal/cancellations.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
+import { explainParked } from '../parking/explain-parked.js';
 
 export type ExplanationReason =
   | 'not-found'
@@ -23,6 +24,7 @@ export type ExplanationReason =
   | 'executor-gone'
   | 'run-by-another-library'
   | 'delayed'
+  | 'parked'
   | 'paused'
   | 'queue-not-served'
   | 'no-partition-key'
@@ -88,10 +90,14 @@ async function explainOther(database: Database, workflow: WorkflowRecord): Promi
         { recoveryAttempts, completedAt },
       );
     case 'DELAYED':
-      return found('delayed', `It is delayed until ${time(workflow.delayUntil)}.`, { delayUntil: workflow.delayUntil });
+      return (await explainParked(database, workflow)) ?? explainDelayed(workflow);
     default:
       return explainRunning(database, workflow);
   }
+}
+
+function explainDelayed({ delayUntil }: WorkflowRecord): Finding {
+  return found('delayed', `It is delayed until ${time(delayUntil)}.`, { delayUntil });
 }
 
 async function explainCancelled(database: Database, { workflowID, completedAt }: WorkflowRecord): Promise<Finding> {

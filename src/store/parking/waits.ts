@@ -109,6 +109,17 @@ export async function hasParkedWaits(database: Reader): Promise<boolean> {
   return (await database.read(sql`SELECT 1 FROM ${parkedWaits} LIMIT 1`)).length > 0;
 }
 
+/** What a parked workflow waits for. */
+export async function findWaitsOf(database: Reader, workflowID: string): Promise<AwaitedRow[]> {
+  // Uses idx_parked_waits_workflow.
+  const found = await database.read(sql`
+    SELECT ${waitColumns.select('p')}
+    FROM ${parkedWaits} AS p
+    WHERE p.workflow_uuid = ${workflowID}
+    ORDER BY p.wait_key`);
+  return found.flatMap((row) => toAwaited(waitColumns.toRecord(row)) ?? []);
+}
+
 /** Some of the waits, in the order of their keys: those after the given one. */
 export async function listParkedWaits(
   database: Reader,

@@ -32,6 +32,8 @@ const POLL_MS = 15_000;
 const DUE_MAX_MS = 30_000;
 const DUE_MAX_WITHOUT_PUSH_MS = 1000;
 const DUE_BATCH = 1000;
+/** After some were due: many timers a second share statements, instead of having three each. */
+const DUE_PAUSE_MS = 20;
 /** On SQLite a busy peer wakes us many times a second. */
 const DELAYS_INTERVAL_MS = 250;
 
@@ -43,6 +45,8 @@ export class QueueService {
   readonly #directStarts: DirectStarts;
   readonly #offers: Offers;
   readonly #delays: DueLoop;
+  /** Whether the last look at delayed workflows has found some that were due. */
+  #wereDue = false;
   readonly #stopping = new AbortController();
   #unsubscribes: readonly (() => void)[] = [];
 
@@ -196,7 +200,12 @@ export class QueueService {
   async #enqueueDue(): Promise<number | undefined> {
     const { applicationName, bus, database } = this.#runtime;
     const nextMs = await msToNextDue(database, applicationName);
-    if (nextMs === undefined || nextMs > 0) return nextMs;
+    if (nextMs === undefined || nextMs > 0) {
+      const minMs = this.#wereDue ? DUE_PAUSE_MS : 0;
+      this.#wereDue = false;
+      return nextMs && Math.max(nextMs, minMs);
+    }
+    this.#wereDue = true;
     try {
       bus.publishAll(topics.work, await enqueueDue(database, applicationName, DUE_BATCH));
     } catch (error) {

@@ -67,22 +67,22 @@ describe('the published package', () => {
   });
 
   test('parks and wakes workflows where it is loaded with require()', () => {
-    writeFileSync(
-      join(folder, 'parking.cjs'),
-      `const { DBOS } = require('everstep');
+    // In the repository itself, where SQLite is installed.
+    const script = `
+      const { DBOS } = require('everstep');
       const receiver = DBOS.registerWorkflow(() => DBOS.recv('topic', Infinity), { name: 'receiver' });
       (async () => {
-        DBOS.setConfig({ name: 'parking', systemDatabaseUrl: 'sqlite:///parking.sqlite', parkAfterMs: 100, logLevel: 'error' });
+        const systemDatabaseUrl = 'sqlite:///${join(folder, 'parking.sqlite')}';
+        DBOS.setConfig({ name: 'parking', systemDatabaseUrl, parkAfterMs: 100, logLevel: 'error' });
         await DBOS.launch();
         const handle = await DBOS.startWorkflow(receiver, { workflowID: 'w' })();
         while ((await handle.getStatus()).status !== 'DELAYED') await new Promise((resolve) => setTimeout(resolve, 50));
         await DBOS.send('w', 'hello', 'topic');
         console.log(await handle.getResult());
         await DBOS.shutdown();
-      })();`,
-    );
+      })();`;
 
-    expect(run('node', ['parking.cjs'], folder)).toBe('hello\n');
+    expect(run('node', ['--input-type=commonjs', '-e', script], root)).toBe('hello\n');
   });
 
   test('offers the same in both formats at every entry', () => {

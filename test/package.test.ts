@@ -66,6 +66,25 @@ describe('the published package', () => {
     expect(run('node', ['cjs.cjs'], folder)).toMatch(/^PENDING function .*\/dist\/cjs\/index\.js\n$/);
   });
 
+  test('parks and wakes workflows where it is loaded with require()', () => {
+    // In the repository itself, where SQLite is installed.
+    const script = `
+      const { DBOS } = require('everstep');
+      const receiver = DBOS.registerWorkflow(() => DBOS.recv('topic', Infinity), { name: 'receiver' });
+      (async () => {
+        const systemDatabaseUrl = 'sqlite:///${join(folder, 'parking.sqlite')}';
+        DBOS.setConfig({ name: 'parking', systemDatabaseUrl, parkAfterMs: 100, logLevel: 'error' });
+        await DBOS.launch();
+        const handle = await DBOS.startWorkflow(receiver, { workflowID: 'w' })();
+        while ((await handle.getStatus()).status !== 'DELAYED') await new Promise((resolve) => setTimeout(resolve, 50));
+        await DBOS.send('w', 'hello', 'topic');
+        console.log(await handle.getResult());
+        await DBOS.shutdown();
+      })();`;
+
+    expect(run('node', ['--input-type=commonjs', '-e', script], root)).toBe('hello\n');
+  });
+
   test('offers the same in both formats at every entry', () => {
     // In the repository itself, where the optional peers are installed.
     const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { exports: object };

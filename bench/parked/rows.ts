@@ -41,8 +41,8 @@ export async function addSleepers(
 /** Turns sleepers into receivers of the topic "t". */
 export async function makeReceivers(database: Database, prefix: string, count: number): Promise<void> {
   await database.run(sql`
-    INSERT INTO ${table('parked_waits')} (wait_key, workflow_uuid)
-    SELECT 'message:' || ${prefix} || n || '::t', ${prefix} || n
+    INSERT INTO ${table('parked_waits')} (wait_key, workflow_uuid, kind, awaited_uuid, awaited_name)
+    SELECT 'message:' || ${prefix} || n || '::t', ${prefix} || n, 'message', ${prefix} || n, 't'
     FROM generate_series(0, CAST(${count - 1} AS INT)) AS n`);
   await database.run(sql`
     UPDATE ${table('operation_outputs')} SET function_id = 1

@@ -67,6 +67,7 @@ export class Engine {
       deadlines: this.deadlines,
       findWork: () => this.queues.refresh(),
       mayLeave: (queueName) => this.queues.mayLeave(queueName),
+      isLimited: (queueName) => this.queues.isLimited(queueName),
     });
     this.missedWakes = new MissedWakes(runtime);
     this.scheduler = new Scheduler({ runtime, announceQueued: (workflows) => this.queues.announce(workflows) });

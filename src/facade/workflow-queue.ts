@@ -145,6 +145,9 @@ export class WorkflowQueue {
   get partitionQueue(): boolean {
     return this.#record.isPartitionQueue;
   }
+  get releaseSlotWhileParked(): boolean {
+    return this.#record.releasesParkedSlots === true;
+  }
   get applicationName(): string | undefined {
     return this.#record.applicationName ?? undefined;
   }
@@ -179,6 +182,9 @@ export class WorkflowQueue {
   async getPartitionQueue(): Promise<boolean | undefined> {
     return (await this.#read()).partitionQueue;
   }
+  async getReleaseSlotWhileParked(): Promise<boolean | undefined> {
+    return (await this.#read()).releaseSlotWhileParked ?? false;
+  }
 
   /** Undefined removes a limit. Running workers pick up the change at once. */
   setGlobalConcurrency(value: number | undefined): Promise<void> {
@@ -211,6 +217,9 @@ export class WorkflowQueue {
   }
   setPartitionQueue(value: boolean): Promise<void> {
     return this.#change({ partitionQueue: value });
+  }
+  setReleaseSlotWhileParked(value: boolean): Promise<void> {
+    return this.#change({ releaseSlotWhileParked: value });
   }
 
   async #read(): Promise<QueueSettings> {

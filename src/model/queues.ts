@@ -45,6 +45,8 @@ export interface QueueParameters {
   readonly priorityEnabled?: boolean;
   /** Without partition limits: the queue's own limits apply to each partition. */
   readonly partitionQueue?: boolean;
+  /** A workflow that is parked leaves its slot, and needs one again to continue. Without it, it stays in memory. */
+  readonly releaseSlotWhileParked?: boolean;
 }
 
 /** The parameters of a stored queue, in the units of their names. */
@@ -76,6 +78,7 @@ export interface QueueRecord {
   readonly partitionRateLimitMax: number | null;
   readonly partitionRateLimitPeriodSec: number | null;
   readonly applicationName: string | null;
+  readonly releasesParkedSlots?: boolean;
 }
 
 /** Limits of a queue or of each of its partitions; null for none. */
@@ -126,6 +129,7 @@ const parametersCheck = record({
   minPollingIntervalMs: nullish(timed(positiveNumber)),
   priorityEnabled: nullish(boolean),
   partitionQueue: nullish(boolean),
+  releaseSlotWhileParked: nullish(boolean),
 } satisfies Record<keyof QueueParameters, Check<unknown>>);
 
 /** Throws if the settings contradict each other. */
@@ -179,6 +183,7 @@ export function toQueueRecord(name: string, parameters: QueueParameters, applica
     partitionRateLimitMax: partitionRateLimit?.limitPerPeriod ?? null,
     partitionRateLimitPeriodSec: inSeconds(partitionRateLimit?.periodSec) ?? null,
     applicationName,
+    ...(parameters.releaseSlotWhileParked === true && { releasesParkedSlots: true }),
   };
 }
 
@@ -195,6 +200,7 @@ export function toQueueParameters(record: QueueRecord): QueueSettings {
     minPollingIntervalMs: Math.round(record.pollingIntervalSec * 1000 * 1000) / 1000,
     priorityEnabled: record.isPriorityEnabled,
     partitionQueue: record.isPartitionQueue,
+    releaseSlotWhileParked: record.releasesParkedSlots,
   };
 }
 

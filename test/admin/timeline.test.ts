@@ -174,9 +174,9 @@ forEachDialect((dialect) => {
     const body = await explained();
 
     expect(body).toMatchObject({
-      reason: 'waiting',
-      message: expect.stringContaining('a message on topic "approval"') as string,
-      details: { awaited: [{ kind: 'message', topic: 'approval' }] },
+      reason: 'parked',
+      message: expect.stringContaining('a message of topic "approval"') as string,
+      details: { waitsFor: [{ kind: 'message', topic: 'approval' }] },
       action: { kind: 'send-message' },
     });
   });

@@ -47,6 +47,7 @@ const parameters = {
   minPollingIntervalMs: optional(pollingMs),
   priorityEnabled: optional(boolean),
   partitionQueue: optional(boolean),
+  releaseSlotWhileParked: optional(boolean),
 };
 
 /** In an update, null removes a limit. */
@@ -63,6 +64,7 @@ const change = record({
   partitionRateLimit: removable(rateLimit),
   minPollingIntervalMs: optional(pollingMs),
   partitionQueue: optional(boolean),
+  releaseSlotWhileParked: optional(boolean),
 });
 
 export const QUEUE_ROUTES: readonly Route[] = [

@@ -34,6 +34,7 @@ export const queueView = record({
   minPollingIntervalMs: optional(number()),
   priorityEnabled: optional(boolean),
   partitionQueue: optional(boolean),
+  releaseSlotWhileParked: optional(boolean),
   applicationName: optional(text),
 }).named('Queue');
 

@@ -50,7 +50,7 @@ export function remedyOf({ reason, details }: WorkflowExplanation): Remedy | nul
   if (reason === 'queue-not-served') {
     return details['isRegistered'] === false ? { kind: 'register-queue', label: 'Register the queue.' } : START;
   }
-  const awaited = (details['awaited'] ?? []) as readonly { readonly kind: string }[];
+  const awaited = (details['waitsFor'] ?? []) as readonly { readonly kind: string }[];
   if (awaited.some(({ kind }) => kind === 'message')) return { kind: 'send-message', label: 'Send it the message.' };
   return BY_REASON[reason] ?? null;
 }

@@ -81,6 +81,7 @@ function limitsText(settings: QueueSettings): string {
     partitionConcurrency !== undefined && `${partitionConcurrency} per partition`,
     partitionWorkerConcurrency !== undefined && `${partitionWorkerConcurrency} per partition and process`,
     partitionRateLimit !== undefined && `${rate(partitionRateLimit)} per partition`,
+    settings.releaseSlotWhileParked && 'slots released while parked',
   ]
     .filter((limit) => typeof limit === 'string')
     .join(', ');

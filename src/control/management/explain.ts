@@ -12,7 +12,7 @@ import { listVersions } from '../../store/management/versions.js';
 import { findCancellations } from '../../store/journal/cancellations.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
-import { explainDelayed } from '../parking/explain-wait.js';
+import { explainParked } from '../parking/explain-parked.js';
 
 export type ExplanationReason =
   | 'not-found'
@@ -24,8 +24,7 @@ export type ExplanationReason =
   | 'executor-gone'
   | 'run-by-another-library'
   | 'delayed'
-  | 'sleeping'
-  | 'waiting'
+  | 'parked'
   | 'paused'
   | 'queue-not-served'
   | 'no-partition-key'
@@ -91,10 +90,14 @@ async function explainOther(database: Database, workflow: WorkflowRecord): Promi
         { recoveryAttempts, completedAt },
       );
     case 'DELAYED':
-      return explainDelayed(database, workflow);
+      return (await explainParked(database, workflow)) ?? explainDelayed(workflow);
     default:
       return explainRunning(database, workflow);
   }
+}
+
+function explainDelayed({ delayUntil }: WorkflowRecord): Finding {
+  return found('delayed', `It is delayed until ${time(delayUntil)}.`, { delayUntil });
 }
 
 async function explainCancelled(database: Database, { workflowID, completedAt }: WorkflowRecord): Promise<Finding> {

@@ -7,7 +7,7 @@ import type { Timer } from '../../base/clock.js';
 import { abortable } from '../../base/abortable.js';
 import { DatabaseClosedError } from '../../model/errors/errors.js';
 import { topics } from '../../store/notify/topics.js';
-import { type Park, parkWorkflows, type ParkVerdict, takeBack } from '../../store/parking/parking.js';
+import { enqueueParked, type Park, parkWorkflows, type ParkVerdict, takeBack } from '../../store/parking/parking.js';
 import { hasParkedWaits, waitKey } from '../../store/parking/waits.js';
 import type { Runtime } from '../runtime.js';
 import type { Deadlines } from '../runs/deadlines.js';
@@ -23,6 +23,8 @@ export interface ParkingOptions {
   findWork(): void;
   /** Whether a workflow of the queue may leave its slot. */
   mayLeave(queueName: string): boolean;
+  /** Whether a workflow of the queue needs a slot to continue. */
+  isLimited(queueName: string): boolean;
 }
 
 /** How long a run that was refused stays in memory at least. */
@@ -71,9 +73,9 @@ export class Parking {
   async start(): Promise<void> {
     this.#isRunning = true;
     this.#arm();
-    const { bus, database } = this.#runtime;
-    if (database.dialect.name === 'postgres') return;
-    // On SQLite a trigger cannot notify the process whose commit it is part of.
+    const { bus, database, hasPush } = this.#runtime;
+    if (database.dialect.name === 'postgres' && hasPush) return;
+    // No trigger can notify this process of its own commits: on SQLite, or behind a pooler.
     this.#hasParkedWaits = await hasParkedWaits(database);
     const onChange = (): void => {
       if (this.#hasParkedWaits) this.#options.findWork();
@@ -186,13 +188,16 @@ export class Parking {
     if (isReturning) void this.#return(run);
   }
 
-  /** The run's code goes on. Its workflow is taken back, unless another run has it by now. */
+  /** The run's code goes on. Its workflow is taken back, unless another run has it by now or it needs a slot first. */
   async #return(run: Run): Promise<void> {
     run.waits.onReturn = undefined;
     run.hasReturned = true;
     const { database } = this.#runtime;
     try {
-      const isBack = await this.#runtime.retrying(() => takeBack(database, run), this.#stopping.signal);
+      const needsSlot = run.queueName !== null && this.#options.isLimited(run.queueName);
+      const isBack = needsSlot
+        ? await this.#enqueue(run)
+        : await this.#runtime.retrying(() => takeBack(database, run), this.#stopping.signal);
       if (!isBack) run.stop(await run.findLossReason());
       else this.#options.runs.comeBack(run);
     } catch (error) {
@@ -202,6 +207,17 @@ export class Parking {
     run.doubtOwnership();
     if (!run.stopReason) this.#options.deadlines.watch(run);
     run.waits.resume();
+  }
+
+  /** The slot of the run is another's by now. The run that is claimed next replays the workflow. */
+  async #enqueue({ workflowID, owner }: Run): Promise<false> {
+    const { bus, database } = this.#runtime;
+    const enqueued = await this.#runtime.retrying(
+      () => enqueueParked(database, { workflowID, owner }),
+      this.#stopping.signal,
+    );
+    bus.publishAll(topics.work, enqueued);
+    return false;
   }
 }
 

@@ -9,6 +9,8 @@ import { listQueues } from '../../store/queues/queues.js';
 export interface Queue {
   readonly name: string;
   readonly limits: QueueLimits;
+  /** Whether parked workflows leave their slots. */
+  readonly releasesParkedSlots?: boolean;
   /** How often to poll where notifications are not pushed. */
   readonly pollMs: number;
 }
@@ -89,5 +91,6 @@ export class KnownQueues {
 }
 
 function toQueue(record: QueueRecord): Queue {
-  return { name: record.name, limits: limitsOf(record), pollMs: record.pollingIntervalSec * 1000 };
+  const { name, pollingIntervalSec, releasesParkedSlots } = record;
+  return { name, limits: limitsOf(record), pollMs: pollingIntervalSec * 1000, releasesParkedSlots };
 }

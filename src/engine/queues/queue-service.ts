@@ -32,6 +32,8 @@ const POLL_MS = 15_000;
 const DUE_MAX_MS = 30_000;
 const DUE_MAX_WITHOUT_PUSH_MS = 1000;
 const DUE_BATCH = 1000;
+/** After some were due: many timers a second share statements, instead of having three each. */
+const DUE_PAUSE_MS = 20;
 /** On SQLite a busy peer wakes us many times a second. */
 const DELAYS_INTERVAL_MS = 250;
 
@@ -43,6 +45,8 @@ export class QueueService {
   readonly #directStarts: DirectStarts;
   readonly #offers: Offers;
   readonly #delays: DueLoop;
+  /** Whether the last look at delayed workflows has found some that were due. */
+  #wereDue = false;
   readonly #stopping = new AbortController();
   #unsubscribes: readonly (() => void)[] = [];
 
@@ -164,8 +168,13 @@ export class QueueService {
 
   /** Whether a running workflow may leave the queue: one with limits gives its slot back only if the queue says so. */
   mayLeave(queueName: string): boolean {
+    return !this.isLimited(queueName) || this.known.find(queueName)?.releasesParkedSlots === true;
+  }
+
+  /** Whether a workflow of the queue needs a slot. */
+  isLimited(queueName: string): boolean {
     const limits = this.known.find(queueName)?.limits;
-    return limits !== undefined && isUnlimited(limits.whole) && (!limits.partition || isUnlimited(limits.partition));
+    return !limits || !isUnlimited(limits.whole) || (limits.partition !== null && !isUnlimited(limits.partition));
   }
 
   /** Any queue may have work, or the queues to serve may have changed. */
@@ -192,7 +201,12 @@ export class QueueService {
   async #enqueueDue(): Promise<number | undefined> {
     const { applicationName, bus, database } = this.#runtime;
     const nextMs = await msToNextDue(database, applicationName);
-    if (nextMs === undefined || nextMs > 0) return nextMs;
+    if (nextMs === undefined || nextMs > 0) {
+      const minMs = this.#wereDue ? DUE_PAUSE_MS : 0;
+      this.#wereDue = false;
+      return nextMs && Math.max(nextMs, minMs);
+    }
+    this.#wereDue = true;
     try {
       bus.publishAll(topics.work, await enqueueDue(database, applicationName, DUE_BATCH));
     } catch (error) {

@@ -11,6 +11,7 @@
 import { lock, nowMs, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Database, Executor, Row } from '../database.js';
+import { type Ready, toReady } from '../queues/delays.js';
 import { INTERNAL_QUEUE, type Owned } from '../runs/lifecycle.js';
 import { findOwners, type OwnerRow } from '../runs/owners.js';
 import { isPending, isWaiting } from '../runs/states.js';
@@ -151,4 +152,14 @@ export async function takeBack(database: Database, { workflowID, owner }: Owned)
   if (taken.length > 0) return true;
   const row = (await findOwners(database, [workflowID])).get(workflowID);
   return row?.owner === owner && row.status === 'PENDING';
+}
+
+/** Enqueues a parked workflow whose run goes on before it is due. */
+export async function enqueueParked(database: Database, { workflowID, owner }: Owned): Promise<Ready[]> {
+  const enqueued = await database.run(sql`
+    UPDATE ${workflows}
+    SET status = 'ENQUEUED', updated_at = ${nowMs}
+    WHERE workflow_uuid = ${workflowID} AND owner_xid = ${owner} AND ${isWaiting()}
+    RETURNING queue_name, queue_partition_key`);
+  return enqueued.map(toReady);
 }

@@ -8,7 +8,7 @@ import { TableColumns } from '../columns.js';
 import type { Database, Reader } from '../database.js';
 import { type EventKey, eventKey, findEvents } from '../messaging/events.js';
 import { findOldestMessages, type MessageKey, messageKey } from '../messaging/messages.js';
-import type { Ready } from '../queues/delays.js';
+import { type Ready, toReady } from '../queues/delays.js';
 import { unindexed } from '../runs/states.js';
 import { findFinished } from '../runs/workflows.js';
 
@@ -109,6 +109,17 @@ export async function hasParkedWaits(database: Reader): Promise<boolean> {
   return (await database.read(sql`SELECT 1 FROM ${parkedWaits} LIMIT 1`)).length > 0;
 }
 
+/** What a parked workflow waits for. */
+export async function findWaitsOf(database: Reader, workflowID: string): Promise<AwaitedRow[]> {
+  // Uses idx_parked_waits_workflow.
+  const found = await database.read(sql`
+    SELECT ${waitColumns.select('p')}
+    FROM ${parkedWaits} AS p
+    WHERE p.workflow_uuid = ${workflowID}
+    ORDER BY p.wait_key`);
+  return found.flatMap((row) => toAwaited(waitColumns.toRecord(row)) ?? []);
+}
+
 /** Some of the waits, in the order of their keys: those after the given one. */
 export async function listParkedWaits(
   database: Reader,
@@ -153,8 +164,5 @@ export async function wakeParked(database: Database, waits: readonly ParkedWait[
     FROM picked
     WHERE workflow_uuid = picked.id AND ${isParked}
     RETURNING queue_name, queue_partition_key`);
-  return woken.map((row) => ({
-    queueName: row['queue_name'] as string,
-    partitionKey: row['queue_partition_key'] as string | null,
-  }));
+  return woken.map(toReady);
 }

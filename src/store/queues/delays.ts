@@ -39,7 +39,7 @@ export async function enqueueDue(database: Database, applicationName: string, li
   return ready.map(toReady);
 }
 
-function toReady(row: Row): Ready {
+export function toReady(row: Row): Ready {
   return {
     queueName: row['queue_name'] as string,
     partitionKey: row['queue_partition_key'] as string | null,

@@ -4,7 +4,8 @@ import type { QueueRecord } from '../../model/queues.js';
 import { lock, nowMs, oneOf, type Sql, sql, table, type Value } from '../../sql/sql.js';
 import { commitLocked } from './claim-lock.js';
 import { TableColumns } from '../columns.js';
-import type { Database, Executor, Reader } from '../database.js';
+import type { Database, Executor, Reader, Row } from '../database.js';
+import { lacks } from '../lacking.js';
 
 const queues = table('queues');
 const paused = table('paused_queues');
@@ -24,7 +25,24 @@ const columns = new TableColumns<QueueRecord>([
   ['partitionRateLimitPeriodSec', 'partition_rate_limit_period_sec', 'float'],
   ['applicationName', 'application_name', 'text'],
 ]);
-const selected = columns.select('q');
+const releasing = table('slot_releasing_queues');
+const selected = sql`
+  ${columns.select('q')}, (SELECT COUNT(*) FROM ${releasing} AS s WHERE s.name = q.name) AS releases_parked_slots`;
+
+function toQueueRecord(row: Row): QueueRecord {
+  const record = columns.toRecord(row);
+  return Number(row['releases_parked_slots']) > 0 ? { ...record, releasesParkedSlots: true } : record;
+}
+
+/** Stored apart, because other programs use the table of queues too. */
+async function setReleasing(executor: Executor, { name, releasesParkedSlots = false }: QueueRecord): Promise<void> {
+  if (lacks(executor, 'slot_releasing_queues')) return;
+  await executor.run(
+    releasesParkedSlots
+      ? sql`INSERT INTO ${releasing} (name) VALUES (${name}) ON CONFLICT DO NOTHING`
+      : sql`DELETE FROM ${releasing} WHERE name = ${name}`,
+  );
+}
 
 function assignments(record: QueueRecord): Sql {
   const [, ...settings] = columns.toValues(record) as [Value, ...Value[]];
@@ -46,23 +64,25 @@ export async function insertQueue(executor: Executor, record: QueueRecord): Prom
     VALUES (${values}, ${nowMs}, ${nowMs})
     ON CONFLICT DO NOTHING
     RETURNING name`);
+  if (added.length > 0) await setReleasing(executor, record);
   return added.length > 0;
 }
 
 /** Replaces the settings of an existing queue. */
 export async function updateQueue(executor: Executor, record: QueueRecord): Promise<void> {
   await executor.run(sql`UPDATE ${queues} SET ${assignments(record)} WHERE name = ${record.name}`);
+  await setReleasing(executor, record);
 }
 
 /** Reads the queue and locks its row until the commit. */
 export async function lockQueue(tx: Executor, name: string): Promise<QueueRecord | null> {
   const [row] = await tx.run(sql`SELECT ${selected} FROM ${queues} AS q WHERE q.name = ${name} ${lock('update', 'q')}`);
-  return row ? columns.toRecord(row) : null;
+  return row ? toQueueRecord(row) : null;
 }
 
 export async function findQueue(database: Reader, name: string): Promise<QueueRecord | null> {
   const [row] = await database.read(sql`SELECT ${selected} FROM ${queues} AS q WHERE q.name = ${name}`);
-  return row ? columns.toRecord(row) : null;
+  return row ? toQueueRecord(row) : null;
 }
 
 /** The queues of these applications and those without one; all queues if no applications are given. */
@@ -71,13 +91,16 @@ export async function listQueues(database: Database, applicationNames?: readonly
     ? sql`WHERE q.application_name ${oneOf(applicationNames)} OR q.application_name IS NULL`
     : sql``;
   const found = await database.read(sql`SELECT ${selected} FROM ${queues} AS q ${condition} ORDER BY q.name`);
-  return found.map((row) => columns.toRecord(row));
+  return found.map(toQueueRecord);
 }
 
 /** Deletes the queue. Its workflows stay enqueued until a queue of this name exists again. */
 export async function deleteQueue(database: Database, name: string): Promise<boolean> {
-  const deleted = await database.run(sql`DELETE FROM ${queues} WHERE name = ${name} RETURNING name`);
-  return deleted.length > 0;
+  return database.transaction(async (tx) => {
+    const deleted = await tx.run(sql`DELETE FROM ${queues} WHERE name = ${name} RETURNING name`);
+    if (!lacks(tx, 'slot_releasing_queues')) await tx.run(sql`DELETE FROM ${releasing} WHERE name = ${name}`);
+    return deleted.length > 0;
+  });
 }
 
 /**

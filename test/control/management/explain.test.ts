@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { parkWorkflows } from '../../../src/store/parking/parking.js';
+import type { AwaitedRow } from '../../../src/store/parking/waits.js';
 import { explainWorkflow } from '../../../src/control/management/explain.js';
 import { type QueueParameters, toQueueRecord } from '../../../src/model/queues.js';
 import type { Database } from '../../../src/store/database.js';
@@ -152,6 +154,52 @@ forEachDialect((dialect) => {
         reason: 'delayed',
         message: 'It is delayed until 2027-01-15T08:01:00.000Z.',
         details: { delayUntil: NOW + 60_000 },
+      });
+    });
+
+    const awaitedRows: Record<string, { awaited: AwaitedRow[]; message: string; waitsFor: unknown[] }> = {
+      'a time': {
+        awaited: [],
+        message: 'It sleeps, or waits to retry a step, until 2027-01-15T08:01:00.000Z.',
+        waitsFor: [],
+      },
+      'a message': {
+        awaited: [{ kind: 'message', workflowID: 'w', topic: 't' }],
+        message: 'It waits for a message of topic "t", until 2027-01-15T08:01:00.000Z at the latest.',
+        waitsFor: [{ kind: 'message', topic: 't' }],
+      },
+      'an event or a workflow': {
+        awaited: [
+          { kind: 'event', workflowID: 'other', key: 'k' },
+          { kind: 'outcome', workflowID: 'other' },
+        ],
+        message:
+          'It waits for event "k" of workflow "other" or the end of workflow "other", until 2027-01-15T08:01:00.000Z at the latest.',
+        waitsFor: [
+          { kind: 'event', workflowID: 'other', key: 'k' },
+          { kind: 'outcome', workflowID: 'other' },
+        ],
+      },
+    };
+
+    test.each(Object.keys(awaitedRows))('parked until there is %s', async (kind) => {
+      const { awaited, message, waitsFor } = awaitedRows[kind]!;
+      const { database } = await setup();
+      const owner = 'live.1';
+      const applicationVersion = 'v1';
+      await database.run(
+        insertWorkflows([
+          newWorkflow({ workflowID: 'w', owner, applicationVersion }),
+          newWorkflow({ workflowID: 'other', owner: 'live.2' }),
+        ]),
+      );
+      await parkWorkflows(database, [{ workflowID: 'w', owner, dueAt: NOW + 60_000, awaited }]);
+
+      expect(await explain(database, 'w')).toMatchObject({
+        status: 'DELAYED',
+        reason: 'parked',
+        message: `It is parked, out of memory. ${message} A process of version "v1" continues it then.`,
+        details: { waitsFor, wakesAt: NOW + 60_000 },
       });
     });
 

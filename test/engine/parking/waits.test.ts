@@ -209,9 +209,7 @@ forEachDialect((dialect) => {
     await untilParked(scene, 'w');
     const database = await dialect.open(scene.url);
     await database.run(sql`DELETE FROM ${table('workflow_status')} WHERE workflow_uuid = 'other'`);
-    await database.run(
-      insertWorkflows([newWorkflow({ workflowID: 'other', status: 'SUCCESS' })]),
-    );
+    await database.run(insertWorkflows([newWorkflow({ workflowID: 'other', status: 'SUCCESS' })]));
     expect(await statusOf(DBOS, 'w')).toBe('DELAYED');
 
     await until(async () => {

@@ -20,7 +20,7 @@ const APART = [
   [/^src\/store\/config\/yaml\.ts$/, 'yaml'],
   [/^src\/facade\/workflow-queue\.ts$/, 'client'],
 ];
-/** Rooms that are always loaded together. The others have a file each. */
+/** Rooms that are always loaded together, without what the client does not use. The others have a file each. */
 const TOGETHER = {
   core: ['base', 'model', 'codec', 'sql'],
   store: ['store', 'control'],
@@ -32,7 +32,22 @@ const entries = new Map(
 );
 const isEntry = new Set(entries.values());
 
-function chunkOf(id) {
+/** What the client loads at once, directly or not. */
+function loadedByClient(getModuleInfo) {
+  const found = new Set();
+  const visit = (id) => {
+    if (found.has(id)) return;
+    found.add(id);
+    for (const imported of getModuleInfo(id)?.importedIds ?? []) visit(imported);
+  };
+  visit(`${process.cwd()}/src/client.ts`);
+  return found;
+}
+
+let clientModules;
+
+function chunkOf(id, { getModuleInfo }) {
+  clientModules ??= loadedByClient(getModuleInfo);
   const path = id.replace(`${process.cwd()}/`, '');
   const [, name] = APART.find(([pattern]) => pattern.test(path)) ?? [];
   if (name) return name;
@@ -40,6 +55,8 @@ function chunkOf(id) {
   if (dependency) return dependency === 'yaml' ? 'yaml' : 'core';
   if (isEntry.has(path)) return undefined;
   const [, room] = /^src\/([^/]+)\//.exec(path) ?? [];
+  const isShared = Object.values(TOGETHER).some((rooms) => rooms.includes(room));
+  if (isShared && !clientModules.has(id)) return 'services';
   return Object.keys(TOGETHER).find((chunk) => TOGETHER[chunk].includes(room)) ?? room;
 }
 

@@ -17,13 +17,16 @@ interface Column<Record> extends RowColumn {
 
 export class TableColumns<Record> {
   readonly columns: readonly Column<Record>[];
-  /** The column names, for an INSERT. */
-  readonly names: Token;
+  #names: Token | undefined;
 
   /** `spec` lists the field, name and type of each column. */
   constructor(spec: readonly (readonly [field: keyof Record & string, name: string, type: ColumnType])[]) {
     this.columns = spec.map(([field, name, type]) => ({ field, name, type }));
-    this.names = idents(this.columns.map((column) => column.name));
+  }
+
+  /** The column names, for an INSERT. Made when first used: tables are declared as modules load. */
+  get names(): Token {
+    return (this.#names ??= idents(this.columns.map((column) => column.name)));
   }
 
   /** The list for RETURNING, which allows no alias. JSON comes as text. */

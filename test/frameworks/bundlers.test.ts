@@ -1,5 +1,5 @@
 // An application bundled in the usual ways, with the package inside, minified or not.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -18,6 +18,7 @@ interface Webpack {
 const require = createRequire(import.meta.url);
 const webpackFolder = join(root, 'test/frameworks/node_modules/webpack');
 const hasWebpack = existsSync(webpackFolder);
+const tsup = join(root, 'test/frameworks/node_modules/tsup/dist/cli-default.js');
 
 const APP = `
 import { DBOS, WorkflowQueue } from 'everstep';
@@ -91,6 +92,17 @@ describe('an application', () => {
     await bundleWithEsbuild('yaml-app.mjs', 'yaml.mjs', {});
 
     expect(await project.run('node', ['yaml.mjs'])).toContain('launched\n');
+  });
+
+  test.skipIf(!existsSync(tsup))('bundled by tsup, with the package inside, runs', { timeout: 240_000 }, async () => {
+    const modules = { noExternal: ['everstep'], external: ['pg', 'better-sqlite3'] };
+    const config = { entry: ['app.mjs'], format: 'esm', outDir: 'tsup', target: 'node20', minify: true, ...modules };
+    project.write({ 'tsup.config.json': config });
+
+    await project.run('node', [tsup]);
+
+    expect(readFileSync(inside('tsup/app.js'), 'utf8')).not.toMatch(/from\s*["']everstep["']/);
+    expect(await run('tsup/app.js')).toBe('1970-01-01T00:00:00.000Z\n');
   });
 
   test('bundled by Vite for a server runs', { timeout: 240_000 }, async () => {

@@ -2,7 +2,6 @@
 // before its workflows are deleted.
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
-import { gunzip, gzip } from 'node:zlib';
 import { ArchiveError } from '../../model/errors/errors.js';
 import { findArchived } from '../../store/management/archive-index.js';
 import { readTransferred } from '../../store/management/transfer.js';
@@ -10,8 +9,16 @@ import type { Operator } from '../operator.js';
 import type { Archive } from './archive-target.js';
 import { type ExportedWorkflow, toExported } from './export-format.js';
 
-const compress = promisify(gzip);
-const decompress = promisify(gunzip);
+/** Loaded when it is used: most programs have no archive. */
+async function compress(text: string): Promise<Buffer> {
+  const { gzip } = await import('node:zlib');
+  return promisify(gzip)(text);
+}
+
+async function decompress(bytes: Uint8Array): Promise<Buffer> {
+  const { gunzip } = await import('node:zlib');
+  return promisify(gunzip)(bytes);
+}
 /** Workflows read at once. */
 const BATCH = 50;
 

@@ -7,7 +7,7 @@ import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
 import { Debouncer } from '../../src/facade/debouncer.js';
 import { WorkflowQueue } from '../../src/facade/workflow-queue.js';
 import { findFirstWaiting, findQueuesInUse } from '../../src/store/queues/waiting-work.js';
-import { outlineSteps } from '../../src/store/runs/steps.js';
+import { loadStepPage, outlineStepPage } from '../../src/store/runs/steps.js';
 
 const VERSION = 'v1';
 
@@ -291,7 +291,8 @@ async function lookAround(DBOS: DBOSInstance): Promise<void> {
   const { database } = DBOS[internals].engineFor('the scenario').runtime;
   await findQueuesInUse(database, 50);
   await findFirstWaiting(database, 'free', 20);
-  await outlineSteps(database, workflowID);
+  await outlineStepPage(database, workflowID, { after: 0, limit: 1000 });
+  await loadStepPage(database, workflowID, { after: 0, limit: 1000 });
 }
 
 async function useClient(client: DBOSClient, round: string): Promise<void> {

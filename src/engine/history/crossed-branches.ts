@@ -23,6 +23,9 @@ interface Timed {
   readonly completedAt: number;
 }
 
+/** Operations that are looked at. More would take long, and code that branches so does it early. */
+const OPERATIONS_MAX = 10_000;
+
 /**
  * The first such pair; undefined if there is none. Waits of ours do not count as operations in flight: code that begins
  * one and awaits it later is common, and does not branch. A gap in the numbers may be the end of a block of numbers.
@@ -32,7 +35,10 @@ export function findCrossedBranches(history: Iterable<StepRecord>): CrossedBranc
   let longest: Timed | undefined;
   let firstEnded: Timed | undefined;
   let upcomingID = 0;
+  let count = 0;
   for (const { stepID, name, startedAt, completedAt } of history) {
+    count += 1;
+    if (count > OPERATIONS_MAX) return undefined;
     if (stepID !== upcomingID) {
       continuations.clear();
       longest = firstEnded = undefined;

@@ -1,12 +1,25 @@
-// Reads the histories of claimed workflows, no more at once than fit into memory.
+// Reads the histories of claimed workflows, no more at once than fit into memory, and in pages: each row takes its time in
+// the event loop, and SQLite reads are synchronous.
 import type { StepRecord } from '../../model/records.js';
-import { findSteps, loadSteps, measureSteps, outlineSteps } from '../../store/runs/steps.js';
+import {
+  findSteps,
+  loadStepPage,
+  loadSteps,
+  measureSteps,
+  outlineStepPage,
+  type StepPage,
+} from '../../store/runs/steps.js';
 import type { Runtime } from '../runtime.js';
 import { History } from './history.js';
 import { PAGE_BYTES, TextPages } from './text-pages.js';
 
 /** Bytes of histories that are read together. The texts of a larger one are read in pages. */
 export const HISTORY_BATCH_BYTES = 16_000_000;
+
+/** Checkpoints in one page. */
+const PAGE_STEPS = 1000;
+/** Bytes of histories in one read: a page of short checkpoints. A larger one is read by itself, page by page. */
+const READ_BYTES = 300_000;
 
 /** How much memory each history takes up when it is loaded. */
 export async function measureHistories(
@@ -53,16 +66,49 @@ export async function loadHistories(
 ): Promise<Map<string, History>> {
   const paged = workflowIDs.filter((workflowID) => isPaged(sizes.get(workflowID) ?? 0));
   const whole = workflowIDs.filter((workflowID) => !paged.includes(workflowID));
-  const steps = whole.length === 0 ? [] : await loadSteps(runtime.database, whole);
   const histories = new Map<string, History>();
-  for (const [workflowID, records] of groupSteps(steps)) histories.set(workflowID, new History(records));
+  const sizeOf = (workflowID: string): number => sizes.get(workflowID) ?? 0;
+  for (const [index, batch] of batchesBySize(whole, sizeOf, READ_BYTES).entries()) {
+    if (index > 0) await turn();
+    const steps = await loadTogether(runtime, batch, sizeOf);
+    for (const [workflowID, records] of groupSteps(steps)) histories.set(workflowID, new History(records));
+  }
   for (const workflowID of paged) histories.set(workflowID, await loadPaged(runtime, workflowID));
   return histories;
 }
 
+async function loadTogether(
+  { database }: Runtime,
+  workflowIDs: readonly string[],
+  sizeOf: (workflowID: string) => number,
+): Promise<StepRecord[]> {
+  const [first = ''] = workflowIDs;
+  if (sizeOf(first) <= READ_BYTES) return loadSteps(database, workflowIDs);
+  const steps: StepRecord[] = [];
+  await eachPage(async (page) => {
+    const found = await loadStepPage(database, first, page);
+    steps.push(...found);
+    return found.map(({ stepID }) => stepID);
+  });
+  return steps;
+}
+
+/** Reads a workflow page by page. `read` returns the numbers of what it has read, which start at 0. */
+async function eachPage(read: (page: StepPage) => Promise<readonly number[]>): Promise<void> {
+  let stepIDs: readonly number[] = [];
+  do {
+    stepIDs = await read({ after: stepIDs.at(-1) ?? -1, limit: PAGE_STEPS });
+    await turn();
+  } while (stepIDs.length === PAGE_STEPS);
+}
+
+/** Lets other work have its turn. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 async function loadPaged(runtime: Runtime, workflowID: string): Promise<History> {
   const { database } = runtime;
-  const outlines = await outlineSteps(database, workflowID);
   const load = (stepIDs: readonly number[]): Promise<StepRecord[]> =>
     runtime.retrying(() =>
       findSteps(
@@ -70,7 +116,15 @@ async function loadPaged(runtime: Runtime, workflowID: string): Promise<History>
         stepIDs.map((stepID) => ({ workflowID, stepID })),
       ),
     );
-  return new History(new Map(outlines.map(({ step }) => [step.stepID, step])), new TextPages(outlines, load));
+  const records = new Map<number, StepRecord>();
+  const texts = new TextPages(load);
+  await eachPage(async (page) => {
+    const outlines = await outlineStepPage(database, workflowID, page);
+    for (const { step } of outlines) records.set(step.stepID, step);
+    texts.add(outlines);
+    return outlines.map(({ step }) => step.stepID);
+  });
+  return new History(records, texts);
 }
 
 function groupSteps(steps: readonly StepRecord[]): Map<string, Map<number, StepRecord>> {

@@ -6,19 +6,25 @@ import type { StepOutline } from '../../store/runs/steps.js';
 
 /** Bytes of texts that are read together. A larger text is read alone. */
 export const PAGE_BYTES = 4_000_000;
+/** Records in one page: each takes its time in the event loop. */
+const PAGE_RECORDS = 1000;
 /** Branches that replay side by side need a page each. With more of them, pages are read again. */
 const PAGES_MAX = 4;
 
 export class TextPages {
   /** The size of each record that was not taken, by number. */
-  readonly #sizes: Map<number, number>;
+  readonly #sizes = new Map<number, number>();
   readonly #load: (stepIDs: readonly number[]) => Promise<readonly StepRecord[]>;
   readonly #mutex = new Mutex();
   #pages: Map<number, StepRecord>[] = [];
 
-  constructor(outlines: readonly StepOutline[], load: (stepIDs: readonly number[]) => Promise<readonly StepRecord[]>) {
-    this.#sizes = new Map(outlines.map(({ step, bytes }) => [step.stepID, bytes]));
+  constructor(load: (stepIDs: readonly number[]) => Promise<readonly StepRecord[]>) {
     this.#load = load;
+  }
+
+  /** Adds records, in the order of their numbers. */
+  add(outlines: readonly StepOutline[]): void {
+    for (const { step, bytes } of outlines) this.#sizes.set(step.stepID, bytes);
   }
 
   /** The whole record. Undefined if it no longer exists. */
@@ -40,7 +46,7 @@ export class TextPages {
     for (const [stepID, size] of this.#sizes) {
       if (stepID < first) continue;
       bytes += size;
-      if (stepIDs.length > 0 && bytes > PAGE_BYTES) break;
+      if (stepIDs.length >= PAGE_RECORDS || (stepIDs.length > 0 && bytes > PAGE_BYTES)) break;
       stepIDs.push(stepID);
     }
     const page = new Map((await this.#load(stepIDs)).map((record) => [record.stepID, record]));

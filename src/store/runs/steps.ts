@@ -99,6 +99,28 @@ export async function loadSteps(database: Database, workflowIDs: readonly string
   return found.map((row) => stepColumns.toRecord(row));
 }
 
+/** Checkpoints of one workflow that are read together, in the order of their numbers. */
+export interface StepPage {
+  /** Only those with a greater number. */
+  readonly after: number;
+  readonly limit: number;
+}
+
+/** A page of a workflow's checkpoints, by number. */
+export async function loadStepPage(
+  database: Database,
+  workflowID: string,
+  { after, limit }: StepPage,
+): Promise<StepRecord[]> {
+  const found = await database.read(sql`
+    SELECT ${selectedColumns}
+    FROM ${steps} AS o
+    WHERE o.workflow_uuid = ${workflowID} AND o.function_id > ${after}
+    ORDER BY o.function_id
+    LIMIT ${limit}`);
+  return found.map((row) => stepColumns.toRecord(row));
+}
+
 /** The key of a checkpoint. */
 export type StepKey = Pick<StepRecord, 'workflowID' | 'stepID'>;
 
@@ -126,13 +148,18 @@ export interface StepOutline {
   readonly bytes: number;
 }
 
-/** All checkpoints of a workflow by number, without their texts. */
-export async function outlineSteps(database: Database, workflowID: string): Promise<StepOutline[]> {
+/** A page of a workflow's checkpoints, by number, without their texts. */
+export async function outlineStepPage(
+  database: Database,
+  workflowID: string,
+  { after, limit }: StepPage,
+): Promise<StepOutline[]> {
   const found = await database.read(sql`
     SELECT ${outlineColumns.select('o')}, ${textBytesIn(database)} AS bytes
     FROM ${steps} AS o
-    WHERE o.workflow_uuid = ${workflowID}
-    ORDER BY o.function_id`);
+    WHERE o.workflow_uuid = ${workflowID} AND o.function_id > ${after}
+    ORDER BY o.function_id
+    LIMIT ${limit}`);
   return found.map((row) => ({
     step: { ...outlineColumns.toRecord(row), output: null, error: null },
     bytes: RECORD_BYTES + Number(row['bytes']),

@@ -6,10 +6,11 @@ import { step } from '../../rig/records.js';
 function setup({ existing }: { readonly existing: readonly number[] }) {
   const reads: (readonly number[])[] = [];
   const outlines = [0, 1, 2, 3, 4, 5].map((stepID) => ({ step: step('w', stepID), bytes: PAGE_BYTES / 4 }));
-  const pages = new TextPages(outlines, async (stepIDs) => {
+  const pages = new TextPages(async (stepIDs) => {
     reads.push(stepIDs);
     return stepIDs.filter((stepID) => existing.includes(stepID)).map((stepID) => step('w', stepID));
   });
+  pages.add(outlines);
   return { pages, reads };
 }
 

@@ -12,6 +12,7 @@ import { silentLogger } from '../base/log.js';
 import { withTimeLimit } from '../base/time-limit.js';
 import { readNow } from '../store/schedules/schedules.js';
 import { DashboardFiles } from './dashboard/files.js';
+import { Readings } from './dashboard/readings.js';
 import { dashboardResponse, isDashboardPath, isVisit, redirectToDashboard } from './dashboard/pages.js';
 import { type Access, AccessControl, type AccessOptions, requireChange } from './http/access.js';
 import { emptyResponse, jsonResponse, textResponse, withoutBody } from './http/response.js';
@@ -59,7 +60,8 @@ export class Handler {
     this.#dashboard = new DashboardFiles(options.dashboardFolder);
     const { source, outboxes = new Map<string, AdminOutbox>() } = options;
     const access = new AccessControl(options);
-    this.#environment = { source, access, feed: new ChangeFeed(source, options.feed), outboxes };
+    const feed = new ChangeFeed(source, options.feed);
+    this.#environment = { source, access, feed, readings: new Readings(), outboxes };
   }
 
   /** Ends the event streams. */

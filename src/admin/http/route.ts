@@ -8,6 +8,7 @@ import {
   type Fields,
   record,
 } from '../../model/validation/validation.js';
+import type { Readings } from '../dashboard/readings.js';
 import type { Access, AccessControl } from './access.js';
 import type { AdminSource, StoreOperator } from '../source.js';
 import type { AdminOutbox } from '../views/outbox-view.js';
@@ -19,6 +20,7 @@ export interface Environment {
   readonly source: AdminSource;
   readonly access: AccessControl;
   readonly feed: ChangeFeed;
+  readonly readings: Readings;
   readonly outboxes: ReadonlyMap<string, AdminOutbox>;
 }
 

@@ -1,40 +1,14 @@
 // Routes that show what happened to workflows.
-import { getHistory, type HistoryEvent, tailHistory } from '../../control/journal/history.js';
-import { boolean, integer, jsonObject, mapOf, optional, record } from '../../model/validation/validation.js';
+import { getHistory, tailHistory } from '../../control/journal/history.js';
+import { boolean, integer, optional, record } from '../../model/validation/validation.js';
 import { type Route, route } from '../http/route.js';
-import { listOf, nonEmpty, text } from '../shape.js';
-import { showValue, shownValue } from '../views/value.js';
+import { listOf, nonEmpty } from '../shape.js';
+import { eventView, viewEvent } from '../views/event-view.js';
 import { idIn, requireWorkflow } from './workflows.js';
 
 const tag = 'Workflows';
 const LIMIT = 1000;
 const LIMIT_MAX = 10_000;
-const PAYLOADS = ['input', 'result', 'error'];
-
-const eventView = record({
-  workflowID: text,
-  cursor: text.about('Pass it as `after` to continue behind this event.'),
-  type: text,
-  at: integer().about('Epoch milliseconds.'),
-  step: optional(integer()),
-  attempt: optional(integer()),
-  executor: optional(text),
-  actor: optional(text),
-  details: jsonObject,
-  payloads: optional(mapOf(shownValue).about('Inputs, results and errors, if asked for.')),
-}).named('HistoryEvent');
-
-function viewEvent(event: HistoryEvent): object {
-  const members = Object.entries(event.details);
-  const isPayload = ([name, value]: [string, unknown]): boolean => PAYLOADS.includes(name) && value !== null;
-  const payloads = members.filter(isPayload).map(([name, value]) => [name, showValue(value)] as const);
-  return {
-    ...event,
-    details: Object.fromEntries(members.filter((member) => !isPayload(member))),
-    ...(payloads.length > 0 && { payloads: Object.fromEntries(payloads) }),
-  };
-}
-
 const events = record({ events: listOf(eventView, { max: LIMIT_MAX }) });
 const types = optional(listOf(nonEmpty).about('Only events of these types.'));
 const limit = optional(integer({ min: 1, max: LIMIT_MAX }).about(`Defaults to ${LIMIT}.`));

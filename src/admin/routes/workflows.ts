@@ -1,5 +1,6 @@
 // Routes that read a single workflow.
 import { explainWorkflow } from '../../control/management/explain.js';
+import { remedyOf } from '../views/remedy.js';
 import {
   getAllEvents,
   getAllNotifications,
@@ -97,7 +98,7 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     async handle({ operator, path }) {
       const found = await explainWorkflow(operator, idIn(path));
       if (found.status === null) throw workflowMissing(idIn(path));
-      return found;
+      return { ...found, action: remedyOf(found) };
     },
   }),
 ];
@@ -106,7 +107,7 @@ export function idIn(path: Readonly<Record<string, string>>): string {
   return path['workflowID'] ?? '';
 }
 
-function workflowMissing(id: string): Error {
+export function workflowMissing(id: string): Error {
   return notFound(`Workflow ${JSON.stringify(id)} not found.`);
 }
 

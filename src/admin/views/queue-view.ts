@@ -1,6 +1,7 @@
 // Queues, schedules, versions and executors as the API returns them.
 import { type QueueRecord, toQueueParameters } from '../../model/queues.js';
 import type { WorkflowSchedule } from '../../control/schedules/schedules.js';
+import { REMEDIES } from './remedy.js';
 import type { Peer } from '../../store/liveness/executors.js';
 import { servicesOf } from '../../store/liveness/executors.js';
 import {
@@ -9,6 +10,7 @@ import {
   integer,
   nullable,
   number,
+  oneOf,
   optional,
   record,
   type Checked,
@@ -118,4 +120,9 @@ export const explanation = record({
   reason: text.about('A code, for programs.'),
   message: text.about('An explanation, for people.'),
   details: anything,
+  action: nullable(
+    record({ kind: oneOf(REMEDIES), label: text.about('For people.') }).about(
+      'What helps; null if nothing has to be done.',
+    ),
+  ),
 }).named('Explanation');

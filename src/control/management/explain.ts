@@ -12,6 +12,7 @@ import { listVersions } from '../../store/management/versions.js';
 import { findCancellations } from '../../store/journal/cancellations.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
+import { explainDelayed } from '../parking/explain-wait.js';
 
 export type ExplanationReason =
   | 'not-found'
@@ -23,6 +24,8 @@ export type ExplanationReason =
   | 'executor-gone'
   | 'run-by-another-library'
   | 'delayed'
+  | 'sleeping'
+  | 'waiting'
   | 'paused'
   | 'queue-not-served'
   | 'no-partition-key'
@@ -88,7 +91,7 @@ async function explainOther(database: Database, workflow: WorkflowRecord): Promi
         { recoveryAttempts, completedAt },
       );
     case 'DELAYED':
-      return found('delayed', `It is delayed until ${time(workflow.delayUntil)}.`, { delayUntil: workflow.delayUntil });
+      return explainDelayed(database, workflow);
     default:
       return explainRunning(database, workflow);
   }

@@ -1,5 +1,11 @@
 // The pages by path. Filters, order and open panels are in the query of the URL, so that every view can be linked to.
-import { createRootRouteWithContext, createRoute, createRouter, Navigate, Outlet } from '@tanstack/react-router';
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+} from '@tanstack/react-router';
 import type { QueryClient } from '@tanstack/react-query';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect } from 'react';
@@ -11,6 +17,7 @@ import { parseSearch, stringifySearch } from './frame/location';
 import { Login } from './frame/login';
 import { Empty, Failure } from './parts/notice';
 import { ExecutorsPage } from './executors/executors-page';
+import { readOverviewSearch } from './overview/search';
 import { LettersPage } from './letters/letters-page';
 import { QueuesPage, readQueuesSearch } from './queues/queues-page';
 import { readSchedulesSearch, SchedulesPage } from './schedules/schedules-page';
@@ -49,10 +56,6 @@ function Root(): ReactNode {
   ) : null;
 }
 
-function Start(): ReactNode {
-  return <Navigate to="/workflows" search={{}} replace />;
-}
-
 const getParentRoute = (): typeof root => root;
 
 const workflowsRoute = createRoute({
@@ -84,7 +87,12 @@ const schedulesRoute = createRoute({
 });
 
 const routes = root.addChildren([
-  createRoute({ getParentRoute, path: '/', component: Start }),
+  createRoute({
+    getParentRoute,
+    path: '/',
+    validateSearch: readOverviewSearch, // Its charts need a library that no other page needs.
+    component: lazyRouteComponent(() => import('./overview/overview-page'), 'OverviewPage'),
+  }),
   workflowsRoute,
   workflowRoute,
   queuesRoute,

@@ -88,27 +88,16 @@ export function steps(workflowID: string) {
   });
 }
 
-/** Events that the steps do not show. */
-const TIMELINE_TYPES = [
-  'ActivityScheduled',
-  'ActivityRetryScheduled',
-  'TimerScheduled',
-  'AttemptStarted',
-  'AttemptLost',
-  'WorkflowResumed',
-  'WorkflowRewound',
-  'WorkflowCancelRequested',
-  'WorkflowTimedOut',
-  'WorkflowDeadLettered',
-];
+/** More rows than anyone scrolls through; the history has them all. */
+const ROWS_MAX = 10_000;
 
-export function timelineEvents(workflowID: string) {
+export function timeline(workflowID: string) {
   return queryOptions({
-    queryKey: [...keys.workflow(workflowID), 'timeline-events'],
+    queryKey: [...keys.workflow(workflowID), 'timeline'],
     queryFn: ({ signal }) =>
       unwrap(
-        api.GET('/workflows/{workflowID}/history', {
-          params: { ...at(workflowID), query: { types: TIMELINE_TYPES, limit: 1000 } },
+        api.GET('/workflows/{workflowID}/timeline', {
+          params: { ...at(workflowID), query: { limit: ROWS_MAX } },
           signal,
         }),
       ),
@@ -154,11 +143,10 @@ export function streams(workflowID: string) {
   });
 }
 
-export function children(workflowID: string) {
+export function tree(workflowID: string) {
   return queryOptions({
-    queryKey: [...keys.lists, 'children', workflowID],
-    queryFn: ({ signal }) =>
-      unwrap(api.GET('/workflows', { params: { query: { parentWorkflowID: [workflowID], limit: 200 } }, signal })),
+    queryKey: [...keys.workflow(workflowID), 'tree'],
+    queryFn: ({ signal }) => unwrap(api.GET('/workflows/{workflowID}/tree', { params: at(workflowID), signal })),
   });
 }
 
@@ -276,4 +264,19 @@ export function receivedLetters(filter: { fingerprint: string; functionName: str
 export const info = queryOptions({
   queryKey: ['info'],
   queryFn: ({ signal }) => unwrap(api.GET('/info', { signal })),
+});
+
+export function overview(window: '1h' | '24h') {
+  return queryOptions({
+    queryKey: [...keys.overview, window],
+    queryFn: ({ signal }) => unwrap(api.GET('/overview', { params: { query: { window } }, signal })),
+    placeholderData: keepPreviousData,
+    staleTime: 4000,
+  });
+}
+
+export const attention = queryOptions({
+  queryKey: [...keys.overview, 'attention'],
+  queryFn: ({ signal }) => unwrap(api.GET('/attention', { signal })),
+  staleTime: 4000,
 });

@@ -68,6 +68,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/attention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists what needs attention, the most harmful first. */
+        get: operations["getAttention"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/bulk/cancel": {
         parameters: {
             query?: never;
@@ -544,6 +561,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Counts workflows created and ended over time, with durations and queue depths. */
+        get: operations["getOverview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/queue-stats": {
         parameters: {
             query?: never;
@@ -981,6 +1015,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflows/{workflowID}/comparison": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Compares its steps and outcome with those of another workflow, such as the one it was forked from. */
+        get: operations["getWorkflowsWorkflowIDComparison"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflows/{workflowID}/delay": {
         parameters: {
             query?: never;
@@ -1169,10 +1220,63 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflows/{workflowID}/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns when its steps, sleeps, waits and children began and ended, with failed attempts. */
+        get: operations["getWorkflowsWorkflowIDTimeline"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflows/{workflowID}/tree": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns its parents and children, each parent before its children. */
+        get: operations["getWorkflowsWorkflowIDTree"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AttentionItem: {
+            count: number;
+            /** @enum {string} */
+            harm: "high" | "medium" | "low";
+            /** @enum {string} */
+            kind: "migrations-due" | "dead-letters" | "outbox-dead-letters" | "receiver-dead-letters" | "silent-executor" | "unserved-queue" | "stranded-version" | "failing-function" | "paused-queue";
+            /** @description The page that shows more, with its filters. */
+            link: {
+                /** @enum {string} */
+                page: "workflows" | "queues" | "executors" | "outboxes" | "receivers" | "settings";
+                query: {
+                    [key: string]: string;
+                };
+            };
+            /** @description For people. */
+            reason: string;
+            /** @description What is concerned, such as the name of a queue. */
+            title: string;
+        };
         Change: {
             /** @description False if there was nothing to change. */
             changed: boolean;
@@ -1233,6 +1337,12 @@ export interface components {
             pid: number;
         };
         Explanation: {
+            action: {
+                /** @enum {string} */
+                kind: "fork" | "resume" | "start-now" | "send-message" | "resume-queue" | "register-queue" | "change-queue" | "set-priority" | "recover-executor" | "start-executor";
+                /** @description For people. */
+                label: string;
+            } | null;
             details: unknown;
             /** @description An explanation, for people. */
             message: string;
@@ -1240,6 +1350,22 @@ export interface components {
             reason: string;
             status: string | null;
             workflowID: string;
+        };
+        FamilyMember: {
+            completedAt: number | null;
+            createdAt: number;
+            dequeuedAt: number | null;
+            parentWorkflowID: string | null;
+            /** @enum {string} */
+            status: "PENDING" | "SUCCESS" | "ERROR" | "MAX_RECOVERY_ATTEMPTS_EXCEEDED" | "CANCELLED" | "ENQUEUED" | "DELAYED";
+            workflowID: string;
+            workflowName: string;
+        };
+        HistoryDifference: {
+            /** @description The number of a step, or `outcome`. */
+            at: unknown;
+            first?: components["schemas"]["HistoryEvent"];
+            second?: components["schemas"]["HistoryEvent"];
         };
         HistoryEvent: {
             actor?: string;
@@ -1288,6 +1414,29 @@ export interface components {
             queue: string;
             retrying: number;
             stale: number;
+        };
+        Overview: {
+            bucketMs: number;
+            /** @description Oldest first. The last one is not over. */
+            buckets: components["schemas"]["OverviewBucket"][];
+            /** @description As they are now. */
+            queues: components["schemas"]["QueueStats"][];
+            /** @enum {string} */
+            window: "1h" | "24h";
+        };
+        OverviewBucket: {
+            /** @description When it begins. */
+            at: number;
+            cancelled: number;
+            created: number;
+            deadLettered: number;
+            failed: number;
+            longestWaitMs: number | null;
+            p50Ms: number | null;
+            p95Ms: number | null;
+            succeeded: number;
+            /** @description Enqueued workflows at its end, derived from what was created and claimed since. */
+            waiting: number;
         };
         Queue: {
             applicationName?: string;
@@ -1391,6 +1540,44 @@ export interface components {
             name: string;
             output?: components["schemas"]["Value"];
             startedAtEpochMs?: number;
+        };
+        Timeline: {
+            completedAt: number | null;
+            createdAt: number;
+            /** @description What happened to the workflow as a whole. */
+            marks: {
+                actor: string | null;
+                at: number;
+                attempt: number | null;
+                executor: string | null;
+                type: string;
+            }[];
+            nextAfter: number | null;
+            /** @description By the database's clock. */
+            now: number;
+            rows: components["schemas"]["TimelineRow"][];
+            startedAt: number | null;
+            /** @enum {string} */
+            status: "PENDING" | "SUCCESS" | "ERROR" | "MAX_RECOVERY_ATTEMPTS_EXCEEDED" | "CANCELLED" | "ENQUEUED" | "DELAYED";
+            workflowID: string;
+        };
+        TimelineRow: {
+            childWorkflowID: string | null;
+            dueAt: number | null;
+            endedAt: number | null;
+            /** @enum {string} */
+            kind: "step" | "sleep" | "wait" | "child" | "message" | "event" | "stream" | "operation";
+            name: string;
+            /** @description Its failed attempts. */
+            retries: {
+                at: number;
+                attempt: number;
+                error: string | null;
+            }[];
+            startedAt: number | null;
+            /** @enum {string} */
+            state: "done" | "failed" | "running" | "stopped";
+            step: number;
         };
         /** @description A stored value. If `json` is not exact, it is the nearest JSON form, and `text` is how Node prints it. If it is truncated, parts were left out because the value is too large. */
         Value: {
@@ -1762,6 +1949,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": Record<string, never>;
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
+    getAttention: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["AttentionItem"][];
+                    };
                 };
             };
             400: components["responses"]["Refused400"];
@@ -2918,6 +3137,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Change"];
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
+    getOverview: {
+        parameters: {
+            query?: {
+                window?: "1h" | "24h";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
                 };
             };
             400: components["responses"]["Refused400"];
@@ -4369,6 +4620,44 @@ export interface operations {
             503: components["responses"]["Refused503"];
         };
     };
+    getWorkflowsWorkflowIDComparison: {
+        parameters: {
+            query: {
+                with: string;
+            };
+            header?: never;
+            path: {
+                workflowID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        differences: components["schemas"]["HistoryDifference"][];
+                        /** @description How many steps are the same. */
+                        same: number;
+                    };
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
     putWorkflowsWorkflowIDDelay: {
         parameters: {
             query?: never;
@@ -4838,6 +5127,77 @@ export interface operations {
                         streams: {
                             [key: string]: components["schemas"]["Value"][];
                         };
+                    };
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
+    getWorkflowsWorkflowIDTimeline: {
+        parameters: {
+            query?: {
+                after?: number;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                workflowID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Timeline"];
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
+    getWorkflowsWorkflowIDTree: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workflowID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description There are more. */
+                        isTruncated: boolean;
+                        workflows: components["schemas"]["FamilyMember"][];
                     };
                 };
             };

@@ -9,6 +9,7 @@ import { useKeys, useKeySequences } from './keys';
 import { useTheme } from './theme';
 
 const PAGES = [
+  { to: '/', label: 'Overview', icon: 'overview', key: 'g o' },
   { to: '/workflows', label: 'Workflows', icon: 'workflows', key: 'g w' },
   { to: '/queues', label: 'Queues', icon: 'queues', key: 'g q' },
   { to: '/schedules', label: 'Schedules', icon: 'schedules', key: 'g s' },
@@ -44,7 +45,7 @@ function SideBar({ session, onHelp }: { session: Session; onHelp: () => void }) 
   const path = useRouterState({ select: ({ location }) => location.pathname });
   const { theme, next } = useTheme();
   const logout = useLogout();
-  const isCurrent = (to: string): boolean => path.startsWith(to);
+  const isCurrent = (to: string): boolean => (to === '/' ? path === '/' : path.startsWith(to));
   return (
     <nav className="side" aria-label="Pages">
       <div className="brand">

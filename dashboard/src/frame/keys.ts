@@ -46,6 +46,7 @@ function isTyping(target: EventTarget | null): boolean {
 }
 
 export const KEY_HELP: readonly (readonly [string, string])[] = [
+  ['g o', 'Overview'],
   ['g w', 'Workflows'],
   ['g q', 'Queues'],
   ['g s', 'Schedules'],

@@ -43,7 +43,7 @@ function EventLine({ event }: { event: HistoryEvent }) {
   const details = Object.entries(event.details).filter(([, value]) => value !== null);
   const payloads = Object.entries(event.payloads ?? {});
   return (
-    <li className="event">
+    <li className="history-event">
       <div className="row-line">
         <time className="soft mono" dateTime={new Date(event.at).toISOString()}>
           {formatTime(event.at)}

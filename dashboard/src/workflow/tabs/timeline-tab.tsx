@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import type { Workflow } from '../../api/client';
-import { steps as stepsQuery, timelineEvents } from '../../api/queries';
+import { steps as stepsQuery, timeline as timelineQuery } from '../../api/queries';
 import { useSession } from '../../api/session';
 import { formatDuration, formatTime, visibleText } from '../../parts/format';
 import { ValueView } from '../../parts/json-tree';
@@ -23,13 +23,9 @@ export function TimelineTab({ workflow }: { workflow: Workflow }) {
   const { row: openKey } = useLocationSearch(readWorkflowSearch);
   const navigate = useNavigate();
   const refetchInterval = isActive(workflow) ? LIVE_MS : (false as const);
-  const steps = useQuery({ ...stepsQuery(workflowID), refetchInterval });
-  const events = useQuery({ ...timelineEvents(workflowID), refetchInterval });
-  const timeline = useMemo(
-    () => steps.data && timelineOf(workflow, steps.data.steps, events.data?.events ?? []),
-    [workflow, steps.data, events.data],
-  );
-  if (steps.error) return <Failure error={steps.error} onRetry={() => void steps.refetch()} />;
+  const { data, error, refetch } = useQuery({ ...timelineQuery(workflowID), refetchInterval });
+  const timeline = useMemo(() => data && timelineOf(workflow, data), [workflow, data]);
+  if (error) return <Failure error={error} onRetry={() => void refetch()} />;
   if (!timeline) return <Loading />;
   if (timeline.rows.length === 0) {
     return (
@@ -65,18 +61,18 @@ interface RowPanelProps {
 function RowPanel({ row, workflow, onClose }: RowPanelProps) {
   const { isReadOnly } = useSession();
   const [isForking, setForking] = useState(false);
-  const { step, stepID, ticks, childID, from, to, dueAt } = row;
+  const { step, ticks, childID, from, to, dueAt } = row;
   return (
     <section className="card panel" aria-label={`Details of ${visibleText(row.label)}`}>
       <div className="row-line">
         <strong>{visibleText(row.label)}</strong>
         <span className="soft">
-          {stepID !== undefined && `step ${stepID}`}
+          {step !== undefined && `step ${step}`}
           {ticks.length > 0 && `, ${ticks.length + 1} attempts`}
           {to !== undefined && `, ${formatDuration(to - from)}`}
         </span>
         <span className="spread" />
-        {stepID !== undefined && !isReadOnly && (
+        {step !== undefined && !isReadOnly && (
           <button type="button" className="button" onClick={() => setForking(true)}>
             Fork from here
           </button>
@@ -109,16 +105,27 @@ function RowPanel({ row, workflow, onClose }: RowPanelProps) {
           </span>
         </p>
       ))}
-      {step?.error && <ValueView value={step.error} label="Error" />}
-      {step?.output && <ValueView value={step.output} label="Output" />}
+      {step !== undefined && to !== undefined && <Outcome workflowID={workflow.workflowID} step={step} />}
       {isForking && (
         <ActionDialog
           action="fork"
           workflow={workflow}
-          initial={{ step: String(stepID) }}
+          initial={{ step: String(step) }}
           onClose={() => setForking(false)}
         />
       )}
     </section>
+  );
+}
+
+function Outcome({ workflowID, step }: { workflowID: string; step: number }) {
+  const { data, error } = useQuery(stepsQuery(workflowID));
+  const found = data?.steps.find(({ functionID }) => functionID === step);
+  return (
+    <>
+      <Failure error={error} />
+      {found?.error && <ValueView value={found.error} label="Error" />}
+      {found?.output && <ValueView value={found.output} label="Output" />}
+    </>
   );
 }

@@ -1,93 +1,73 @@
-// The family of a workflow: its parents up to the first, and its children, level by level.
+// The family of a workflow: its parents up to the first, its children, and theirs.
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
-import type { Workflow } from '../../api/client';
-import { children as childrenQuery, workflow as workflowQuery } from '../../api/queries';
+import { useMemo } from 'react';
+import type { Schemas, Workflow } from '../../api/client';
+import { tree as treeQuery } from '../../api/queries';
 import { visibleText } from '../../parts/format';
-import { Failure } from '../../parts/notice';
-import { State } from '../../parts/state';
+import { Failure, Loading } from '../../parts/notice';
+import { isActive, State } from '../../parts/state';
 import { Duration } from '../../parts/time';
 
-const PARENTS_MAX = 20;
+type Member = Schemas['FamilyMember'];
 
 export function TreeTab({ workflow }: { workflow: Workflow }) {
+  const { workflowID } = workflow;
+  const { data, error, refetch } = useQuery({
+    ...treeQuery(workflowID),
+    refetchInterval: isActive(workflow) ? 3000 : false,
+  });
+  const depths = useMemo(() => depthsOf(data?.workflows ?? []), [data]);
+  if (error) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (!data) return <Loading />;
   return (
     <section className="card panel tree" aria-label="Tree">
-      <Ancestors workflow={workflow} depth={0} />
-      <Node workflow={workflow} isOpen isSelf />
+      <ol>
+        {data.workflows.map((member) => (
+          <Line
+            key={member.workflowID}
+            member={member}
+            depth={depths.get(member.workflowID) ?? 0}
+            isSelf={member.workflowID === workflowID}
+          />
+        ))}
+      </ol>
+      {data.workflows.length === 1 && <p className="soft">It has no parent and no children.</p>}
+      {data.isTruncated && (
+        <Link to="/workflows" search={{ parentWorkflowID: workflowID }}>
+          There are more: all children in the list
+        </Link>
+      )}
     </section>
   );
 }
 
-function Ancestors({ workflow, depth }: { workflow: Workflow; depth: number }) {
-  const { parentWorkflowID = '' } = workflow;
-  const { data } = useQuery({ ...workflowQuery(parentWorkflowID), enabled: parentWorkflowID !== '' });
-  if (parentWorkflowID === '' || depth >= PARENTS_MAX) return null;
-  return (
-    <>
-      {data && <Ancestors workflow={data} depth={depth + 1} />}
-      <div className="tree-line">
-        <span className="soft">parent</span>
-        {data ? <Line workflow={data} /> : <span className="mono">{visibleText(parentWorkflowID)}</span>}
-      </div>
-    </>
-  );
+/** How deep each member is. Parents come before their children. */
+export function depthsOf(members: readonly Pick<Member, 'workflowID' | 'parentWorkflowID'>[]): Map<string, number> {
+  const depths = new Map<string, number>();
+  for (const { workflowID, parentWorkflowID } of members) {
+    depths.set(workflowID, parentWorkflowID === null ? 0 : (depths.get(parentWorkflowID) ?? -1) + 1);
+  }
+  return depths;
 }
 
-interface NodeProps {
-  readonly workflow: Workflow;
-  readonly isOpen?: boolean;
-  readonly isSelf?: boolean;
-}
-
-function Node({ workflow, isOpen: isOpenFirst = false, isSelf = false }: NodeProps) {
-  const [isOpen, setOpen] = useState(isOpenFirst);
-  const { data, error } = useQuery({ ...childrenQuery(workflow.workflowID), enabled: isOpen });
+function Line({ member, depth, isSelf }: { member: Member; depth: number; isSelf: boolean }) {
+  const { workflowID, workflowName, status, createdAt, dequeuedAt, completedAt } = member;
   return (
-    <div className="tree-node">
-      <div className="tree-line">
-        <button
-          type="button"
-          className="link"
-          aria-expanded={isOpen}
-          aria-label={`Children of ${visibleText(workflow.workflowID)}`}
-          onClick={() => setOpen(!isOpen)}
-        >
-          {isOpen ? '▾' : '▸'}
-        </button>
-        <Line workflow={workflow} />
-        {isSelf && <span className="chip accent">this workflow</span>}
-      </div>
-      {isOpen && (
-        <div className="tree-children">
-          <Failure error={error} />
-          {data?.workflows.length === 0 && <span className="soft">no children</span>}
-          {data?.workflows.map((child) => (
-            <Node key={child.workflowID} workflow={child} />
-          ))}
-          {data && data.nextCursor !== null && (
-            <Link to="/workflows" search={{ parentWorkflowID: workflow.workflowID }}>
-              All children in the list
-            </Link>
-          )}
-        </div>
+    <li className="tree-line" style={{ paddingLeft: depth * 24 }}>
+      {depth > 0 && (
+        <span className="soft" aria-hidden="true">
+          └
+        </span>
       )}
-    </div>
-  );
-}
-
-function Line({ workflow }: { workflow: Workflow }) {
-  const { workflowID, workflowName, status, createdAt, completedAt } = workflow;
-  return (
-    <>
       <State status={status} />
       <Link to="/workflows/$workflowID" params={{ workflowID }} search={{ tab: 'tree' }} className="ellipsis">
         {visibleText(workflowName)} <span className="mono soft">{visibleText(workflowID)}</span>
       </Link>
       <span className="soft">
-        <Duration from={createdAt} to={completedAt} />
+        <Duration from={dequeuedAt ?? createdAt} to={completedAt ?? undefined} />
       </span>
-    </>
+      {isSelf && <span className="chip accent">this workflow</span>}
+    </li>
   );
 }

@@ -9,6 +9,7 @@ const COLOURS: Readonly<Record<TimelineRow['tone'], string>> = {
   waiting: '#dca23c',
   done: '#34a36b',
   error: '#e5484d',
+  cancelled: '#9aa0ab',
 };
 
 interface MinimapProps {

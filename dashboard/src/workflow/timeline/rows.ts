@@ -1,12 +1,12 @@
-// Turns a workflow, its steps and some events of its history into the rows of a timeline. Knows nothing of pixels.
+// Turns the timeline that the server returns into rows to draw. Knows nothing of pixels.
 import type { Schemas, Workflow } from '../../api/client';
 import { isActive } from '../../parts/state';
 
-type Step = Schemas['Step'];
-type HistoryEvent = Schemas['HistoryEvent'];
+type ServerTimeline = Schemas['Timeline'];
+type ServerRow = Schemas['TimelineRow'];
 
-export type RowKind = 'queue' | 'step' | 'sleep' | 'wait' | 'child' | 'operation';
-export type RowTone = 'running' | 'waiting' | 'done' | 'error';
+export type RowKind = 'queue' | ServerRow['kind'];
+export type RowTone = 'running' | 'waiting' | 'done' | 'error' | 'cancelled';
 
 export interface Tick {
   readonly at: number;
@@ -22,12 +22,11 @@ export interface TimelineRow {
   readonly from: number;
   /** Undefined while it goes on. */
   readonly to: number | undefined;
-  readonly step: Step | undefined;
-  readonly stepID: number | undefined;
+  readonly step: number | undefined;
   readonly childID: string | undefined;
-  /** Failed attempts that were repeated. */
+  /** Attempts that failed. */
   readonly ticks: readonly Tick[];
-  /** When a sleep or a wait ends by itself. */
+  /** When a sleep, or the time limit of a wait, ends. */
   readonly dueAt: number | undefined;
 }
 
@@ -45,13 +44,6 @@ export interface Timeline {
   readonly marks: readonly Mark[];
 }
 
-const WAITS: Readonly<Record<string, string>> = {
-  'DBOS.recv': 'message',
-  'DBOS.getEvent': 'event',
-  'DBOS.getResult': 'result',
-};
-const SLEEPS: ReadonlySet<string> = new Set(['DBOS.sleep', 'DBOS.sleepms', 'DBOS.sleepSeconds']);
-
 const MARKS: Readonly<Record<string, string>> = {
   AttemptLost: 'process lost',
   WorkflowResumed: 'resumed',
@@ -60,42 +52,23 @@ const MARKS: Readonly<Record<string, string>> = {
   WorkflowTimedOut: 'timed out',
   WorkflowDeadLettered: 'dead letter',
 };
+const WAITING: ReadonlySet<RowKind> = new Set(['queue', 'sleep', 'wait']);
 
-export function timelineOf(workflow: Workflow, steps: readonly Step[], events: readonly HistoryEvent[]): Timeline {
-  const ticks = ticksByStep(events);
-  const due = dueTimes(events);
-  const known = new Set(steps.map(({ functionID }) => functionID));
-  const rows = [
-    ...queueRow(workflow),
-    ...steps.map((step) => stepRow(step, ticks.get(step.functionID) ?? [], due.get(step.functionID))),
-    ...openRows(workflow, events, { ticks, due, known }),
-  ];
-  const isOpen = isActive(workflow);
-  const ends = rows.map(({ to }) => to ?? 0);
-  const end = Math.max(workflow.completedAt ?? 0, workflow.createdAt, ...chunked(ends));
+export function timelineOf(workflow: Workflow, { createdAt, completedAt, rows, marks }: ServerTimeline): Timeline {
+  const shown = [...queueRows(workflow), ...rows.map(toRow)];
+  const from = shown.reduce((least, row) => Math.min(least, row.from), createdAt);
+  const to = shown.reduce((most, row) => Math.max(most, row.to ?? row.from), completedAt ?? createdAt);
   return {
-    from: Math.min(
-      workflow.createdAt,
-      ...chunked(
-        rows.map(({ from }) => from),
-        Math.min,
-      ),
-    ),
-    to: isOpen ? undefined : end,
-    rows,
-    marks: events.flatMap(({ type, at }) => (MARKS[type] === undefined ? [] : [{ at, label: MARKS[type] }])),
+    from,
+    to: isActive(workflow) ? undefined : to,
+    rows: shown,
+    marks: marks.flatMap(({ type, at }) => (MARKS[type] === undefined ? [] : [{ at, label: MARKS[type] }])),
   };
 }
 
-/** The largest or smallest of many numbers, as a list of one: too many cannot be spread into a call. */
-function chunked(numbers: readonly number[], pick: (a: number, b: number) => number = Math.max): number[] {
-  return numbers.length === 0 ? [] : [numbers.reduce((a, b) => pick(a, b))];
-}
-
-function queueRow({ createdAt, dequeuedAt, status, queueName, completedAt }: Workflow): TimelineRow[] {
+function queueRows({ createdAt, dequeuedAt, status, queueName, completedAt }: Workflow): TimelineRow[] {
   const isWaiting = status === 'ENQUEUED' || status === 'DELAYED';
   if (queueName === undefined && !isWaiting) return [];
-  const to = isWaiting ? undefined : (dequeuedAt ?? completedAt ?? createdAt);
   return [
     {
       key: 'queue',
@@ -103,9 +76,8 @@ function queueRow({ createdAt, dequeuedAt, status, queueName, completedAt }: Wor
       kind: 'queue',
       tone: 'waiting',
       from: createdAt,
-      to,
+      to: isWaiting ? undefined : (dequeuedAt ?? completedAt ?? createdAt),
       step: undefined,
-      stepID: undefined,
       childID: undefined,
       ticks: [],
       dueAt: undefined,
@@ -113,95 +85,32 @@ function queueRow({ createdAt, dequeuedAt, status, queueName, completedAt }: Wor
   ];
 }
 
-function kindOf({ name, childWorkflowID }: Step): RowKind {
-  if (SLEEPS.has(name)) return 'sleep';
-  if (name in WAITS) return 'wait';
-  if (childWorkflowID !== null) return 'child';
-  return name.startsWith('DBOS.') ? 'operation' : 'step';
-}
-
-function stepRow(step: Step, ticks: readonly Tick[], dueAt: number | undefined): TimelineRow {
-  const kind = kindOf(step);
-  const ended = step.completedAtEpochMs;
-  const from = Math.min(step.startedAtEpochMs ?? ended ?? 0, ...ticks.map(({ at }) => at));
-  const isOpen = ended === undefined;
+function toRow(row: ServerRow): TimelineRow {
+  const { step, name, kind, state, startedAt, endedAt, dueAt, childWorkflowID, retries } = row;
+  const from = startedAt ?? retries[0]?.at ?? endedAt ?? 0;
   return {
-    key: String(step.functionID),
-    label: step.name,
+    key: String(step),
+    label: name.replace(/^DBOS\./, ''),
     kind,
-    tone: step.error ? 'error' : isOpen ? (kind === 'step' ? 'running' : 'waiting') : 'done',
+    tone: toneOf(state, kind),
     from,
-    to: ended,
+    to: state === 'running' ? undefined : (endedAt ?? from),
     step,
-    stepID: step.functionID,
-    childID: step.childWorkflowID ?? undefined,
-    ticks,
-    dueAt,
+    childID: childWorkflowID ?? undefined,
+    ticks: retries.map(({ at, attempt, error }) => ({ at, attempt, error: error ?? 'failed' })),
+    dueAt: dueAt ?? undefined,
   };
 }
 
-interface Known {
-  readonly ticks: ReadonlyMap<number, readonly Tick[]>;
-  readonly due: ReadonlyMap<number, number>;
-  readonly known: ReadonlySet<number>;
-}
-
-/** Steps that have begun and have no checkpoint yet. */
-function openRows(workflow: Workflow, events: readonly HistoryEvent[], { ticks, due, known }: Known): TimelineRow[] {
-  if (!isActive(workflow)) return [];
-  const begun = new Map<number, HistoryEvent>();
-  for (const event of events) {
-    const isBegin = ['ActivityScheduled', 'ActivityRetryScheduled', 'TimerScheduled'].includes(event.type);
-    if (!isBegin || event.step === undefined || known.has(event.step) || begun.has(event.step)) continue;
-    begun.set(event.step, event);
+function toneOf(state: ServerRow['state'], kind: RowKind): RowTone {
+  switch (state) {
+    case 'done':
+      return 'done';
+    case 'failed':
+      return 'error';
+    case 'stopped':
+      return 'cancelled';
+    case 'running':
+      return WAITING.has(kind) ? 'waiting' : 'running';
   }
-  return [...begun].map(([stepID, event]) => {
-    const isTimer = event.type === 'TimerScheduled';
-    return {
-      key: String(stepID),
-      label: textIn(event, 'activity_name') ?? (isTimer ? 'waits' : 'step'),
-      kind: isTimer ? 'wait' : 'step',
-      tone: isTimer ? 'waiting' : 'running',
-      from: event.at,
-      to: undefined,
-      step: undefined,
-      stepID,
-      childID: undefined,
-      ticks: ticks.get(stepID) ?? [],
-      dueAt: due.get(stepID),
-    };
-  });
-}
-
-function ticksByStep(events: readonly HistoryEvent[]): Map<number, Tick[]> {
-  const found = new Map<number, Tick[]>();
-  for (const event of events) {
-    if (event.type !== 'ActivityRetryScheduled' || event.step === undefined) continue;
-    const list = found.get(event.step) ?? [];
-    const next = Number(event.details['attempt'] ?? list.length + 2);
-    list.push({ at: event.at, attempt: next - 1, error: errorText(event.details['error']) });
-    found.set(event.step, list);
-  }
-  return found;
-}
-
-function dueTimes(events: readonly HistoryEvent[]): Map<number, number> {
-  const found = new Map<number, number>();
-  for (const { type, step, details } of events) {
-    const at = details['fire_at'];
-    if (type === 'TimerScheduled' && step !== undefined && typeof at === 'number') found.set(step, at);
-  }
-  return found;
-}
-
-function textIn({ details }: HistoryEvent, key: string): string | undefined {
-  const value = details[key];
-  return typeof value === 'string' ? value : undefined;
-}
-
-export function errorText(error: unknown): string {
-  if (typeof error === 'string') return error;
-  const { name, message } = (error ?? {}) as { name?: unknown; message?: unknown };
-  if (typeof message === 'string') return typeof name === 'string' ? `${name}: ${message}` : message;
-  return error === undefined || error === null ? 'failed' : JSON.stringify(error);
 }

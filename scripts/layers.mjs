@@ -28,7 +28,7 @@ export const ROOMS = {
   client: ['base', 'model', 'codec', 'sql', 'store', 'control', 'facade/workflow-queue'],
   facade: ['engine', 'control', 'codec', 'model', 'base', 'datasource', 'receiver', 'telemetry', 'outbox', 'admin'],
   admin: ['base', 'model', 'control', 'client', 'store', 'outbox'],
-  cli: ['base', 'model', 'control', 'client', 'store', 'outbox'],
+  cli: ['base', 'model', 'control', 'client', 'store', 'outbox', 'admin'],
 };
 
 /** The features that a room is divided by. Rooms use the same word for the same feature. */
@@ -60,7 +60,7 @@ const OWN_SUBROOMS = {
   receiver: ['adapters', 'http'],
   outbox: ['schema', 'publish', 'consume', 'dead-letters', 'relays', 'retention', 'validate'],
   admin: ['changes', 'dashboard', 'http', 'metrics', 'routes', 'views'],
-  cli: ['commands'],
+  cli: ['commands', 'dashboard'],
 };
 
 const FOLDER_FILES_MAX = 20;

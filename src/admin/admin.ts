@@ -14,7 +14,7 @@ import {
   positiveInteger,
   record,
 } from '../model/validation/validation.js';
-import { Handler } from './handler.js';
+import { Handler, type HandlerOptions } from './handler.js';
 import { serveNode } from './http/node.js';
 import type { AdminSource } from './source.js';
 import type { AdminOutbox } from './views/outbox-view.js';
@@ -52,8 +52,6 @@ export interface Admin {
   /** Ends the event streams. Call it when you stop your server. */
   readonly close: () => void;
 }
-
-const BODY_MAX_BYTES = 1_048_576;
 
 /** The message does not show a token. */
 const token: Check<string> = new Check({
@@ -96,7 +94,7 @@ const OPTIONS = record({
 /** Creates the interface. It does nothing until a request arrives. */
 export function createAdmin(options: AdminOptions): Admin {
   const given = OPTIONS.read(options, 'options');
-  const { source, isOpen = false, isReadOnly = false, bodyMaxBytes = BODY_MAX_BYTES, basePath = '' } = given;
+  const { source, isOpen = false, isReadOnly = false, bodyMaxBytes, basePath = '' } = given;
   if (given.token === undefined && !isOpen) {
     throw new DBOSInitializationError('createAdmin needs a token, or isOpen if you guard the interface yourself.');
   }
@@ -109,7 +107,7 @@ export function createAdmin(options: AdminOptions): Admin {
   const allowedHosts = given.allowedHosts?.map((host) => host.toLowerCase());
   const outboxes = new Map(Object.entries(given.outboxes ?? {}));
   const { isReady, dashboardFolder } = options;
-  const handler = new Handler({
+  return adminOf({
     source,
     token: given.token,
     readOnlyToken: given.readOnlyToken,
@@ -122,9 +120,13 @@ export function createAdmin(options: AdminOptions): Admin {
     ...(isReady && { isReady }),
     ...(dashboardFolder !== undefined && { dashboardFolder }),
   });
-  const fetch = (request: Request): Promise<Response> => handler.fetch(request);
+}
+
+/** The interface of checked options. */
+export function adminOf(options: HandlerOptions): Admin {
+  const handler = new Handler(options);
   return {
-    fetch,
+    fetch: (request) => handler.fetch(request),
     handle: (request, response) => serveNode((one, path) => handler.fetch(one, path), request, response),
     close: () => handler.close(),
   };

@@ -33,7 +33,8 @@ export interface HandlerOptions extends AccessOptions {
   readonly source: AdminSource;
   /** Path prefix, if the interface is not mounted at the root. */
   readonly basePath: string;
-  readonly bodyMaxBytes: number;
+  /** Default: 1 MiB. */
+  readonly bodyMaxBytes?: number | undefined;
   readonly feed?: FeedOptions;
   readonly outboxes?: ReadonlyMap<string, AdminOutbox>;
   /** A check of the application's own, for `/readyz`. */
@@ -43,6 +44,7 @@ export interface HandlerOptions extends AccessOptions {
 }
 
 const API = '/api/v1';
+const BODY_MAX_BYTES = 1_048_576;
 const READY_MS = 1000;
 /** The methods of paths that only read. */
 const READING: ReadonlyMap<string, unknown> = new Map([['GET', undefined]]);
@@ -62,6 +64,10 @@ export class Handler {
     const access = new AccessControl(options);
     const feed = new ChangeFeed(source, options.feed);
     this.#environment = { source, access, feed, readings: new Readings(), outboxes };
+  }
+
+  get #bodyMaxBytes(): number {
+    return this.#options.bodyMaxBytes ?? BODY_MAX_BYTES;
   }
 
   /** Ends the event streams. */
@@ -119,7 +125,7 @@ export class Handler {
     if (access && !route.isPublic && !isReading(route)) requireChange(request, access);
     for (const [name, value] of Object.entries(match.path)) readRequest(nonEmpty, value, name);
     const query = readQuery(route.query, route.queryCheck, new URL(request.url).searchParams);
-    const body = route.body && readRequest(route.body, await readJSON(request, this.#options.bodyMaxBytes), 'The body');
+    const body = route.body && readRequest(route.body, await readJSON(request, this.#bodyMaxBytes), 'The body');
     return this.#withOperator(async (operator) => {
       const environment = this.#environment;
       const result = await route.handle({ operator, environment, request, access, path: match.path, query, body });
@@ -144,7 +150,7 @@ export class Handler {
     if (!isReading(match.route)) requireChange(request, access);
     try {
       for (const [name, value] of Object.entries(match.path)) readRequest(nonEmpty, value, name);
-      const text = await readBody(request, this.#options.bodyMaxBytes);
+      const text = await readBody(request, this.#bodyMaxBytes);
       const body = match.route.method === 'POST' && text !== undefined ? parseJSON(text) : {};
       const { source } = this.#options;
       const workflowID = match.path['workflowID'] ?? '';

@@ -2,6 +2,7 @@
 import { openapiDocument } from './http/openapi.js';
 import { type Route, route } from './http/route.js';
 import { BULK_ROUTES, MAINTENANCE_ROUTES } from './routes/bulk.js';
+import { HEALTH_ROUTES } from './routes/health.js';
 import { HISTORY_ROUTES } from './routes/history.js';
 import { LISTING_ROUTES } from './routes/listing.js';
 import { OUTBOX_ROUTES } from './routes/outboxes.js';
@@ -33,6 +34,7 @@ export const ROUTES: readonly Route[] = [
   ...OUTBOX_ROUTES,
   ...SYSTEM_ROUTES,
   ...MAINTENANCE_ROUTES,
+  ...HEALTH_ROUTES,
   ...SESSION_ROUTES,
   route({
     method: 'GET',

@@ -2,6 +2,7 @@
 import type { Command } from './command.js';
 import { completionCommand } from './completion.js';
 import { DATABASE_COMMANDS } from './commands/database.js';
+import { DASHBOARD_COMMANDS } from './dashboard/dashboard.js';
 import { DOCTOR_COMMANDS } from './commands/doctor.js';
 import { OUTBOX_COMMANDS } from './outbox/commands.js';
 import { OUTBOX_DLQ_COMMANDS } from './outbox/dead-letters.js';
@@ -24,6 +25,7 @@ import { WORKFLOW_TRANSFER_COMMANDS } from './commands/workflow-transfer.js';
 export const COMMANDS: readonly Command[] = [
   ...DATABASE_COMMANDS,
   ...DOCTOR_COMMANDS,
+  ...DASHBOARD_COMMANDS,
   ...UPKEEP_COMMANDS,
   ...WORKFLOW_LIST_COMMANDS,
   ...WORKFLOW_INSPECT_COMMANDS,

@@ -1,11 +1,9 @@
 // The rows of docs/reference/http.md, as the table of routes has them.
 import type { Route } from '../../src/admin/http/route.js';
-import { ROUTES } from '../../src/admin/routes.js';
-
-const COUNT = ROUTES.find(({ path }) => path === '/workflow-count') as Route;
+import { filters } from '../../src/admin/routes/listing.js';
 
 /** The filters of workflows, which the page describes once. */
-export const FILTERS = Object.keys(COUNT.query);
+export const FILTERS = Object.keys(filters);
 
 export function rowOf({ method, path, query, body, bodyType, status, result, mediaType, summary }: Route): string {
   const properties = Object.keys(body?.schema['properties'] ?? {});

@@ -287,7 +287,20 @@ async function useClient(client: DBOSClient, round: string): Promise<void> {
 async function serveAdmin(DBOS: DBOSInstance): Promise<void> {
   const address = DBOS.adminServer?.address();
   if (address === null || address === undefined || typeof address === 'string') return;
-  for (const path of ['/metrics', '/api/v1/info', '/api/v1/executors', '/api/v1/versions', '/api/v1/queues']) {
-    await fetch(`http://127.0.0.1:${address.port}${path}`).then((response) => response.text());
+  const ofDashboard = [
+    '/overview',
+    '/overview?window=24h',
+    '/attention',
+    '/health',
+    '/version-work',
+    '/queues/free-fresh/details',
+    '/workflow-count?exactMax=1',
+    ...['timeline', 'tree', 'explanation'].map((part) => `/workflows/everything-fresh/${part}`),
+  ];
+  for (const path of ['/info', '/executors', '/versions', '/queues', ...ofDashboard].map((one) => `/api/v1${one}`)) {
+    const response = await fetch(`http://127.0.0.1:${address.port}${path}`);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${path}: ${text}`);
   }
+  await fetch(`http://127.0.0.1:${address.port}/metrics`).then((response) => response.text());
 }

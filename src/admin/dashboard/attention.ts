@@ -160,7 +160,7 @@ async function versionItems(operator: StoreOperator, executors: readonly Executo
 
 /** The failures of the last day, by function and kind of error. */
 async function failingFunctions(operator: StoreOperator): Promise<AttentionItem[]> {
-  const since = operator.databaseClock.now() - DAY_MS;
+  const since = Math.floor(operator.databaseClock.now()) - DAY_MS;
   const startTime = new Date(since).toISOString();
   return (await groupFailures(operator, since)).map(({ name, error, count }) => ({
     kind: 'failing-function',

@@ -1,6 +1,11 @@
 // Routes that list, count and aggregate workflows.
 import { getMetrics, getStepAggregates, getWorkflowAggregates } from '../../control/listing/aggregates.js';
-import { countWorkflows, listWorkflowPage, type WorkflowFilters } from '../../control/listing/listing.js';
+import {
+  countWorkflows,
+  estimateWorkflows,
+  listWorkflowPage,
+  type WorkflowFilters,
+} from '../../control/listing/listing.js';
 import { OUTCOME_STATUSES } from '../../model/status.js';
 import { type Route, route } from '../http/route.js';
 import {
@@ -96,10 +101,18 @@ export const LISTING_ROUTES: readonly Route[] = [
     path: '/workflow-count',
     tag: 'Workflows',
     summary: 'Counts matching workflows.',
-    query: filters,
-    result: record({ count: integer() }),
-    async handle({ operator, query }) {
-      return { count: await countWorkflows(operator, toFilters(query)) };
+    query: {
+      ...filters,
+      exactMax: optional(integer({ min: 1 }).about('Counts up to this many, and estimates more. Defaults to all.')),
+    },
+    result: record({
+      count: integer(),
+      isEstimate: boolean.about('There are more than `exactMax`, about this many. On SQLite, at least this many.'),
+    }),
+    async handle({ operator, query: { exactMax, ...rest } }) {
+      const given = toFilters(rest);
+      if (exactMax === undefined) return { count: await countWorkflows(operator, given), isEstimate: false };
+      return estimateWorkflows(operator, given, exactMax);
     },
   }),
   route({

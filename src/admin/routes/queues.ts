@@ -10,8 +10,9 @@ import {
   resumeQueue,
 } from '../../control/queues/queues.js';
 import type { QueueParameters, QueueRecord } from '../../model/queues.js';
+import { getQueueDetails } from '../../control/queues/queue-details.js';
 import { findPausedQueues } from '../../store/queues/queues.js';
-import { queueStats, type QueueView, queueView, viewQueue } from '../views/queue-view.js';
+import { queueDetails, queueStats, type QueueView, queueView, viewQueue } from '../views/queue-view.js';
 import { invalid, notFound } from '../http/refusal.js';
 import { type Call, type Route, route } from '../http/route.js';
 import {
@@ -93,6 +94,14 @@ export const QUEUE_ROUTES: readonly Route[] = [
     summary: 'Returns a queue.',
     result: queueView,
     handle: async (call) => view(call, await requireQueue(call)),
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/details`,
+    tag,
+    summary: 'Returns its depth, rate, executors and largest partitions.',
+    result: queueDetails,
+    handle: (call) => getQueueDetails(call.operator, nameIn(call)),
   }),
   route({
     method: 'PUT',

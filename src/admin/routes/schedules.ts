@@ -13,6 +13,7 @@ import {
   updateSchedule,
   type WorkflowSchedule,
 } from '../../control/schedules/schedules.js';
+import { occurrencesBetween } from '../../control/schedules/occurrences.js';
 import { scheduleView, viewSchedule } from '../views/queue-view.js';
 import { notFound } from '../http/refusal.js';
 import { type Call, type Route, route } from '../http/route.js';
@@ -55,7 +56,25 @@ const definition = record({
   ...settings,
 }).named('ScheduleDefinition');
 
+const PREVIEW_SHOWN = 100;
+const PREVIEW_MAX = 10_000;
+
 const COLLECTION: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/schedule-preview',
+    tag,
+    summary: 'Returns the next occurrences of a cron expression, before a schedule has it.',
+    query: {
+      schedule: nonEmpty.about('A cron expression.'),
+      cronTimezone: optional(nonEmpty.about('An IANA name. Defaults to UTC.')),
+      count: optional(integer({ min: 1, max: 1000 }).about('Defaults to 10.')),
+    },
+    result: record({ nextRuns: listOf(text) }),
+    async handle({ operator, query: { count = 10, ...cron } }) {
+      return { nextRuns: (await nextRuns(operator, cron, count)).map((date) => date.toISOString()) };
+    },
+  }),
   route({
     method: 'GET',
     path: '/schedules',
@@ -182,6 +201,26 @@ const SINGLE: readonly Route[] = [
       await requireSchedule(call);
       const span = { start: new Date(call.body.start), end: new Date(call.body.end) };
       return { workflowIDs: await backfillSchedule(call.operator, nameIn(call), span) };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${ONE}/backfill-preview`,
+    tag,
+    summary: 'Lists what a backfill would enqueue, without doing it.',
+    isReading: true,
+    body: record({ start: timestamp, end: timestamp }),
+    result: record({
+      count: integer(),
+      occurrences: listOf(text).about(`The first ${PREVIEW_SHOWN}.`),
+      isTruncated: boolean.about(`There are more than ${PREVIEW_MAX}; the rest is not counted.`),
+    }),
+    async handle(call) {
+      const { schedule, cronTimezone } = await requireSchedule(call);
+      const span = { start: new Date(call.body.start), end: new Date(call.body.end) };
+      const dates = occurrencesBetween({ schedule, cronTimezone }, span, PREVIEW_MAX + 1);
+      const occurrences = dates.slice(0, PREVIEW_SHOWN).map((date) => date.toISOString());
+      return { count: Math.min(dates.length, PREVIEW_MAX), occurrences, isTruncated: dates.length > PREVIEW_MAX };
     },
   }),
   route({

@@ -6,7 +6,8 @@ import {
   listApplicationVersions,
   setLatestApplicationVersion,
 } from '../../control/management/versions.js';
-import { listPeers } from '../../store/liveness/executors.js';
+import { countOpenWork, countRunning } from '../../store/listing/open-work.js';
+import { listExecutors } from '../../store/liveness/executors.js';
 import { executorView, versionView, viewExecutor } from '../views/queue-view.js';
 import { notFound, Refusal } from '../http/refusal.js';
 import { type Route, route } from '../http/route.js';
@@ -17,6 +18,16 @@ import { eventResponse } from '../changes/sse.js';
 import { status } from '../views/workflow-view.js';
 
 const tag = 'Applications';
+
+const versionWork = record({
+  versionName: nullable(text.about('Null for workflows that go to the latest version.')),
+  applicationName: nullable(text),
+  isLatest: boolean,
+  executors: integer().about('Live processes of this version.'),
+  enqueued: integer(),
+  delayed: integer(),
+  running: integer(),
+}).named('VersionWork');
 
 const APPLICATION_ROUTES: readonly Route[] = [
   route({
@@ -54,6 +65,25 @@ const APPLICATION_ROUTES: readonly Route[] = [
     },
   }),
   route({
+    method: 'GET',
+    path: '/version-work',
+    tag,
+    summary: 'Counts work that is left by application version, and the live processes of each.',
+    result: record({ versions: listOf(versionWork) }),
+    async handle({ operator }) {
+      const { database, applicationName } = operator;
+      const [latest] = await listApplicationVersions(operator);
+      const work = await operator.retrying(() => countOpenWork(database, applicationName));
+      const live = (await operator.retrying(() => listExecutors(database))).filter(({ isLeaseOver }) => !isLeaseOver);
+      const versions = work.map(({ applicationVersion, ...rest }) => {
+        const version = applicationVersion ?? latest?.versionName;
+        const executors = live.filter((one) => one.applicationVersion === version).length;
+        return { ...rest, versionName: applicationVersion, isLatest: version === latest?.versionName, executors };
+      });
+      return { versions };
+    },
+  }),
+  route({
     method: 'POST',
     path: '/applications/rename',
     tag,
@@ -82,8 +112,9 @@ const APPLICATION_ROUTES: readonly Route[] = [
     query: { isAlive: optional(boolean.about('Only executors with a valid lease, or without one.')) },
     result: record({ executors: listOf(executorView) }),
     async handle({ operator, query }) {
-      const peers = await operator.retrying(() => listPeers(operator.database));
-      const executors = peers.map(viewExecutor);
+      const records = await operator.retrying(() => listExecutors(operator.database));
+      const running = await operator.retrying(() => countRunning(operator.database));
+      const executors = records.map((one) => viewExecutor(one, running));
       return { executors: executors.filter(({ isAlive }) => isAlive === (query.isAlive ?? isAlive)) };
     },
   }),

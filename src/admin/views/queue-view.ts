@@ -2,7 +2,7 @@
 import { type QueueRecord, toQueueParameters } from '../../model/queues.js';
 import type { WorkflowSchedule } from '../../control/schedules/schedules.js';
 import { REMEDIES } from './remedy.js';
-import type { Peer } from '../../store/liveness/executors.js';
+import type { ExecutorRecord } from '../../store/liveness/executors.js';
 import { servicesOf } from '../../store/liveness/executors.js';
 import {
   anything,
@@ -51,14 +51,24 @@ export function viewQueue(record: QueueRecord, paused: ReadonlyMap<string, numbe
   };
 }
 
-export const queueStats = record({
+const statsFields = {
   queueName: text,
   partitionKey: optional(nullable(text)),
   enqueued: integer().about('Workflows waiting to be claimed.'),
   delayed: integer().about('Workflows waiting for their delay to end.'),
   running: integer().about('Workflows that were claimed and have not ended.'),
   oldestWaitMs: nullable(integer()),
-}).named('QueueStats');
+};
+
+export const queueStats = record(statsFields).named('QueueStats');
+
+export const queueDetails = record({
+  ...statsFields,
+  claimedPerMinute: number().about('Over the last ten minutes.'),
+  executors: listOf(record({ executorID: text, running: integer() })).about('The busiest first.'),
+  partitions: listOf(queueStats).about('The largest first, at most 100.'),
+  partitionCount: integer(),
+}).named('QueueDetails');
 
 export const scheduleView = record({
   scheduleId: text,
@@ -97,21 +107,31 @@ export const executorView = record({
   host: text,
   pid: integer(),
   isAlive: boolean.about('Its lease has not expired.'),
+  startedAt: integer(),
+  heartbeatAt: integer(),
+  leaseUntil: integer(),
+  running: integer().about('Workflows that it runs.'),
   listenQueues: optional(nullable(listOf(text))),
   memoryQueues: optional(listOf(text)),
   functions: optional(listOf(text).about('Its workflows, as class.name.')),
   instances: optional(listOf(text)),
 }).named('Executor');
 
-export function viewExecutor(peer: Peer): Checked<typeof executorView> {
-  const { incarnationID, executorID, applicationName, applicationVersion, host, pid, isLeaseOver, metadata } = peer;
+/** `running` counts workflows by executor ID. */
+export function viewExecutor(
+  executor: ExecutorRecord,
+  running: ReadonlyMap<string, number>,
+): Checked<typeof executorView> {
+  const { incarnationID, executorID, applicationName, applicationVersion, host, pid, isLeaseOver, metadata } = executor;
+  const { startedAt, heartbeatAt, leaseUntil } = executor;
   // The metadata holds lists of names.
   const services = servicesOf({ metadata }) as Pick<
     Checked<typeof executorView>,
     'listenQueues' | 'memoryQueues' | 'functions' | 'instances'
   >;
   const process = { incarnationID, executorID, applicationName, applicationVersion, host, pid };
-  return { ...process, isAlive: !isLeaseOver, ...services };
+  const times = { startedAt, heartbeatAt, leaseUntil };
+  return { ...process, ...times, isAlive: !isLeaseOver, running: running.get(executorID) ?? 0, ...services };
 }
 
 export const explanation = record({

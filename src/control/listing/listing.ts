@@ -8,6 +8,7 @@ import {
   toWorkflowQuery,
   type WorkflowFilters,
 } from '../../model/workflow-query.js';
+import { estimateWorkflows as estimateRows, type WorkflowEstimate } from '../../store/listing/estimate.js';
 import { countWorkflows as countRows, listWorkflows as listRows, type Position } from '../../store/listing/listing.js';
 import { withCancellations } from '../journal/cancellations.js';
 import { type Operator, queryTimeoutMs } from '../operator.js';
@@ -139,6 +140,17 @@ export async function* eachOf(
 export async function countWorkflows(operator: Operator, filters: WorkflowFilters = {}): Promise<number> {
   const filter = toWorkflowFilter(filters, operator.applicationName);
   return operator.retrying(() => countRows(operator.database, filter, queryTimeoutMs(operator)));
+}
+
+/** Counts up to a maximum, and estimates more. */
+export async function estimateWorkflows(
+  operator: Operator,
+  filters: WorkflowFilters,
+  exactMax: number,
+): Promise<WorkflowEstimate> {
+  const filter = toWorkflowFilter(filters, operator.applicationName);
+  const options = { exactMax, timeoutMs: queryTimeoutMs(operator) };
+  return operator.retrying(() => estimateRows(operator.database, filter, options));
 }
 
 function writeCursor({ createdAt, workflowID }: Position, isDescending: boolean): string {

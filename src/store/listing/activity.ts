@@ -56,7 +56,7 @@ export async function countCreated(database: Database, range: ActivityRange): Pr
       FROM ${workflows} AS w
       WHERE ${isWithin(time, range)}
       GROUP BY 1`,
-    { timeoutMs: range.timeoutMs, scans: 'all' },
+    { timeoutMs: range.timeoutMs, scans: 'index' },
   );
   return found.map((row) => ({
     at: Number(row['bucket']),
@@ -75,7 +75,7 @@ export async function countStarted(database: Database, range: ActivityRange): Pr
       FROM ${workflows} AS w
       WHERE ${time} IS NOT NULL AND ${isWithin(time, range)}
       GROUP BY 1`,
-    { timeoutMs: range.timeoutMs, scans: 'all' },
+    { timeoutMs: range.timeoutMs, scans: 'index' },
   );
   return found.map((row) => ({
     at: Number(row['bucket']),
@@ -94,7 +94,7 @@ export async function countEnded(database: Database, range: ActivityRange): Prom
       FROM ${workflows} AS w
       WHERE ${time} IS NOT NULL AND ${isWithin(time, range)}
       GROUP BY 1, 2, 3`,
-    { timeoutMs: range.timeoutMs, scans: 'all' },
+    { timeoutMs: range.timeoutMs, scans: 'index' },
   );
   return found.map((row) => ({
     at: Number(row['bucket']),

@@ -160,11 +160,10 @@ export const queueStats = queryOptions({
   queryFn: ({ signal }) => unwrap(api.GET('/queue-stats', { signal })),
 });
 
-export function queuePartitions(name: string) {
+export function queueDetails(name: string) {
   return queryOptions({
-    queryKey: [...keys.queues, 'partitions', name],
-    queryFn: ({ signal }) =>
-      unwrap(api.GET('/queue-stats', { params: { query: { queueName: [name], byPartition: true } }, signal })),
+    queryKey: [...keys.queues, 'details', name],
+    queryFn: ({ signal }) => unwrap(api.GET('/queues/{name}/details', { params: { path: { name } }, signal })),
   });
 }
 
@@ -279,4 +278,24 @@ export const attention = queryOptions({
   queryKey: [...keys.overview, 'attention'],
   queryFn: ({ signal }) => unwrap(api.GET('/attention', { signal })),
   staleTime: 4000,
+});
+
+export function backfillPreview(name: string, span: { start: string; end: string }) {
+  return queryOptions({
+    queryKey: [...keys.schedules, 'backfill', name, span],
+    queryFn: ({ signal }) =>
+      unwrap(api.POST('/schedules/{name}/backfill-preview', { params: { path: { name } }, body: span, signal })),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export const health = queryOptions({
+  queryKey: ['health'],
+  queryFn: ({ signal }) => unwrap(api.GET('/health', { signal })),
+  staleTime: 30_000,
+});
+
+export const retention = queryOptions({
+  queryKey: ['retention'],
+  queryFn: ({ signal }) => unwrap(api.GET('/retention', { signal })),
 });

@@ -238,6 +238,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Checks the database and everything that runs on it. */
+        get: operations["getHealth"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/history": {
         parameters: {
             query?: never;
@@ -267,6 +284,24 @@ export interface paths {
         /** Imports exported workflows, each completely or not at all. Active ones are imported as cancelled by default. */
         post: operations["postImport"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/indexes/{index}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Builds an optional index. On SQLite, writers wait for it. */
+        put: operations["putIndexesIndex"];
+        post?: never;
+        /** Drops an optional index. */
+        delete: operations["deleteIndexesIndex"];
         options?: never;
         head?: never;
         patch?: never;
@@ -632,6 +667,23 @@ export interface paths {
         patch: operations["patchQueuesName"];
         trace?: never;
     };
+    "/queues/{name}/details": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns its depth, rate, executors and largest partitions. */
+        get: operations["getQueuesNameDetails"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/queues/{name}/pause": {
         parameters: {
             query?: never;
@@ -751,6 +803,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/retention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the configured retention. */
+        get: operations["getRetention"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/retention/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Counts what a retention, by default the configured one, would delete now. Deletes nothing. */
+        post: operations["postRetentionPlan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/schedule-preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the next occurrences of a cron expression, before a schedule has it. */
+        get: operations["getSchedulePreview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/schedules": {
         parameters: {
             query?: never;
@@ -800,6 +903,23 @@ export interface paths {
         put?: never;
         /** Enqueues workflows for all occurrences after start and before end. */
         post: operations["postSchedulesNameBackfill"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/schedules/{name}/backfill-preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists what a backfill would enqueue, without doing it. */
+        post: operations["postSchedulesNameBackfillPreview"];
         delete?: never;
         options?: never;
         head?: never;
@@ -888,6 +1008,23 @@ export interface paths {
         post: operations["postSession"];
         /** Logs the browser out. */
         delete: operations["deleteSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/version-work": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Counts work that is left by application version, and the live processes of each. */
+        get: operations["getVersionWork"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1326,15 +1463,20 @@ export interface components {
             executorID: string;
             /** @description Its workflows, as class.name. */
             functions?: string[];
+            heartbeatAt: number;
             host: string;
             /** @description Identifies this launch of the executor. */
             incarnationID: string;
             instances?: string[];
             /** @description Its lease has not expired. */
             isAlive: boolean;
+            leaseUntil: number;
             listenQueues?: string[] | null;
             memoryQueues?: string[];
             pid: number;
+            /** @description Workflows that it runs. */
+            running: number;
+            startedAt: number;
         };
         Explanation: {
             action: {
@@ -1360,6 +1502,51 @@ export interface components {
             status: "PENDING" | "SUCCESS" | "ERROR" | "MAX_RECOVERY_ATTEMPTS_EXCEEDED" | "CANCELLED" | "ENQUEUED" | "DELAYED";
             workflowID: string;
             workflowName: string;
+        };
+        Health: {
+            /** @description What the server has of what Everstep uses; empty for SQLite. */
+            capabilities: {
+                isAvailable: boolean;
+                isRequired: boolean;
+                name: string;
+                /** @description What happens without it. */
+                without: string;
+            }[];
+            /** @description How far this process is ahead of the database's clock. */
+            clockAheadMs: number;
+            /** @enum {string} */
+            database: "postgres" | "sqlite";
+            /** @description As everstep doctor reports them. */
+            findings: {
+                /** @enum {string} */
+                kind: "problem" | "notice";
+                message: string;
+                subject: string;
+            }[];
+            /** @description Optional indexes, for lists with these filters. */
+            indexes: {
+                /**
+                 * @description The filter that it speeds up.
+                 * @enum {string}
+                 */
+                index: "workflowName" | "executorId" | "applicationVersion" | "authenticatedUser" | "scheduleName" | "parentWorkflowID" | "workflow_id_prefix";
+                isThere: boolean;
+            }[];
+            schema: {
+                /** @description Migrations that have not run. */
+                due: number;
+                /** @description By this release. */
+                neededVersions: {
+                    everstep: number;
+                    shared: number;
+                };
+                /** @description Of the tables. */
+                versions: {
+                    everstep: number;
+                    shared: number;
+                };
+            };
+            version: string;
         };
         HistoryDifference: {
             /** @description The number of a step, or `outcome`. */
@@ -1438,6 +1625,15 @@ export interface components {
             /** @description Enqueued workflows at its end, derived from what was created and claimed since. */
             waiting: number;
         };
+        PlannedRetention: {
+            /** @description Of inputs, outputs and errors. */
+            characters: number;
+            name: string | null;
+            oldestEndedAt: number;
+            /** @enum {string} */
+            status: "PENDING" | "SUCCESS" | "ERROR" | "MAX_RECOVERY_ATTEMPTS_EXCEEDED" | "CANCELLED" | "ENQUEUED" | "DELAYED";
+            workflows: number;
+        };
         Queue: {
             applicationName?: string;
             globalConcurrency?: number;
@@ -1454,6 +1650,27 @@ export interface components {
             priorityEnabled?: boolean;
             rateLimit?: components["schemas"]["RateLimit"];
             workerConcurrency?: number;
+        };
+        QueueDetails: {
+            /** @description Over the last ten minutes. */
+            claimedPerMinute: number;
+            /** @description Workflows waiting for their delay to end. */
+            delayed: number;
+            /** @description Workflows waiting to be claimed. */
+            enqueued: number;
+            /** @description The busiest first. */
+            executors: {
+                executorID: string;
+                running: number;
+            }[];
+            oldestWaitMs: number | null;
+            partitionCount: number;
+            partitionKey?: string | null;
+            /** @description The largest first, at most 100. */
+            partitions: components["schemas"]["QueueStats"][];
+            queueName: string;
+            /** @description Workflows that were claimed and have not ended. */
+            running: number;
         };
         QueueStats: {
             /** @description Workflows waiting for their delay to end. */
@@ -1486,6 +1703,14 @@ export interface components {
             id: string;
             message: components["schemas"]["Value"];
             receivedAt: number;
+        };
+        RetentionPolicy: {
+            /** @description How long workflows that succeeded are kept, such as `30 days`, or in ms. */
+            completed?: unknown;
+            /** @description The same for workflows that failed or were cancelled. */
+            failed?: unknown;
+            /** @description The same by the name of a function, instead of the above. */
+            perWorkflow?: unknown;
         };
         Schedule: {
             applicationName?: string;
@@ -1592,6 +1817,16 @@ export interface components {
             versionId: string;
             versionName: string;
             versionTimestamp: number;
+        };
+        VersionWork: {
+            applicationName: string | null;
+            delayed: number;
+            enqueued: number;
+            /** @description Live processes of this version. */
+            executors: number;
+            isLatest: boolean;
+            running: number;
+            versionName: string | null;
         };
         Workflow: {
             applicationID?: string;
@@ -2365,6 +2600,36 @@ export interface operations {
             503: components["responses"]["Refused503"];
         };
     };
+    getHealth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
     getHistory: {
         parameters: {
             query?: {
@@ -2429,6 +2694,66 @@ export interface operations {
                         skipped: number;
                     };
                 };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
+    putIndexesIndex: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                index: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
+    deleteIndexesIndex: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                index: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["Refused400"];
             401: components["responses"]["Refused401"];
@@ -3420,6 +3745,38 @@ export interface operations {
             503: components["responses"]["Refused503"];
         };
     };
+    getQueuesNameDetails: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueDetails"];
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
     postQueuesNamePause: {
         parameters: {
             query?: never;
@@ -3715,6 +4072,112 @@ export interface operations {
             503: components["responses"]["Refused503"];
         };
     };
+    getRetention: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Workflows are archived before. */
+                        isArchiving: boolean;
+                        policy: components["schemas"]["RetentionPolicy"] | null;
+                    };
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
+    postRetentionPlan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RetentionPolicy"];
+            };
+        };
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        plan: components["schemas"]["PlannedRetention"][];
+                    };
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
+    getSchedulePreview: {
+        parameters: {
+            query: {
+                count?: number;
+                cronTimezone?: string;
+                schedule: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        nextRuns: string[];
+                    };
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
     getSchedules: {
         parameters: {
             query?: {
@@ -3973,6 +4436,53 @@ export interface operations {
             503: components["responses"]["Refused503"];
         };
     };
+    postSchedulesNameBackfillPreview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** Format: date-time */
+                    end: string;
+                    /** Format: date-time */
+                    start: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        count: number;
+                        /** @description There are more than 10000; the rest is not counted. */
+                        isTruncated: boolean;
+                        /** @description The first 100. */
+                        occurrences: string[];
+                    };
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
     getSchedulesNameNextRuns: {
         parameters: {
             query?: {
@@ -4199,6 +4709,38 @@ export interface operations {
             503: components["responses"]["Refused503"];
         };
     };
+    getVersionWork: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        versions: components["schemas"]["VersionWork"][];
+                    };
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
     getVersions: {
         parameters: {
             query?: never;
@@ -4310,6 +4852,7 @@ export interface operations {
                 dequeuedAfter?: string;
                 dequeuedBefore?: string;
                 endTime?: string;
+                exactMax?: number;
                 executorId?: string[];
                 forkedFrom?: string[];
                 hasParent?: boolean;
@@ -4339,6 +4882,8 @@ export interface operations {
                 content: {
                     "application/json": {
                         count: number;
+                        /** @description There are more than `exactMax`, about this many. On SQLite, at least this many. */
+                        isEstimate: boolean;
                     };
                 };
             };

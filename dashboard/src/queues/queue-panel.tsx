@@ -1,13 +1,14 @@
 // One queue: its limits, which can be changed while it is in use, and its partitions, the largest first.
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, unwrap } from '../api/client';
-import { keys, queuePartitions } from '../api/queries';
+import { keys, queueDetails } from '../api/queries';
 import { useSession } from '../api/session';
 import { useChange } from '../parts/changes';
 import { formatCount, formatDuration, visibleText } from '../parts/format';
 import { Failure } from '../parts/notice';
-import type { Queue } from './queues-page';
+import type { Queue, QueueStats } from './queues-page';
 
 const LIMITS = [
   ['globalConcurrency', 'Running at once, in all processes'],
@@ -35,7 +36,7 @@ export function QueuePanel({ name, queue, onClose }: QueuePanelProps) {
       {queue?.isInMemory && <p className="soft">It is defined in the code of this process. Change its limits there.</p>}
       {queue && !queue.isInMemory && <Limits queue={queue} />}
       {!queue && <p className="soft">No process has registered it, so its workflows wait.</p>}
-      <Partitions name={name} />
+      <Details name={name} />
     </section>
   );
 }
@@ -112,20 +113,40 @@ export function bodyOf(draft: Draft) {
   };
 }
 
-function Partitions({ name }: { name: string }) {
-  const { data, error } = useQuery(queuePartitions(name));
-  const partitions = data?.queues
-    .filter(({ partitionKey }) => partitionKey !== null && partitionKey !== undefined)
-    .sort((a, b) => b.enqueued - a.enqueued)
-    .slice(0, 50);
+function Details({ name }: { name: string }) {
+  const { data, error } = useQuery(queueDetails(name));
   if (error) return <Failure error={error} />;
-  if (!partitions || partitions.length === 0) return null;
+  if (!data) return null;
+  const { claimedPerMinute, executors, partitions, partitionCount } = data;
+  return (
+    <>
+      <p>
+        {claimedPerMinute.toLocaleString('en', { maximumFractionDigits: 1 })} started a minute
+        {executors.map(({ executorID, running }) => (
+          <Link
+            key={executorID}
+            to="/workflows"
+            search={{ queueName: name, executorId: executorID, status: 'PENDING' }}
+            className="chip"
+          >
+            {visibleText(executorID)}: {formatCount(running)} running
+          </Link>
+        ))}
+      </p>
+      {partitions.length > 0 && <Partitions partitions={partitions} count={partitionCount} />}
+    </>
+  );
+}
+
+function Partitions({ partitions, count }: { partitions: readonly QueueStats[]; count: number }) {
   return (
     <div className="table-scroll">
       <table>
         <thead>
           <tr>
-            <th scope="col">Partition</th>
+            <th scope="col">
+              Partition{count > partitions.length && `, the largest ${partitions.length} of ${formatCount(count)}`}
+            </th>
             <th scope="col" className="number">
               Waiting
             </th>

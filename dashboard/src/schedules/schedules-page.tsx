@@ -14,6 +14,7 @@ import { Menu } from '../parts/menu';
 import { Empty, Failure, Loading } from '../parts/notice';
 import { STATES } from '../parts/state';
 import { Time } from '../parts/time';
+import { Backfill } from './backfill';
 import { CalendarStrip } from './calendar-strip';
 import { ScheduleForm } from './schedule-form';
 
@@ -170,7 +171,7 @@ function Outcomes({ name }: { name: string }) {
 
 function ScheduleActions({ schedule }: { schedule: Schedule }) {
   const { isReadOnly } = useSession();
-  const [open, setOpen] = useState<'edit' | 'delete' | undefined>(undefined);
+  const [open, setOpen] = useState<'edit' | 'backfill' | 'delete' | undefined>(undefined);
   const name = schedule.scheduleName;
   const params = { path: { name } };
   const change = useChange(
@@ -190,6 +191,9 @@ function ScheduleActions({ schedule }: { schedule: Schedule }) {
         <button type="button" onClick={() => change.mutate(pausing)}>
           {pausing === 'resume' ? 'Resume' : 'Pause'}
         </button>
+        <button type="button" onClick={() => setOpen('backfill')}>
+          Backfill…
+        </button>
         <button type="button" onClick={() => setOpen('edit')}>
           Edit…
         </button>
@@ -199,6 +203,7 @@ function ScheduleActions({ schedule }: { schedule: Schedule }) {
       </Menu>
       <Failure error={change.error} />
       {open === 'edit' && <ScheduleForm schedule={schedule} onClose={() => setOpen(undefined)} />}
+      {open === 'backfill' && <Backfill schedule={schedule} onClose={() => setOpen(undefined)} />}
       {open === 'delete' && (
         <Confirm
           title={`Delete schedule ${name}?`}

@@ -9,6 +9,8 @@ import { useChange } from '../parts/changes';
 import { Confirm } from '../parts/dialog';
 import { formatCount, visibleText } from '../parts/format';
 import { Failure, Loading } from '../parts/notice';
+import { Health } from './health';
+import { Retention } from './retention';
 
 export function SettingsPage() {
   const { data, error, refetch } = useQuery(infoQuery);
@@ -38,6 +40,8 @@ export function SettingsPage() {
             </dl>
           </section>
         )}
+        <Health />
+        <Retention />
         {!isReadOnly && <CleanUp />}
       </div>
     </Page>

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import Database from 'better-sqlite3';
 import { createAdmin } from '../../src/admin.ts';
 import { createDBOS } from '../../src/facade/dbos.ts';
 
@@ -78,6 +79,7 @@ export async function openShop({ port = 0 } = {}) {
   await new Promise((resolve) => server.listen(port, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${server.address().port}`;
   await fill(DBOS, url);
+  await spread(DBOS, join(folder, 'shop.sqlite'));
   const close = async () => {
     admin.close();
     server.closeAllConnections();
@@ -86,6 +88,18 @@ export async function openShop({ port = 0 } = {}) {
     rmSync(folder, { recursive: true, force: true });
   };
   return { DBOS, url, close };
+}
+
+/** Moves workflows that have ended back in time, so that the charts have something to show. */
+async function spread(DBOS, path) {
+  await DBOS.waitAll(Array.from({ length: 40 }, (_, order) => DBOS.retrieveWorkflow(`r-${201 + order}`)));
+  const database = new Database(path);
+  const columns = ['created_at', 'updated_at', 'started_at_epoch_ms', 'completed_at'];
+  const setters = columns.map((column) => `${column} = ${column} - @ms`).join(', ');
+  const move = database.prepare(`UPDATE workflow_status SET ${setters} WHERE workflow_uuid = @id`);
+  for (let order = 1; order <= 40; order++) move.run({ id: `r-${200 + order}`, ms: Math.round(order ** 1.6 * 9000) });
+  for (let order = 4; order <= 8; order++) move.run({ id: `order-0${order}`, ms: (order - 3) * 420_000 });
+  database.close();
 }
 
 async function fill(DBOS, url) {

@@ -1,6 +1,13 @@
 // What the pages read, by key. An answer in the cache is shown at once and read again in the background.
-import { infiniteQueryOptions, keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
-import { api, APIError, unwrap } from './client';
+import {
+  infiniteQueryOptions,
+  keepPreviousData,
+  MutationCache,
+  QueryCache,
+  QueryClient,
+  queryOptions,
+} from '@tanstack/react-query';
+import { api, APIError, isRefused, unwrap } from './client';
 import type { paths } from './schema';
 
 export type WorkflowQuery = Omit<NonNullable<paths['/workflows']['get']['parameters']['query']>, 'cursor' | 'limit'>;
@@ -19,7 +26,13 @@ export const keys = {
 export const PAGE_SIZE = 100;
 
 export function createQueryClient(): QueryClient {
-  return new QueryClient({
+  // A session that is over shows itself in whatever is asked next.
+  const onError = (error: Error): void => {
+    if (isRefused(error, 401)) void client.invalidateQueries({ queryKey: keys.session });
+  };
+  const client = new QueryClient({
+    queryCache: new QueryCache({ onError }),
+    mutationCache: new MutationCache({ onError }),
     defaultOptions: {
       queries: {
         staleTime: 1000,
@@ -30,6 +43,7 @@ export function createQueryClient(): QueryClient {
       },
     },
   });
+  return client;
 }
 
 export function workflowList(query: WorkflowQuery) {

@@ -1,22 +1,21 @@
 // Keys, and sequences such as `g w`. They do nothing while someone types, or while a dialog is open.
-import { useEffect, useRef } from 'react';
+import { useEffect, useLayoutEffect, useRef } from 'react';
 
 export type KeyMap = Readonly<Record<string, (event: KeyboardEvent) => void>>;
 
-const SEQUENCE_MS = 1000;
-
-let first: { readonly key: string; readonly at: number } | undefined;
+/** Whether the last key was `g`, which waits for another one. */
+let isPrefixed = false;
 
 export function useKeys(map: KeyMap): void {
   const latest = useRef(map);
-  useEffect(() => {
+  // Before the next key: an effect that waits for the paint may come after it.
+  useLayoutEffect(() => {
     latest.current = map;
   });
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      const prefix = first && event.timeStamp - first.at < SEQUENCE_MS ? `${first.key} ` : '';
-      const action = latest.current[prefix + event.key];
+      const action = latest.current[isPrefixed ? `g ${event.key}` : event.key];
       if (!action) return;
       event.preventDefault();
       action(event);
@@ -30,8 +29,7 @@ export function useKeys(map: KeyMap): void {
 export function useKeySequences(): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
-      const isStart = event.key === 'g' && !isTyping(event.target) && !event.ctrlKey && !event.metaKey;
-      first = isStart ? { key: 'g', at: event.timeStamp } : undefined;
+      isPrefixed = event.key === 'g' && !isTyping(event.target) && !event.ctrlKey && !event.metaKey;
     };
     window.addEventListener('keydown', onKey);
     return () => window.removeEventListener('keydown', onKey);

@@ -41,7 +41,8 @@ export function Menu({ label, title, className = 'button', side = 'end', isStick
         className={className}
         aria-haspopup="true"
         aria-expanded={isOpen}
-        aria-label={typeof label === 'string' ? undefined : title}
+        // A label of words is the name itself.
+        aria-label={typeof label === 'string' && /\w/.test(label) ? undefined : title}
         title={title}
         onClick={() => setOpen(!isOpen)}
       >

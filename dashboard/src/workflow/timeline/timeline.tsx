@@ -51,6 +51,7 @@ export function TimelineView({ timeline, openKey, onOpen, panel }: TimelineProps
         <button
           type="button"
           className="button"
+          aria-label="Zoom in"
           title="Zoom in (+)"
           onClick={() => change(zoom(view, whole, ZOOM_STEP))}
         >
@@ -59,6 +60,7 @@ export function TimelineView({ timeline, openKey, onOpen, panel }: TimelineProps
         <button
           type="button"
           className="button"
+          aria-label="Zoom out"
           title="Zoom out (-)"
           onClick={() => change(zoom(view, whole, 1 / ZOOM_STEP))}
         >

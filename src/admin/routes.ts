@@ -14,6 +14,7 @@ import { SESSION_ROUTES } from './routes/session.js';
 import { SYSTEM_ROUTES } from './routes/system.js';
 import { TIMELINE_ROUTES } from './routes/timeline.js';
 import { TRANSFER_ROUTES } from './routes/transfer.js';
+import { VALUE_ROUTES } from './routes/values.js';
 import { WORKFLOW_ACTION_ROUTES } from './routes/workflow-actions.js';
 import { WORKFLOW_ROUTES } from './routes/workflows.js';
 import { jsonObject } from '../model/validation/validation.js';
@@ -25,6 +26,7 @@ export const ROUTES: readonly Route[] = [
   ...WORKFLOW_ROUTES,
   ...HISTORY_ROUTES,
   ...TIMELINE_ROUTES,
+  ...VALUE_ROUTES,
   ...WORKFLOW_ACTION_ROUTES,
   ...BULK_ROUTES,
   ...TRANSFER_ROUTES,

@@ -27,7 +27,9 @@ export const shownValue = record({
   .about(ABOUT)
   .named('Value');
 
-const JSON_LIMITS: ExcerptLimits = { nodes: 100_000, characters: 1_000_000, depth: 100 };
+const JSON_LIMITS: ExcerptLimits = { nodes: 20_000, characters: 65_536, depth: 100 };
+/** Of a download. A short text may stand for a value that would never be written to its end. */
+const WHOLE_LIMITS: ExcerptLimits = { nodes: 5_000_000, characters: 100_000_000, depth: 1000 };
 /** The text is for reading. */
 const TEXT_LIMITS: ExcerptLimits = { nodes: 10_000, characters: 65_536, depth: 100 };
 
@@ -37,6 +39,12 @@ export function showValue(value: unknown): ShownValue {
   const json = toJSON(excerpt, note, []);
   if (note.isExact) return { json, isExact: true };
   return { json, isExact: false, text: inspectValue(value), ...(isTruncated && { isTruncated }) };
+}
+
+/** The nearest JSON form of the whole value; undefined if it is too large. */
+export function wholeJSON(value: unknown): { readonly json: unknown } | undefined {
+  const { value: whole, isTruncated } = excerptOf(value, WHOLE_LIMITS);
+  return isTruncated ? undefined : { json: toJSON(whole, { isExact: true }, []) ?? null };
 }
 
 /** The value as Node prints it, up to a size. */

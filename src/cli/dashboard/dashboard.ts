@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { silentLogger } from '../../base/log.js';
 import { command, type CommandContext } from '../command.js';
 import { APPLICATION, DATABASE, loggerOf, withClient } from '../connection.js';
 import { CommandFailure } from '../failure.js';
@@ -45,7 +44,7 @@ const dashboardCommand = command({
         host: HOST,
         port,
         clock: context.clock,
-        logger: { ...loggerOf(context), warn: silentLogger.warn },
+        logger: { ...loggerOf(context), warn: () => {} },
       };
       const server = await AdminServer.start(admin, listening);
       if (!server) throw new CommandFailure(`Cannot listen on port ${port}: it is in use. Pass another --port.`);

@@ -10,11 +10,9 @@ const FOLDER = fileURLToPath(new URL('../../docs/images', import.meta.url));
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
 const SHOTS = [
-  { name: 'dashboard-overview', path: '/', sign: 'Needs attention' },
   { name: 'dashboard-workflows', path: '/workflows', sign: 'order-17' },
   { name: 'dashboard-workflow', path: '/workflows/order-17?row=1', sign: 'Fork from here' },
   { name: 'dashboard-workflow-dark', path: '/workflows/order-17?row=1', sign: 'Fork from here', colorScheme: 'dark' },
-  { name: 'dashboard-schedules', path: '/schedules', sign: 'stock-check' },
 ];
 
 mkdirSync(FOLDER, { recursive: true });

@@ -10,6 +10,7 @@ const prettierCache = ['--cache', '--cache-strategy', 'content', '--cache-locati
 await runTogether([
   ['lint', 'eslint', '.'],
   ['types', 'tsc', '-p', 'tsconfig.json', ...incremental('types')],
+  ['types of the dashboard', 'tsc', '-p', 'dashboard/tsconfig.json', ...incremental('dashboard-types')],
   ['format', 'prettier', '--check', '--log-level', 'warn', ...prettierCache, '.'],
   ['dead exports', 'knip'],
   [
@@ -21,5 +22,6 @@ await runTogether([
   ],
   ['types of programs for DBOS', 'tsc', '-p', 'test/compat/tsconfig.json', ...incremental('compat-types')],
   ['migrations are embedded', process.execPath, 'scripts/embed-migrations.mjs', '--check'],
+  ['types of the HTTP interface', 'tsx', 'dashboard/scripts/types.mjs', '--check'],
   ['layers', process.execPath, 'scripts/layers.mjs'],
 ]);

@@ -1,0 +1,37 @@
+// A state is a shape, a word and a colour: readable without any one of them.
+import type { Workflow, WorkflowState } from '../api/client';
+
+export interface StateLook {
+  readonly glyph: string;
+  readonly word: string;
+  readonly tone: 'running' | 'waiting' | 'done' | 'error' | 'cancelled' | 'dead';
+}
+
+export const STATES: Readonly<Record<WorkflowState, StateLook>> = {
+  PENDING: { glyph: '●', word: 'running', tone: 'running' },
+  ENQUEUED: { glyph: '◷', word: 'waiting', tone: 'waiting' },
+  DELAYED: { glyph: '◷', word: 'delayed', tone: 'waiting' },
+  SUCCESS: { glyph: '✓', word: 'done', tone: 'done' },
+  ERROR: { glyph: '✕', word: 'error', tone: 'error' },
+  CANCELLED: { glyph: '⊘', word: 'cancelled', tone: 'cancelled' },
+  MAX_RECOVERY_ATTEMPTS_EXCEEDED: { glyph: '☠', word: 'dead letter', tone: 'dead' },
+};
+
+export const ALL_STATES = Object.keys(STATES) as WorkflowState[];
+
+export function State({ status }: { status: WorkflowState }) {
+  const { glyph, word, tone } = STATES[status];
+  return (
+    <span className={`state ${tone}`}>
+      <span className="state-glyph" aria-hidden="true">
+        {glyph}
+        {'\uFE0E'}
+      </span>
+      {word}
+    </span>
+  );
+}
+
+export function isActive({ status }: Pick<Workflow, 'status'>): boolean {
+  return status === 'PENDING' || status === 'ENQUEUED' || status === 'DELAYED';
+}

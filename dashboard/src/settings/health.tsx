@@ -1,0 +1,76 @@
+// The health of the database: its schema, what `everstep doctor` finds, and indexes that lists with filters may need.
+import { useQuery } from '@tanstack/react-query';
+import { api, type Schemas, unwrap } from '../api/client';
+import { health as healthQuery } from '../api/queries';
+import { useSession } from '../api/session';
+import { useChange } from '../parts/changes';
+import { formatCount, visibleText } from '../parts/format';
+import { Failure, Loading } from '../parts/notice';
+
+type HealthView = Schemas['Health'];
+
+export function Health() {
+  const { data, error, refetch } = useQuery(healthQuery);
+  if (error) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (!data) return <Loading rows={3} />;
+  const { schema, findings } = data;
+  return (
+    <>
+      <section className="card panel" aria-label="Health">
+        <h2>Health</h2>
+        <p>
+          {schema.due === 0 ? (
+            <span className="state done">✓ schema up to date</span>
+          ) : (
+            <span className="state waiting">◷ {formatCount(schema.due)} migrations due: everstep migrate</span>
+          )}{' '}
+          <span className="soft">
+            version {schema.versions.shared}, {schema.versions.everstep}
+          </span>
+        </p>
+        {findings.length === 0 && <p className="soft">Nothing was found that needs attention.</p>}
+        <ul className="stack">
+          {findings.map(({ kind, subject, message }) => (
+            <li key={`${subject} ${message}`}>
+              <span className={`state ${kind === 'problem' ? 'error' : 'waiting'}`}>
+                {kind === 'problem' ? '✕ problem' : '◆ notice'}
+              </span>{' '}
+              <b>{visibleText(subject)}</b> {visibleText(message)}
+            </li>
+          ))}
+        </ul>
+      </section>
+      <Indexes indexes={data.indexes} />
+    </>
+  );
+}
+
+function Indexes({ indexes }: Pick<HealthView, 'indexes'>) {
+  const { isReadOnly } = useSession();
+  const change = useChange(async ({ index, isThere }: HealthView['indexes'][number]) => {
+    const options = { params: { path: { index } } };
+    await (isThere ? unwrap(api.DELETE('/indexes/{index}', options)) : unwrap(api.PUT('/indexes/{index}', options)));
+  }, healthQuery.queryKey);
+  return (
+    <section className="card panel" aria-label="Optional indexes">
+      <h2>Optional indexes</h2>
+      <p className="soft">Each makes lists with one filter fast on large tables, and every write a little slower.</p>
+      <Failure error={change.error} />
+      <ul className="stack">
+        {indexes.map((one) => (
+          <li key={one.index} className="row-line">
+            <span className={`state ${one.isThere ? 'done' : 'cancelled'}`}>{one.isThere ? '✓' : '⊘'}</span>
+            <code>{one.index}</code>
+            <span className="spread" />
+            {!isReadOnly && (
+              <button type="button" className="button" disabled={change.isPending} onClick={() => change.mutate(one)}>
+                {one.isThere ? 'Drop' : 'Build'}
+                <span className="hidden-text"> {one.index}</span>
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest';
+import { TOKEN } from '../admin/scene.js';
+import { accessibilityProblems, watchErrors, withBrowser } from '../rig/browser.js';
+import { forEachDialect, onlyOn } from '../rig/dialects.js';
+import { setup } from './scene.js';
+
+const TIMEOUT = 120_000;
+
+withBrowser((browser) => {
+  onlyOn('sqlite', (dialect) => {
+    describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
+      test('every page follows WCAG AA and the content security policy', { timeout: TIMEOUT }, async () => {
+        const { DBOS, ui, workflows, call } = await setup(dialect);
+        await DBOS.startWorkflow(workflows.greet, { workflowID: 'greet-1' })('world').then((one) => one.getResult());
+        await DBOS.startWorkflow(workflows.refuse, { workflowID: 'refuse-1' })().then((one) =>
+          one.getResult().catch(() => {}),
+        );
+        await call('POST', '/api/v1/schedules', {
+          scheduleName: 'nightly',
+          workflowName: 'greet',
+          schedule: '0 3 * * *',
+        });
+        const page = await browser.open(`${ui}/workflows`, { colorScheme, reducedMotion: 'reduce' });
+        const errors = watchErrors(page);
+
+        for (const [path, sign] of [
+          ['/', 'Started and ended'],
+          ['/workflows', 'refuse-1'],
+          ['/workflows/refuse-1', 'reserve'],
+          ['/workflows/refuse-1?tab=output', 'card declined'],
+          ['/workflows/refuse-1?tab=history', 'WorkflowFailed'],
+          ['/workflows/refuse-1?tab=tree', 'this workflow'],
+          ['/workflows/refuse-1?tab=messages', 'No message was sent to it.'],
+          ['/queues?queue=mail', 'Save limits'],
+          ['/schedules', 'nightly'],
+          ['/outbox', 'No outbox is shown here.'],
+          ['/executors', 'alive'],
+          ['/settings', 'schema up to date'],
+        ] as const) {
+          await page.goto(ui + path);
+          await page.getByText(sign).first().waitFor();
+          expect({ path, problems: await accessibilityProblems(page) }).toEqual({ path, problems: [] });
+        }
+
+        expect(errors).toEqual([]);
+      });
+    });
+
+    test('pages fit a phone', { timeout: TIMEOUT }, async () => {
+      const { DBOS, ui, workflows } = await setup(dialect);
+      await DBOS.startWorkflow(workflows.greet, { workflowID: 'greet-1' })('world').then((one) => one.getResult());
+      const page = await browser.open(`${ui}/workflows`, { viewport: { width: 360, height: 740 } });
+
+      for (const path of [
+        '/',
+        '/workflows',
+        '/workflows/greet-1',
+        '/queues',
+        '/schedules',
+        '/executors',
+        '/settings',
+      ]) {
+        await page.goto(ui + path);
+        await page.locator('main').waitFor();
+        await page.getByText('live', { exact: true }).waitFor();
+        expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 360]);
+      }
+    });
+
+    test('a lost connection shows a bar, and the page catches up when it is back', { timeout: TIMEOUT }, async () => {
+      const { DBOS, ui, server, workflows } = await setup(dialect);
+      const page = await browser.open(`${ui}/workflows`);
+      await page.getByText('live', { exact: true }).waitFor();
+
+      server.cut();
+      await page.getByText('Connection lost.').waitFor();
+      await DBOS.startWorkflow(workflows.greet, { workflowID: 'meanwhile' })('world').then((one) => one.getResult());
+      server.reopen();
+
+      await page.getByText('Connection lost.').waitFor({ state: 'detached' });
+      await page.getByText('meanwhile').waitFor();
+    });
+
+    test('the theme can be switched', { timeout: TIMEOUT }, async () => {
+      const { ui } = await setup(dialect);
+      const page = await browser.open(`${ui}/settings`);
+
+      await page.getByRole('button', { name: 'Colours: system' }).click();
+      await page.getByRole('button', { name: 'Colours: light' }).click();
+      await page.getByRole('button', { name: 'Colours: dark' }).waitFor();
+      await page.reload();
+
+      await page.locator('html[data-theme="dark"]').waitFor({ state: 'attached' });
+    });
+  });
+
+  forEachDialect((dialect) => {
+    test('people log in with the token, and again when their session is over', { timeout: TIMEOUT }, async () => {
+      const { ui } = await setup(dialect, { token: TOKEN });
+      const page = await browser.open(`${ui}/queues`);
+
+      await page.getByLabel('Admin token').fill('wrong');
+      await page.getByRole('button', { name: 'Log in' }).click();
+      await page.getByText('The token is wrong.').waitFor();
+      await page.getByLabel('Admin token').fill(TOKEN);
+      await page.getByRole('button', { name: 'Log in' }).click();
+      await page.getByRole('button', { name: 'Pause mail' }).click();
+      await page.getByRole('button', { name: 'Resume mail' }).waitFor();
+      await page.context().clearCookies();
+      await page.getByRole('button', { name: 'Resume mail' }).click();
+
+      await page.getByLabel('Admin token').waitFor();
+    });
+
+    test('a read-only session offers no changes', { timeout: TIMEOUT }, async () => {
+      const { ui } = await setup(dialect, { token: TOKEN, readOnlyToken: 'only-look' });
+      const page = await browser.open(`${ui}/queues#token=only-look`);
+
+      await page.getByText('Read-only').waitFor();
+      await page.getByRole('link', { name: 'mail', exact: true }).waitFor();
+      expect(await page.getByRole('button', { name: 'Pause mail' }).count()).toBe(0);
+      expect(page.url()).not.toContain('only-look');
+    });
+
+    test('queues are paused, resumed and limited', { timeout: TIMEOUT }, async () => {
+      const { ui, call } = await setup(dialect);
+      const page = await browser.open(`${ui}/queues?queue=mail`);
+
+      await page.getByRole('button', { name: 'Pause mail' }).click();
+      await page.getByText('paused', { exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Resume mail' }).click();
+      await page.getByLabel('Running at once, in all processes').fill('3');
+      await page.getByRole('button', { name: 'Save limits' }).click();
+      await page.getByText('Saved.').waitFor();
+
+      const { body } = await call('GET', '/api/v1/queues/mail');
+      expect(body).toMatchObject({ isPaused: false, globalConcurrency: 3 });
+    });
+
+    test('schedules are created, triggered, paused, backfilled and deleted', { timeout: TIMEOUT }, async () => {
+      const { ui, call } = await setup(dialect);
+      const page = await browser.open(`${ui}/schedules`);
+      const act = async (name: string): Promise<void> => {
+        await page.getByRole('button', { name: 'Actions on hourly' }).click();
+        await page.getByRole('button', { name, exact: true }).click();
+      };
+
+      await page.getByRole('button', { name: 'New schedule…' }).click();
+      await page.getByLabel('Name', { exact: true }).fill('hourly');
+      await page.getByLabel('Workflow', { exact: true }).fill('greet');
+      await page.getByLabel('Cron expression').fill('0 * * * *');
+      await page.getByRole('button', { name: 'Create' }).click();
+      await act('Trigger now');
+      await page.locator('.outcomes a').first().waitFor();
+      await act('Pause');
+      await page.getByText('paused', { exact: true }).waitFor();
+      await act('Backfill…');
+      await page.getByText(/2[345] occurrences/).waitFor();
+      await page.getByRole('button', { name: 'Close' }).click();
+      await act('Delete…');
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+      await page.getByText('There is no schedule yet.').waitFor();
+
+      expect((await call('GET', '/api/v1/schedules')).body).toEqual({ schedules: [] });
+    });
+  });
+});

@@ -258,6 +258,22 @@ forEachDialect((dialect) => {
   });
 });
 
+forEachDialect((dialect) => {
+  test('following continues after any event, also between those that share a row', async () => {
+    const { DBOS, failing } = await setup(dialect, 'full');
+    await expect((await DBOS.startWorkflow(failing, { workflowID: 'w' })()).getResult()).rejects.toThrow();
+    const types = ['WorkflowStarted', 'AttemptStarted', 'ActivityScheduled', 'ActivityFailed', 'WorkflowFailed'];
+
+    const events = await take(DBOS.tailHistory({ since: 0 }), types.length);
+
+    expect(typesOf(events)).toEqual(types);
+    for (const [index, { cursor }] of events.slice(0, -1).entries()) {
+      const rest = events.slice(index + 1);
+      expect(await take(DBOS.tailHistory({ since: cursor }), rest.length)).toEqual(rest);
+    }
+  });
+});
+
 onlyOn('postgres', (dialect) => {
   test('following the journal does not skip what an older transaction commits later', async () => {
     const { DBOS, waiting, database } = await setup(dialect);

@@ -8,7 +8,8 @@ import { findMissed, listParkedWaits, type ParkedWait, wakeParked } from '../../
 import { isFirstOfApplication } from '../liveness/first-engine.js';
 import type { Runtime } from '../runtime.js';
 
-const INTERVAL_MS = 60_000;
+/** On average. Engines that were launched together do not all look at once. */
+const INTERVAL_MS = 45_000;
 /** Waits that are looked at in one query. */
 const PAGE = 500;
 /** The pause after a page, in times of what the page took: many waits must not load the database. */
@@ -37,7 +38,7 @@ export class MissedWakes {
   async #watch(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#runtime;
     for (;;) {
-      await sleep(clock, INTERVAL_MS, signal);
+      await sleep(clock, INTERVAL_MS * (0.75 + Math.random() / 2), signal);
       await this.#look(signal).catch((error: unknown) => {
         if (!signal.aborted) logger.debug(`Cannot look for missed wake-ups: ${String(error)}`);
       });

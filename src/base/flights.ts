@@ -11,7 +11,7 @@ export interface ParallelOptions<Item> {
   /** Flushes in flight at most. */
   readonly flushesMax: number;
   /** What the item must not share with an item in another flush. */
-  keysOf(item: Item): readonly string[];
+  readonly keysOf: (item: Item) => readonly string[];
   /** How many waiting items start another flush. */
   readonly itemsMin: number;
   /** How long a flush may take before another one starts beside it, whatever the number of items. */
@@ -20,7 +20,7 @@ export interface ParallelOptions<Item> {
   readonly heavyMin?: number;
   readonly clock: Clock;
   /** False while another flush would fail as those in flight do. */
-  isWorthwhile?(): boolean;
+  readonly isWorthwhile?: () => boolean;
 }
 
 interface FlightOptions<Item> extends BatchBounds<Item> {

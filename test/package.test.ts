@@ -154,6 +154,7 @@ describe('the published package', () => {
       expect(readFileSync(join(root, folder, 'core.js'), 'utf8')).toContain('superjson:\n\nMIT License');
       expect(readFileSync(join(root, folder, 'yaml.js'), 'utf8')).toContain('yaml:\n\nCopyright Eemeli Aro');
     }
+    expect(readFileSync(join(root, 'dist/dashboard/LICENSES.txt'), 'utf8')).toContain('react-dom\n\nMIT License');
   });
 
   test('has exports that publint and attw accept', { timeout: 180_000 }, () => {
@@ -165,6 +166,6 @@ describe('the published package', () => {
   });
 
   test('locks public package names only', () => {
-    expect(readFileSync(join(root, 'package-lock.json'), 'utf8')).not.toMatch(/"resolved": "(?!file:)/);
+    expect(readFileSync(join(root, 'package-lock.json'), 'utf8')).not.toMatch(/"resolved": "(?!file:|dashboard")/);
   });
 });

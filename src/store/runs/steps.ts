@@ -1,6 +1,6 @@
 // Rows of `operation_outputs`: a step's checkpoint, written once by the run that owns the workflow.
 import type { StepRecord } from '../../model/records.js';
-import { lock, oneOf, rows, type Sql, sql, table, type Token, type Value } from '../../sql/sql.js';
+import { lock, oneOf, type RowColumn, rows, type Sql, sql, table, type Token, type Value } from '../../sql/sql.js';
 import { stepColumns } from '../columns.js';
 import type { Database, Reader } from '../database.js';
 import type { JournalFact } from '../journal/facts.js';
@@ -23,14 +23,14 @@ export interface Checkpoint {
   readonly entries?: readonly JournalEntry[];
 }
 
-export const checkpointColumns = [
+export const checkpointColumns: readonly RowColumn[] = [
   ...stepColumns.columns,
   { name: 'owner_xid', type: 'text' },
   { name: 'child_id', type: 'text' },
   { name: 'child_creator', type: 'text' },
   { name: 'sent_id', type: 'text' },
   { name: 'received_id', type: 'text' },
-] as const;
+];
 const passedColumns = stepColumns.pass('r');
 const selectedColumns = stepColumns.select('o');
 const outlineColumns = stepColumns.without('output', 'error');

@@ -2,7 +2,18 @@
 // and judged by what it returns.
 import type { WorkflowRecord } from '../../model/records.js';
 import type { OutcomeStatus } from '../../model/status.js';
-import { lock, nowMs, oneOf, rows, type Sql, sql, table, type Token, type Value } from '../../sql/sql.js';
+import {
+  lock,
+  nowMs,
+  oneOf,
+  type RowColumn,
+  rows,
+  type Sql,
+  sql,
+  table,
+  type Token,
+  type Value,
+} from '../../sql/sql.js';
 import { TableColumns, workflowColumns } from '../columns.js';
 import type { Database, Reader } from '../database.js';
 import { insertedOwner, selectedCreator } from '../lacking.js';
@@ -157,7 +168,7 @@ const createdInOrder: Sql = sql`CASE
       END`;
 const createdNow: Sql = sql`t.now`;
 
-export const insertColumns = [...newWorkflowColumns.columns, ...helperColumns];
+export const insertColumns: readonly RowColumn[] = [...newWorkflowColumns.columns, ...helperColumns];
 const insertedColumns = newWorkflowColumns.pass('r');
 
 export function insertValues(workflow: NewWorkflow): Value[] {

@@ -78,7 +78,10 @@ function fileOf(extension: string, bytes: Buffer): DashboardFile {
 
 /** Looks for our package.json above this module, which is in `src/`, in `dist/shared/` or in `dist/cjs/shared/`. */
 function builtFolder(): string | undefined {
-  let folder = dirname(fileURLToPath(import.meta.url));
+  // Bundlers that write CommonJS leave no URL.
+  const { url } = import.meta as { readonly url?: string };
+  if (url === undefined) return undefined;
+  let folder = dirname(fileURLToPath(url));
   for (;;) {
     if (nameOf(join(folder, 'package.json')) === 'everstep') return join(folder, 'dist', 'dashboard');
     const parent = dirname(folder);

@@ -50,10 +50,16 @@ describe('what makes no sense is refused', () => {
         'PATCH /workflows/{workflowID}/attributes': { attributes: {} },
         'PUT /workflows/{workflowID}/delay': { delaySeconds: 1 },
         'PUT /workflows/{workflowID}/priority': { priority: 1 },
+        'POST /schedules/{name}/backfill-preview': { start: '2030-01-01T00:00:00Z', end: '2030-01-02T00:00:00Z' },
         'POST /schedules/{name}/backfill': { start: '2030-01-01T00:00:00Z', end: '2030-01-02T00:00:00Z' },
       };
-      // These two take any name, and PUT makes the queue. There is no archive.
+      const queries: Readonly<Record<string, string>> = {
+        'GET /workflows/{workflowID}/comparison': '?with=nobody',
+        'GET /workflows/{workflowID}/value': '?of=input',
+      };
+      // These three take any name, as queues in memory have one, and PUT makes the queue. There is no archive.
       const exempt = [
+        'GET /queues/{name}/details',
         'POST /queues/{name}/pause',
         'POST /queues/{name}/resume',
         'PUT /queues/{name}',
@@ -65,7 +71,7 @@ describe('what makes no sense is refused', () => {
 
       for (const { method, path } of single) {
         for (const name of ['nobody', '%27%20OR%201=1%2F%F0%9F%98%80']) {
-          const url = `/api/v1${path.replace(/\{\w+\}/, name)}`;
+          const url = `/api/v1${path.replace(/\{\w+\}/, name)}${queries[`${method} ${path}`] ?? ''}`;
           const answer = await call(method, url, bodies[`${method} ${path}`]);
           expect(answer.status, `${method} ${url} ${JSON.stringify(answer.body)}`).toBe(404);
           expect(answer.body.error.code).toMatch(/^(NOT_FOUND|NON_EXISTENT_WORKFLOW)$/);

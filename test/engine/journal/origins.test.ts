@@ -9,7 +9,7 @@ import { createEngine, engineOf } from '../../rig/engines.js';
 
 async function setup(dialect: TestDialect, history: HistoryLevel) {
   const { DBOS, url } = await createEngine(dialect, { history, executorID: 'one' });
-  const greet = DBOS.registerWorkflow(async (..._args: unknown[]) => {}, { name: 'greet' });
+  const greet = DBOS.registerWorkflow(async (..._args: unknown[]) => undefined, { name: 'greet' });
   const listen = DBOS.registerWorkflow(async () => DBOS.recv('news', 3600), { name: 'listen', parkAfterMs: 0 });
   await DBOS.launch();
   await DBOS.registerQueue('q');
@@ -25,7 +25,7 @@ async function setup(dialect: TestDialect, history: HistoryLevel) {
 }
 
 /** As an event receiver starts it. */
-async function receive(DBOS: DBOSInstance, greet: () => Promise<void>): Promise<void> {
+async function receive(DBOS: DBOSInstance, greet: () => Promise<unknown>): Promise<void> {
   const engine = engineOf(DBOS);
   const registration = engine.runtime.registry.workflowOf(greet, 'greet');
   const prepared = await prepareEnqueuedWorkflow(engine, registration, [], { workflowID: 'receiver', queueName: 'q' });

@@ -1666,6 +1666,7 @@ export interface components {
             pausedAt: number | null;
             priorityEnabled?: boolean;
             rateLimit?: components["schemas"]["RateLimit"];
+            releaseSlotWhileParked?: boolean;
             workerConcurrency?: number;
         };
         QueueDetails: {
@@ -2257,7 +2258,11 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description Who asks for it. Kept in its history. */
+                    actor?: string;
                     cancelChildren?: boolean;
+                    /** @description Why. Kept in its history. */
+                    reason?: string;
                     workflowIDs: string[];
                 };
             };
@@ -2294,7 +2299,11 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description Who asks for it. Written to the log. */
+                    actor?: string;
                     deleteChildren?: boolean;
+                    /** @description Why. Written to the log. */
+                    reason?: string;
                     workflowIDs: string[];
                 };
             };
@@ -2331,6 +2340,8 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description Who asks for it. Kept in its history. */
+                    actor?: string;
                     /** @description Defaults to the original's version. */
                     applicationVersion?: string;
                     forks: {
@@ -2341,6 +2352,8 @@ export interface operations {
                     /** @description Defaults to the internal queue. */
                     queueName?: string;
                     queuePartitionKey?: string;
+                    /** @description Why. Kept in its history. */
+                    reason?: string;
                     /** @description Maps IDs of children to those that replace them in the copied steps. */
                     replacementChildren?: {
                         [key: string]: string;
@@ -2381,6 +2394,8 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description Who asks for it. Kept in its history. */
+                    actor?: string;
                     /** @description Defaults to the original's version. */
                     applicationVersion?: string;
                     /** @description The last failed step, or the last step if none failed. */
@@ -2392,6 +2407,8 @@ export interface operations {
                     /** @description Defaults to the internal queue. */
                     queueName?: string;
                     queuePartitionKey?: string;
+                    /** @description Why. Kept in its history. */
+                    reason?: string;
                     timeoutMS?: number;
                     workflowIDs: string[];
                 };
@@ -2429,9 +2446,13 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description Who asks for it. Kept in its history. */
+                    actor?: string;
                     /** @description Defaults to the internal queue. */
                     queueName?: string;
                     queuePartitionKey?: string;
+                    /** @description Why. Kept in its history. */
+                    reason?: string;
                     workflowIDs: string[];
                 };
             };
@@ -3655,6 +3676,7 @@ export interface operations {
                         limitPerPeriod: number;
                         periodSec: number;
                     };
+                    releaseSlotWhileParked?: boolean;
                     workerConcurrency?: number;
                 };
             };
@@ -3736,6 +3758,7 @@ export interface operations {
                         limitPerPeriod: number;
                         periodSec: number;
                     } | null;
+                    releaseSlotWhileParked?: boolean;
                     workerConcurrency?: number | null;
                 };
             };
@@ -5072,7 +5095,9 @@ export interface operations {
     deleteWorkflowsWorkflowID: {
         parameters: {
             query?: {
+                actor?: string;
                 deleteChildren?: boolean;
+                reason?: string;
             };
             header?: never;
             path: {

@@ -20,7 +20,7 @@ describe('several copies of the package in a process', () => {
   });
 
   test('must be of one version', async () => {
-    const path = 'node_modules/@dbos-inc/dbos-sdk/dist/cjs/shared/core.js';
+    const path = 'node_modules/@dbos-inc/dbos-sdk/dist/cjs/shared/services.js';
     const text = readFileSync(join(project.folder, path), 'utf8');
     project.write({
       [path]: text.replace(/(LIBRARY_VERSION = )"[^"]+"/, '$1"0.0.9"'),

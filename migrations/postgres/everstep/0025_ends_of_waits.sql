@@ -1,3 +1,4 @@
+-- The ends of parked waits, and queues whose parked workflows give up their slots.
 SET LOCAL lock_timeout = '3s';
 
 -- Queues whose workflows leave their slots while they are parked.

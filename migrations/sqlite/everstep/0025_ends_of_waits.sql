@@ -1,3 +1,5 @@
+-- The ends of parked waits, and queues whose parked workflows give up their slots.
+
 -- Queues whose workflows leave their slots while they are parked.
 CREATE TABLE IF NOT EXISTS slot_releasing_queues (
   name TEXT NOT NULL PRIMARY KEY

@@ -30,7 +30,7 @@ const overview = record({
   queues: listOf(queueStats).about('As they are now.'),
 }).named('Overview');
 
-const item = record({
+const attentionItem = record({
   kind: oneOf(ATTENTION_KINDS),
   title: text.about('What is concerned, such as the name of a queue.'),
   count: integer(),
@@ -57,7 +57,7 @@ export const OVERVIEW_ROUTES: readonly Route[] = [
     path: '/attention',
     tag,
     summary: 'Lists what needs attention, the most harmful first.',
-    result: record({ items: listOf(item) }),
+    result: record({ items: listOf(attentionItem) }),
     async handle({ operator, environment }) {
       const read = () => findAttention(operator, environment.outboxes);
       return { items: await environment.readings.attention(operator.clock, read) };

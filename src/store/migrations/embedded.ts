@@ -3109,7 +3109,8 @@ SELECT {schema}.everstep_create_history();
     number: 25,
     name: 'ends_of_waits',
     isOnline: false,
-    sql: `SET LOCAL lock_timeout = '3s';
+    sql: `-- The ends of parked waits, and queues whose parked workflows give up their slots.
+SET LOCAL lock_timeout = '3s';
 
 -- Queues whose workflows leave their slots while they are parked.
 CREATE TABLE IF NOT EXISTS {schema}.slot_releasing_queues (
@@ -4809,7 +4810,9 @@ FROM (
     number: 25,
     name: 'ends_of_waits',
     isOnline: false,
-    sql: `-- Queues whose workflows leave their slots while they are parked.
+    sql: `-- The ends of parked waits, and queues whose parked workflows give up their slots.
+
+-- Queues whose workflows leave their slots while they are parked.
 CREATE TABLE IF NOT EXISTS slot_releasing_queues (
   name TEXT NOT NULL PRIMARY KEY
 );

@@ -39,6 +39,7 @@ onlyOn('postgres', (dialect) => {
         -- They depend on the column.
         DROP TRIGGER everstep_workflow_updated ON dbos.workflow_status;
         DROP TRIGGER IF EXISTS everstep_workflow_journaled ON dbos.workflow_status;
+        DROP TRIGGER everstep_end_waits ON dbos.workflow_status;
         DROP VIEW dbos.history CASCADE;
         DROP SCHEMA dbos_history CASCADE;
         ALTER TABLE dbos.workflow_status ALTER COLUMN owner_xid TYPE TEXT COLLATE dbos.shifted;`),

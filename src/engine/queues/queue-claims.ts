@@ -168,8 +168,8 @@ export class QueueClaims {
     const share = limits.whole.concurrency === null ? Infinity : shareOf(limits.whole.concurrency);
     const each = limits.partition?.concurrency ?? null;
     if (each === null || share <= 0 || shareOf(partitions.count * each) > 0) return share;
-    // Without this, whoever runs a partition would keep it, being the first to see that a slot of it is free. The
-    // rotation does not know the partitions of which everything runs already.
+    // The engine that runs a partition sees its free slot first, and would keep it. Partitions with nothing waiting are
+    // not in the rotation, so what runs is counted in the database.
     return Math.min(share, shareOf((await source.countRunning(name)) + partitions.readyCount * each));
   }
 

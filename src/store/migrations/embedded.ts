@@ -2559,8 +2559,8 @@ CREATE TABLE IF NOT EXISTS {schema}.parked_waits (
   wait_key TEXT NOT NULL,
   workflow_uuid TEXT NOT NULL
     REFERENCES {schema}.workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
-  kind TEXT,
-  awaited_uuid TEXT,
+  kind TEXT NOT NULL,
+  awaited_uuid TEXT NOT NULL,
   awaited_name TEXT,
   PRIMARY KEY (wait_key, workflow_uuid)
 );
@@ -4437,8 +4437,8 @@ CREATE TABLE IF NOT EXISTS parked_waits (
   wait_key TEXT NOT NULL,
   workflow_uuid TEXT NOT NULL
     REFERENCES workflow_status (workflow_uuid) ON UPDATE CASCADE ON DELETE CASCADE,
-  kind TEXT,
-  awaited_uuid TEXT,
+  kind TEXT NOT NULL,
+  awaited_uuid TEXT NOT NULL,
   awaited_name TEXT,
   PRIMARY KEY (wait_key, workflow_uuid)
 );

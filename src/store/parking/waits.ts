@@ -34,9 +34,8 @@ export function waitKey(awaited: AwaitedRow): string {
 export interface ParkedWait {
   readonly key: string;
   readonly parkedID: string;
-  /** Null in rows of earlier releases. */
-  readonly kind: AwaitedRow['kind'] | null;
-  readonly awaitedID: string | null;
+  readonly kind: AwaitedRow['kind'];
+  readonly awaitedID: string;
   /** The topic or key. */
   readonly awaitedName: string | null;
 }
@@ -68,8 +67,7 @@ function nameOf(awaited: AwaitedRow): string | null {
   }
 }
 
-export function toAwaited({ kind, awaitedID, awaitedName }: ParkedWait): AwaitedRow | undefined {
-  if (awaitedID === null) return undefined;
+function toAwaited({ kind, awaitedID, awaitedName }: ParkedWait): AwaitedRow {
   switch (kind) {
     case 'message':
       return { kind, workflowID: awaitedID, topic: awaitedName ?? '' };
@@ -77,8 +75,6 @@ export function toAwaited({ kind, awaitedID, awaitedName }: ParkedWait): Awaited
       return { kind, workflowID: awaitedID, key: awaitedName ?? '' };
     case 'outcome':
       return { kind, workflowID: awaitedID };
-    case null:
-      return undefined;
   }
 }
 
@@ -117,7 +113,7 @@ export async function findWaitsOf(database: Reader, workflowID: string): Promise
     FROM ${parkedWaits} AS p
     WHERE p.workflow_uuid = ${workflowID}
     ORDER BY p.wait_key`);
-  return found.flatMap((row) => toAwaited(waitColumns.toRecord(row)) ?? []);
+  return found.map((row) => toAwaited(waitColumns.toRecord(row)));
 }
 
 /** Some of the waits, in the order of their keys: those after the given one. */
@@ -138,10 +134,7 @@ export async function listParkedWaits(
 
 /** Those of the waits for which something has come although their workflows are parked. */
 export async function findMissed(database: Reader, waits: readonly ParkedWait[]): Promise<ParkedWait[]> {
-  const there = await findAwaited(
-    database,
-    waits.flatMap((wait) => toAwaited(wait) ?? []),
-  );
+  const there = await findAwaited(database, waits.map(toAwaited));
   return waits.filter(({ key }) => there.has(key));
 }
 

@@ -66,8 +66,8 @@ const COLUMNS = lines(`
   operation_outputs.started_at_epoch_ms bigint
   operation_outputs.workflow_uuid text not null
   parked_waits.awaited_name text
-  parked_waits.awaited_uuid text
-  parked_waits.kind text
+  parked_waits.awaited_uuid text not null
+  parked_waits.kind text not null
   parked_waits.wait_key text not null
   parked_waits.workflow_uuid text not null
   paused_queues.name text not null

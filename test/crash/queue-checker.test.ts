@@ -102,11 +102,12 @@ test('the journal shows each execution of a job by itself', () => {
   const step = { kind: 'step', stepID: 0, name: 'job', token: '', workflowID: 'null-50' } as const;
   const lines: Line[] = [
     { ...step, pid: 1, at: 10 },
+    { ...step, pid: 1, at: 30, workflowID: 'another' },
     { ...step, pid: 2, at: 60 },
     { kind: 'ended', workflowID: 'null-50', pid: 2, at: 70 },
   ];
 
-  const executions = jobsByJournal([job(50, 80, 2)], lines, 30);
+  const executions = jobsByJournal([job(50, 80, 2)], lines);
 
   expect(executions).toMatchObject([
     { process: 1, startedAt: 10, endedAt: 30 },

@@ -34,15 +34,19 @@ export function jobsByRows(tables: Tables, lines: readonly Line[], queueName: st
 
 /**
  * The same by what the bodies of the steps have seen, each of their executions by itself. It lies within the time in which
- * the place was taken. A body that was killed lasted until the process was: what it did is cut off at `killedAt`.
+ * the place was taken. A body that was killed lasted at least until the last line of its process.
  */
-export function jobsByJournal(jobs: readonly JobTimes[], lines: readonly Line[], killedAt = Infinity): JobTimes[] {
+export function jobsByJournal(jobs: readonly JobTimes[], lines: readonly Line[]): JobTimes[] {
   const byID = new Map(jobs.map((job) => [job.workflowID, job]));
   const ends = linesOf(lines, 'ended');
+  const lastSeen = new Map<number, number>();
+  for (const { pid, at } of [...linesOf(lines, 'step'), ...ends]) {
+    lastSeen.set(pid, Math.max(at, lastSeen.get(pid) ?? 0));
+  }
   return linesOf(lines, 'step').flatMap(({ workflowID, pid, at }) => {
     const job = byID.get(workflowID);
     const end = ends.find((line) => line.workflowID === workflowID && line.pid === pid && line.at >= at);
-    return job ? [{ ...job, process: pid, startedAt: at, endedAt: end?.at ?? Math.max(killedAt, at) }] : [];
+    return job ? [{ ...job, process: pid, startedAt: at, endedAt: end?.at ?? lastSeen.get(pid) ?? at }] : [];
   });
 }
 

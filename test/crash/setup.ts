@@ -21,6 +21,7 @@ export interface Scene {
   /** Held workflows of those that are given this path wait until it is opened. */
   readonly gate: string;
   openGate(): void;
+  closeGate(): void;
   withDatabase<T>(body: (database: Database) => Promise<T>): Promise<T>;
   tables(): Promise<Tables>;
 }
@@ -47,6 +48,7 @@ export async function setScene(dialect: TestDialect, givenURL?: string): Promise
     journal: new Journal(journalPath),
     gate,
     openGate: () => writeFileSync(gate, ''),
+    closeGate: () => rmSync(gate, { force: true }),
     withDatabase,
     tables: () => withDatabase(readTables),
   };

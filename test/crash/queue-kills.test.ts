@@ -9,8 +9,8 @@ import type { KillPoint } from './kill-points.js';
 import { until } from './processes.js';
 import { excessesOf } from './queue-checker.js';
 import {
-  countDone,
   enqueueJobs,
+  enqueueUntil,
   expectJobsDone,
   expectLimitsKept,
   type QueueScene,
@@ -58,19 +58,6 @@ function jobsUnder({ partitionConcurrency }: QueueSettings, ids: readonly string
   }));
 }
 
-/** Enqueues jobs, and more when all are done: the others may be so fast that the victim gets none. */
-async function enqueueUntil(isTime: () => boolean, scene: QueueScene, jobsOf: (ids: string[]) => Job[]) {
-  let count = 0;
-  while (!isTime()) {
-    await enqueueJobs(scene, 'q', jobsOf(idsOf(`job-${count}`, JOBS)));
-    count += JOBS;
-    await scene.withDatabase((database) =>
-      until('it is time or all are done', async () => isTime() || (await countDone(database)) === count),
-    );
-  }
-  return count;
-}
-
 async function killAndGoOn(dialect: TestDialect, kill: Kill, limits: QueueSettings, random: RandomSource) {
   const scene = await setQueueScene(dialect, 0);
   const { gate, journal, operator, workers } = scene;
@@ -87,7 +74,8 @@ async function killAndGoOn(dialect: TestDialect, kill: Kill, limits: QueueSettin
   let hasExited = false;
   void victim?.exited.then(() => (hasExited = true));
   const isTime = (): boolean => (killPoint ? hasExited : linesOf(journal.read(), 'step').some(isVictims));
-  const count = await enqueueUntil(isTime, scene, (ids) => jobsUnder(limits, ids, lengthMs));
+  const jobsOf = (ids: readonly string[]): Job[] => jobsUnder(limits, ids, lengthMs);
+  const count = await enqueueUntil(isTime, scene, { queueName: 'q', count: JOBS, jobsOf });
   if (!killPoint) await victim?.kill();
   const { signal } = (await victim?.exited) ?? {};
   const [then, linesThen] = [await scene.tables(), journal.read()];

@@ -6,8 +6,9 @@ import { onlyOn } from '../rig/dialects.js';
 import { type Proxy, startProxy } from '../rig/proxy.js';
 import { linesOf } from './journal.js';
 import { describeCommit } from './kill-points.js';
-import { enqueueJobs, expectJobsDone, expectLimitsKept, setQueueScene, untilAllDone } from './queue-scene.js';
-import { idsOf, launchHere } from './setup.js';
+import { enqueueUntil, expectJobsDone, expectLimitsKept, setQueueScene, untilAllDone } from './queue-scene.js';
+import { launchHere } from './setup.js';
+import type { Job } from './worker-process.js';
 
 const JOBS = 40;
 const LOSSES = 3;
@@ -43,19 +44,18 @@ onlyOn('postgres', (dialect) => {
     await launchHere({ url: proxy.url, journal: scene.journal });
     const losses = breakClaims(proxy, fault);
 
-    const jobs = idsOf('job', JOBS).map((workflowID, index) => ({
-      workflowID,
-      lengthMs: 10,
-      partitionKey: limits.partitionConcurrency === undefined ? undefined : `p${index % 4}`,
-    }));
-    await enqueueJobs(scene, 'q', jobs);
-    await untilAllDone(scene, JOBS);
+    const jobsOf = (ids: readonly string[]): Job[] =>
+      ids.map((workflowID, index) => ({
+        workflowID,
+        lengthMs: 10,
+        partitionKey: limits.partitionConcurrency === undefined ? undefined : `p${index % 4}`,
+      }));
+    const count = await enqueueUntil(() => losses() > 0, scene, { queueName: 'q', count: JOBS, jobsOf });
+    await untilAllDone(scene, count);
 
     const done = await expectJobsDone(scene, 'q');
-    // A claim that has failed is tried again after half a second.
-    expectLimitsKept(scene, done, limits, { processes: [...scene.workers, process], maxMs: 2000 });
-    expect(losses()).toBeGreaterThan(0);
-    expect(linesOf(scene.journal.read(), 'run')).toHaveLength(JOBS);
+    expectLimitsKept(scene, done, limits, { processes: [...scene.workers, process] });
+    expect(linesOf(scene.journal.read(), 'run')).toHaveLength(count);
     for (const { recoveryAttempts, workflowID } of (await scene.tables()).workflows.values()) {
       expect(recoveryAttempts, workflowID).toBe(1);
     }

@@ -12,7 +12,7 @@ import { until } from './processes.js';
 import { idsOf } from './setup.js';
 
 /** Well under the 15 s after which a lost wake-up is made up for. */
-const SOON = { boundMs: 4000 };
+const SOON = { boundMs: 9000 };
 
 async function untilEnded(DBOS: DBOSInstance, workflowID: string): Promise<void> {
   const isEnded = async (): Promise<boolean> => (await DBOS.getWorkflowStatus(workflowID))?.status === 'SUCCESS';

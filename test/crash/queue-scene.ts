@@ -8,7 +8,7 @@ import type { TestDialect } from '../rig/dialects.js';
 import { countByStatus, expectAllDone } from './invariants.js';
 import { startWorker, until, type Worker } from './processes.js';
 import { excessesOf, idlenessOf, jobsByJournal, jobsByRows, type JobTimes } from './queue-checker.js';
-import { launchHere, type LocalEngine, type Scene, setScene } from './setup.js';
+import { idsOf, launchHere, type LocalEngine, type Scene, setScene } from './setup.js';
 import type { Job, WorkerSettings } from './worker-process.js';
 
 /**
@@ -55,6 +55,32 @@ export async function enqueueJobs({ operator }: QueueScene, queueName: string, j
     enqueueOptions: { ...options, queuePartitionKey: partitionKey },
   }));
   await DBOS.startWorkflows(workflows.job, starts, { queueName });
+}
+
+/**
+ * Enqueues jobs, and more when all are done, until it is time; gives their number. Others may be so fast that the process
+ * that is waited for gets none of the first.
+ */
+export async function enqueueUntil(
+  isTime: () => boolean,
+  scene: QueueScene,
+  round: {
+    readonly queueName: string;
+    readonly count: number;
+    readonly jobsOf: (ids: readonly string[]) => readonly Job[];
+  },
+): Promise<number> {
+  const { queueName, jobsOf } = round;
+  const before = await scene.withDatabase(countDone);
+  let count = 0;
+  while (!isTime()) {
+    await enqueueJobs(scene, queueName, jobsOf(idsOf(`${queueName}-${count}`, round.count)));
+    count += round.count;
+    await scene.withDatabase((database) =>
+      until('it is time or all are done', async () => isTime() || (await countDone(database)) >= before + count),
+    );
+  }
+  return count;
 }
 
 export async function untilAllDone(scene: Scene, count: number, boundMs?: number): Promise<void> {

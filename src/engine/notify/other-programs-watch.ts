@@ -1,44 +1,30 @@
 // Looks for what programs other than Everstep have changed where nothing notifies of it: on Postgres, if its triggers could
 // not be installed or this process cannot listen. While such programs are connected, all services look every second. On
 // SQLite the listener notices every commit.
-import { sleep } from '../../base/clock.js';
-import { Service } from '../../base/service.js';
 import { findOtherPrograms } from '../../store/notify/other-programs.js';
+import { Periodic } from '../periodic.js';
 import type { Runtime } from '../runtime.js';
 
 const LOOK_MS = 1000;
 
-export class OtherProgramsWatch {
-  readonly #runtime: Runtime;
-  readonly #service: Service;
-
+export class OtherProgramsWatch extends Periodic {
   constructor(runtime: Runtime) {
-    this.#runtime = runtime;
-    this.#service = new Service(
-      (signal) => this.#watch(signal),
-      (error) => runtime.logger.error(error),
-    );
+    super(runtime, { firstMs: 0, everyMs: LOOK_MS });
   }
 
-  start(): void {
-    if (this.#runtime.database.dialect.name === 'postgres') this.#service.start();
+  override start(): void {
+    if (this.runtime.database.dialect.name === 'postgres') super.start();
   }
 
-  stop(): Promise<void> {
-    return this.#service.stop();
+  protected override async look(): Promise<boolean> {
+    const { bus, database, hasPush } = this.runtime;
+    const { hasTriggers, areConnected } = await findOtherPrograms(database);
+    if (hasTriggers && hasPush) return false;
+    if (areConnected) bus.wakeAll();
+    return true;
   }
 
-  async #watch(signal: AbortSignal): Promise<void> {
-    const { bus, clock, database, hasPush, logger } = this.#runtime;
-    while (!signal.aborted) {
-      try {
-        const { hasTriggers, areConnected } = await findOtherPrograms(database);
-        if (hasTriggers && hasPush) return;
-        if (areConnected) bus.wakeAll();
-      } catch (error) {
-        logger.debug(`Cannot look for other programs: ${String(error)}`);
-      }
-      await sleep(clock, LOOK_MS, signal);
-    }
+  protected override reportFailure(error: unknown): void {
+    this.runtime.logger.debug(`Cannot look for other programs: ${String(error)}`);
   }
 }

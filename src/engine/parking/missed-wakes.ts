@@ -2,56 +2,35 @@
 // disabled, in a transaction that began before the workflow was parked and does not see it, or by an import of a workflow
 // that others wait for. One engine of an application looks at all waits now and then, slowly.
 import { sleep } from '../../base/clock.js';
-import { Service } from '../../base/service.js';
 import { topics } from '../../store/notify/topics.js';
 import { findMissed, listParkedWaits, type ParkedWait, wakeParked } from '../../store/parking/waits.js';
 import { isFirstOfApplication } from '../liveness/first-engine.js';
+import { Periodic } from '../periodic.js';
 import type { Runtime } from '../runtime.js';
 
-/** On average. Engines that were launched together do not all look at once. */
+/** On average. */
 const INTERVAL_MS = 45_000;
 /** Waits that are looked at in one query. */
 const PAGE = 500;
 /** The pause after a page, in times of what the page took: many waits must not load the database. */
 const PAUSE_RATIO = 20;
 
-export class MissedWakes {
-  readonly #runtime: Runtime;
-  readonly #service: Service;
-
+export class MissedWakes extends Periodic {
   constructor(runtime: Runtime) {
-    this.#runtime = runtime;
-    this.#service = new Service(
-      (signal) => this.#watch(signal),
-      (error) => runtime.logger.error(error),
-    );
+    super(runtime, { firstMs: INTERVAL_MS, everyMs: INTERVAL_MS, hasJitter: true });
   }
 
-  start(): void {
-    this.#service.start();
+  protected override reportFailure(error: unknown): void {
+    this.runtime.logger.debug(`Cannot look for missed wake-ups: ${String(error)}`);
   }
 
-  stop(): Promise<void> {
-    return this.#service.stop();
-  }
-
-  async #watch(signal: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#runtime;
-    for (;;) {
-      await sleep(clock, INTERVAL_MS * (0.75 + Math.random() / 2), signal);
-      await this.#look(signal).catch((error: unknown) => {
-        if (!signal.aborted) logger.debug(`Cannot look for missed wake-ups: ${String(error)}`);
-      });
-    }
-  }
-
-  async #look(signal: AbortSignal): Promise<void> {
-    const { clock, database } = this.#runtime;
+  protected override async look(signal: AbortSignal): Promise<void> {
+    const { clock, database } = this.runtime;
     let last: ParkedWait | undefined;
     for (;;) {
       const begunAt = clock.monotonic();
       const waits = await listParkedWaits(database, last, PAGE);
-      if (waits.length === 0 || (!last && !(await isFirstOfApplication(this.#runtime)))) return;
+      if (waits.length === 0 || (!last && !(await isFirstOfApplication(this.runtime)))) return;
       last = waits.at(-1);
       await this.#wake(await findMissed(database, waits));
       if (waits.length < PAGE) return;
@@ -61,7 +40,7 @@ export class MissedWakes {
 
   async #wake(missed: readonly ParkedWait[]): Promise<void> {
     if (missed.length === 0) return;
-    const { bus, database, logger } = this.#runtime;
+    const { bus, database, logger } = this.runtime;
     const woken = await wakeParked(database, missed);
     if (woken.length === 0) return;
     logger.debug(`${woken.length} workflow(s) were parked although what they wait for was there.`);

@@ -1,10 +1,9 @@
 // Says which enqueued workflows no live process can run, and why: their version, function, application or queue is not
 // served. They would wait silently.
-import { sleep } from '../../base/clock.js';
-import { Service } from '../../base/service.js';
 import { explainWorkflow, type ExplanationReason } from '../../control/management/explain.js';
 import { findFirstWaiting, findQueuesInUse, type Waiting } from '../../store/queues/waiting-work.js';
 import { isFirstOfApplication } from '../liveness/first-engine.js';
+import { Periodic } from '../periodic.js';
 import type { Runtime } from '../runtime.js';
 
 /** After a launch, when all processes of a deployment have had time to start. */
@@ -25,43 +24,23 @@ const STRANDED: ReadonlySet<ExplanationReason> = new Set<ExplanationReason>([
   'function-not-registered',
 ]);
 
-export class StrandedWork {
-  readonly #runtime: Runtime;
-  readonly #service: Service;
-
+export class StrandedWork extends Periodic {
   constructor(runtime: Runtime) {
-    this.#runtime = runtime;
-    this.#service = new Service(
-      (signal) => this.#watch(signal),
-      (error) => runtime.logger.error(error),
-    );
+    super(runtime, { firstMs: FIRST_MS, everyMs: INTERVAL_MS, hasJitter: true });
   }
 
-  start(): void {
-    this.#service.start();
+  protected override reportFailure(error: unknown): void {
+    this.runtime.logger.debug(`Cannot look for stranded work: ${String(error)}`);
   }
 
-  stop(): Promise<void> {
-    return this.#service.stop();
-  }
-
-  async #watch(signal: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#runtime;
-    await sleep(clock, FIRST_MS, signal);
-    for (;;) {
-      await this.#report().catch((error: unknown) => logger.debug(`Cannot look for stranded work: ${String(error)}`));
-      await sleep(clock, INTERVAL_MS * (0.75 + Math.random() / 2), signal);
-    }
-  }
-
-  async #report(): Promise<void> {
-    const queueNames = await findQueuesInUse(this.#runtime.database, QUEUES_MAX);
-    if (queueNames.length === 0 || !(await isFirstOfApplication(this.#runtime))) return;
+  protected override async look(): Promise<void> {
+    const queueNames = await findQueuesInUse(this.runtime.database, QUEUES_MAX);
+    if (queueNames.length === 0 || !(await isFirstOfApplication(this.runtime))) return;
     for (const { first, count, queueName } of await this.#findKinds(queueNames)) {
-      const { reason, message } = await explainWorkflow(this.#runtime, first.workflowID);
+      const { reason, message } = await explainWorkflow(this.runtime, first.workflowID);
       if (!STRANDED.has(reason)) continue;
       const many = count === HEAD_MAX ? `${count} or more` : `${count}`;
-      this.#runtime.logger.warn(
+      this.runtime.logger.warn(
         `${many} workflow(s) "${first.name}" in queue "${queueName}" cannot start, such as "${first.workflowID}". ${message}`,
       );
     }
@@ -69,7 +48,7 @@ export class StrandedWork {
 
   /** The kinds of workflows of this application at the heads of queues. */
   async #findKinds(queueNames: readonly string[]): Promise<{ first: Waiting; count: number; queueName: string }[]> {
-    const { database, applicationName } = this.#runtime;
+    const { database, applicationName } = this.runtime;
     const kinds = new Map<string, { first: Waiting; count: number; queueName: string }>();
     for (const queueName of queueNames) {
       for (const waiting of await findFirstWaiting(database, queueName, HEAD_MAX)) {

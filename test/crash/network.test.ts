@@ -36,7 +36,7 @@ onlyOn('postgres', (dialect) => {
 
       const lines = journal.read();
       const tables = await scene.tables();
-      expect(faults).toBeGreaterThan(5);
+      expect(faults).toBeGreaterThan(0);
       expect(tables.workflows.size).toBe(WORKFLOWS);
       expectAllDone(tables, lines);
       // The process never died, so nothing may have run twice at all.

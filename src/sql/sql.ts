@@ -226,6 +226,12 @@ export const nowMs: Token = {
   collect: (values, dialect) => dialect.collectNow(values),
 };
 
+/**
+ * The same, read once per statement. To compare an indexed column with: Postgres does not search an index for a value that
+ * may differ from row to row, but reads all of it.
+ */
+export const searchableNowMs: Sql = sql`(SELECT ${nowMs})`;
+
 /** `column ${oneOf(ids)}`: true if the column is one of the values. */
 export function oneOf(list: readonly Value[], type: ColumnType = 'text'): Token {
   return {

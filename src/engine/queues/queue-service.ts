@@ -32,7 +32,7 @@ const POLL_MS = 15_000;
 const DUE_MAX_MS = 30_000;
 const DUE_MAX_WITHOUT_PUSH_MS = 1000;
 const DUE_BATCH = 1000;
-/** After some were due: many timers a second share statements, instead of having three each. */
+/** After some were due: many timers a second share statements, instead of having a claim of their own each. */
 const DUE_PAUSE_MS = 20;
 /** On SQLite a busy peer wakes us many times a second. */
 const DELAYS_INTERVAL_MS = 250;
@@ -45,8 +45,6 @@ export class QueueService {
   readonly #directStarts: DirectStarts;
   readonly #offers: Offers;
   readonly #delays: DueLoop;
-  /** Whether the last look at delayed workflows has found some that were due. */
-  #wereDue = false;
   readonly #stopping = new AbortController();
   #unsubscribes: readonly (() => void)[] = [];
 
@@ -201,21 +199,17 @@ export class QueueService {
   async #enqueueDue(): Promise<number | undefined> {
     const { applicationName, bus, database } = this.#runtime;
     const nextMs = await msToNextDue(database, applicationName);
-    if (nextMs === undefined || nextMs > 0) {
-      const minMs = this.#wereDue ? DUE_PAUSE_MS : 0;
-      this.#wereDue = false;
-      return nextMs && Math.max(nextMs, minMs);
-    }
-    this.#wereDue = true;
+    if (nextMs === undefined || nextMs > 0) return nextMs;
     try {
-      bus.publishAll(topics.work, await enqueueDue(database, applicationName, DUE_BATCH));
+      const ready = await enqueueDue(database, applicationName, DUE_BATCH);
+      bus.publishAll(topics.work, ready);
+      return ready.length < DUE_BATCH ? DUE_PAUSE_MS : 0;
     } catch (error) {
       // It may have committed although its answer was lost. Then the next sweep finds nothing to announce.
       this.refresh();
       bus.publishElsewhere(topics.queueChanges, '');
       throw error;
     }
-    return 0;
   }
 }
 

@@ -2,7 +2,7 @@
 // runs them, and readers of all kinds see them.
 import { newID } from '../../base/ids.js';
 import { DBOSNonExistentWorkflowError, DBOSWorkflowIDInUseError } from '../../model/errors/errors.js';
-import { lock, nowMs, rows, type Sql, sql, table } from '../../sql/sql.js';
+import { lock, nowMs, rows, searchableNowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Executor, Row } from '../database.js';
 import { cancellation } from '../runs/lifecycle.js';
 import type {
@@ -159,7 +159,7 @@ export class SqlHistoryStore implements HistoryStore {
       WITH due AS MATERIALIZED (
         SELECT t.timer_id AS id
         FROM ${timers} AS t
-        WHERE NOT t.fired AND t.fire_at <= ${nowMs}
+        WHERE NOT t.fired AND t.fire_at <= ${searchableNowMs}
         ORDER BY t.fire_at
         LIMIT ${limit}
         ${lock('skip', 't')}

@@ -1,6 +1,6 @@
 // The headroom that a queue's limits leave, as parts of claim statements.
 import { type Limits, UNLIMITED } from '../../model/queues.js';
-import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
+import { nowMs, searchableNowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Row } from '../database.js';
 import { isEnqueued, isInFlight } from '../runs/states.js';
 
@@ -105,7 +105,7 @@ function latestStarts(scope: Scope, rate: Rate): Sql {
     SELECT p.started_at_epoch_ms AS at
     FROM ${workflows} AS p
     WHERE p.queue_name = ${scope.queueName} AND p.rate_limited = TRUE
-      AND p.started_at_epoch_ms > ${nowMs} - CAST(${rate.periodMs} AS BIGINT) ${inPartition(scope)}
+      AND p.started_at_epoch_ms > ${searchableNowMs} - CAST(${rate.periodMs} AS BIGINT) ${inPartition(scope)}
     ORDER BY p.started_at_epoch_ms DESC
     LIMIT ${rate.max}`;
 }

@@ -1,5 +1,5 @@
 // How many workflows of a queue were claimed lately.
-import { nowMs, sql, table } from '../../sql/sql.js';
+import { searchableNowMs, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 
 const workflows = table('workflow_status');
@@ -9,7 +9,7 @@ export async function countClaimed(database: Database, queueName: string, period
   const [row] = await database.read(sql`
     SELECT COUNT(*) AS claimed
     FROM ${workflows} AS w
-    WHERE w.started_at_epoch_ms IS NOT NULL AND w.started_at_epoch_ms > ${nowMs} - ${periodMs}
+    WHERE w.started_at_epoch_ms IS NOT NULL AND w.started_at_epoch_ms > ${searchableNowMs} - CAST(${periodMs} AS BIGINT)
       AND w.queue_name = ${queueName}`);
   return Number(row?.['claimed'] ?? 0);
 }

@@ -1,5 +1,5 @@
 // Delayed and enqueued workflows: enqueueing those that are due, and changing delays and priorities.
-import { lock, nowMs, sql, table } from '../../sql/sql.js';
+import { lock, nowMs, searchableNowMs, sql, table } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
 import { type ChangeNote, runNoted } from '../journal/notes.js';
 import { isActive, isWaiting, unindexed } from '../runs/states.js';
@@ -23,7 +23,7 @@ export async function enqueueDue(database: Database, applicationName: string, li
     WITH picked AS MATERIALIZED (
       SELECT w.workflow_uuid AS id
       FROM ${workflows} AS w
-      WHERE w.status = 'DELAYED' AND w.delay_until_epoch_ms <= ${nowMs}
+      WHERE w.status = 'DELAYED' AND w.delay_until_epoch_ms <= ${searchableNowMs}
         AND (w.application_name = ${applicationName} OR w.application_name IS NULL)
       ORDER BY w.delay_until_epoch_ms
       LIMIT ${limit}

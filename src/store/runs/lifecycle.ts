@@ -2,7 +2,7 @@
 // statement that returns what it changed.
 import { DBOSNonExistentWorkflowError, InvalidQueueError } from '../../model/errors/errors.js';
 import { hasOutcome, type WorkflowStatusString } from '../../model/status.js';
-import { lock, nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
+import { lock, nowMs, oneOf, searchableNowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Reader, Row } from '../database.js';
 import { type ChangeNote, noted, runNoted } from '../journal/notes.js';
 import { isNotOwnedBy, isOwnedBy, isOwnedWith, isUnlisted, removal } from './owner-tokens.js';
@@ -117,7 +117,7 @@ export async function cancelOverdue(database: Database, limit: number): Promise<
       SELECT w.workflow_uuid AS id
       FROM ${workflows} AS w
       WHERE ${isActive('w')} AND w.workflow_deadline_epoch_ms IS NOT NULL
-        AND w.workflow_deadline_epoch_ms <= ${nowMs}
+        AND w.workflow_deadline_epoch_ms <= ${searchableNowMs}
       ORDER BY w.workflow_deadline_epoch_ms
       LIMIT ${limit}
     )

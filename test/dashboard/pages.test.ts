@@ -2,9 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { TOKEN } from '../admin/scene.js';
 import { accessibilityProblems, watchErrors, withBrowser } from '../rig/browser.js';
 import { forEachDialect, onlyOn } from '../rig/dialects.js';
-import { setup } from './scene.js';
-
-const TIMEOUT = 120_000;
+import { choose, confirm, setup, TIMEOUT } from './scene.js';
 
 withBrowser((browser) => {
   onlyOn('sqlite', (dialect) => {
@@ -137,30 +135,41 @@ withBrowser((browser) => {
       expect(body).toMatchObject({ isPaused: false, globalConcurrency: 3 });
     });
 
-    test('schedules are created, triggered, paused, backfilled and deleted', { timeout: TIMEOUT }, async () => {
-      const { ui, call } = await setup(dialect);
+    test('schedules are created, triggered, paused, edited, backfilled and deleted', { timeout: TIMEOUT }, async () => {
+      const { DBOS, ui, call } = await setup(dialect);
       const page = await browser.open(`${ui}/schedules`);
-      const act = async (name: string): Promise<void> => {
-        await page.getByRole('button', { name: 'Actions on hourly' }).click();
-        await page.getByRole('button', { name, exact: true }).click();
-      };
+      const act = (name: string): Promise<void> => choose(page, name, 'Actions on hourly');
 
       await page.getByRole('button', { name: 'New schedule…' }).click();
       await page.getByLabel('Name', { exact: true }).fill('hourly');
       await page.getByLabel('Workflow', { exact: true }).fill('greet');
       await page.getByLabel('Cron expression').fill('0 * * * *');
-      await page.getByRole('button', { name: 'Create' }).click();
+      await confirm(page, 'Create');
       await act('Trigger now');
       await page.locator('.outcomes a').first().waitFor();
       await act('Pause');
       await page.getByText('paused', { exact: true }).waitFor();
+      await act('Edit…');
+      await page.getByLabel('Cron expression').fill('30 * * * *');
+      await page.getByLabel('Time zone').fill('Europe/Berlin');
+      await page.getByLabel('If the previous run has not ended').selectOption('skip');
+      await confirm(page, 'Save');
+      await page.getByText('30 * * * *').waitFor();
       await act('Backfill…');
       await page.getByText(/2[345] occurrences/).waitFor();
-      await page.getByRole('button', { name: 'Close' }).click();
+      await page.getByLabel('After').fill('2026-01-05T10:00:00');
+      await page.getByLabel('Before').fill('2026-01-05T13:00:00');
+      await page.getByText('3 occurrences').waitFor();
+      const edited = await call('GET', '/api/v1/schedules/hourly');
+      await confirm(page, 'Start 3');
+      await page.locator('.outcomes a').nth(3).waitFor();
+      const started = await DBOS.listWorkflows({ scheduleName: 'hourly' });
       await act('Delete…');
-      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+      await confirm(page, 'Delete');
       await page.getByText('There is no schedule yet.').waitFor();
 
+      expect(edited.body).toMatchObject({ schedule: '30 * * * *', cronTimezone: 'Europe/Berlin', overlap: 'skip' });
+      expect(started).toHaveLength(4);
       expect((await call('GET', '/api/v1/schedules')).body).toEqual({ schedules: [] });
     });
   });

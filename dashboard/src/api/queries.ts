@@ -164,6 +164,17 @@ export function tree(workflowID: string) {
   });
 }
 
+/** Belongs to the second workflow, so that its changes refresh it. */
+export function comparison(first: string, second: string) {
+  return queryOptions({
+    queryKey: [...keys.workflow(second), 'comparison', first],
+    queryFn: ({ signal }) =>
+      unwrap(
+        api.GET('/workflows/{workflowID}/comparison', { params: { ...at(first), query: { with: second } }, signal }),
+      ),
+  });
+}
+
 export const queues = queryOptions({
   queryKey: [...keys.queues, 'list'],
   queryFn: ({ signal }) => unwrap(api.GET('/queues', { signal })),

@@ -259,7 +259,17 @@ export function deadLetterGroups(outbox: string) {
   });
 }
 
-export function deadLetters(outbox: string, filter: { fingerprint?: string; topic?: string }) {
+export function deadLetter(outbox: string, id: string) {
+  return queryOptions({
+    queryKey: [...keys.outboxes, outbox, 'letter', id],
+    queryFn: ({ signal }) =>
+      unwrap(api.GET('/outboxes/{outbox}/dead-letters/{id}', { params: { path: { outbox, id } }, signal })),
+    // Its error never changes.
+    staleTime: Infinity,
+  });
+}
+
+export function deadLetters(outbox: string, filter: { fingerprint?: string; reason?: string; topic?: string }) {
   return queryOptions({
     queryKey: [...keys.outboxes, outbox, 'letters', filter],
     queryFn: ({ signal }) =>

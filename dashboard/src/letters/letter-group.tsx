@@ -2,7 +2,7 @@
 import { type ReactNode, useState } from 'react';
 import { useSession } from '../api/session';
 import { Confirm } from '../parts/dialog';
-import { formatCount, visibleText } from '../parts/format';
+import { countOf, formatCount, visibleText } from '../parts/format';
 import { Time } from '../parts/time';
 
 export type LetterVerb = 'requeue' | 'archive' | 'discard';
@@ -57,7 +57,7 @@ export function LetterGroup<V extends LetterVerb>(props: LetterGroupProps<V>) {
       {isOpen && children}
       {verb !== undefined && (
         <Confirm
-          title={`${TITLES[verb]} ${formatCount(count)} dead letters of ${target}?`}
+          title={`${TITLES[verb]} ${countOf(count, 'dead letter')} of ${target}?`}
           action={TITLES[verb]}
           count={count}
           isDangerous={verb === 'discard'}

@@ -2,11 +2,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, type Schemas, unwrap } from '../api/client';
-import { deadLetter, deadLetterGroups, deadLetters, keys } from '../api/queries';
+import { deadLetter, deadLetterGroups, deadLetters } from '../api/letter-queries';
+import { keys } from '../api/queries';
 import { useSession } from '../api/session';
 import { useChange } from '../parts/changes';
 import { Dialog } from '../parts/dialog';
-import { formatCount, visibleText } from '../parts/format';
+import { countOf, visibleText } from '../parts/format';
 import { parseJSON } from '../parts/json-text';
 import { ValueView } from '../parts/json-tree';
 import { Failure } from '../parts/notice';
@@ -69,7 +70,7 @@ function LetterEntry({ outbox, letter }: { outbox: string; letter: Letter }) {
       <div className="row-line">
         <span className="mono">{visibleText(messageID ?? id)}</span>
         <span className="soft">
-          {formatCount(attempts)} attempts, <Time at={failedAt} />
+          {countOf(attempts, 'attempt')}, <Time at={failedAt} />
         </span>
         <span className="spread" />
         {/* What is not all there would be lost. */}

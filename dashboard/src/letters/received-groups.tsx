@@ -1,7 +1,8 @@
 // Messages of brokers that could not become workflows, by what went wrong.
 import { useQuery } from '@tanstack/react-query';
 import { api, type Schemas, unwrap } from '../api/client';
-import { keys, receivedGroups, receivedLetters } from '../api/queries';
+import { receivedGroups, receivedLetters } from '../api/letter-queries';
+import { keys } from '../api/queries';
 import { useChange } from '../parts/changes';
 import { visibleText } from '../parts/format';
 import { ValueView } from '../parts/json-tree';

@@ -65,9 +65,7 @@ withBrowser((browser) => {
       await page.getByText('No workflow has run yet.').waitFor();
       expect(await DBOS.listWorkflows({})).toEqual([]);
     });
-  });
 
-  onlyOn('sqlite', (dialect) => {
     test('what a workflow stores is shown as text', { timeout: TIMEOUT }, async () => {
       const { DBOS, ui, workflows } = await setup(dialect);
       const big = await DBOS.startWorkflow(workflows.greet, { workflowID: 'big' })('x'.repeat(1_000_000));
@@ -88,7 +86,9 @@ withBrowser((browser) => {
       expect(await page.locator('img, iframe').count()).toBe(0);
       expect(errors).toEqual([]);
     });
+  });
 
+  onlyOn('sqlite', (dialect) => {
     test('a timeline of 5,000 steps has few elements, and a map', { timeout: TIMEOUT }, async () => {
       const { DBOS, ui, workflows } = await setup(dialect);
       await DBOS.startWorkflow(workflows.long, { workflowID: 'long' })(5000).then((one) => one.getResult());

@@ -21,6 +21,8 @@ import { readOverviewSearch } from './overview/search';
 import { LettersPage } from './letters/letters-page';
 import { QueuesPage, readQueuesSearch } from './queues/queues-page';
 import { readSchedulesSearch, SchedulesPage } from './schedules/schedules-page';
+import { RetentionPage } from './retention/retention-page';
+import { readRetentionSearch } from './retention/search';
 import { SettingsPage } from './settings/settings-page';
 import { readListSearch } from './workflows/filters';
 import { readWorkflowSearch } from './workflow/search';
@@ -99,6 +101,7 @@ const routes = root.addChildren([
   schedulesRoute,
   createRoute({ getParentRoute, path: '/outbox', component: LettersPage }),
   createRoute({ getParentRoute, path: '/executors', component: ExecutorsPage }),
+  createRoute({ getParentRoute, path: '/retention', validateSearch: readRetentionSearch, component: RetentionPage }),
   createRoute({ getParentRoute, path: '/settings', component: SettingsPage }),
 ]);
 

@@ -4,7 +4,7 @@ import { createAdmin } from '../../src/admin/admin.js';
 import { Reject } from '../../src/outbox/consume/outcomes.js';
 import { until } from '../crash/processes.js';
 import { dropDatabase } from '../datasource/scene.js';
-import { DIALECTS, pending, setOutbox } from '../outbox/scene.js';
+import { bodyOf, DIALECTS, pending, setOutbox } from '../outbox/scene.js';
 import { callerOf, TOKEN } from './scene.js';
 
 afterAll(dropDatabase);
@@ -90,6 +90,20 @@ describe.each(DIALECTS)('outboxes over HTTP on %s', (_, name) => {
     expect(archived.body).toEqual({ archived: 1 });
     expect(discarded.body).toEqual({ discarded: 3 });
     expect(kept.body.letters).toHaveLength(1);
+  });
+
+  test('requeue a dead letter with another body', async () => {
+    const scene = await setup(name, 1);
+    const { call } = scene;
+    const [letter] = (await call('GET', `${API}/shop/dead-letters`)).body.letters as { id: string }[];
+
+    const edit = { body: { n: 'edited' }, delayMs: 3_600_000 };
+    const requeued = await call('POST', `${API}/shop/dead-letters/${letter?.id}/requeue`, edit);
+    const again = await call('POST', `${API}/shop/dead-letters/${letter?.id}/requeue`, {});
+
+    expect(requeued.body).toEqual({ requeued: 1, skipped: 0 });
+    expect((await pending(scene)).map(bodyOf)).toEqual([{ n: 'edited' }]);
+    expect(again.status).toBe(404);
   });
 
   test('refuse what makes no sense', async () => {

@@ -1,49 +1,50 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { TOKEN } from '../admin/scene.js';
 import { accessibilityProblems, watchErrors, withBrowser } from '../rig/browser.js';
 import { forEachDialect, onlyOn } from '../rig/dialects.js';
-import { setup } from './scene.js';
-
-const TIMEOUT = 120_000;
+import { choose, confirm, setup, TIMEOUT } from './scene.js';
 
 withBrowser((browser) => {
-  onlyOn('sqlite', (dialect) => {
-    describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-      test('every page follows WCAG AA and the content security policy', { timeout: TIMEOUT }, async () => {
-        const { DBOS, ui, workflows, call } = await setup(dialect);
-        await DBOS.startWorkflow(workflows.greet, { workflowID: 'greet-1' })('world').then((one) => one.getResult());
-        await DBOS.startWorkflow(workflows.refuse, { workflowID: 'refuse-1' })().then((one) =>
-          one.getResult().catch(() => {}),
-        );
-        await call('POST', '/api/v1/schedules', {
-          scheduleName: 'nightly',
-          workflowName: 'greet',
-          schedule: '0 3 * * *',
-        });
-        const page = await browser.open(`${ui}/workflows`, { colorScheme, reducedMotion: 'reduce' });
-        const errors = watchErrors(page);
-
-        for (const [path, sign] of [
-          ['/', 'Started and ended'],
-          ['/workflows', 'refuse-1'],
-          ['/workflows/refuse-1', 'reserve'],
-          ['/workflows/refuse-1?tab=output', 'card declined'],
-          ['/workflows/refuse-1?tab=history', 'WorkflowFailed'],
-          ['/workflows/refuse-1?tab=tree', 'this workflow'],
-          ['/workflows/refuse-1?tab=messages', 'No message was sent to it.'],
-          ['/queues?queue=mail', 'Save limits'],
-          ['/schedules', 'nightly'],
-          ['/outbox', 'No outbox is shown here.'],
-          ['/executors', 'alive'],
-          ['/settings', 'schema up to date'],
-        ] as const) {
-          await page.goto(ui + path);
-          await page.getByText(sign).first().waitFor();
-          expect({ path, problems: await accessibilityProblems(page) }).toEqual({ path, problems: [] });
-        }
-
-        expect(errors).toEqual([]);
+  forEachDialect((dialect) => {
+    test('every page follows WCAG AA and the content security policy', { timeout: TIMEOUT }, async () => {
+      const { DBOS, ui, workflows, call } = await setup(dialect);
+      await DBOS.startWorkflow(workflows.greet, { workflowID: 'greet-1' })('world').then((one) => one.getResult());
+      await DBOS.startWorkflow(workflows.refuse, { workflowID: 'refuse-1' })().then((one) =>
+        one.getResult().catch(() => {}),
+      );
+      await call('POST', '/api/v1/schedules', {
+        scheduleName: 'nightly',
+        workflowName: 'greet',
+        schedule: '0 3 * * *',
       });
+      const page = await browser.open(`${ui}/workflows`, { reducedMotion: 'reduce' });
+      const errors = watchErrors(page);
+
+      for (const [path, sign] of [
+        ['/', 'Started and ended'],
+        ['/workflows', 'refuse-1'],
+        ['/workflows/refuse-1', 'reserve'],
+        ['/workflows/refuse-1?tab=output', 'card declined'],
+        ['/workflows/refuse-1?tab=history', 'WorkflowFailed'],
+        ['/workflows/refuse-1?tab=tree', 'this workflow'],
+        ['/workflows/refuse-1?tab=messages', 'No message was sent to it.'],
+        ['/queues?queue=mail', 'Save limits'],
+        ['/schedules', 'nightly'],
+        ['/outbox', 'No outbox is shown here.'],
+        ['/executors', 'alive'],
+        ['/retention', 'Clean up'],
+        ['/settings', 'schema up to date'],
+      ] as const) {
+        await page.goto(ui + path);
+        await page.getByText(sign).first().waitFor();
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme });
+          const problems = await accessibilityProblems(page);
+          expect({ path, colorScheme, problems }).toEqual({ path, colorScheme, problems: [] });
+        }
+      }
+
+      expect(errors).toEqual([]);
     });
 
     test('pages fit a phone', { timeout: TIMEOUT }, async () => {
@@ -51,22 +52,25 @@ withBrowser((browser) => {
       await DBOS.startWorkflow(workflows.greet, { workflowID: 'greet-1' })('world').then((one) => one.getResult());
       const page = await browser.open(`${ui}/workflows`, { viewport: { width: 360, height: 740 } });
 
-      for (const path of [
-        '/',
-        '/workflows',
-        '/workflows/greet-1',
-        '/queues',
-        '/schedules',
-        '/executors',
-        '/settings',
-      ]) {
+      for (const [path, sign] of [
+        ['/', 'Started and ended'],
+        ['/workflows', 'greet-1'],
+        ['/workflows/greet-1', 'greet step'],
+        ['/queues?queue=mail', 'Save limits'],
+        ['/schedules', 'There is no schedule yet.'],
+        ['/outbox', 'No outbox is shown here.'],
+        ['/executors', 'alive'],
+        ['/retention', 'Clean up'],
+        ['/settings', 'schema up to date'],
+      ] as const) {
         await page.goto(ui + path);
-        await page.locator('main').waitFor();
-        await page.getByText('live', { exact: true }).waitFor();
+        await page.getByText(sign).first().waitFor({ state: 'attached' });
         expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 360]);
       }
     });
+  });
 
+  onlyOn('sqlite', (dialect) => {
     test('a lost connection shows a bar, and the page catches up when it is back', { timeout: TIMEOUT }, async () => {
       const { DBOS, ui, server, workflows } = await setup(dialect);
       const page = await browser.open(`${ui}/workflows`);
@@ -137,30 +141,41 @@ withBrowser((browser) => {
       expect(body).toMatchObject({ isPaused: false, globalConcurrency: 3 });
     });
 
-    test('schedules are created, triggered, paused, backfilled and deleted', { timeout: TIMEOUT }, async () => {
-      const { ui, call } = await setup(dialect);
+    test('schedules are created, triggered, paused, edited, backfilled and deleted', { timeout: TIMEOUT }, async () => {
+      const { DBOS, ui, call } = await setup(dialect);
       const page = await browser.open(`${ui}/schedules`);
-      const act = async (name: string): Promise<void> => {
-        await page.getByRole('button', { name: 'Actions on hourly' }).click();
-        await page.getByRole('button', { name, exact: true }).click();
-      };
+      const act = (name: string): Promise<void> => choose(page, name, 'Actions on hourly');
 
       await page.getByRole('button', { name: 'New schedule…' }).click();
       await page.getByLabel('Name', { exact: true }).fill('hourly');
       await page.getByLabel('Workflow', { exact: true }).fill('greet');
       await page.getByLabel('Cron expression').fill('0 * * * *');
-      await page.getByRole('button', { name: 'Create' }).click();
+      await confirm(page, 'Create');
       await act('Trigger now');
       await page.locator('.outcomes a').first().waitFor();
       await act('Pause');
       await page.getByText('paused', { exact: true }).waitFor();
+      await act('Edit…');
+      await page.getByLabel('Cron expression').fill('30 * * * *');
+      await page.getByLabel('Time zone').fill('Europe/Berlin');
+      await page.getByLabel('If the previous run has not ended').selectOption('skip');
+      await confirm(page, 'Save');
+      await page.getByText('30 * * * *').waitFor();
       await act('Backfill…');
       await page.getByText(/2[345] occurrences/).waitFor();
-      await page.getByRole('button', { name: 'Close' }).click();
+      await page.getByLabel('After').fill('2026-01-05T10:00:00');
+      await page.getByLabel('Before').fill('2026-01-05T13:00:00');
+      await page.getByText('3 occurrences').waitFor();
+      const edited = await call('GET', '/api/v1/schedules/hourly');
+      await confirm(page, 'Start 3');
+      await page.locator('.outcomes a').nth(3).waitFor();
+      const started = await DBOS.listWorkflows({ scheduleName: 'hourly' });
       await act('Delete…');
-      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+      await confirm(page, 'Delete');
       await page.getByText('There is no schedule yet.').waitFor();
 
+      expect(edited.body).toMatchObject({ schedule: '30 * * * *', cronTimezone: 'Europe/Berlin', overlap: 'skip' });
+      expect(started).toHaveLength(4);
       expect((await call('GET', '/api/v1/schedules')).body).toEqual({ schedules: [] });
     });
   });

@@ -1,5 +1,7 @@
 // An engine with workflows in several states, and its interface on a port.
+import type { Page } from 'playwright-core';
 import { type AdminOptions, createAdmin } from '../../src/admin/admin.js';
+import type { DBOSConfig } from '../../src/engine/config/config.js';
 import { callerOf } from '../admin/scene.js';
 import { serveAdmin } from '../rig/browser.js';
 import type { TestDialect } from '../rig/dialects.js';
@@ -7,8 +9,28 @@ import { createEngine } from '../rig/engines.js';
 
 export const HOSTILE = '<img src=x onerror="window.hacked=1">"><script>window.hacked=1</script>\u202Etxt.exe';
 
-export async function setup(dialect: TestDialect, options: Partial<AdminOptions> = { isOpen: true }) {
-  const { DBOS } = await createEngine(dialect);
+/** For tests of the browser, which loads pages on a machine that does much else. */
+export const TIMEOUT = 120_000;
+
+/** Presses the button of the dialog that is open, and waits until it has closed. */
+export async function confirm(page: Page, name: string): Promise<void> {
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name, exact: true }).click();
+  await dialog.waitFor({ state: 'detached' });
+}
+
+/** Opens a menu by its title and presses one of its buttons. */
+export async function choose(page: Page, name: string, menu = 'More actions'): Promise<void> {
+  await page.getByRole('button', { name: menu }).click();
+  await page.getByRole('button', { name, exact: true }).click();
+}
+
+export async function setup(
+  dialect: TestDialect,
+  options: Partial<AdminOptions> = { isOpen: true },
+  config?: Partial<DBOSConfig>,
+) {
+  const { DBOS, url } = await createEngine(dialect, config);
   const greet = DBOS.registerWorkflow(
     async (name: string) => DBOS.runStep(async () => `Hello ${name}`, { name: 'greet step' }),
     { name: 'greet' },
@@ -47,6 +69,8 @@ export async function setup(dialect: TestDialect, options: Partial<AdminOptions>
   const server = await serveAdmin(admin);
   return {
     DBOS,
+    /** Of the system database. */
+    url,
     server,
     ui: `${server.url}/ui`,
     call: callerOf(admin.fetch),

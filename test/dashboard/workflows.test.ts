@@ -1,22 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Page } from 'playwright-core';
 import { watchErrors, withBrowser } from '../rig/browser.js';
 import { forEachDialect, onlyOn } from '../rig/dialects.js';
-import { HOSTILE, setup } from './scene.js';
-
-const TIMEOUT = 120_000;
-
-/** Presses the button of the dialog that is open. */
-async function confirm(page: Page, name: string): Promise<void> {
-  const dialog = page.getByRole('dialog');
-  await dialog.getByRole('button', { name, exact: true }).click();
-  await dialog.waitFor({ state: 'detached' });
-}
-
-async function choose(page: Page, name: string): Promise<void> {
-  await page.getByRole('button', { name: 'More actions' }).click();
-  await page.getByRole('button', { name, exact: true }).click();
-}
+import { confirm, HOSTILE, setup, TIMEOUT } from './scene.js';
 
 withBrowser((browser) => {
   forEachDialect((dialect) => {
@@ -81,70 +66,6 @@ withBrowser((browser) => {
       expect(await DBOS.listWorkflows({})).toEqual([]);
     });
 
-    test('a workflow that waits says why, and gets its message', { timeout: TIMEOUT }, async () => {
-      const { DBOS, ui, workflows } = await setup(dialect);
-      await DBOS.startWorkflow(workflows.approve, { workflowID: 'order-17' })();
-      const page = await browser.open(`${ui}/workflows/order-17`);
-
-      await page.getByRole('region', { name: 'Why' }).waitFor();
-      await choose(page, 'Send a message…');
-      await page.getByLabel('Topic').fill('approval');
-      await page.getByLabel('Message, as JSON').fill('{"ok": true}');
-      await confirm(page, 'Send');
-      await page.locator('.workflow-head .state', { hasText: 'done' }).waitFor();
-      await page.getByRole('link', { name: 'Output' }).click();
-      await page.getByText('ok:').waitFor();
-
-      expect(await DBOS.retrieveWorkflow('order-17').getResult()).toEqual({ ok: true });
-    });
-
-    test('a failed workflow is forked from a step, and compared with its original', { timeout: TIMEOUT }, async () => {
-      const { DBOS, ui, workflows } = await setup(dialect);
-      await DBOS.startWorkflow(workflows.refuse, { workflowID: 'bad' })().then((one) =>
-        one.getResult().catch(() => {}),
-      );
-      const page = await browser.open(`${ui}/workflows/bad`);
-
-      await page.getByRole('button', { name: 'charge' }).click();
-      await page.getByText('card declined').first().waitFor();
-      expect(page.url()).toContain('row=1');
-      await page.getByRole('button', { name: 'Fork from here' }).click();
-      await page.getByLabel('ID of the copy').fill('again');
-      await confirm(page, 'Fork');
-      await page.locator('.workflow-head', { hasText: 'again' }).waitFor();
-      await page.getByRole('link', { name: 'Compare' }).click();
-      await page.getByText('same').first().waitFor();
-
-      expect((await DBOS.getWorkflowStatus('again'))?.forkedFrom).toBe('bad');
-    });
-
-    test('attributes, priority and delay are changed, and a workflow is deleted', { timeout: TIMEOUT }, async () => {
-      const { DBOS, ui, call } = await setup(dialect);
-      const body = { queueName: 'mail', workflowName: 'greet', workflowID: 'later', args: ['x'], delaySeconds: 3600 };
-      await call('POST', '/api/v1/workflows', body);
-      const page = await browser.open(`${ui}/workflows/later`);
-
-      await choose(page, 'Edit attributes…');
-      await page.getByRole('textbox', { name: 'Attributes' }).fill('{"customer": "c-17"}');
-      await confirm(page, 'Save');
-      await page.getByText('{"customer":"c-17"}').waitFor();
-      await choose(page, 'Set the priority…');
-      await page.getByLabel('Priority', { exact: true }).fill('7');
-      await confirm(page, 'Set');
-      await page.locator('.fact', { hasText: 'priority' }).getByText('7').waitFor();
-      await choose(page, 'Set the delay…');
-      await page.getByLabel('Seconds').fill('0');
-      await confirm(page, 'Set');
-      await page.locator('.workflow-head .state', { hasText: 'done' }).waitFor();
-      await choose(page, 'Delete…');
-      await confirm(page, 'Delete');
-      await page.getByRole('heading', { name: 'Workflows' }).waitFor();
-
-      expect(await DBOS.getWorkflowStatus('later')).toBeNull();
-    });
-  });
-
-  onlyOn('sqlite', (dialect) => {
     test('what a workflow stores is shown as text', { timeout: TIMEOUT }, async () => {
       const { DBOS, ui, workflows } = await setup(dialect);
       const big = await DBOS.startWorkflow(workflows.greet, { workflowID: 'big' })('x'.repeat(1_000_000));
@@ -165,7 +86,9 @@ withBrowser((browser) => {
       expect(await page.locator('img, iframe').count()).toBe(0);
       expect(errors).toEqual([]);
     });
+  });
 
+  onlyOn('sqlite', (dialect) => {
     test('a timeline of 5,000 steps has few elements, and a map', { timeout: TIMEOUT }, async () => {
       const { DBOS, ui, workflows } = await setup(dialect);
       await DBOS.startWorkflow(workflows.long, { workflowID: 'long' })(5000).then((one) => one.getResult());

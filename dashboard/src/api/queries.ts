@@ -164,6 +164,17 @@ export function tree(workflowID: string) {
   });
 }
 
+/** Belongs to the second workflow, so that its changes refresh it. */
+export function comparison(first: string, second: string) {
+  return queryOptions({
+    queryKey: [...keys.workflow(second), 'comparison', first],
+    queryFn: ({ signal }) =>
+      unwrap(
+        api.GET('/workflows/{workflowID}/comparison', { params: { ...at(first), query: { with: second } }, signal }),
+      ),
+  });
+}
+
 export const queues = queryOptions({
   queryKey: [...keys.queues, 'list'],
   queryFn: ({ signal }) => unwrap(api.GET('/queues', { signal })),
@@ -226,54 +237,6 @@ export function scheduleRuns(name: string) {
   });
 }
 
-export const outboxes = queryOptions({
-  queryKey: [...keys.outboxes, 'list'],
-  queryFn: ({ signal }) => unwrap(api.GET('/outboxes', { signal })),
-});
-
-export function outboxStatistics(outbox: string) {
-  return queryOptions({
-    queryKey: [...keys.outboxes, outbox, 'statistics'],
-    queryFn: ({ signal }) => unwrap(api.GET('/outboxes/{outbox}/statistics', { params: { path: { outbox } }, signal })),
-    // Reads the whole table of the messages.
-    staleTime: 15_000,
-  });
-}
-
-export function deadLetterGroups(outbox: string) {
-  return queryOptions({
-    queryKey: [...keys.outboxes, outbox, 'groups'],
-    queryFn: ({ signal }) =>
-      unwrap(api.GET('/outboxes/{outbox}/dead-letter-groups', { params: { path: { outbox } }, signal })),
-  });
-}
-
-export function deadLetters(outbox: string, filter: { fingerprint?: string; topic?: string }) {
-  return queryOptions({
-    queryKey: [...keys.outboxes, outbox, 'letters', filter],
-    queryFn: ({ signal }) =>
-      unwrap(
-        api.GET('/outboxes/{outbox}/dead-letters', {
-          params: { path: { outbox }, query: { ...filter, limit: 50 } },
-          signal,
-        }),
-      ),
-  });
-}
-
-export const receivedGroups = queryOptions({
-  queryKey: [...keys.outboxes, 'received', 'groups'],
-  queryFn: ({ signal }) => unwrap(api.GET('/receivers/dead-letter-groups', { signal })),
-});
-
-export function receivedLetters(filter: { fingerprint: string; functionName: string }) {
-  return queryOptions({
-    queryKey: [...keys.outboxes, 'received', 'letters', filter],
-    queryFn: ({ signal }) =>
-      unwrap(api.GET('/receivers/dead-letters', { params: { query: { ...filter, limit: 50 } }, signal })),
-  });
-}
-
 export const info = queryOptions({
   queryKey: ['info'],
   queryFn: ({ signal }) => unwrap(api.GET('/info', { signal })),
@@ -309,7 +272,15 @@ export const health = queryOptions({
   staleTime: 30_000,
 });
 
-export const retention = queryOptions({
-  queryKey: ['retention'],
-  queryFn: ({ signal }) => unwrap(api.GET('/retention', { signal })),
-});
+export function readRetention() {
+  return unwrap(api.GET('/retention'));
+}
+
+export const retention = queryOptions({ queryKey: ['retention'], queryFn: readRetention });
+
+export function archivedWorkflow(workflowID: string) {
+  return queryOptions({
+    queryKey: ['archived', workflowID],
+    queryFn: ({ signal }) => unwrap(api.GET('/archived-workflows/{workflowID}', { params: at(workflowID), signal })),
+  });
+}

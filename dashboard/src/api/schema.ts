@@ -511,6 +511,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/outboxes/{outbox}/dead-letters/{id}/requeue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Puts a dead letter back into the outbox, archived or not, with another body if one is passed. */
+        post: operations["postOutboxesOutboxDeadLettersIdRequeue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/outboxes/{outbox}/health": {
         parameters: {
             query?: never;
@@ -3329,6 +3346,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DeadLetter"];
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
+    postOutboxesOutboxDeadLettersIdRequeue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                outbox: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Replaces the body. */
+                    body?: unknown;
+                    delayMs?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        requeued: number;
+                        skipped: number;
+                    };
                 };
             };
             400: components["responses"]["Refused400"];

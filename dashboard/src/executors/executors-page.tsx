@@ -4,12 +4,12 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, type Schemas, unwrap } from '../api/client';
 import { executors as executorsQuery, keys, openByVersion, versions as versionsQuery } from '../api/queries';
-import { useSession } from '../api/session';
 import { Page } from '../frame/frame';
 import { useChange } from '../parts/changes';
 import { Confirm } from '../parts/dialog';
-import { formatCount, visibleText } from '../parts/format';
+import { countOf, formatCount, visibleText } from '../parts/format';
 import { Empty, Failure, Loading } from '../parts/notice';
+import { RowActions } from '../parts/row-actions';
 import { Time } from '../parts/time';
 
 type Executor = Schemas['Executor'];
@@ -34,6 +34,8 @@ export function ExecutorsPage() {
 }
 
 function Executors({ executors }: { executors: readonly Executor[] }) {
+  // Beside the table: the row of a dead executor may leave it.
+  const [recovered, setRecovered] = useState<number | undefined>(undefined);
   return (
     <section className="stack">
       <h2>Executors</h2>
@@ -46,7 +48,10 @@ function Executors({ executors }: { executors: readonly Executor[] }) {
               <th scope="col">Version</th>
               <th scope="col">Process</th>
               <th scope="col">Queues</th>
-              <th scope="col">Workflows</th>
+              <th scope="col">Functions</th>
+              <th scope="col" className="number">
+                Running
+              </th>
               <th scope="col">
                 <span className="hidden-text">Actions</span>
               </th>
@@ -54,23 +59,30 @@ function Executors({ executors }: { executors: readonly Executor[] }) {
           </thead>
           <tbody>
             {executors.map((executor) => (
-              <ExecutorRow key={executor.incarnationID} executor={executor} />
+              <ExecutorRow key={executor.incarnationID} executor={executor} onRecovered={setRecovered} />
             ))}
           </tbody>
         </table>
       </div>
+      {recovered !== undefined && <p role="status">Put back {countOf(recovered, 'workflow')}.</p>}
     </section>
   );
 }
 
-function ExecutorRow({ executor }: { executor: Executor }) {
-  const { executorID, isAlive, applicationVersion, host, pid, listenQueues, functions = [] } = executor;
-  const { isReadOnly } = useSession();
-  const recover = useChange(
-    () => unwrap(api.POST('/executors/{executorID}/recover', { params: { path: { executorID } } })),
-    keys.executors,
-    keys.lists,
+async function recover(executorID: string, onRecovered: (count: number) => void): Promise<void> {
+  const { workflowIDs } = await unwrap(
+    api.POST('/executors/{executorID}/recover', { params: { path: { executorID } } }),
   );
+  onRecovered(workflowIDs.length);
+}
+
+interface ExecutorRowProps {
+  readonly executor: Executor;
+  readonly onRecovered: (count: number) => void;
+}
+
+function ExecutorRow({ executor, onRecovered }: ExecutorRowProps) {
+  const { executorID, isAlive, applicationVersion, host, pid, listenQueues, functions = [], running } = executor;
   return (
     <tr>
       <td>
@@ -87,18 +99,13 @@ function ExecutorRow({ executor }: { executor: Executor }) {
       </td>
       <td>{listenQueues ? visibleText(listenQueues.join(', ')) : 'all'}</td>
       <td title={visibleText(functions.join('\n'))}>{formatCount(functions.length)}</td>
+      <td className="number">{formatCount(running)}</td>
       <td className="number">
-        {!isAlive && !isReadOnly && (
-          <button
-            type="button"
-            className="button"
-            disabled={recover.isPending}
-            onClick={() => recover.mutate(undefined)}
-          >
-            Recover
-          </button>
-        )}
-        <Failure error={recover.error} />
+        <RowActions
+          subject={executorID}
+          actions={isAlive ? [] : [{ label: 'Recover', act: () => recover(executorID, onRecovered) }]}
+          stale={[keys.executors, keys.lists]}
+        />
       </td>
     </tr>
   );
@@ -107,12 +114,6 @@ function ExecutorRow({ executor }: { executor: Executor }) {
 function Versions() {
   const { data, error } = useQuery(versionsQuery);
   const open = useQuery(openByVersion);
-  const { isReadOnly } = useSession();
-  const [chosen, setChosen] = useState<string | undefined>(undefined);
-  const setLatest = useChange(
-    (versionName: string) => unwrap(api.PUT('/versions/latest', { body: { versionName } })),
-    keys.executors,
-  );
   if (error) return <Failure error={error} />;
   if (!data || data.versions.length === 0) return null;
   const counts = new Map(open.data?.aggregates.map(({ group, count }) => [group['application_version'], count ?? 0]));
@@ -151,27 +152,40 @@ function Versions() {
                   </Link>
                 </td>
                 <td className="number">
-                  {index > 0 && !isReadOnly && (
-                    <button type="button" className="button" onClick={() => setChosen(versionName)}>
-                      Make latest…
-                    </button>
-                  )}
+                  <RowActions
+                    subject={versionName}
+                    actions={
+                      index === 0
+                        ? []
+                        : [
+                            {
+                              label: 'Make latest…',
+                              dialog: (onClose) => <MakeLatest versionName={versionName} onClose={onClose} />,
+                            },
+                          ]
+                    }
+                    stale={[keys.executors]}
+                  />
                 </td>
               </tr>
             ))}
           </tbody>
         </table>
       </div>
-      {chosen !== undefined && (
-        <Confirm
-          title={`Make version ${chosen} the latest?`}
-          action="Make latest"
-          onSubmit={() => setLatest.mutateAsync(chosen)}
-          onClose={() => setChosen(undefined)}
-        >
-          <p>New workflows without a version go to it. Running ones stay with their own.</p>
-        </Confirm>
-      )}
     </section>
+  );
+}
+
+function MakeLatest({ versionName, onClose }: { versionName: string; onClose: () => void }) {
+  const setLatest = useChange(() => unwrap(api.PUT('/versions/latest', { body: { versionName } })), keys.executors);
+  return (
+    <Confirm
+      title={`Make version ${versionName} the latest?`}
+      action="Make latest"
+      onSubmit={() => setLatest.mutateAsync(undefined)}
+      onClose={onClose}
+    >
+      <p>New workflows without a version go to it. Running ones stay with their own.</p>
+    </Confirm>
   );
 }

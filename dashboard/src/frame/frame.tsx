@@ -15,6 +15,7 @@ const PAGES = [
   { to: '/schedules', label: 'Schedules', icon: 'schedules', key: 'g s' },
   { to: '/outbox', label: 'Outbox', icon: 'outbox', key: 'g b' },
   { to: '/executors', label: 'Executors', icon: 'executors', key: 'g e' },
+  { to: '/retention', label: 'Retention', icon: 'retention', key: 'g r' },
   { to: '/settings', label: 'Settings', icon: 'settings', key: 'g t' },
 ] as const satisfies readonly { to: string; label: string; icon: IconName; key: string }[];
 

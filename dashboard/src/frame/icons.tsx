@@ -6,6 +6,7 @@ const PATHS = {
   schedules: 'M8 4.5V8l2.5 1.5M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0z',
   outbox: 'M2 9v4h12V9h-3.5l-1 2h-3l-1-2zM8 2v6m-2.5-3.5L8 2l2.5 2.5',
   executors: 'M3 3h10v4H3zM3 9h10v4H3zM5.5 5h.01M5.5 11h.01',
+  retention: 'M2 3h12v3H2zM3 6v7h10V6M6.5 9h3',
   settings: 'M2 5h7m3 0h2M2 11h2m3 0h7M9 3v4M4 9v4',
   search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zm3.5-1.5L14 14',
   theme: 'M8 2a6 6 0 1 0 0 12zM8 2a6 6 0 0 1 0 12',

@@ -50,6 +50,7 @@ export const KEY_HELP: readonly (readonly [string, string])[] = [
   ['g s', 'Schedules'],
   ['g b', 'Outbox and dead letters'],
   ['g e', 'Executors and versions'],
+  ['g r', 'Retention and archive'],
   ['g t', 'Settings'],
   ['/', 'Search by ID'],
   ['j  k', 'Next and previous row'],

@@ -1,7 +1,8 @@
 // Outboxes and dead letters: topics, failures grouped by error, and what to do with the messages.
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { outboxes as outboxesQuery, outboxStatistics, workflowCount } from '../api/queries';
+import { outboxes as outboxesQuery, outboxStatistics } from '../api/letter-queries';
+import { workflowCount } from '../api/queries';
 import { Page } from '../frame/frame';
 import { formatCount, formatDuration, visibleText } from '../parts/format';
 import { Empty, Failure, Loading } from '../parts/notice';

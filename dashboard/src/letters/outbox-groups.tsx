@@ -1,25 +1,24 @@
-// Dead letters of an outbox that failed the same way. A group opens to its messages.
+// Dead letters of an outbox by failure. Each can be edited before it is delivered again.
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, type Schemas, unwrap } from '../api/client';
-import { deadLetterGroups, deadLetters, keys } from '../api/queries';
+import { deadLetter, deadLetterGroups, deadLetters } from '../api/letter-queries';
+import { keys } from '../api/queries';
 import { useSession } from '../api/session';
 import { useChange } from '../parts/changes';
-import { Confirm } from '../parts/dialog';
-import { formatCount, visibleText } from '../parts/format';
+import { Dialog } from '../parts/dialog';
+import { countOf, visibleText } from '../parts/format';
+import { parseJSON } from '../parts/json-text';
 import { ValueView } from '../parts/json-tree';
 import { Failure } from '../parts/notice';
 import { Time } from '../parts/time';
+import { firstLine, LetterGroup, type LetterVerb } from './letter-group';
 
 type Group = Schemas['DeadLetterGroup'];
-type Verb = 'requeue' | 'archive' | 'discard';
+type Letter = Schemas['DeadLetter'];
 
-const ABOUT: Readonly<Record<Verb, string>> = {
-  requeue: 'They are delivered again, from their first attempt on.',
-  archive: 'They leave the lists, and are kept.',
-  discard: 'They are deleted. This cannot be undone.',
-};
-const TITLES: Readonly<Record<Verb, string>> = { requeue: 'Requeue', archive: 'Archive', discard: 'Discard' };
+/** No event tells of an outbox, which is in another database. */
+const REFRESH_MS = 10_000;
 
 /** The same failure on the same topic. */
 function filterOf({ topic, reason, fingerprint }: Group) {
@@ -27,7 +26,7 @@ function filterOf({ topic, reason, fingerprint }: Group) {
 }
 
 export function OutboxGroups({ outbox }: { outbox: string }) {
-  const { data, error } = useQuery(deadLetterGroups(outbox));
+  const { data, error } = useQuery({ ...deadLetterGroups(outbox), refetchInterval: REFRESH_MS });
   if (error) return <Failure error={error} />;
   return data?.groups.map((group) => (
     <OutboxGroup key={`${group.topic} ${group.reason} ${group.fingerprint}`} outbox={outbox} group={group} />
@@ -35,68 +34,92 @@ export function OutboxGroups({ outbox }: { outbox: string }) {
 }
 
 function OutboxGroup({ outbox, group }: { outbox: string; group: Group }) {
-  const { isReadOnly } = useSession();
-  const [isOpen, setOpen] = useState(false);
-  const [verb, setVerb] = useState<Verb | undefined>(undefined);
+  const { topic, reason, errorName, count, lastFailedAt, sampleID } = group;
+  const { data: sample } = useQuery(deadLetter(outbox, sampleID));
   const change = useChange(
-    (chosen: Verb) =>
-      unwrap(api.POST(`/outboxes/{outbox}/bulk/${chosen}`, { params: { path: { outbox } }, body: filterOf(group) })),
+    (verb: LetterVerb) =>
+      unwrap(api.POST(`/outboxes/{outbox}/bulk/${verb}`, { params: { path: { outbox } }, body: filterOf(group) })),
     keys.outboxes,
   );
   return (
-    <section className="card panel" aria-label={`Dead letters of ${visibleText(group.topic)}`}>
-      <div className="row-line">
-        <button type="button" className="link" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {isOpen ? '▾' : '▸'} <strong>{formatCount(group.count)}</strong> on{' '}
-          <strong>{visibleText(group.topic)}</strong>: {visibleText(group.errorName ?? group.reason)}
-        </button>
-        <span className="soft">
-          last <Time at={group.lastFailedAt} />
-        </span>
-        <span className="spread" />
-        {!isReadOnly &&
-          (['requeue', 'archive', 'discard'] as const).map((one) => (
-            <button
-              key={one}
-              type="button"
-              className={`button ${one === 'discard' ? 'danger' : ''}`}
-              onClick={() => setVerb(one)}
-            >
-              {TITLES[one]}…
-            </button>
-          ))}
-      </div>
-      {isOpen && <Letters outbox={outbox} group={group} />}
-      {verb && (
-        <Confirm
-          title={`${TITLES[verb]} ${formatCount(group.count)} dead letters of ${group.topic}?`}
-          action={TITLES[verb]}
-          count={group.count}
-          isDangerous={verb === 'discard'}
-          onSubmit={() => change.mutateAsync(verb)}
-          onClose={() => setVerb(undefined)}
-        >
-          <p>{ABOUT[verb]}</p>
-        </Confirm>
-      )}
-    </section>
+    <LetterGroup
+      count={count}
+      target={topic}
+      failure={firstLine(sample?.error ?? errorName ?? reason)}
+      lastAt={lastFailedAt}
+      verbs={['requeue', 'archive', 'discard']}
+      onChange={change.mutateAsync}
+    >
+      <Letters outbox={outbox} group={group} />
+    </LetterGroup>
   );
 }
 
 function Letters({ outbox, group }: { outbox: string; group: Group }) {
-  const { topic, fingerprint } = group;
-  const { data, error } = useQuery(deadLetters(outbox, { topic, ...(fingerprint !== null && { fingerprint }) }));
+  const { data, error } = useQuery(deadLetters(outbox, filterOf(group)));
   if (error) return <Failure error={error} />;
-  return data?.letters.map((letter) => (
-    <div key={letter.id} className="entry">
+  return data?.letters.map((letter) => <LetterEntry key={letter.id} outbox={outbox} letter={letter} />);
+}
+
+function LetterEntry({ outbox, letter }: { outbox: string; letter: Letter }) {
+  const { id, messageID, attempts, failedAt, error, body } = letter;
+  const { isReadOnly } = useSession();
+  const [isEditing, setEditing] = useState(false);
+  return (
+    <div className="entry">
       <div className="row-line">
-        <span className="mono">{visibleText(letter.messageID ?? letter.id)}</span>
+        <span className="mono">{visibleText(messageID ?? id)}</span>
         <span className="soft">
-          {formatCount(letter.attempts)} attempts, <Time at={letter.failedAt} />
+          {countOf(attempts, 'attempt')}, <Time at={failedAt} />
         </span>
+        <span className="spread" />
+        {/* What is not all there would be lost. */}
+        {!isReadOnly && body.isTruncated !== true && (
+          <button type="button" className="button" onClick={() => setEditing(true)}>
+            Edit and requeue…
+          </button>
+        )}
       </div>
-      {letter.error !== null && <pre className="state error">{visibleText(letter.error).slice(0, 2000)}</pre>}
-      <ValueView value={letter.body} label={`Message ${letter.id}`} />
+      {error !== null && <pre className="state error">{visibleText(error).slice(0, 2000)}</pre>}
+      <ValueView value={body} label={`Message ${id}`} />
+      {isEditing && <EditDialog outbox={outbox} letter={letter} onClose={() => setEditing(false)} />}
     </div>
-  ));
+  );
+}
+
+function EditDialog({ outbox, letter, onClose }: { outbox: string; letter: Letter; onClose: () => void }) {
+  const { id, messageID, topic, body } = letter;
+  const [text, setText] = useState(() => JSON.stringify(body.json, undefined, 2) ?? '');
+  const change = useChange(
+    async () =>
+      unwrap(
+        api.POST('/outboxes/{outbox}/dead-letters/{id}/requeue', {
+          params: { path: { outbox, id } },
+          body: { body: parseJSON(text) },
+        }),
+      ),
+    keys.outboxes,
+  );
+  return (
+    <Dialog
+      title={`Edit ${messageID ?? id} of ${topic}`}
+      action="Requeue"
+      isDisabled={text.trim() === ''}
+      onSubmit={() => change.mutateAsync(undefined)}
+      onClose={onClose}
+    >
+      <p className="soft">It is delivered again with this body, from its first attempt on.</p>
+      {!body.isExact && <p className="soft">The body is not plain JSON. What you see is its nearest form.</p>}
+      <label className="line">
+        Body, as JSON
+        <textarea
+          className="field"
+          spellCheck={false}
+          required
+          value={text}
+          onChange={({ target }) => setText(target.value)}
+        />
+      </label>
+    </Dialog>
+  );
 }

@@ -20,6 +20,11 @@ export function formatCount(count: number): string {
   return counts.format(count);
 }
 
+/** `1 workflow`, `1,204 workflows`. */
+export function countOf(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 /** Two units at most: `1.2 s`, `4 min 3 s`, `2 h 5 min`, `3 d 4 h`. */
 export function formatDuration(ms: number): string {
   const size = Math.max(0, ms);

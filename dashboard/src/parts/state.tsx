@@ -19,6 +19,11 @@ export const STATES: Readonly<Record<WorkflowState, StateLook>> = {
 
 export const ALL_STATES = Object.keys(STATES) as WorkflowState[];
 
+/** Text of the server that names a state. */
+export function isState(value: unknown): value is WorkflowState {
+  return (ALL_STATES as unknown[]).includes(value);
+}
+
 export function State({ status }: { status: WorkflowState }) {
   const { glyph, word, tone } = STATES[status];
   return (

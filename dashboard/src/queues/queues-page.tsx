@@ -3,12 +3,11 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { api, type Schemas, unwrap } from '../api/client';
 import { keys, queues as queuesQuery, queueStats } from '../api/queries';
-import { useSession } from '../api/session';
 import { Page } from '../frame/frame';
 import { useLocationSearch } from '../frame/location';
-import { useChange } from '../parts/changes';
 import { formatCount, formatDuration, visibleText } from '../parts/format';
 import { Empty, Failure, Loading } from '../parts/notice';
+import { RowActions } from '../parts/row-actions';
 import { QueuePanel } from './queue-panel';
 
 export type Queue = Schemas['Queue'];
@@ -107,12 +106,11 @@ interface QueueRowProps {
   readonly isOpen: boolean;
 }
 
+function setPaused(name: string, isPaused: boolean): Promise<unknown> {
+  return unwrap(api.POST(`/queues/{name}/${isPaused ? 'pause' : 'resume'}`, { params: { path: { name } } }));
+}
+
 function QueueRow({ name, queue, stats, isOpen }: QueueRowProps) {
-  const { isReadOnly } = useSession();
-  const pause = useChange(
-    (verb: 'pause' | 'resume') => unwrap(api.POST(`/queues/{name}/${verb}`, { params: { path: { name } } })),
-    keys.queues,
-  );
   const isPaused = queue?.isPaused === true;
   return (
     <tr aria-selected={isOpen}>
@@ -137,18 +135,11 @@ function QueueRow({ name, queue, stats, isOpen }: QueueRowProps) {
       </td>
       <td>{queue ? limitsText(queue) : ''}</td>
       <td className="number">
-        {!isReadOnly && (
-          <button
-            type="button"
-            className="button"
-            disabled={pause.isPending}
-            aria-label={`${isPaused ? 'Resume' : 'Pause'} ${visibleText(name)}`}
-            onClick={() => pause.mutate(isPaused ? 'resume' : 'pause')}
-          >
-            {isPaused ? 'Resume' : 'Pause'}
-          </button>
-        )}
-        <Failure error={pause.error} />
+        <RowActions
+          subject={name}
+          actions={[{ label: isPaused ? 'Resume' : 'Pause', act: () => setPaused(name, !isPaused) }]}
+          stale={[keys.queues]}
+        />
       </td>
     </tr>
   );

@@ -10,8 +10,8 @@ import { useLocationSearch } from '../frame/location';
 import { useChange } from '../parts/changes';
 import { Confirm } from '../parts/dialog';
 import { visibleText } from '../parts/format';
-import { Menu } from '../parts/menu';
 import { Empty, Failure, Loading } from '../parts/notice';
+import { RowActions } from '../parts/row-actions';
 import { STATES } from '../parts/state';
 import { Time } from '../parts/time';
 import { Backfill } from './backfill';
@@ -170,51 +170,42 @@ function Outcomes({ name }: { name: string }) {
 }
 
 function ScheduleActions({ schedule }: { schedule: Schedule }) {
-  const { isReadOnly } = useSession();
-  const [open, setOpen] = useState<'edit' | 'backfill' | 'delete' | undefined>(undefined);
-  const name = schedule.scheduleName;
-  const params = { path: { name } };
-  const change = useChange(
-    (verb: 'pause' | 'resume' | 'trigger') => unwrap(api.POST(`/schedules/{name}/${verb}`, { params })),
-    keys.schedules,
-    keys.lists,
-  );
-  const remove = useChange(() => unwrap(api.DELETE('/schedules/{name}', { params })), keys.schedules);
-  if (isReadOnly) return null;
-  const pausing = schedule.status === 'PAUSED' ? 'resume' : 'pause';
+  const { scheduleName: name, status } = schedule;
+  const call = (verb: 'pause' | 'resume' | 'trigger') => (): Promise<unknown> =>
+    unwrap(api.POST(`/schedules/{name}/${verb}`, { params: { path: { name } } }));
   return (
-    <>
-      <Menu label="⋯" title={`Actions on ${visibleText(name)}`}>
-        <button type="button" onClick={() => change.mutate('trigger')}>
-          Trigger now
-        </button>
-        <button type="button" onClick={() => change.mutate(pausing)}>
-          {pausing === 'resume' ? 'Resume' : 'Pause'}
-        </button>
-        <button type="button" onClick={() => setOpen('backfill')}>
-          Backfill…
-        </button>
-        <button type="button" onClick={() => setOpen('edit')}>
-          Edit…
-        </button>
-        <button type="button" className="danger" onClick={() => setOpen('delete')}>
-          Delete…
-        </button>
-      </Menu>
-      <Failure error={change.error} />
-      {open === 'edit' && <ScheduleForm schedule={schedule} onClose={() => setOpen(undefined)} />}
-      {open === 'backfill' && <Backfill schedule={schedule} onClose={() => setOpen(undefined)} />}
-      {open === 'delete' && (
-        <Confirm
-          title={`Delete schedule ${name}?`}
-          action="Delete"
-          isDangerous
-          onSubmit={() => remove.mutateAsync(undefined)}
-          onClose={() => setOpen(undefined)}
-        >
-          <p>It fires no more. Workflows that it has started stay.</p>
-        </Confirm>
-      )}
-    </>
+    <RowActions
+      subject={name}
+      actions={[
+        { label: 'Trigger now', act: call('trigger') },
+        status === 'PAUSED' ? { label: 'Resume', act: call('resume') } : { label: 'Pause', act: call('pause') },
+        { label: 'Backfill…', dialog: (onClose) => <Backfill schedule={schedule} onClose={onClose} /> },
+        { label: 'Edit…', dialog: (onClose) => <ScheduleForm schedule={schedule} onClose={onClose} /> },
+        {
+          label: 'Delete…',
+          isDangerous: true,
+          dialog: (onClose) => <DeleteSchedule name={name} onClose={onClose} />,
+        },
+      ]}
+      stale={[keys.schedules, keys.lists]}
+    />
+  );
+}
+
+function DeleteSchedule({ name, onClose }: { name: string; onClose: () => void }) {
+  const remove = useChange(
+    () => unwrap(api.DELETE('/schedules/{name}', { params: { path: { name } } })),
+    keys.schedules,
+  );
+  return (
+    <Confirm
+      title={`Delete schedule ${name}?`}
+      action="Delete"
+      isDangerous
+      onSubmit={() => remove.mutateAsync(undefined)}
+      onClose={onClose}
+    >
+      <p>It fires no more. Workflows that it has started stay.</p>
+    </Confirm>
   );
 }

@@ -2,10 +2,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, type Schemas, unwrap } from '../api/client';
 import { health as healthQuery } from '../api/queries';
-import { useSession } from '../api/session';
-import { useChange } from '../parts/changes';
 import { formatCount, visibleText } from '../parts/format';
 import { Failure, Loading } from '../parts/notice';
+import { RowActions } from '../parts/row-actions';
 
 type HealthView = Schemas['Health'];
 
@@ -45,29 +44,27 @@ export function Health() {
   );
 }
 
+async function buildOrDrop({ index, isThere }: HealthView['indexes'][number]): Promise<void> {
+  const options = { params: { path: { index } } };
+  await (isThere ? unwrap(api.DELETE('/indexes/{index}', options)) : unwrap(api.PUT('/indexes/{index}', options)));
+}
+
 function Indexes({ indexes }: Pick<HealthView, 'indexes'>) {
-  const { isReadOnly } = useSession();
-  const change = useChange(async ({ index, isThere }: HealthView['indexes'][number]) => {
-    const options = { params: { path: { index } } };
-    await (isThere ? unwrap(api.DELETE('/indexes/{index}', options)) : unwrap(api.PUT('/indexes/{index}', options)));
-  }, healthQuery.queryKey);
   return (
     <section className="card panel" aria-label="Optional indexes">
       <h2>Optional indexes</h2>
       <p className="soft">Each makes lists with one filter fast on large tables, and every write a little slower.</p>
-      <Failure error={change.error} />
       <ul className="stack">
         {indexes.map((one) => (
           <li key={one.index} className="row-line">
             <span className={`state ${one.isThere ? 'done' : 'cancelled'}`}>{one.isThere ? '✓' : '⊘'}</span>
             <code>{one.index}</code>
             <span className="spread" />
-            {!isReadOnly && (
-              <button type="button" className="button" disabled={change.isPending} onClick={() => change.mutate(one)}>
-                {one.isThere ? 'Drop' : 'Build'}
-                <span className="hidden-text"> {one.index}</span>
-              </button>
-            )}
+            <RowActions
+              subject={one.index}
+              actions={[{ label: one.isThere ? 'Drop' : 'Build', act: () => buildOrDrop(one) }]}
+              stale={[healthQuery.queryKey]}
+            />
           </li>
         ))}
       </ul>

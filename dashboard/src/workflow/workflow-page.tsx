@@ -56,6 +56,9 @@ export function WorkflowPage() {
             <p>It may have been deleted by retention, or the ID is mistyped.</p>
             <Link to="/workflows" search={{ workflowIDPrefix: workflowID.slice(0, 8) }} className="button">
               Look for similar IDs
+            </Link>{' '}
+            <Link to="/retention" search={{ archived: workflowID }} className="button">
+              Look into the archive
             </Link>
           </Empty>
         ) : (

@@ -1,6 +1,7 @@
 // Routes for the outboxes that the interface was given: the verbs of `OutboxBroker`.
 import type { ChangeFilter, DeadLetterFilter } from '../../outbox/dead-letters/filter.js';
 import {
+  anything,
   boolean,
   type CheckedFields,
   integer,
@@ -179,6 +180,25 @@ const DEAD_LETTER_ROUTES: readonly Route[] = [
       const letter = await outboxOf(call).dlq.get(call.path['id'] ?? '');
       if (!letter) throw notFound(`There is no dead letter "${call.path['id']}".`);
       return viewDeadLetter(letter);
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/outboxes/{outbox}/dead-letters/{id}/requeue',
+    tag,
+    summary: 'Puts a dead letter back into the outbox, archived or not, with another body if one is passed.',
+    body: record({ body: optional(anything.about('Replaces the body.')), delayMs: optional(integer()) }),
+    result: record({ requeued: integer(), skipped: integer() }),
+    async handle(call) {
+      const { delayMs: delay, ...rest } = call.body;
+      const id = call.path['id'] ?? '';
+      const result = await outboxOf(call).dlq.requeue(
+        { ids: [id], archived: 'both' },
+        // null is a body too.
+        { ...('body' in rest && { edit: () => rest.body }), ...(delay !== undefined && { delay }) },
+      );
+      if (result.requeued + result.skipped === 0) throw notFound(`There is no dead letter "${id}".`);
+      return result;
     },
   }),
   route({

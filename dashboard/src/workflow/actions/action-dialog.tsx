@@ -5,6 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { api, unwrap, type Workflow } from '../../api/client';
 import { keys } from '../../api/queries';
 import { Dialog } from '../../parts/dialog';
+import { parseJSON } from '../../parts/json-text';
 
 export type ActionName =
   'cancel' | 'resume' | 'fork' | 'restart' | 'rewind' | 'delete' | 'message' | 'priority' | 'delay' | 'attributes';
@@ -52,15 +53,6 @@ async function fork(workflowID: string, startStep: number, { version, newID, rea
     ...given('reason', reason),
   };
   return (await unwrap(api.POST('/workflows/{workflowID}/fork', { params: at(workflowID), body }))).workflowID;
-}
-
-function parseJSON(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The parser's message names a position, which says little about a short text.
-    throw new Error('This is not valid JSON. Texts need quotes.');
-  }
 }
 
 const ACTIONS: Readonly<Record<ActionName, Action>> = {

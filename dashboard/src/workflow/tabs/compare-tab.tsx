@@ -1,104 +1,84 @@
-// A fork beside its original: the same steps, and the first one that differs.
+// A fork beside its original: how many steps are the same, and those that are not.
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { Schemas, Value, Workflow } from '../../api/client';
-import { steps as stepsQuery, workflow as workflowQuery } from '../../api/queries';
-import { formatDuration, visibleText } from '../../parts/format';
+import type { Schemas, Workflow } from '../../api/client';
+import { comparison } from '../../api/queries';
+import { formatCount, visibleText } from '../../parts/format';
+import { ValueView } from '../../parts/json-tree';
 import { Failure, Loading } from '../../parts/notice';
-import { State } from '../../parts/state';
+import { isActive } from '../../parts/state';
 
-type Step = Schemas['Step'];
+type Difference = Schemas['HistoryDifference'];
+
+/** While it runs, steps end without a change of the workflow's own row. */
+const LIVE_MS = 3000;
 
 export function CompareTab({ workflow }: { workflow: Workflow }) {
-  const { forkedFrom = '' } = workflow;
-  const original = useQuery(workflowQuery(forkedFrom));
-  const before = useQuery(stepsQuery(forkedFrom));
-  const after = useQuery(stepsQuery(workflow.workflowID));
-  const error = original.error ?? before.error ?? after.error;
-  if (error) return <Failure error={error} onRetry={() => void original.refetch()} />;
-  if (!original.data || !before.data || !after.data) return <Loading />;
-  const pairs = pairSteps(before.data.steps, after.data.steps);
-  const first = pairs.findIndex(({ isSame }) => !isSame);
+  const { workflowID, forkedFrom = '' } = workflow;
+  const { data, error, refetch } = useQuery({
+    ...comparison(forkedFrom, workflowID),
+    refetchInterval: isActive(workflow) ? LIVE_MS : false,
+  });
+  if (error) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (!data) return <Loading />;
+  const { same, differences } = data;
   return (
     <>
-      <p>
-        {first < 0 ? 'All steps are the same.' : `The first difference is in step ${pairs[first]?.id}.`}
-        {!isSameValue(original.data.output, workflow.output) && ' The results differ.'}
-      </p>
-      <div className="table-scroll">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Step</th>
-              <th scope="col">
-                <Link to="/workflows/$workflowID" params={{ workflowID: forkedFrom }}>
-                  Original
-                </Link>{' '}
-                <State status={original.data.status} />
-              </th>
-              <th scope="col">
-                Fork <State status={workflow.status} />
-              </th>
-              <th scope="col">Outcome</th>
-            </tr>
-          </thead>
-          <tbody>
-            {pairs.map(({ id, left, right, isSame }) => (
-              <tr key={id}>
-                <td className="number">{id}</td>
-                <td>
-                  <Side step={left} />
-                </td>
-                <td>
-                  <Side step={right} />
-                </td>
-                <td>{isSame ? <span className="soft">same</span> : <span className="state error">✕ differs</span>}</td>
+      <p role="status">{summaryOf(same, differences)}</p>
+      {differences.length > 0 && (
+        <div className="table-scroll">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Step</th>
+                <th scope="col">
+                  <Link to="/workflows/$workflowID" params={{ workflowID: forkedFrom }}>
+                    Original
+                  </Link>
+                </th>
+                <th scope="col">Fork</th>
               </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+            </thead>
+            <tbody>
+              {differences.map(({ at, first, second }) => (
+                <tr key={String(at)} className="compared">
+                  <td>{String(at)}</td>
+                  <td>
+                    <Side event={first} />
+                  </td>
+                  <td>
+                    <Side event={second} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
     </>
   );
 }
 
-function Side({ step }: { step: Step | undefined }) {
-  if (!step) return <span className="soft">–</span>;
-  const { name, error, startedAtEpochMs: from, completedAtEpochMs: to } = step;
+export function summaryOf(same: number, differences: readonly Difference[]): string {
+  const steps = differences.filter(({ at }) => at !== 'outcome');
+  const counted = `${formatCount(same)} ${same === 1 ? 'step is' : 'steps are'} the same`;
+  if (differences.length === 0) return `${counted}, and so is the outcome.`;
+  const first = steps.length === 0 ? '' : ` The first difference is in step ${String(steps[0]?.at)}.`;
+  return `${counted}.${first}${steps.length < differences.length ? ' The outcomes differ.' : ''}`;
+}
+
+function Side({ event }: { event: Difference['first'] }) {
+  if (!event) return <span className="soft">nothing yet</span>;
+  const { activity_name: name } = event.details as { activity_name?: unknown };
   return (
-    <span className="row-line">
-      {visibleText(name)}
-      {error && <span className="state error">✕ error</span>}
-      <span className="soft">{from !== undefined && to !== undefined && formatDuration(to - from)}</span>
-    </span>
+    <>
+      <span className="row-line">
+        {typeof name === 'string' && <strong>{visibleText(name)}</strong>}
+        <span className="soft">{visibleText(event.type)}</span>
+      </span>
+      {Object.entries(event.payloads ?? {}).map(([key, value]) => (
+        <ValueView key={key} value={value} label={key} />
+      ))}
+    </>
   );
-}
-
-export interface Pair {
-  readonly id: number;
-  readonly left: Step | undefined;
-  readonly right: Step | undefined;
-  readonly isSame: boolean;
-}
-
-export function pairSteps(before: readonly Step[], after: readonly Step[]): Pair[] {
-  const left = new Map(before.map((step) => [step.functionID, step]));
-  const right = new Map(after.map((step) => [step.functionID, step]));
-  const ids = [...new Set([...left.keys(), ...right.keys()])].sort((a, b) => a - b);
-  return ids.map((id) => ({
-    id,
-    left: left.get(id),
-    right: right.get(id),
-    isSame: isSame(left.get(id), right.get(id)),
-  }));
-}
-
-function isSame(left: Step | undefined, right: Step | undefined): boolean {
-  return (
-    left?.name === right?.name && isSameValue(left?.output, right?.output) && isSameValue(left?.error, right?.error)
-  );
-}
-
-function isSameValue(left: Value | undefined, right: Value | undefined): boolean {
-  return JSON.stringify(left) === JSON.stringify(right);
 }

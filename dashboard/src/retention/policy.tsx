@@ -1,18 +1,16 @@
 // What retention is configured, and what it would delete now.
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { api, unwrap } from '../api/client';
-import { retention as retentionQuery } from '../api/queries';
-import { formatCount, visibleText } from '../parts/format';
+import type { readRetention } from '../api/queries';
+import { countOf, visibleText } from '../parts/format';
 import { Failure } from '../parts/notice';
 import { State } from '../parts/state';
 import { Time } from '../parts/time';
 
-export function Retention() {
-  const { data, error } = useQuery(retentionQuery);
+export type Retention = Awaited<ReturnType<typeof readRetention>>;
+
+export function Policy({ policy, isArchiving }: Retention) {
   const plan = useMutation({ mutationFn: readPlan });
-  if (error) return <Failure error={error} />;
-  if (!data) return null;
-  const { policy, isArchiving } = data;
   const rules = Object.entries(policy ?? {}).filter(([, rule]) => rule !== undefined && rule !== null);
   return (
     <section className="card panel" aria-label="Retention">
@@ -60,7 +58,7 @@ function Plan({ plan }: { plan: Planned }) {
         <li key={`${name} ${status}`} className="row-line">
           <State status={status} />
           <b>{visibleText(name ?? 'unnamed')}</b>
-          {formatCount(workflows)} workflows, the oldest ended <Time at={oldestEndedAt} />
+          {countOf(workflows, 'workflow')}, the oldest ended <Time at={oldestEndedAt} />
         </li>
       ))}
     </ul>

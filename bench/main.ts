@@ -1,4 +1,5 @@
 // `npm run bench -- <name>`: measures and prints. Figures are ratios within one run; nothing here passes or fails.
+import { benchDashboard } from './dashboard.js';
 import { benchEngine } from './engine.js';
 import { benchHistory } from './history.js';
 import { benchQueues } from './queues.js';
@@ -25,6 +26,7 @@ const BENCHES: Record<string, (parts: readonly string[]) => Promise<void>> = {
   outbox: benchOutbox,
   scale: benchScale,
   history: benchHistory,
+  dashboard: benchDashboard,
 };
 
 /** The benchmarks that can be run in parts: the words after their name. */

@@ -2,9 +2,10 @@
 import { internals } from '../src/base/internals.js';
 import { silentLogger } from '../src/base/log.js';
 import { createDBOS, type DBOSInstance } from '../src/facade/dbos.js';
-import { render, type Sql, sql, table } from '../src/sql/sql.js';
+import { sql, table } from '../src/sql/sql.js';
 import type { Database } from '../src/store/database.js';
 import { openDatabases } from './engine/databases.js';
+import { noteStatements } from './engine/statements.js';
 import { median, type Measurement, printTable, timed } from './report.js';
 import { addSchedules, readLateness } from './schedules/rows.js';
 
@@ -91,21 +92,6 @@ async function measureIdle(database: Database): Promise<Idle> {
     statements: sent.length * aMinute,
     ofSchedules: ofSchedules.length * aMinute,
   };
-}
-
-/** The texts of all statements from now on; what a transaction does inside is not seen. */
-function noteStatements(database: Database): string[] {
-  const sent: string[] = [];
-  const note = (statement: Sql): number => sent.push(render(statement, database.dialect).text);
-  const [run, read, commit] = [
-    database.run.bind(database),
-    database.read.bind(database),
-    database.commit.bind(database),
-  ];
-  database.run = (statement) => (note(statement), run(statement));
-  database.read = (statement) => (note(statement), read(statement));
-  database.commit = (statements) => (statements.forEach(note), commit(statements));
-  return sent;
 }
 
 /** How late each occurrence was fired, in milliseconds by the clock of the database. */

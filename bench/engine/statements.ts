@@ -1,5 +1,6 @@
 // Counting what a library asks of its database: on the server, the same for every library, and in Everstep's driver.
 import pg from 'pg';
+import { render, type Sql } from '../../src/sql/sql.js';
 import type { Database } from '../../src/store/database.js';
 
 /** Counts statements to one database with pg_stat_statements, from a connection to another. */
@@ -72,4 +73,31 @@ function before(prototype: Database, name: keyof Methods, note: () => void): voi
     note();
     return original.call(this, argument);
   };
+}
+
+/** The texts of all statements from now on; what a transaction does inside is not seen. */
+export function noteStatements(database: Database): string[] {
+  const sent: string[] = [];
+  const note = (statement: Sql): number => sent.push(render(statement, database.dialect).text);
+  const [run, read, observe, commit] = [
+    database.run.bind(database),
+    database.read.bind(database),
+    database.observe.bind(database),
+    database.commit.bind(database),
+  ];
+  let isObserving = false;
+  database.run = (statement) => (note(statement), run(statement));
+  // On SQLite, `observe` reads.
+  database.read = (statement) => (isObserving || note(statement), read(statement));
+  database.observe = (statement, options) => {
+    note(statement);
+    isObserving = true;
+    try {
+      return observe(statement, options);
+    } finally {
+      isObserving = false;
+    }
+  };
+  database.commit = (statements) => (statements.forEach(note), commit(statements));
+  return sent;
 }

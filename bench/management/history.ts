@@ -3,7 +3,7 @@ import { sql, table } from '../../src/sql/sql.js';
 import type { Database } from '../../src/store/database.js';
 
 const INPUTS = `{"json":[{"order":"${'x'.repeat(60)}"}],"__dbos_serializer":"superjson"}`;
-/** When the first workflow was created; the others follow, a second apart. */
+/** When the first workflow was created by default; the others follow, a second apart. */
 export const HISTORY_BEGINS_AT = 1_700_000_000_000;
 export const SECOND = 1000;
 
@@ -12,7 +12,11 @@ export const SECOND = 1000;
  * only ones of queue "old" and of function "archive" (ten of them), and wait; the last hundred run. One in a hundred has
  * failed.
  */
-export async function addHistory(database: Database, count: number): Promise<void> {
+export async function addHistory(
+  database: Database,
+  count: number,
+  { beginsAt = HISTORY_BEGINS_AT }: { readonly beginsAt?: number } = {},
+): Promise<void> {
   const numbers =
     database.dialect.name === 'postgres'
       ? sql`generate_series(1, CAST(${count} AS INTEGER)) AS g(n)`
@@ -27,8 +31,8 @@ export async function addHistory(database: Database, count: number): Promise<voi
       CASE WHEN g.n <= 10 THEN 'archive' WHEN g.n % 3 = 0 THEN 'checkout' ELSE 'function-' || (g.n % 50) END,
       CASE WHEN g.n <= 100 THEN 'old' WHEN g.n % 2 = 0 THEN 'mail' END,
       ${INPUTS}, ${INPUTS}, 'js_superjson', 'vm-1', 'v1', 'bench', '', 1,
-      ${HISTORY_BEGINS_AT} + CAST(g.n AS BIGINT) * ${SECOND}, ${HISTORY_BEGINS_AT} + CAST(g.n AS BIGINT) * ${SECOND},
-      CASE WHEN g.n > 100 THEN ${HISTORY_BEGINS_AT} + CAST(g.n AS BIGINT) * ${SECOND} + 100 END,
-      CASE WHEN g.n > 100 AND g.n <= ${count} - 100 THEN ${HISTORY_BEGINS_AT} + CAST(g.n AS BIGINT) * ${SECOND} + 500 END
+      ${beginsAt} + CAST(g.n AS BIGINT) * ${SECOND}, ${beginsAt} + CAST(g.n AS BIGINT) * ${SECOND},
+      CASE WHEN g.n > 100 THEN ${beginsAt} + CAST(g.n AS BIGINT) * ${SECOND} + 100 END,
+      CASE WHEN g.n > 100 AND g.n <= ${count} - 100 THEN ${beginsAt} + CAST(g.n AS BIGINT) * ${SECOND} + 500 END
     FROM ${numbers}`);
 }

@@ -68,6 +68,7 @@ function pickOperator(operator: StoreOperator): Omit<StoreOperator, 'retrying'> 
   const { applicationName, queryTimeoutMs, archive, retention } = operator;
   const memoryLimits = (queueName: string) => operator.memoryLimits?.(queueName);
   const written = async (workflowIDs: readonly string[]) => operator.written?.(workflowIDs);
+  const waitsOf = (workflowID: string) => operator.waitsOf?.(workflowID);
   const parts = { database, codec, clock, databaseClock, logger, watchers, bus, store, dataSources };
-  return { ...parts, applicationName, queryTimeoutMs, archive, retention, memoryLimits, written };
+  return { ...parts, applicationName, queryTimeoutMs, archive, retention, memoryLimits, written, waitsOf };
 }

@@ -9,6 +9,7 @@ import type { Database } from '../store/database.js';
 import type { Bus } from '../store/notify/bus.js';
 import type { RetentionPolicy } from '../model/retention.js';
 import type { Archive } from './management/archive-target.js';
+import type { Wait } from './runs/row-watcher.js';
 import type { RowWatchers } from './runs/row-watchers.js';
 
 /** The completion records that data sources hold of workflows. */
@@ -41,6 +42,8 @@ export interface Operator {
   readonly dataSources?: CompletionRecords | undefined;
   /** Resolves when the completed steps of these workflows are recorded, for operators that run workflows. */
   written?(workflowIDs: readonly string[]): Promise<void>;
+  /** What a workflow that runs in this process waits for; undefined if it runs elsewhere. */
+  waitsOf?(workflowID: string): readonly Wait[] | undefined;
   /** Where workflows are archived before retention deletes them. */
   readonly archive?: Archive | undefined;
   /** The configured retention. */

@@ -95,6 +95,7 @@ export class Engine {
     const runtime = await Runtime.open(options, {
       has: (workflowID) => runs.has(workflowID),
       written: (workflowIDs) => runs.written(workflowIDs),
+      waitsOf: (workflowID) => runs.of([workflowID])[0]?.waits.begun,
       whileWaiting,
     });
     const started: EngineService[] = [];

@@ -6,6 +6,7 @@ import { newID } from '../base/ids.js';
 import type { DLogger } from '../base/log.js';
 import type { Codec } from '../codec/codec.js';
 import type { CompletionRecords, Operator } from '../control/operator.js';
+import type { Wait } from '../control/runs/row-watcher.js';
 import { RowWatchers, type RowWatchersOptions } from '../control/runs/row-watchers.js';
 import { limitsOf, type QueueLimits } from '../model/queues.js';
 import type { WorkflowRecord } from '../model/records.js';
@@ -38,6 +39,7 @@ export interface RuntimeOptions {
 export interface LocalRuns {
   has(workflowID: string): boolean;
   written(workflowIDs: readonly string[]): Promise<void>;
+  waitsOf(workflowID: string): readonly Wait[] | undefined;
   whileWaiting: RowWatchersOptions['whileWaiting'];
 }
 
@@ -70,6 +72,7 @@ export class Runtime implements Operator {
   /** Set by the engine. */
   dataSources: CompletionRecords | undefined;
   readonly written: (workflowIDs: readonly string[]) => Promise<void>;
+  readonly waitsOf: (workflowID: string) => readonly Wait[] | undefined;
   readonly #closing = new AbortController();
   #tokens = 0;
 
@@ -99,6 +102,7 @@ export class Runtime implements Operator {
       this.retrying(() => this.databaseClock.learn(() => readNow(store.database))),
     );
     this.written = (workflowIDs) => runs.written(workflowIDs);
+    this.waitsOf = (workflowID) => runs.waitsOf(workflowID);
     this.owners = new OwnerLookup(store.database);
     this.lease = new Lease({
       clock: this.clock,

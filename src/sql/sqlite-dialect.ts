@@ -1,7 +1,8 @@
 // The SQLite dialect. A list is sent as one JSON parameter.
 import type { Dialect, Value } from './sql.js';
 import { quoteIdentifier } from './sql.js';
-import { collectContains, collectMerge, endOfPrefix, writeContains, writeMerge } from './sqlite-json.js';
+import { endOfPrefix } from './matching.js';
+import { collectContains, collectMerge, writeContains, writeMerge } from './sqlite-json.js';
 
 export interface SqliteDialectOptions {
   /** Replaces the database clock, for tests that control time. */

@@ -91,15 +91,3 @@ export function collectMerge(values: Value[], change: JSONObject): void {
     if (value !== null) values.push(JSON.stringify(value));
   }
 }
-
-/** The smallest string greater than all that start with the prefix; undefined if there is none. */
-export function endOfPrefix(prefix: string): string | undefined {
-  const points = [...prefix];
-  for (let last = points.pop(); last !== undefined; last = points.pop()) {
-    const next = (last.codePointAt(0) ?? 0) + 1;
-    if (next > 0x10ffff) continue;
-    // Skip the surrogates, which are no characters.
-    return points.join('') + String.fromCodePoint(next === 0xd800 ? 0xe000 : next);
-  }
-  return undefined;
-}

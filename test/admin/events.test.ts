@@ -164,7 +164,9 @@ describe('the stream of changes', () => {
       const response = await eventResponse({ feed, clock: systemClock, filters: {}, since: undefined });
       const workflowID = await run('add', { args: [1, 2] });
       const query = { since: 0, workflowIDs: [workflowID], max: 1 };
-      const [workflow] = await findChangedWorkflows(DBOS[internals].operator.database, query);
+      const {
+        workflows: [workflow],
+      } = await findChangedWorkflows(DBOS[internals].operator.database, query);
       if (!workflow) throw new Error('The workflow is gone.');
 
       for (let round = 0; round < 20; round += 1) {

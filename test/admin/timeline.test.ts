@@ -169,7 +169,7 @@ forEachDialect((dialect) => {
     const explained = async (): Promise<unknown> =>
       (await call('GET', '/api/v1/workflows/order-17/explanation')).body as unknown;
     // It may have been parked before, while it waited for its child.
-    await until(async () => JSON.stringify(await explained()).includes('approval'));
+    await until(async () => /"reason":"parked".*approval/.test(JSON.stringify(await explained())));
 
     const body = await explained();
 

@@ -87,7 +87,9 @@ class Live {
     const isListed = this.#patchLists(changed);
     if (!isListed) this.#refresh(keys.lists);
     this.#refresh(keys.workflow(changed.workflowID));
-    this.#refresh(keys.queues);
+    // Not their settings.
+    this.#refresh([...keys.queues, 'stats']);
+    this.#refresh([...keys.queues, 'details']);
     this.#refresh(keys.overview);
   }
 

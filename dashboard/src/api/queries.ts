@@ -65,12 +65,16 @@ export function workflowList(query: WorkflowQuery) {
   });
 }
 
+/** Counting more takes longer than anyone waits for; the server estimates them. */
+export const EXACT_COUNT_MAX = 10_000;
+
 /** Without order and what to load, which no count depends on. */
 export function workflowCount(query: WorkflowQuery) {
   const { sortDesc, ...filters } = query;
   return queryOptions({
     queryKey: ['workflow-count', filters],
-    queryFn: ({ signal }) => unwrap(api.GET('/workflow-count', { params: { query: filters }, signal })),
+    queryFn: ({ signal }) =>
+      unwrap(api.GET('/workflow-count', { params: { query: { ...filters, exactMax: EXACT_COUNT_MAX } }, signal })),
     staleTime: 10_000,
     placeholderData: keepPreviousData,
   });

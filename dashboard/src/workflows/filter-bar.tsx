@@ -6,7 +6,7 @@ import { Dialog } from '../parts/dialog';
 import { formatCount, visibleText } from '../parts/format';
 import { Menu } from '../parts/menu';
 import { ALL_STATES, State, STATES } from '../parts/state';
-import { workflowCount, type WorkflowQuery } from '../api/queries';
+import { EXACT_COUNT_MAX, workflowCount, type WorkflowQuery } from '../api/queries';
 import {
   chipsOf,
   type Filter,
@@ -81,9 +81,15 @@ function Total({ query }: { query: WorkflowQuery }) {
   if (!data) return null;
   return (
     <span className="soft total" title="Workflows that match" data-testid="total">
-      {formatCount(data.count)}
+      {totalText(data)}
     </span>
   );
+}
+
+/** Only Postgres has statistics to estimate from. */
+function totalText({ count, isEstimate }: { count: number; isEstimate: boolean }): string {
+  if (!isEstimate) return formatCount(count);
+  return count > EXACT_COUNT_MAX ? `about ${formatCount(count)}` : `${formatCount(count)}+`;
 }
 
 interface Part {

@@ -1,5 +1,5 @@
 // Delivers changes of workflows and queues to subscribers. While there are any, one bounded query polls for changes: on
-// each notification, at most four times a second, and at least once a second. Without subscribers nothing runs.
+// each notification, at most twice a second, and at least once a second. Without subscribers nothing runs.
 //
 // A row becomes visible after the timestamp it carries, when its transaction commits. So each poll overlaps the previous
 // one, and changes already delivered are filtered out.
@@ -40,8 +40,10 @@ export interface FeedOptions {
   readonly max?: number;
 }
 
-const THROTTLE_MS = 250;
+const THROTTLE_MS = 500;
 const POLL_MS = 1000;
+/** How often to compare queues of which no notification has come. */
+const QUEUES_MS = 5000;
 /** Changes delivered by one poll. */
 const CHANGES_MAX = 500;
 const OVERLAP_MS = 2000;
@@ -79,13 +81,13 @@ export class ChangeFeed {
   async #changesSince(operator: StoreOperator, since: number, at: number): Promise<Changes> {
     const { max = CHANGES_MAX } = this.#options;
     const query = { since: since - OVERLAP_MS, workflowIDs: [], max };
-    const found = await findChangedWorkflows(operator.database, query);
+    const { workflows: found } = await findChangedWorkflows(operator.database, query);
     return { at, changes: found.length > max ? [{ kind: 'refresh' }] : visibleTo(operator, found).map(toChange) };
   }
 
   /** Polls at once, if there is a subscriber. */
   refresh(): void {
-    this.#poller?.notify([]);
+    this.#poller?.notifyOfQueues();
   }
 
   /** Ends all subscriptions. */
@@ -116,6 +118,8 @@ class ChangePoller {
   /** The delivered state of workflows that the next, overlapping poll finds again. */
   #delivered = new Map<string, string>();
   #queues: Map<string, string> | undefined;
+  /** When to compare the queues, by the monotonic clock. */
+  #queuesDueAt = 0;
   #since: number;
   #pollTimer: Timer | undefined;
   #isPolling = false;
@@ -138,7 +142,7 @@ class ChangePoller {
       bus.subscribe(topics.outcomes, (workflowIDs, origin) => this.notify(origin === 'here' ? [] : workflowIDs)),
       bus.subscribe(topics.work, refresh),
       bus.subscribe(topics.delays, refresh),
-      bus.subscribe(topics.queueChanges, refresh),
+      bus.subscribe(topics.queueChanges, () => this.notifyOfQueues()),
       bus.onAnything(refresh),
     ];
     // A client starts listening only now. Without notifications the feed still polls.
@@ -155,6 +159,11 @@ class ChangePoller {
 
   notify(workflowIDs: readonly string[]): void {
     for (const workflowID of workflowIDs) if (this.#changedIDs.size < CHANGED_IDS_MAX) this.#changedIDs.add(workflowID);
+    this.#throttle.call();
+  }
+
+  notifyOfQueues(): void {
+    this.#queuesDueAt = 0;
     this.#throttle.call();
   }
 
@@ -181,11 +190,10 @@ class ChangePoller {
     const { database } = this.#operator;
     const changedIDs = [...this.#changedIDs];
     this.#changedIDs.clear();
-    const { now: at } = await readNow(database);
     const query = { since: this.#since - OVERLAP_MS, workflowIDs: changedIDs, max: this.#max };
-    const found = await findChangedWorkflows(database, query);
+    const { now: at, workflows } = await findChangedWorkflows(database, query);
     this.#since = at;
-    return { at, changes: [...this.#workflowChanges(found, changedIDs), ...(await this.#queueChanges())] };
+    return { at, changes: [...this.#workflowChanges(workflows, changedIDs), ...(await this.#queueChanges())] };
   }
 
   #workflowChanges(found: readonly ChangedWorkflow[], changedIDs: readonly string[]): Change[] {
@@ -200,9 +208,12 @@ class ChangePoller {
     ];
   }
 
-  /** Queues are few, so compare them all with the previous poll. */
+  /** Queues are few, so compare them all with the previous reading. */
   async #queueChanges(): Promise<Change[]> {
-    const { database, applicationName } = this.#operator;
+    const { database, applicationName, clock } = this.#operator;
+    if (clock.monotonic() < this.#queuesDueAt) return [];
+    // Before reading: a notification that comes meanwhile makes them due again.
+    this.#queuesDueAt = clock.monotonic() + QUEUES_MS;
     const records = await listQueues(database, applicationName === null ? undefined : [applicationName]);
     const paused = await findPausedQueues(database);
     const views = records.map((record) => viewQueue(record, paused));

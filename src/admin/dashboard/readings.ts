@@ -5,7 +5,7 @@ import type { AttentionItem } from './attention.js';
 import { Cached } from './cached.js';
 import type { StoreOperator } from '../source.js';
 
-const OVERVIEW_MS = 2000;
+const OVERVIEW_MS = 5000;
 const ATTENTION_MS = 10_000;
 
 export class Readings {

@@ -4,6 +4,7 @@
 // flight as far as they are recorded. A wait with a time limit records the limit as a sleep under the next number, which
 // ends when it begins; so a limit without its operation is a wait in flight.
 import type { WorkflowRecord } from '../../model/records.js';
+import { dueOf, isTimeLimit } from '../../model/time-limits.js';
 import { hasEnded } from '../../model/status.js';
 import { listSpans, type StepSpan } from '../../store/journal/spans.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
@@ -151,17 +152,6 @@ function rowsOf(spans: readonly StepSpan[], events: readonly HistoryEvent[], mom
     ),
   );
   return [...rows, ...waits, ...open.values()].sort((a, b) => a.step - b.step);
-}
-
-function isTimeLimit({ name, endedAt, due }: StepSpan): boolean {
-  const dueAt = dueOf(due);
-  return name === 'DBOS.sleep' && dueAt !== null && endedAt !== null && endedAt < dueAt;
-}
-
-/** A number, or superjson's form of one. */
-function dueOf(text: string | null): number | null {
-  const digits = /^(?:\{"json":)?(\d{1,16})(?:\.\d+)?\b/.exec(text ?? '')?.[1];
-  return digits === undefined ? null : Number(digits);
 }
 
 function toRow(

@@ -13,6 +13,7 @@ import { findCancellations } from '../../store/journal/cancellations.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
 import { explainParked } from '../parking/explain-parked.js';
+import { explainWaiting } from '../parking/explain-waiting.js';
 
 export type ExplanationReason =
   | 'not-found'
@@ -21,6 +22,7 @@ export type ExplanationReason =
   | 'cancelled'
   | 'dead-lettered'
   | 'running'
+  | 'waiting'
   | 'executor-gone'
   | 'run-by-another-library'
   | 'delayed'
@@ -69,11 +71,12 @@ async function explain(operator: Operator, workflowID: string): Promise<Workflow
     return { workflowID, status: null, reason: 'not-found', message, details: {} };
   }
   const finding =
-    workflow.status === 'ENQUEUED' ? await explainQueued(operator, workflow) : await explainOther(database, workflow);
+    workflow.status === 'ENQUEUED' ? await explainQueued(operator, workflow) : await explainOther(operator, workflow);
   return { workflowID, status: workflow.status, ...finding };
 }
 
-async function explainOther(database: Database, workflow: WorkflowRecord): Promise<Finding> {
+async function explainOther(operator: Operator, workflow: WorkflowRecord): Promise<Finding> {
+  const { database } = operator;
   const { completedAt, recoveryAttempts } = workflow;
   switch (workflow.status) {
     case 'SUCCESS':
@@ -92,7 +95,7 @@ async function explainOther(database: Database, workflow: WorkflowRecord): Promi
     case 'DELAYED':
       return (await explainParked(database, workflow)) ?? explainDelayed(workflow);
     default:
-      return explainRunning(database, workflow);
+      return explainRunning(operator, workflow);
   }
 }
 
@@ -114,7 +117,7 @@ async function explainCancelled(database: Database, { workflowID, completedAt }:
   });
 }
 
-async function explainRunning(database: Database, workflow: WorkflowRecord): Promise<Finding> {
+async function explainRunning(operator: Operator, workflow: WorkflowRecord): Promise<Finding> {
   const { owner, executorID, startedAt, applicationVersion } = workflow;
   const details = { executorID, startedAt };
   // Owner tokens of other libraries have no dot, and their processes are not listed.
@@ -126,10 +129,13 @@ async function explainRunning(database: Database, workflow: WorkflowRecord): Pro
       { ...details, applicationVersion },
     );
   }
-  const peers = await listPeers(database);
+  const peers = await listPeers(operator.database);
   const isAlive = peers.some((peer) => !peer.isLeaseOver && owner.startsWith(`${peer.incarnationID}.`));
-  if (isAlive)
-    return found('running', `It has been running on executor "${executorID}" since ${time(startedAt)}.`, details);
+  if (isAlive) {
+    const waiting = await explainWaiting(operator, workflow);
+    const message = `It has been running on executor "${executorID}" since ${time(startedAt)}.`;
+    return waiting ?? found('running', message, details);
+  }
   return found(
     'executor-gone',
     `It was claimed by executor "${executorID}", whose process is dead. Any live process of version "${workflow.applicationVersion}" will take it over.`,

@@ -11,7 +11,7 @@ export interface ParkedFinding {
 }
 
 /** Later times stand for no time at all. */
-const LATEST = 253_402_300_799_000;
+export const LATEST = 253_402_300_799_000;
 
 /** Undefined for a delayed workflow that has not started. */
 export async function explainParked(database: Reader, workflow: WorkflowRecord): Promise<ParkedFinding | undefined> {
@@ -20,7 +20,7 @@ export async function explainParked(database: Reader, workflow: WorkflowRecord):
   const waits = await findWaitsOf(database, workflowID);
   const until = delayUntil === null || delayUntil > LATEST ? null : delayUntil;
   const time = until === null ? undefined : new Date(until).toISOString();
-  const what = waits.map(describe).join(' or ');
+  const what = waits.map(describeAwaited).join(' or ');
   const wakes =
     waits.length === 0
       ? `It sleeps, or waits to retry a step, until ${time ?? 'an unknown time'}.`
@@ -28,11 +28,11 @@ export async function explainParked(database: Reader, workflow: WorkflowRecord):
   return {
     reason: 'parked',
     message: `It is parked, out of memory. ${wakes} A process of version "${applicationVersion}" continues it then.`,
-    details: { waitsFor: waits.map(toDetail), wakesAt: until, applicationVersion },
+    details: { waitsFor: waits.map(awaitedDetail), wakesAt: until, applicationVersion },
   };
 }
 
-function describe(awaited: AwaitedRow): string {
+export function describeAwaited(awaited: AwaitedRow): string {
   switch (awaited.kind) {
     case 'message':
       return awaited.topic === NO_TOPIC ? 'a message without a topic' : `a message of topic "${awaited.topic}"`;
@@ -43,7 +43,7 @@ function describe(awaited: AwaitedRow): string {
   }
 }
 
-function toDetail(awaited: AwaitedRow): Record<string, unknown> {
+export function awaitedDetail(awaited: AwaitedRow): Record<string, unknown> {
   if (awaited.kind !== 'message') return { ...awaited };
   return { kind: 'message', topic: awaited.topic === NO_TOPIC ? null : awaited.topic };
 }

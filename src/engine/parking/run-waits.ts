@@ -77,6 +77,11 @@ export class RunWaits {
     return this.#count > 0;
   }
 
+  /** What workflow code waits for, whatever else the run does. */
+  get begun(): readonly Wait[] {
+    return [...(this.#suspendable ?? [])].filter(({ isBegun }) => isBegun !== false);
+  }
+
   /** The waits, if the run does nothing else; otherwise none. */
   get suspendable(): readonly BegunWait[] {
     const waits = [...(this.#suspendable ?? [])];

@@ -116,10 +116,11 @@ function isWithin(time: Sql, { from, before, applicationName }: ActivityRange): 
     : sql`${within} AND (w.application_name = ${applicationName} OR w.application_name IS NULL)`;
 }
 
-/** The number of the first class that is not shorter. */
-function classOf(duration: Sql): Sql {
-  const cases = DURATION_CLASSES.map(
-    (end, index) => sql`WHEN ${duration} <= CAST(${end} AS BIGINT) THEN CAST(${index} AS INTEGER)`,
-  );
-  return sql`CASE ${cases.reduce((all, one) => sql`${all} ${one}`)} ELSE CAST(${DURATION_CLASSES.length} AS INTEGER) END`;
+/** The number of the first class that is not shorter. A binary search: a day may have a million durations. */
+function classOf(duration: Sql, first = 0, last = DURATION_CLASSES.length): Sql {
+  if (first === last) return sql`CAST(${first} AS INTEGER)`;
+  const middle = Math.floor((first + last) / 2);
+  return sql`
+    CASE WHEN ${duration} <= CAST(${DURATION_CLASSES[middle] ?? 0} AS BIGINT)
+      THEN ${classOf(duration, first, middle)} ELSE ${classOf(duration, middle + 1, last)} END`;
 }

@@ -1,6 +1,6 @@
 // Recently changed workflows, for live views. An index on the last change would cost every write. Workflows that were
 // created, started or ended are at the end of other indexes; other changes are found by ID.
-import { oneOf, sql, table } from '../../sql/sql.js';
+import { nowMs, oneOf, sql, table } from '../../sql/sql.js';
 import type { WorkflowRecord } from '../../model/records.js';
 import { TableColumns } from '../columns.js';
 import type { Database } from '../database.js';
@@ -50,14 +50,21 @@ const columns = new TableColumns<ChangedWorkflow>([
 ]);
 const selected = columns.select('w');
 
-/** The changed workflows, latest change last. More than `max` means that there may be others. */
-export async function findChangedWorkflows(database: Database, query: ChangesQuery): Promise<ChangedWorkflow[]> {
+export interface ChangedWorkflows {
+  /** The time by the database clock. */
+  readonly now: number;
+  /** Latest change last. More than `max` means that there may be others. */
+  readonly workflows: readonly ChangedWorkflow[];
+}
+
+/** The changed workflows and the time, in one statement: it is sent every second while a live view is open. */
+export async function findChangedWorkflows(database: Database, query: ChangesQuery): Promise<ChangedWorkflows> {
   const { since, workflowIDs, max } = query;
   // Uses workflow_status_created_at_index, idx_workflow_status_started_at and idx_workflow_status_completed_at.
   const found = await database.read(sql`
-    SELECT ${selected}
-    FROM ${workflows} AS w
-    WHERE w.workflow_uuid IN (
+    SELECT t.now, ${selected}
+    FROM (SELECT ${nowMs} AS now) AS t
+    LEFT JOIN ${workflows} AS w ON w.workflow_uuid IN (
       SELECT c.id FROM (
         SELECT n.workflow_uuid AS id FROM ${workflows} AS n
         WHERE n.created_at > ${since} ORDER BY n.created_at DESC LIMIT ${max + 1}) AS c
@@ -72,5 +79,8 @@ export async function findChangedWorkflows(database: Database, query: ChangesQue
       UNION
       SELECT k.workflow_uuid FROM ${workflows} AS k WHERE k.workflow_uuid ${oneOf(workflowIDs)})
     ORDER BY w.updated_at, w.workflow_uuid`);
-  return found.map((row) => columns.toRecord(row));
+  return {
+    now: Number(found[0]?.['now']),
+    workflows: found.filter((row) => row['workflow_uuid'] !== null).map((row) => columns.toRecord(row)),
+  };
 }

@@ -2,6 +2,7 @@
 import type { WorkflowFilter } from '../../model/workflow-query.js';
 import { sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
+import { prefixComparison } from './listing-path.js';
 import { conditionsOf, whereOf } from './workflow-filter.js';
 
 export interface WorkflowEstimate {
@@ -21,7 +22,8 @@ export async function estimateWorkflows(
   filter: WorkflowFilter,
   { exactMax, timeoutMs }: EstimateOptions,
 ): Promise<WorkflowEstimate> {
-  const matching = sql`SELECT 1 FROM ${workflows} AS w ${whereOf(conditionsOf(filter))}`;
+  const prefixes = filter.idPrefixes ? await prefixComparison(database) : undefined;
+  const matching = sql`SELECT 1 FROM ${workflows} AS w ${whereOf(conditionsOf(filter, prefixes))}`;
   const [row] = await database.observe(
     sql`SELECT COUNT(*) AS matching FROM (${matching} LIMIT ${exactMax + 1}) AS few`,
     { timeoutMs, scans: 'all' },

@@ -7,15 +7,16 @@ import type { WorkflowFilter } from '../../model/workflow-query.js';
 import { type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { findIndexes } from './indexes.js';
-import { conditionsOf, whereOf } from './workflow-filter.js';
+import { conditionsOf, type PrefixComparison, whereOf } from './workflow-filter.js';
 
 /** A list that an index returns in order, or that is short. */
 export interface ListPath {
   readonly filter: WorkflowFilter;
   /** The index hint. */
   readonly index?: string;
-  /** Rare: sort the matching IDs. Common: walk all workflows in order and filter. */
-  readonly prefix?: 'rare' | 'common';
+  readonly prefixes?: PrefixComparison;
+  /** Few IDs have the prefix: they are sorted. */
+  readonly isRare?: boolean;
 }
 
 /** Up to this many values, each becomes a branch of its own; more branches would cost more than they save. */
@@ -34,8 +35,8 @@ export async function pathsOf(
   if (limit === undefined || filter.workflowIDs) return [{ filter }];
   const filters = branchesOf(filter);
   if (!database.dialect.needsIndexHints) {
-    const prefix = await judgePrefix(database, filter);
-    return filters.map((one) => ({ filter: one, prefix }));
+    const judged = await judgePrefix(database, filter);
+    return filters.map((one) => ({ filter: one, ...judged }));
   }
   const existing = await findIndexes(database);
   const paths: ListPath[] = [];
@@ -119,8 +120,12 @@ function shortLists({ idPrefixes, values, times }: WorkflowFilter): ShortList[] 
 }
 
 /** Whether few workflows match the part. Reads the index only, up to the limit. */
-async function isShort(database: Database, part: Partial<WorkflowFilter>): Promise<boolean> {
-  const condition: Sql = whereOf(conditionsOf({ ...NOTHING, ...part }));
+async function isShort(
+  database: Database,
+  part: Partial<WorkflowFilter>,
+  prefixes?: PrefixComparison,
+): Promise<boolean> {
+  const condition: Sql = whereOf(conditionsOf({ ...NOTHING, ...part }, prefixes));
   const [row] = await database.observe(
     sql`
       SELECT COUNT(*) AS n
@@ -131,17 +136,22 @@ async function isShort(database: Database, part: Partial<WorkflowFilter>): Promi
 }
 
 /** Without an index for prefixes, counting would cost more than it saves. */
-async function judgePrefix(database: Database, { idPrefixes }: WorkflowFilter): Promise<ListPath['prefix']> {
-  if (idPrefixes?.length !== 1) return undefined;
-  const existing = await findIndexes(database);
-  const isIndexed = existing.has(indexName('workflow_id_prefix')) || (await isComparedByBytes(database));
-  if (!isIndexed) return undefined;
-  return (await isShort(database, { idPrefixes })) ? 'rare' : 'common';
+async function judgePrefix(
+  database: Database,
+  { idPrefixes }: WorkflowFilter,
+): Promise<Pick<ListPath, 'prefixes' | 'isRare'>> {
+  if (idPrefixes?.length !== 1) return {};
+  const prefixes = await prefixComparison(database);
+  if (prefixes === 'plain' && !(await findIndexes(database)).has(indexName('workflow_id_prefix'))) return {};
+  // The matching IDs are sorted, or all workflows are walked in order.
+  const isRare = await isShort(database, { idPrefixes }, prefixes);
+  return { prefixes: isRare ? prefixes : 'hidden', isRare };
 }
 
-/** With such a collation, the primary key's index finds prefixes. In others, 'a' sorts before 'B'. */
-async function isComparedByBytes(database: Database): Promise<boolean> {
+/** With a collation that compares by bytes, the primary key's index finds prefixes. In others, 'a' sorts before 'B'. */
+export async function prefixComparison(database: Database): Promise<PrefixComparison> {
+  if (database.dialect.name === 'sqlite') return 'plain';
   const [row] = await database.read(sql`
     SELECT CASE WHEN 'B' < '_' AND '_' < 'a' AND 'B' < 'a' THEN 1 ELSE 0 END AS is_so`);
-  return row?.['is_so'] === 1;
+  return row?.['is_so'] === 1 ? 'ranged' : 'plain';
 }

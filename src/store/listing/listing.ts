@@ -82,17 +82,14 @@ function pageOf(query: ListQuery, paths: readonly ListPath[]): Sql {
   return sql`SELECT ${columns} FROM (${all}) AS w ${orderOf(query)} LIMIT ${limit} OFFSET ${offset}`;
 }
 
-function branch({ filter, index, prefix }: ListPath, query: ListQuery): Sql {
+function branch({ filter, index, prefixes, isRare }: ListPath, query: ListQuery): Sql {
   const { after } = query;
-  const conditions = [
-    ...conditionsOf(filter, { isPrefixHidden: prefix === 'common' }),
-    ...(after ? [isAfter(after, query)] : []),
-  ];
+  const conditions = [...conditionsOf(filter, prefixes), ...(after ? [isAfter(after, query)] : [])];
   return sql`
     SELECT ${columnsOf(query)}
     FROM ${workflows} AS w ${indexedBy(index)}
     ${whereOf(conditions)}
-    ${prefix === 'rare' ? sortingOf(query) : orderOf(query)}`;
+    ${isRare ? sortingOf(query) : orderOf(query)}`;
 }
 
 function columnsOf({ isLoadingInput, isLoadingOutput }: ListQuery): Sql {

@@ -1,7 +1,7 @@
 // Translates a filter of workflows to SQL conditions on `w`.
 import { FAILED_STATUSES, WAITING_STATUSES, type WorkflowStatusString } from '../../model/status.js';
 import type { AskedField, TimeRange, WorkflowFilter } from '../../model/workflow-query.js';
-import { containsJSON, type JSONObject, startsWith } from '../../sql/matching.js';
+import { containsJSON, endOfPrefix, type JSONObject, startsWith } from '../../sql/matching.js';
 import { oneOf, type Sql, sql, textConstants } from '../../sql/sql.js';
 import { hasFailed, isListedAsWaiting } from '../runs/states.js';
 
@@ -25,14 +25,17 @@ const TIME_COLUMNS: Readonly<Record<keyof WorkflowFilter['times'], Sql>> = {
 const workflowID = { alias: 'w', name: 'workflow_uuid' };
 const attributes = { alias: 'w', name: 'attributes' };
 
-/** The conditions, all of which must hold. `isPrefixHidden` keeps a common prefix from being looked up in an index. */
-export function conditionsOf(filter: WorkflowFilter, { isPrefixHidden = false } = {}): Sql[] {
+/**
+ * How IDs are compared with a prefix. Hidden keeps a common prefix from being looked up in an index. Ranged bounds the IDs
+ * too, in databases that compare by bytes: with a collation such as C.UTF-8, Postgres does not derive the bounds itself.
+ */
+export type PrefixComparison = 'plain' | 'hidden' | 'ranged';
+
+/** The conditions, all of which must hold. */
+export function conditionsOf(filter: WorkflowFilter, prefixes: PrefixComparison = 'plain'): Sql[] {
   const conditions: Sql[] = [];
   if (filter.workflowIDs) conditions.push(sql`w.workflow_uuid ${oneOf(filter.workflowIDs)}`);
-  if (filter.idPrefixes)
-    conditions.push(
-      either(filter.idPrefixes.map((one) => sql`${startsWith({ ...workflowID, isHidden: isPrefixHidden }, one)}`)),
-    );
+  if (filter.idPrefixes) conditions.push(either(filter.idPrefixes.map((one) => hasPrefix(one, prefixes))));
   if (filter.statuses) conditions.push(hasStatus(filter.statuses));
   for (const [field, column] of Object.entries(VALUE_COLUMNS) as [AskedField, Sql][]) {
     const values = filter.values[field];
@@ -57,11 +60,24 @@ export function conditionsOf(filter: WorkflowFilter, { isPrefixHidden = false } 
   return conditions;
 }
 
+function hasPrefix(prefix: string, comparison: PrefixComparison): Sql {
+  const starts = sql`${startsWith({ ...workflowID, isHidden: comparison === 'hidden' }, prefix)}`;
+  if (comparison !== 'ranged') return starts;
+  const end = endOfPrefix(prefix);
+  const isBelow = end === undefined ? sql`` : sql`AND w.workflow_uuid < ${end}`;
+  return sql`(${starts} AND w.workflow_uuid >= ${prefix} ${isBelow})`;
+}
+
 /** Conditions of the partial indexes, by state. */
 const INDEX_CONDITIONS: ReadonlyMap<WorkflowStatusString, Sql> = new Map([
   ...WAITING_STATUSES.map((status) => [status, isListedAsWaiting('w')] as const),
   ...FAILED_STATUSES.map((status) => [status, hasFailed('w')] as const),
 ]);
+
+/** Whether the workflows in this state have an index. */
+export function isIndexed(status: WorkflowStatusString): boolean {
+  return status === 'PENDING' || INDEX_CONDITIONS.has(status);
+}
 
 function hasStatus(statuses: readonly WorkflowStatusString[]): Sql {
   const [only] = statuses;

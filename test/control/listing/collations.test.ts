@@ -4,8 +4,9 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { silentLogger } from '../../../src/base/log.js';
 import { newID } from '../../../src/base/ids.js';
 import { createOptionalIndex } from '../../../src/control/listing/indexes.js';
-import { iterateWorkflows, listWorkflows } from '../../../src/control/listing/listing.js';
+import { estimateWorkflows, iterateWorkflows, listWorkflows } from '../../../src/control/listing/listing.js';
 import { toWorkflowQuery } from '../../../src/model/workflow-query.js';
+import { sql } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
 import { listStatement } from '../../../src/store/listing/listing.js';
 import { migrate } from '../../../src/store/migrations/migrate.js';
@@ -16,13 +17,13 @@ import { postgresURL, postgresVersion } from '../../rig/postgres-url.js';
 import { dropPostgresDatabase } from '../../rig/templates.js';
 import { insert, workflow } from './rows.js';
 
+/** `locale` is the clause of CREATE DATABASE. Rejects if the server does not have it. */
 async function createIn(dialect: TestDialect, locale: string): Promise<Database> {
   const serverURL = await postgresURL();
   const name = `test_${newID().replaceAll('-', '')}`;
   const client = new pg.Client(serverURL);
   await client.connect();
-  await client.query(`CREATE DATABASE ${name} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE '${locale}'`);
-  await client.end();
+  await client.query(`CREATE DATABASE ${name} TEMPLATE template0 ${locale}`).finally(() => client.end());
   const url = new URL(serverURL);
   url.pathname = `/${name}`;
   onTestFinished(() => dropPostgresDatabase(serverURL, url.toString()));
@@ -35,7 +36,7 @@ describe('in the order of a language', () => {
   onlyOn('postgres', (dialect) => {
     test('pages hold each workflow once, and prefixes are those of the text', { timeout: 60_000 }, async ({ skip }) => {
       skip((await postgresVersion()) < 15, 'Databases with an ICU locale need Postgres 15.');
-      const database = await createIn(dialect, 'en-US');
+      const database = await createIn(dialect, `LOCALE_PROVIDER icu ICU_LOCALE 'en-US'`);
       const ids = ['a', 'A', 'b', 'B-1', 'b-1', 'b_1', 'b1', 'ä', 'a-2', '-b', '_b', 'B1'];
       const many = Array.from({ length: 1200 }, (_, n) => `${n % 2 ? 'x' : 'X'}-${n}`);
       await insert(
@@ -59,6 +60,35 @@ describe('in the order of a language', () => {
       // A statement of its own shape, so that the pattern is known to the planner.
       const plan = await explainWithValues(database, query);
       expect(plan).toMatch(/idx_workflow_status_listing_workflow_uuid/);
+    });
+  });
+});
+
+describe('in the order of bytes', () => {
+  onlyOn('postgres', (dialect) => {
+    const options = { timeout: 60_000 };
+    test.for(['C', 'C.UTF-8'])('prefixes are found by the primary key: %s', options, async (locale, { skip }) => {
+      const database = await createIn(dialect, `LOCALE '${locale}' ENCODING 'UTF8'`).catch(() => undefined);
+      if (!database) return skip('The system does not have the locale.');
+      const ids = ['a', 'a-1', 'a_1', 'a%1', 'aä', 'a\u{10ffff}', 'b', '\u{10ffff}', '\u{10ffff}x', '_'];
+      const many = Array.from({ length: 3000 }, (_, n) => `x-${n}`);
+      await insert(
+        database,
+        [...ids, ...many].map((id) => workflow(id)),
+      );
+      await database.run(sql`ANALYZE`);
+      const operator = operatorOn(database);
+      const found = async (prefix: string) =>
+        (await listWorkflows(operator, { workflow_id_prefix: prefix, limit: 100 })).map((one) => one.workflowID).sort();
+
+      const plan = await explainWithValues(database, toWorkflowQuery({ workflow_id_prefix: 'a', limit: 10 }, null));
+
+      expect(plan).toMatch(/workflow_status_pkey[^]*Index Cond:/);
+      expect(await found('a')).toEqual(ids.filter((id) => id.startsWith('a')).sort());
+      expect(await found('a_')).toEqual(['a_1']);
+      expect(await found('a%')).toEqual(['a%1']);
+      expect(await found('\u{10ffff}')).toEqual(['\u{10ffff}', '\u{10ffff}x']);
+      expect((await estimateWorkflows(operator, { workflow_id_prefix: 'a' }, 10)).count).toBe(6);
     });
   });
 });

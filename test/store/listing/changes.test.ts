@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { type Sql, sql, table } from '../../../src/sql/sql.js';
+import { aggregateWorkflows } from '../../../src/store/listing/aggregates.js';
 import { findChangedWorkflows } from '../../../src/store/listing/changes.js';
 import type { Database } from '../../../src/store/database.js';
+import { countClaimed } from '../../../src/store/queues/claim-rate.js';
 import { countUnqueued } from '../../../src/store/queues/queue-stats.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
 import { explain } from '../../rig/plans.js';
@@ -30,7 +32,7 @@ async function planOf(database: Database, read: (database: Database) => Promise<
     plan = await explain(database, statement);
     return [];
   };
-  await read(Object.create(database, { read: { value: keep } }) as Database);
+  await read(Object.create(database, { read: { value: keep }, observe: { value: keep } }) as Database);
   return plan;
 }
 
@@ -39,17 +41,27 @@ describe('changed workflows', () => {
     test('are those that were created, started or ended later, and those that are named', async () => {
       const database = await setup(dialect);
 
-      const found = await findChangedWorkflows(database, { since: TOTAL, workflowIDs: ['w7', 'nobody'], max: 10 });
+      const query = { since: TOTAL, workflowIDs: ['w7', 'nobody'], max: 10 };
+      const { workflows } = await findChangedWorkflows(database, query);
 
-      expect(found.map(({ workflowID }) => workflowID)).toEqual(['w7', `w${TOTAL - 1}`, `w${TOTAL}`]);
+      expect(workflows.map(({ workflowID }) => workflowID)).toEqual(['w7', `w${TOTAL - 1}`, `w${TOTAL}`]);
     });
 
     test('are no more than asked for and one of each kind', async () => {
       const database = await setup(dialect);
 
-      const found = await findChangedWorkflows(database, { since: 0, workflowIDs: [], max: 10 });
+      const { workflows } = await findChangedWorkflows(database, { since: 0, workflowIDs: [], max: 10 });
 
-      expect(found).toHaveLength(11);
+      expect(workflows).toHaveLength(11);
+    });
+
+    test('come with the time of the database, even if there are none', async () => {
+      const database = await setup(dialect);
+
+      const { now, workflows } = await findChangedWorkflows(database, { since: 2 * TOTAL, workflowIDs: [], max: 10 });
+
+      expect(workflows).toEqual([]);
+      expect(now).toBeGreaterThan(2 * TOTAL);
     });
 
     test('are found without a look at the whole table', async () => {
@@ -80,6 +92,52 @@ describe('workflows that run and came from no queue', () => {
 
       expect(await countUnqueued(database, 'test')).toBe(2);
       expect(plan).toMatch(/idx_workflow_status_(in_flight_v2|pending)/);
+    });
+  });
+});
+
+describe('open workflows by version', () => {
+  forEachDialect((dialect) => {
+    test('are counted by the indexes of their states', async () => {
+      const database = await setup(dialect);
+      await database.run(sql`
+        UPDATE ${table('workflow_status')} SET status = 'PENDING', application_version = 'v1'
+        WHERE workflow_uuid IN ('w1', 'w2')`);
+      await database.run(sql`
+        UPDATE ${table('workflow_status')} SET status = 'ENQUEUED', application_version = 'v2'
+        WHERE workflow_uuid IN ('w3')`);
+      await database.run(sql`ANALYZE`);
+      const count = (one: Database) => {
+        const statuses = ['PENDING', 'ENQUEUED', 'DELAYED'] as const;
+        const times = { createdAt: {}, completedAt: {}, startedAt: {} };
+        const scope = { filter: { statuses, values: {}, times, presence: {} }, timeoutMs: 0 };
+        return aggregateWorkflows(one, { groups: ['application_version'], figures: ['count'] }, scope);
+      };
+
+      const plan = await planOf(database, count);
+
+      expect(
+        (await count(database)).map(({ group, figures }) => [group['application_version'], figures.count]),
+      ).toEqual([
+        ['v1', 2],
+        ['v2', 1],
+      ]);
+      expect(plan.match(/idx_workflow_status_/g)).toHaveLength(3);
+    });
+  });
+});
+
+describe('workflows claimed lately', () => {
+  forEachDialect((dialect) => {
+    test('are searched for by the time of their claim', async () => {
+      const database = await setup(dialect);
+      await database.run(sql`ANALYZE`);
+
+      const plan = await planOf(database, (explaining) => countClaimed(explaining, 'q', 60_000));
+
+      expect(plan).toMatch(
+        dialect.name === 'postgres' ? /Index Cond: .*started_at_epoch_ms > / : /\(started_at_epoch_ms>\?\)/,
+      );
     });
   });
 });

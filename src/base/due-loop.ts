@@ -20,6 +20,8 @@ export interface DueLoopOptions {
   readonly graceMs?: number;
 }
 
+/** Two clocks measure when an item is due. This far apart they still mean the same one. */
+const KNOWN_WITHIN_MS = 100;
 /** Sleep after a failed sweep. */
 const FAILURE_PAUSE_MS = 1000;
 
@@ -27,6 +29,8 @@ export class DueLoop {
   readonly #options: DueLoopOptions;
   readonly #service: Service;
   #woken = new AbortController();
+  /** When the sleep ends; Infinity during a sweep, which may have looked too early. */
+  #sleepsUntil = Infinity;
 
   constructor(options: DueLoopOptions) {
     this.#options = options;
@@ -50,10 +54,18 @@ export class DueLoop {
     this.#woken.abort('woken');
   }
 
+  /** Wakes the loop if it would sleep past an item that is due in this time. */
+  wakeFor(dueMs: number): void {
+    const { clock, graceMs = 0 } = this.#options;
+    const isKnown = dueMs > 0 && clock.now() + dueMs + graceMs >= this.#sleepsUntil - KNOWN_WITHIN_MS;
+    if (!isKnown) this.wake();
+  }
+
   async #run(signal: AbortSignal): Promise<void> {
     const { clock, maxMs, graceMs = 0 } = this.#options;
     while (!signal.aborted) {
       this.#woken = new AbortController();
+      this.#sleepsUntil = Infinity;
       const begunAt = clock.now();
       const nextMs = await this.#sweep(signal);
       // The sweep may have measured when it began: wake early and sweep again, rather than late.
@@ -63,6 +75,7 @@ export class DueLoop {
         await new Promise((resolve) => setImmediate(resolve));
         continue;
       }
+      this.#sleepsUntil = clock.now() + delayMs;
       await sleep(clock, delayMs, AbortSignal.any([signal, this.#woken.signal])).catch(() => {
         // Woken or stopped; the loop's condition tells which.
       });

@@ -75,6 +75,7 @@ export class Runtime implements Operator {
   readonly waitsOf: (workflowID: string) => readonly Wait[] | undefined;
   readonly #closing = new AbortController();
   #tokens = 0;
+  #newestOwnerAt: number;
 
   private constructor(
     { config, registry, codec, clock, parkingPace }: RuntimeOptions,
@@ -86,6 +87,7 @@ export class Runtime implements Operator {
     this.registry = registry;
     this.codec = codec;
     this.clock = clock ?? systemClock;
+    this.#newestOwnerAt = this.clock.monotonic();
     this.logger = config.logger;
     this.store = store;
     this.database = store.database;
@@ -153,7 +155,13 @@ export class Runtime implements Operator {
   /** A new owner token. It begins with the incarnation ID, so the tokens of a dead engine are a range. */
   newOwner(): string {
     this.#tokens += 1;
+    this.#newestOwnerAt = this.clock.monotonic();
     return `${this.incarnationID}.${this.#tokens.toString(36)}`;
+  }
+
+  /** How long ago the last owner token was made; at first, the launch. */
+  get newestOwnerAgeMs(): number {
+    return this.clock.monotonic() - this.#newestOwnerAt;
   }
 
   /**

@@ -16,6 +16,7 @@ import {
   type Peer,
   removeIncarnation,
   renewLease,
+  surveyEngines,
 } from '../../store/liveness/executors.js';
 import { describePresence, type Presence, presenceOn } from '../../store/liveness/presence.js';
 import { notificationOf } from '../../store/notify/bus.js';
@@ -73,6 +74,8 @@ export class Liveness {
   #reloading: Promise<void> | undefined;
   /** Requested again while a read was in flight, which may have been too early. */
   #isReloadWanted = false;
+  /** Incarnations that own workflows but are not registered; undefined unless the next read looks for them. */
+  #unlisted: readonly string[] | undefined;
   #unsubscribes: readonly (() => void)[] = [];
 
   constructor(runtime: Runtime, ownership: Ownership) {
@@ -170,9 +173,18 @@ export class Liveness {
     while (this.#isReloadWanted) {
       this.#isReloadWanted = false;
       const known = idsOf(this.#peers);
-      this.#peers = await listPeers(this.#runtime.database, this.#incarnation.incarnationID);
+      this.#peers = await this.#readPeers();
       if (idsOf(this.#peers) !== known) this.#peersChanged.abort();
     }
+  }
+
+  /** In one statement with the unlisted engines, if those are wanted too: an idle engine sends few. */
+  async #readPeers(): Promise<readonly Peer[]> {
+    const { database, incarnationID } = this.#runtime;
+    if (!this.#unlisted) return listPeers(database, incarnationID);
+    const { peers, unlisted } = await surveyEngines(database, incarnationID);
+    this.#unlisted = unlisted;
+    return peers;
   }
 
   async #takeOverExpired(): Promise<void> {
@@ -193,9 +205,11 @@ export class Liveness {
     const { clock } = this.#runtime;
     const sinceTakeOverMs = clock.now() - this.#lastTakeOverAt;
     if (sinceTakeOverMs < LATE_FIRST_MS) return LATE_FIRST_MS - sinceTakeOverMs;
+    this.#unlisted = [];
     await this.#reloadPeers();
     await this.#takeOverExpired();
-    await this.#recovery.takeOverUnlisted();
+    await this.#recovery.takeOverUnlisted(this.#unlisted);
+    this.#unlisted = undefined;
     const graceLeftMs = this.#graceUntil - clock.now();
     const leasesLeft = this.#peers.map(({ leaseLeftMs }) => Math.max(leaseLeftMs, graceLeftMs, 0) + LEASE_GRACE_MS);
     return Math.min(this.#leaseMs, sinceTakeOverMs, ...leasesLeft);

@@ -34,9 +34,9 @@ export class Recovery {
    * Recovers the workflows of engines that are not registered, one engine after the other. A statement of a dead engine may
    * reach the server after its workflows were recovered.
    */
-  async takeOverUnlisted(): Promise<void> {
+  async takeOverUnlisted(unlisted?: readonly string[]): Promise<void> {
     const { database, logger } = this.#runtime;
-    for (const incarnationID of await findUnlisted(database)) {
+    for (const incarnationID of unlisted ?? (await findUnlisted(database))) {
       const changed = await recoverIncarnation(database, incarnationID);
       if (changed.length === 0) continue;
       logger.info(`Recovering ${changed.length} workflow(s) whose executor has no lease.`);

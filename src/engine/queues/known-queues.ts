@@ -4,6 +4,7 @@ import type { DLogger } from '../../base/log.js';
 import { limitsOf, type QueueLimits, type QueueRecord, UNLIMITED } from '../../model/queues.js';
 import type { Database } from '../../store/database.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
+import { lookAtQueues, type QueueLook } from '../../store/queues/queue-look.js';
 import { listQueues } from '../../store/queues/queues.js';
 
 export interface Queue {
@@ -42,16 +43,29 @@ export class KnownQueues {
 
   /** Reloads the queues in the database. */
   async refresh(): Promise<void> {
-    const { database, applicationName, logger } = this.#options;
+    const { database, applicationName } = this.#options;
     const read = ++this.#reads;
-    const records = await listQueues(database, [applicationName]);
+    this.#replace(read, await listQueues(database, [applicationName]));
+  }
+
+  /** Reloads them, and finds out where work waits. */
+  async look(): Promise<QueueLook> {
+    const { database, applicationName, inMemory } = this.#options;
+    const read = ++this.#reads;
+    const names = [INTERNAL_QUEUE, ...[...inMemory()].map(({ name }) => name)];
+    const look = await lookAtQueues(database, { applicationName, names });
+    this.#replace(read, look.queues);
+    return look;
+  }
+
+  #replace(read: number, records: readonly QueueRecord[]): void {
     // Reads may overtake each other: an older result must not replace a newer one.
     if (read < this.#storedRead) return;
     this.#storedRead = read;
     const before = this.#stored;
     this.#stored = new Map(records.map((record) => [record.name, toQueue(record)]));
     for (const name of before.keys()) {
-      if (!this.#stored.has(name)) logger.info(`Queue "${name}" was deleted and is no longer served.`);
+      if (!this.#stored.has(name)) this.#options.logger.info(`Queue "${name}" was deleted and is no longer served.`);
     }
   }
 

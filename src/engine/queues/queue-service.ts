@@ -5,7 +5,6 @@ import { announceQueued } from '../../control/notify/announcements.js';
 import { DatabaseClosedError } from '../../model/errors/errors.js';
 import { type Announcement, topics } from '../../store/notify/topics.js';
 import { enqueueDue, msToNextDue } from '../../store/queues/delays.js';
-import { findWaitingQueues } from '../../store/queues/waiting-work.js';
 import { INTERNAL_QUEUE } from '../../store/runs/lifecycle.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { Deadlines } from '../runs/deadlines.js';
@@ -29,8 +28,8 @@ export interface QueueServiceOptions {
 
 /** Covers lost notifications. */
 const POLL_MS = 15_000;
-const DUE_MAX_MS = 30_000;
-const DUE_MAX_WITHOUT_PUSH_MS = 1000;
+/** Each poll also finds out when the next delayed workflow is due. */
+const DUE_MAX_MS = 600_000;
 const DUE_BATCH = 1000;
 /** After some were due: many timers a second share statements, instead of having a claim of their own each. */
 const DUE_PAUSE_MS = 20;
@@ -65,7 +64,7 @@ export class QueueService {
       logger,
       subject: 'Delayed workflows',
       sweep: () => this.#enqueueDue(),
-      maxMs: runtime.hasPush ? DUE_MAX_MS : DUE_MAX_WITHOUT_PUSH_MS,
+      maxMs: DUE_MAX_MS,
     });
     runs.observe({
       onFreed: ({ queueName, partitionKey }) => {
@@ -189,11 +188,12 @@ export class QueueService {
   }
 
   async #findWork(): Promise<{ queues: readonly Queue[]; waiting: readonly string[] }> {
-    await this.known.refresh();
-    const names = this.known.served.map(({ name }) => name);
-    const waiting = await findWaitingQueues(this.#runtime.database, names);
-    // Read `served` last: it may have changed meanwhile.
-    return { queues: this.known.served, waiting };
+    const { waiting, delayMs, deadlineMs } = await this.known.look();
+    if (delayMs !== undefined) this.#delays.wakeFor(delayMs);
+    if (deadlineMs !== undefined) this.#deadlines.wakeFor(deadlineMs);
+    const { served } = this.known;
+    const names = new Set(served.map(({ name }) => name));
+    return { queues: served, waiting: waiting.filter((name) => names.has(name)) };
   }
 
   async #enqueueDue(): Promise<number | undefined> {

@@ -26,6 +26,8 @@ export class Deadlines {
   readonly #ownership: Ownership;
   readonly #watches = new Map<Run, AbortController>();
   readonly #loop: DueLoop;
+  /** False while there is no deadline, as far as is known. */
+  #isLookDue = true;
 
   constructor({ runtime, runs, ownership }: DeadlinesOptions) {
     this.#runtime = runtime;
@@ -73,7 +75,14 @@ export class Deadlines {
 
   /** A workflow with a deadline was enqueued, which may be the next one. */
   wake(): void {
+    this.#isLookDue = true;
     this.#loop.wake();
+  }
+
+  /** The polls of the queues find out when the next deadline is due. */
+  wakeFor(deadlineMs: number): void {
+    this.#isLookDue = true;
+    this.#loop.wakeFor(deadlineMs);
   }
 
   #forget(run: Run): void {
@@ -85,7 +94,10 @@ export class Deadlines {
     const { bus, database } = this.#runtime;
     await this.#ownership.verify(signal);
     await this.#ownership.requeueOrphans();
+    if (!this.#isLookDue) return undefined;
+    this.#isLookDue = false;
     const nextMs = await msToNextDeadline(database);
+    if (nextMs !== undefined) this.#isLookDue = true;
     if (nextMs === undefined || nextMs > 0) return nextMs;
     await abortable(announceChanged(bus, await cancelOverdue(database, OVERDUE_BATCH)), signal);
     return 0;

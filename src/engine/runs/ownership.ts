@@ -13,6 +13,8 @@ import type { Runs } from './runs.js';
 const VERIFY_INTERVAL_MS = 250;
 /** A claim or start has begun its run long before. */
 const ORPHAN_AGE_MS = 20_000;
+/** No statement of ours is that late. An engine that has taken nothing for so long has no orphans. */
+const ORPHAN_AGE_MAX_MS = 600_000;
 /** How long a shutdown waits for a database that is down. */
 const LEAVE_MAX_MS = 5_000;
 /** Interests to remember. Beyond that the oldest are dropped, and their waiters poll. */
@@ -108,7 +110,8 @@ export class Ownership {
 
   /** Requeues workflows that are owned here but not run, such as those of a claim whose answer was lost. */
   async requeueOrphans(): Promise<void> {
-    const { database, incarnationID } = this.#runtime;
+    const { database, incarnationID, newestOwnerAgeMs } = this.#runtime;
+    if (newestOwnerAgeMs > ORPHAN_AGE_MAX_MS) return;
     await this.requeue(await findOwnedBy(database, incarnationID, ORPHAN_AGE_MS));
   }
 

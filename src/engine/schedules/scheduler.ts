@@ -197,7 +197,7 @@ export class Scheduler {
 
   /** Fires what is due. Returns how long it is until the next occurrence. */
   async #sweep(signal: AbortSignal): Promise<number | undefined> {
-    if (!this.#isClockSynced) await this.#syncClock(() => readNow(this.#runtime.database));
+    if (this.count > 0 && !this.#isClockSynced) await this.#syncClock(() => readNow(this.#runtime.database));
     const now = this.#databaseClock.now();
     let nextAt = Infinity;
     const due: ScheduleEntry[] = [];

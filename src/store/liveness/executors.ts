@@ -2,9 +2,9 @@
 import { array, isRecord, nullable, string } from '../../model/validation/validation.js';
 import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
-import type { Database } from '../database.js';
+import type { Database, Row } from '../database.js';
 import { INTERNAL_QUEUE } from '../runs/lifecycle.js';
-import { removal } from '../runs/owner-tokens.js';
+import { isOwnerID, ownerID, removal, withOwners } from '../runs/owner-tokens.js';
 
 /** One launch of an engine. */
 export interface Incarnation {
@@ -123,11 +123,32 @@ export async function listPeers(database: Database, incarnationID = ''): Promise
     FROM ${executors} AS e
     WHERE e.incarnation_id <> ${incarnationID}
     ORDER BY e.incarnation_id`);
-  return found.map((row) => {
-    // Subtracted here: the server fails on a difference that is out of range.
-    const leaseLeftMs = Number(row['lease_until_epoch_ms']) - Number(row['now']);
-    return { ...columns.toRecord(row), isLeaseOver: leaseLeftMs < 0, leaseLeftMs };
-  });
+  return found.map(toPeer);
+}
+
+function toPeer(row: Row): Peer {
+  // Subtracted here: the server fails on a difference that is out of range.
+  const leaseLeftMs = Number(row['lease_until_epoch_ms']) - Number(row['now']);
+  return { ...columns.toRecord(row), isLeaseOver: leaseLeftMs < 0, leaseLeftMs };
+}
+
+/** All other engines, and the incarnations that own workflows but are not registered. */
+export async function surveyEngines(
+  database: Database,
+  incarnationID: string,
+): Promise<{ readonly peers: readonly Peer[]; readonly unlisted: readonly string[] }> {
+  const found = await database.read(sql`
+    ${withOwners}
+    SELECT i.id, ${selected}, e.lease_until_epoch_ms, ${nowMs} AS now
+    FROM (SELECT x.incarnation_id AS id FROM ${executors} AS x UNION SELECT ${ownerID} FROM owners WHERE ${isOwnerID}) AS i
+    LEFT JOIN ${executors} AS e ON e.incarnation_id = i.id
+    WHERE i.id <> ${incarnationID} OR e.incarnation_id IS NULL
+    ORDER BY i.id`);
+  const isListed = (row: Row): boolean => row['incarnation_id'] !== null;
+  return {
+    peers: found.filter(isListed).map(toPeer),
+    unlisted: found.filter((row) => !isListed(row)).map((row) => row['id'] as string),
+  };
 }
 
 /** An engine with its times. */

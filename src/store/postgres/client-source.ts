@@ -37,7 +37,7 @@ export interface SourceOptions {
 }
 
 /** How long a pooled connection may be idle before it is tested at its next use. */
-const IDLE_MAX_MS = 10_000;
+const IDLE_MAX_MS = 20_000;
 
 /** Statements report a broken connection; this only keeps the event from crashing the process. */
 const ignoreError = (): void => {};

@@ -17,6 +17,8 @@ export interface ConnectionOptions {
 
 export const POOL_SIZE = 20;
 const CONNECT_TIMEOUT_MS = 10_000;
+/** Longer than an idle engine pauses between two statements, or it would connect again for each. */
+const IDLE_TIMEOUT_MS = 20_000;
 /** How long a connection is idle before the kernel checks that its other end is there. */
 const KEEPALIVE_DELAY_MS = 10_000;
 
@@ -37,6 +39,7 @@ export function poolConfig(options: ConnectionOptions): HostedConfig {
     connectionString: url.toString(),
     max: options.poolSize ?? POOL_SIZE,
     connectionTimeoutMillis: options.poolTimeoutMs ?? (connectTimeoutMs > 0 ? connectTimeoutMs : CONNECT_TIMEOUT_MS),
+    idleTimeoutMillis: IDLE_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEPALIVE_DELAY_MS,
     application_name: options.applicationName ?? 'everstep',

@@ -35,7 +35,7 @@ const PACE_MS = 2;
 const MANY = 16;
 const RECONNECT: BackoffPolicy = { firstMs: 100, maxMs: 1_000, rate: 2, jitter: 0.5 };
 /** How often the connection is tested while it is quiet. */
-const KEEPALIVE_MS = 15_000;
+const KEEPALIVE_MS = 30_000;
 const LOCK_RETRY_MS = 300;
 
 export class PostgresListener implements Listener {

@@ -26,10 +26,11 @@ const columns = new TableColumns<QueueRecord>([
   ['applicationName', 'application_name', 'text'],
 ]);
 const releasing = table('slot_releasing_queues');
-const selected = sql`
+/** Of the table with the alias `q`. */
+export const queueColumns = sql`
   ${columns.select('q')}, (SELECT COUNT(*) FROM ${releasing} AS s WHERE s.name = q.name) AS releases_parked_slots`;
 
-function toQueueRecord(row: Row): QueueRecord {
+export function toQueueRecord(row: Row): QueueRecord {
   const record = columns.toRecord(row);
   return Number(row['releases_parked_slots']) > 0 ? { ...record, releasesParkedSlots: true } : record;
 }
@@ -76,12 +77,14 @@ export async function updateQueue(executor: Executor, record: QueueRecord): Prom
 
 /** Reads the queue and locks its row until the commit. */
 export async function lockQueue(tx: Executor, name: string): Promise<QueueRecord | null> {
-  const [row] = await tx.run(sql`SELECT ${selected} FROM ${queues} AS q WHERE q.name = ${name} ${lock('update', 'q')}`);
+  const [row] = await tx.run(
+    sql`SELECT ${queueColumns} FROM ${queues} AS q WHERE q.name = ${name} ${lock('update', 'q')}`,
+  );
   return row ? toQueueRecord(row) : null;
 }
 
 export async function findQueue(database: Reader, name: string): Promise<QueueRecord | null> {
-  const [row] = await database.read(sql`SELECT ${selected} FROM ${queues} AS q WHERE q.name = ${name}`);
+  const [row] = await database.read(sql`SELECT ${queueColumns} FROM ${queues} AS q WHERE q.name = ${name}`);
   return row ? toQueueRecord(row) : null;
 }
 
@@ -90,7 +93,7 @@ export async function listQueues(database: Database, applicationNames?: readonly
   const condition = applicationNames
     ? sql`WHERE q.application_name ${oneOf(applicationNames)} OR q.application_name IS NULL`
     : sql``;
-  const found = await database.read(sql`SELECT ${selected} FROM ${queues} AS q ${condition} ORDER BY q.name`);
+  const found = await database.read(sql`SELECT ${queueColumns} FROM ${queues} AS q ${condition} ORDER BY q.name`);
   return found.map(toQueueRecord);
 }
 

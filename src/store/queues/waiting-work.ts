@@ -1,5 +1,5 @@
 // Queues and partitions with enqueued workflows.
-import { nowMs, rows, type Sql, sql, table } from '../../sql/sql.js';
+import { nowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { runningStatement } from './claim-limits.js';
 import { isEnqueued } from '../runs/states.js';
@@ -38,19 +38,6 @@ function nextKey(queueName: string, after: Sql): Sql {
 export async function countRunning(database: Database, queueName: string): Promise<number> {
   const [row] = await database.read(runningStatement(queueName));
   return Number(row?.['n'] ?? 0);
-}
-
-/** The queues among these with enqueued workflows. */
-export async function findWaitingQueues(database: Database, queueNames: readonly string[]): Promise<string[]> {
-  const found = await database.read(sql`
-    SELECT q.name
-    FROM ${rows(
-      'q',
-      NAME_COLUMN,
-      queueNames.map((name) => [name]),
-    )}
-    WHERE EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.queue_name = q.name AND ${isEnqueued('w')})`);
-  return found.map((row) => row['name'] as string);
 }
 
 /** Up to `limit` queues with enqueued workflows, whether registered or not. */
@@ -104,5 +91,3 @@ export async function findFirstWaiting(database: Database, queueName: string, li
     ageMs: Number(row['now']) - Number(row['created_at']),
   }));
 }
-
-const NAME_COLUMN = [{ name: 'name', type: 'text' }] as const;

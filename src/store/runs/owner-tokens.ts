@@ -41,26 +41,35 @@ const COUNTER_DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
 /** Sorts behind all of them. */
 const AFTER_DIGITS = '~';
 
+const firstFrom = (bound: Sql): Sql => sql`(
+  SELECT RTRIM(owner_xid, ${COUNTER_DIGITS})
+  FROM ${workflows}
+  WHERE ${isOwnedByEngine} AND ${ownerBytes} >= ${bound}
+  ORDER BY ${ownerBytes}
+  LIMIT 1)`;
+
+/**
+ * The owners of running workflows. Walks idx_workflow_status_owner from prefix to prefix, so it costs nothing per workflow.
+ */
+export const withOwners = sql`
+  WITH RECURSIVE owners(prefix) AS (
+    SELECT ${firstFrom(sql`''`)}
+    UNION ALL
+    SELECT ${firstFrom(sql`owners.prefix || ${AFTER_DIGITS}`)} FROM owners WHERE owners.prefix IS NOT NULL
+  )`;
+/** The incarnation of such an owner, if it is one of ours. */
+export const ownerID = sql`RTRIM(owners.prefix, '.')`;
+export const isOwnerID = sql`owners.prefix LIKE '%.'`;
+
 /**
  * The incarnations that own workflows but are not registered: an engine that was declared dead may have claimed new work and
- * died before it registered again. Walks idx_workflow_status_owner from prefix to prefix, so it costs nothing per workflow.
+ * died before it registered again.
  */
 export async function findUnlisted(database: Database): Promise<string[]> {
-  const firstFrom = (bound: Sql): Sql => sql`(
-    SELECT RTRIM(owner_xid, ${COUNTER_DIGITS})
-    FROM ${workflows}
-    WHERE ${isOwnedByEngine} AND ${ownerBytes} >= ${bound}
-    ORDER BY ${ownerBytes}
-    LIMIT 1)`;
   const found = await database.read(sql`
-    WITH RECURSIVE owners(prefix) AS (
-      SELECT ${firstFrom(sql`''`)}
-      UNION ALL
-      SELECT ${firstFrom(sql`owners.prefix || ${AFTER_DIGITS}`)} FROM owners WHERE owners.prefix IS NOT NULL
-    )
-    SELECT RTRIM(owners.prefix, '.') AS id
+    ${withOwners}
+    SELECT ${ownerID} AS id
     FROM owners
-    WHERE owners.prefix LIKE '%.'
-      AND NOT EXISTS (SELECT 1 FROM ${executors} AS e WHERE e.incarnation_id = RTRIM(owners.prefix, '.'))`);
+    WHERE ${isOwnerID} AND NOT EXISTS (SELECT 1 FROM ${executors} AS e WHERE e.incarnation_id = ${ownerID})`);
   return found.map((row) => row['id'] as string);
 }

@@ -10,6 +10,7 @@ import {
   listPeers,
   type Peer,
   renewLease,
+  surveyEngines,
   removeIncarnation,
 } from '../../../src/store/liveness/executors.js';
 import { takeOver } from '../../../src/store/runs/lifecycle.js';
@@ -60,6 +61,22 @@ describe('executors', () => {
         { ...incarnation({ incarnationID: 'c' }), isLeaseOver: true },
       ]);
       expect((await listPeers(database, 'a')).map((one) => one.incarnationID)).toEqual(['c']);
+    });
+
+    test('an engine sees the others and the unregistered owners of workflows in one look', async () => {
+      const database = await dialect.create();
+      for (const incarnationID of ['a', 'b']) {
+        await insertIncarnation(database, incarnation({ incarnationID }), { leaseMs: 60_000 });
+      }
+      const owners = ['a.1', 'b.1', 'gone.1', 'gone.2', 'foreign'];
+      await database.run(insertWorkflows(owners.map((owner) => newWorkflow({ owner }))));
+
+      expect(await surveyEngines(database, 'a')).toMatchObject({ peers: [{ incarnationID: 'b' }], unlisted: ['gone'] });
+      await removeIncarnation(database, 'a');
+      expect(await surveyEngines(database, 'a')).toMatchObject({
+        peers: [{ incarnationID: 'b' }],
+        unlisted: ['a', 'gone'],
+      });
     });
 
     test('a lease is prolonged, unless the engine was taken for dead', async () => {

@@ -4,7 +4,8 @@ import { type Limits, UNLIMITED } from '../../../src/model/queues.js';
 import { type Sql, sql, table } from '../../../src/sql/sql.js';
 import { type ClaimOptions, claimPartitions, claimWorkflows } from '../../../src/store/queues/claims.js';
 import type { Database } from '../../../src/store/database.js';
-import { findWaitingPartitions, findWaitingQueues } from '../../../src/store/queues/waiting-work.js';
+import { lookAtQueues } from '../../../src/store/queues/queue-look.js';
+import { findWaitingPartitions } from '../../../src/store/queues/waiting-work.js';
 import { forEachDialect } from '../../rig/dialects.js';
 
 const CLAIM: ClaimOptions = {
@@ -46,7 +47,7 @@ async function plansOf(database: Database): Promise<string[]> {
   const partitions = [{ key: 'p1', limit: 2 }];
   await claimPartitions(explaining, { ...CLAIM, limits: LIMITS, partitionLimits: LIMITS, partitions });
   await findWaitingPartitions(explaining, { queueName: 'q', after: '', limit: 10 });
-  await findWaitingQueues(explaining, ['q', 'other']);
+  await lookAtQueues(explaining, { applicationName: 'test', names: ['q', 'other'] });
   return plans;
 }
 
@@ -67,10 +68,10 @@ async function fill(database: Database): Promise<void> {
     FROM ${numbers}`);
 }
 
-/** The lines of a plan that read workflows otherwise than by an index for queues, or by their key. */
+/** The lines of a plan that read workflows otherwise than by an index for queues or timers, or by their key. */
 function strays(plan: string): string[] {
   const allowed =
-    /idx_workflow_status_(claims|partition_claims|in_flight_v2|partition_dequeue_v3|rate_limited|owner)|workflow_status_pkey|sqlite_autoindex_workflow_status/;
+    /idx_workflow_status_(claims|partition_claims|in_flight_v2|partition_dequeue_v3|rate_limited|owner|delayed|deadline)|workflow_status_pkey|sqlite_autoindex_workflow_status/;
   return plan
     .split('\n')
     .filter((line) => / on workflow_status|(SCAN|SEARCH) (w|p|workflow_status)\b/.test(line) && !allowed.test(line))

@@ -10,7 +10,7 @@ import {
 } from '../../model/errors/database-errors.js';
 import { DBOSQueryTimeoutError } from '../../model/errors/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
-import type { Dialect, Lacking, Sql } from '../../sql/sql.js';
+import { type Dialect, type Lacking, type Sql, sql } from '../../sql/sql.js';
 import type {
   CommitOptions,
   Connection,
@@ -36,6 +36,10 @@ import { describePostgresURL } from './postgres-url.js';
 const QUERY_CANCELED = '57014';
 /** A write to an empty table that stands for a missing one, an unknown table, an unknown column. */
 const LACKING_STATES = new Set(['42601', '42P01', '42703']);
+/** Only if it is: a trigger or a function may have raised the error in one that is not. */
+const END_READ_ONLY_SESSION = sql`
+  SELECT pg_terminate_backend(pg_backend_pid())
+  WHERE current_setting('transaction_read_only') = 'on'`;
 
 export class PostgresDatabase implements Database {
   static {
@@ -194,6 +198,7 @@ export class PostgresDatabase implements Database {
         return result;
       } catch (error) {
         this.#noteLoss(client, error);
+        if (isReadOnly(error)) await this.#endReadOnlySession(client);
         this.#source.release(client, isConnectionLost(error) || isReadOnly(error));
         throw this.#explain(error);
       }
@@ -217,6 +222,13 @@ export class PostgresDatabase implements Database {
 
   #noteLoss(client: Client, error: unknown): void {
     if (error instanceof CommitUnknownError) this.#fence.onLost(client);
+  }
+
+  /** A pooler would keep it and hand it out again, although new sessions may be writable by then. */
+  async #endReadOnlySession(client: Client): Promise<void> {
+    const ended = this.#sender.send(client, [END_READ_ONLY_SESSION], 'read', { isNamed: false });
+    // Its end arrives as an error. If the server refuses to end it, the next attempt may get another one.
+    await ended.catch(() => {});
   }
 
   async #acquire(): Promise<Client> {

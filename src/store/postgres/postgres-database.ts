@@ -27,6 +27,7 @@ import { Hosts } from './hosts.js';
 import { poolConfig } from './postgres-config.js';
 import { isConnectionLost, isReadOnly, type Phase, translatePostgresError } from './postgres-errors.js';
 import { clientSource, poolSizeOf, type PostgresOptions } from './postgres-options.js';
+import type { ServerFeature } from './server-probe.js';
 import { SessionFence } from './session-fence.js';
 import { SilenceWatch } from './silence.js';
 import { type Following, rethrowIfLost, StatementSender } from './statement-sender.js';
@@ -63,9 +64,20 @@ export class PostgresDatabase implements Database {
     const hosts = options.hosts ?? Hosts.of(options.url);
     this.options = { ...options, hosts };
     this.where = describePostgresURL(options.url);
-    this.features = { hasAdvisoryLocks: true, hasSessions: !options.isTransactionPooler };
+    const has = (feature: ServerFeature): boolean => !options.lacking?.has(feature);
+    this.features = {
+      hasAdvisoryLocks: has('advisory locks'),
+      hasNotifications: has('notifications'),
+      hasSkipLocked: has('SKIP LOCKED'),
+      hasSessions: !options.isTransactionPooler,
+    };
     this.commitsMax = Math.max(1, poolSizeOf(options) >> 1);
-    this.dialect = postgresDialect({ schema: options.schema ?? 'dbos', now: options.now });
+    this.dialect = postgresDialect({
+      schema: options.schema ?? 'dbos',
+      now: options.now,
+      hasSettings: has('session settings'),
+      hasSkipLocked: this.features.hasSkipLocked,
+    });
     const { pool, logger = silentLogger, messageBytesMax, silenceMs } = options;
     if (hosts) {
       hosts.onPromoted = (host) =>
@@ -74,6 +86,7 @@ export class PostgresDatabase implements Database {
     const source = clientSource(this.options);
     this.#source = source;
     this.#fence = new SessionFence(logger);
+    if (!this.features.hasAdvisoryLocks) this.#fence.turnOff();
     // Cached plans are only safe in sessions with our settings. Elsewhere the settings are made for each commit, and
     // statements are planned each time.
     const hasOwnSessions = this.features.hasSessions && (pool === undefined || pool === 'none');

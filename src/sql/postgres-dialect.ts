@@ -6,6 +6,10 @@ export interface PostgresDialectOptions {
   readonly schema: string;
   /** Replaces the database clock, for tests that control time. */
   readonly now?: () => number;
+  /** False for servers without them. */
+  readonly hasSettings?: boolean;
+  /** Without it, a statement waits for rows that others have locked, and then takes what it still finds. */
+  readonly hasSkipLocked?: boolean;
 }
 
 /** A type's name, the cast of an array of it, and the OID of the array's elements on the wire. */
@@ -33,6 +37,7 @@ const WIRE_TYPES: Readonly<Record<ColumnType, WireType>> = {
 
 export function postgresDialect(options: PostgresDialectOptions): Dialect {
   const schema = quoteIdentifier(options.schema);
+  const skip = (options.hasSkipLocked ?? true) ? ' SKIP LOCKED' : '';
   const dialect: Dialect = {
     name: 'postgres',
     texts: new WeakMap(),
@@ -126,12 +131,13 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
     bytewise: (column) => `${column} COLLATE "C"`,
     needsIndexHints: false,
     indexHint: () => '',
+    hasSettings: options.hasSettings ?? true,
     lock(mode, alias) {
       const of = `OF ${quoteIdentifier(alias)}`;
       if (mode === 'share') return `FOR SHARE ${of}`;
-      if (mode === 'skip-keyed') return `FOR UPDATE ${of} SKIP LOCKED`;
+      if (mode === 'skip-keyed') return `FOR UPDATE ${of}${skip}`;
       // FOR UPDATE conflicts with the key lock of a message being sent to the row, and would skip it.
-      if (mode === 'skip') return `FOR NO KEY UPDATE ${of} SKIP LOCKED`;
+      if (mode === 'skip') return `FOR NO KEY UPDATE ${of}${skip}`;
       return mode === 'nowait' ? `FOR NO KEY UPDATE ${of} NOWAIT` : `FOR UPDATE ${of}`;
     },
   };

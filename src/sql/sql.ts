@@ -69,6 +69,8 @@ export interface Dialect {
   readonly needsIndexHints: boolean;
   /** Names the index to use, after the alias of a table in FROM. */
   indexHint(name: string): string;
+  /** Whether a statement can change settings of the server. */
+  readonly hasSettings: boolean;
   /** A row lock at the end of a SELECT; empty where a writer locks the whole database. */
   lock(mode: LockMode, alias: string): string;
 }
@@ -268,6 +270,22 @@ export function advisoryLock(name: string): Token {
     shape: 'advisory-lock;',
     write: (out) => out.dialect.writeAdvisoryLock(out),
     collect: (values, dialect) => dialect.collectAdvisoryLock(values, name),
+  };
+}
+
+/** `SELECT ${setting('lock_timeout', '5000')}`: a setting of the server until the commit. NULL where there are none. */
+export function setting(name: string, value: string): Token {
+  return {
+    shape: `setting:${name};`,
+    write(out) {
+      if (!out.dialect.hasSettings) return out.text('NULL');
+      out.text(`set_config('${name}', `);
+      out.placeholder();
+      out.text(', TRUE)');
+    },
+    collect(values, { hasSettings }) {
+      if (hasSettings) values.push(value);
+    },
   };
 }
 

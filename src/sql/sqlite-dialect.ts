@@ -69,6 +69,7 @@ export function sqliteDialect(options: SqliteDialectOptions = {}): Dialect {
     bytewise: (column) => column,
     needsIndexHints: true,
     indexHint: (name) => `INDEXED BY ${quoteIdentifier(name)}`,
+    hasSettings: false,
     lock: () => '',
   };
 }

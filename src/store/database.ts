@@ -67,6 +67,9 @@ export interface TransactionOptions {
 
 export interface ServerFeatures {
   hasAdvisoryLocks: boolean;
+  /** Whether it has LISTEN and NOTIFY. */
+  readonly hasNotifications: boolean;
+  readonly hasSkipLocked: boolean;
   /** Whether a connection is a session: not behind a pooler in transaction mode. */
   readonly hasSessions: boolean;
 }

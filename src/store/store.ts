@@ -26,7 +26,8 @@ export class Store {
 
   /** Whether notifications from other processes reach this one. */
   get hasPush(): boolean {
-    return this.#isNotified && this.database.features?.hasSessions !== false;
+    const { hasSessions = true, hasNotifications = true } = this.database.features ?? {};
+    return this.#isNotified && hasSessions && hasNotifications;
   }
 
   /** Opens the database, creates or migrates it if asked to, and starts listening. */
@@ -36,7 +37,9 @@ export class Store {
     try {
       // A tenth of the package is migrations, which only an open needs.
       const { migrate, verify } = await import('./migrations/migrate.js');
-      if (options.runMigrations ?? true) await migrate(database, options);
+      // Its triggers would fail the writes of other programs on a server without NOTIFY.
+      const useListenNotify = (options.useListenNotify ?? true) && database.features?.hasNotifications !== false;
+      if (options.runMigrations ?? true) await migrate(database, { ...options, useListenNotify });
       else await verify(database, options);
       if (options.isListening ?? true) await listener.start();
     } catch (error) {

@@ -1541,7 +1541,6 @@ export interface components {
             /** @description What the server has of what Everstep uses; empty for SQLite. */
             capabilities: {
                 isAvailable: boolean;
-                isRequired: boolean;
                 name: string;
                 /** @description What happens without it. */
                 without: string;

@@ -33,7 +33,7 @@ const health = record({
   }),
   indexes: listOf(index).about('Optional indexes, for lists with these filters.'),
   capabilities: listOf(
-    record({ name: text, isAvailable: boolean, isRequired: boolean, without: text.about('What happens without it.') }),
+    record({ name: text, isAvailable: boolean, without: text.about('What happens without it.') }),
   ).about('What the server has of what Everstep uses; empty for SQLite.'),
   clockAheadMs: integer({ min: Number.MIN_SAFE_INTEGER }).about(
     "How far this process is ahead of the database's clock.",

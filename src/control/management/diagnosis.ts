@@ -94,9 +94,8 @@ function judgeClock(clockAheadMs: number): Finding[] {
   return [{ kind: 'problem', subject: 'clock', message }];
 }
 
-function lackingCapability({ name, without, isRequired }: Capability): Finding {
-  const kind = isRequired ? 'problem' : 'notice';
-  return { kind, subject: 'server', message: `The server lacks ${name}, or denies them. ${without}` };
+function lackingCapability({ name, without }: Capability): Finding {
+  return { kind: 'notice', subject: 'server', message: `The server lacks ${name}, or denies them. ${without}` };
 }
 
 function deadExecutor({ executorID, host, pid, leaseUntil }: ExecutorRecord, now: number): Finding {

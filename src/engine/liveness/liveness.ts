@@ -35,7 +35,9 @@ const LATE_FIRST_MS = 1000;
 const LEASE_GRACE_MS = 500;
 
 /** This engine's row in `executors`. */
-function incarnationOf({ applicationName, applicationVersion, config, hasPush, incarnationID, registry }: Runtime) {
+function incarnationOf(runtime: Runtime) {
+  const { applicationName, applicationVersion, config, database, incarnationID, registry } = runtime;
+  const hasLock = runtime.hasPush && database.features?.hasAdvisoryLocks !== false;
   return {
     incarnationID,
     executorID: config.executorID,
@@ -43,7 +45,7 @@ function incarnationOf({ applicationName, applicationVersion, config, hasPush, i
     applicationVersion,
     host: hostname(),
     pid: process.pid,
-    metadata: describePresence(hasPush, {
+    metadata: describePresence(hasLock, {
       listenQueues: config.listenQueues ? [...config.listenQueues, ...registry.alwaysServed] : null,
       memoryQueues: [...registry.queues.keys()],
       functions: registry.workflowKeys,

@@ -1,6 +1,6 @@
 // What a verb says about the change that it makes: where it comes from, why, and who asked for it. Triggers copy it into the
 // journal. On Postgres it is a setting of the transaction, on SQLite a row that exists only within it.
-import { type Sql, sql, table } from '../../sql/sql.js';
+import { setting, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Executor, Row } from '../database.js';
 
 export interface ChangeNote {
@@ -21,7 +21,7 @@ function isEmpty(note: ChangeNote | undefined): boolean {
 function write({ dialect }: Pick<Executor, 'dialect'>, note: ChangeNote): Sql {
   const text = JSON.stringify(note);
   return dialect.name === 'postgres'
-    ? sql`SELECT set_config('everstep.change', ${text}, TRUE)`
+    ? sql`SELECT ${setting('everstep.change', text)}`
     : sql`INSERT INTO ${notes} (kind, note) VALUES ('change', ${text}) ON CONFLICT (kind) DO UPDATE SET note = excluded.note`;
 }
 

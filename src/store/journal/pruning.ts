@@ -1,6 +1,6 @@
 // Deletes the rows of the journal of workflows that ended long ago, and leaves the workflows. What the other tables tell is
 // derived from them again. Why a workflow was cancelled stays: its status shows it.
-import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
+import { oneOf, setting, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { hasEnded } from '../runs/states.js';
 
@@ -86,7 +86,7 @@ export async function pruneJournal(
 
 /** The guards of the journal let through what runs between these two. A setting ends with its transaction. */
 function permission({ dialect }: Database): [Sql, Sql[]] {
-  if (dialect.name === 'postgres') return [sql`SELECT set_config('everstep.prune', 'on', TRUE)`, []];
+  if (dialect.name === 'postgres') return [sql`SELECT ${setting('everstep.prune', 'on')}`, []];
   const notes = table('journal_notes');
   return [
     sql`INSERT INTO ${notes} (kind, note) VALUES ('prune', '{}') ON CONFLICT (kind) DO NOTHING`,

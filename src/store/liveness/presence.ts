@@ -117,11 +117,12 @@ class PostgresPresence implements Presence {
   readonly #database: PostgresDatabase;
   readonly #clock: Clock;
   /** Without advisory locks on the server, only the lease can tell. */
-  #hasLocks = true;
+  #hasLocks: boolean;
 
   constructor(database: PostgresDatabase, clock: Clock) {
     this.#database = database;
     this.#clock = clock;
+    this.#hasLocks = database.features.hasAdvisoryLocks;
   }
 
   async findGone(peers: readonly Peer[]): Promise<Peer[]> {
@@ -164,8 +165,9 @@ class PostgresPresence implements Presence {
   }
 
   async untilSuspected(peer: Peer, signal: AbortSignal): Promise<void> {
-    // Without a lock, only the lease can tell.
-    if (!traitsOf(peer).hasLock || !this.#hasLocks) return localPresence(this.#clock).untilSuspected(peer, signal);
+    // Without a lock, or a limit to the wait for it, only the lease can tell.
+    if (!traitsOf(peer).hasLock || !this.#hasLocks || !this.#database.dialect.hasSettings)
+      return localPresence(this.#clock).untilSuspected(peer, signal);
     if (isProcessGone(peer) !== undefined) return this.#untilGoneHere(peer, signal);
     return this.#untilReleased(peer, signal);
   }

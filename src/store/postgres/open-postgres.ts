@@ -9,43 +9,65 @@ import { Hosts } from './hosts.js';
 import { findPooling, type Pooling } from './pooling.js';
 import { poolConfig } from './postgres-config.js';
 import { PostgresDatabase } from './postgres-database.js';
-import { translatePostgresError } from './postgres-errors.js';
+import { refusesStartupOptions, translatePostgresError } from './postgres-errors.js';
 import { PostgresListener } from './postgres-listener.js';
 import type { PostgresOptions } from './postgres-options.js';
-import { describePostgresURL } from './postgres-url.js';
+import { describePostgresURL, editPostgresURL, parsePostgresURL } from './postgres-url.js';
+import { findLacking, SERVER_FEATURES } from './server-probe.js';
 
 /** Of the 20 connections that PgBouncer has by default, those for one process. */
 const SESSION_POOLER_POOL_SIZE = 10;
 
 export async function openPostgres(
-  options: StoreOptions & { readonly clock: Clock },
+  given: StoreOptions & { readonly clock: Clock },
 ): Promise<{ database: PostgresDatabase; listener: PostgresListener }> {
-  const pooler = await findPooler(options);
+  const options = { ...given, ...(await findServer(given)) };
   const hosts = Hosts.of(options.url);
   await hosts?.survey(poolConfig({ ...options, hosts }));
-  const database = new PostgresDatabase({ ...options, ...pooler, hosts });
+  const database = new PostgresDatabase({ ...options, hosts });
+  const isNotifying = (options.useListenNotify ?? true) && database.features.hasNotifications;
   const listener = new PostgresListener(database, {
     clock: options.clock,
     logger: options.logger,
-    channels: (options.useListenNotify ?? true) ? CHANNELS : [],
-    sessionLock: options.sessionLock,
+    channels: isNotifying ? CHANNELS : [],
+    sessionLock: database.features.hasAdvisoryLocks ? options.sessionLock : undefined,
     coalesceMs: options.notificationCoalesceMs,
   });
   return { database, listener };
 }
 
+type Found = Pick<PostgresOptions, 'url' | 'startupOptions' | 'isTransactionPooler' | 'poolSize' | 'lacking'>;
+
+/** As `findPooler`. If the startup options in the URL are refused, sessions get them by a statement. */
+async function findServer(options: StoreOptions): Promise<Found> {
+  const { url, logger } = options;
+  try {
+    return { url, ...(await findPooler(options)) };
+  } catch (error) {
+    const startupOptions = parsePostgresURL(url).searchParams.get('options');
+    if (startupOptions === null || !refusesStartupOptions(error)) throw error;
+    const plainURL = editPostgresURL(url, (edited) => edited.searchParams.delete('options'));
+    const found = await findPooler({ ...options, url: plainURL });
+    const effect = found.isTransactionPooler ? 'have no effect' : 'are set by a statement in each session';
+    logger.warn(`The server or a pooler refuses startup options. Those in the URL ${effect}.`);
+    return { url: plainURL, startupOptions, ...found };
+  }
+}
+
 /**
- * Creates the database if need be, and finds out whether a pooler in transaction mode is in the way. Behind one in session
- * mode, a process leaves others some of the 20 connections that PgBouncer has by default.
+ * Creates the database if need be, and finds out what the server lacks and whether a pooler in transaction mode is in the
+ * way. Behind one in session mode, a process leaves others some of the 20 connections that PgBouncer has by default.
  */
-async function findPooler(options: StoreOptions): Promise<Pick<PostgresOptions, 'isTransactionPooler' | 'poolSize'>> {
+async function findPooler(options: StoreOptions): Promise<Omit<Found, 'url'>> {
   const { url, logger, poolSize } = options;
   let pooling = givenPooling(options);
+  let lacking: PostgresOptions['lacking'];
   const look = async (client: pg.Client): Promise<void> => {
     pooling ??= await findPooling(client, poolConfig(options));
+    lacking = await findLacking(client);
   };
   if ((options.runMigrations ?? true) && options.pool === undefined) await createPostgresDatabase(url, options, look);
-  if (pooling === undefined) {
+  if (lacking === undefined) {
     await onServer(url, look).catch((error: unknown) => {
       throw translatePostgresError(error, 'connect', describePostgresURL(url));
     });
@@ -54,7 +76,9 @@ async function findPooler(options: StoreOptions): Promise<Pick<PostgresOptions, 
   if (isTransactionPooler && !options.isTransactionPooler) {
     logger.info('A connection pooler in transaction mode was found. Waits poll; no process can be notified.');
   }
-  return { isTransactionPooler, poolSize: poolSize ?? (pooling === 'session' ? SESSION_POOLER_POOL_SIZE : undefined) };
+  for (const name of lacking ?? []) logger.warn(`The server lacks ${name}. ${SERVER_FEATURES[name].without}`);
+  const poolSizeFound = poolSize ?? (pooling === 'session' ? SESSION_POOLER_POOL_SIZE : undefined);
+  return { isTransactionPooler, poolSize: poolSizeFound, lacking };
 }
 
 function givenPooling({ isTransactionPooler }: StoreOptions): Pooling | undefined {

@@ -10,7 +10,7 @@ import {
 } from '../../model/errors/database-errors.js';
 import { DBOSQueryTimeoutError } from '../../model/errors/errors.js';
 import { postgresDialect } from '../../sql/postgres-dialect.js';
-import type { Dialect, Lacking, Sql } from '../../sql/sql.js';
+import { type Dialect, type Lacking, type Sql, sql } from '../../sql/sql.js';
 import type {
   CommitOptions,
   Connection,
@@ -27,6 +27,7 @@ import { Hosts } from './hosts.js';
 import { poolConfig } from './postgres-config.js';
 import { isConnectionLost, isReadOnly, type Phase, translatePostgresError } from './postgres-errors.js';
 import { clientSource, poolSizeOf, type PostgresOptions } from './postgres-options.js';
+import type { ServerFeature } from './server-probe.js';
 import { SessionFence } from './session-fence.js';
 import { SilenceWatch } from './silence.js';
 import { type Following, rethrowIfLost, StatementSender } from './statement-sender.js';
@@ -36,6 +37,10 @@ import { describePostgresURL } from './postgres-url.js';
 const QUERY_CANCELED = '57014';
 /** A write to an empty table that stands for a missing one, an unknown table, an unknown column. */
 const LACKING_STATES = new Set(['42601', '42P01', '42703']);
+/** Only if it is: a trigger or a function may have raised the error in one that is not. */
+const END_READ_ONLY_SESSION = sql`
+  SELECT pg_terminate_backend(pg_backend_pid())
+  WHERE current_setting('transaction_read_only') = 'on'`;
 
 export class PostgresDatabase implements Database {
   static {
@@ -59,9 +64,20 @@ export class PostgresDatabase implements Database {
     const hosts = options.hosts ?? Hosts.of(options.url);
     this.options = { ...options, hosts };
     this.where = describePostgresURL(options.url);
-    this.features = { hasAdvisoryLocks: true, hasSessions: !options.isTransactionPooler };
+    const has = (feature: ServerFeature): boolean => !options.lacking?.has(feature);
+    this.features = {
+      hasAdvisoryLocks: has('advisory locks'),
+      hasNotifications: has('notifications'),
+      hasSkipLocked: has('SKIP LOCKED'),
+      hasSessions: !options.isTransactionPooler,
+    };
     this.commitsMax = Math.max(1, poolSizeOf(options) >> 1);
-    this.dialect = postgresDialect({ schema: options.schema ?? 'dbos', now: options.now });
+    this.dialect = postgresDialect({
+      schema: options.schema ?? 'dbos',
+      now: options.now,
+      hasSettings: has('session settings'),
+      hasSkipLocked: this.features.hasSkipLocked,
+    });
     const { pool, logger = silentLogger, messageBytesMax, silenceMs } = options;
     if (hosts) {
       hosts.onPromoted = (host) =>
@@ -70,6 +86,7 @@ export class PostgresDatabase implements Database {
     const source = clientSource(this.options);
     this.#source = source;
     this.#fence = new SessionFence(logger);
+    if (!this.features.hasAdvisoryLocks) this.#fence.turnOff();
     // Cached plans are only safe in sessions with our settings. Elsewhere the settings are made for each commit, and
     // statements are planned each time.
     const hasOwnSessions = this.features.hasSessions && (pool === undefined || pool === 'none');
@@ -194,6 +211,7 @@ export class PostgresDatabase implements Database {
         return result;
       } catch (error) {
         this.#noteLoss(client, error);
+        if (isReadOnly(error)) await this.#endReadOnlySession(client);
         this.#source.release(client, isConnectionLost(error) || isReadOnly(error));
         throw this.#explain(error);
       }
@@ -217,6 +235,13 @@ export class PostgresDatabase implements Database {
 
   #noteLoss(client: Client, error: unknown): void {
     if (error instanceof CommitUnknownError) this.#fence.onLost(client);
+  }
+
+  /** A pooler would keep it and hand it out again, although new sessions may be writable by then. */
+  async #endReadOnlySession(client: Client): Promise<void> {
+    const ended = this.#sender.send(client, [END_READ_ONLY_SESSION], 'read', { isNamed: false });
+    // Its end arrives as an error. If the server refuses to end it, the next attempt may get another one.
+    await ended.catch(() => {});
   }
 
   async #acquire(): Promise<Client> {

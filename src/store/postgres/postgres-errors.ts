@@ -103,6 +103,11 @@ export function isReadOnly(error: unknown): boolean {
   return error instanceof DatabaseStatementError && error.sqlState === READ_ONLY;
 }
 
+/** As PgBouncer words it. */
+export function refusesStartupOptions(error: unknown): boolean {
+  return error instanceof Error && /unsupported startup parameter/.test(error.message);
+}
+
 export function isConnectionLost(error: unknown): boolean {
   return error instanceof CommitUnknownError || error instanceof DatabaseUnavailableError;
 }

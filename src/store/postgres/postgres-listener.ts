@@ -9,7 +9,7 @@ import { type Clock, sleep, type Timer } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
-import { rows, type Sql, sql } from '../../sql/sql.js';
+import { rows, setting, type Sql, sql } from '../../sql/sql.js';
 import { PAYLOAD_MAX_BYTES } from '../notify/bus.js';
 import { type Listener, type Notification, type WakeupHandler, WakeupHandlers } from '../notify/listener.js';
 import { lacksAdvisoryLocks } from './advisory-locks.js';
@@ -242,7 +242,7 @@ const NOTIFY_COLUMNS = [
 /** Nothing here must be durable, so the commit need not wait for the disk. */
 function notifyAll(messages: readonly (readonly [channel: string, payload: string])[]): Sql {
   return sql`
-    SELECT pg_notify(r.channel, r.payload), set_config('synchronous_commit', 'off', TRUE)
+    SELECT pg_notify(r.channel, r.payload), ${setting('synchronous_commit', 'off')}
     FROM ${rows('r', NOTIFY_COLUMNS, messages)}`;
 }
 

@@ -5,14 +5,17 @@ import { type DLogger, silentLogger } from '../../base/log.js';
 import { type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, POOL_SIZE, poolConfig } from './postgres-config.js';
 import { BACKEND_LOOKUP, type SessionOptions, sessionSetup } from './session-settings.js';
+import type { ServerFeature } from './server-probe.js';
 import { parsePostgresURL } from './postgres-url.js';
 
-export interface PostgresOptions extends ConnectionOptions, Pick<SessionOptions, 'idleTransactionTimeoutMs'> {
+export interface PostgresOptions extends ConnectionOptions, Omit<SessionOptions, 'urlOptions'> {
   /** The schema that holds the system tables. */
   readonly schema?: string;
   /** The caller's pool, which we never end; or `none` for a new connection per operation. */
   readonly pool?: pg.Pool | 'none';
   readonly clock?: Clock;
+  /** What the server was found to lack. */
+  readonly lacking?: ReadonlySet<ServerFeature>;
   /** Replaces the database clock, for tests that control time. */
   readonly now?: () => number;
   readonly logger?: DLogger;
@@ -31,10 +34,11 @@ export function poolSizeOf({ pool, poolSize = POOL_SIZE }: PostgresOptions): num
 
 /** The clients that the options ask for. */
 export function clientSource(options: PostgresOptions): ClientSource {
-  const { clock = systemClock, logger = silentLogger, isTransactionPooler } = options;
+  const { clock = systemClock, logger = silentLogger, isTransactionPooler, lacking } = options;
   if (options.pool && options.pool !== 'none') return sharedClients(options.pool, { clock, setup: BACKEND_LOOKUP });
-  const startupOptions = parsePostgresURL(options.url).searchParams.get('options') ?? '';
-  const setup = isTransactionPooler ? undefined : sessionSetup({ ...options, startupOptions });
+  const urlOptions = parsePostgresURL(options.url).searchParams.get('options') ?? '';
+  const ownSetup = lacking?.has('session settings') ? BACKEND_LOOKUP : sessionSetup({ ...options, urlOptions });
+  const setup = isTransactionPooler ? undefined : ownSetup;
   if (options.pool === 'none') return freshClients(poolConfig(options), setup);
   return pooledClients(poolConfig(options), { clock, setup }, (error) => {
     logger.debug(`An idle database connection was lost: ${error.message}`);

@@ -10,7 +10,7 @@ import { randomBytes } from 'node:crypto';
 import type { DLogger } from '../../base/log.js';
 import { DatabaseAccessError, DatabaseStatementError } from '../../model/errors/database-errors.js';
 import { refusal } from '../../sql/refusal.js';
-import { nowMs, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
+import { nowMs, oneOf, rows, setting, type Sql, sql, table } from '../../sql/sql.js';
 import type { Row } from '../database.js';
 
 const fences = table('fenced_sessions');
@@ -84,7 +84,7 @@ export class SessionFence {
       // One that waits for a lock would keep us waiting as long.
       await send([terminateHolders(keys)]).catch((error: unknown) => this.#refuse(error));
       await send([
-        sql`SELECT set_config('lock_timeout', ${String(LOCK_TIMEOUT_MS)}, TRUE)`,
+        sql`SELECT ${setting('lock_timeout', String(LOCK_TIMEOUT_MS))}`,
         sql`SELECT pg_advisory_xact_lock(r.session_key) FROM ${rows('r', KEY_COLUMNS, data)}`,
         sql`
           INSERT INTO ${fences} (session_key, fenced_at)

@@ -1,6 +1,6 @@
 // The settings of our sessions. They are made by a statement: some poolers refuse startup options, and others drop them
 // silently. In sessions that are not ours, the planner's settings are made for each commit.
-import { type Sql, sql } from '../../sql/sql.js';
+import { setting, type Sql, sql } from '../../sql/sql.js';
 
 /**
  * All our statements are small index lookups. A plan made while a table was tiny would scan it, and the server keeps the
@@ -31,18 +31,21 @@ export interface SessionOptions {
   /** Ends sessions that are idle in a transaction for this long; 0 keeps the server's setting. */
   readonly idleTransactionTimeoutMs?: number;
   /** Startup options in the user's URL. They win. */
+  readonly urlOptions?: string;
+  /** Those that were taken from it because the server refuses them. */
   readonly startupOptions?: string;
 }
 
 /** The statement that sets up a session and returns the server's process as `backend`. Leaves out what the server lacks. */
 export function sessionSetup(options: SessionOptions): string {
-  const { idleTransactionTimeoutMs = IDLE_TRANSACTION_TIMEOUT_MS, startupOptions = '' } = options;
+  const { idleTransactionTimeoutMs = IDLE_TRANSACTION_TIMEOUT_MS, urlOptions = '', startupOptions = '' } = options;
   const settings = Object.entries<string>(SESSION_SETTINGS);
   if (idleTransactionTimeoutMs > 0) {
     settings.push(['idle_in_transaction_session_timeout', String(idleTransactionTimeoutMs)]);
   }
-  const given = new Set([...startupOptions.matchAll(/(?:-c\s*|--)([\w.-]+)\s*=/g)].map(([, name]) => name));
-  const values = settings.filter(([name]) => !given.has(name)).map(([name, value]) => `('${name}', '${value}')`);
+  const given = new Map([...settings, ...settingsIn(startupOptions)]);
+  for (const [name] of settingsIn(urlOptions)) given.delete(name);
+  const values = [...given].map(([name, value]) => `('${name}', '${value.replaceAll("'", "''")}')`);
   // The last disables the triggers that notify for other programs: we notify outside the commits.
   return `
     SELECT pg_backend_pid() AS backend,
@@ -51,10 +54,17 @@ export function sessionSetup(options: SessionOptions): string {
       set_config('everstep.quiet', 'on', FALSE)`;
 }
 
+/** The settings in startup options: `-c name=value` or `--name=value`, with a backslash before spaces in a value. */
+function settingsIn(startupOptions: string): [name: string, value: string][] {
+  return [...startupOptions.matchAll(/(?:-c\s*|--)([\w.-]+)\s*=((?:\\.|[^\s\\])*)/g)].map(
+    ([, name = '', value = '']) => [name, value.replace(/\\(.)/g, '$1')],
+  );
+}
+
 /** For a session that is not ours. */
 export const BACKEND_LOOKUP = 'SELECT pg_backend_pid() AS backend';
 
 /** The settings for one commit in a session that is not ours: the planner's, and no notifications by triggers. */
 export const commitSettings = sql`SELECT ${Object.entries({ ...PLANNER_SETTINGS, 'everstep.quiet': 'on' })
-  .map(([name, value]): Sql => sql`set_config(${name}, ${value}, TRUE)`)
+  .map(([name, value]): Sql => sql`${setting(name, value)}`)
   .reduce((all, one) => sql`${all}, ${one}`)}`;

@@ -1,5 +1,5 @@
 // Settings of the server for one transaction, as part of a SELECT at its head. They end with it.
-import { type Sql, sql } from '../../sql/sql.js';
+import { setting, type Sql, sql } from '../../sql/sql.js';
 import type { CommitOptions, ObserveOptions } from '../database.js';
 
 /**
@@ -14,23 +14,23 @@ export function commitSettings({ lockTimeoutMs, relaxed }: CommitOptions): Sql |
   return settings.length === 0 ? undefined : settings.reduce((all, one) => sql`${all}, ${one}`);
 }
 
-const withoutDisk = sql`set_config('synchronous_commit', 'off', TRUE)`;
+const withoutDisk = sql`${setting('synchronous_commit', 'off')}`;
 
 function lockSettings(timeoutMs: number): Sql {
-  return sql`set_config('statement_timeout', '0', TRUE), set_config('lock_timeout', ${String(timeoutMs)}, TRUE)`;
+  return sql`${setting('statement_timeout', '0')}, ${setting('lock_timeout', String(timeoutMs))}`;
 }
 
 /** What a transaction needs that reads whole tables. */
 export const ALL_SCANS = sql`
-  SELECT set_config('enable_seqscan', 'on', TRUE), set_config('enable_bitmapscan', 'on', TRUE)`;
+  SELECT ${setting('enable_seqscan', 'on')}, ${setting('enable_bitmapscan', 'on')}`;
 
 /** What an ad-hoc query needs. */
 export function observeSettings({ timeoutMs, scans }: ObserveOptions): Sql {
   const ifAll = scans === 'all' ? 'on' : 'off';
   return sql`
-    SELECT set_config('statement_timeout', ${String(timeoutMs)}, TRUE),
-      set_config('enable_seqscan', ${ifAll}, TRUE),
-      set_config('enable_bitmapscan', ${scans === 'index' ? 'off' : 'on'}, TRUE),
-      set_config('enable_hashjoin', ${ifAll}, TRUE),
-      set_config('jit', 'off', TRUE)`;
+    SELECT ${setting('statement_timeout', String(timeoutMs))},
+      ${setting('enable_seqscan', ifAll)},
+      ${setting('enable_bitmapscan', scans === 'index' ? 'off' : 'on')},
+      ${setting('enable_hashjoin', ifAll)},
+      ${setting('jit', 'off')}`;
 }

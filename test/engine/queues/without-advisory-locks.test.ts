@@ -70,7 +70,7 @@ onlyOn('postgres', (dialect) => {
     expect(await second.DBOS.retrieveWorkflow('w').getResult()).toBe('one');
     expect(await handle.getResult()).toBe('one');
     for (const { logger } of [first, second]) {
-      expect(logger.warnings).toEqual([expect.stringMatching(/arrives late cannot be refused/)]);
+      expect(logger.warnings).toEqual([expect.stringMatching(/lacks advisory locks\. .* late is not refused/)]);
     }
   });
 

@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { silentLogger } from '../../../src/base/log.js';
 import { sql } from '../../../src/sql/sql.js';
 import { probeCapabilities } from '../../../src/store/postgres/capabilities.js';
+import { Store } from '../../../src/store/store.js';
 import { removeAdvisoryLocks } from '../../rig/advisory-locks.js';
 import { onlyOn } from '../../rig/dialects.js';
 
@@ -10,7 +12,7 @@ onlyOn('postgres', (dialect) => {
     const database = await dialect.open(url, options);
     const lacking = async (): Promise<string[]> =>
       (await probeCapabilities(database, 'dbos')).filter(({ isAvailable }) => !isAvailable).map(({ name }) => name);
-    return { url, database, lacking };
+    return { database, lacking };
   }
 
   test('Postgres has all that we use', async () => {
@@ -27,10 +29,14 @@ onlyOn('postgres', (dialect) => {
   });
 
   test('a server may have no advisory locks', async () => {
-    const { url, lacking } = await setup();
+    const url = await dialect.createURL();
     await removeAdvisoryLocks(url);
+    const store = await Store.open({ url, logger: silentLogger });
+    onTestFinished(() => store.close());
 
-    expect(await lacking()).toContain('advisory locks');
+    const lacking = (await probeCapabilities(store.database, 'dbos')).filter(({ isAvailable }) => !isAvailable);
+
+    expect(lacking.map(({ name }) => name)).toEqual(['advisory locks']);
   });
 
   test('triggers and functions may be missing', async () => {

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { silentLogger } from '../../../src/base/log.js';
 import { DBOSClient } from '../../../src/index.js';
-import { sql } from '../../../src/sql/sql.js';
+import { ident, sql } from '../../../src/sql/sql.js';
 import { Store } from '../../../src/store/store.js';
 import { postgres, wantsDialect } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
@@ -139,6 +139,22 @@ describe.skipIf(!isWanted).each<PoolMode>(['session', 'transaction'])('PgBouncer
     const after = await scene.tables();
     expectKept(before, after, lines.slice(linesBefore.length));
     expectAllDone(after, lines);
+  });
+
+  test('a session that began while the server was read-only is not used again', async () => {
+    const direct = await postgres.createURL();
+    const admin = await postgres.open(direct, { isTransactionPooler: false });
+    const name = ident(new URL(direct).pathname.slice(1));
+    const setReadOnly = (value: 'on' | 'off') =>
+      admin.run(sql`ALTER DATABASE ${name} SET default_transaction_read_only = ${ident(value)}`);
+    const database = await postgres.open(bouncer.through(direct), { isTransactionPooler: mode === 'transaction' });
+    const write = () => database.transaction((tx) => tx.run(sql`CREATE TABLE written (number INT)`));
+    await setReadOnly('on');
+    await expect(write()).rejects.toMatchObject({ sqlState: '25006' });
+
+    await setReadOnly('off');
+
+    expect(await write()).toEqual([]);
   });
 
   test('a store that is told of the pooler does not look for it', async () => {

@@ -1,0 +1,69 @@
+// Finds out, before the first statement, what the server lacks of that which Everstep uses where it can. Servers that only
+// speak Postgres's protocol, proxies and roles differ in it.
+import pg from 'pg';
+import { PROMPT_MS, within } from './silence.js';
+
+interface Feature {
+  /** Statements that leave nothing behind if they are rolled back. */
+  readonly probe: string;
+  /** What Everstep does without it. */
+  readonly without: string;
+}
+
+export const SERVER_FEATURES = {
+  'session settings': {
+    probe: `SELECT set_config('enable_seqscan', 'off', TRUE), set_config('everstep.quiet', 'on', TRUE)`,
+    without:
+      'The planner may choose plans that read whole tables, the statement timeout of the role applies, and the history ' +
+      'lacks reasons and actors.',
+  },
+  'advisory locks': {
+    probe: 'SELECT pg_try_advisory_xact_lock_shared(0)',
+    without:
+      'Claims of queues with limits take turns by a row lock, the lease alone says which process is alive, and a commit ' +
+      'that reaches the server late is not refused.',
+  },
+  notifications: {
+    probe: `LISTEN everstep_probe; SELECT pg_notify('everstep_probe', '')`,
+    without: 'Waits poll, and the lease alone says which process is alive.',
+  },
+  'SKIP LOCKED': {
+    probe: 'SELECT p.one FROM (SELECT 1 AS one) AS p FOR NO KEY UPDATE OF p SKIP LOCKED',
+    without: 'Claims wait for those of other engines, one after the other.',
+  },
+} as const satisfies Readonly<Record<string, Feature>>;
+
+export type ServerFeature = keyof typeof SERVER_FEATURES;
+
+/** A syntax error, something unknown, a missing privilege, or a feature that is not supported. */
+const REFUSED = /^(42|0A)/;
+
+/** What the server behind the connection lacks. */
+export async function findLacking(client: pg.Client): Promise<ReadonlySet<ServerFeature>> {
+  // All at once: a server that has everything costs one round trip.
+  if (
+    !(await isRefused(
+      client,
+      Object.values(SERVER_FEATURES)
+        .map(({ probe }) => probe)
+        .join('; '),
+    ))
+  )
+    return new Set();
+  const lacking = new Set<ServerFeature>();
+  for (const [name, { probe }] of Object.entries(SERVER_FEATURES)) {
+    if (await isRefused(client, probe)) lacking.add(name as ServerFeature);
+  }
+  return lacking;
+}
+
+/** Other failures, such as a standby's, say nothing about the feature. The next statement reports a lost connection. */
+async function isRefused(client: pg.Client, text: string): Promise<boolean> {
+  try {
+    await within(PROMPT_MS, client, client.query(`BEGIN; ${text}; ROLLBACK`));
+    return false;
+  } catch (error) {
+    await within(PROMPT_MS, client, client.query('ROLLBACK')).catch(() => {});
+    return error instanceof pg.DatabaseError && REFUSED.test(error.code ?? '');
+  }
+}

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
 import { linesOf } from './journal.js';
 import type { KillPoint } from './kill-points.js';
-import { crashAndFinish, finishAll, killAtEach, play, untilSessionsEnded } from './kill-scenarios.js';
+import { crashAndFinish, finishAll, killAtEach, play, type Played, untilSessionsEnded } from './kill-scenarios.js';
 import { startWorker, until } from './processes.js';
 import { idsOf, type Scene, setScene } from './setup.js';
 import type { Command } from './worker-process.js';
@@ -37,14 +37,14 @@ const BOUNDARIES = [
   'outcome',
 ];
 
-async function crashAndRecover(dialect: TestDialect, killPoint: KillPoint): Promise<boolean> {
+async function crashAndRecover(dialect: TestDialect, killPoint: KillPoint): Promise<Played> {
   const scene = await setScene(dialect);
   const played = await play(scene, killPoint, SCENARIO);
 
   const now = await crashAndFinish(scene, () => finishAll(scene, 'everything'));
 
   expect([...now.workflows.values()].filter(({ name }) => name === 'pair')).toHaveLength(2);
-  return played.wasKilled;
+  return played;
 }
 
 /** A process that was killed while three workflows were in the middle of a step. */
@@ -82,9 +82,9 @@ forEachDialect((dialect) => {
 
       await killAtEach(commits, moment, async (killPoint) => {
         const scene = await leaveBehind(dialect);
-        const { wasKilled } = await play(scene, killPoint, RECOVERY);
+        const played = await play(scene, killPoint, RECOVERY);
         await crashAndFinish(scene, () => finishAll(scene));
-        return wasKilled;
+        return played;
       });
     },
   );

@@ -6,7 +6,7 @@ import { startProxy } from '../rig/proxy.js';
 import { expectAllDone } from './invariants.js';
 import { linesOf } from './journal.js';
 import type { KillPoint } from './kill-points.js';
-import { crashAndFinish, finishAll, killAtEach, play } from './kill-scenarios.js';
+import { crashAndFinish, finishAll, killAtEach, play, type Played } from './kill-scenarios.js';
 import { expectMail } from './mail.js';
 import { disturb } from './network.js';
 import { launchWorker } from './processes.js';
@@ -24,12 +24,12 @@ const SCENARIO: readonly Command[] = [
 
 const BOUNDARIES = ['message', 'receipt', 'event', 'stream'];
 
-async function crashAndRecover(dialect: TestDialect, killPoint: KillPoint): Promise<boolean> {
+async function crashAndRecover(dialect: TestDialect, killPoint: KillPoint): Promise<Played> {
   const scene = await setScene(dialect);
-  const { wasKilled } = await play(scene, killPoint, SCENARIO);
+  const played = await play(scene, killPoint, SCENARIO);
   const tables = await crashAndFinish(scene, () => finishAll(scene, 'mail'));
   await scene.withDatabase((database) => expectMail(database, tables));
-  return wasKilled;
+  return played;
 }
 
 forEachDialect((dialect) => {
@@ -48,8 +48,8 @@ forEachDialect((dialect) => {
 
   test('a stream that is read while its writer is killed has no gap and no repetition', async () => {
     const scene = await setScene(dialect);
-    const { url, journal, journalPath } = scene;
-    const victim = await launchWorker({ url, journalPath, stepMs: 5 });
+    const { url, journal, journalPath, gate } = scene;
+    const victim = await launchWorker({ url, journalPath, gate });
     const { DBOS } = await launchHere(scene);
     await victim.perform({ do: 'start', name: 'streamer', workflowIDs: ['streamer'] });
 

@@ -23,7 +23,7 @@ async function untilInside({ query }: SharedDatabase, id: string, steps: number)
       const rows = await query('SELECT 1 FROM dbos.operation_outputs WHERE workflow_uuid = $1', [id]);
       return rows.length >= steps;
     },
-    { timeout: 20_000, interval: 20 },
+    { timeout: 100_000, interval: 20 },
   );
 }
 

@@ -110,7 +110,7 @@ describe.skipIf(!isInstalled)('DBOS 5.3 beside Everstep', () => {
 
     test(
       'a queue that its worker registers is served, and results that it records are returned',
-      { timeout: 60_000 },
+      { timeout: 240_000 },
       async () => {
         const { DBOS, client, url, sleeping } = await setup(dialect);
         await createNotes(url);

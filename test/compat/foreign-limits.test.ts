@@ -76,7 +76,7 @@ describe.skipIf(!isInstalled)('a queue that DBOS and Everstep serve', () => {
       ['of two versions', { ours: 'v1', theirs: 'd1' }, ['v1', 'd1']],
     ] as const)(
       'runs no more workflows %s at once than its concurrency',
-      { timeout: 45_000 },
+      { timeout: 240_000 },
       async (_, kinds, versions) => {
         const { notes, run } = await setup(dialect, kinds);
 
@@ -86,7 +86,7 @@ describe.skipIf(!isInstalled)('a queue that DBOS and Everstep serve', () => {
       },
     );
 
-    test('starts no more workflows in a period than its rate limit', { timeout: 45_000 }, async () => {
+    test('starts no more workflows in a period than its rate limit', { timeout: 240_000 }, async () => {
       const { notes, run } = await setup(dialect, { ours: 'v1', theirs: 'v1' });
 
       await run({ rateLimit: { limitPerPeriod: 10, periodSec: 0.5 } }, ['v1']);

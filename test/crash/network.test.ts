@@ -16,7 +16,7 @@ const WORKFLOWS = 50;
 const FAULTS_MIN = 6;
 
 onlyOn('postgres', (dialect) => {
-  test('connections that break at random moments lose and repeat nothing', { timeout: 60_000 }, () =>
+  test('connections that break at random moments lose and repeat nothing', { timeout: 240_000 }, () =>
     withSeed(async (random) => {
       const scene = await setScene(dialect);
       const { journal } = scene;
@@ -53,7 +53,7 @@ onlyOn('postgres', (dialect) => {
     }),
   );
 
-  test('a take-over over connections that break loses and repeats nothing', { timeout: 60_000 }, () =>
+  test('a take-over over connections that break loses and repeats nothing', { timeout: 240_000 }, () =>
     withSeed(async (random) => {
       const scene = await setScene(dialect);
       const { url, journalPath, journal, gate } = scene;

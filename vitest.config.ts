@@ -10,7 +10,8 @@ export default defineConfig({
     // tests may share it; only the `DBOS` that is exported is to be deregistered by those who use it.
     isolate: false,
     maxWorkers: 3,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // For tests that hang. A busy machine takes ten times as long as a quiet one for what is no fault.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });

@@ -12,10 +12,12 @@ import { topics } from '../../src/store/notify/topics.js';
 import type { DBOSInstance } from '../../src/index.js';
 import type { TestDialect } from '../rig/dialects.js';
 import { createEngine, engineOf } from '../rig/engines.js';
+import { patientClock } from '../rig/patient-clock.js';
 
 /** A launched engine. `stopped` holds the workflows that were stopped while they waited. */
 export async function setupEngine(dialect: TestDialect, config: Partial<DBOSConfig> = {}) {
-  const { DBOS, url } = await createEngine(dialect, config);
+  // What a client does must reach it without a poll.
+  const { DBOS, url } = await createEngine(dialect, config, { clock: patientClock });
   const stopped: string[] = [];
   const blocked = (name: string, wait: () => Promise<unknown>) =>
     DBOS.registerWorkflow(

@@ -7,10 +7,11 @@ import { topics } from '../../src/store/notify/topics.js';
 import { forEachDialect, onlyOn } from '../rig/dialects.js';
 import { createEngine, engineOf } from '../rig/engines.js';
 import { ManualClock, until } from '../rig/manual-clock.js';
+import { patientClock } from '../rig/patient-clock.js';
 import { connect, setup, setupEngine } from './scene.js';
 
-// Engines look by themselves after 15 to 30 seconds.
-describe('a running engine', { timeout: 14_000 }, () => {
+// On the patient clock, engines never look by themselves.
+describe('a running engine', () => {
   forEachDialect((dialect) => {
     test('stops the workflows that a client cancels, whatever they wait for, and no others', async () => {
       const { client, stopped } = await setup(dialect);
@@ -28,7 +29,7 @@ describe('a running engine', { timeout: 14_000 }, () => {
     });
 
     test('cancels the children of a workflow with it, and goes on with what a client resumes', async () => {
-      const { DBOS, url } = await createEngine(dialect);
+      const { DBOS, url } = await createEngine(dialect, {}, { clock: patientClock });
       const child = DBOS.registerWorkflow(async () => DBOS.recv<string>('topic', 1000), { name: 'child' });
       DBOS.registerWorkflow(async () => (await DBOS.startWorkflow(child, { workflowID: 'child' })()).getResult(), {
         name: 'parent',
@@ -74,7 +75,11 @@ describe('a running engine', { timeout: 14_000 }, () => {
     test('takes work without a version when a client makes its version the latest', async () => {
       const { DBOS: old, url } = await setupEngine(dialect, { applicationVersion: 'old' });
       await old.registerQueue('q');
-      const { DBOS: recent } = await createEngine(dialect, { systemDatabaseUrl: url, applicationVersion: 'recent' });
+      const { DBOS: recent } = await createEngine(
+        dialect,
+        { systemDatabaseUrl: url, applicationVersion: 'recent' },
+        { clock: patientClock },
+      );
       await recent.launch();
       await recent.shutdown();
       const client = await connect(url);

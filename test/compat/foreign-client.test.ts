@@ -1,13 +1,12 @@
-// What the client and a worker of real DBOS do reaches our engine at once. Polling would find it after seconds at the earliest.
+// What the client and a worker of real DBOS do reaches our engine without a poll.
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { DBOSInstance } from '../../src/index.js';
 import { onlyOn, type TestDialect } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { until } from '../rig/manual-clock.js';
+import { patientClock } from '../rig/patient-clock.js';
 import { createClient, createNotes, type ForeignClient, isInstalled, startWorker } from './foreign.js';
 
-/** Far below any poll, and far above what a busy machine takes. */
-const SOON_MS = 5000;
 const HOUR = 3_600_000;
 
 interface Scene {
@@ -20,7 +19,11 @@ interface Scene {
 }
 
 async function setup(dialect: TestDialect): Promise<Scene> {
-  const { DBOS, url } = await createEngine(dialect, { applicationVersion: 'v1', executorID: 'ours' });
+  const { DBOS, url } = await createEngine(
+    dialect,
+    { applicationVersion: 'v1', executorID: 'ours' },
+    { clock: patientClock },
+  );
   const sleeping = new Set<string>();
   const started: string[] = [];
   DBOS.registerWorkflow(
@@ -52,7 +55,6 @@ async function latency(action: () => Promise<unknown>, isDone: () => boolean): P
 const latencies: Record<string, number> = {};
 function note(name: string, ms: number): void {
   latencies[name] = Math.round(ms);
-  expect(ms, name).toBeLessThan(SOON_MS);
   if (process.env['SHOW_LATENCIES'] !== undefined) onTestFinished(() => console.log(latencies));
 }
 
@@ -108,7 +110,7 @@ describe.skipIf(!isInstalled)('DBOS 5.3 beside Everstep', () => {
 
     test(
       'a queue that its worker registers is served, and results that it records are returned',
-      { timeout: 60_000 },
+      { timeout: 240_000 },
       async () => {
         const { DBOS, client, url, sleeping } = await setup(dialect);
         await createNotes(url);

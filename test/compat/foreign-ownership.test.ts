@@ -71,7 +71,7 @@ describe.skipIf(!isInstalled)('a workflow changes hands', () => {
   onlyOn('postgres', (dialect) => {
     test.each<Release>(['dbos-5', 'dbos-4'])(
       'one that we cancelled is resumed and ended by %s',
-      { timeout: 60_000 },
+      { timeout: 240_000 },
       async (release) => {
         const scene = await setup(dialect);
         const { DBOS, nap } = await scene.launch('ours');
@@ -93,7 +93,7 @@ describe.skipIf(!isInstalled)('a workflow changes hands', () => {
 
     test.each<Release>(['dbos-5', 'dbos-4'])(
       'one that is pending with us is taken over by %s, and our run stops',
-      { timeout: 60_000 },
+      { timeout: 240_000 },
       async (release) => {
         const scene = await setup(dialect);
         const { DBOS, nap } = await scene.launch('shared');
@@ -112,7 +112,7 @@ describe.skipIf(!isInstalled)('a workflow changes hands', () => {
       },
     );
 
-    test('one that we put back on its queue at a shutdown is continued by DBOS', { timeout: 60_000 }, async () => {
+    test('one that we put back on its queue at a shutdown is continued by DBOS', { timeout: 240_000 }, async () => {
       const scene = await setup(dialect);
       const { DBOS, nap } = await scene.launch('ours');
       await DBOS.startWorkflow(nap, { workflowID: 'w' })(HOUR);
@@ -128,7 +128,7 @@ describe.skipIf(!isInstalled)('a workflow changes hands', () => {
 
     test.each<Release>(['dbos-5', 'dbos-4'])(
       'one that %s cancelled and left is resumed and ended by us',
-      { timeout: 60_000 },
+      { timeout: 240_000 },
       async (release) => {
         const scene = await setup(dialect);
         const { DBOS } = await scene.launch('ours');

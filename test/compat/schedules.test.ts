@@ -9,7 +9,7 @@ async function ticked({ query }: SharedDatabase): Promise<{ workflow: string; ki
   return vi.waitUntil(
     async () =>
       (await query<{ workflow: string; kind: string }>('SELECT workflow, kind FROM public.effects LIMIT 1'))[0],
-    { timeout: 25_000, interval: 50 },
+    { timeout: 100_000, interval: 50 },
   );
 }
 

@@ -7,7 +7,9 @@ import { wantsDialect } from '../rig/dialects.js';
 import { createSharedDatabase, launchPeer, type Peer, type SharedDatabase, startPeer } from './peers.js';
 
 const SECONDS = Number(process.env['SHARED_SECONDS'] ?? 25);
-const SETTLE_MS = 120_000;
+const SETTLE_MS = 240_000;
+/** A slow machine is given longer. */
+const STEPS_MIN = 100;
 const SEED = 20_261_116;
 const KINDS = ['dbos-5', 'everstep'] as const;
 type Kind = (typeof KINDS)[number];
@@ -101,7 +103,7 @@ class Campaign {
 
   /** Kills a process every now and then, and starts it again. */
   async strikeUntil(end: number): Promise<void> {
-    while (Date.now() < end) {
+    while (Date.now() < end || this.durableAt.size <= STEPS_MIN) {
       await pause(300 + this.#random.below(1200));
       const station = this.#pick(this.#stations);
       await station.peer.kill();
@@ -191,7 +193,6 @@ describe.skipIf(!wantsDialect('postgres'))('a database under both libraries', ()
       expect(repeated, `CRASH_SEED=${random.seed}`).toEqual([]);
       const stolen = effects.filter(({ workflow, kind }) => workflow.startsWith('only-') && !workflow.includes(kind));
       expect(stolen).toEqual([]);
-      expect(campaign.durableAt.size).toBeGreaterThan(100);
       expect(new Set(effects.map(({ kind }) => kind))).toEqual(new Set(KINDS));
       console.log(`shared database: ${campaign.kills} kills, ${campaign.accepted.length} workflows`);
     },

@@ -5,7 +5,7 @@ import { checkHistory } from '../../src/store/journal/history-check.js';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
 import { raw } from '../store/migrations/catalog.js';
 import type { KillPoint } from './kill-points.js';
-import { crashAndFinish, finishAll, killAtEach, play } from './kill-scenarios.js';
+import { crashAndFinish, finishAll, killAtEach, play, type Played } from './kill-scenarios.js';
 import { type Scene, setScene } from './setup.js';
 import type { Command } from './worker-process.js';
 
@@ -27,19 +27,19 @@ async function expectAgreement(scene: Scene): Promise<void> {
   });
 }
 
-async function crashAndCheck(dialect: TestDialect, killPoint: KillPoint): Promise<boolean> {
+async function crashAndCheck(dialect: TestDialect, killPoint: KillPoint): Promise<Played> {
   const scene = await setScene(dialect);
-  const { wasKilled } = await play(scene, killPoint, SCENARIO, FULL);
+  const played = await play(scene, killPoint, SCENARIO, FULL);
   await expectAgreement(scene);
 
   await crashAndFinish(scene, () => finishAll(scene, 'everything', FULL));
 
   await expectAgreement(scene);
-  return wasKilled;
+  return played;
 }
 
 forEachDialect((dialect) => {
-  test('events and tables agree after a kill at any commit', { timeout: 120_000 }, async () => {
+  test('events and tables agree after a kill at any commit', { timeout: 240_000 }, async () => {
     const moment = dialect.name === 'postgres' ? 'sent' : 'after';
     const { commits } = await play(await setScene(dialect), { number: 0, moment }, SCENARIO, FULL);
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { forEachDialect, type TestDialect } from '../rig/dialects.js';
 import { linesOf } from './journal.js';
 import type { KillPoint } from './kill-points.js';
-import { crashAndFinish, finishAll, killAtEach, play, untilSessionsEnded } from './kill-scenarios.js';
+import { crashAndFinish, finishAll, killAtEach, play, type Played, untilSessionsEnded } from './kill-scenarios.js';
 import { startWorker, until } from './processes.js';
 import { idsOf, type Scene, setScene } from './setup.js';
 import type { Command } from './worker-process.js';
@@ -37,14 +37,14 @@ const BOUNDARIES = [
   'outcome',
 ];
 
-async function crashAndRecover(dialect: TestDialect, killPoint: KillPoint): Promise<boolean> {
+async function crashAndRecover(dialect: TestDialect, killPoint: KillPoint): Promise<Played> {
   const scene = await setScene(dialect);
   const played = await play(scene, killPoint, SCENARIO);
 
   const now = await crashAndFinish(scene, () => finishAll(scene, 'everything'));
 
   expect([...now.workflows.values()].filter(({ name }) => name === 'pair')).toHaveLength(2);
-  return played.wasKilled;
+  return played;
 }
 
 /** A process that was killed while three workflows were in the middle of a step. */
@@ -64,7 +64,7 @@ forEachDialect((dialect) => {
 
   test.each(isPostgres ? (['before', 'sent', 'after'] as const) : (['before', 'after'] as const))(
     'a process killed at any of its commits loses and repeats nothing: %s',
-    { timeout: 120_000 },
+    { timeout: 240_000 },
     async (moment) => {
       const { commits } = await play(await setScene(dialect), { number: 0, moment }, SCENARIO);
       for (const boundary of BOUNDARIES) expect(commits.join()).toContain(boundary);
@@ -75,16 +75,16 @@ forEachDialect((dialect) => {
 
   test.each(isPostgres ? (['sent', 'after'] as const) : (['after'] as const))(
     'a process killed at any commit of a recovery leaves all to the next one: %s',
-    { timeout: 120_000 },
+    { timeout: 240_000 },
     async (moment) => {
       const { commits } = await play(await leaveBehind(dialect), { number: 0, moment }, RECOVERY);
       for (const boundary of ['recover', 'claim']) expect(commits.join()).toContain(boundary);
 
       await killAtEach(commits, moment, async (killPoint) => {
         const scene = await leaveBehind(dialect);
-        const { wasKilled } = await play(scene, killPoint, RECOVERY);
+        const played = await play(scene, killPoint, RECOVERY);
         await crashAndFinish(scene, () => finishAll(scene));
-        return wasKilled;
+        return played;
       });
     },
   );

@@ -106,7 +106,7 @@ const POLL_MS = 15;
 export async function until(
   description: string,
   isMet: () => boolean | Promise<boolean>,
-  { boundMs = 25_000 } = {},
+  { boundMs = 60_000 } = {},
 ): Promise<void> {
   const giveUpAt = Date.now() + boundMs;
   while (!(await isMet())) {

@@ -3,10 +3,9 @@ import { expect, test } from 'vitest';
 import { forEachDialect } from '../rig/dialects.js';
 import { linesOf } from './journal.js';
 import { until } from './processes.js';
-import { excessesOf } from './queue-checker.js';
+import { excessesOf, type JobTimes } from './queue-checker.js';
 import {
   enqueueJobs,
-  enqueueUntil,
   expectJobsDone,
   expectLimitsKept,
   type QueueScene,
@@ -16,126 +15,127 @@ import {
 import { idsOf } from './setup.js';
 
 const PROCESSES = 4;
-/** Unpushed, a change takes 11 seconds at least. */
-const PUSHED_MAX_MS = 9000;
-
-const runsOf = (scene: QueueScene, prefix: string) =>
-  linesOf(scene.journal.read(), 'run').filter(({ workflowID }) => workflowID.startsWith(prefix));
 
 async function untilRun(scene: QueueScene, count: number): Promise<void> {
-  await until(`${count} jobs have run`, () => runsOf(scene, 'job').length >= count);
+  await until(`${count} jobs have run`, () => linesOf(scene.journal.read(), 'run').length >= count);
 }
 
-async function enqueue(scene: QueueScene, prefix: string, count: number, lengthMs = 15): Promise<void> {
-  const jobs = idsOf(prefix, count).map((workflowID, index) => ({
-    workflowID,
-    lengthMs,
-    partitionKey: `p${index % 5}`,
-  }));
-  await enqueueJobs(scene, 'q', jobs);
+/** A change reaches processes that never poll by its notification alone. */
+async function untilKnown(scene: QueueScene, globalConcurrency: number | null): Promise<void> {
+  const command = { do: 'know', queueName: 'q', globalConcurrency } as const;
+  await Promise.all(scene.workers.map((worker) => worker.perform(command)));
 }
 
-/** As many jobs as the limit lets in run at once. */
-async function expectLimitUsed(scene: QueueScene, prefix: string, limit: number): Promise<void> {
-  scene.closeGate();
-  await enqueue(scene, prefix, 2 * limit, 0);
-  await until(`${limit} run at once`, () => {
-    const lines = scene.journal.read();
-    return linesOf(lines, 'step').length - linesOf(lines, 'ended').length === limit;
-  });
-  scene.openGate();
+/** Passes the time with a number of jobs in a queue of their own, one after the other. */
+async function passTime(scene: QueueScene, name: string, count: number): Promise<void> {
+  await scene.operator.DBOS.registerQueue(name, { globalConcurrency: 1 });
+  await enqueueJobs(
+    scene,
+    name,
+    idsOf(name, count).map((workflowID) => ({ workflowID, lengthMs: 50 })),
+  );
+  const isDone = ({ workflowID }: { readonly workflowID: string }): boolean => workflowID.startsWith(name);
+  await until(`${name} is done`, () => linesOf(scene.journal.read(), 'ended').filter(isDone).length === count);
 }
 
-/**
- * Resolves when each process has run a job of a queue that is registered now: then it knows all changes before it too.
- * Gives the number of jobs.
- */
-async function untilAllKnow(scene: QueueScene, name: string): Promise<number> {
-  await scene.operator.DBOS.registerQueue(name, { workerConcurrency: 1 });
-  const haveAllRun = (): boolean => {
-    const pids = new Set(runsOf(scene, name).map(({ pid }) => pid));
-    return scene.workers.every(({ pid }) => pids.has(pid));
-  };
-  const jobsOf = (ids: readonly string[]) => ids.map((workflowID) => ({ workflowID, lengthMs: 30 }));
-  return enqueueUntil(haveAllRun, scene, { queueName: name, count: 2 * PROCESSES, jobsOf });
-}
+const startingWith = (jobs: readonly JobTimes[], prefix: string): JobTimes[] =>
+  jobs.filter(({ workflowID }) => workflowID.startsWith(prefix));
 
 forEachDialect((dialect) => {
-  async function setChangeScene(): Promise<QueueScene> {
-    const scene = await setQueueScene(dialect, 0);
-    scene.openGate();
-    await scene.launch(PROCESSES, { gate: scene.gate });
-    return scene;
-  }
-
   test('a limit that is changed while processes are busy holds for all of them', async () => {
-    const scene = await setChangeScene();
+    const scene = await setQueueScene(dialect, 0);
+    const { gate } = scene;
+    scene.openGate();
+    await scene.launch(PROCESSES, { gate, neverPolls: true });
     const queue = await scene.operator.DBOS.registerQueue('q', { globalConcurrency: 8 });
-    await expectLimitUsed(scene, 'job', 8);
+    const jobsOf = (prefix: string, count: number) =>
+      idsOf(prefix, count).map((workflowID) => ({ workflowID, lengthMs: 20 }));
+    await enqueueJobs(scene, 'q', jobsOf('first', 100));
+    await untilRun(scene, 30);
 
     await queue.setGlobalConcurrency(2);
-    const meanwhile = await untilAllKnow(scene, 'meanwhile');
-    await enqueue(scene, 'low', 30, 20);
-    await untilAllDone(scene, 16 + meanwhile + 30);
+    await untilKnown(scene, 2);
+    // With the queue empty, no claim under the old limit is left.
+    await untilAllDone(scene, 100);
+    await enqueueJobs(scene, 'q', jobsOf('low', 30));
+    await untilRun(scene, 110);
     await queue.setGlobalConcurrency(12);
-    await expectLimitUsed(scene, 'high', 12);
-    await untilAllDone(scene, 16 + meanwhile + 30 + 24);
+    await untilKnown(scene, 12);
+    await untilAllDone(scene, 130);
+    scene.closeGate();
+    await enqueueJobs(scene, 'q', jobsOf('high', 20));
+    await untilRun(scene, 130 + 12);
+    scene.openGate();
+    await untilAllDone(scene, 150);
 
     const done = await expectJobsDone(scene, 'q');
-    const low = done.filter(({ workflowID }) => workflowID.startsWith('low'));
-    expect(low).toHaveLength(30);
-    expect(excessesOf(low, { globalConcurrency: 2 })).toEqual([]);
+    // The first of them ran before the limit was raised.
+    const low = startingWith(done, 'low').sort((a, b) => a.startedAt - b.startedAt);
+    expect(excessesOf(low.slice(0, 10), { globalConcurrency: 2 })).toEqual([]);
     expect(excessesOf(done, { globalConcurrency: 12 })).toEqual([]);
-    expect(linesOf(scene.journal.read(), 'run')).toHaveLength(16 + meanwhile + 30 + 24);
+    expect(excessesOf(startingWith(done, 'first'), { globalConcurrency: 8 })).toEqual([]);
+    expect(linesOf(scene.journal.read(), 'run')).toHaveLength(150);
   });
 
   test('nothing starts in a queue while it is paused, and all goes on when it is resumed', async () => {
-    const scene = await setChangeScene();
+    const scene = await setQueueScene(dialect, PROCESSES, { neverPolls: true });
     const { DBOS } = scene.operator;
     const limits = { globalConcurrency: 5, workerConcurrency: 2 };
     await DBOS.registerQueue('q', limits);
-    await enqueue(scene, 'job', 80);
+    const jobsOf = (prefix: string, count: number) =>
+      idsOf(prefix, count).map((workflowID) => ({ workflowID, lengthMs: 15 }));
+    await enqueueJobs(scene, 'q', jobsOf('before', 60));
     await untilRun(scene, 20);
 
+    // Claims in flight have ended when it returns.
     await DBOS.pauseQueue('q');
-    const before = await untilAllKnow(scene, 'before');
-    await enqueue(scene, 'paused', 20);
-    const meanwhile = await untilAllKnow(scene, 'meanwhile');
-    expect(runsOf(scene, 'paused')).toEqual([]);
+    const { workflows } = await scene.tables();
+    const waiting = [...workflows.values()].filter(({ status }) => status === 'ENQUEUED');
+    await enqueueJobs(scene, 'q', jobsOf('meanwhile', 20));
+    await passTime(scene, 'time', 8);
+    const { workflows: later } = await scene.tables();
     await DBOS.resumeQueue('q');
-    await until('it goes on', () => runsOf(scene, 'paused').length > 0, { boundMs: PUSHED_MAX_MS });
-    await untilAllDone(scene, 100 + before + meanwhile);
+    await untilAllDone(scene, 60 + 20 + 8);
 
-    const done = await expectJobsDone(scene, 'q');
-    expect(excessesOf(done, limits)).toEqual([]);
-    expect(linesOf(scene.journal.read(), 'run')).toHaveLength(100 + before + meanwhile);
+    for (const workflowID of [...waiting.map((one) => one.workflowID), ...idsOf('meanwhile', 20)]) {
+      expect(later.get(workflowID), workflowID).toMatchObject({ status: 'ENQUEUED' });
+    }
+    expect(excessesOf(await expectJobsDone(scene, 'q'), limits)).toEqual([]);
+    expect(linesOf(scene.journal.read(), 'run')).toHaveLength(60 + 20 + 8);
   });
 
   test('a queue that is deleted and registered again keeps its workflows and gets its new limits', async () => {
-    const scene = await setChangeScene();
+    const scene = await setQueueScene(dialect, 0);
+    const { gate } = scene;
+    await scene.launch(PROCESSES, { gate, neverPolls: true });
     const { DBOS } = scene.operator;
     await DBOS.registerQueue('q', { globalConcurrency: 10 });
-    await enqueue(scene, 'job', 100);
-    await untilRun(scene, 20);
+    const jobs = idsOf('job', 100).map((workflowID, index) => ({
+      workflowID,
+      lengthMs: 15,
+      partitionKey: `p${index % 5}`,
+    }));
+    await enqueueJobs(scene, 'q', jobs);
+    await untilRun(scene, 10);
 
     await DBOS.deleteQueue('q');
-    const before = await untilAllKnow(scene, 'before');
-    await enqueue(scene, 'unserved', 25);
-    const meanwhile = await untilAllKnow(scene, 'meanwhile');
-    expect(runsOf(scene, 'unserved')).toEqual([]);
+    await untilKnown(scene, null);
+    scene.openGate();
+    await untilAllDone(scene, 10);
+    await passTime(scene, 'meanwhile', 18);
+    const { length: ranMeanwhile } = linesOf(scene.journal.read(), 'run');
     const registeredAt = Date.now();
     const limits = { partitionConcurrency: 1, globalConcurrency: 3 };
     await DBOS.registerQueue('q', limits);
-    await untilAllDone(scene, 125 + before + meanwhile);
+    await untilAllDone(scene, jobs.length + 18);
 
-    const done = await expectJobsDone(scene, 'q');
-    const later = done.filter(({ workflowID }) => workflowID.startsWith('unserved'));
-    expectLimitsKept(
-      scene,
-      later.map((job) => ({ ...job, waitsFrom: registeredAt })),
-      limits,
-    );
-    expect(linesOf(scene.journal.read(), 'run')).toHaveLength(125 + before + meanwhile);
+    expect(ranMeanwhile).toBe(10 + 18);
+    const later = (await expectJobsDone(scene, 'q'))
+      .filter(({ startedAt }) => startedAt >= registeredAt)
+      .map((job) => ({ ...job, waitsFrom: registeredAt }));
+    expect(later).toHaveLength(90);
+    expectLimitsKept(scene, later, limits);
+    expect(linesOf(scene.journal.read(), 'run')).toHaveLength(jobs.length + 18);
   });
 
   test.each([
@@ -165,18 +165,18 @@ forEachDialect((dialect) => {
   });
 
   test('a place that a process of one version frees is used by the other version at once', async () => {
-    const scene = await setQueueScene(dialect, 1, {});
+    const scene = await setQueueScene(dialect, 1, { neverPolls: true });
     const { gate } = scene;
     await scene.launch(1, { applicationVersion: 'v2' });
     const [old] = await scene.launch(1, { gate, applicationVersion: 'v0' });
     await scene.operator.DBOS.registerQueue('q', { globalConcurrency: 2, onConflict: 'always_update' });
     const jobOf = (workflowID: string, applicationVersion: string) => ({ workflowID, lengthMs: 0, applicationVersion });
     await enqueueJobs(scene, 'q', [jobOf('a', 'v0'), jobOf('b', 'v0')]);
-    await until('both run', () => linesOf(scene.journal.read(), 'run').length === 2);
+    await untilRun(scene, 2);
     await enqueueJobs(scene, 'q', [jobOf('c', 'v1'), jobOf('d', 'v2'), jobOf('e', 'v1')]);
 
     scene.openGate();
-    await untilAllDone(scene, 5, PUSHED_MAX_MS);
+    await untilAllDone(scene, 5);
 
     const done = await expectJobsDone(scene, 'q');
     expect(done.filter(({ process }) => process === old?.pid)).toHaveLength(2);

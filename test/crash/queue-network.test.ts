@@ -6,9 +6,9 @@ import { onlyOn } from '../rig/dialects.js';
 import { type Proxy, startProxy } from '../rig/proxy.js';
 import { linesOf } from './journal.js';
 import { describeCommit } from './kill-points.js';
-import { enqueueUntil, expectJobsDone, expectLimitsKept, setQueueScene, untilAllDone } from './queue-scene.js';
-import { launchHere } from './setup.js';
-import type { Job } from './worker-process.js';
+import { until } from './processes.js';
+import { enqueueJobs, expectJobsDone, expectLimitsKept, setQueueScene, untilAllDone } from './queue-scene.js';
+import { idsOf, launchHere } from './setup.js';
 
 const JOBS = 40;
 const LOSSES = 3;
@@ -38,24 +38,25 @@ onlyOn('postgres', (dialect) => {
     ['answer', { partitionConcurrency: 1, globalConcurrency: 3 }],
     ['request', { globalConcurrency: 2 }],
   ])('a claim whose %s is lost leaks no place and runs nothing twice: %o', async (fault, limits) => {
-    const scene = await setQueueScene(dialect, 1);
+    const scene = await setQueueScene(dialect, 0);
     await scene.operator.DBOS.registerQueue('q', limits);
     const proxy = await startProxy(scene.url);
     await launchHere({ url: proxy.url, journal: scene.journal });
     const losses = breakClaims(proxy, fault);
 
-    const jobsOf = (ids: readonly string[]): Job[] =>
-      ids.map((workflowID, index) => ({
-        workflowID,
-        lengthMs: 10,
-        partitionKey: limits.partitionConcurrency === undefined ? undefined : `p${index % 4}`,
-      }));
-    const count = await enqueueUntil(() => losses() > 0, scene, { queueName: 'q', count: JOBS, jobsOf });
-    await untilAllDone(scene, count);
+    const jobs = idsOf('job', JOBS).map((workflowID, index) => ({
+      workflowID,
+      lengthMs: 10,
+      partitionKey: limits.partitionConcurrency === undefined ? undefined : `p${index % 4}`,
+    }));
+    await enqueueJobs(scene, 'q', jobs);
+    await until('a connection was broken', () => losses() > 0);
+    await scene.launch(1);
+    await untilAllDone(scene, JOBS);
 
     const done = await expectJobsDone(scene, 'q');
     expectLimitsKept(scene, done, limits, { processes: [...scene.workers, process] });
-    expect(linesOf(scene.journal.read(), 'run')).toHaveLength(count);
+    expect(linesOf(scene.journal.read(), 'run')).toHaveLength(JOBS);
     for (const { recoveryAttempts, workflowID } of (await scene.tables()).workflows.values()) {
       expect(recoveryAttempts, workflowID).toBe(1);
     }

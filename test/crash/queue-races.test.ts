@@ -5,18 +5,19 @@ import { ConfiguredInstance, type DBOSInstance } from '../../src/index.js';
 import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
 import { forEachDialect, onlyOn } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
+import { patientClock } from '../rig/patient-clock.js';
 import { startProxy } from '../rig/proxy.js';
 import { countByStatus } from './invariants.js';
 import { describeCommit } from './kill-points.js';
 import { until } from './processes.js';
 import { idsOf } from './setup.js';
 
-/** Well under the 15 s after which a lost wake-up is made up for. */
-const SOON = { boundMs: 9000 };
+/** A lost wake-up is not made up for. */
+const UNPOLLED = { clock: patientClock };
 
 async function untilEnded(DBOS: DBOSInstance, workflowID: string): Promise<void> {
   const isEnded = async (): Promise<boolean> => (await DBOS.getWorkflowStatus(workflowID))?.status === 'SUCCESS';
-  await until(`"${workflowID}" has ended`, isEnded, SOON);
+  await until(`"${workflowID}" has ended`, isEnded);
 }
 
 /** A class whose workflow runs on an instance. */
@@ -34,7 +35,7 @@ function defineMachine(DBOS: DBOSInstance) {
 
 forEachDialect((dialect) => {
   test('a workflow whose instance is missing here does not keep those behind it from running', async () => {
-    const { DBOS } = await createEngine(dialect, { applicationVersion: 'v1' });
+    const { DBOS } = await createEngine(dialect, { applicationVersion: 'v1' }, UNPOLLED);
     defineMachine(DBOS);
     const quick = DBOS.registerWorkflow(async () => 'ran', { name: 'quick' });
     await DBOS.launch();
@@ -50,7 +51,7 @@ forEachDialect((dialect) => {
 
 forEachDialect((dialect) => {
   test('many bulk starts of workflows that exist do not wait for each other for ever', async () => {
-    const { DBOS } = await createEngine(dialect, { systemDatabasePoolSize: 4 });
+    const { DBOS } = await createEngine(dialect, { systemDatabasePoolSize: 4 }, UNPOLLED);
     const quick = DBOS.registerWorkflow(async (id: string) => id, { name: 'quick' });
     await DBOS.launch();
     await DBOS.registerQueue('q');
@@ -62,7 +63,7 @@ forEachDialect((dialect) => {
       await DBOS.startWorkflows(quick, starts, { queueName: 'q' });
       done += 1;
     });
-    await until('all have been started again', () => done === again.length, SOON);
+    await until('all have been started again', () => done === again.length);
 
     await Promise.all(again);
   });
@@ -70,7 +71,7 @@ forEachDialect((dialect) => {
 
 onlyOn('postgres', (dialect) => {
   test('a workflow that was locked by somebody at the moment of the claim is not left waiting', async () => {
-    const { DBOS, url } = await createEngine(dialect);
+    const { DBOS, url } = await createEngine(dialect, {}, UNPOLLED);
     const quick = DBOS.registerWorkflow(async (id: string) => id, { name: 'quick' });
     await DBOS.launch();
     await DBOS.registerQueue('q', { globalConcurrency: 5 });
@@ -101,7 +102,7 @@ onlyOn('postgres', (dialect) => {
   test('delayed workflows become due although the answer to making them ready is lost', async () => {
     const url = await dialect.createURL();
     const proxy = await startProxy(url);
-    const { DBOS } = await createEngine(dialect, { systemDatabaseUrl: proxy.url });
+    const { DBOS } = await createEngine(dialect, { systemDatabaseUrl: proxy.url }, UNPOLLED);
     const quick = DBOS.registerWorkflow(async (id: string) => id, { name: 'quick' });
     const { run } = PostgresDatabase.prototype as { run: typeof PostgresDatabase.prototype.run };
     const spy = vi.spyOn(PostgresDatabase.prototype, 'run');
@@ -119,11 +120,7 @@ onlyOn('postgres', (dialect) => {
 
     // Not through the proxy, where it would take the fault upon itself.
     const database = await dialect.open(url);
-    await until(
-      `"${handle.workflowID}" has ended`,
-      async () => (await countByStatus(database)).get('SUCCESS') === 1,
-      SOON,
-    );
+    await until(`"${handle.workflowID}" has ended`, async () => (await countByStatus(database)).get('SUCCESS') === 1);
     expect(losses).toBeGreaterThan(0);
   });
 });

@@ -3,14 +3,13 @@ import { expect, test } from 'vitest';
 import { forEachDialect } from '../rig/dialects.js';
 import { linesOf } from './journal.js';
 import { TRANSACTION } from './kill-points.js';
+import { excessesOf } from './queue-checker.js';
 import { enqueueJobs, expectJobsDone, type QueueScene, setQueueScene, untilAllDone } from './queue-scene.js';
 import { idsOf, type Scene } from './setup.js';
 
 const RACERS = 10;
 const QUEUE = 'q';
-/** Late by a busy machine. Without a timer, delayed workflows would wait for a poll, 11 seconds at least. */
-const LATE_MAX_MS = 9000;
-
+const HOUR_MS = 3_600_000;
 /** The workflows that handles were given of, since this line of the journal on. */
 function handlesOf(scene: Scene, since = 0): string[] {
   return linesOf(scene.journal.read().slice(since), 'handle').map(({ workflowID }) => workflowID);
@@ -61,29 +60,26 @@ forEachDialect((dialect) => {
 
     expect(handles).toHaveLength(6 * 3 * 4);
     const jobs = await expectJobsDone(scene, QUEUE);
-    const sorted = jobs.sort((a, b) => a.startedAt - b.startedAt);
-    sorted.forEach((job, index) => {
-      const before = sorted[index - 1];
-      if (before)
-        expect(job.waitsFrom, `${job.workflowID} after ${before.workflowID}`).toBeGreaterThanOrEqual(before.endedAt);
-    });
+    // Not by the time of the call: it may have been on its way to the database when the one before it ended.
+    expect(excessesOf(jobs, { globalConcurrency: 1 })).toEqual([]);
   });
 
   test('calls of one debounce key from several processes become one workflow with the input of a last call', async () => {
-    const scene = await setQueueScene(dialect, 4);
+    const scene = await setQueueScene(dialect, 4, { neverPolls: true });
+    const { DBOS } = scene.operator;
     const lengthsOf = (index: number) => Array.from({ length: 8 }, (_, call) => 10 * index + call);
 
     await Promise.all(
       scene.workers.map((worker, index) =>
-        worker.perform({ do: 'debounce', key: 'key', periodMs: 60_000, lengths: lengthsOf(index) }),
+        worker.perform({ do: 'debounce', key: 'key', periodMs: HOUR_MS, lengths: lengthsOf(index) }),
       ),
     );
     const [workflowID = '', ...others] = new Set(handlesOf(scene));
     expect(others).toEqual([]);
-    await scene.operator.DBOS.setWorkflowDelay(workflowID, { delaySeconds: 0.01 });
+    await DBOS.setWorkflowDelay(workflowID, { delaySeconds: 0.1 });
     await untilAllDone(scene, 1);
 
-    const { input } = (await scene.operator.DBOS.getWorkflowStatus(workflowID)) ?? {};
+    const { input } = (await DBOS.getWorkflowStatus(workflowID)) ?? {};
     const lasts = scene.workers.map((_, index) => [lengthsOf(index).at(-1)]);
     expect(lasts).toContainEqual(input);
     expect(linesOf(scene.journal.read(), 'run')).toHaveLength(1);
@@ -126,7 +122,7 @@ forEachDialect((dialect) => {
   );
 
   test('delayed workflows of a process that is killed become due in time', async () => {
-    const scene = await setQueueScene(dialect, 2);
+    const scene = await setQueueScene(dialect, 2, { neverPolls: true });
     await scene.operator.DBOS.registerQueue(QUEUE, { globalConcurrency: 5 });
     const [doomed] = await scene.launch(1);
     const jobs = idsOf('job', 5).map((workflowID) => ({ workflowID, lengthMs: 0, delaySeconds: 1 }));
@@ -137,15 +133,13 @@ forEachDialect((dialect) => {
 
     const { workflows } = await scene.tables();
     for (const { startedAt, delayUntil, workflowID } of workflows.values()) {
-      const lateMs = (startedAt ?? Infinity) - (delayUntil ?? Infinity);
-      expect(lateMs, `how late "${workflowID}" was`).toBeGreaterThanOrEqual(0);
-      expect(lateMs, `how late "${workflowID}" was`).toBeLessThan(LATE_MAX_MS);
+      expect(startedAt, `when "${workflowID}" was started`).toBeGreaterThanOrEqual(delayUntil ?? Infinity);
     }
     await expectJobsDone(scene, QUEUE);
   });
 
   test('a delay that is moved forth and back by another process is kept', async () => {
-    const scene = await setQueueScene(dialect, 2);
+    const scene = await setQueueScene(dialect, 2, { neverPolls: true });
     const { DBOS } = scene.operator;
     await DBOS.registerQueue(QUEUE, { globalConcurrency: 5 });
     const workflowIDs = idsOf('job', 6);
@@ -164,9 +158,7 @@ forEachDialect((dialect) => {
     await untilAllDone(scene, workflowIDs.length);
 
     for (const { startedAt, delayUntil, workflowID } of (await scene.tables()).workflows.values()) {
-      const lateMs = (startedAt ?? Infinity) - (delayUntil ?? Infinity);
-      expect(lateMs, `how late "${workflowID}" was`).toBeGreaterThanOrEqual(0);
-      expect(lateMs, `how late "${workflowID}" was`).toBeLessThan(LATE_MAX_MS);
+      expect(startedAt, `when "${workflowID}" was started`).toBeGreaterThanOrEqual(delayUntil ?? Infinity);
     }
     await expectJobsDone(scene, QUEUE);
   });

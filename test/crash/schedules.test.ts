@@ -16,8 +16,6 @@ import { withSeed } from './random.js';
 import { type Scene, setScene } from './setup.js';
 
 const SCHEDULES = { each: '* * * * * *', even: '*/2 * * * * *', odd: '1-59/2 * * * * *' } as const;
-/** How late an occurrence may be fired, and run, on a busy machine. */
-const LATE_MAX_MS = 8000;
 
 function momentsOn(dialect: TestDialect): KillPoint['moment'][] {
   return dialect.name === 'postgres' ? ['before', 'sent', 'after'] : ['before', 'after'];
@@ -123,10 +121,7 @@ forEachDialect((dialect) => {
 
         for (const [name, cron] of Object.entries(SCHEDULES)) {
           const firings = await expectFired(scene, name, cron, { from: Math.ceil(from / 1000) * 1000, to });
-          for (const { dueAt, firedAt } of firings) {
-            expect(firedAt).toBeGreaterThanOrEqual(dueAt);
-            expect(firedAt).toBeLessThan(dueAt + LATE_MAX_MS);
-          }
+          for (const { dueAt, firedAt } of firings) expect(firedAt).toBeGreaterThanOrEqual(dueAt);
         }
       }),
   );

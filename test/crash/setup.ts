@@ -5,7 +5,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { newID } from '../../src/base/ids.js';
 import { silentLogger } from '../../src/base/log.js';
 import type { DBOSConfig } from '../../src/engine/config/config.js';
-import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
+import { createDBOS, type DBOSInstance, type TestSettings } from '../../src/facade/dbos.js';
 import { sql, table } from '../../src/sql/sql.js';
 import type { Database } from '../../src/store/database.js';
 import type { TestDialect } from '../rig/dialects.js';
@@ -64,8 +64,9 @@ export async function launchHere(
   scene: Pick<Scene, 'url' | 'journal'>,
   config: Partial<DBOSConfig> = {},
   settings: Partial<WorkflowSettings> = {},
+  testSettings?: TestSettings,
 ): Promise<LocalEngine> {
-  const DBOS = createDBOS();
+  const DBOS = createDBOS(testSettings);
   const workflows = registerWorkflows(DBOS, { journal: scene.journal, ...settings });
   DBOS.setConfig({
     name: 'crash',

@@ -5,6 +5,7 @@ import type { HistoryLevel } from '../../src/model/history.js';
 import os from 'node:os';
 import { syncBuiltinESMExports } from 'node:module';
 import { createInterface } from 'node:readline';
+import { internals } from '../../src/base/internals.js';
 import type { DLogger } from '../../src/base/log.js';
 import { Debouncer } from '../../src/facade/debouncer.js';
 import { createDBOS } from '../../src/facade/dbos.js';
@@ -12,6 +13,7 @@ import { Journal } from './journal.js';
 import { ledgerOn } from './ledger.js';
 import { armKillPoint, type KillPoint } from './kill-points.js';
 import { parkAfterMs, parkingSettings } from '../rig/parking.js';
+import { patientClock } from '../rig/patient-clock.js';
 import { registerWorkflows, type WorkflowName, type WorkflowSettings } from './workflows.js';
 
 export interface WorkerSettings extends Omit<WorkflowSettings, 'journal' | 'book'> {
@@ -30,6 +32,8 @@ export interface WorkerSettings extends Omit<WorkflowSettings, 'journal' | 'book
   readonly listenQueues?: string[];
   readonly history?: HistoryLevel;
   readonly parkAfterMs?: number;
+  /** Runs on the patient clock: what nobody notifies it of never happens. */
+  readonly neverPolls?: boolean;
 }
 
 /** A job to be put into a queue. */
@@ -60,13 +64,15 @@ export type Command =
   | { readonly do: 'debounce'; readonly key: string; readonly periodMs: number; readonly lengths: readonly number[] }
   /** Deletes all workflows that have ended, so many in a commit. */
   | { readonly do: 'collect'; readonly batchSize: number }
+  /** Resolves when the engine knows the queue with this limit; null: when it knows no such queue. */
+  | { readonly do: 'know'; readonly queueName: string; readonly globalConcurrency: number | null }
   /** Resolves when all results have been received. */
   | { readonly do: 'finish' }
   | { readonly do: 'shutdown' };
 
 const settings = JSON.parse(process.argv[2] ?? '{}') as WorkerSettings;
 const journal = new Journal(settings.journalPath);
-const DBOS = createDBOS(parkingSettings);
+const DBOS = createDBOS({ ...parkingSettings, ...(settings.neverPolls && { clock: patientClock }) });
 const workflows = registerWorkflows(DBOS, { ...settings, journal, book: ledgerOn(DBOS, settings.ledgerURL) });
 const results: Promise<void>[] = [];
 
@@ -110,6 +116,13 @@ async function debounce(key: string, periodMs: number, lengths: readonly number[
   }
 }
 
+async function untilKnown(queueName: string, globalConcurrency: number | null): Promise<void> {
+  const { known } = DBOS[internals].engineFor('a worker').queues;
+  while ((known.find(queueName)?.limits.whole.concurrency ?? null) !== globalConcurrency) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
 async function perform(command: Command): Promise<void> {
   switch (command.do) {
     case 'launch':
@@ -134,6 +147,9 @@ async function perform(command: Command): Promise<void> {
       break;
     case 'collect':
       await DBOS.garbageCollect({ cutoffEpochTimestampMs: Date.now() + 60_000, batchSize: command.batchSize });
+      break;
+    case 'know':
+      await untilKnown(command.queueName, command.globalConcurrency);
       break;
     case 'finish':
       await Promise.all(results.splice(0));

@@ -25,7 +25,7 @@ export const NAMES = [
 ] as const;
 export type WorkflowName = (typeof NAMES)[number];
 
-/** What `streamer` writes: so many values after each of its steps. */
+/** What `streamer` writes: so many values after each of its steps. In the middle it waits at the gate. */
 export const STREAMER_STEPS = 10;
 export const STREAMER_VALUES = 20;
 
@@ -186,7 +186,7 @@ export function registerWorkflows(DBOS: DBOSInstance, settings: WorkflowSettings
   const streamer = register('streamer', async () => {
     const tokens: string[] = [];
     for (let step = 0; step < STREAMER_STEPS; step += 1) {
-      tokens.push(await effect(`step ${step}`, slowly));
+      tokens.push(await effect(`step ${step}`, step === STREAMER_STEPS / 2 ? atGate : undefined));
       for (let n = 0; n < STREAMER_VALUES; n += 1) await DBOS.writeStream('values', step * STREAMER_VALUES + n);
     }
     return tokens;

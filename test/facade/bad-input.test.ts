@@ -370,7 +370,7 @@ async function drain(values: AsyncIterable<unknown>): Promise<void> {
   for await (const value of values) void value;
 }
 
-const LIMIT_MS = 3000;
+const LIMIT_MS = 60_000;
 /** These make no promise, and throw. */
 const SYNCHRONOUS =
   /^(setConfig|setAlertHandler|registerWorkflow|registerStep|startWorkflow|requiredRole|defaultRequiredRole|className|new |shutdownOnSignals|registerSerialization|retrieveWorkflow)/;

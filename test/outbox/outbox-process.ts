@@ -70,7 +70,7 @@ async function main(): Promise<void> {
   await DBOS.launch();
   await publishOne(engine, outbox, () => scenario === 'publish' && point === 'before' && die());
   if (scenario === 'publish') die();
-  await new Promise((resolve) => setTimeout(resolve, 20_000));
+  await new Promise((resolve) => setTimeout(resolve, 200_000));
 }
 
 void main().then(

@@ -78,7 +78,7 @@ describe.each(DIALECTS)('a relay of a pattern on %s', (_, name) => {
     );
     await scene.DBOS.launch();
 
-    await until('it has arrived', async () => target.arrived.length === 1);
+    await until('it has arrived', async () => target.arrived.length > 0);
 
     expect(target.arrived[0]?.messageID).toBe(id);
   });

@@ -21,7 +21,11 @@ test('a test that leaves a timer, a service, a file or a connection behind fails
     {
       cwd: root,
       encoding: 'utf8',
-      env: { ...process.env, LEAKY_POSTGRES_URL: hasPostgres ? await postgresURL() : '' },
+      env: {
+        ...process.env,
+        LEAKS_GOODBYE_MS: '500',
+        LEAKY_POSTGRES_URL: hasPostgres ? await postgresURL() : '',
+      },
     },
   );
 

@@ -58,7 +58,7 @@ describe('lists of a long history', () => {
   forEachDialect((dialect) => {
     test(
       'are read by an index, analysed or not, and an optional one serves a rare name',
-      { timeout: 60_000 },
+      { timeout: 240_000 },
       async () => {
         const database = await dialect.create();
         await addHistory(database, COUNT);

@@ -7,7 +7,8 @@ import { until } from '../../rig/manual-clock.js';
 import { failureOf } from '../runs/succession.js';
 
 async function setup(dialect: TestDialect) {
-  const { DBOS } = await createEngine(dialect);
+  // No renewal of a lease is among the commits.
+  const { DBOS } = await createEngine(dialect, { leaseSeconds: 3600 });
   const send = (messages: unknown[]) =>
     DBOS.sendBulk(messages.map((message) => ({ destinationID: 'r', message, topic: 't' })));
   /** Calls `before` ahead of each commit of the writer from now on. */
@@ -33,7 +34,9 @@ describe('receipts', () => {
       await DBOS.launch();
       await DBOS.startWorkflow(other, { workflowID: 'other' })();
       const handle = await DBOS.startWorkflow(echo, { workflowID: 'r' })();
-      await until(async () => (await DBOS.listWorkflowSteps('r'))!.length === 1);
+      for (const workflowID of ['other', 'r']) {
+        await until(async () => (await DBOS.listWorkflowSteps(workflowID))!.length === 1);
+      }
       let commits = 0;
       onCommit(() => void (commits += 1));
 

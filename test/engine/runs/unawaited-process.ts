@@ -41,11 +41,14 @@ async function main(): Promise<void> {
   await DBOS.launch();
   if (scenario === 'outside') {
     void workflows.outside();
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    // The failure ends the process.
+    await new Promise((resolve) => setTimeout(resolve, 3_600_000));
   }
   const handle = await DBOS.startWorkflow(workflows[scenario as 'running'], { workflowID: 'w' })();
   const outcome = await handle.getResult().catch((error: unknown) => (error as { code?: unknown }).code);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  const isLate = (): boolean => scenario === 'ended' && logged.length < 2;
+  do await new Promise((resolve) => setTimeout(resolve, 100));
+  while (isLate());
   await DBOS.shutdown();
   console.log(JSON.stringify({ outcome, logged }));
 }

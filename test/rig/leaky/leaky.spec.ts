@@ -1,7 +1,8 @@
 // Tests that leave something behind on purpose. They are run by leaks.test.ts, which expects them to fail.
+import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { tmpdir } from 'node:os';
-import { test } from 'vitest';
+import { afterAll, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.js';
 import { newID } from '../../../src/base/ids.js';
 import { silentLogger } from '../../../src/base/log.js';
@@ -12,9 +13,11 @@ import { PostgresDatabase } from '../../../src/store/postgres/postgres-database.
 import { SqliteDatabase } from '../../../src/store/sqlite/sqlite-database.js';
 
 const held: { database?: SqliteDatabase } = {};
+const folder = mkdtempSync(join(tmpdir(), 'everstep-leaky-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('tidy', async () => {
-  const database = await SqliteDatabase.open({ path: join(tmpdir(), `${newID()}.sqlite`) });
+  const database = await SqliteDatabase.open({ path: join(folder, `${newID()}.sqlite`) });
   await sleep(systemClock, 1);
   await database.close();
 });
@@ -29,7 +32,7 @@ test('leaves a service', () => {
 
 test('leaves a file', async () => {
   // Held, so that the garbage collector does not tidy up.
-  held.database = await SqliteDatabase.open({ path: join(tmpdir(), `${newID()}.sqlite`) });
+  held.database = await SqliteDatabase.open({ path: join(folder, `${newID()}.sqlite`) });
 });
 
 test.skipIf(!process.env['LEAKY_POSTGRES_URL'])('leaves a connection', async () => {

@@ -136,7 +136,7 @@ onlyOn('postgres', (dialect) => {
     await blocker.query('BEGIN; LOCK TABLE dbos.workflow_status');
 
     const migration = migrate(database, { logger: log, lockPollMs: 1 });
-    await vi.waitUntil(() => log.warnings.length > 0, { timeout: 10_000 });
+    await vi.waitUntil(() => log.warnings.length > 0, { timeout: 100_000 });
     await blocker.query('COMMIT');
 
     expect(await migration).toEqual({ from: 17, to: LATEST });

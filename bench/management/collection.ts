@@ -18,23 +18,29 @@ import { timeStatements } from './statements.js';
 
 /** BENCH_ROWS=100000 for a quick look. */
 const ROWS = Number(process.env['BENCH_ROWS'] ?? 1_000_000);
+/** BENCH_REST=0 for how fast it can be. */
+const REST_FACTOR = process.env['BENCH_REST'] === undefined ? undefined : Number(process.env['BENCH_REST']);
 const IN_FLIGHT = 50;
 const STEPS = 2;
 const WARM_UP_MS = 3_000;
 const TURN_MS = 2_000;
-const ROUNDS = 20;
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 20);
 /** After all that was filled in, and before the load. */
 const CUTOFF = 1_710_000_000_000;
 
+interface Progress {
+  readonly workflows: number;
+}
+
 interface Way {
   readonly title: string;
-  collect(operator: Operator): Promise<{ readonly workflows: number }>;
+  collect(operator: Operator, onProgress: (progress: Progress) => void): Promise<Progress>;
 }
 
 export async function benchCollection(databases: Databases): Promise<void> {
   await measureOnBoth(databases, {
     title: 'garbage collection',
-    collect: (operator) => garbageCollect(operator, { cutoffEpochTimestampMs: CUTOFF }),
+    collect: (operator, onProgress) => garbageCollect(operator, { cutoffEpochTimestampMs: CUTOFF, onProgress }),
   });
 }
 
@@ -43,7 +49,12 @@ export async function benchRetention(databases: Databases): Promise<void> {
   try {
     await measureOnBoth(databases, {
       title: 'retention with an archive of files',
-      collect: (operator) => applyRetention(operator, { completed: '1 day' }, { archive: fileArchive(folder) }),
+      collect: (operator, onProgress) =>
+        applyRetention(
+          operator,
+          { completed: '1 day' },
+          { archive: fileArchive(folder), restFactor: REST_FACTOR, onProgress },
+        ),
     });
   } finally {
     rmSync(folder, { recursive: true });
@@ -90,7 +101,9 @@ async function measure(url: string, way: Way): Promise<void> {
   const memory = watchMemory();
   const startedAt = performance.now();
   let isOver = false;
-  const collecting = way.collect(operator).finally(() => (isOver = true));
+  let collected = 0;
+  const onProgress = (progress: Progress) => (collected = progress.workflows);
+  const collecting = way.collect(operator, onProgress).finally(() => (isOver = true));
   // In turns, because other work on the machine would otherwise be taken for an effect of the collection.
   const turns = { beside: 0, alone: 0 };
   let rounds = 0;
@@ -100,6 +113,7 @@ async function measure(url: string, way: Way): Promise<void> {
     turns.alone += await load.countFor(TURN_MS);
     gate.open();
   }
+  const collectedBeside = collected;
   await load.stop();
   gate.hurry();
   const { workflows } = await collecting;
@@ -114,6 +128,7 @@ async function measure(url: string, way: Way): Promise<void> {
       value: workflows.toLocaleString('en'),
       ratio: `${perSecond(workflows, elapsedMs)}, without rests once the load is over`,
     },
+    { label: 'beside the load', value: rate(collectedBeside) },
     { label: 'took', value: `${(elapsedMs / 1000).toFixed(0)} s`, ratio: `${times.length} statements and commits` },
     {
       label: 'longest of them',

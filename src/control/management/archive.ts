@@ -4,10 +4,11 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ArchiveError } from '../../model/errors/errors.js';
 import { findArchived } from '../../store/management/archive-index.js';
-import { readTransferred } from '../../store/management/transfer.js';
+import { readEnded, type Transferred } from '../../store/management/transfer.js';
 import type { Operator } from '../operator.js';
 import type { Archive } from './archive-target.js';
 import { type ExportedWorkflow, toExported } from './export-format.js';
+import { type Pace, PieceSize } from './paced-walk.js';
 
 /** Loaded when it is used: most programs have no archive. */
 async function compress(text: string): Promise<Buffer> {
@@ -19,29 +20,71 @@ async function decompress(bytes: Uint8Array): Promise<Buffer> {
   const { gunzip } = await import('node:zlib');
   return promisify(gunzip)(bytes);
 }
-/** Workflows read at once. */
-const BATCH = 50;
 
-/**
- * Archives workflows as one object, verifies it, and returns its name. The name depends on the content only, so a second
- * attempt writes the same object.
- */
-export async function archiveWorkflows(
+/** Workflows read at once. They may be large. */
+const READ_MAX = 100;
+/** Characters after which an object is complete, whatever else is due. */
+const OBJECT_CHARACTERS = 8_000_000;
+
+/** An object in the archive, and the workflows whose copies it holds. */
+export interface ArchivedObject<T> {
+  readonly name: string;
+  readonly workflows: readonly T[];
+}
+
+/** Archives workflows that have ended as one object, or several if they are large. Each is verified when it is returned. */
+export async function* archiveWorkflows<T extends { readonly workflowID: string }>(
   { database }: Operator,
-  archive: Archive,
-  workflowIDs: readonly string[],
-): Promise<string> {
-  const lines: string[] = [];
-  let endedAt = 0;
-  for (let from = 0; from < workflowIDs.length; from += BATCH) {
-    for (const one of await readTransferred(database, workflowIDs.slice(from, from + BATCH))) {
-      const { completedAt, updatedAt } = one.workflow_status;
-      endedAt = Math.max(endedAt, completedAt ?? updatedAt);
-      lines.push(`${JSON.stringify(toExported(one))}\n`);
-    }
+  { archive, pace, workflows }: { readonly archive: Archive; readonly pace: Pace; readonly workflows: readonly T[] },
+): AsyncGenerator<ArchivedObject<T>> {
+  const size = new PieceSize(READ_MAX);
+  let draft = new Draft();
+  let first = 0;
+  for (let read = 0; read < workflows.length;) {
+    const piece = workflows.slice(read, read + size.limit);
+    const found = await pace.work(size, () =>
+      readEnded(
+        database,
+        piece.map(({ workflowID }) => workflowID),
+      ),
+    );
+    read += piece.length;
+    found.forEach((one) => draft.add(one));
+    if (read < workflows.length && draft.characters < OBJECT_CHARACTERS) continue;
+    yield { name: await store(archive, draft), workflows: workflows.slice(first, read) };
+    draft = new Draft();
+    first = read;
   }
-  const text = lines.join('');
-  const name = nameOf(text, endedAt);
+}
+
+/** What an object will hold. */
+class Draft {
+  readonly #lines: string[] = [];
+  #endedAt = 0;
+  characters = 0;
+
+  add(transferred: Transferred): void {
+    const { completedAt, updatedAt } = transferred.workflow_status;
+    const line = `${JSON.stringify(toExported(transferred))}\n`;
+    this.#lines.push(line);
+    this.#endedAt = Math.max(this.#endedAt, completedAt ?? updatedAt);
+    this.characters += line.length;
+  }
+
+  get text(): string {
+    return this.#lines.join('');
+  }
+
+  /** It depends on the content only, so a second attempt writes the same object. */
+  nameOf(text: string): string {
+    return nameOf(text, this.#endedAt);
+  }
+}
+
+/** Writes an object, verifies it, and returns its name. */
+async function store(archive: Archive, draft: Draft): Promise<string> {
+  const { text } = draft;
+  const name = draft.nameOf(text);
   await attempt(`write "${name}"`, async () => archive.write(name, await compress(text)));
   if ((await readObject(archive, name)) !== text) {
     throw new ArchiveError(`The archive holds something else under "${name}" than was written. Nothing was deleted.`);

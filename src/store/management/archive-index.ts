@@ -1,5 +1,5 @@
 // Deletes workflows that retention is done with, and keeps where their archived copies are.
-import { nowMs, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
+import { nowMs, oneOf, rows, type Sql, sql, table, type Token } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { hasEnded } from '../runs/states.js';
 import { deletePayloads } from './deletion.js';
@@ -18,18 +18,37 @@ const SEEN = [
   { name: 'seen_at', type: 'bigint' },
 ] as const;
 
-/** Those that have not changed since they were seen, and that nothing needs any more. */
-function isUnchanged(seen: readonly SeenWorkflow[]): Sql {
+const isDeletable = sql`${hasEnded()} AND NOT ${isNeeded}`;
+
+function rowsOf(seen: readonly SeenWorkflow[]): Token {
   const data = seen.map(({ workflowID, updatedAt }) => [workflowID, updatedAt]);
-  return sql`workflow_uuid ${oneOf(seen.map(({ workflowID }) => workflowID))} AND ${hasEnded()} AND NOT ${isNeeded}
-        AND (workflow_uuid, updated_at) IN (SELECT r.seen_id, r.seen_at FROM ${rows('r', SEEN, data)})`;
+  return rows('r', SEEN, data);
 }
 
-/** The workflows that can be deleted. */
+/** The workflows that have not changed since they were seen, and that nothing needs any more. */
 export async function findDeletable(database: Database, seen: readonly SeenWorkflow[]): Promise<SeenWorkflow[]> {
-  const found = await database.read(sql`SELECT workflow_uuid FROM ${workflows} WHERE ${isUnchanged(seen)}`);
+  const found = await database.read(sql`
+    SELECT workflow_uuid
+    FROM ${rowsOf(seen)}
+    JOIN ${workflows} ON workflow_uuid = r.seen_id AND updated_at = r.seen_at
+    WHERE ${isDeletable}`);
   const ids = new Set(found.map((row) => row['workflow_uuid']));
   return seen.filter(({ workflowID }) => ids.has(workflowID));
+}
+
+/** The same, deleted. Postgres would compare each with each if the rows were in a subquery; SQLite has no USING. */
+function deleteDeletable({ dialect }: Database, seen: readonly SeenWorkflow[]): Sql {
+  if (dialect.name === 'postgres') {
+    return sql`
+      DELETE FROM ${workflows}
+      USING ${rowsOf(seen)}
+      WHERE workflow_uuid = r.seen_id AND updated_at = r.seen_at AND ${isDeletable}
+      RETURNING workflow_uuid`;
+  }
+  return sql`
+    DELETE FROM ${workflows}
+    WHERE (workflow_uuid, updated_at) IN (SELECT r.seen_id, r.seen_at FROM ${rowsOf(seen)}) AND ${isDeletable}
+    RETURNING workflow_uuid`;
 }
 
 /** Deletes them with all their data, and notes the object that holds their copies, in one commit. Returns their IDs. */
@@ -38,16 +57,16 @@ export async function deleteUnchanged(
   seen: readonly SeenWorkflow[],
   objectName: string | undefined,
 ): Promise<string[]> {
-  return database.transaction(async (tx) => {
-    const deleted = await tx.run(sql`DELETE FROM ${workflows} WHERE ${isUnchanged(seen)} RETURNING workflow_uuid`);
-    const ids = deleted.map((row) => row['workflow_uuid'] as string);
-    if (ids.length === 0) return ids;
-    if (objectName !== undefined) await tx.run(noteArchived(ids, objectName));
-    for (const statement of deletePayloads(tx, ids)) await tx.run(statement);
-    return ids;
-  });
+  const ids = seen.map(({ workflowID }) => workflowID);
+  const [deleted = []] = await database.commit([
+    deleteDeletable(database, seen),
+    ...(objectName === undefined ? [] : [noteArchived(ids, objectName)]),
+    ...deletePayloads(database, ids),
+  ]);
+  return deleted.map((row) => row['workflow_uuid'] as string);
 }
 
+/** Those of the workflows that are deleted, by whichever program: the object holds them all. */
 function noteArchived(workflowIDs: readonly string[], objectName: string): Sql {
   const columns = [
     { name: 'workflow_uuid', type: 'text' },
@@ -61,7 +80,7 @@ function noteArchived(workflowIDs: readonly string[], objectName: string): Sql {
       columns,
       workflowIDs.map((id) => [id, objectName]),
     )}
-    WHERE TRUE
+    WHERE NOT EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = r.workflow_uuid)
     ON CONFLICT (workflow_uuid) DO UPDATE SET object_name = excluded.object_name, archived_at = excluded.archived_at`;
 }
 

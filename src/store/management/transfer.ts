@@ -100,47 +100,67 @@ const LEVELS_MAX = 1000;
 
 /** Reads a snapshot of the workflows in the order of the IDs. Deleted ones are omitted. */
 export async function readTransferred(database: Database, workflowIDs: readonly string[]): Promise<Transferred[]> {
-  const read = async (tx: Executor): Promise<Transferred[]> => {
-    const parts = {
-      statuses: await readStatuses(tx, workflowIDs),
-      steps: await readPart(tx, 'operation_outputs', workflowIDs),
-      events: await readPart(tx, 'workflow_events', workflowIDs),
-      history: await readPart(tx, 'workflow_events_history', workflowIDs),
-      streams: await readPart(tx, 'streams', workflowIDs),
-      messages: await readPart(tx, 'notifications', workflowIDs),
-    };
-    return workflowIDs.flatMap((workflowID) => {
-      const status = parts.statuses.get(workflowID);
-      if (!status) return [];
-      return {
-        workflow_status: status,
-        operation_outputs: parts.steps.get(workflowID) ?? [],
-        workflow_events: parts.events.get(workflowID) ?? [],
-        workflow_events_history: parts.history.get(workflowID) ?? [],
-        streams: parts.streams.get(workflowID) ?? [],
-        notifications: parts.messages.get(workflowID) ?? [],
-      };
-    });
-  };
-  return database.transaction(read, { isSnapshot: true });
+  return database.transaction(
+    async (tx) => {
+      const found: Row[][] = [];
+      for (const statement of readStatements(workflowIDs)) found.push(await tx.run(statement));
+      return toTransferred(workflowIDs, found);
+    },
+    { isSnapshot: true },
+  );
+}
+
+/** The same for workflows that have ended, without a snapshot: in one round trip, and without the write lock of SQLite. */
+export async function readEnded(database: Database, workflowIDs: readonly string[]): Promise<Transferred[]> {
+  const statements = readStatements(workflowIDs);
+  const found =
+    database.dialect.name === 'postgres'
+      ? await database.commit(statements)
+      : await Promise.all(statements.map((statement) => database.read(statement)));
+  return toTransferred(workflowIDs, found);
+}
+
+const PARTS = [
+  'operation_outputs',
+  'workflow_events',
+  'workflow_events_history',
+  'streams',
+  'notifications',
+] as const satisfies readonly PartTable[];
+
+function readStatements(workflowIDs: readonly string[]): Sql[] {
+  return [statusesOf(workflowIDs), ...PARTS.map((name) => partsOf(name, workflowIDs))];
+}
+
+function toTransferred(workflowIDs: readonly string[], [statuses = [], ...found]: readonly Row[][]): Transferred[] {
+  const byID = new Map(statuses.map((row) => [row['workflow_uuid'] as string, toStatus(row)]));
+  const parts = PARTS.map((name, index) => [name, groupParts(name, found[index] ?? [])] as const);
+  return workflowIDs.flatMap((workflowID) => {
+    const status = byID.get(workflowID);
+    if (!status) return [];
+    const rest = Object.fromEntries(parts.map(([name, records]) => [name, records.get(workflowID) ?? []]));
+    // The parts are those of `Transferred`, each with the records of its table.
+    return { workflow_status: status, ...rest } as unknown as Transferred;
+  });
 }
 
 /** Includes inputs and outcomes that other libraries store in separate tables. */
-async function readStatuses(tx: Executor, workflowIDs: readonly string[]): Promise<Map<string, TransferredRow>> {
-  const columns = TRANSFERRED.workflow_status;
-  const found = await tx.run(sql`
-    SELECT ${columns.select('w')}, i.inputs AS other_inputs, o.output AS other_output, o.error AS other_error
+function statusesOf(workflowIDs: readonly string[]): Sql {
+  return sql`
+    SELECT ${TRANSFERRED.workflow_status.select('w')}, i.inputs AS other_inputs, o.output AS other_output, o.error AS other_error
     FROM ${workflows} AS w
     LEFT JOIN ${table('workflow_input')} AS i ON i.workflow_uuid = w.workflow_uuid
     LEFT JOIN ${table('workflow_output')} AS o ON o.workflow_uuid = w.workflow_uuid
-    WHERE w.workflow_uuid ${oneOf(workflowIDs)}`);
-  const toRecord = (row: Row): TransferredRow => ({
-    ...columns.toRecord(row),
+    WHERE w.workflow_uuid ${oneOf(workflowIDs)}`;
+}
+
+function toStatus(row: Row): TransferredRow {
+  return {
+    ...TRANSFERRED.workflow_status.toRecord(row),
     inputs: (row['inputs'] ?? row['other_inputs']) as string | null,
     output: (row['output'] ?? row['other_output']) as string | null,
     error: (row['error'] ?? row['other_error']) as string | null,
-  });
-  return new Map(found.map((row) => [row['workflow_uuid'] as string, toRecord(row)]));
+  };
 }
 
 type PartTable = Exclude<TransferredTable, 'workflow_status'>;
@@ -154,21 +174,19 @@ const PART_ORDERS: Readonly<Record<PartTable, Sql>> = {
   notifications: sql`r.created_at_epoch_ms, r.message_uuid`,
 };
 
-async function readPart<Name extends PartTable>(
-  tx: Executor,
-  name: Name,
-  workflowIDs: readonly string[],
-): Promise<Map<string, PartOf<Name>[]>> {
-  const columns = TRANSFERRED[name];
+function partsOf(name: PartTable, workflowIDs: readonly string[]): Sql {
   const key: Sql = name === 'notifications' ? sql`r.destination_uuid` : sql`r.workflow_uuid`;
-  const found = await tx.run(sql`
-    SELECT ${columns.select('r')}
+  return sql`
+    SELECT ${TRANSFERRED[name].select('r')}
     FROM ${table(name)} AS r
     WHERE ${key} ${oneOf(workflowIDs)}
-    ORDER BY ${key}, ${PART_ORDERS[name]}`);
-  const byWorkflow = new Map<string, PartOf<Name>[]>();
+    ORDER BY ${key}, ${PART_ORDERS[name]}`;
+}
+
+function groupParts(name: PartTable, found: readonly Row[]): Map<string, PartOf<PartTable>[]> {
+  const byWorkflow = new Map<string, PartOf<PartTable>[]>();
   for (const row of found) {
-    const record = columns.toRecord(row) as PartOf<Name>;
+    const record = TRANSFERRED[name].toRecord(row) as PartOf<PartTable>;
     const records = byWorkflow.get(record.workflowID);
     if (records) records.push(record);
     else byWorkflow.set(record.workflowID, [record]);
@@ -206,7 +224,7 @@ export async function writeTransferred(
       verdict = await judge(tx, transferred, { fresh, creator: options.creator });
       if (options.isAllOrNone && verdict.written.length < transferred.length) throw refused;
       const wanted = transferred.filter(({ workflow_status }) => fresh.has(workflow_status.workflowID));
-      for (const name of Object.keys(PART_ORDERS) as PartTable[]) {
+      for (const name of PARTS) {
         const records = wanted.flatMap((one): readonly PartOf<PartTable>[] => one[name]);
         await insertPart(tx, name, records);
       }

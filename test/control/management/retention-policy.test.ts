@@ -74,6 +74,26 @@ async function idsIn(database: Database): Promise<string[]> {
 
 forEachDialect((dialect) => {
   describe('retention', () => {
+    test('an object that has become large is complete, and the next one begins', async () => {
+      const archive = new MemoryArchive();
+      const { database, operator } = await setup(dialect, { archive });
+      const inputs = JSON.stringify('x'.repeat(100_000));
+      const many = Array.from({ length: 120 }, () => newWorkflow({ status: 'SUCCESS', owner: null, inputs }));
+      for (let first = 0; first < many.length; first += 20) {
+        await database.run(insertWorkflows(many.slice(first, first + 20)));
+      }
+      await database.run(sql`UPDATE ${table('workflow_status')} SET created_at = 1, updated_at = 2, completed_at = 2`);
+
+      const applied = await applyRetention(operator, { completed: '30 days' }, FAST);
+
+      expect(applied).toEqual({ workflows: 120, archived: 120 });
+      expect(archive.objects.size).toBe(2);
+      expect(await idsIn(database)).toEqual([]);
+      for (const { workflowID } of [many[0], many[119]] as NewWorkflow[]) {
+        expect((await getArchivedWorkflow(operator, workflowID))?.workflow_status['inputs']).toBe(inputs);
+      }
+    });
+
     test('deletes the stored events of workflows that ended long ago, and keeps why one was cancelled', async () => {
       const { database, operator, add } = await setup(dialect);
       const [old, recent] = [await add(20), await add(2)];

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { sql, type Sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
+import { deleteUnchanged, findDeletable } from '../../../src/store/management/archive-index.js';
 import { deleteWorkflows } from '../../../src/store/management/deletion.js';
 import { insertForks } from '../../../src/store/management/forks.js';
 import { cancelWorkflows } from '../../../src/store/runs/lifecycle.js';
@@ -12,6 +13,7 @@ import {
   listByAge,
   listPayloadsByAge,
 } from '../../../src/store/management/retention.js';
+import { readEnded } from '../../../src/store/management/transfer.js';
 import { insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { forEachDialect } from '../../rig/dialects.js';
 import { explain } from '../../rig/plans.js';
@@ -51,6 +53,10 @@ async function plansOf(database: Database): Promise<string[]> {
   for (const name of ['workflow_input', 'operation_outputs'] as const) await listPayloadsByAge(fake, name, RANGE);
   await findNthNewest(fake, 1000, 'test');
   await deleteIfEnded(fake, IDS, 100);
+  const seen = IDS.map((workflowID) => ({ workflowID, updatedAt: 5 }));
+  await findDeletable(fake, seen);
+  await deleteUnchanged(fake, seen, 'object');
+  await readEnded(fake, IDS);
   await cancelIfActive(fake, IDS);
   await cancelWorkflows(fake, IDS, { children: true });
   await deleteWorkflows(fake, IDS, { children: true });

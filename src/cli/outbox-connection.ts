@@ -101,8 +101,11 @@ function isMissingTable(error: unknown): error is Error {
   return error instanceof Error && /relation .* does not exist|no such table/.test(error.message);
 }
 
-function missingTable({ message }: Error, { shown }: DatabaseTarget): CommandFailure {
-  return new CommandFailure(
+/** A table of the outbox is not there. */
+export class MissingTable extends CommandFailure {}
+
+function missingTable({ message }: Error, { shown }: DatabaseTarget): MissingTable {
+  return new MissingTable(
     `${shown}: ${message}. Name the tables with --table, --dlq-table, --state-table and --schema, or create them: everstep outbox ddl`,
   );
 }

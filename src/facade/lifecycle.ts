@@ -172,6 +172,7 @@ export class Lifecycle {
 
   async #startAdminServer(config: EngineConfig, { clock }: Runtime): Promise<void> {
     const { adminHost: host, adminPort: port, adminToken: token, adminOpen: isOpen, logger } = config;
+    const { adminReadOnlyToken: readOnlyToken } = config;
     const source = { [internals]: this, deactivateEventReceivers: () => this.deactivateEventReceivers() };
     // Loaded lazily: most processes never serve it.
     const [{ createAdmin }, { AdminServer }] = await Promise.all([
@@ -180,7 +181,7 @@ export class Lifecycle {
     ]);
     const callbacks: object[] = [...this.#callbacks];
     const outboxes = Object.fromEntries(callbacks.filter(isOutbox).map((outbox) => [outbox.name, outbox]));
-    const admin = createAdmin({ source, token, isOpen, outboxes });
+    const admin = createAdmin({ source, token, readOnlyToken, isOpen, outboxes });
     this.#adminServer = await AdminServer.start(admin, { host, port, logger, clock });
   }
 

@@ -54,6 +54,6 @@ export async function healthOf(
 }
 
 /** A topic is paused with all its subscriptions. */
-function isPaused(paused: readonly string[], queue: string): boolean {
+export function isPaused(paused: readonly string[], queue: string): boolean {
   return paused.some((topic) => queue === topic || queue.startsWith(`${topic}#`));
 }

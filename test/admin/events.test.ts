@@ -7,6 +7,7 @@ import { silentLogger } from '../../src/base/log.js';
 import { DBOSClient } from '../../src/client/client.js';
 import { findChangedWorkflows } from '../../src/store/listing/changes.js';
 import { forEachDialect } from '../rig/dialects.js';
+import { ManualClock } from '../rig/manual-clock.js';
 import { setup, TOKEN } from './scene.js';
 import { internals } from '../../src/base/internals.js';
 
@@ -25,6 +26,7 @@ async function connect(fetch: Admin['fetch'], query = '', headers: Record<string
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const events: Event[] = [];
   let text = '';
+  let lastID = '';
   const pull = async (): Promise<boolean> => {
     const { done, value } = await reader.read();
     text += new TextDecoder().decode(value);
@@ -35,6 +37,7 @@ async function connect(fetch: Admin['fetch'], query = '', headers: Record<string
         block.split('\n').map((line) => [line.split(': ')[0], line.slice(line.indexOf(': ') + 2)]),
       ) as Record<string, string>;
       const { id = '', event, data } = fields;
+      lastID = id || lastID;
       if (event && data) events.push({ id, event, data: JSON.parse(data) as Record<string, unknown> });
     }
     return done;
@@ -47,11 +50,16 @@ async function connect(fetch: Admin['fetch'], query = '', headers: Record<string
       if (await pull()) throw new Error('The stream has ended.');
     }
   };
+  /** The ID from which a client would go on. */
+  const untilID = async (): Promise<string> => {
+    while (lastID === '') if (await pull()) throw new Error('The stream has ended.');
+    return lastID;
+  };
   const untilEnd = async (): Promise<void> => {
     while (!(await pull())) continue;
   };
   onTestFinished(() => reader.cancel());
-  return { response, events, until, untilEnd, close: () => reader.cancel() };
+  return { response, events, until, untilID, untilEnd, close: () => reader.cancel() };
 }
 
 /** A feed that says what the test wants it to say. */
@@ -130,6 +138,37 @@ describe('the stream of changes', () => {
       const after = await connect(admin.fetch, '', { 'last-event-id': id });
 
       await after.until(({ data }) => data['workflowID'] === missed && data['status'] === 'ERROR');
+    });
+
+    test('tells a client that was cut off before its first event what it has missed', async () => {
+      const { admin, run, enqueue, call } = await setup(dialect);
+      const deleted = await run('add', { args: [1, 2] });
+      const filter = '?workflowName=fail';
+      const before = await connect(admin.fetch, filter);
+      const id = await before.untilID();
+      await before.close();
+      const missed = await run('fail');
+      await call('DELETE', `/api/v1/workflows/${deleted}`);
+
+      const after = await connect(admin.fetch, filter, { 'last-event-id': id });
+
+      await after.until(({ data }) => data['workflowID'] === missed && data['status'] === 'ERROR');
+      await after.until(({ event }) => event === 'refresh');
+      const next = await enqueue('fail');
+      await after.until(({ data }) => data['workflowID'] === next && data['status'] === 'ERROR');
+    });
+
+    test('ends with the session of its client', async () => {
+      const { DBOS } = await setup(dialect);
+      const clock = new ManualClock();
+      const feed = new ChangeFeed(DBOS);
+      const endsAt = clock.now() + 1000;
+      const response = await eventResponse({ feed, clock, filters: {}, since: undefined, endsAt });
+
+      clock.advance(1000);
+
+      expect(await response.text()).toMatch(/^retry: /);
+      expect(feed.subscriberCount).toBe(0);
     });
 
     test('tells a client of another process', async () => {

@@ -56,6 +56,7 @@ describe('what makes no sense is refused', () => {
       const queries: Readonly<Record<string, string>> = {
         'GET /workflows/{workflowID}/comparison': '?with=nobody',
         'GET /workflows/{workflowID}/value': '?of=input',
+        'GET /workflows/{workflowID}/stream-values': '?key=x',
       };
       // These three take any name, as queues in memory have one, and PUT makes the queue. There is no archive.
       const exempt = [

@@ -64,7 +64,8 @@ describe('the JSON API', () => {
       });
       expect((await ok('GET', `/workflows/${told}/steps?offset=1&limit=1`)).steps).toEqual([steps[1]]);
       expect((await ok('GET', `/workflows/${told}/events`)).events.when.json).toBe('1970-01-01T00:00:00.000Z');
-      expect((await ok('GET', `/workflows/${told}/streams`)).streams.numbers[0].text).toBe('1n');
+      expect((await ok('GET', `/workflows/${told}/streams`)).streams).toMatchObject([{ key: 'numbers' }]);
+      expect((await ok('GET', `/workflows/${told}/stream-values?key=numbers`)).values[0].value.text).toBe('1n');
       expect((await ok('GET', `/workflows/${told}/explanation`)).reason).toBe('succeeded');
       const { events } = await ok('GET', `/workflows/${failed}/history?payloads=true`);
       expect(events[0]).toMatchObject({ type: 'WorkflowStarted', details: { workflow_name: 'fail' } });

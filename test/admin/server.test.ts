@@ -135,6 +135,19 @@ describe('the admin server', () => {
     expect(await statusOf({ origin: 'http://evil.example' })).toBe(403);
   });
 
+  test('lets clients with the read-only token look, and change nothing', async () => {
+    const DBOS = await launch(sqlite, { adminReadOnlyToken: 'looking' });
+    const port = portOf(DBOS.adminServer);
+    const statusOf = async (method: string, path: string): Promise<number | undefined> => {
+      const headers = { authorization: 'Bearer looking', 'content-type': 'application/json' };
+      const body = method === 'GET' ? undefined : '{}';
+      return (await request(port, `/api/v1${path}`, { method, headers, body })).response.resume().statusCode;
+    };
+
+    expect(await statusOf('GET', '/workflows')).toBe(200);
+    expect(await statusOf('POST', '/queues/q/pause')).toBe(403);
+  });
+
   test('refuses bodies that are too large, and the rest of them', async () => {
     const DBOS = await launch(sqlite);
     const port = portOf(DBOS.adminServer);

@@ -62,6 +62,27 @@ describe('a session', () => {
     });
   });
 
+  test('that is over is refused everywhere, and begins again with a login', async () => {
+    const { admin, logIn, send } = await browse(sqlite);
+    const yesterday = new ManualClock(Date.now() - 24 * HOUR_MS);
+    const sessions = new Sessions({ token: TOKEN, readOnlyToken: READ_ONLY_TOKEN });
+    const { cookie } = sessions.logIn(TOKEN, new Request('http://ops.example/'), yesterday);
+    const expired = { cookie: cookie.slice(0, cookie.indexOf(';')) };
+    const paths = ['/workflows', '/queues', '/overview', '/events', '/workflows/w/streams'];
+
+    const statuses = await Promise.all(paths.map(async (path) => (await send('GET', path, undefined, expired)).status));
+    const session = await send('GET', '/session', undefined, expired);
+    const changed = await send('POST', '/queues/q/pause', undefined, expired);
+    const login = await logIn(TOKEN);
+
+    expect(statuses).toEqual(paths.map(() => 401));
+    expect(session.body).toMatchObject({ authenticated: false });
+    expect(changed.status).toBe(401);
+    expect(login.status).toBe(200);
+    expect((await send('GET', '/queues')).status).toBe(200);
+    admin.close();
+  });
+
   test('has a cookie that scripts cannot read and other sites cannot send', async () => {
     const { logIn } = await browse(sqlite);
 

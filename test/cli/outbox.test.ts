@@ -1,6 +1,9 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { dropDatabase, setScene } from '../datasource/scene.js';
 import { DIALECTS } from '../outbox/scene.js';
+import { scratchFolder } from '../rig/scratch.js';
 import { call, type CallOptions } from './terminals.js';
 
 afterAll(dropDatabase);
@@ -26,6 +29,19 @@ async function setup(name: (typeof DIALECTS)[number][1], { isInstalled = true } 
     }
   };
   return { url, query, everstep, bury };
+}
+
+interface Finding {
+  readonly kind: string;
+  readonly subject: string;
+  readonly message: string;
+}
+
+/** A file of its own, deleted when the test ends. */
+function systemDatabase(): string {
+  const folder = mkdtempSync(join(scratchFolder(), 'everstep-doctor-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return `sqlite:///${join(folder, 'system.sqlite')}`;
 }
 
 describe.each(DIALECTS)('everstep outbox on %s', (dialect, name) => {
@@ -72,6 +88,43 @@ describe.each(DIALECTS)('everstep outbox on %s', (dialect, name) => {
       /✗ "mail": the oldest message has been due for \d+ seconds\.\n✗ "mail": 1 dead letters/,
     );
     expect(paused).toMatchObject({ exitCode: 0, out: '! "mail" is paused.\n✓ No problems found.\n' });
+  });
+
+  test('is checked by the doctor, with the tables that there are', async () => {
+    const { url, everstep, query, bury } = await setup(name);
+    const old = dialect === 'postgres' ? `now() - INTERVAL '1 hour'` : '1000';
+    const payload = dialect === 'postgres' ? `'1'::bytea` : `CAST('1' AS BLOB)`;
+    const system = systemDatabase();
+    await call(`migrate -s ${system}`);
+    const doctor = async (environment: Record<string, string> = { DBOS_DATABASE_URL: url }) => {
+      const { exitCode, json } = await call(`doctor -s ${system} --json`, { environment });
+      const { findings, outbox } = json<{ findings: Finding[]; outbox?: object }>();
+      return { exitCode, outbox, found: findings.filter(({ subject }) => subject === 'outbox') };
+    };
+
+    const fine = await doctor();
+    await query(`INSERT INTO outbox (queue, payload, next_attempt_at) VALUES ('mail', ${payload}, ${old})`);
+    await bury(2);
+    const wrong = await doctor();
+    await everstep('pause mail');
+    await query('DELETE FROM outbox_dlq');
+    const paused = await doctor();
+    await query('DROP TABLE outbox_state');
+    const unpaused = await doctor();
+    const elsewhere = await doctor({});
+
+    expect(fine).toMatchObject({ exitCode: 0, found: [], outbox: { queues: [], paused: [] } });
+    expect(wrong).toMatchObject({ exitCode: 1, outbox: { queues: [{ queue: 'mail', due: 1, deadLetters: 2 }] } });
+    expect(wrong.found.map(({ kind, message }) => `${kind}: ${message}`)).toEqual([
+      expect.stringMatching(/^problem: 1 message\(s\) of topic "mail" are due, .* Start a process that consumes/),
+      'problem: 2 dead letter(s) of topic "mail". See: everstep outbox dlq groups',
+    ]);
+    expect(paused).toMatchObject({
+      exitCode: 0,
+      found: [{ kind: 'notice', message: expect.stringContaining('Topic "mail" is paused with 1 message(s) due.') }],
+    });
+    expect(unpaused).toMatchObject({ exitCode: 1, found: [{ kind: 'problem' }] });
+    expect(elsewhere).toEqual({ exitCode: 0, outbox: undefined, found: [] });
   });
 
   test('pauses and resumes a topic', async () => {

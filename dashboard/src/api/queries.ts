@@ -7,7 +7,7 @@ import {
   QueryClient,
   queryOptions,
 } from '@tanstack/react-query';
-import { api, APIError, isRefused, unwrap } from './client';
+import { api, APIError, isRefused, type Schemas, unwrap, type Value } from './client';
 import type { paths } from './schema';
 
 export type WorkflowQuery = Omit<NonNullable<paths['/workflows']['get']['parameters']['query']>, 'cursor' | 'limit'>;
@@ -158,6 +158,27 @@ export function streams(workflowID: string) {
   return queryOptions({
     queryKey: [...keys.workflow(workflowID), 'streams'],
     queryFn: ({ signal }) => unwrap(api.GET('/workflows/{workflowID}/streams', { params: at(workflowID), signal })),
+  });
+}
+
+/** The values of a stream, by offset. Reading them again reads those behind the known ones. */
+export function streamValues(workflowID: string, key: string) {
+  return queryOptions({
+    queryKey: [...keys.workflow(workflowID), 'stream', key],
+    queryFn: async ({ client, queryKey, signal }) => {
+      const values = [...(client.getQueryData<Value[]>(queryKey) ?? [])];
+      for (let after: number | null = values.length - 1; after !== null;) {
+        const query = after < 0 ? { key } : { key, after };
+        const page: Schemas['StreamPage'] = await unwrap(
+          api.GET('/workflows/{workflowID}/stream-values', { params: { ...at(workflowID), query }, signal }),
+        );
+        values.push(...page.values.map(({ value }) => value));
+        after = page.nextAfter;
+      }
+      return values;
+    },
+    // Large lists of values that do not change.
+    structuralSharing: false,
   });
 }
 

@@ -1357,6 +1357,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflows/{workflowID}/stream-values": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns values of a stream, one page at a time. */
+        get: operations["getWorkflowsWorkflowIDStreamValues"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflows/{workflowID}/streams": {
         parameters: {
             query?: never;
@@ -1364,7 +1381,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns the values of its streams so far. */
+        /** Lists its streams. */
         get: operations["getWorkflowsWorkflowIDStreams"];
         put?: never;
         post?: never;
@@ -1799,6 +1816,19 @@ export interface components {
             name: string;
             output?: components["schemas"]["Value"];
             startedAtEpochMs?: number;
+        };
+        Stream: {
+            isClosed: boolean;
+            key: string;
+            /** @description How many values it has. */
+            length: number;
+        };
+        StreamPage: {
+            nextAfter: number | null;
+            values: {
+                offset: number;
+                value: components["schemas"]["Value"];
+            }[];
         };
         Timeline: {
             completedAt: number | null;
@@ -5319,6 +5349,7 @@ export interface operations {
                 "application/json": {
                     /** @description Who asks for it. Kept in its history. */
                     actor?: string;
+                    /** @description From now; 0 makes it due now. */
                     delaySeconds?: number;
                     delayUntilEpochMS?: number;
                     /** @description Why. Kept in its history. */
@@ -5752,6 +5783,42 @@ export interface operations {
             503: components["responses"]["Refused503"];
         };
     };
+    getWorkflowsWorkflowIDStreamValues: {
+        parameters: {
+            query: {
+                after?: number;
+                key: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                workflowID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StreamPage"];
+                };
+            };
+            400: components["responses"]["Refused400"];
+            401: components["responses"]["Refused401"];
+            403: components["responses"]["Refused403"];
+            404: components["responses"]["Refused404"];
+            409: components["responses"]["Refused409"];
+            413: components["responses"]["Refused413"];
+            415: components["responses"]["Refused415"];
+            429: components["responses"]["Refused429"];
+            500: components["responses"]["Refused500"];
+            503: components["responses"]["Refused503"];
+        };
+    };
     getWorkflowsWorkflowIDStreams: {
         parameters: {
             query?: never;
@@ -5770,10 +5837,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description Stream values by key. */
-                        streams: {
-                            [key: string]: components["schemas"]["Value"][];
-                        };
+                        streams: components["schemas"]["Stream"][];
                     };
                 };
             };

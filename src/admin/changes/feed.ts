@@ -19,7 +19,7 @@ export type Change =
   | { readonly kind: 'workflow-deleted'; readonly workflowID: string }
   | { readonly kind: 'queue'; readonly queue: QueueView }
   | { readonly kind: 'queue-deleted'; readonly name: string }
-  /** Too many changes to deliver one by one: list again what you show. */
+  /** Too many changes to deliver one by one, or some that cannot be found any more: list again what you show. */
   | { readonly kind: 'refresh' };
 
 /** The changes found by one poll, up to `at`. */
@@ -29,6 +29,7 @@ export interface Changes {
 }
 
 export interface Subscriber {
+  /** First with the time of the subscription, and what has changed since the given one. */
   deliver(changes: Changes): void;
   /** No more changes follow. */
   end(): void;
@@ -74,7 +75,7 @@ export class ChangeFeed {
       end: () => this.end(),
     });
     // Changes in between may be delivered twice, but are not lost.
-    if (since !== undefined) subscriber.deliver(await this.#changesSince(operator, since, now));
+    subscriber.deliver(since === undefined ? { at: now, changes: [] } : await this.#changesSince(operator, since, now));
     return () => this.#unsubscribe(subscriber);
   }
 
@@ -82,7 +83,9 @@ export class ChangeFeed {
     const { max = CHANGES_MAX } = this.#options;
     const query = { since: since - OVERLAP_MS, workflowIDs: [], max };
     const { workflows: found } = await findChangedWorkflows(operator.database, query);
-    return { at, changes: found.length > max ? [{ kind: 'refresh' }] : visibleTo(operator, found).map(toChange) };
+    const changes = found.length > max ? [] : visibleTo(operator, found).map(toChange);
+    // What was deleted, or changed without starting or ending, has left no trace.
+    return { at, changes: [...changes, { kind: 'refresh' }] };
   }
 
   /** Polls at once, if there is a subscriber. */

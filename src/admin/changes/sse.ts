@@ -19,6 +19,8 @@ export interface EventStreamOptions {
   readonly filters: EventFilters;
   /** The ID of the last event the client received. */
   readonly since: number | undefined;
+  /** When the client's session is over; undefined for a client with a token. */
+  readonly endsAt?: number | undefined;
 }
 
 const HEARTBEAT_MS = 15_000;
@@ -43,6 +45,7 @@ class EventStream {
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #unsubscribe: (() => void) | undefined;
   #heartbeat: Timer | undefined;
+  #expiry: Timer | undefined;
   #isEnded = false;
 
   constructor(options: EventStreamOptions) {
@@ -65,11 +68,14 @@ class EventStream {
     if (this.#isEnded) return unsubscribe();
     this.#unsubscribe = unsubscribe;
     this.#beat();
+    const { clock, endsAt } = this.#options;
+    if (endsAt !== undefined) this.#expiry = clock.after(Math.max(0, endsAt - clock.now()), () => this.#end());
   }
 
   #deliver({ at, changes }: Changes): void {
     const wanted = changes.filter((change) => isWanted(change, this.#options.filters));
-    this.#write(wanted.map((change) => toEvent(change, at)).join(''));
+    // An ID without an event: a client that reconnects says how far it was, even if it has received nothing.
+    this.#write(wanted.map((change) => toEvent(change, at)).join('') || `id: ${at}\n\n`);
   }
 
   #beat(): void {
@@ -95,6 +101,7 @@ class EventStream {
   #stop(): void {
     this.#isEnded = true;
     this.#heartbeat?.cancel();
+    this.#expiry?.cancel();
     this.#unsubscribe?.();
   }
 }

@@ -172,10 +172,11 @@ const INTERFACE_ROUTES: readonly Route[] = [
       workflowID: optional(listOf(nonEmpty)),
     },
     mediaType: 'text/event-stream',
-    async handle({ operator, environment, request, query }) {
+    async handle({ operator, environment, request, query, access }) {
       const lastID = Number(request.headers.get('last-event-id') ?? '');
       const since = Number.isSafeInteger(lastID) && lastID > 0 ? lastID : undefined;
-      return eventResponse({ feed: environment.feed, clock: operator.clock, filters: query, since });
+      const endsAt = access?.session?.expiresAt;
+      return eventResponse({ feed: environment.feed, clock: operator.clock, filters: query, since, endsAt });
     },
   }),
 ];

@@ -4,7 +4,12 @@ import { updateWorkflowAttributes } from '../../control/management/attributes.js
 import { forkWorkflows } from '../../control/management/forks.js';
 import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../control/management/lifecycle.js';
 import { rewindWorkflow } from '../../control/management/rewind.js';
-import { setWorkflowDelay, setWorkflowPriority } from '../../control/queues/reschedule.js';
+import {
+  setWorkflowDelay,
+  type SetWorkflowDelayOptions,
+  setWorkflowPriority,
+} from '../../control/queues/reschedule.js';
+import type { StoreOperator } from '../source.js';
 import { invalid } from '../http/refusal.js';
 import { type Route, route } from '../http/route.js';
 import {
@@ -84,6 +89,13 @@ const enqueueBody = record({
   authenticatedRoles: optional(listOf(text)),
   applicationName: optional(nonEmpty),
 });
+
+/** The verb refuses a delay of 0, as DBOS does. */
+function dueNowIfZero({ databaseClock }: StoreOperator, given: SetWorkflowDelayOptions): SetWorkflowDelayOptions {
+  const { delaySeconds, delayUntilEpochMS, ...rest } = given;
+  if (delaySeconds !== 0 || delayUntilEpochMS !== undefined) return given;
+  return { ...rest, delayUntilEpochMS: Math.floor(databaseClock.now()) };
+}
 
 export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
   route({
@@ -177,14 +189,14 @@ export const WORKFLOW_ACTION_ROUTES: readonly Route[] = [
     tag,
     summary: 'Delays it if it is enqueued or delayed.',
     body: record({
-      delaySeconds: optional(number({ max: INT_MAX })),
-      delayUntilEpochMS: optional(integer()),
+      delaySeconds: optional(number({ max: INT_MAX }).about('From now; 0 makes it due now.')),
+      delayUntilEpochMS: optional(integer({ min: 1 })),
       ...changeReason,
     }),
     result: changeResult,
     async handle({ operator, path, body }) {
       await requireWorkflow(operator, idIn(path));
-      return { changed: await setWorkflowDelay(operator, idIn(path), body) };
+      return { changed: await setWorkflowDelay(operator, idIn(path), dueNowIfZero(operator, body)) };
     },
   }),
   route({

@@ -1,26 +1,23 @@
 // Routes that read a single workflow.
 import { explainWorkflow } from '../../control/management/explain.js';
 import { remedyOf } from '../views/remedy.js';
-import {
-  getAllEvents,
-  getAllNotifications,
-  getAllStreamEntries,
-  getWorkflow,
-} from '../../control/listing/inspection.js';
+import { getAllEvents, getAllNotifications, getStreamPage, getWorkflow } from '../../control/listing/inspection.js';
 import { listWorkflowSteps } from '../../control/listing/steps.js';
+import { listStreams } from '../../store/messaging/streams.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import { explanation } from '../views/queue-view.js';
 import { notFound } from '../http/refusal.js';
 import { type Route, route } from '../http/route.js';
 import { integer, INT_MAX, optional, record } from '../../model/validation/validation.js';
-import { listOf } from '../shape.js';
+import { listOf, text } from '../shape.js';
 import type { StoreOperator } from '../source.js';
 import { showValue } from '../views/value.js';
 import {
   eventsView,
   messageView,
   stepView,
-  streamsView,
+  streamPageView,
+  streamView,
   viewMessage,
   viewStep,
   viewWorkflow,
@@ -29,6 +26,7 @@ import {
 
 const tag = 'Workflows';
 const ONE = '/workflows/{workflowID}';
+const STREAM_PAGE = 1000;
 
 export const WORKFLOW_ROUTES: readonly Route[] = [
   route({
@@ -81,12 +79,29 @@ export const WORKFLOW_ROUTES: readonly Route[] = [
     method: 'GET',
     path: `${ONE}/streams`,
     tag,
-    summary: 'Returns the values of its streams so far.',
-    result: record({ streams: streamsView }),
+    summary: 'Lists its streams.',
+    result: record({ streams: listOf(streamView) }),
     async handle({ operator, path }) {
       await requireWorkflow(operator, idIn(path));
-      const streams = await getAllStreamEntries(operator, idIn(path));
-      return { streams: mapValues(streams, (values) => values.map(showValue)) };
+      return { streams: await operator.retrying(() => listStreams(operator.database, idIn(path))) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${ONE}/stream-values`,
+    tag,
+    summary: 'Returns values of a stream, one page at a time.',
+    query: {
+      key: text,
+      after: optional(integer({ max: INT_MAX }).about('Only values with higher offsets.')),
+      limit: optional(integer({ min: 1, max: 1000 }).about('Defaults to 1000.')),
+    },
+    result: streamPageView,
+    async handle({ operator, path, query: { key, after = -1, limit = STREAM_PAGE } }) {
+      await requireWorkflow(operator, idIn(path));
+      const asked = { workflowID: idIn(path), key, after, limit };
+      const { values, nextAfter } = await getStreamPage(operator, asked);
+      return { values: values.map(({ offset, value }) => ({ offset, value: showValue(value) })), nextAfter };
     },
   }),
   route({

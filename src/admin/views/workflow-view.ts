@@ -131,4 +131,13 @@ export function viewMessage({ message, ...rest }: NotificationInfo): Checked<typ
 }
 
 export const eventsView = mapOf(shownValue).about('Events by key.');
-export const streamsView = mapOf(listOf(shownValue)).about('Stream values by key.');
+export const streamView = record({
+  key: text,
+  length: integer().about('How many values it has.'),
+  isClosed: boolean,
+}).named('Stream');
+
+export const streamPageView = record({
+  values: listOf(record({ offset: integer(), value: shownValue })),
+  nextAfter: nullable(integer().about('Pass it as after for the next page. Null: there are no more values yet.')),
+}).named('StreamPage');

@@ -20,9 +20,10 @@ import type { Values } from '../option.js';
 import { sanitize, paint, type RenderContext } from '../render-context.js';
 import { type Column, counted, formatTable } from '../table.js';
 import { formatDuration, formatRelative } from '../time.js';
+import { diagnoseOutbox, DOCTOR_OUTBOX, type OutboxReport } from '../outbox/diagnosis.js';
 import { readTableVersions, withDatabase } from './database.js';
 
-const OPTIONS = { ...APPLICATION, ...DATABASE, ...JSON_FLAG };
+const OPTIONS = { ...APPLICATION, ...DATABASE, ...DOCTOR_OUTBOX, ...JSON_FLAG };
 
 /** Without a diagnosis if the database cannot be used. */
 interface Report {
@@ -32,6 +33,7 @@ interface Report {
   readonly versions?: { readonly shared: number; readonly everstep: number };
   readonly neededVersions?: { readonly shared: number; readonly everstep: number };
   readonly diagnosis?: Diagnosis;
+  readonly outbox?: OutboxReport;
   readonly findings: readonly (Omit<Finding, 'subject'> & { readonly subject: string })[];
 }
 
@@ -67,7 +69,8 @@ async function examine(context: CommandContext, options: Values<typeof OPTIONS>)
   const message =
     "The tables were made by DBOS. Everstep's own are missing; engines create them, or run: everstep migrate";
   const found = isOfDBOS ? [{ kind: 'notice', subject: 'database', message } as const] : [];
-  return { ...known, diagnosis, findings: [...found, ...diagnosis.findings] };
+  const { outbox, findings } = await diagnoseOutbox(context, options, target.url);
+  return { ...known, diagnosis, outbox, findings: [...found, ...diagnosis.findings, ...findings] };
 }
 
 async function readTables(context: CommandContext, target: DatabaseTarget) {
@@ -106,6 +109,7 @@ function reportText(rendering: RenderContext, report: Report): string {
     );
   }
   if (diagnosis) parts.push(...diagnosisLines(rendering, diagnosis));
+  if (report.outbox) parts.push(outboxLine(report.outbox));
   const problems = findings.filter(({ kind }) => kind === 'problem');
   for (const { kind, message } of findings) {
     const mark = kind === 'problem' ? paint(rendering, 'red', '✗') : paint(rendering, 'yellow', '!');
@@ -117,6 +121,12 @@ function reportText(rendering: RenderContext, report: Report): string {
       : paint(rendering, 'red', `${counted(problems.length, 'problem')}.`),
   );
   return parts.join('\n');
+}
+
+function outboxLine({ database, queues }: OutboxReport): string {
+  const sum = (key: 'depth' | 'due' | 'deadLetters'): string =>
+    queues.reduce((total, queue) => total + queue[key], 0).toLocaleString('en-US');
+  return `Outbox in ${sanitize(database)}: ${sum('depth')} messages, ${sum('due')} due, ${sum('deadLetters')} dead letters.`;
 }
 
 function namesOf(capabilities: Diagnosis['capabilities']): string {
@@ -146,8 +156,8 @@ const doctorCommand = command({
   name: 'doctor',
   about: 'Check for problems and say how to fix them',
   details:
-    'Checks the database, its version and what its server can do, executors and their leases, clock skew, dead letters, unserved queues, and ' +
-    'the workflows that have waited or run longest. Exits with 1 if there is a problem.',
+    'Checks the database, its version and what its server can do, executors and their leases, clock skew, dead letters, unserved queues, ' +
+    'the workflows that have waited or run longest, and the outbox in your database, if there is one. Exits with 1 if there is a problem.',
   options: OPTIONS,
   examples: [
     ['everstep doctor', 'check everything'],

@@ -1,7 +1,13 @@
 // Reads one workflow with its messages, events and streams.
 import { listEvents } from '../../store/messaging/events.js';
 import { listMessages } from '../../store/messaging/messages.js';
-import { isClosingText, listStreamValues, type StoredStreamValue } from '../../store/messaging/streams.js';
+import {
+  isClosingText,
+  listStreamPage,
+  listStreamValues,
+  type StoredStreamValue,
+  type StreamPageQuery,
+} from '../../store/messaging/streams.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import { withCancellations } from '../journal/cancellations.js';
 import { NO_TOPIC } from '../messaging/messages.js';
@@ -56,6 +62,27 @@ export async function getAllStreamEntries(operator: Operator, workflowID: string
     if (!closed.has(value.key)) entries.push(await read(operator, value));
   }
   return Object.fromEntries(streams);
+}
+
+export interface StreamPage {
+  readonly values: readonly { readonly offset: number; readonly value: unknown }[];
+  /** Pass it as `after` for the next values; null if there are none yet. */
+  readonly nextAfter: number | null;
+}
+
+/** Some values of a stream, up to its end. */
+export async function getStreamPage(operator: Operator, query: StreamPageQuery): Promise<StreamPage> {
+  const { limit } = query;
+  // One more shows whether there are others behind it.
+  const asked = { ...query, limit: limit + 1 };
+  const found = await operator.retrying(() => listStreamPage(operator.database, asked));
+  const closedAt = found.findIndex(({ text }) => isClosingText(text));
+  const open = closedAt < 0 ? found : found.slice(0, closedAt);
+  const page = open.slice(0, limit);
+  const values = await Promise.all(
+    page.map(async ({ offset, ...stored }) => ({ offset, value: await read(operator, stored) })),
+  );
+  return { values, nextAfter: open.length > limit ? (page.at(-1)?.offset ?? null) : null };
 }
 
 async function read({ codec }: Operator, { text, serialization }: StoredStreamValue): Promise<unknown> {

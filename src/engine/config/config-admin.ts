@@ -4,7 +4,10 @@ import type { DLogger } from '../../base/log.js';
 import { DBOSInitializationError } from '../../model/errors/errors.js';
 import type { CheckedConfig, EngineConfig, Variable } from './config.js';
 
-type AdminConfig = Pick<EngineConfig, 'runAdminServer' | 'adminPort' | 'adminHost' | 'adminToken' | 'adminOpen'>;
+type AdminConfig = Pick<
+  EngineConfig,
+  'runAdminServer' | 'adminPort' | 'adminHost' | 'adminToken' | 'adminReadOnlyToken' | 'adminOpen'
+>;
 
 /**
  * A server without a token listens on loopback only. It is open if `adminOpen` is set; otherwise it gets a token of its own,
@@ -16,8 +19,10 @@ export function resolveAdmin(
   { isFromFile, logger }: { readonly isFromFile: boolean; readonly logger: DLogger },
 ): AdminConfig {
   const { runAdminServer = false, adminPort = 3001, adminHost = '127.0.0.1', adminOpen = false } = given;
-  const fromEnvironment = variable('EVERSTEP_ADMIN_TOKEN');
-  const givenToken = isFromFile ? (fromEnvironment ?? given.adminToken) : (given.adminToken ?? fromEnvironment);
+  const prefer = (own: string | undefined, fromEnvironment: string | undefined): string | undefined =>
+    isFromFile ? (fromEnvironment ?? own) : (own ?? fromEnvironment);
+  const givenToken = prefer(given.adminToken, variable('EVERSTEP_ADMIN_TOKEN'));
+  const adminReadOnlyToken = prefer(given.adminReadOnlyToken, variable('EVERSTEP_ADMIN_READ_ONLY_TOKEN'));
   const isLoopback = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(adminHost);
   if (runAdminServer && givenToken === undefined && !isLoopback) {
     throw new DBOSInitializationError(
@@ -25,10 +30,13 @@ export function resolveAdmin(
         'On an address of this machine only, it does without.',
     );
   }
-  const isOpen = adminOpen && isLoopback && givenToken === undefined;
+  if (adminReadOnlyToken !== undefined && adminReadOnlyToken === givenToken) {
+    throw new DBOSInitializationError('adminReadOnlyToken must differ from adminToken, which allows changes.');
+  }
+  const isOpen = adminOpen && isLoopback && givenToken === undefined && adminReadOnlyToken === undefined;
   const adminToken = givenToken ?? (runAdminServer && !isOpen ? generatedToken(logger) : undefined);
   // A token, once set, is always required.
-  return { runAdminServer, adminPort, adminHost, adminToken, adminOpen: isOpen };
+  return { runAdminServer, adminPort, adminHost, adminToken, adminReadOnlyToken, adminOpen: isOpen };
 }
 
 function generatedToken(logger: DLogger): string {

@@ -36,6 +36,7 @@ const ENTRIES: readonly Entry[] = [
   ['runAdminServer', 'runtimeConfig.runAdminServer'],
   ['adminHost', 'runtimeConfig.admin_host'],
   ['adminToken', 'runtimeConfig.admin_token'],
+  ['adminReadOnlyToken', 'runtimeConfig.admin_read_only_token'],
   ['adminOpen', 'runtimeConfig.admin_open'],
 ];
 

@@ -147,6 +147,8 @@ export interface DBOSConfig {
   adminHost?: string;
   /** The bearer token that clients of the admin server must send. */
   adminToken?: string;
+  /** A second token for clients of the admin server that may look but not change anything. */
+  adminReadOnlyToken?: string;
   /** Lets the admin server run without a token, on loopback only. Default: false. */
   adminOpen?: boolean;
 }
@@ -198,6 +200,7 @@ export interface EngineConfig {
   readonly adminHost: string;
   /** Undefined: none is needed, or there is no server. */
   readonly adminToken: string | undefined;
+  readonly adminReadOnlyToken: string | undefined;
   readonly adminOpen: boolean;
   /** The options to open the system database with. Only tests add clocks. */
   readonly store: Omit<StoreOptions, 'clock' | 'now'>;
@@ -337,7 +340,7 @@ const LOG_LEVELS: readonly string[] = ['debug', 'info', 'warn', 'error'] satisfi
 const { text, flag, names, count, intervalMs, timeoutMs, endpoints } = SETTINGS;
 const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   ...each(text, 'name', 'systemDatabaseUrl', 'applicationDatabaseUrl', 'databaseUrl'),
-  ...each(text, 'applicationVersion', 'executorID', 'adminHost', 'adminToken'),
+  ...each(text, 'applicationVersion', 'executorID', 'adminHost', 'adminToken', 'adminReadOnlyToken'),
   ...each(flag, 'transactionPooler', 'connectionPerOperation', 'runMigrations', 'useListenNotify', 'enablePatching'),
   ...each(flag, 'addContextMetadata', 'enableOTLP', 'tracingEnabled', 'runAdminServer', 'adminOpen'),
   ...each(count, 'systemDatabasePoolSize', 'maxConcurrentQueueDispatches', 'maxConcurrentWorkflows'),

@@ -187,6 +187,51 @@ function toValue(row: Row): StoredStreamValue {
   return { text: row['value'] as string, serialization: row['serialization'] as string | null };
 }
 
+export interface StreamSummary {
+  readonly key: string;
+  /** How many values it has, without the mark that closes it. */
+  readonly length: number;
+  readonly isClosed: boolean;
+}
+
+/** The streams of the workflow, by key. */
+export async function listStreams(database: Database, workflowID: string): Promise<StreamSummary[]> {
+  // Of the values, only the last of each stream is read.
+  const found = await database.read(sql`
+    SELECT e.key, e.last, s.value
+    FROM (
+      SELECT s.key, MAX(s."offset") AS last
+      FROM ${streams} AS s
+      WHERE s.workflow_uuid = ${workflowID}
+      GROUP BY s.key) AS e
+    JOIN ${streams} AS s ON s.workflow_uuid = ${workflowID} AND s.key = e.key AND s."offset" = e.last
+    ORDER BY e.key`);
+  return found.map((row) => {
+    const isClosed = isClosingText(row['value'] as string);
+    return { key: row['key'] as string, length: Number(row['last']) + (isClosed ? 0 : 1), isClosed };
+  });
+}
+
+export interface StreamPageQuery extends EventKey {
+  /** Only values with higher offsets. */
+  readonly after: number;
+  readonly limit: number;
+}
+
+/** Values of a stream, by offset. */
+export async function listStreamPage(
+  database: Database,
+  { workflowID, key, after, limit }: StreamPageQuery,
+): Promise<(StoredStreamValue & { readonly offset: number })[]> {
+  const found = await database.read(sql`
+    SELECT s."offset", s.value, s.serialization
+    FROM ${streams} AS s
+    WHERE s.workflow_uuid = ${workflowID} AND s.key = ${key} AND s."offset" > ${after}
+    ORDER BY s."offset"
+    LIMIT ${limit}`);
+  return found.map((row) => ({ offset: row['offset'] as number, ...toValue(row) }));
+}
+
 /** All values of the workflow's streams, by key and offset. */
 export async function listStreamValues(
   database: Database,

@@ -91,6 +91,7 @@ const COMPLETE: Required<Omit<DBOSConfig, 'systemDatabasePool'>> = {
   adminPort: 0,
   adminHost: '0.0.0.0',
   adminToken: 'secret',
+  adminReadOnlyToken: 'for looking',
   adminOpen: true,
 };
 
@@ -131,6 +132,7 @@ describe('a configuration', () => {
       adminPort: 3001,
       adminHost: '127.0.0.1',
       adminToken: undefined,
+      adminReadOnlyToken: undefined,
       adminOpen: false,
       store: {
         url: 'sqlite:///app.sqlite',
@@ -185,6 +187,7 @@ describe('a configuration', () => {
       adminPort: 0,
       adminHost: '0.0.0.0',
       adminToken: 'secret',
+      adminReadOnlyToken: 'for looking',
       // A token is asked for where there is one.
       adminOpen: false,
       store: {
@@ -236,6 +239,26 @@ describe('a configuration', () => {
     expect(resolveConfig({ name: 'app', runAdminServer: true }, environment).adminToken).toBe('from outside');
     expect(resolveConfig({ name: 'app', adminToken: 'own' }, environment).adminToken).toBe('own');
     expect(resolveFile('name: app\nruntimeConfig: { admin_token: own }', environment).adminToken).toBe('from outside');
+  });
+
+  test('takes the read-only token of the admin server from the environment', () => {
+    const environment = { EVERSTEP_ADMIN_READ_ONLY_TOKEN: 'from outside' };
+
+    expect(resolveConfig({ name: 'app' }, environment).adminReadOnlyToken).toBe('from outside');
+    expect(resolveConfig({ name: 'app', adminReadOnlyToken: 'own' }, environment).adminReadOnlyToken).toBe('own');
+  });
+
+  test('refuses a read-only token that allows changes', () => {
+    const config = { name: 'app', adminToken: 'same', adminReadOnlyToken: 'same' };
+
+    expect(() => resolveConfig(config, {})).toThrow(/adminReadOnlyToken must differ from adminToken/);
+  });
+
+  test('does not open an admin server that has a read-only token', () => {
+    const given = { name: 'app', runAdminServer: true, adminOpen: true, adminReadOnlyToken: 'looking' };
+    const config = resolveConfig({ ...given, logger: silentLogger }, {});
+
+    expect(config).toMatchObject({ adminOpen: false, adminToken: expect.any(String) });
   });
 
   test.each([{}, { adminOpen: true }])('refuses an admin server that anybody could use: %j', (given) => {
@@ -565,6 +588,7 @@ runtimeConfig:
   runAdminServer: true
   admin_host: 0.0.0.0
   admin_token: s3cret
+  admin_read_only_token: looking
   admin_open: false
 env: { UNUSED: '1' }
 `,
@@ -583,6 +607,7 @@ env: { UNUSED: '1' }
       runAdminServer: true,
       adminHost: '0.0.0.0',
       adminToken: 's3cret',
+      adminReadOnlyToken: 'looking',
       adminOpen: false,
       store: {
         url: 'postgresql://user:pass@host/shop_dbos_sys',

@@ -2,8 +2,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef } from 'react';
-import type { Value, Workflow } from '../../api/client';
-import { streams as streamsQuery } from '../../api/queries';
+import type { Schemas, Value, Workflow } from '../../api/client';
+import { streams as streamsQuery, streamValues } from '../../api/queries';
 import { formatCount, visibleText } from '../../parts/format';
 import { Empty, Failure, Loading } from '../../parts/notice';
 import { isActive } from '../../parts/state';
@@ -17,17 +17,27 @@ export function StreamsTab({ workflow }: { workflow: Workflow }) {
   });
   if (error) return <Failure error={error} onRetry={() => void refetch()} />;
   if (!data) return <Loading />;
-  const streams = Object.entries(data.streams);
+  const { streams } = data;
   if (streams.length === 0) return <Empty title="It has written to no stream." />;
-  return streams.map(([key, values]) => (
-    <section key={key} className="card panel">
+  return streams.map((stream) => <Stream key={stream.key} workflowID={workflow.workflowID} stream={stream} />);
+}
+
+function Stream({ workflowID, stream: { key, length } }: { workflowID: string; stream: Schemas['Stream'] }) {
+  const { data, error, refetch } = useQuery(streamValues(workflowID, key));
+  const known = data?.length;
+  useEffect(() => {
+    if (known !== undefined && known < length) void refetch();
+  }, [known, length, refetch]);
+  return (
+    <section className="card panel">
       <div className="row-line">
         <h2>{visibleText(key)}</h2>
-        <span className="soft">{formatCount(values.length)} values</span>
+        <span className="soft">{formatCount(length)} values</span>
       </div>
-      <StreamValues values={values} name={key} />
+      <Failure error={error} onRetry={() => void refetch()} />
+      {data && <StreamValues values={data} name={key} />}
     </section>
-  ));
+  );
 }
 
 function StreamValues({ values, name }: { values: readonly Value[]; name: string }) {

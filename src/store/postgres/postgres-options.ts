@@ -18,6 +18,8 @@ export interface PostgresOptions extends ConnectionOptions, Pick<SessionOptions,
   readonly logger?: DLogger;
   /** The longest message that the server takes; tests lower it. */
   readonly messageBytesMax?: number;
+  /** How long a caller waits for a connection in use before it opens another one; tests choose. */
+  readonly growthPauseMs?: number;
   /** How long a statement waits for an answer before the server is asked whether it is at work on it. */
   readonly silenceMs?: number;
 }
@@ -31,12 +33,12 @@ export function poolSizeOf({ pool, poolSize = POOL_SIZE }: PostgresOptions): num
 
 /** The clients that the options ask for. */
 export function clientSource(options: PostgresOptions): ClientSource {
-  const { clock = systemClock, logger = silentLogger, isTransactionPooler } = options;
+  const { clock = systemClock, logger = silentLogger, isTransactionPooler, growthPauseMs } = options;
   if (options.pool && options.pool !== 'none') return sharedClients(options.pool, { clock, setup: BACKEND_LOOKUP });
   const startupOptions = parsePostgresURL(options.url).searchParams.get('options') ?? '';
   const setup = isTransactionPooler ? undefined : sessionSetup({ ...options, startupOptions });
   if (options.pool === 'none') return freshClients(poolConfig(options), setup);
-  return pooledClients(poolConfig(options), { clock, setup }, (error) => {
+  return pooledClients(poolConfig(options), { clock, setup, growthPauseMs }, (error) => {
     logger.debug(`An idle database connection was lost: ${error.message}`);
   });
 }

@@ -41,7 +41,7 @@ import {
   shouldRetry,
 } from './failures.js';
 import { OpenTransaction } from './open-transaction.js';
-import { SharedOutcomeStore } from './shared-outcome-store.js';
+import { SharedStores } from './shared-stores.js';
 
 export interface HandlerOptions<Client> {
   readonly name: string;
@@ -73,14 +73,14 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
   readonly dsType: string;
   readonly #options: HandlerOptions<Client>;
   readonly #completions: CompletionTable<Client>;
-  readonly #shared: SharedOutcomeStore<Client>;
+  readonly #shared: SharedStores<Client>;
 
   constructor(options: HandlerOptions<Client>) {
     this.name = options.name;
     this.dsType = options.dsType;
     this.#options = options;
     this.#completions = new CompletionTable(options.driver, options.schemaName);
-    this.#shared = new SharedOutcomeStore(options.driver, this.#completions);
+    this.#shared = new SharedStores(options.driver, this.#completions);
   }
 
   /** Connects, and makes sure that the completion table exists. */
@@ -169,7 +169,8 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     let isRepeated = false;
     let failed: KeptOutcome | undefined;
     return this.#untilSettled(step, async () => {
-      const store: OutcomeStore<Client> = (await this.#isShared(step)) ? this.#shared : this.#completions;
+      const isShared = await this.#isShared(step);
+      const store: OutcomeStore<Client> = isShared ? await this.#shared.for(step, options) : this.#completions;
       if (isRepeated || !store.prepare) await step.barrier();
       const found = isRepeated || !step.isFirstRun ? await store.find(step) : undefined;
       if (found) return found;

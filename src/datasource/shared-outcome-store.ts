@@ -7,12 +7,19 @@ import type { TransactionDriver } from './driver.js';
 import { writeLast } from './last-statement.js';
 import type { OpenTransaction } from './open-transaction.js';
 
-/** Has no `prepare`: the barrier may need a connection from the pool that the open transactions take theirs from. */
 export class SharedOutcomeStore<Client> implements OutcomeStore<Client> {
+  /** Ownership is checked by the statement that writes the checkpoint. */
+  readonly prepare: OutcomeStore<Client>['prepare'];
   readonly #driver: TransactionDriver<Client>;
   readonly #completions: CompletionTable<Client>;
 
-  constructor(driver: TransactionDriver<Client>, completions: CompletionTable<Client>) {
+  /** With `isLate` the barrier is passed while the function runs. */
+  constructor(
+    driver: TransactionDriver<Client>,
+    completions: CompletionTable<Client>,
+    { isLate }: { readonly isLate: boolean },
+  ) {
+    this.prepare = isLate ? (step) => step.barrier() : undefined;
     this.#driver = driver;
     this.#completions = completions;
   }

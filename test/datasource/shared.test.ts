@@ -1,4 +1,5 @@
 // The application's database is the system database: a step's checkpoint is part of its transaction.
+import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { deferred } from '../../src/base/deferred.js';
 import { PGIsolationLevel } from '../../src/datasource/driver.js';
@@ -94,6 +95,64 @@ describe.each(cases.filter(([, dialect]) => wantsDialect(dialect)))(
       expect(await effectsIn(scene)).toEqual([]);
       expect((await DBOS.listWorkflowSteps(handle.workflowID))?.[0]?.error).toMatchObject({ name: 'RangeError' });
     });
+
+    test.runIf(dialect === 'postgres')('the function does not wait for the row of its workflow', async () => {
+      const scene = await setScene(name, { isShared: true });
+      const { DBOS, source, run } = await scene.engine();
+      const begun = deferred<void>();
+      const workflow = DBOS.registerWorkflow(
+        (text: string) =>
+          source.runTransaction(
+            async () => {
+              await run(note(text));
+              begun.resolve();
+              return text;
+            },
+            { name: 'note' },
+          ),
+        { name: 'workflow' },
+      );
+      await DBOS.launch();
+      // The first transaction finds out that the database is shared.
+      await workflow('first');
+      const blocker = new pg.Client(scene.url);
+      await blocker.connect();
+      await blocker.query('BEGIN; LOCK TABLE dbos.workflow_status IN SHARE MODE');
+
+      const result = workflow('second');
+      await begun.promise;
+
+      await blocker.query('COMMIT');
+      await blocker.end();
+      expect(await result).toBe('second');
+      expect(await effectsIn(scene)).toEqual(['first', 'second']);
+    });
+
+    test.runIf(dialect === 'postgres').each([PGIsolationLevel.RepeatableRead, PGIsolationLevel.Serializable])(
+      'a function under %s runs once',
+      async (isolationLevel) => {
+        const scene = await setScene(name, { isShared: true });
+        const { DBOS, source, run } = await scene.engine();
+        let calls = 0;
+        const workflow = DBOS.registerWorkflow(
+          () =>
+            source.runTransaction(
+              async () => {
+                calls += 1;
+                await run(note('once'));
+              },
+              { name: 'note', isolationLevel },
+            ),
+          { name: 'workflow' },
+        );
+        await DBOS.launch();
+
+        await workflow();
+
+        expect(calls).toBe(1);
+        expect(await effectsIn(scene)).toEqual(['once']);
+      },
+    );
 
     // On SQLite the cancellation waits for the transaction, which is older.
     test.runIf(dialect === 'postgres')('a step of a workflow that was cancelled meanwhile is rolled back', async () => {

@@ -83,6 +83,15 @@ export class JoinedCheckpoint {
     this.#transactions = transactions;
   }
 
+  /**
+   * Whether an open transaction may wait for the barrier. Not if both may take their connections from one pool of the
+   * application, and not on SQLite, where the transaction may hold the lock that the barrier waits for.
+   */
+  get mayWaitInside(): boolean {
+    const { config, database } = this.#step.run.runtime;
+    return database.dialect.name === 'postgres' && typeof config.store.pool !== 'object';
+  }
+
   /** Whether the data source is on the system database and may write to its tables. */
   isPossible(source: object, query: Query): Promise<boolean> {
     return this.#transactions.isShared(source, query);

@@ -4,6 +4,7 @@ import pg from 'pg';
 import type { Clock } from '../../base/clock.js';
 import { DatabaseUnavailableError, DBOSInitializationError } from '../../model/errors/errors.js';
 import type { ConnectionUse } from '../database.js';
+import { PoolGrowth } from './pool-growth.js';
 import type { HostedConfig } from './postgres-config.js';
 import { closePromptly, PROMPT_MS, within } from './silence.js';
 import type { ProtocolConnection, StatementBatch } from './statement-batch.js';
@@ -34,7 +35,12 @@ export interface SourceOptions {
   readonly setup: string | undefined;
   /** How many hosts there are to try. */
   readonly hostCount?: number;
+  /** How long a caller waits for a connection in use before it opens another one in our own pool. */
+  readonly growthPauseMs?: number;
 }
+
+/** About as long as it takes to connect. */
+const GROWTH_PAUSE_MS = 10;
 
 /** How long a pooled connection may be idle before it is tested at its next use. */
 const IDLE_MAX_MS = 20_000;
@@ -57,7 +63,11 @@ export function pooledClients(
     client.once('end', () => open.delete(client));
   });
   return {
-    ...sharedClients(pool, { ...options, hostCount: config.hostCount }),
+    ...clientsOf(pool, {
+      ...options,
+      hostCount: config.hostCount,
+      growth: new PoolGrowth(pool, options.growthPauseMs ?? GROWTH_PAUSE_MS),
+    }),
     async end() {
       await pool.end();
       await Promise.all([...open].map((client) => closePromptly(client)));
@@ -66,7 +76,15 @@ export function pooledClients(
 }
 
 /** Clients of the caller's pool, which we never end. */
-export function sharedClients(pool: pg.Pool, { clock, setup, hostCount = 1 }: SourceOptions): ClientSource {
+export function sharedClients(pool: pg.Pool, options: SourceOptions): ClientSource {
+  return clientsOf(pool, options);
+}
+
+function clientsOf(
+  pool: pg.Pool,
+  { clock, setup, hostCount = 1, growth }: SourceOptions & { readonly growth?: PoolGrowth },
+): ClientSource {
+  const take = (): Promise<pg.PoolClient> => tryHosts(hostCount, () => checkOut(pool));
   const idleSince = new WeakMap<object, { readonly at: number; readonly losses: number }>();
   const backends = new WeakMap<object, number | undefined>();
   let losses = 0;
@@ -75,6 +93,7 @@ export function sharedClients(pool: pg.Pool, { clock, setup, hostCount = 1 }: So
     idleSince.set(client, { at: clock.now(), losses });
     client.off('error', ignoreError);
     client.release(isBroken);
+    growth?.returned();
   }
 
   async function isUsable(client: pg.PoolClient): Promise<boolean> {
@@ -92,7 +111,7 @@ export function sharedClients(pool: pg.Pool, { clock, setup, hostCount = 1 }: So
   return {
     async acquire() {
       for (;;) {
-        const client = await tryHosts(hostCount, () => checkOut(pool));
+        const client = await (growth ? growth.take(take) : take());
         try {
           const usable = asClient(client);
           if (await isUsable(client)) return usable;

@@ -21,6 +21,8 @@ export interface PostgresOptions extends ConnectionOptions, Omit<SessionOptions,
   readonly logger?: DLogger;
   /** The longest message that the server takes; tests lower it. */
   readonly messageBytesMax?: number;
+  /** How long a caller waits for a connection in use before it opens another one; tests choose. */
+  readonly growthPauseMs?: number;
   /** How long a statement waits for an answer before the server is asked whether it is at work on it. */
   readonly silenceMs?: number;
 }
@@ -34,13 +36,13 @@ export function poolSizeOf({ pool, poolSize = POOL_SIZE }: PostgresOptions): num
 
 /** The clients that the options ask for. */
 export function clientSource(options: PostgresOptions): ClientSource {
-  const { clock = systemClock, logger = silentLogger, isTransactionPooler, lacking } = options;
+  const { clock = systemClock, logger = silentLogger, isTransactionPooler, lacking, growthPauseMs } = options;
   if (options.pool && options.pool !== 'none') return sharedClients(options.pool, { clock, setup: BACKEND_LOOKUP });
   const urlOptions = parsePostgresURL(options.url).searchParams.get('options') ?? '';
   const ownSetup = lacking?.has('session settings') ? BACKEND_LOOKUP : sessionSetup({ ...options, urlOptions });
   const setup = isTransactionPooler ? undefined : ownSetup;
   if (options.pool === 'none') return freshClients(poolConfig(options), setup);
-  return pooledClients(poolConfig(options), { clock, setup }, (error) => {
+  return pooledClients(poolConfig(options), { clock, setup, growthPauseMs }, (error) => {
     logger.debug(`An idle database connection was lost: ${error.message}`);
   });
 }

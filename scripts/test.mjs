@@ -1,6 +1,7 @@
-// The whole test run: checks, build, all tests on this Node, and the SQLite part again on a Node that has SQLite
-// built in (fetched as the npm package "node") when this one has not.
+// The whole test run: checks, build, all tests on this Node, a short part again on Debian's Postgres, and the SQLite part
+// again on a Node that has SQLite built in (fetched as the npm package "node") when this one has not.
 import { runSteps } from './run.mjs';
+import { hasStockPostgres, SHORT_SUITES, STOCK } from './servers.mjs';
 
 const NODE_WITH_SQLITE = '24.21.0';
 const hasBuiltInSqlite = Boolean(process.getBuiltinModule?.('node:sqlite'));
@@ -14,6 +15,13 @@ runSteps(
   ],
   { isLoud: true },
 );
+
+if (hasStockPostgres()) {
+  const settings = [`TEST_POSTGRES=${STOCK}`, 'DIALECTS=postgres'];
+  runSteps([[`plans on Debian's Postgres`, 'env', ...settings, 'vitest', 'run', ...SHORT_SUITES]], { isLoud: true });
+} else {
+  console.log("Skipped: plans on Debian's Postgres, which is not installed.");
+}
 
 if (!hasBuiltInSqlite) {
   process.env.DIALECTS = 'sqlite';

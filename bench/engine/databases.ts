@@ -52,6 +52,7 @@ export async function openDatabases(): Promise<Databases> {
 
 function startOwn(): Promise<PostgresServer> {
   return startPostgres({
+    max_connections: 1000,
     shared_buffers: '512MB',
     max_wal_size: '4GB',
     shared_preload_libraries: 'pg_stat_statements',

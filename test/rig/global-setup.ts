@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { type PoolMode, startPgBouncer } from './pgbouncer.js';
-import { startPostgres, stockBinaries } from './postgres-server.js';
+import { isStock, startPostgres, wantedBinaries } from './postgres-server.js';
 import { scratchFolder } from './scratch.js';
 
 declare module 'vitest' {
@@ -26,8 +26,6 @@ interface PreparedPostgres {
   dispose(): Promise<void>;
 }
 
-/** Set to `stock`: the tests use Debian's Postgres with its default configuration, as many users do. */
-const isStock = process.env['TEST_POSTGRES'] === 'stock';
 /** A GET of this path answers with the URL through PgBouncer; empty without one. */
 const POOLER_PATH = '/pooler';
 
@@ -81,10 +79,7 @@ async function prepareServer(): Promise<PreparedPostgres> {
     await createPostgresTemplate(givenURL);
     return { url: givenURL, dispose: () => dropPostgresDatabases(givenURL) };
   }
-  const binaries = isStock ? stockBinaries() : undefined;
-  if (isStock && !binaries)
-    throw new Error('TEST_POSTGRES is "stock", but there is no Postgres in /usr/lib/postgresql.');
-  const server = await startPostgres(isStock ? {} : SETTINGS, scratchFolder(), { binaries });
+  const server = await startPostgres(isStock ? {} : SETTINGS, scratchFolder(), { binaries: wantedBinaries() });
   try {
     await createPostgresTemplate(server.url);
   } catch (error) {

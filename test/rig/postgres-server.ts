@@ -49,6 +49,17 @@ export async function startPostgres(
   };
 }
 
+/** Whether the tests use Debian's Postgres with its default configuration, as many users do. */
+export const isStock = process.env['TEST_POSTGRES'] === 'stock';
+
+/** The programs that TEST_POSTGRES asks for: `stock`, or a folder. Undefined for the embedded ones. */
+export function wantedBinaries(): string | undefined {
+  if (!isStock) return process.env['TEST_POSTGRES'];
+  const binaries = stockBinaries();
+  if (!binaries) throw new Error('TEST_POSTGRES is "stock", but there is no Postgres in /usr/lib/postgresql.');
+  return binaries;
+}
+
 const DEBIAN_FOLDER = '/usr/lib/postgresql';
 
 /** The binaries of the newest Postgres that Debian's packages have installed; undefined if there is none. */

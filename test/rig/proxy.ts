@@ -34,6 +34,8 @@ export interface Proxy {
   /** Cuts all connections and refuses new ones, until `restore`. */
   cut(): void;
   restore(): void;
+  /** Cuts all connections. New ones go to the server of this URL. */
+  switchTo(targetURL: string): void;
 }
 
 /** What a request has to hold to be lost. */
@@ -44,7 +46,7 @@ type Fault =
 
 /** Starts a proxy in front of the server of `targetURL`; it is closed when the test ends. */
 export async function startProxy(targetURL: string): Promise<Proxy> {
-  const target = new URL(targetURL);
+  let target = new URL(targetURL);
   const sockets = new Set<Socket>();
   let fault: Fault = 'none';
   let pattern = ANYTHING;
@@ -151,5 +153,9 @@ export async function startProxy(targetURL: string): Promise<Proxy> {
       for (const socket of sockets) socket.destroy();
     },
     restore: () => (fault = 'none'),
+    switchTo(nextURL) {
+      target = new URL(nextURL);
+      for (const socket of sockets) socket.destroy();
+    },
   };
 }

@@ -58,7 +58,7 @@ function readOutbox(
   context: CommandContext,
   given: Values<typeof DOCTOR_OUTBOX> & Values<typeof WITHOUT>,
 ): Promise<OutboxReport> {
-  return withOutbox(context, given, async (outbox, { shown }) => {
+  return withOutbox(context, { ...given, schema: undefined }, async (outbox, { shown }) => {
     const { queues, paused } = await outbox.health();
     return { database: shown, queues, paused };
   });

@@ -1,9 +1,12 @@
 // Keeps the runs of this process consistent with the owner tokens in the database: stops runs that have lost their
 // workflow, and requeues workflows that are owned here but not run. Notifies processes that wait for an outcome.
+import { DBOSWorkflowConflictError } from '../../model/errors/errors.js';
 import type { WorkflowRecord } from '../../model/records.js';
+import type { Executor } from '../../store/database.js';
 import { topics } from '../../store/notify/topics.js';
-import { findOwnedBy, handBack, type Owned } from '../../store/runs/lifecycle.js';
+import { findOwnedBy, handBack, handBackIn, type Owned } from '../../store/runs/lifecycle.js';
 import { findLost } from '../../store/runs/owners.js';
+import { findMissingSteps } from '../../store/runs/steps.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { Runtime } from '../runtime.js';
 import type { Run } from './run.js';
@@ -41,7 +44,8 @@ export class Ownership {
   }
 
   start(): void {
-    const { bus } = this.#runtime;
+    const { bus, database } = this.#runtime;
+    database.onPromoted?.((tx) => this.#compare(tx));
     this.#unsubscribes = [
       bus.subscribe(topics.interest, (lists) => lists.flat().forEach((workflowID) => this.#addInterest(workflowID))),
       bus.subscribe(topics.changes, (workflowIDs, origin) => {
@@ -88,6 +92,23 @@ export class Ownership {
     } finally {
       this.#isVerifying = false;
     }
+  }
+
+  /**
+   * Hands back the workflows of runs that remember checkpoints which a promoted server lacks: their next checkpoints would
+   * rest on them. Nothing else is written meanwhile, and what the runs write from now on is fenced.
+   */
+  async #compare(tx: Executor): Promise<void> {
+    const { bus, logger } = this.#runtime;
+    const running = this.#runs.all.flatMap((run) =>
+      run.lastRecordedStepID === undefined ? [] : [{ run, workflowID: run.workflowID, stepID: run.lastRecordedStepID }],
+    );
+    const lacking = running.length === 0 ? [] : await findMissingSteps(tx, running);
+    if (lacking.length === 0) return;
+    const runs = lacking.map(({ run }) => run);
+    bus.publishAll(topics.work, await handBackIn(tx, runs));
+    for (const run of runs) this.#runs.stopLost(run, new DBOSWorkflowConflictError(run.workflowID));
+    logger.warn(`${runs.length} workflows go back to their last checkpoint in the promoted database.`);
   }
 
   /** Rereads the rows first: a workflow that was resumed may have a new run here already. */

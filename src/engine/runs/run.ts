@@ -102,6 +102,7 @@ export class Run {
   /** The epoch of the lease in which the run has owned its workflow for sure. */
   #epoch: number;
   #isStored = true;
+  #lastRecordedStepID: number | undefined;
   #lastWrite: Promise<void> | undefined;
   /** The last write whose outcome no data source holds. */
   #lastOwnWrite: Promise<void> | undefined;
@@ -316,6 +317,11 @@ export class Run {
     return this.#isStored;
   }
 
+  /** The last checkpoint that the database has confirmed. If it has that one, it has all before it. */
+  get lastRecordedStepID(): number | undefined {
+    return this.#lastRecordedStepID;
+  }
+
   /** Makes the barrier wait for the insert of the workflow's row. */
   followInsert(write: Promise<void>): void {
     this.#isStored = false;
@@ -406,6 +412,7 @@ export class Run {
   }
 
   #applyVerdict(verdict: CheckpointVerdict | undefined, stepID: number): Promise<void> | undefined {
+    if (verdict === 'recorded' && stepID !== NO_STEP) this.#lastRecordedStepID = stepID;
     if (verdict === 'lost') return this.#stopLost();
     if (verdict === 'conflict') this.stop(new DBOSStepNondeterminismError(this.workflowID, stepID));
     else if (verdict === 'refused') this.stop(goneError(this.workflowID, stepID));

@@ -64,6 +64,7 @@ const PROBES: readonly Probe[] = [
     },
   },
   found('SKIP LOCKED'),
+  found('timelines'),
 ];
 
 /** Empty for SQLite, which always has the same, and for tables that only DBOS has made. */

@@ -8,6 +8,7 @@ import { PoolGrowth } from './pool-growth.js';
 import type { HostedConfig } from './postgres-config.js';
 import { closePromptly, PROMPT_MS, within } from './silence.js';
 import type { ProtocolConnection, StatementBatch } from './statement-batch.js';
+import type { Timelines } from './timelines.js';
 
 /** A `pg` client as we use it. */
 export interface Client {
@@ -31,8 +32,10 @@ export interface ClientSource {
 
 export interface SourceOptions {
   readonly clock: Clock;
-  /** Sets up a new session and returns its `backend`. Undefined if there are no sessions, as behind a transaction pooler. */
+  /** Sets up a new session and returns its `backend` and `timeline`. Undefined if there are no sessions, as behind a transaction pooler. */
   readonly setup: string | undefined;
+  readonly where: string;
+  readonly timelines: Timelines;
   /** How many hosts there are to try. */
   readonly hostCount?: number;
   /** How long a caller waits for a connection in use before it opens another one in our own pool. */
@@ -80,13 +83,11 @@ export function sharedClients(pool: pg.Pool, options: SourceOptions): ClientSour
   return clientsOf(pool, options);
 }
 
-function clientsOf(
-  pool: pg.Pool,
-  { clock, setup, hostCount = 1, growth }: SourceOptions & { readonly growth?: PoolGrowth },
-): ClientSource {
+function clientsOf(pool: pg.Pool, options: SourceOptions & { readonly growth?: PoolGrowth }): ClientSource {
+  const { clock, hostCount = 1, growth } = options;
   const take = (): Promise<pg.PoolClient> => tryHosts(hostCount, () => checkOut(pool));
   const idleSince = new WeakMap<object, { readonly at: number; readonly losses: number }>();
-  const backends = new WeakMap<object, number | undefined>();
+  const sessions = new WeakMap<object, Session>();
   let losses = 0;
 
   function checkIn(client: pg.PoolClient, isBroken: boolean): void {
@@ -97,10 +98,12 @@ function clientsOf(
   }
 
   async function isUsable(client: pg.PoolClient): Promise<boolean> {
-    if (!backends.has(client)) {
-      backends.set(client, await setUp(client, setup));
+    const session = sessions.get(client);
+    if (!session) {
+      sessions.set(client, await setUp(client, options));
       return true;
     }
+    if (options.timelines.isFormer(session.timeline)) return false;
     const idle = idleSince.get(client);
     if (idle === undefined) return true;
     // When one connection is lost, others were too, and would have to fall silent one after the other.
@@ -122,7 +125,7 @@ function clientsOf(
         checkIn(client, true);
       }
     },
-    backendOf: (client) => backends.get(client),
+    backendOf: (client) => sessions.get(client)?.backend,
     release(client, isBroken) {
       if (isBroken) losses += 1;
       checkIn(client as unknown as pg.PoolClient, isBroken);
@@ -159,16 +162,16 @@ function checkOut(pool: pg.Pool): Promise<pg.PoolClient> {
 }
 
 /** A new connection for each operation, for external poolers and short-lived processes. */
-export function freshClients(config: HostedConfig, setup: string | undefined): ClientSource {
+export function freshClients(config: HostedConfig, options: SetupOptions): ClientSource {
   const open = new Set<Promise<void>>();
-  const backends = new WeakMap<object, number | undefined>();
+  const sessions = new WeakMap<object, Session>();
 
   async function connectOne(): Promise<Client> {
     const client = new config.Client(config);
     client.on('error', ignoreError);
     try {
       await client.connect();
-      backends.set(client, await setUp(client, setup));
+      sessions.set(client, await setUp(client, options));
       return asClient(client);
     } catch (error) {
       close(client);
@@ -183,7 +186,7 @@ export function freshClients(config: HostedConfig, setup: string | undefined): C
 
   return {
     acquire: () => tryHosts(config.hostCount, connectOne),
-    backendOf: (client) => backends.get(client),
+    backendOf: (client) => sessions.get(client)?.backend,
     release: (client) => close(client as unknown as pg.Client),
     end: async () => {
       await Promise.allSettled(open);
@@ -191,10 +194,20 @@ export function freshClients(config: HostedConfig, setup: string | undefined): C
   };
 }
 
-async function setUp(client: pg.ClientBase, setup: string | undefined): Promise<number | undefined> {
-  if (setup === undefined) return undefined;
-  const { rows } = await within(PROMPT_MS, client, client.query<{ backend: number }>(setup));
-  return rows[0]?.backend;
+type SetupOptions = Pick<SourceOptions, 'setup' | 'timelines' | 'where'>;
+
+interface Session {
+  readonly backend: number | undefined;
+  readonly timeline: string | null;
+}
+
+/** Throws if the server must not be written to. */
+async function setUp(client: pg.ClientBase, { setup, timelines, where }: SetupOptions): Promise<Session> {
+  if (setup === undefined) return { backend: undefined, timeline: null };
+  const { rows } = await within(PROMPT_MS, client, client.query<Session>(setup));
+  const [session = { backend: undefined, timeline: null }] = rows;
+  timelines.see(session.timeline, where);
+  return session;
 }
 
 async function isAlive(client: pg.PoolClient): Promise<boolean> {

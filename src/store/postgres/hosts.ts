@@ -7,22 +7,19 @@
 import pg from 'pg';
 import { DatabaseUnavailableError, InvalidDatabaseURLError } from '../../model/errors/database-errors.js';
 import { urlsOf } from './postgres-url.js';
+import { TIMELINE, Timelines } from './timelines.js';
 
 const ATTRIBUTE = 'target_session_attrs';
 const WRITABLE = new Set(['read-write', 'primary']);
 
-// `pg_walfile_name` fails on a standby. The name of a file begins with its timeline.
 const STATE = `
-  SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS is_read_only,
-    CASE WHEN NOT pg_is_in_recovery() THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END AS timeline`;
+  SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS is_read_only, ${TIMELINE} AS timeline`;
 
 /** Where the connections of a database go. */
 export class Hosts {
   readonly #urls: readonly string[];
-  /** Called when a connection finds that another host was promoted. */
-  onPromoted: ((host: string) => void) | undefined;
+  readonly timelines = new Timelines();
   #index = 0;
-  #timeline = 0;
 
   private constructor(urls: readonly string[]) {
     this.#urls = urls;
@@ -62,13 +59,7 @@ export class Hosts {
     const { isReadOnly, timeline } = await stateOf(client);
     const { host } = new URL(url);
     if (isReadOnly) throw new DatabaseUnavailableError(`Postgres at ${host} is read-only.`);
-    if (timeline < this.#timeline) {
-      throw new DatabaseUnavailableError(
-        `Postgres at ${host} is a former primary: another host was promoted. Rebuild it as a standby.`,
-      );
-    }
-    if (this.#timeline > 0 && timeline > this.#timeline) this.onPromoted?.(host);
-    this.#timeline = timeline;
+    this.timelines.see(timeline, host);
   }
 
   /** At launch: visits all hosts, so that a former primary is not taken for the present one. */
@@ -79,10 +70,7 @@ export class Hosts {
       try {
         await client.connect();
         const { isReadOnly, timeline } = await stateOf(client);
-        if (!isReadOnly && timeline > this.#timeline) {
-          this.#timeline = timeline;
-          this.#index = this.#urls.indexOf(connectionString);
-        }
+        if (!isReadOnly && this.timelines.begin(timeline)) this.#index = this.#urls.indexOf(connectionString);
       } finally {
         await client.end();
       }
@@ -92,15 +80,21 @@ export class Hosts {
   }
 }
 
-async function stateOf(client: pg.ClientBase): Promise<{ readonly isReadOnly: boolean; readonly timeline: number }> {
+interface HostState {
+  readonly isReadOnly: boolean;
+  /** Null for a standby. */
+  readonly timeline: string | null;
+}
+
+async function stateOf(client: pg.ClientBase): Promise<HostState> {
   try {
     const { rows } = await client.query<{ is_read_only: boolean; timeline: string | null }>(STATE);
-    return { isReadOnly: rows[0]?.is_read_only ?? true, timeline: parseInt(rows[0]?.timeline ?? '0', 16) };
+    return { isReadOnly: rows[0]?.is_read_only ?? true, timeline: rows[0]?.timeline ?? null };
   } catch (error) {
     // Servers that only speak the protocol have no timelines.
     if (!(error instanceof pg.DatabaseError) || error.severity !== 'ERROR') throw error;
     const { rows } = await client.query<{ transaction_read_only: string }>('SHOW transaction_read_only');
-    return { isReadOnly: rows[0]?.transaction_read_only === 'on', timeline: 0 };
+    return { isReadOnly: rows[0]?.transaction_read_only === 'on', timeline: null };
   }
 }
 

@@ -33,6 +33,7 @@ import { SilenceWatch } from './silence.js';
 import { type Following, rethrowIfLost, StatementSender } from './statement-sender.js';
 import { ALL_SCANS, commitSettings, observeSettings } from './transaction-settings.js';
 import { describePostgresURL } from './postgres-url.js';
+import { Timelines } from './timelines.js';
 
 const QUERY_CANCELED = '57014';
 /** A write to an empty table that stands for a missing one, an unknown table, an unknown column. */
@@ -55,6 +56,7 @@ export class PostgresDatabase implements Database {
   readonly commitsMax: number;
   readonly #source: ClientSource;
   readonly #fence: SessionFence;
+  readonly #timelines: Timelines;
   readonly #sender: StatementSender;
   #inUse = 0;
   #isClosed = false;
@@ -79,11 +81,9 @@ export class PostgresDatabase implements Database {
       hasSkipLocked: this.features.hasSkipLocked,
     });
     const { pool, logger = silentLogger, messageBytesMax, silenceMs } = options;
-    if (hosts) {
-      hosts.onPromoted = (host) =>
-        logger.warn(`${host} is the primary now. What was not replicated before its promotion is lost.`);
-    }
-    const source = clientSource(this.options);
+    this.#timelines = hosts?.timelines ?? new Timelines();
+    this.#timelines.logger = logger;
+    const source = clientSource(this.options, this.#timelines);
     this.#source = source;
     this.#fence = new SessionFence(logger);
     if (!this.features.hasAdvisoryLocks) this.#fence.turnOff();
@@ -206,6 +206,8 @@ export class PostgresDatabase implements Database {
       try {
         while (this.#fence.isPending)
           await this.#fence.settle((statements) => this.#sender.send(client, statements, 'read'));
+        while (this.#timelines.isPending)
+          await this.#timelines.settle((compare) => this.#connection(client).transaction(compare));
         const result = await body(client);
         this.#source.release(client, false);
         return result;
@@ -219,6 +221,10 @@ export class PostgresDatabase implements Database {
       this.#inUse -= 1;
       if (this.#inUse === 0) this.#onUnused?.();
     }
+  }
+
+  onPromoted(compare: (tx: Executor) => Promise<void>): void {
+    this.#timelines.onPromoted = compare;
   }
 
   /** Declares what the database lacks because only DBOS has migrated it. */

@@ -4,11 +4,12 @@ import { type Clock, systemClock } from '../../base/clock.js';
 import { type DLogger, silentLogger } from '../../base/log.js';
 import { type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, POOL_SIZE, poolConfig } from './postgres-config.js';
-import { BACKEND_LOOKUP, type SessionOptions, sessionSetup } from './session-settings.js';
+import { sessionLookup, type SessionOptions, sessionSetup } from './session-settings.js';
 import type { ServerFeature } from './server-probe.js';
-import { parsePostgresURL } from './postgres-url.js';
+import { describePostgresURL, parsePostgresURL } from './postgres-url.js';
+import type { Timelines } from './timelines.js';
 
-export interface PostgresOptions extends ConnectionOptions, Omit<SessionOptions, 'urlOptions'> {
+export interface PostgresOptions extends ConnectionOptions, Omit<SessionOptions, 'urlOptions' | 'hasTimelines'> {
   /** The schema that holds the system tables. */
   readonly schema?: string;
   /** The caller's pool, which we never end; or `none` for a new connection per operation. */
@@ -35,14 +36,17 @@ export function poolSizeOf({ pool, poolSize = POOL_SIZE }: PostgresOptions): num
 }
 
 /** The clients that the options ask for. */
-export function clientSource(options: PostgresOptions): ClientSource {
+export function clientSource(options: PostgresOptions, timelines: Timelines): ClientSource {
   const { clock = systemClock, logger = silentLogger, isTransactionPooler, lacking, growthPauseMs } = options;
-  if (options.pool && options.pool !== 'none') return sharedClients(options.pool, { clock, setup: BACKEND_LOOKUP });
+  const hasTimelines = !lacking?.has('timelines');
+  const lookup = sessionLookup({ hasTimelines });
+  const shared = { clock, timelines, where: describePostgresURL(options.url) };
+  if (options.pool && options.pool !== 'none') return sharedClients(options.pool, { ...shared, setup: lookup });
   const urlOptions = parsePostgresURL(options.url).searchParams.get('options') ?? '';
-  const ownSetup = lacking?.has('session settings') ? BACKEND_LOOKUP : sessionSetup({ ...options, urlOptions });
+  const ownSetup = lacking?.has('session settings') ? lookup : sessionSetup({ ...options, urlOptions, hasTimelines });
   const setup = isTransactionPooler ? undefined : ownSetup;
-  if (options.pool === 'none') return freshClients(poolConfig(options), setup);
-  return pooledClients(poolConfig(options), { clock, setup, growthPauseMs }, (error) => {
+  if (options.pool === 'none') return freshClients(poolConfig(options), { ...shared, setup });
+  return pooledClients(poolConfig(options), { ...shared, setup, growthPauseMs }, (error) => {
     logger.debug(`An idle database connection was lost: ${error.message}`);
   });
 }

@@ -2,6 +2,7 @@
 // speak Postgres's protocol, proxies and roles differ in it.
 import pg from 'pg';
 import { PROMPT_MS, within } from './silence.js';
+import { TIMELINE } from './timelines.js';
 
 interface Feature {
   /** Statements that leave nothing behind if they are rolled back. */
@@ -30,6 +31,10 @@ export const SERVER_FEATURES = {
   'SKIP LOCKED': {
     probe: 'SELECT p.one FROM (SELECT 1 AS one) AS p FOR NO KEY UPDATE OF p SKIP LOCKED',
     without: 'Claims wait for those of other engines, one after the other.',
+  },
+  timelines: {
+    probe: `SELECT ${TIMELINE}`,
+    without: 'A failover is not noticed: runs continue with what they remember, and a former primary is written to.',
   },
 } as const satisfies Readonly<Record<string, Feature>>;
 

@@ -1,6 +1,7 @@
 // The settings of our sessions. They are made by a statement: some poolers refuse startup options, and others drop them
 // silently. In sessions that are not ours, the planner's settings are made for each commit.
 import { setting, type Sql, sql } from '../../sql/sql.js';
+import { TIMELINE } from './timelines.js';
 
 /**
  * All our statements are small index lookups. A plan made while a table was tiny would scan it, and the server keeps the
@@ -34,9 +35,10 @@ export interface SessionOptions {
   readonly urlOptions?: string;
   /** Those that were taken from it because the server refuses them. */
   readonly startupOptions?: string;
+  readonly hasTimelines: boolean;
 }
 
-/** The statement that sets up a session and returns the server's process as `backend`. Leaves out what the server lacks. */
+/** As `sessionLookup`, and sets up the session. Leaves out what the server lacks. */
 export function sessionSetup(options: SessionOptions): string {
   const { idleTransactionTimeoutMs = IDLE_TRANSACTION_TIMEOUT_MS, urlOptions = '', startupOptions = '' } = options;
   const settings = Object.entries<string>(SESSION_SETTINGS);
@@ -48,7 +50,7 @@ export function sessionSetup(options: SessionOptions): string {
   const values = [...given].map(([name, value]) => `('${name}', '${value.replaceAll("'", "''")}')`);
   // The last disables the triggers that notify for other programs: we notify outside the commits.
   return `
-    SELECT pg_backend_pid() AS backend,
+    ${sessionLookup(options)},
       (SELECT count(set_config(s.name, v.value, FALSE))
        FROM (VALUES ${values.join(', ')}) AS v(name, value) JOIN pg_catalog.pg_settings AS s ON s.name = v.name),
       set_config('everstep.quiet', 'on', FALSE)`;
@@ -61,8 +63,10 @@ function settingsIn(startupOptions: string): [name: string, value: string][] {
   );
 }
 
-/** For a session that is not ours. */
-export const BACKEND_LOOKUP = 'SELECT pg_backend_pid() AS backend';
+/** The server's process, as `backend`, and its `timeline`. */
+export function sessionLookup({ hasTimelines }: Pick<SessionOptions, 'hasTimelines'>): string {
+  return `SELECT pg_backend_pid() AS backend, ${hasTimelines ? TIMELINE : 'NULL'} AS timeline`;
+}
 
 /** The settings for one commit in a session that is not ours: the planner's, and no notifications by triggers. */
 export const commitSettings = sql`SELECT ${Object.entries({ ...PLANNER_SETTINGS, 'everstep.quiet': 'on' })

@@ -3,7 +3,7 @@
 import { DBOSNonExistentWorkflowError, InvalidQueueError } from '../../model/errors/errors.js';
 import { hasOutcome, type WorkflowStatusString } from '../../model/status.js';
 import { lock, nowMs, oneOf, searchableNowMs, type Sql, sql, table } from '../../sql/sql.js';
-import type { Database, Reader, Row } from '../database.js';
+import type { Database, Executor, Reader, Row } from '../database.js';
 import { type ChangeNote, noted, runNoted } from '../journal/notes.js';
 import { isNotOwnedBy, isOwnedBy, isOwnedWith, isUnlisted, removal } from './owner-tokens.js';
 import { isActive, isCancellable, isEnqueued, isPending, isUnfinished, unindexed } from './states.js';
@@ -256,12 +256,22 @@ export async function findOwnedWith(database: Database, owner: string): Promise<
 
 /** Re-enqueues owned workflows that will not finish here. The attempt does not count. */
 export async function handBack(database: Database, owned: readonly Owned[]): Promise<Changed[]> {
-  const statement = sql`
+  return (await runNoted(database, HANDED_BACK, handingBack(owned))).map(toChanged);
+}
+
+/** The same in a transaction. */
+export async function handBackIn(tx: Executor, owned: readonly Owned[]): Promise<Changed[]> {
+  return (await noted(tx, HANDED_BACK, () => tx.run(handingBack(owned)))).map(toChanged);
+}
+
+const HANDED_BACK = { source: 'handed back' } as const;
+
+function handingBack(owned: readonly Owned[]): Sql {
+  return sql`
     UPDATE ${workflows}
     SET ${requeued}, recovery_attempts = CASE WHEN recovery_attempts > 0 THEN recovery_attempts - 1 ELSE 0 END
     WHERE ${isOwned(owned)}
     RETURNING workflow_uuid, queue_name, queue_partition_key, class_name, name`;
-  return (await runNoted(database, { source: 'handed back' }, statement)).map(toChanged);
 }
 
 /** Moves owned workflows to the dead letters: they were attempted too often. */

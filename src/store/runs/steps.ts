@@ -2,7 +2,7 @@
 import type { StepRecord } from '../../model/records.js';
 import { lock, oneOf, type RowColumn, rows, type Sql, sql, table, type Token, type Value } from '../../sql/sql.js';
 import { stepColumns } from '../columns.js';
-import type { Database, Reader } from '../database.js';
+import type { Database, Executor, Reader } from '../database.js';
 import type { JournalFact } from '../journal/facts.js';
 import type { JournalEntry } from '../journal/journal.js';
 import { isOwned, wasOwnedWhenCancelled } from './workflows.js';
@@ -197,4 +197,21 @@ export async function listSteps(
     ORDER BY o.function_id
     LIMIT ${limit} OFFSET ${offset}`);
   return found.map((row) => stepColumns.toRecord(row));
+}
+
+const KEY_COLUMNS = [
+  { name: 'ordinal', type: 'int' },
+  { name: 'id', type: 'text' },
+  { name: 'step_id', type: 'int' },
+] as const;
+
+/** Those of the keys that have no checkpoint. */
+export async function findMissingSteps<T extends StepKey>(tx: Executor, keys: readonly T[]): Promise<T[]> {
+  const data = keys.map(({ workflowID, stepID }, ordinal) => [ordinal, workflowID, stepID]);
+  const missing = await tx.run(sql`
+    SELECT r.ordinal
+    FROM ${rows('r', KEY_COLUMNS, data)}
+    WHERE NOT EXISTS (SELECT 1 FROM ${steps} AS o WHERE o.workflow_uuid = r.id AND o.function_id = r.step_id)`);
+  const ordinals = new Set(missing.map((row) => row['ordinal']));
+  return keys.filter((_, ordinal) => ordinals.has(ordinal));
 }

@@ -1,0 +1,103 @@
+// A standby that lags is promoted: the last commits are lost, and engines remember more than the database has.
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { deferred } from '../../src/base/deferred.js';
+import { urlsOf } from '../../src/store/postgres/postgres-url.js';
+import { onlyOn } from '../rig/dialects.js';
+import { createEngine } from '../rig/engines.js';
+import { startProxy } from '../rig/proxy.js';
+import { keepingLogger } from '../store/migrations/setup.js';
+import { until } from './processes.js';
+import type { ReplicasCommand } from './replicas-process.js';
+import { holdServer } from './server-processes.js';
+
+async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Empty as long as the standby has not even the table. */
+const stepsOf = (url: string): Promise<Record<string, unknown>[]> =>
+  query(
+    url,
+    `SELECT function_id, output FROM dbos.operation_outputs WHERE workflow_uuid = 'w' ORDER BY function_id`,
+  ).catch(() => []);
+
+onlyOn('postgres', (dialect) => {
+  async function setup() {
+    const replicas = await holdServer<ReplicasCommand>(new URL('./replicas-process.ts', import.meta.url));
+    const [formerURL = '', promotedURL = ''] = urlsOf(replicas.url).map((one) => one.replace(/\?.*/, ''));
+    return { replicas, formerURL, promotedURL };
+  }
+
+  async function launch(systemDatabaseUrl: string) {
+    const logger = keepingLogger();
+    const { DBOS } = await createEngine(dialect, { systemDatabaseUrl, logger });
+    const gates = [deferred<void>(), deferred<void>()] as const;
+    let runs = 0;
+    const workflow = DBOS.registerWorkflow(
+      async () => {
+        const run = (runs += 1);
+        const values = [await DBOS.runStep(async () => `one in run ${run}`, { name: 'one' })];
+        await gates[0].promise;
+        values.push(await DBOS.runStep(async () => `two in run ${run}`, { name: 'two' }));
+        await gates[1].promise;
+        values.push(await DBOS.runStep(async () => `three in run ${run}`, { name: 'three' }));
+        return values;
+      },
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+    return { DBOS, workflow, gates, logger };
+  }
+
+  test.each(['several hosts in the URL', 'a proxy that switches'])(
+    'a run does not continue on checkpoints that were lost: %s',
+    { timeout: 300_000 },
+    async (way) => {
+      const { replicas, formerURL, promotedURL } = await setup();
+      // The database is created through it.
+      const proxy = way === 'a proxy that switches' ? await startProxy(formerURL) : undefined;
+      const { DBOS, workflow, gates, logger } = await launch(proxy?.url ?? replicas.url);
+      const handle = await DBOS.startWorkflow(workflow, { workflowID: 'w' })();
+      await until('the first step is replicated', async () => (await stepsOf(promotedURL)).length === 1);
+      await replicas.perform('lag');
+      gates[0].resolve();
+      await until('the second step is recorded', async () => (await stepsOf(formerURL)).length === 2);
+
+      await replicas.perform('fail');
+      proxy?.switchTo(promotedURL);
+      gates[1].resolve();
+
+      const values = ['one in run 1', 'two in run 2', 'three in run 2'];
+      expect(await handle.getResult()).toEqual(values);
+      const outputs = (await stepsOf(promotedURL)).map(({ output }) => String(output));
+      expect(outputs).toEqual(values.map((value) => expect.stringContaining(value)));
+      expect(logger.warnings).toContainEqual(expect.stringContaining('go back to their last checkpoint'));
+    },
+  );
+
+  test('a former primary to which a proxy switches back is not written to', { timeout: 300_000 }, async () => {
+    const { replicas, formerURL, promotedURL } = await setup();
+    const proxy = await startProxy(formerURL);
+    const { DBOS, workflow, gates, logger } = await launch(proxy.url);
+    for (const gate of gates) gate.resolve();
+    await replicas.perform('fail');
+    proxy.switchTo(promotedURL);
+    await (await DBOS.startWorkflow(workflow, { workflowID: 'before' })()).getResult();
+    await replicas.perform('return');
+
+    proxy.switchTo(formerURL);
+    const started = DBOS.startWorkflow(workflow, { workflowID: 'meanwhile' })();
+    await until('it is refused', () => logger.warnings.some((warning) => warning.includes('is a former primary')));
+    proxy.switchTo(promotedURL);
+
+    expect(await (await started).getResult()).toHaveLength(3);
+    expect(await query(formerURL, 'SELECT workflow_uuid FROM dbos.workflow_status')).toEqual([]);
+  });
+});

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/rig/longest-first.js';
 
 export default defineConfig({
   test: {
@@ -10,6 +11,7 @@ export default defineConfig({
     // tests may share it; only the `DBOS` that is exported is to be deregistered by those who use it.
     isolate: false,
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     // For tests that hang. A busy machine takes ten times as long as a quiet one for what is no fault.
     testTimeout: 120_000,
     hookTimeout: 120_000,

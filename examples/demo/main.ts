@@ -12,7 +12,7 @@ import { Board, paint } from './board.js';
 import { effectsOf, type Entry, ORDERS, readEntries, RECEIPT } from './orders.js';
 
 const FRAME_MS = 60;
-const LIFE_MAX_MS = 30_000;
+const LIFE_MAX_MS = 120_000;
 const PAUSE_AFTER_KILL_MS = 1200;
 /** Kill once the first order is done and this many steps are in flight. */
 const IN_FLIGHT_AT_KILL = 2;

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { buildPackage, root } from '../rig/built-package.js';
 
 const installed = join(root, 'test/compat/node_modules');
-const RUN_MS = 120_000;
+const RUN_MS = 230_000;
 
 interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;

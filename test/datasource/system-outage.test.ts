@@ -17,7 +17,7 @@ onlyOn('postgres', (postgres) => {
     const proxy = await startProxy(await postgres.createURL());
     const { DBOS } = await createEngine(postgres, { systemDatabaseUrl: proxy.url });
     const source = new NodePostgresDataSource('app', { connectionString: url }, { owner: DBOS });
-    let bodies = 0;
+    let [bodies, updates] = [0, 0];
     const workflow = DBOS.registerWorkflow(
       async (isAway: boolean) => {
         await DBOS.runStep(async () => (isAway ? proxy.cut() : undefined), { name: 'before' });
@@ -25,6 +25,7 @@ onlyOn('postgres', (postgres) => {
           async () => {
             bodies += 1;
             await source.client.query('UPDATE counters SET value = value + 1');
+            updates += 1;
             return bodies;
           },
           { name: 'add' },
@@ -37,7 +38,7 @@ onlyOn('postgres', (postgres) => {
     await workflow(false);
 
     const result = workflow(true);
-    await until('the function runs', () => bodies === 2);
+    await until('the function has locked the row', () => updates === 2);
     // Waits until the row is free.
     await client.query('SELECT value FROM counters FOR UPDATE');
     expect(bodies).toBe(2);

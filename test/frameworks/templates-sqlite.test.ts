@@ -1,0 +1,4 @@
+import { onlyOn } from '../rig/dialects.js';
+import { templateTests } from './templates.js';
+
+onlyOn('sqlite', templateTests);

@@ -1645,6 +1645,8 @@ export interface components {
         PlannedRetention: {
             /** @description Of inputs, outputs and errors. */
             characters: number;
+            /** @description Stored events. */
+            events: number;
             name: string | null;
             oldestEndedAt: number;
             /** @enum {string} */

@@ -11,7 +11,14 @@ import {
   measureHoldings,
   type SeenWorkflow,
 } from '../../store/management/archive-index.js';
-import { type AgedRow, FIRST_ROW, type JournalCursor, listRows, pruneJournal } from '../../store/journal/pruning.js';
+import {
+  type AgedRow,
+  FIRST_ROW,
+  type JournalCursor,
+  listRows,
+  pruneDeletions,
+  pruneJournal,
+} from '../../store/journal/pruning.js';
 import {
   type AgeCursor,
   type AgedWorkflow,
@@ -139,6 +146,7 @@ async function pruneDue(
     const due = new Set(rows.map(({ workflowID }) => workflowID));
     onPruned(await pruneJournal(database, [...due], { before, applicationName }));
   });
+  onPruned(await operator.retrying(() => pruneDeletions(database, now - keptForMs)));
 }
 
 /** Walks the journal from its oldest row on, up to where all are younger. */

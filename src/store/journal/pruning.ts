@@ -3,6 +3,7 @@
 import type { WorkflowStatusString } from '../../model/status.js';
 import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
+import { lacks } from '../lacking.js';
 import { hasEnded } from '../runs/states.js';
 
 /** A row of the journal, in the order in which it grows. */
@@ -91,6 +92,16 @@ export async function pruneJournal(
     ...forbid,
   ]);
   return results[1]?.length ?? 0;
+}
+
+/** Forgets who deleted workflows before a time. Returns how many deletions. */
+export async function pruneDeletions(database: Database, before: number): Promise<number> {
+  if (lacks(database, 'deleted_workflows')) return 0;
+  const pruned = await database.run(sql`
+    DELETE FROM ${table('deleted_workflows')}
+    WHERE deleted_at < ${before}
+    RETURNING workflow_uuid`);
+  return pruned.length;
 }
 
 /** The guards of the journal let through what runs between these two. A setting ends with its transaction. */

@@ -158,6 +158,20 @@ forEachDialect((dialect) => {
       expect(await idsIn(database)).toEqual([parent, child, other].toSorted());
     });
 
+    test('forgets who deleted workflows long ago', async () => {
+      const { database, operator } = await setup(dialect);
+      const deletedAt = (days: number): number => Date.now() - days * DAY_MS;
+      await database.run(sql`
+        INSERT INTO ${table('deleted_workflows')} (workflow_uuid, deleted_at, actor)
+        VALUES ('old', ${deletedAt(20)}, 'ops'), ('recent', ${deletedAt(2)}, 'ops')`);
+
+      const { events } = await applyRetention(operator, { history: '10 days' }, FAST);
+
+      expect(events).toBe(1);
+      const left = await database.read(sql`SELECT d.workflow_uuid FROM ${table('deleted_workflows')} AS d`);
+      expect(left).toEqual([{ workflow_uuid: 'recent' }]);
+    });
+
     test('the plan counts stored events, also those of workflows that are kept', async () => {
       const { database, operator, add } = await setup(dialect);
       const [deleted, kept, recent] = [await add(40, { name: 'a' }), await add(20, { name: 'a' }), await add(2)];

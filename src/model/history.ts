@@ -30,6 +30,7 @@ export const HISTORY_EVENT_TYPES = [
   'WorkflowRewound',
   'WorkflowForked',
   'WorkflowDeadLettered',
+  'WorkflowDeleted',
   'WorkflowPatched',
   'DelayChanged',
   'PriorityChanged',

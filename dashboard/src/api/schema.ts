@@ -1678,6 +1678,8 @@ export interface components {
         PlannedRetention: {
             /** @description Of inputs, outputs and errors. */
             characters: number;
+            /** @description Stored events. */
+            events: number;
             name: string | null;
             oldestEndedAt: number;
             /** @enum {string} */

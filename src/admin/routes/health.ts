@@ -54,6 +54,7 @@ const planned = record({
   status,
   workflows: integer(),
   characters: integer().about('Of inputs, outputs and errors.'),
+  events: integer().about('Stored events.'),
   oldestEndedAt: integer(),
 }).named('PlannedRetention');
 

@@ -37,6 +37,7 @@ function columns({ now }: RenderContext): Column<PlannedRetention>[] {
     { title: 'STATUS', text: (row) => row.status },
     { title: 'COUNT', text: (row) => row.workflows.toLocaleString('en-US'), isRight: true },
     { title: 'CHARACTERS', text: (row) => row.characters.toLocaleString('en-US'), isRight: true },
+    { title: 'EVENTS', text: (row) => row.events.toLocaleString('en-US'), isRight: true },
     { title: 'OLDEST', text: (row) => formatRelative(row.oldestEndedAt, now) },
   ];
 }

@@ -91,7 +91,7 @@ export async function deleteWorkflows(
   { deleteChildren, reason, actor }: DeleteOptions = {},
 ): Promise<string[]> {
   const { result: deleted, isRepeated } = await repeating(operator, () =>
-    remove(operator.database, workflowIDs, { children: deleteChildren }),
+    remove(operator.database, workflowIDs, { children: deleteChildren, note: { reason, actor } }),
   );
   const deletedIDs = deleted.map(({ workflowID }) => workflowID);
   if (deleted.length > 0 && (reason ?? actor) !== undefined) logDeletion(operator, deletedIDs, { reason, actor });

@@ -6,12 +6,19 @@ import { keptMs, type RetentionPolicy, retentionPolicy, shortestKeptMs } from '.
 import type { WorkflowStatusString } from '../../model/status.js';
 import { func, number, optional, positiveInteger, record } from '../../model/validation/validation.js';
 import {
-  countCharacters,
   deleteUnchanged,
   findDeletable,
+  measureHoldings,
   type SeenWorkflow,
 } from '../../store/management/archive-index.js';
-import { FIRST_ROW, type JournalCursor, listRows, pruneJournal } from '../../store/journal/pruning.js';
+import {
+  type AgedRow,
+  FIRST_ROW,
+  type JournalCursor,
+  listRows,
+  pruneDeletions,
+  pruneJournal,
+} from '../../store/journal/pruning.js';
 import {
   type AgeCursor,
   type AgedWorkflow,
@@ -57,6 +64,8 @@ export interface PlannedRetention {
   readonly workflows: number;
   /** Characters of inputs, outputs and errors, of workflows and steps. */
   readonly characters: number;
+  /** Stored events: of these workflows, and of others if the policy has `history`. */
+  readonly events: number;
   /** When the first of them ended. */
   readonly oldestEndedAt: number;
 }
@@ -124,7 +133,7 @@ async function* objectsOf(
   else yield { name: undefined, workflows };
 }
 
-/** Walks the journal from its oldest row on, up to where all are younger, and deletes the rows of workflows that are due. */
+/** Deletes the rows of the journal of workflows that are due. */
 async function pruneDue(
   operator: Operator,
   keptForMs: number,
@@ -133,11 +142,26 @@ async function pruneDue(
 ): Promise<void> {
   const { database, applicationName } = operator;
   const { now } = await operator.retrying(() => readNow(database));
+  await walkDueRows(operator, { now, keptForMs }, walk, async (rows, before) => {
+    const due = new Set(rows.map(({ workflowID }) => workflowID));
+    onPruned(await pruneJournal(database, [...due], { before, applicationName }));
+  });
+  onPruned(await operator.retrying(() => pruneDeletions(database, now - keptForMs)));
+}
+
+/** Walks the journal from its oldest row on, up to where all are younger. */
+async function walkDueRows(
+  operator: Operator,
+  { now, keptForMs }: { readonly now: number; readonly keptForMs: number },
+  walk: PaceOptions,
+  act: (due: readonly AgedRow[], before: number) => Promise<void>,
+): Promise<void> {
+  const { database, applicationName } = operator;
   const limits = { before: Math.ceil(now - keptForMs) + 1, applicationName };
   await walkFrom<JournalCursor>(operator, { ...walk, first: FIRST_ROW }, async (after, limit) => {
     const found = await listRows(database, after, { ...limits, limit });
-    const due = new Set(found.filter(({ isDue }) => isDue).map(({ workflowID }) => workflowID));
-    if (due.size > 0) onPruned(await pruneJournal(database, [...due], limits));
+    const due = found.filter(({ isDue }) => isDue);
+    if (due.length > 0) await act(due, limits.before);
     const isLast = found.length < limit || found.every(({ at }) => at >= limits.before);
     return isLast ? undefined : found.at(-1);
   });
@@ -149,38 +173,72 @@ export async function planRetention(
   given: RetentionPolicy | undefined,
 ): Promise<PlannedRetention[]> {
   const { database } = operator;
-  const plan = new Map<string, PlannedRetention>();
-  await walkDue(operator, policyOf(operator, given), {}, async (due) => {
-    const deletable = new Set(
-      (due.length === 0 ? [] : await findDeletable(database, due)).map((one) => one.workflowID),
-    );
-    const groups = groupsOf(due.filter(({ workflowID }) => deletable.has(workflowID)));
-    for (const [key, group] of groups) {
+  const policy = policyOf(operator, given);
+  const plan = new Plan();
+  const size = new PieceSize(BATCH_SIZE);
+  await walkDue(operator, policy, {}, async (due, pace) => {
+    if (due.length === 0) return;
+    const deletable = await pace.work(size, () => findDeletable(database, due));
+    const ids = new Set(deletable.map(({ workflowID }) => workflowID));
+    for (const group of groupsOf(due.filter(({ workflowID }) => ids.has(workflowID)))) {
+      const groupIDs = group.map(({ workflowID }) => workflowID);
+      const holdings = await pace.work(size, () => measureHoldings(database, groupIDs));
       const [{ name, status }] = group as [AgedWorkflow];
-      const known = plan.get(key);
-      const ids = group.map(({ workflowID }) => workflowID);
-      plan.set(key, {
-        name,
-        status,
-        workflows: (known?.workflows ?? 0) + group.length,
-        characters: (known?.characters ?? 0) + (await countCharacters(database, ids)),
-        oldestEndedAt: Math.min(known?.oldestEndedAt ?? Infinity, ...group.map(({ endedAt }) => endedAt)),
-      });
+      const oldestEndedAt = Math.min(...group.map(({ endedAt }) => endedAt));
+      plan.add({ name, status, workflows: group.length, ...holdings, oldestEndedAt });
     }
   });
-  return [...plan.values()].sort((a, b) => b.workflows - a.workflows);
+  if (policy.history !== undefined) await planPruning(operator, policy, plan);
+  return plan.rows.sort((a, b) => b.workflows - a.workflows);
 }
 
-/** By name and status. */
-function groupsOf(workflows: readonly AgedWorkflow[]): Map<string, AgedWorkflow[]> {
+/** Adds the stored events of workflows that the policy keeps longer than their events. */
+async function planPruning(operator: Operator, policy: RetentionPolicy, plan: Plan): Promise<void> {
+  const { now } = await operator.retrying(() => readNow(operator.database));
+  await walkDueRows(operator, { now, keptForMs: durationMs(policy.history ?? 0) }, {}, async (rows) => {
+    for (const { name, status, endedAt } of rows) {
+      if (status === null || endedAt === null) continue;
+      const ms = keptMs(policy, { name, status });
+      if (ms !== undefined && endedAt <= now - ms) continue;
+      plan.add({ name, status, workflows: 0, characters: 0, events: 1, oldestEndedAt: endedAt });
+    }
+  });
+}
+
+/** Sums by name and status. */
+class Plan {
+  readonly #rows = new Map<string, PlannedRetention>();
+
+  get rows(): PlannedRetention[] {
+    return [...this.#rows.values()];
+  }
+
+  add(more: PlannedRetention): void {
+    const key = keyOf(more);
+    const known = this.#rows.get(key);
+    this.#rows.set(key, {
+      name: more.name,
+      status: more.status,
+      workflows: more.workflows + (known?.workflows ?? 0),
+      characters: more.characters + (known?.characters ?? 0),
+      events: more.events + (known?.events ?? 0),
+      oldestEndedAt: Math.min(more.oldestEndedAt, known?.oldestEndedAt ?? Infinity),
+    });
+  }
+}
+
+function keyOf({ name, status }: Pick<PlannedRetention, 'name' | 'status'>): string {
+  return JSON.stringify([name, status]);
+}
+
+function groupsOf(workflows: readonly AgedWorkflow[]): AgedWorkflow[][] {
   const groups = new Map<string, AgedWorkflow[]>();
   for (const workflow of workflows) {
-    const key = JSON.stringify([workflow.name, workflow.status]);
-    const group = groups.get(key) ?? [];
-    groups.set(key, group);
+    const group = groups.get(keyOf(workflow)) ?? [];
+    groups.set(keyOf(workflow), group);
     group.push(workflow);
   }
-  return groups;
+  return [...groups.values()];
 }
 
 function policyOf({ retention }: Operator, given: RetentionPolicy | undefined): RetentionPolicy {

@@ -1,7 +1,9 @@
 // Deletes the rows of the journal of workflows that ended long ago, and leaves the workflows. What the other tables tell is
 // derived from them again. Why a workflow was cancelled stays: its status shows it.
+import type { WorkflowStatusString } from '../../model/status.js';
 import { oneOf, setting, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
+import { lacks } from '../lacking.js';
 import { hasEnded } from '../runs/states.js';
 
 /** A row of the journal, in the order in which it grows. */
@@ -15,6 +17,10 @@ export interface AgedRow extends JournalCursor {
   readonly workflowID: string;
   readonly at: number;
   readonly isDue: boolean;
+  /** Of the workflow, if it exists. */
+  readonly name: string | null;
+  readonly status: WorkflowStatusString | null;
+  readonly endedAt: number | null;
 }
 
 /** Before all rows. */
@@ -46,9 +52,10 @@ export async function listRows(
   const isPostgres = database.dialect.name === 'postgres';
   const found = await database.read(sql`
     SELECT ${isPostgres ? sql`CAST(j.xid AS TEXT)` : sql`'0'`} AS xid_text, j.seq, j.workflow_id, j.at,
-      CASE WHEN j.event_type NOT IN ${KEPT} AND EXISTS (
-        SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = j.workflow_id AND ${isDue(limits)}) THEN 1 ELSE 0 END AS is_due
+      CASE WHEN j.event_type NOT IN ${KEPT} AND ${isDue(limits)} THEN 1 ELSE 0 END AS is_due,
+      w.name, w.status, COALESCE(w.completed_at, w.updated_at) AS ended_at
     FROM ${journal} AS j
+    LEFT JOIN ${workflows} AS w ON w.workflow_uuid = j.workflow_id
     WHERE ${
       isPostgres
         ? sql`(j.xid, j.seq) > (CAST(CAST(${after.xid} AS TEXT) AS XID8), CAST(${after.seq} AS BIGINT))`
@@ -62,6 +69,9 @@ export async function listRows(
     workflowID: row['workflow_id'] as string,
     at: Number(row['at']),
     isDue: row['is_due'] === 1,
+    name: row['name'] as string | null,
+    status: row['status'] as WorkflowStatusString | null,
+    endedAt: row['ended_at'] as number | null,
   }));
 }
 
@@ -82,6 +92,16 @@ export async function pruneJournal(
     ...forbid,
   ]);
   return results[1]?.length ?? 0;
+}
+
+/** Forgets who deleted workflows before a time. Returns how many deletions. */
+export async function pruneDeletions(database: Database, before: number): Promise<number> {
+  if (lacks(database, 'deleted_workflows')) return 0;
+  const pruned = await database.run(sql`
+    DELETE FROM ${table('deleted_workflows')}
+    WHERE deleted_at < ${before}
+    RETURNING workflow_uuid`);
+  return pruned.length;
 }
 
 /** The guards of the journal let through what runs between these two. A setting ends with its transaction. */

@@ -92,8 +92,15 @@ export async function findArchived(database: Database, workflowID: string): Prom
   return row?.['object_name'] as string | undefined;
 }
 
-/** The characters that workflows and their steps hold, as an estimate of the space they take. */
-export async function countCharacters(database: Database, workflowIDs: readonly string[]): Promise<number> {
+/** What is deleted with workflows. */
+export interface Holdings {
+  /** Of inputs, outputs and errors, of workflows and steps: an estimate of the space they take. */
+  readonly characters: number;
+  /** Rows of the journal. */
+  readonly events: number;
+}
+
+export async function measureHoldings(database: Database, workflowIDs: readonly string[]): Promise<Holdings> {
   const [row] = await database.read(sql`
     SELECT COALESCE((
       SELECT SUM(COALESCE(LENGTH(w.inputs), 0) + COALESCE(LENGTH(w.output), 0) + COALESCE(LENGTH(w.error), 0))
@@ -101,6 +108,7 @@ export async function countCharacters(database: Database, workflowIDs: readonly 
       WHERE w.workflow_uuid ${oneOf(workflowIDs)}), 0) + COALESCE((
       SELECT SUM(COALESCE(LENGTH(s.output), 0) + COALESCE(LENGTH(s.error), 0))
       FROM ${table('operation_outputs')} AS s
-      WHERE s.workflow_uuid ${oneOf(workflowIDs)}), 0) AS characters`);
-  return Number(row?.['characters'] ?? 0);
+      WHERE s.workflow_uuid ${oneOf(workflowIDs)}), 0) AS characters,
+      (SELECT COUNT(*) FROM ${table('journal')} AS j WHERE j.workflow_id ${oneOf(workflowIDs)}) AS events`);
+  return { characters: Number(row?.['characters'] ?? 0), events: Number(row?.['events'] ?? 0) };
 }

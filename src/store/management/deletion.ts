@@ -1,12 +1,13 @@
 // Deletes workflows in any state. Foreign keys cascade to events, streams and messages. Separate inputs and outputs have
 // none, and checkpoints lost theirs in databases that another library migrated, so those are deleted here.
-import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
+import { nowMs, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Executor } from '../database.js';
 import { lacks } from '../lacking.js';
 
 /** A deleted workflow. */
 export interface Deleted {
   readonly workflowID: string;
+  readonly name: string | null;
   readonly wasRunning: boolean;
   readonly queueName: string | null;
   readonly partitionKey: string | null;
@@ -14,11 +15,18 @@ export interface Deleted {
 
 const workflows = table('workflow_status');
 
-/** Deletes the existing workflows, with their descendants if asked to, in one commit. */
+export interface DeletionOptions {
+  /** Whether to delete their descendants, too. */
+  readonly children?: boolean | undefined;
+  /** Kept if it says anything. */
+  readonly note?: { readonly reason?: string | undefined; readonly actor?: string | undefined };
+}
+
+/** Deletes the existing workflows in one commit. */
 export async function deleteWorkflows(
   database: Database,
   workflowIDs: readonly string[],
-  { children = false } = {},
+  { children = false, note = {} }: DeletionOptions = {},
 ): Promise<Deleted[]> {
   return database.transaction(async (tx) => {
     const deleted = await deleteFrom(tx, children ? deleteTrees(workflowIDs) : deleteEach(workflowIDs));
@@ -28,20 +36,42 @@ export async function deleteWorkflows(
     }
     const deletedIDs = deleted.map(({ workflowID }) => workflowID);
     if (deletedIDs.length > 0) for (const statement of deletePayloads(tx, deletedIDs)) await tx.run(statement);
+    const isNoted = (note.reason ?? note.actor) !== undefined && !lacks(tx, 'deleted_workflows');
+    if (deleted.length > 0 && isNoted) await tx.run(noteDeleted(deleted, note));
     return deleted;
   });
+}
+
+const NOTED = [
+  { name: 'workflow_uuid', type: 'text' },
+  { name: 'name', type: 'text' },
+] as const;
+
+/** Two deletions of one ID in the same millisecond are one. */
+function noteDeleted(
+  deleted: readonly Deleted[],
+  { reason = null, actor = null }: NonNullable<DeletionOptions['note']>,
+): Sql {
+  const data = deleted.map(({ workflowID, name }) => [workflowID, name]);
+  return sql`
+    INSERT INTO ${table('deleted_workflows')} (workflow_uuid, deleted_at, name, actor, reason)
+    SELECT r.workflow_uuid, ${nowMs}, r.name, CAST(${actor} AS TEXT), CAST(${reason} AS TEXT)
+    FROM ${rows('r', NOTED, data)}
+    WHERE TRUE
+    ON CONFLICT DO NOTHING`;
 }
 
 async function deleteFrom(tx: Executor, statement: Sql): Promise<Deleted[]> {
   return (await tx.run(statement)).map((row) => ({
     workflowID: row['workflow_uuid'] as string,
+    name: row['name'] as string | null,
     wasRunning: row['status'] === 'PENDING',
     queueName: row['queue_name'] as string | null,
     partitionKey: row['queue_partition_key'] as string | null,
   }));
 }
 
-const returned = sql`RETURNING workflow_uuid, status, queue_name, queue_partition_key`;
+const returned = sql`RETURNING workflow_uuid, name, status, queue_name, queue_partition_key`;
 
 function deleteEach(workflowIDs: readonly string[]): Sql {
   return sql`DELETE FROM ${workflows} WHERE workflow_uuid ${oneOf(workflowIDs)} ${returned}`;

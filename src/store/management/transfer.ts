@@ -186,7 +186,7 @@ function partsOf(name: PartTable, workflowIDs: readonly string[]): Sql {
 function groupParts(name: PartTable, found: readonly Row[]): Map<string, PartOf<PartTable>[]> {
   const byWorkflow = new Map<string, PartOf<PartTable>[]>();
   for (const row of found) {
-    const record = TRANSFERRED[name].toRecord(row) as PartOf<PartTable>;
+    const record = TRANSFERRED[name].toRecord(row);
     const records = byWorkflow.get(record.workflowID);
     if (records) records.push(record);
     else byWorkflow.set(record.workflowID, [record]);

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { silentLogger } from '../../../src/base/log.js';
 import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../../src/control/management/lifecycle.js';
+import { getHistory } from '../../../src/control/journal/history.js';
 import { registerQueue } from '../../../src/control/queues/queues.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
@@ -59,6 +60,31 @@ describe('deleteWorkflows', () => {
       await deleteWorkflows(operator, ['w'], { reason: 'again' });
 
       expect(info.mock.calls).toEqual([['Deleted "w" by "ops@example.com": "data protection".']]);
+    });
+
+    test('the history of a deleted workflow says who deleted it, and why', async () => {
+      const database = await dialect.create();
+      const operator = operatorOn(database);
+      const eventsOf = async (workflowID: string) => {
+        const events = [];
+        for await (const { type, actor, details } of getHistory(operator, workflowID)) {
+          events.push({ type, actor, details });
+        }
+        return events;
+      };
+      const parent = newWorkflow({ workflowID: 'w', name: 'order' });
+      await database.run(insertWorkflows([parent, newWorkflow({ workflowID: 'quiet' })]));
+      await database.run(insertWorkflows([newWorkflow({ workflowID: 'child', parentWorkflowID: 'w' })]));
+
+      await deleteWorkflows(operator, ['w', 'gone'], { deleteChildren: true, reason: 'test data', actor: 'ops' });
+      await deleteWorkflows(operator, ['quiet']);
+
+      expect(await eventsOf('w')).toEqual([
+        { type: 'WorkflowDeleted', actor: 'ops', details: { workflow_name: 'order', reason: 'test data' } },
+      ]);
+      expect(await eventsOf('child')).toMatchObject([{ type: 'WorkflowDeleted', actor: 'ops' }]);
+      expect(await eventsOf('quiet')).toEqual([]);
+      expect(await eventsOf('gone')).toEqual([]);
     });
 
     test('takes descendants along if it is told to', async () => {

@@ -158,6 +158,37 @@ forEachDialect((dialect) => {
       expect(await idsIn(database)).toEqual([parent, child, other].toSorted());
     });
 
+    test('forgets who deleted workflows long ago', async () => {
+      const { database, operator } = await setup(dialect);
+      const deletedAt = (days: number): number => Date.now() - days * DAY_MS;
+      await database.run(sql`
+        INSERT INTO ${table('deleted_workflows')} (workflow_uuid, deleted_at, actor)
+        VALUES ('old', ${deletedAt(20)}, 'ops'), ('recent', ${deletedAt(2)}, 'ops')`);
+
+      const { events } = await applyRetention(operator, { history: '10 days' }, FAST);
+
+      expect(events).toBe(1);
+      const left = await database.read(sql`SELECT d.workflow_uuid FROM ${table('deleted_workflows')} AS d`);
+      expect(left).toEqual([{ workflow_uuid: 'recent' }]);
+    });
+
+    test('the plan counts stored events, also those of workflows that are kept', async () => {
+      const { database, operator, add } = await setup(dialect);
+      const [deleted, kept, recent] = [await add(40, { name: 'a' }), await add(20, { name: 'a' }), await add(2)];
+      await addEvents(database, deleted, 3);
+      await addEvents(database, kept, 2);
+      await addEvents(database, recent, 1);
+
+      const plan = await planRetention(operator, { completed: '30 days', history: '10 days' });
+      const withoutHistory = await planRetention(operator, { completed: '30 days' });
+      const onlyHistory = await planRetention(operator, { history: '10 days' });
+
+      expect(plan).toMatchObject([{ name: 'a', status: 'SUCCESS', workflows: 1, events: 5 }]);
+      expect(withoutHistory).toMatchObject([{ name: 'a', workflows: 1, events: 3 }]);
+      expect(onlyHistory).toMatchObject([{ name: 'a', workflows: 0, events: 5 }]);
+      expect(await eventsOf(database)).toEqual({ [deleted]: 3, [kept]: 2, [recent]: 1 });
+    });
+
     test('is planned without a change', async () => {
       const { database, operator, add } = await setup(dialect);
       await add(40, { name: 'a', inputs: '12345' });
@@ -168,7 +199,7 @@ forEachDialect((dialect) => {
       const plan = await planRetention(operator, { completed: '30d', failed: '30d' });
 
       expect(plan).toMatchObject([
-        { name: 'a', status: 'SUCCESS', workflows: 2, characters: 10 },
+        { name: 'a', status: 'SUCCESS', workflows: 2, characters: 10, events: 0 },
         { name: 'b', status: 'ERROR', workflows: 1, characters: 1 },
       ]);
       expect(await idsIn(database)).toHaveLength(4);

@@ -13,6 +13,11 @@ const COLUMNS = lines(`
   archived_workflows.workflow_uuid text not null
   change_counters.changes bigint not null
   change_counters.topic text not null
+  deleted_workflows.actor text
+  deleted_workflows.deleted_at bigint not null
+  deleted_workflows.name text
+  deleted_workflows.reason text
+  deleted_workflows.workflow_uuid text not null
   event_dispatch_kv.key text not null
   event_dispatch_kv.service_name text not null
   event_dispatch_kv.update_seq numeric(38,0)
@@ -182,6 +187,7 @@ const PRIMARY_KEYS = lines(`
   archived_workflows (workflow_uuid)
   change_counters (topic)
   dbos_migrations (version)
+  deleted_workflows (workflow_uuid, deleted_at)
   event_dispatch_kv (service_name, workflow_fn_name, key)
   everstep_migrations (version)
   executors (incarnation_id)

@@ -19,7 +19,7 @@ interface Search {
   readonly name: string;
   /** What the index is searched for. */
   readonly column: string;
-  find(database: Database): Promise<unknown>;
+  readonly find: (database: Database) => Promise<unknown>;
 }
 
 const searches: readonly Search[] = [

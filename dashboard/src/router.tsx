@@ -15,17 +15,14 @@ import { session } from './api/session';
 import { Frame, Page } from './frame/frame';
 import { parseSearch, stringifySearch } from './frame/location';
 import { Login } from './frame/login';
+import { SEARCHES } from './frame/searches';
 import { Empty, Failure } from './parts/notice';
 import { ExecutorsPage } from './executors/executors-page';
-import { readOverviewSearch } from './overview/search';
 import { LettersPage } from './letters/letters-page';
-import { QueuesPage, readQueuesSearch } from './queues/queues-page';
-import { readSchedulesSearch, SchedulesPage } from './schedules/schedules-page';
+import { QueuesPage } from './queues/queues-page';
+import { SchedulesPage } from './schedules/schedules-page';
 import { RetentionPage } from './retention/retention-page';
-import { readRetentionSearch } from './retention/search';
 import { SettingsPage } from './settings/settings-page';
-import { readListSearch } from './workflows/filters';
-import { readWorkflowSearch } from './workflow/search';
 import { WorkflowsPage } from './workflows/workflows-page';
 import { WorkflowPage } from './workflow/workflow-page';
 
@@ -63,46 +60,61 @@ const getParentRoute = (): typeof root => root;
 const workflowsRoute = createRoute({
   getParentRoute,
   path: '/workflows',
-  validateSearch: readListSearch,
+  validateSearch: SEARCHES['/workflows'],
   component: WorkflowsPage,
 });
 
 const workflowRoute = createRoute({
   getParentRoute,
   path: '/workflows/$workflowID',
-  validateSearch: readWorkflowSearch,
+  validateSearch: SEARCHES['/workflows/$workflowID'],
   component: WorkflowPage,
 });
 
 const queuesRoute = createRoute({
   getParentRoute,
   path: '/queues',
-  validateSearch: readQueuesSearch,
+  validateSearch: SEARCHES['/queues'],
   component: QueuesPage,
 });
 
 const schedulesRoute = createRoute({
   getParentRoute,
   path: '/schedules',
-  validateSearch: readSchedulesSearch,
+  validateSearch: SEARCHES['/schedules'],
   component: SchedulesPage,
 });
 
+const overviewRoute = createRoute({
+  getParentRoute,
+  path: '/',
+  validateSearch: SEARCHES['/'],
+  // Its charts need a library that no other page needs.
+  component: lazyRouteComponent(() => import('./overview/overview-page'), 'OverviewPage'),
+});
+
+const outboxRoute = createRoute({ getParentRoute, path: '/outbox', component: LettersPage });
+const executorsRoute = createRoute({ getParentRoute, path: '/executors', component: ExecutorsPage });
+const settingsRoute = createRoute({ getParentRoute, path: '/settings', component: SettingsPage });
+
+const retentionRoute = createRoute({
+  getParentRoute,
+  path: '/retention',
+  validateSearch: SEARCHES['/retention'],
+  component: RetentionPage,
+});
+
+// Routes created within the list would lose their types, and links would not be checked.
 const routes = root.addChildren([
-  createRoute({
-    getParentRoute,
-    path: '/',
-    validateSearch: readOverviewSearch, // Its charts need a library that no other page needs.
-    component: lazyRouteComponent(() => import('./overview/overview-page'), 'OverviewPage'),
-  }),
+  overviewRoute,
   workflowsRoute,
   workflowRoute,
   queuesRoute,
   schedulesRoute,
-  createRoute({ getParentRoute, path: '/outbox', component: LettersPage }),
-  createRoute({ getParentRoute, path: '/executors', component: ExecutorsPage }),
-  createRoute({ getParentRoute, path: '/retention', validateSearch: readRetentionSearch, component: RetentionPage }),
-  createRoute({ getParentRoute, path: '/settings', component: SettingsPage }),
+  outboxRoute,
+  executorsRoute,
+  retentionRoute,
+  settingsRoute,
 ]);
 
 export function createPages(client: QueryClient) {

@@ -1,7 +1,7 @@
 // Executors and versions: who lives, what each runs, and which version new workflows go to.
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { api, type Schemas, unwrap } from '../api/client';
 import { executors as executorsQuery, keys, openByVersion, versions as versionsQuery } from '../api/queries';
 import { Page } from '../frame/frame';
@@ -14,7 +14,7 @@ import { Time } from '../parts/time';
 
 type Executor = Schemas['Executor'];
 
-export function ExecutorsPage() {
+export function ExecutorsPage(): ReactNode {
   const { data, error, refetch } = useQuery({ ...executorsQuery, refetchInterval: 5000 });
   return (
     <Page title="Executors and versions">

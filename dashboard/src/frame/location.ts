@@ -1,7 +1,4 @@
 // The query of the URL, written the plain way: `status=ERROR&status=PENDING`, as the HTTP interface reads it.
-import { useParams, useRouterState } from '@tanstack/react-router';
-import { useMemo } from 'react';
-
 type Search = Record<string, string | string[]>;
 
 export function parseSearch(text: string): Search {
@@ -23,16 +20,4 @@ export function stringifySearch(search: Record<string, unknown>): string {
   }
   const text = parameters.toString();
   return text === '' ? '' : `?${text}`;
-}
-
-/** The query of the page as `read` understands it: the same object until the URL changes. */
-export function useLocationSearch<T>(read: (search: Record<string, unknown>) => T): T {
-  const text = useRouterState({ select: ({ location }) => location.searchStr });
-  return useMemo(() => read(parseSearch(text)), [read, text]);
-}
-
-/** The workflow that the path names. */
-export function useWorkflowID(): string {
-  const { workflowID = '' }: { workflowID?: string } = useParams({ strict: false });
-  return workflowID;
 }

@@ -1,6 +1,7 @@
 // Outboxes and dead letters: topics, failures grouped by error, and what to do with the messages.
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { outboxes as outboxesQuery, outboxStatistics } from '../api/letter-queries';
 import { workflowCount } from '../api/queries';
 import { Page } from '../frame/frame';
@@ -9,7 +10,7 @@ import { Empty, Failure, Loading } from '../parts/notice';
 import { OutboxGroups } from './outbox-groups';
 import { ReceivedGroups } from './received-groups';
 
-export function LettersPage() {
+export function LettersPage(): ReactNode {
   const { data, error, refetch } = useQuery(outboxesQuery);
   return (
     <Page title="Outbox and dead letters">

@@ -1,14 +1,15 @@
 // The first page: what has gone on in the last hour or day, and what needs attention.
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client';
 import { attention as attentionQuery, overview as overviewQuery } from '../api/queries';
 import { Page } from '../frame/frame';
-import { useLocationSearch } from '../frame/location';
+import { usePageSearch } from '../frame/searches';
 import { formatCount, formatDuration, visibleText } from '../parts/format';
 import { Empty, Failure, Loading } from '../parts/notice';
+import { readListSearch } from '../workflows/filters';
 import { Chart } from './chart';
-import { readOverviewSearch } from './search';
 
 type Overview = Schemas['Overview'];
 type Item = Schemas['AttentionItem'];
@@ -16,8 +17,8 @@ type Item = Schemas['AttentionItem'];
 /** Without changes, time still passes in the charts. */
 const REFRESH_MS = 10_000;
 
-export function OverviewPage() {
-  const { window = '1h' } = useLocationSearch(readOverviewSearch);
+export function OverviewPage(): ReactNode {
+  const { window = '1h' } = usePageSearch('/');
   const { data, error, refetch } = useQuery({ ...overviewQuery(window), refetchInterval: REFRESH_MS });
   return (
     <Page title="Overview" extra={<WindowSwitch window={window} />}>
@@ -128,18 +129,29 @@ const HARM: Readonly<Record<Item['harm'], { glyph: string; tone: string; word: s
   medium: { glyph: '◆', tone: 'waiting', word: 'medium' },
   low: { glyph: '●', tone: 'cancelled', word: 'low' },
 };
-const PATHS: Readonly<Record<Item['link']['page'], string>> = {
-  workflows: '/workflows',
-  queues: '/queues',
-  executors: '/executors',
-  outboxes: '/outbox',
-  receivers: '/outbox',
-  settings: '/settings',
-};
+
+/** The page that shows more, with the filters that the server names. */
+function Show({ page, query }: Item['link']) {
+  const queue = query['queueName'];
+  switch (page) {
+    case 'workflows':
+      return <Link {...SHOW} to="/workflows" search={readListSearch(query)} />;
+    case 'queues':
+      return <Link {...SHOW} to="/queues" search={queue === undefined ? {} : { queue }} />;
+    case 'executors':
+      return <Link {...SHOW} to="/executors" />;
+    case 'outboxes':
+    case 'receivers':
+      return <Link {...SHOW} to="/outbox" />;
+    case 'settings':
+      return <Link {...SHOW} to="/settings" />;
+  }
+}
+
+const SHOW = { className: 'button', children: 'Show' } as const;
 
 function AttentionLine({ item: { title, count, reason, harm, link } }: { item: Item }) {
   const { glyph, tone, word } = HARM[harm];
-  const search = link.page === 'queues' && link.query['queueName'] ? { queue: link.query['queueName'] } : link.query;
   return (
     <li>
       <span className={`state ${tone}`} title={`Harm: ${word}`}>
@@ -149,9 +161,7 @@ function AttentionLine({ item: { title, count, reason, harm, link } }: { item: I
       <span className="attention-text">
         <b>{visibleText(title)}</b> <span className="soft">{visibleText(reason)}</span>
       </span>
-      <Link to={PATHS[link.page]} search={search} className="button">
-        Show
-      </Link>
+      <Show {...link} />
     </li>
   );
 }

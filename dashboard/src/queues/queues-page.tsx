@@ -1,10 +1,11 @@
 // Queues: how much waits, for how long, who works on it, and the limits that hold it back.
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { api, type Schemas, unwrap } from '../api/client';
 import { keys, queues as queuesQuery, queueStats } from '../api/queries';
 import { Page } from '../frame/frame';
-import { useLocationSearch } from '../frame/location';
+import { usePageSearch } from '../frame/searches';
 import { formatCount, formatDuration, visibleText } from '../parts/format';
 import { Empty, Failure, Loading } from '../parts/notice';
 import { RowActions } from '../parts/row-actions';
@@ -12,14 +13,6 @@ import { QueuePanel } from './queue-panel';
 
 export type Queue = Schemas['Queue'];
 export type QueueStats = Schemas['QueueStats'];
-
-export interface QueuesSearch {
-  readonly queue?: string;
-}
-
-export function readQueuesSearch(search: Record<string, unknown>): QueuesSearch {
-  return typeof search['queue'] === 'string' ? { queue: search['queue'] } : {};
-}
 
 /** Queues that were registered, and those that only have workflows on them. */
 export function joinQueues(
@@ -35,10 +28,10 @@ export function joinQueues(
   return joined.sort((a, b) => (b.stats?.enqueued ?? 0) - (a.stats?.enqueued ?? 0) || a.name.localeCompare(b.name));
 }
 
-export function QueuesPage() {
+export function QueuesPage(): ReactNode {
   const list = useQuery(queuesQuery);
   const stats = useQuery(queueStats);
-  const { queue: openName } = useLocationSearch(readQueuesSearch);
+  const { queue: openName } = usePageSearch('/queues');
   const navigate = useNavigate();
   const error = list.error ?? stats.error;
   const rows = list.data && stats.data ? joinQueues(list.data.queues, stats.data.queues) : undefined;

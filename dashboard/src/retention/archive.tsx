@@ -5,7 +5,7 @@ import { type FormEvent, useRef, useState } from 'react';
 import { api, isRefused, unwrap } from '../api/client';
 import { archivedWorkflow, keys } from '../api/queries';
 import { useSession } from '../api/session';
-import { useLocationSearch } from '../frame/location';
+import { usePageSearch } from '../frame/searches';
 import { useChange } from '../parts/changes';
 import { Confirm } from '../parts/dialog';
 import { countOf, visibleText } from '../parts/format';
@@ -13,10 +13,9 @@ import { ValueView } from '../parts/json-tree';
 import { Failure, Loading } from '../parts/notice';
 import { isState, State } from '../parts/state';
 import { Time } from '../parts/time';
-import { readRetentionSearch } from './search';
 
 export function Archive({ isConfigured }: { isConfigured: boolean }) {
-  const { archived = '' } = useLocationSearch(readRetentionSearch);
+  const { archived = '' } = usePageSearch('/retention');
   const navigate = useNavigate();
   const input = useRef<HTMLInputElement>(null);
   const submit = (event: FormEvent): void => {

@@ -1,5 +1,6 @@
 // How long workflows are kept, the archive of those that were deleted, and cleaning up by hand.
 import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { retention as retentionQuery } from '../api/queries';
 import { useSession } from '../api/session';
 import { Page } from '../frame/frame';
@@ -8,7 +9,7 @@ import { Archive } from './archive';
 import { CleanUp } from './clean-up';
 import { Policy } from './policy';
 
-export function RetentionPage() {
+export function RetentionPage(): ReactNode {
   const { data, error, refetch } = useQuery(retentionQuery);
   const { isReadOnly } = useSession();
   return (

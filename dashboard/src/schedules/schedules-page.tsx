@@ -1,12 +1,12 @@
 // Schedules: when each fires next, how the last runs ended, and what can be done about it.
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { api, type Schemas, unwrap } from '../api/client';
 import { keys, nextRuns, scheduleRuns, schedules as schedulesQuery } from '../api/queries';
 import { useSession } from '../api/session';
 import { Page } from '../frame/frame';
-import { useLocationSearch } from '../frame/location';
+import { usePageSearch } from '../frame/searches';
 import { useChange } from '../parts/changes';
 import { Confirm } from '../parts/dialog';
 import { visibleText } from '../parts/format';
@@ -18,20 +18,12 @@ import { Backfill } from './backfill';
 import { CalendarStrip } from './calendar-strip';
 import { ScheduleForm } from './schedule-form';
 
-export interface SchedulesSearch {
-  readonly schedule?: string;
-}
-
-export function readSchedulesSearch(search: Record<string, unknown>): SchedulesSearch {
-  return typeof search['schedule'] === 'string' ? { schedule: search['schedule'] } : {};
-}
-
 export type Schedule = Schemas['Schedule'];
 
-export function SchedulesPage() {
+export function SchedulesPage(): ReactNode {
   const { data, error, refetch } = useQuery(schedulesQuery);
   const { isReadOnly } = useSession();
-  const { schedule: openName } = useLocationSearch(readSchedulesSearch);
+  const { schedule: openName } = usePageSearch('/schedules');
   const navigate = useNavigate();
   const [isCreating, setCreating] = useState(false);
   const open = data?.schedules.find(({ scheduleName }) => scheduleName === openName);

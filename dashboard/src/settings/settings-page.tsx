@@ -1,12 +1,13 @@
 // What the interface knows about itself, and the health of the database.
 import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { info as infoQuery } from '../api/queries';
 import { Page } from '../frame/frame';
 import { visibleText } from '../parts/format';
 import { Failure, Loading } from '../parts/notice';
 import { Health } from './health';
 
-export function SettingsPage() {
+export function SettingsPage(): ReactNode {
   const { data, error, refetch } = useQuery(infoQuery);
   const facts: readonly (readonly [string, string | null | undefined])[] = [
     ['Everstep', data?.version],

@@ -1,11 +1,12 @@
 // A workflow: what it is, why it is where it is, what happened, and what can be done about it.
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import type { Workflow } from '../api/client';
 import { isRefused } from '../api/client';
 import { workflow as workflowQuery } from '../api/queries';
 import { Page } from '../frame/frame';
-import { useLocationSearch, useWorkflowID } from '../frame/location';
+import { usePageSearch } from '../frame/searches';
 import { visibleText } from '../parts/format';
 import { Empty, Failure, Loading } from '../parts/notice';
 import { isActive } from '../parts/state';
@@ -36,8 +37,8 @@ const LABELS: Readonly<Record<Tab, string>> = {
 /** While it runs, steps are recorded without a change of the workflow's own row. */
 const LIVE_MS = 2000;
 
-export function WorkflowPage() {
-  const workflowID = useWorkflowID();
+export function WorkflowPage(): ReactNode {
+  const { workflowID } = useParams({ from: '/workflows/$workflowID' });
   const { data, error, refetch } = useQuery({
     ...workflowQuery(workflowID),
     refetchInterval: ({ state }) => (state.data && isActive(state.data) ? LIVE_MS : false),
@@ -72,7 +73,7 @@ export function WorkflowPage() {
 }
 
 function Loaded({ workflow }: { workflow: Workflow }) {
-  const { tab = 'timeline' } = useLocationSearch(readWorkflowSearch);
+  const { tab = 'timeline' } = usePageSearch('/workflows/$workflowID');
   const tabs = (Object.keys(LABELS) as Tab[]).filter((one) => one !== 'compare' || workflow.forkedFrom !== undefined);
   return (
     <>

@@ -2,11 +2,11 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type RefObject, useEffect, useMemo, useRef, useState } from 'react';
+import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
 import type { Workflow } from '../api/client';
 import { workflowList } from '../api/queries';
 import { Page } from '../frame/frame';
-import { useLocationSearch } from '../frame/location';
+import { usePageSearch } from '../frame/searches';
 import { useKeys } from '../frame/keys';
 import { Empty, Failure, Loading } from '../parts/notice';
 import { BulkBar } from './bulk';
@@ -18,8 +18,8 @@ import { type Selection, useSelection } from './selection';
 const ROW_HEIGHT = 32;
 const NARROW_HEIGHT = 52;
 
-export function WorkflowsPage() {
-  const search = useLocationSearch(readListSearch);
+export function WorkflowsPage(): ReactNode {
+  const search = usePageSearch('/workflows');
   // A span counts back from when it was chosen. A moving start would make every render a new query.
   const query = useMemo(() => toQuery(search, Date.now()), [search]);
   const list = useInfiniteQuery(workflowList(query));

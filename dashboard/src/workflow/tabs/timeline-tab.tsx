@@ -10,7 +10,7 @@ import { ValueView } from '../../parts/json-tree';
 import { Empty, Failure, Loading } from '../../parts/notice';
 import { isActive } from '../../parts/state';
 import { Time } from '../../parts/time';
-import { useLocationSearch } from '../../frame/location';
+import { usePageSearch } from '../../frame/searches';
 import { readWorkflowSearch } from '../search';
 import { ActionDialog } from '../actions/action-dialog';
 import { type TimelineRow, timelineOf } from '../timeline/rows';
@@ -20,7 +20,7 @@ const LIVE_MS = 2000;
 
 export function TimelineTab({ workflow }: { workflow: Workflow }) {
   const { workflowID } = workflow;
-  const { row: openKey } = useLocationSearch(readWorkflowSearch);
+  const { row: openKey } = usePageSearch('/workflows/$workflowID');
   const navigate = useNavigate();
   const refetchInterval = isActive(workflow) ? LIVE_MS : (false as const);
   const { data, error, refetch } = useQuery({ ...timelineQuery(workflowID), refetchInterval });

@@ -8,7 +8,6 @@ import { findOutboxDatabase, MissingTable, OUTBOX, WITHOUT, withOutbox } from '.
 
 const { dbUrl, table, dlqTable, stateTable } = OUTBOX;
 
-/** Without a schema, which doctor takes for that of the system tables. */
 export const DOCTOR_OUTBOX = { dbUrl, table, dlqTable, stateTable };
 
 export interface OutboxReport {
@@ -58,7 +57,8 @@ function readOutbox(
   context: CommandContext,
   given: Values<typeof DOCTOR_OUTBOX> & Values<typeof WITHOUT>,
 ): Promise<OutboxReport> {
-  return withOutbox(context, given, async (outbox, { shown }) => {
+  // The schema that doctor is given is that of the system tables.
+  return withOutbox(context, { ...given, schema: undefined }, async (outbox, { shown }) => {
     const { queues, paused } = await outbox.health();
     return { database: shown, queues, paused };
   });

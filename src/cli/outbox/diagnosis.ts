@@ -4,7 +4,7 @@ import { isPaused } from '../../outbox/health.js';
 import type { CommandContext } from '../command.js';
 import { CommandFailure } from '../failure.js';
 import type { Values } from '../option.js';
-import { findOutboxDatabase, MissingTable, OUTBOX, WITHOUT, withOutbox } from '../outbox-connection.js';
+import { findOutboxDatabase, MissingTable, OUTBOX, type WITHOUT, withOutbox } from '../outbox-connection.js';
 
 const { dbUrl, table, dlqTable, stateTable } = OUTBOX;
 

@@ -9,8 +9,9 @@ import type {
   ReceivedPage,
   Receiving,
 } from '../engine/plugin.js';
+import { LETTER_CHANGE_FIELDS } from '../model/dead-letters.js';
 import { DBOSInvalidArgumentError } from '../model/errors/errors.js';
-import { boolean, func, optional, positiveInteger, record } from '../model/validation/validation.js';
+import { func, optional, record } from '../model/validation/validation.js';
 import type { ConsumerOptions } from './adapter.js';
 import { type ConsumerSettings, prepareBatch } from './batch.js';
 import { type DeadLetter, revived } from './dead-letters.js';
@@ -22,7 +23,7 @@ export interface ReceivedRequeueOptions extends ReceivedChangeOptions {
   readonly edit?: (message: unknown, letter: DeadLetter) => unknown;
 }
 
-const REQUEUE = record({ limit: optional(positiveInteger), dryRun: optional(boolean), edit: optional(func) });
+const REQUEUE = record({ ...LETTER_CHANGE_FIELDS, edit: optional(func) });
 
 export interface ReceivedParts<Message, Options extends ConsumerOptions<Message>> {
   readonly receiving: Receiving;
@@ -84,6 +85,7 @@ export class ReceivedDeadLetters<Message, Options extends ConsumerOptions<Messag
         requeued += 1;
       }
       if (bounds.dryRun) requeued += letters.length;
+      else bounds.onProgress?.(requeued);
     }
     return { requeued, skipped };
   }

@@ -69,7 +69,10 @@ describe('dead letters of a receiver', () => {
       expect(await dlq.requeue({ all: true })).toEqual({ requeued: 0, skipped: 3 });
       state.isStrict = false;
       expect(await dlq.requeue({ all: true }, { dryRun: true })).toEqual({ requeued: 3, skipped: 0 });
-      expect(await dlq.requeue({ ids: ['a', 'b'] }, { limit: 2 })).toEqual({ requeued: 2, skipped: 0 });
+      const seen: number[] = [];
+      const options = { limit: 2, onProgress: (done: number) => void seen.push(done) };
+      expect(await dlq.requeue({ ids: ['a', 'b'] }, options)).toEqual({ requeued: 2, skipped: 0 });
+      expect(seen).toEqual([2]);
       const edit = (message: unknown) => ({ ...(message as Note), data: Buffer.from('edited') });
       expect(await dlq.requeue({ ids: ['c'] }, { edit })).toEqual({ requeued: 1, skipped: 0 });
 

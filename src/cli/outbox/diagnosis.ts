@@ -4,11 +4,10 @@ import { isPaused } from '../../outbox/health.js';
 import type { CommandContext } from '../command.js';
 import { CommandFailure } from '../failure.js';
 import type { Values } from '../option.js';
-import { findOutboxDatabase, MissingTable, OUTBOX, WITHOUT, withOutbox } from '../outbox-connection.js';
+import { findOutboxDatabase, MissingTable, OUTBOX, type WITHOUT, withOutbox } from '../outbox-connection.js';
 
 const { dbUrl, table, dlqTable, stateTable } = OUTBOX;
 
-/** Without a schema, which doctor takes for that of the system tables. */
 export const DOCTOR_OUTBOX = { dbUrl, table, dlqTable, stateTable };
 
 export interface OutboxReport {
@@ -58,6 +57,7 @@ function readOutbox(
   context: CommandContext,
   given: Values<typeof DOCTOR_OUTBOX> & Values<typeof WITHOUT>,
 ): Promise<OutboxReport> {
+  // The schema that doctor is given is that of the system tables.
   return withOutbox(context, { ...given, schema: undefined }, async (outbox, { shown }) => {
     const { queues, paused } = await outbox.health();
     return { database: shown, queues, paused };

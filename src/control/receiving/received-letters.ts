@@ -1,18 +1,18 @@
 // The dead letters of receivers: messages that could not become workflows, kept in the system database. They are read page
 // by page, however many there are.
 import { createHash } from 'node:crypto';
-import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import {
-  array,
-  boolean,
-  func,
-  integer,
-  number,
-  optional,
-  positiveInteger,
-  record,
-  string,
-} from '../../model/validation/validation.js';
+  changeLetters,
+  LETTER_BATCH,
+  LETTER_PAGE,
+  LETTER_PAGE_FIELDS,
+  type LetterChangeOptions,
+  meantConditions,
+  readLetterCursor,
+  refuseArchived,
+  writeLetterCursor,
+} from '../../model/dead-letters.js';
+import { array, boolean, number, optional, record, string } from '../../model/validation/validation.js';
 import {
   deleteEventDispatchStates,
   type EventDispatchState,
@@ -65,14 +65,7 @@ export interface ReceivedGroup {
   readonly sampleID: string;
 }
 
-export interface ReceivedChangeOptions {
-  /** The most to change. Default: all. */
-  readonly limit?: number;
-  /** Only count. */
-  readonly dryRun?: boolean;
-  /** Called after each commit. */
-  readonly onProgress?: (done: number) => void;
-}
+export type ReceivedChangeOptions = LetterChangeOptions;
 
 export interface ReceivedPage {
   /** The newest first. */
@@ -90,12 +83,9 @@ const FIELDS = {
   before: optional(number()),
   archived: optional(boolean),
 };
-const LIST = record({ ...FIELDS, limit: optional(integer({ min: 1, max: 1000 })), cursor: optional(string()) });
+const LIST = record({ ...FIELDS, ...LETTER_PAGE_FIELDS });
 const FILTER = record({ ...FIELDS, all: optional(boolean) });
-const CHANGE = record({ limit: optional(positiveInteger), dryRun: optional(boolean), onProgress: optional(func) });
 
-/** Letters read at once. */
-const PAGE = 200;
 const IN_LISTS: ReceivedFilter = {};
 
 export class ReceivedLetters {
@@ -113,7 +103,7 @@ export class ReceivedLetters {
     options: ReceivedFilter & { readonly limit?: number; readonly cursor?: string } = {},
   ): Promise<ReceivedPage> {
     LIST.read(options, 'options');
-    const { limit = 100, cursor, ...filter } = options;
+    const { limit = LETTER_PAGE, cursor, ...filter } = options;
     const letters: ReceivedLetter[] = [];
     for await (const letter of this.#find(filter, cursor === undefined ? undefined : readCursor(cursor))) {
       // One more than asked for tells whether there is another page.
@@ -160,9 +150,7 @@ export class ReceivedLetters {
     filter: ReceivedChangeFilter,
     options: ReceivedChangeOptions = {},
   ): Promise<{ readonly archived: number }> {
-    if (filter.archived) {
-      throw new DBOSInvalidArgumentError('Only dead letters that are not archived can be.', 'filter.archived');
-    }
+    refuseArchived(filter);
     const { clock, database } = this.#operator;
     const archivedAt = clock.now();
     const archived = await this.#change(filter, options, async (letters) => {
@@ -176,18 +164,14 @@ export class ReceivedLetters {
     filter: ReceivedChangeFilter,
     { limit = Infinity }: ReceivedChangeOptions,
   ): AsyncGenerator<readonly ReceivedLetter[], void, undefined> {
-    const { all, ...conditions } = FILTER.read(filter, 'filter');
-    const isNarrow = Object.entries(conditions).some(([name, value]) => name !== 'archived' && value !== undefined);
-    if (all !== true && !isNarrow) {
-      throw new DBOSInvalidArgumentError('The filter matches every dead letter. Say so with all: true.', 'filter');
-    }
+    const conditions = meantConditions(FILTER.read(filter, 'filter'));
     let page: ReceivedLetter[] = [];
     let count = 0;
     for await (const letter of this.#find(conditions)) {
       if (count === limit) break;
       count += 1;
       page.push(letter);
-      if (page.length < PAGE) continue;
+      if (page.length < LETTER_BATCH) continue;
       yield page;
       page = [];
     }
@@ -206,14 +190,20 @@ export class ReceivedLetters {
     options: ReceivedChangeOptions,
     act: (letters: readonly ReceivedLetter[]) => Promise<void>,
   ): Promise<number> {
-    CHANGE.read(options, 'options');
-    let count = 0;
-    for await (const letters of this.chosen(filter, options)) {
-      if (!options.dryRun) await act(letters);
-      count += letters.length;
-      options.onProgress?.(count);
-    }
-    return count;
+    const batches = this.chosen(filter, options);
+    return changeLetters(options, {
+      async count() {
+        let count = 0;
+        for await (const letters of batches) count += letters.length;
+        return count;
+      },
+      async changeSome() {
+        const { value: letters } = await batches.next();
+        if (!letters) return 0;
+        await act(letters);
+        return letters.length;
+      },
+    });
   }
 
   /** The newest first. A position goes by what does not change, so letters may be removed on the way. */
@@ -221,7 +211,7 @@ export class ReceivedLetters {
     const { ids, fingerprint, since = -Infinity, before = Infinity, archived = false } = filter;
     const place = { service: RECEIVED_LETTERS, workflowFnName: this.#functionName, keys: ids };
     for (let after = from; ;) {
-      const states = await pageEventDispatchStates(this.#operator.database, { ...place, after, limit: PAGE });
+      const states = await pageEventDispatchStates(this.#operator.database, { ...place, after, limit: LETTER_BATCH });
       for (const letter of states.map(toLetter)) {
         if (letter.receivedAt < since) return;
         const isMeant =
@@ -231,7 +221,7 @@ export class ReceivedLetters {
         if (isMeant) yield letter;
       }
       const last = states.at(-1);
-      if (!last || states.length < PAGE) return;
+      if (!last || states.length < LETTER_BATCH) return;
       after = { updateTime: last.updateTime ?? 0, workflowFnName: last.workflowFnName, key: last.key };
     }
   }
@@ -255,19 +245,13 @@ function fingerprintOf(error: string): string {
 }
 
 function writeCursor(letter: ReceivedLetter | undefined): string | undefined {
-  if (!letter) return undefined;
-  const { receivedAt, functionName, id } = letter;
-  return Buffer.from(JSON.stringify([receivedAt, functionName, id])).toString('base64url');
+  return letter && writeLetterCursor([letter.receivedAt, letter.functionName, letter.id]);
 }
 
 function readCursor(cursor: string): StatePosition {
-  try {
-    const [updateTime, workflowFnName, key] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
-    if (typeof updateTime === 'number' && typeof workflowFnName === 'string' && typeof key === 'string') {
-      return { updateTime, workflowFnName, key };
-    }
-  } catch {
-    // Falls through: it is no cursor.
-  }
-  throw new DBOSInvalidArgumentError('It is not the cursor of a page of dead letters.', 'options.cursor');
+  return readLetterCursor(cursor, ([updateTime, workflowFnName, key]) =>
+    typeof updateTime === 'number' && typeof workflowFnName === 'string' && typeof key === 'string'
+      ? { updateTime, workflowFnName, key }
+      : undefined,
+  );
 }

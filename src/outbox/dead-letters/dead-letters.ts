@@ -1,16 +1,17 @@
 // The dead letters of an outbox: looking at them, and deciding what becomes of them.
 import { type Duration, durationMs } from '../../base/duration.js';
-import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
 import {
-  duration,
-  boolean,
-  func,
-  integer,
-  optional,
-  positiveInteger,
-  record,
-  string,
-} from '../../model/validation/validation.js';
+  changeLetters,
+  LETTER_BATCH,
+  LETTER_CHANGE_FIELDS,
+  LETTER_PAGE,
+  LETTER_PAGE_FIELDS,
+  type LetterChangeOptions,
+  readLetterCursor,
+  refuseArchived,
+  writeLetterCursor,
+} from '../../model/dead-letters.js';
+import { duration, func, optional, record } from '../../model/validation/validation.js';
 import { type Sql, sql } from '../../sql/sql.js';
 import type { Transaction } from '../database.js';
 import { anyOf, bigint, milliseconds, now, positionBefore, tableToken } from '../tokens.js';
@@ -39,31 +40,15 @@ export interface DeadLetterGroup {
   readonly sampleID: string;
 }
 
-export interface RequeueOptions {
+export interface RequeueOptions extends LetterChangeOptions {
   /** Replaces the body. */
   readonly edit?: (body: unknown, letter: DeadLetter) => unknown;
   readonly delay?: Duration;
-  /** The most to requeue. Default: all. */
-  readonly limit?: number;
-  /** Only count. */
-  readonly dryRun?: boolean;
-  /** Called after each commit with the number so far. */
-  readonly onProgress?: (done: number) => void;
 }
 
-const LIST = record({ ...FILTER_FIELDS, limit: optional(integer({ min: 1, max: 1000 })), cursor: optional(string()) });
-const GROUPS = record({ ...FILTER_FIELDS, limit: optional(integer({ min: 1, max: 1000 })) });
-const REQUEUE = record({
-  edit: optional(func),
-  delay: optional(duration),
-  limit: optional(positiveInteger),
-  dryRun: optional(boolean),
-  onProgress: optional(func),
-});
-const CHANGE = record({ limit: optional(positiveInteger), dryRun: optional(boolean), onProgress: optional(func) });
-
-/** Dead letters per commit. */
-const BATCH = 200;
+const LIST = record({ ...FILTER_FIELDS, ...LETTER_PAGE_FIELDS });
+const GROUPS = record({ ...FILTER_FIELDS, limit: LETTER_PAGE_FIELDS.limit });
+const REQUEUE = record({ ...LETTER_CHANGE_FIELDS, edit: optional(func), delay: optional(duration) });
 
 export class DeadLetters {
   readonly #parts: RequeueParts;
@@ -79,7 +64,7 @@ export class DeadLetters {
     options: DeadLetterFilter & { readonly limit?: number; readonly cursor?: string } = {},
   ): Promise<DeadLetterPage> {
     LIST.read(options, 'options');
-    const { limit = 100, cursor, ...filter } = options;
+    const { limit = LETTER_PAGE, cursor, ...filter } = options;
     const after = cursor === undefined ? sql`` : sql`AND ${positionBefore(...readCursor(cursor))}`;
     const rows = await this.#read(sql`
     SELECT ${LETTER}
@@ -91,14 +76,14 @@ export class DeadLetters {
     const isFull = rows.length === limit;
     return {
       letters: rows.map(toLetter),
-      cursor: isFull && last ? writeCursor(String(last['position']), String(last['id'])) : undefined,
+      cursor: isFull && last ? writeLetterCursor([String(last['position']), String(last['id'])]) : undefined,
     };
   }
 
   /** How many failed the same way, the most frequent first. */
   async groups(options: DeadLetterFilter & { readonly limit?: number } = {}): Promise<DeadLetterGroup[]> {
     GROUPS.read(options, 'options');
-    const { limit = 100, ...filter } = options;
+    const { limit = LETTER_PAGE, ...filter } = options;
     const rows = await this.#read(sql`
     SELECT d.queue, d.failure_reason, d.error_name, d.error_fingerprint, COUNT(*) AS count,
       ${milliseconds('MIN(d.failed_at)')} AS first_ms, ${milliseconds('MAX(d.failed_at)')} AS last_ms, MAX(d.id) AS sample_id
@@ -137,7 +122,7 @@ export class DeadLetters {
     let requeued = 0;
     let skipped = 0;
     for (let after: string | undefined = '0'; after !== undefined && requeued < limit;) {
-      const max = Math.min(BATCH, limit - requeued);
+      const max = Math.min(LETTER_BATCH, limit - requeued);
       const batch = { filter: conditions, after, max, delayMs: durationMs(delay), edit };
       const done: RequeuedBatch = await this.#write((tx) => requeueBatch(this.#parts, tx, batch));
       requeued += done.requeued;
@@ -150,10 +135,7 @@ export class DeadLetters {
   }
 
   /** Deletes dead letters. */
-  async discard(
-    filter: ChangeFilter,
-    options: Omit<RequeueOptions, 'edit' | 'delay'> = {},
-  ): Promise<{ readonly discarded: number }> {
+  async discard(filter: ChangeFilter, options: LetterChangeOptions = {}): Promise<{ readonly discarded: number }> {
     const discarded = await this.#change(
       filter,
       options,
@@ -163,13 +145,8 @@ export class DeadLetters {
   }
 
   /** Takes dead letters out of the lists, and keeps them. */
-  async archive(
-    filter: ChangeFilter,
-    options: Omit<RequeueOptions, 'edit' | 'delay'> = {},
-  ): Promise<{ readonly archived: number }> {
-    if (filter.archived !== undefined && filter.archived !== false) {
-      throw new DBOSInvalidArgumentError('Only dead letters that are not archived can be.', 'filter.archived');
-    }
+  async archive(filter: ChangeFilter, options: LetterChangeOptions = {}): Promise<{ readonly archived: number }> {
+    refuseArchived(filter);
     const archived = await this.#change(
       filter,
       options,
@@ -180,23 +157,19 @@ export class DeadLetters {
 
   async #change(
     filter: ChangeFilter,
-    options: Omit<RequeueOptions, 'edit' | 'delay'>,
+    options: LetterChangeOptions,
     statement: (ids: ReturnType<typeof anyOf>) => Sql,
   ): Promise<number> {
     const conditions = readChangeFilter(filter);
-    const { limit = Infinity, dryRun, onProgress } = options;
-    CHANGE.read(options, 'options');
-    if (dryRun) return Math.min(await this.#count(conditions), limit);
-    for (let done = 0; ;) {
-      const max = Math.min(BATCH, limit - done);
-      const ids = anyOf(
-        sql`SELECT d.id FROM ${this.#dlq} AS d WHERE ${matches(conditions)} ORDER BY d.id LIMIT ${bigint(max)}`,
-      );
-      const changed = max === 0 ? [] : await this.#write((tx) => tx.run(statement(ids)));
-      done += changed.length;
-      if (changed.length > 0) onProgress?.(done);
-      if (changed.length < max || max === 0) return done;
-    }
+    return changeLetters(options, {
+      count: () => this.#count(conditions),
+      changeSome: async (max) => {
+        const ids = anyOf(
+          sql`SELECT d.id FROM ${this.#dlq} AS d WHERE ${matches(conditions)} ORDER BY d.id LIMIT ${bigint(max)}`,
+        );
+        return (await this.#write((tx) => tx.run(statement(ids)))).length;
+      },
+    });
   }
 
   async #count(filter: DeadLetterFilter): Promise<number> {
@@ -219,16 +192,8 @@ export class DeadLetters {
   }
 }
 
-function writeCursor(position: string, id: string): string {
-  return Buffer.from(JSON.stringify([position, id])).toString('base64url');
-}
-
 function readCursor(cursor: string): [position: string, id: string] {
-  try {
-    const [position, id] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
-    if (typeof position === 'string' && typeof id === 'string' && /^\d+$/.test(id)) return [position, id];
-  } catch {
-    // Falls through: it is no cursor.
-  }
-  throw new DBOSInvalidArgumentError('It is not the cursor of a page of dead letters.', 'options.cursor');
+  return readLetterCursor(cursor, ([position, id]) =>
+    typeof position === 'string' && typeof id === 'string' && /^\d+$/.test(id) ? [position, id] : undefined,
+  );
 }

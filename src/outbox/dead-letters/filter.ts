@@ -1,5 +1,5 @@
 // Which dead letters a call is about.
-import { DBOSInvalidArgumentError } from '../../model/errors/errors.js';
+import { meantConditions } from '../../model/dead-letters.js';
 import {
   array,
   boolean,
@@ -64,12 +64,7 @@ const CHANGE = record({ ...FILTER_FIELDS, all: optional(boolean) });
 
 /** Refuses a filter that matches everything by accident. */
 export function readChangeFilter(filter: ChangeFilter): DeadLetterFilter {
-  const { all, archived, ...conditions } = CHANGE.read(filter, 'filter');
-  const isEmpty = Object.values(conditions).every((value) => value === undefined);
-  if (isEmpty && all !== true) {
-    throw new DBOSInvalidArgumentError('The filter matches every dead letter. Say so with all: true.', 'filter');
-  }
-  return { ...conditions, ...(archived !== undefined && { archived }) };
+  return meantConditions(CHANGE.read(filter, 'filter'));
 }
 
 /** The condition for rows `d`. */

@@ -50,9 +50,9 @@ export class KnownQueues {
 
   /** Reloads them, and finds out where work waits. */
   async look(): Promise<QueueLook> {
-    const { database, applicationName, inMemory } = this.#options;
+    const { database, applicationName } = this.#options;
     const read = ++this.#reads;
-    const names = [INTERNAL_QUEUE, ...[...inMemory()].map(({ name }) => name)];
+    const names = [INTERNAL_QUEUE, ...[...this.#options.inMemory()].map(({ name }) => name)];
     const look = await lookAtQueues(database, { applicationName, names });
     this.#replace(read, look.queues);
     return look;

@@ -1,10 +1,10 @@
 // Sources of connections: our own pool, a caller's pool, or a new connection per operation. A new connection is set up before
 // it is handed out, and one that was idle for a while is tested.
 import pg from 'pg';
-import type { Clock } from '../../base/clock.js';
+import { type Clock, systemClock, type Timer } from '../../base/clock.js';
+import { deferred } from '../../base/deferred.js';
 import { DatabaseUnavailableError, DBOSInitializationError } from '../../model/errors/errors.js';
 import type { ConnectionUse } from '../database.js';
-import { PoolGrowth } from './pool-growth.js';
 import type { HostedConfig } from './postgres-config.js';
 import { closePromptly, PROMPT_MS, within } from './silence.js';
 import type { ProtocolConnection, StatementBatch } from './statement-batch.js';
@@ -228,4 +228,85 @@ function asClient(client: pg.ClientBase): Client {
     );
   }
   return candidate;
+}
+
+/** The part of a pool that counts. */
+interface GrowingPool {
+  readonly totalCount: number;
+  readonly idleCount: number;
+  readonly options: { readonly max?: number };
+}
+
+/**
+ * Keeps a pool small. While all of its connections are in use, a caller waits a moment for one to be returned before it opens
+ * another: to connect takes longer than most statements. Without this, the services of a launch open one each.
+ */
+class PoolGrowth {
+  readonly #pool: GrowingPool;
+  readonly #pauseMs: number;
+  readonly #waiters: (() => void)[] = [];
+  /** Callers that may take a connection and have not got it yet. */
+  #taking = 0;
+  #timer: Timer | undefined;
+
+  constructor(pool: GrowingPool, pauseMs: number) {
+    this.#pool = pool;
+    this.#pauseMs = pauseMs;
+  }
+
+  /** Takes a connection when there is one, or when it is time to open another. */
+  async take<T>(connect: () => Promise<T>): Promise<T> {
+    if (this.#waiters.length === 0 && this.#mayTake) this.#taking += 1;
+    else await this.#wait();
+    try {
+      return await connect();
+    } finally {
+      this.#taking -= 1;
+    }
+  }
+
+  /** A connection was returned or closed. */
+  returned(): void {
+    if (this.#waiters.length > 0) this.#admit();
+  }
+
+  get #mayTake(): boolean {
+    const { idleCount, totalCount } = this.#pool;
+    return idleCount > this.#taking || totalCount + this.#taking === 0 || this.#isFull;
+  }
+
+  /** Then the pool has a queue of its own. */
+  get #isFull(): boolean {
+    const { totalCount, options } = this.#pool;
+    return totalCount >= (options.max ?? Infinity);
+  }
+
+  #wait(): Promise<void> {
+    const admitted = deferred<void>();
+    this.#waiters.push(() => admitted.resolve());
+    this.#arm();
+    return admitted.promise;
+  }
+
+  #admit(): void {
+    this.#taking += 1;
+    this.#waiters.shift()?.();
+    if (this.#waiters.length > 0) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  /**
+   * Opens one at a time, as long as callers wait, however short their waits are: where many wait all the time, more
+   * connections help. By the system's clock: connections are in use for real time, even if a test has a
+   * clock of its own.
+   */
+  #arm(): void {
+    this.#timer ??= systemClock.after(this.#pauseMs, () => {
+      this.#timer = undefined;
+      if (this.#waiters.length > 0) this.#admit();
+      while (this.#waiters.length > 0 && this.#isFull) this.#admit();
+      if (this.#waiters.length > 0) this.#arm();
+    });
+  }
 }

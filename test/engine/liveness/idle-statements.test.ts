@@ -29,7 +29,7 @@ function countStatements() {
     });
     onTestFinished(() => spy.mockRestore());
   }
-  const query = pg.Client.prototype.query as unknown as Method;
+  const query = Reflect.get(pg.Client.prototype, 'query') as unknown as Method;
   const keepalives = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: unknown, sent, ...rest) {
     if (sent === KEEPALIVE) count.statements += 1;
     return query.call(this, sent, ...rest) as never;

@@ -248,7 +248,6 @@ export const POSTGRES_SCHEMA: Catalog = {
   indexes: lines(`
   CREATE INDEX idx_application_versions_latest ON application_versions USING btree (version_timestamp, version_id)
   CREATE INDEX idx_executors_executor_id ON executors USING btree (executor_id)
-  CREATE INDEX idx_executors_lease_until ON executors USING btree (lease_until_epoch_ms)
   CREATE INDEX idx_journal_at ON journal USING brin (at) WITH (pages_per_range='32', autosummarize='on')
   CREATE INDEX idx_journal_timers_pending ON journal_timers USING btree (fire_at) WHERE (NOT fired)
   CREATE INDEX idx_journal_timers_workflow ON journal_timers USING btree (workflow_id)
@@ -355,7 +354,6 @@ export const SQLITE_SCHEMA: Catalog = {
   indexes: lines(`
   CREATE INDEX idx_application_versions_latest ON application_versions (version_timestamp, version_id)
   CREATE INDEX idx_executors_executor_id ON executors (executor_id)
-  CREATE INDEX idx_executors_lease_until ON executors (lease_until_epoch_ms)
   CREATE INDEX idx_journal_at ON journal (at)
   CREATE INDEX idx_journal_timers_pending ON journal_timers (fire_at) WHERE NOT fired
   CREATE INDEX idx_journal_timers_workflow ON journal_timers (workflow_id)

@@ -163,6 +163,26 @@ forEachDialect((dialect) => {
 });
 
 onlyOn('postgres', (dialect) => {
+  it('tables whose rows are updated have room for it in their pages', async () => {
+    const database = await setup(dialect);
+    await migrate(database, { logger });
+
+    const options = await query(
+      database,
+      `SELECT relname, array_to_string(reloptions, ', ') AS options
+       FROM pg_class
+       WHERE relnamespace = 'dbos'::regnamespace AND relkind = 'r' AND reloptions IS NOT NULL
+       ORDER BY relname`,
+    );
+
+    expect(options).toEqual([
+      { relname: 'executors', options: 'fillfactor=50' },
+      { relname: 'workflow_status', options: 'fillfactor=50, autovacuum_vacuum_scale_factor=0.05' },
+    ]);
+  });
+});
+
+onlyOn('postgres', (dialect) => {
   it('only triggers that wake parked workflows are left where NOTIFY is not wanted', async () => {
     const database = await setup(dialect);
 

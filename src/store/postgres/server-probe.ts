@@ -62,13 +62,14 @@ export async function findLacking(client: pg.Client): Promise<ReadonlySet<Server
   return lacking;
 }
 
-/** Other failures, such as a standby's, say nothing about the feature. The next statement reports a lost connection. */
+/** Other errors of the server, such as a standby's, say nothing about the feature. Throws if the connection is lost. */
 async function isRefused(client: pg.Client, text: string): Promise<boolean> {
   try {
     await within(PROMPT_MS, client, client.query(`BEGIN; ${text}; ROLLBACK`));
     return false;
   } catch (error) {
-    await within(PROMPT_MS, client, client.query('ROLLBACK')).catch(() => {});
-    return error instanceof pg.DatabaseError && REFUSED.test(error.code ?? '');
+    if (!(error instanceof pg.DatabaseError)) throw error;
+    await within(PROMPT_MS, client, client.query('ROLLBACK'));
+    return REFUSED.test(error.code ?? '');
   }
 }

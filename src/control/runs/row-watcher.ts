@@ -91,6 +91,10 @@ export class RowWatcher<Lookup, Row> {
     return this.#waiters.size > 0;
   }
 
+  get waiterCount(): number {
+    return this.#waiters.size;
+  }
+
   /** Rejects all waiters, present and future. */
   async stop(reason: Error): Promise<void> {
     this.#stopReason = reason;

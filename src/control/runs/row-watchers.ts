@@ -8,6 +8,7 @@ import type { Database } from '../../store/database.js';
 import { readStreams, type StreamPart, type StreamPosition } from '../../store/messaging/streams.js';
 import type { Bus } from '../../store/notify/bus.js';
 import { topics } from '../../store/notify/topics.js';
+import { type RecentRows, recentRowsOf } from '../../store/sqlite/recent-rows.js';
 import { findFinished, type FinishedWorkflow } from '../../store/runs/workflows.js';
 import { Interest } from './interest.js';
 import { checkLookupID } from './storable.js';
@@ -30,6 +31,8 @@ export interface RowWatchersOptions {
 /** Covers lost notifications. */
 const POLL_MS = 2_000;
 const POLL_WITHOUT_PUSH_MS = 500;
+/** So few waiters look for themselves when anything may have changed. */
+const FEW = 200;
 
 export class RowWatchers {
   /** Outcomes of workflows, wherever they run. */
@@ -44,10 +47,15 @@ export class RowWatchers {
 
   readonly #options: RowWatchersOptions;
   readonly #unsubscribes: readonly (() => void)[];
+  readonly #recent: RecentRows | undefined;
+  #isLooking = false;
+  /** Something has changed while a look was in flight, which may have been too early. */
+  #isLookWanted = false;
 
   constructor(options: RowWatchersOptions) {
     this.#options = options;
     const { database, bus, hasPush, ...shared } = options;
+    this.#recent = recentRowsOf(database);
     const interest = new Interest(bus);
     const common = { ...shared, pollMs: hasPush ? POLL_MS : POLL_WITHOUT_PUSH_MS };
     this.outcomes = new RowWatcher({
@@ -85,8 +93,43 @@ export class RowWatchers {
       bus.subscribe(topics.messages, (keys) => keys.forEach((key) => this.messages.wake(key))),
       bus.subscribe(topics.events, (keys) => keys.forEach((key) => this.events.wake(key))),
       bus.subscribe(topics.streams, (keys) => keys.forEach((key) => this.streams.wake(key))),
-      bus.onAnything(() => this.#all.forEach((watcher) => watcher.wake())),
+      bus.onAnything(() => this.#onAnything()),
     ];
+  }
+
+  /** On SQLite, a busy neighbour wakes us many times a second. Many waiters would keep this process busy with lookups. */
+  #onAnything(): void {
+    const count = this.#all.reduce((sum, { waiterCount }) => sum + waiterCount, 0);
+    if (this.#recent && count > FEW) void this.#look(this.#recent);
+    else this.#wakeAll();
+  }
+
+  #wakeAll(): void {
+    for (const watcher of this.#all) watcher.wake();
+  }
+
+  /** Wakes those whose rows have changed. */
+  async #look({ messages, events, streams, ended }: RecentRows): Promise<void> {
+    this.#isLookWanted = true;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      while (this.#isLookWanted) {
+        this.#isLookWanted = false;
+        wakeKeys(this.messages, await messages());
+        wakeKeys(this.events, await events());
+        const streamKeys = await streams();
+        const workflowIDs = await ended();
+        wakeKeys(this.outcomes, workflowIDs);
+        // Together, so that they share a query.
+        for (const keys of [streamKeys, workflowIDs]) wakeKeys(this.streams, keys);
+      }
+    } catch (error) {
+      this.#options.logger.debug(`Cannot look for changes of other processes: ${(error as Error).message}`);
+      this.#wakeAll();
+    } finally {
+      this.#isLooking = false;
+    }
   }
 
   #onEnded(workflowID: string): void {
@@ -127,7 +170,13 @@ export class RowWatchers {
     for (const watcher of this.#all) await watcher.stop(reason);
   }
 
-  get #all(): readonly Pick<RowWatcher<never, never>, 'wake' | 'stop' | 'hasWaiters'>[] {
+  get #all(): readonly Pick<RowWatcher<never, never>, 'wake' | 'stop' | 'hasWaiters' | 'waiterCount'>[] {
     return [this.outcomes, this.messages, this.events, this.streams];
   }
+}
+
+/** Without keys, all may have changed. */
+function wakeKeys(watcher: Pick<RowWatcher<never, never>, 'wake'>, keys: readonly string[] | undefined): void {
+  if (keys) for (const key of new Set(keys)) watcher.wake(key);
+  else watcher.wake();
 }

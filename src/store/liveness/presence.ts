@@ -9,10 +9,9 @@ import { type Clock, sleep } from '../../base/clock.js';
 import { rows, sql } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { metadataOf, type Peer, type Services } from './executors.js';
-import { lacksAdvisoryLocks } from '../postgres/advisory-locks.js';
 import { isPostgres } from '../postgres/is-postgres.js';
 import type { PostgresDatabase } from '../postgres/postgres-database.js';
-import { sqlState } from '../postgres/postgres-errors.js';
+import { lacksAdvisoryLocks, sqlState } from '../postgres/postgres-errors.js';
 import { closePromptly, PROMPT_MS, within } from '../postgres/silence.js';
 
 export interface Presence {

@@ -4,7 +4,7 @@ import type { DLogger } from '../../base/log.js';
 import { DatabaseAccessError, DatabaseStatementError } from '../../model/errors/errors.js';
 import { oneOf, quoteIdentifier, sql } from '../../sql/sql.js';
 import type { Database } from '../database.js';
-import { lacksAdvisoryLocks } from '../postgres/advisory-locks.js';
+import { lacksAdvisoryLocks } from '../postgres/postgres-errors.js';
 import { POSTGRES_EVERSTEP_MIGRATIONS } from './embedded.js';
 import { renderMigration } from './plan.js';
 

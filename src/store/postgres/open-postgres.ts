@@ -6,14 +6,13 @@ import { createPostgresDatabase, onServer } from '../migrations/create-database.
 import { CHANNELS } from '../notify/topics.js';
 import type { StoreOptions } from '../store-options.js';
 import { Hosts } from './hosts.js';
-import { findPooling, type Pooling } from './pooling.js';
 import { poolConfig } from './postgres-config.js';
 import { PostgresDatabase } from './postgres-database.js';
 import { refusesStartupOptions, translatePostgresError } from './postgres-errors.js';
 import { PostgresListener } from './postgres-listener.js';
 import type { PostgresOptions } from './postgres-options.js';
 import { describePostgresURL, editPostgresURL, parsePostgresURL } from './postgres-url.js';
-import { findLacking, SERVER_FEATURES } from './server-probe.js';
+import { findLacking, findPooling, type Pooling, SERVER_FEATURES } from './server-probe.js';
 
 /** Of the 20 connections that PgBouncer has by default, those for one process. */
 const SESSION_POOLER_POOL_SIZE = 10;

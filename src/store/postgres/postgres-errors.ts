@@ -103,6 +103,15 @@ export function isReadOnly(error: unknown): boolean {
   return error instanceof DatabaseStatementError && error.sqlState === READ_ONLY;
 }
 
+const NO_SUCH_FUNCTION = /^(42883|0A000)$/;
+
+/** Whether the error, ours or the driver's, says that the server has no advisory locks. */
+export function lacksAdvisoryLocks(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const state = error instanceof DatabaseStatementError ? error.sqlState : sqlState(error);
+  return NO_SUCH_FUNCTION.test(state ?? '') && error.message.includes('advisory');
+}
+
 /** As PgBouncer words it. */
 export function refusesStartupOptions(error: unknown): boolean {
   return error instanceof Error && /unsupported startup parameter/.test(error.message);

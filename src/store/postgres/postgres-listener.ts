@@ -12,10 +12,9 @@ import { Service } from '../../base/service.js';
 import { rows, setting, type Sql, sql } from '../../sql/sql.js';
 import { PAYLOAD_MAX_BYTES } from '../notify/bus.js';
 import { type Listener, type Notification, type WakeupHandler, WakeupHandlers } from '../notify/listener.js';
-import { lacksAdvisoryLocks } from './advisory-locks.js';
 import { poolConfig } from './postgres-config.js';
 import type { PostgresDatabase } from './postgres-database.js';
-import { translatePostgresError } from './postgres-errors.js';
+import { lacksAdvisoryLocks, translatePostgresError } from './postgres-errors.js';
 import { closePromptly, PROMPT_MS, within } from './silence.js';
 
 export interface PostgresListenerOptions {

@@ -1,7 +1,9 @@
-// Finds out, before the first statement, what the server lacks of that which Everstep uses where it can. Servers that only
-// speak Postgres's protocol, proxies and roles differ in it.
+// Finds out, before the first statement, what the server lacks of that which Everstep uses where it can: servers that only
+// speak Postgres's protocol, proxies and roles differ in it. Also whether a pooler stands between this process and Postgres,
+// and in which mode. In transaction mode a session may have another server process for each commit, so nothing that lasts
+// for a session works: settings, prepared statements, LISTEN, session locks.
 import pg from 'pg';
-import { PROMPT_MS, within } from './silence.js';
+import { closePromptly, PROMPT_MS, within } from './silence.js';
 import { TIMELINE } from './timelines.js';
 
 interface Feature {
@@ -62,13 +64,56 @@ export async function findLacking(client: pg.Client): Promise<ReadonlySet<Server
   return lacking;
 }
 
-/** Other failures, such as a standby's, say nothing about the feature. The next statement reports a lost connection. */
+/** Other errors of the server, such as a standby's, say nothing about the feature. Throws if the connection is lost. */
 async function isRefused(client: pg.Client, text: string): Promise<boolean> {
   try {
     await within(PROMPT_MS, client, client.query(`BEGIN; ${text}; ROLLBACK`));
     return false;
   } catch (error) {
-    await within(PROMPT_MS, client, client.query('ROLLBACK')).catch(() => {});
-    return error instanceof pg.DatabaseError && REFUSED.test(error.code ?? '');
+    if (!(error instanceof pg.DatabaseError)) throw error;
+    await within(PROMPT_MS, client, client.query('ROLLBACK'));
+    return REFUSED.test(error.code ?? '');
   }
+}
+
+/** `session`: a pooler that keeps a server process for each connection. */
+export type Pooling = 'none' | 'session' | 'transaction';
+
+/** How often two connections are compared. Others may use the pooler meanwhile, and hide its mode. */
+const LOOKS = 3;
+
+/** What `client`, which is connected, goes through. `config` is for a second connection, needed only behind a pooler. */
+export async function findPooling(client: pg.Client, config: pg.ClientConfig): Promise<Pooling> {
+  // A pooler makes up the process ID that it announces, because clients cancel statements by it.
+  const announced = (client as pg.Client & { processID?: number | null }).processID;
+  const backend = await backendOf(client);
+  if (announced === backend) return 'none';
+  // Of its own class, which knows the host that it has reached.
+  const other = new (client.constructor as typeof pg.Client)(config);
+  // The statements report a broken connection.
+  other.on('error', () => {});
+  try {
+    await other.connect();
+    for (let look = 0; look < LOOKS; look += 1) {
+      // While the other holds a server process, a session of its own would still have its first one.
+      await ask(other, 'BEGIN');
+      if ((await backendOf(other)) === backend || (await backendOf(client)) !== backend) return 'transaction';
+      await ask(other, 'COMMIT');
+    }
+    return 'session';
+  } catch {
+    // The pool may be exhausted. The mode that works with any pooler is the safe answer.
+    return 'transaction';
+  } finally {
+    await closePromptly(other);
+  }
+}
+
+async function backendOf(client: pg.Client): Promise<number | undefined> {
+  const { rows } = await ask(client, 'SELECT pg_backend_pid() AS backend');
+  return (rows as { backend: number }[])[0]?.backend;
+}
+
+function ask(client: pg.Client, text: string): Promise<pg.QueryResult> {
+  return within(PROMPT_MS, client, client.query(text));
 }

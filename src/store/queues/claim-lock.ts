@@ -2,7 +2,7 @@
 // advisory locks has one row for all queues instead: in-memory queues have no row of their own.
 import { advisoryLock, lock, type Sql, sql, table } from '../../sql/sql.js';
 import type { CommitOptions, Database, Row } from '../database.js';
-import { lacksAdvisoryLocks } from '../postgres/advisory-locks.js';
+import { lacksAdvisoryLocks } from '../postgres/postgres-errors.js';
 import { guardClaims, type GuardedClaims } from './foreign-claims.js';
 
 /** Waits for claims in flight on a queue with limits, and blocks later ones until this commit. */

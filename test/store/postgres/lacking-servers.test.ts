@@ -20,41 +20,45 @@ const REFUSED = {
 
 onlyOn('postgres', (dialect) => {
   for (const [name, pattern] of Object.entries(REFUSED)) {
-    test(`an engine and a client work on a server without ${name}, which doctor lists`, async () => {
-      const proxy = await startRefusingProxy(await dialect.createURL({ isMigrated: false }), pattern);
-      const logger = keepingLogger();
-      const { DBOS } = await createEngine(dialect, { systemDatabaseUrl: proxy.url, logger });
-      const child = DBOS.registerWorkflow(async (n: number) => DBOS.runStep(async () => n * 2), { name: 'child' });
-      const parent = DBOS.registerWorkflow(
-        async (n: number) => {
-          const handle = await DBOS.startWorkflow(child, { queueName: 'q' })(n);
-          await DBOS.setEvent('doubled', await handle.getResult());
-          return DBOS.recv<string>('topic', 600);
-        },
-        { name: 'parent' },
-      );
-      await DBOS.launch();
-      await DBOS.registerQueue('q', { concurrency: 2 });
-      const client = await DBOSClient.create({ systemDatabaseUrl: proxy.url, logger });
-      onTestFinished(() => client.destroy());
-      proxy.takeRefused();
+    test(
+      `an engine and a client work on a server without ${name}, which doctor lists`,
+      { timeout: 120_000 },
+      async () => {
+        const proxy = await startRefusingProxy(await dialect.createURL({ isMigrated: false }), pattern);
+        const logger = keepingLogger();
+        const { DBOS } = await createEngine(dialect, { systemDatabaseUrl: proxy.url, logger });
+        const child = DBOS.registerWorkflow(async (n: number) => DBOS.runStep(async () => n * 2), { name: 'child' });
+        const parent = DBOS.registerWorkflow(
+          async (n: number) => {
+            const handle = await DBOS.startWorkflow(child, { queueName: 'q' })(n);
+            await DBOS.setEvent('doubled', await handle.getResult());
+            return DBOS.recv<string>('topic', 600);
+          },
+          { name: 'parent' },
+        );
+        await DBOS.launch();
+        await DBOS.registerQueue('q', { concurrency: 2 });
+        const client = await DBOSClient.create({ systemDatabaseUrl: proxy.url, logger });
+        onTestFinished(() => client.destroy());
+        proxy.takeRefused();
 
-      const handles = await Promise.all(
-        [1, 2, 3, 4].map((n) => DBOS.startWorkflow(parent, { workflowID: `w${n}` })(n)),
-      );
-      await Promise.all(handles.map(({ workflowID }) => client.send(workflowID, `to ${workflowID}`, 'topic')));
-      const results = await Promise.all(
-        handles.map(({ workflowID }) => client.retrieveWorkflow(workflowID).getResult()),
-      );
+        const handles = await Promise.all(
+          [1, 2, 3, 4].map((n) => DBOS.startWorkflow(parent, { workflowID: `w${n}` })(n)),
+        );
+        await Promise.all(handles.map(({ workflowID }) => client.send(workflowID, `to ${workflowID}`, 'topic')));
+        const results = await Promise.all(
+          handles.map(({ workflowID }) => client.retrieveWorkflow(workflowID).getResult()),
+        );
 
-      expect(results).toEqual(['to w1', 'to w2', 'to w3', 'to w4']);
-      expect(await client.getEvent('w3', 'doubled', 60)).toBe(6);
-      const { findings } = await diagnose(engineOf(DBOS).runtime);
-      const missing = findings.filter(({ subject }) => subject === 'server').map(({ message }) => message);
-      expect(missing).toContainEqual(expect.stringContaining(`The server lacks ${name}`));
-      expect(logger.warnings).toContainEqual(expect.stringContaining(`The server lacks ${name}`));
-      expect(proxy.takeRefused()).toEqual([]);
-    });
+        expect(results).toEqual(['to w1', 'to w2', 'to w3', 'to w4']);
+        expect(await client.getEvent('w3', 'doubled', 60)).toBe(6);
+        const { findings } = await diagnose(engineOf(DBOS).runtime);
+        const missing = findings.filter(({ subject }) => subject === 'server').map(({ message }) => message);
+        expect(missing).toContainEqual(expect.stringContaining(`The server lacks ${name}`));
+        expect(logger.warnings).toContainEqual(expect.stringContaining(`The server lacks ${name}`));
+        expect(proxy.takeRefused()).toEqual([]);
+      },
+    );
   }
 
   test('startup options in the URL are set by a statement where they are refused', async () => {

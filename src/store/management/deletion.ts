@@ -48,10 +48,8 @@ const NOTED = [
 ] as const;
 
 /** Two deletions of one ID in the same millisecond are one. */
-function noteDeleted(
-  deleted: readonly Deleted[],
-  { reason = null, actor = null }: NonNullable<DeletionOptions['note']>,
-): Sql {
+function noteDeleted(deleted: readonly Deleted[], note: NonNullable<DeletionOptions['note']>): Sql {
+  const [actor, reason] = [note.actor ?? null, note.reason ?? null];
   const data = deleted.map(({ workflowID, name }) => [workflowID, name]);
   return sql`
     INSERT INTO ${table('deleted_workflows')} (workflow_uuid, deleted_at, name, actor, reason)

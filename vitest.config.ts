@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'dashboard/test/*.test.{ts,tsx}'],
     globalSetup: ['test/rig/global-setup.ts'],
     setupFiles: ['test/rig/leaks.ts'],
     pool: 'forks',

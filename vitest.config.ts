@@ -3,7 +3,7 @@ import { LongestFirst } from './test/rig/longest-first.js';
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'dashboard/test/*.test.{ts,tsx}'],
     globalSetup: ['test/rig/global-setup.ts'],
     setupFiles: ['test/rig/leaks.ts'],
     pool: 'forks',

@@ -15,6 +15,9 @@ import { confirm, setup, TIMEOUT } from './scene.js';
 
 afterAll(dropDatabase);
 
+/** Only a test that fails waits for so long. */
+const PATIENCE_MS = 45_000;
+
 interface Mail {
   readonly to: string;
 }
@@ -34,7 +37,7 @@ async function setupOutbox(name: (typeof DIALECTS)[number][1]) {
   await scene.DBOS.launch();
   const letters = ['a@shop', 'b@shop', 'nowhere'].map((to) => ({ body: { to } }));
   await scene.source.runTransaction(() => scene.outbox.publishAll('mail', letters), { name: 'publish' });
-  await until('all are dead letters', async () => (await pending(scene)).length === 0);
+  await until('all are dead letters', async () => (await pending(scene)).length === 0, { boundMs: PATIENCE_MS });
   const admin = createAdmin({ source: scene.DBOS, isOpen: true, outboxes: { shop: scene.outbox } });
   const { url } = await serveAdmin(admin);
   return { ...scene, state, delivered, ui: `${url}/ui`, call: callerOf(admin.fetch) };
@@ -57,14 +60,14 @@ withBrowser((browser) => {
       await page.getByLabel('Body, as JSON').fill('{"to": "c@shop"}');
       await confirm(page, 'Requeue');
       await group('no address').waitFor({ state: 'detached' });
-      await until('it is delivered', async () => delivered.size === 1);
+      await until('it is delivered', async () => delivered.size === 1, { boundMs: PATIENCE_MS });
       await group('mailbox full').getByRole('button', { name: '2 for mail' }).click();
       await group('mailbox full').getByText('b@shop').waitFor();
       await group('mailbox full').getByRole('button', { name: 'Requeue…', exact: true }).click();
       await page.getByRole('heading', { name: 'Requeue 2 dead letters of mail?' }).waitFor();
       await confirm(page, 'Requeue');
       await group('mailbox full').waitFor({ state: 'detached' });
-      await until('all are delivered', async () => delivered.size === 3);
+      await until('all are delivered', async () => delivered.size === 3, { boundMs: PATIENCE_MS });
 
       expect([...delivered].toSorted()).toEqual(['a@shop', 'b@shop', 'c@shop']);
       expect((await call('GET', '/api/v1/outboxes/shop/dead-letters?archived=both')).body.letters).toEqual([]);

@@ -11,7 +11,7 @@ import { visibleText } from '../parts/format';
 import { Empty, Failure, Loading } from '../parts/notice';
 import { isActive } from '../parts/state';
 import { Header } from './header';
-import { readWorkflowSearch, type Tab } from './search';
+import type { Tab } from './search';
 import { CompareTab } from './tabs/compare-tab';
 import { HistoryTab } from './tabs/history-tab';
 import { MessagesTab } from './tabs/messages-tab';

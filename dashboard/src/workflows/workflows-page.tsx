@@ -11,7 +11,7 @@ import { useKeys } from '../frame/keys';
 import { Empty, Failure, Loading } from '../parts/notice';
 import { BulkBar } from './bulk';
 import { FilterBar } from './filter-bar';
-import { type ListSearch, readListSearch, toQuery } from './filters';
+import { type ListSearch, toQuery } from './filters';
 import { WorkflowRow } from './row';
 import { type Selection, useSelection } from './selection';
 

@@ -11,7 +11,6 @@ import { Empty, Failure, Loading } from '../../parts/notice';
 import { isActive } from '../../parts/state';
 import { Time } from '../../parts/time';
 import { usePageSearch } from '../../frame/searches';
-import { readWorkflowSearch } from '../search';
 import { ActionDialog } from '../actions/action-dialog';
 import { type TimelineRow, timelineOf } from '../timeline/rows';
 import { TimelineView } from '../timeline/timeline';

@@ -77,7 +77,7 @@ onlyOn('postgres', (dialect) => {
       const values = ['one in run 1', 'two in run 2', 'three in run 2'];
       expect(await handle.getResult()).toEqual(values);
       const outputs = (await stepsOf(promotedURL)).map(({ output }) => String(output));
-      expect(outputs).toEqual(values.map((value) => expect.stringContaining(value)));
+      for (const [index, value] of values.entries()) expect(outputs[index]).toContain(value);
       expect(logger.warnings).toContainEqual(expect.stringContaining('go back to their last checkpoint'));
     },
   );

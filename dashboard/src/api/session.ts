@@ -15,11 +15,16 @@ export interface Session {
 
 const TOKEN = /^#token=(.+)$/;
 
+/** The login by the token in the link, while it is in flight. */
+let loggingIn: Promise<Session> | undefined;
+
 export const session = queryOptions({
   queryKey: keys.session,
   queryFn: async ({ signal }): Promise<Session> => {
     const token = TOKEN.exec(location.hash)?.[1];
-    return token === undefined ? read(await unwrap(api.GET('/session', { signal }))) : logInOnce(token);
+    if (token !== undefined) loggingIn = logInOnce(token).finally(() => (loggingIn = undefined));
+    // A second look at the session would be sent without the cookie, and its answer would end in the login page.
+    return loggingIn ?? read(await unwrap(api.GET('/session', { signal })));
   },
   staleTime: 60_000,
 });

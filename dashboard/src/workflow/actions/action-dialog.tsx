@@ -152,8 +152,7 @@ const ACTIONS: Readonly<Record<ActionName, Action>> = {
     about: 'It starts that many seconds from now at the earliest. 0 lets it start at once.',
     fields: [{ name: 'seconds', label: 'Seconds', kind: 'number', isRequired: true }, REASON],
     async perform(workflowID, { seconds, reason }) {
-      // The server takes no delay of 0.
-      const body = { delaySeconds: Math.max(0.001, Number(seconds)), ...given('reason', reason) };
+      const body = { delaySeconds: Number(seconds), ...given('reason', reason) };
       await unwrap(api.PUT('/workflows/{workflowID}/delay', { params: at(workflowID), body }));
       return workflowID;
     },

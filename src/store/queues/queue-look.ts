@@ -31,7 +31,8 @@ export async function lookAtQueues(
   database: Database,
   { applicationName, names }: QueueLookOptions,
 ): Promise<QueueLook> {
-  // Uses idx_workflow_status_in_flight_v2, idx_workflow_status_delayed and idx_workflow_status_deadline.
+  // Uses idx_workflow_status_in_flight_v2, idx_workflow_status_delayed and idx_workflow_status_deadline. The range of
+  // names lets the index on them serve: our sessions avoid scans of tables.
   const found = await database.read(sql`
     SELECT n.name AS queue_name, ${queueColumns},
       CASE WHEN q.name IS NULL THEN 0 ELSE 1 END AS is_stored,
@@ -55,7 +56,9 @@ export async function lookAtQueues(
       ) AS deadline,
       ${nowMs} AS now
     FROM (
-      SELECT s.name FROM ${queues} AS s WHERE s.application_name = ${applicationName} OR s.application_name IS NULL
+      SELECT s.name
+      FROM ${queues} AS s
+      WHERE s.name >= '' AND (s.application_name = ${applicationName} OR s.application_name IS NULL)
       UNION
       SELECT r.name
       FROM ${rows(

@@ -100,9 +100,7 @@ export async function deleteWorkflows(
   // Their slots are free, including those of processes that cannot notify.
   operator.bus.publishAll(
     topics.work,
-    deleted
-      .filter(({ wasRunning, queueName }) => wasRunning && queueName !== null)
-      .map(({ queueName, partitionKey }) => ({ queueName, partitionKey })),
+    deleted.filter(({ wasRunning, queueName }) => wasRunning && queueName !== null),
   );
   return deletedIDs;
 }

@@ -7,7 +7,7 @@ import { lacks } from '../lacking.js';
 /** A deleted workflow. */
 export interface Deleted {
   readonly workflowID: string;
-  readonly name: string | null;
+  readonly workflowName: string | null;
   readonly wasRunning: boolean;
   readonly queueName: string | null;
   readonly partitionKey: string | null;
@@ -48,12 +48,11 @@ const NOTED = [
 ] as const;
 
 /** Two deletions of one ID in the same millisecond are one. */
-function noteDeleted(deleted: readonly Deleted[], note: NonNullable<DeletionOptions['note']>): Sql {
-  const [actor, reason] = [note.actor ?? null, note.reason ?? null];
-  const data = deleted.map(({ workflowID, name }) => [workflowID, name]);
+function noteDeleted(deleted: readonly Deleted[], { reason, actor }: NonNullable<DeletionOptions['note']>): Sql {
+  const data = deleted.map(({ workflowID, workflowName }) => [workflowID, workflowName]);
   return sql`
     INSERT INTO ${table('deleted_workflows')} (workflow_uuid, deleted_at, name, actor, reason)
-    SELECT r.workflow_uuid, ${nowMs}, r.name, CAST(${actor} AS TEXT), CAST(${reason} AS TEXT)
+    SELECT r.workflow_uuid, ${nowMs}, r.name, CAST(${actor ?? null} AS TEXT), CAST(${reason ?? null} AS TEXT)
     FROM ${rows('r', NOTED, data)}
     WHERE TRUE
     ON CONFLICT DO NOTHING`;
@@ -62,7 +61,7 @@ function noteDeleted(deleted: readonly Deleted[], note: NonNullable<DeletionOpti
 async function deleteFrom(tx: Executor, statement: Sql): Promise<Deleted[]> {
   return (await tx.run(statement)).map((row) => ({
     workflowID: row['workflow_uuid'] as string,
-    name: row['name'] as string | null,
+    workflowName: row['name'] as string | null,
     wasRunning: row['status'] === 'PENDING',
     queueName: row['queue_name'] as string | null,
     partitionKey: row['queue_partition_key'] as string | null,

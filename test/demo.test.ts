@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-test('the demo finishes its orders after a SIGKILL and runs no durable step again', { timeout: 240_000 }, async () => {
+test('the demo finishes its orders after a SIGKILL and runs no durable step again', async () => {
   const demo = spawn(process.execPath, ['--import', 'tsx', 'examples/demo/main.ts'], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],

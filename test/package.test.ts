@@ -157,7 +157,7 @@ describe('the published package', () => {
     expect(readFileSync(join(root, 'dist/dashboard/LICENSES.txt'), 'utf8')).toContain('react-dom\n\nMIT License');
   });
 
-  test('has exports that publint and attw accept', { timeout: 240_000 }, () => {
+  test('has exports that publint and attw accept', () => {
     const bin = (name: string): string => join(root, 'node_modules', '.bin', name);
 
     expect(() => run(bin('publint'), [tarball, '--strict'], root)).not.toThrow();

@@ -95,7 +95,7 @@ describe('the command as a process', () => {
       expect(stopped.out).toBe(`Stopped process ${pid}.\n`);
       expect(stoppedAgain.out).toContain('nothing to do');
       await expect(new pg.Client(url).connect()).rejects.toThrow('ECONNREFUSED');
-    }, 240_000);
+    });
   });
 
   test('refuses wrong usage with exit code 2 and one line', async () => {

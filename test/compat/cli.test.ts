@@ -64,7 +64,7 @@ describe.skipIf(!existsSync(THEIRS) || !wantsDialect('postgres'))('beside DBOS',
       // Some fields are ours alone.
       expect.soft(JSON.parse(own.out), words.join(' ')).toMatchObject(JSON.parse(other.out) as object);
     }
-  }, 240_000);
+  });
 });
 
 forEachDialect((dialect) => {

@@ -108,28 +108,24 @@ describe.skipIf(!isInstalled)('DBOS 5.3 beside Everstep', () => {
       await client.deleteSchedule('s');
     });
 
-    test(
-      'a queue that its worker registers is served, and results that it records are returned',
-      { timeout: 240_000 },
-      async () => {
-        const { DBOS, client, url, sleeping } = await setup(dialect);
-        await createNotes(url);
-        await client.enqueue({ queueName: 'r', workflowName: 'sleeper', workflowID: 'early', appVersion: 'v1' }, HOUR);
-        const worker = await startWorker('dbos-5', url, { applicationVersion: 'd1', executorID: 'theirs' });
+    test('a queue that its worker registers is served, and results that it records are returned', async () => {
+      const { DBOS, client, url, sleeping } = await setup(dialect);
+      await createNotes(url);
+      await client.enqueue({ queueName: 'r', workflowName: 'sleeper', workflowID: 'early', appVersion: 'v1' }, HOUR);
+      const worker = await startWorker('dbos-5', url, { applicationVersion: 'd1', executorID: 'theirs' });
 
-        note(
-          'queue',
-          await latency(
-            () => worker.call('registerQueue', 'r', {}),
-            () => sleeping.has('early'),
-          ),
-        );
+      note(
+        'queue',
+        await latency(
+          () => worker.call('registerQueue', 'r', {}),
+          () => sleeping.has('early'),
+        ),
+      );
 
-        await worker.call('startNap', 'n', 'r', 50);
-        expect(await DBOS.retrieveWorkflow('n').getResult()).toBe('dbos');
-        const status = await DBOS.getWorkflowStatus('n');
-        note('result', Date.now() - (status?.completedAt ?? status?.updatedAt ?? 0));
-      },
-    );
+      await worker.call('startNap', 'n', 'r', 50);
+      expect(await DBOS.retrieveWorkflow('n').getResult()).toBe('dbos');
+      const status = await DBOS.getWorkflowStatus('n');
+      note('result', Date.now() - (status?.completedAt ?? status?.updatedAt ?? 0));
+    });
   });
 });

@@ -74,19 +74,15 @@ describe.skipIf(!isInstalled)('a queue that DBOS and Everstep serve', () => {
     test.each([
       ['of one version', { ours: 'v1', theirs: 'v1' }, ['v1']],
       ['of two versions', { ours: 'v1', theirs: 'd1' }, ['v1', 'd1']],
-    ] as const)(
-      'runs no more workflows %s at once than its concurrency',
-      { timeout: 240_000 },
-      async (_, kinds, versions) => {
-        const { notes, run } = await setup(dialect, kinds);
+    ] as const)('runs no more workflows %s at once than its concurrency', async (_, kinds, versions) => {
+      const { notes, run } = await setup(dialect, kinds);
 
-        await run({ concurrency: 2, workerConcurrency: 1 }, versions);
+      await run({ concurrency: 2, workerConcurrency: 1 }, versions);
 
-        expect(await countMost(notes)).toBeLessThanOrEqual(2);
-      },
-    );
+      expect(await countMost(notes)).toBeLessThanOrEqual(2);
+    });
 
-    test('starts no more workflows in a period than its rate limit', { timeout: 240_000 }, async () => {
+    test('starts no more workflows in a period than its rate limit', async () => {
       const { notes, run } = await setup(dialect, { ours: 'v1', theirs: 'v1' });
 
       await run({ rateLimit: { limitPerPeriod: 10, periodSec: 0.5 } }, ['v1']);

@@ -69,31 +69,26 @@ const theirs = { applicationVersion: 'v1', executorID: 'theirs' };
 
 describe.skipIf(!isInstalled)('a workflow changes hands', () => {
   onlyOn('postgres', (dialect) => {
-    test.each<Release>(['dbos-5', 'dbos-4'])(
-      'one that we cancelled is resumed and ended by %s',
-      { timeout: 240_000 },
-      async (release) => {
-        const scene = await setup(dialect);
-        const { DBOS, nap } = await scene.launch('ours');
-        await DBOS.startWorkflow(nap, { workflowID: 'w', queueName: 'q' })(HOUR);
-        await untilAsleep(scene);
-        await DBOS.cancelWorkflow('w');
-        await DBOS.shutdown();
-        await wake(scene);
-        const worker = await startWorker(release, scene.url, theirs);
+    test.each<Release>(['dbos-5', 'dbos-4'])('one that we cancelled is resumed and ended by %s', async (release) => {
+      const scene = await setup(dialect);
+      const { DBOS, nap } = await scene.launch('ours');
+      await DBOS.startWorkflow(nap, { workflowID: 'w', queueName: 'q' })(HOUR);
+      await untilAsleep(scene);
+      await DBOS.cancelWorkflow('w');
+      await DBOS.shutdown();
+      await wake(scene);
+      const worker = await startWorker(release, scene.url, theirs);
 
-        await worker.call('resume', 'w');
+      await worker.call('resume', 'w');
 
-        await untilEnded(scene);
-        const { DBOS: next } = await scene.launch('next');
-        expect(await next.retrieveWorkflow('w').getResult()).toBe('dbos');
-        expect(await stepsOf(scene)).toEqual(['everstep before', 'dbos after']);
-      },
-    );
+      await untilEnded(scene);
+      const { DBOS: next } = await scene.launch('next');
+      expect(await next.retrieveWorkflow('w').getResult()).toBe('dbos');
+      expect(await stepsOf(scene)).toEqual(['everstep before', 'dbos after']);
+    });
 
     test.each<Release>(['dbos-5', 'dbos-4'])(
       'one that is pending with us is taken over by %s, and our run stops',
-      { timeout: 240_000 },
       async (release) => {
         const scene = await setup(dialect);
         const { DBOS, nap } = await scene.launch('shared');
@@ -112,7 +107,7 @@ describe.skipIf(!isInstalled)('a workflow changes hands', () => {
       },
     );
 
-    test('one that we put back on its queue at a shutdown is continued by DBOS', { timeout: 240_000 }, async () => {
+    test('one that we put back on its queue at a shutdown is continued by DBOS', async () => {
       const scene = await setup(dialect);
       const { DBOS, nap } = await scene.launch('ours');
       await DBOS.startWorkflow(nap, { workflowID: 'w' })(HOUR);
@@ -128,7 +123,6 @@ describe.skipIf(!isInstalled)('a workflow changes hands', () => {
 
     test.each<Release>(['dbos-5', 'dbos-4'])(
       'one that %s cancelled and left is resumed and ended by us',
-      { timeout: 240_000 },
       async (release) => {
         const scene = await setup(dialect);
         const { DBOS } = await scene.launch('ours');

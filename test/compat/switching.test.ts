@@ -38,7 +38,7 @@ async function effectsOf({ query }: SharedDatabase, id: string): Promise<string[
 const gated = (id: string): Record<string, unknown> => ({ workflow: 'gated', args: [id, 7], workflowID: id });
 
 describe.skipIf(!wantsDialect('postgres')).each<DbosKind>(['dbos-4', 'dbos-5'])('an application on %s', (kind) => {
-  it('moves to Everstep in the middle of its workflows, and back', { timeout: 240_000 }, async () => {
+  it('moves to Everstep in the middle of its workflows, and back', async () => {
     const shared = await createSharedDatabase();
     const { url, query } = shared;
     const queues = [['later', { workerConcurrency: 1 }]] as const;

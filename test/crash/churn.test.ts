@@ -26,7 +26,7 @@ function startShare(worker: Worker, share: number): void {
 }
 
 forEachDialect((dialect) => {
-  test('workflows survive that their processes are killed again and again', { timeout: 240_000 }, () =>
+  test('workflows survive that their processes are killed again and again', () =>
     withSeed(async (random) => {
       const scene = await setScene(dialect);
       const { url, journalPath, journal, gate } = scene;
@@ -59,8 +59,7 @@ forEachDialect((dialect) => {
       expectAllDone(tables, lines);
       const recovered = [...tables.workflows.values()].filter(({ recoveryAttempts }) => recoveryAttempts > 1);
       expect(recovered.length).toBeGreaterThan(0);
-    }),
-  );
+    }));
 });
 
 async function countDone(scene: Scene): Promise<number> {

@@ -19,7 +19,7 @@ async function countWorkflows(url: string): Promise<number> {
 }
 
 onlyOn('postgres', (dialect) => {
-  test('a failover loses nothing and repeats nothing', { timeout: 240_000 }, async () => {
+  test('a failover loses nothing and repeats nothing', async () => {
     const replicas = await holdServer<ReplicasCommand>(new URL('./replicas-process.ts', import.meta.url));
     const { url } = replicas;
     const [formerURL = '', promotedURL = ''] = urlsOf(url).map((one) => one.replace(/\?.*/, ''));

@@ -64,7 +64,6 @@ forEachDialect((dialect) => {
 
   test.each(isPostgres ? (['before', 'sent', 'after'] as const) : (['before', 'after'] as const))(
     'a process killed at any of its commits loses and repeats nothing: %s',
-    { timeout: 240_000 },
     async (moment) => {
       const { commits } = await play(await setScene(dialect), { number: 0, moment }, SCENARIO);
       for (const boundary of BOUNDARIES) expect(commits.join()).toContain(boundary);
@@ -75,7 +74,6 @@ forEachDialect((dialect) => {
 
   test.each(isPostgres ? (['sent', 'after'] as const) : (['after'] as const))(
     'a process killed at any commit of a recovery leaves all to the next one: %s',
-    { timeout: 240_000 },
     async (moment) => {
       const { commits } = await play(await leaveBehind(dialect), { number: 0, moment }, RECOVERY);
       for (const boundary of ['recover', 'claim']) expect(commits.join()).toContain(boundary);

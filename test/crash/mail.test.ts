@@ -37,7 +37,6 @@ forEachDialect((dialect) => {
 
   test.each(moments)(
     'a process killed at any commit of a conversation loses and repeats no message, event or value: %s',
-    { timeout: 240_000 },
     async (moment) => {
       const { commits } = await play(await setScene(dialect), { number: 0, moment }, SCENARIO);
       for (const boundary of BOUNDARIES) expect(commits.join()).toContain(boundary);
@@ -66,41 +65,35 @@ forEachDialect((dialect) => {
 });
 
 onlyOn('postgres', (dialect) => {
-  test(
-    'connections that break at random moments lose and repeat no message, event or value',
-    { timeout: 240_000 },
-    () =>
-      withSeed(async (random) => {
-        const scene = await setScene(dialect);
-        const { journal } = scene;
-        const proxy = await startProxy(scene.url);
-        const { DBOS, workflows } = await launchHere({ url: proxy.url, journal });
-        const ids = idsOf('mail', 30);
-        let isOver = false;
+  test('connections that break at random moments lose and repeat no message, event or value', () =>
+    withSeed(async (random) => {
+      const scene = await setScene(dialect);
+      const { journal } = scene;
+      const proxy = await startProxy(scene.url);
+      const { DBOS, workflows } = await launchHere({ url: proxy.url, journal });
+      const ids = idsOf('mail', 30);
+      let isOver = false;
 
-        const disturbed = disturb(proxy, random, () => isOver);
-        const handles = await Promise.all(
-          ids.map((workflowID) => DBOS.startWorkflow(workflows.mail, { workflowID })()),
-        );
-        for (let bulk = 0; bulk < 10; bulk += 1) {
-          await DBOS.sendBulk(ids.map((destinationID) => ({ destinationID, message: bulk, topic: 'bulk' })));
-        }
-        await Promise.all(handles.map((handle) => handle.getResult()));
-        isOver = true;
-        await disturbed;
+      const disturbed = disturb(proxy, random, () => isOver);
+      const handles = await Promise.all(ids.map((workflowID) => DBOS.startWorkflow(workflows.mail, { workflowID })()));
+      for (let bulk = 0; bulk < 10; bulk += 1) {
+        await DBOS.sendBulk(ids.map((destinationID) => ({ destinationID, message: bulk, topic: 'bulk' })));
+      }
+      await Promise.all(handles.map((handle) => handle.getResult()));
+      isOver = true;
+      await disturbed;
 
-        const bulks = await Promise.all(ids.map((workflowID) => DBOS.getAllNotifications(workflowID)));
-        for (const messages of bulks) {
-          const sent = messages.filter(({ topic }) => topic === 'bulk').map(({ message }) => message);
-          expect(sent).toEqual(Array.from({ length: 10 }, (_, number) => number));
-        }
-        const tables = await scene.tables();
-        expectAllDone(tables, journal.read());
-        await scene.withDatabase(async (database) => {
-          await database.run(sql`DELETE FROM ${table('notifications')} WHERE topic = 'bulk'`);
-          // The process never died, so no step was repeated.
-          await expectMail(database, tables, { isStepOnce: true });
-        });
-      }),
-  );
+      const bulks = await Promise.all(ids.map((workflowID) => DBOS.getAllNotifications(workflowID)));
+      for (const messages of bulks) {
+        const sent = messages.filter(({ topic }) => topic === 'bulk').map(({ message }) => message);
+        expect(sent).toEqual(Array.from({ length: 10 }, (_, number) => number));
+      }
+      const tables = await scene.tables();
+      expectAllDone(tables, journal.read());
+      await scene.withDatabase(async (database) => {
+        await database.run(sql`DELETE FROM ${table('notifications')} WHERE topic = 'bulk'`);
+        // The process never died, so no step was repeated.
+        await expectMail(database, tables, { isStepOnce: true });
+      });
+    }));
 });

@@ -16,7 +16,7 @@ const WORKFLOWS = 50;
 const FAULTS_MIN = 6;
 
 onlyOn('postgres', (dialect) => {
-  test('connections that break at random moments lose and repeat nothing', { timeout: 240_000 }, () =>
+  test('connections that break at random moments lose and repeat nothing', () =>
     withSeed(async (random) => {
       const scene = await setScene(dialect);
       const { journal } = scene;
@@ -50,10 +50,9 @@ onlyOn('postgres', (dialect) => {
       // The process never died, so nothing may have run twice at all.
       expect(linesOf(lines, 'run')).toHaveLength(started);
       expect(linesOf(lines, 'step')).toHaveLength(5 * started);
-    }),
-  );
+    }));
 
-  test('a take-over over connections that break loses and repeats nothing', { timeout: 240_000 }, () =>
+  test('a take-over over connections that break loses and repeats nothing', () =>
     withSeed(async (random) => {
       const scene = await setScene(dialect);
       const { url, journalPath, journal, gate } = scene;
@@ -81,8 +80,7 @@ onlyOn('postgres', (dialect) => {
       expectGivenIsDurable(then, linesThen);
       expectKept(then, now, lines.slice(linesThen.length));
       expectAllDone(now, lines);
-    }),
-  );
+    }));
 
   test('a take-over whose answer is lost is not forgotten', async () => {
     const scene = await setScene(dialect);

@@ -29,7 +29,7 @@ async function untilParked(scene: Scene, count: number): Promise<void> {
 }
 
 forEachDialect((dialect) => {
-  test('of eight processes, one continues each workflow that is due', { timeout: 240_000 }, async () => {
+  test('of eight processes, one continues each workflow that is due', async () => {
     const scene = await setScene(dialect);
     const { url, journalPath } = scene;
     const workers = await Promise.all(
@@ -43,7 +43,7 @@ forEachDialect((dialect) => {
     expect(runsOf(scene)).toEqual(Array.from({ length: 120 }, () => 1));
   });
 
-  test('a process that was presumed dead while it parked changes nothing', { timeout: 240_000 }, async () => {
+  test('a process that was presumed dead while it parked changes nothing', async () => {
     const scene = await setScene(dialect);
     const { url, journalPath, journal } = scene;
     const ids = idsOf('sleeper', 20);
@@ -67,7 +67,7 @@ forEachDialect((dialect) => {
 });
 
 onlyOn('postgres', (dialect) => {
-  test('workflows are parked and woken although the server crashes', { timeout: 240_000 }, async () => {
+  test('workflows are parked and woken although the server crashes', async () => {
     const server = await holdServer<ServerCommand>(new URL('./postgres-process.ts', import.meta.url));
     const scene = await setScene(dialect, server.url);
     const { url, journalPath } = scene;

@@ -27,7 +27,7 @@ async function crashAndRecover(dialect: TestDialect, killPoint: KillPoint, setti
 }
 
 forEachDialect((dialect) => {
-  test('parked workflows survive a kill at any commit', { timeout: 240_000 }, async () => {
+  test('parked workflows survive a kill at any commit', async () => {
     const moment = dialect.name === 'postgres' ? 'sent' : 'after';
     const { commits } = await play(await setScene(dialect), { number: 0, moment }, SCENARIO, SURE_PARKING);
     expect(commits).toContain('park');

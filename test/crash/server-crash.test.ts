@@ -9,7 +9,7 @@ import { holdServer } from './server-processes.js';
 import { idsOf, setScene } from './setup.js';
 
 onlyOn('postgres', (dialect) => {
-  test('a process goes on by itself when its database server has crashed', { timeout: 240_000 }, async () => {
+  test('a process goes on by itself when its database server has crashed', async () => {
     const server = await holdServer<ServerCommand>(new URL('./postgres-process.ts', import.meta.url));
     const scene = await setScene(dialect, server.url);
     const { url, journalPath, journal } = scene;

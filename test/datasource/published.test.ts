@@ -39,5 +39,5 @@ describe.skipIf(!wantsDialect('postgres'))('published data sources of DBOS', () 
     expect(await program()).toEqual({ results: Object.fromEntries(results), bodies: 0 });
     expect(await queryOn(url)(counted)).toEqual(effects);
     expect(effects).toHaveLength(7);
-  }, 240_000);
+  });
 });

@@ -81,20 +81,20 @@ describe('an application', () => {
   test.each([
     ['as it is', {}],
     ['minified', { minify: true }],
-  ])('bundled by esbuild as an ES module, %s, runs', { timeout: 240_000 }, async (name, options) => {
+  ])('bundled by esbuild as an ES module, %s, runs', async (name, options) => {
     const out = `esbuild-${name.length}.mjs`;
     await bundleWithEsbuild('app.mjs', out, options);
 
     expect(await run(out)).toBe('1970-01-01T00:00:00.000Z\n');
   });
 
-  test('bundled by esbuild as an ES module reads dbos-config.yaml', { timeout: 240_000 }, async () => {
+  test('bundled by esbuild as an ES module reads dbos-config.yaml', async () => {
     await bundleWithEsbuild('yaml-app.mjs', 'yaml.mjs', {});
 
     expect(await project.run('node', ['yaml.mjs'])).toContain('launched\n');
   });
 
-  test.skipIf(!existsSync(tsup))('bundled by tsup, with the package inside, runs', { timeout: 240_000 }, async () => {
+  test.skipIf(!existsSync(tsup))('bundled by tsup, with the package inside, runs', async () => {
     const modules = { noExternal: ['everstep'], external: ['pg', 'better-sqlite3'] };
     const config = { entry: ['app.mjs'], format: 'esm', outDir: 'tsup', target: 'node20', minify: true, ...modules };
     project.write({ 'tsup.config.json': config });
@@ -105,7 +105,7 @@ describe('an application', () => {
     expect(await run('tsup/app.js')).toBe('1970-01-01T00:00:00.000Z\n');
   });
 
-  test('bundled by Vite for a server runs', { timeout: 240_000 }, async () => {
+  test('bundled by Vite for a server runs', async () => {
     await buildWithVite({
       configFile: false,
       root: project.folder,
@@ -117,7 +117,7 @@ describe('an application', () => {
     expect(await run('vite/app.js')).toBe('1970-01-01T00:00:00.000Z\n');
   });
 
-  test.skipIf(!hasWebpack)('bundled by webpack runs', { timeout: 240_000 }, async () => {
+  test.skipIf(!hasWebpack)('bundled by webpack runs', async () => {
     const webpack = require(webpackFolder) as Webpack;
     const failures = await new Promise<string>((resolve, reject) => {
       webpack(

@@ -55,7 +55,7 @@ describe.each(RUNTIMES)('%s', (name, command, args) => {
   afterAll(() => project?.remove());
 
   forEachDialect((dialect) => {
-    test.skipIf(!isInstalled)('finishes a workflow that another process began', { timeout: 240_000 }, async () => {
+    test.skipIf(!isInstalled)('finishes a workflow that another process began', async () => {
       const url = await dialect.createURL();
       const run = (part: string): Promise<string> => project.run(command, [...args, 'app.ts', url, part]);
 

@@ -60,7 +60,7 @@ export function templateTests(dialect: TestDialect): void {
     throw new Error('The server ended.');
   }
 
-  test('the template script builds, passes its tests and runs', { timeout: 240_000 }, async () => {
+  test('the template script builds, passes its tests and runs', async () => {
     const url = await dialect.createURL({ isMigrated: false });
     const folder = await create('script', dialect.name, url);
 
@@ -69,14 +69,14 @@ export function templateTests(dialect: TestDialect): void {
     expect(printed).toContain('shipped the reservation of a lamp');
   });
 
-  test.skipIf(!hasNext)('the template next passes its tests', { timeout: 240_000 }, async () => {
+  test.skipIf(!hasNext)('the template next passes its tests', async () => {
     const url = await dialect.createURL({ isMigrated: false });
     const folder = await init('next', dialect.name);
 
     await runTests(folder, url);
   });
 
-  test.each(SERVERS)('the template %s builds, passes its tests and serves', { timeout: 240_000 }, async (template) => {
+  test.each(SERVERS)('the template %s builds, passes its tests and serves', async (template) => {
     const url = await dialect.createURL({ isMigrated: false });
     const server = await serve(await create(template, dialect.name, url), url);
     const ended = new Promise((resolve) => server.child.once('exit', (code, signal) => resolve(code ?? signal)));

@@ -81,14 +81,10 @@ const COMPILED: readonly [string, () => Promise<readonly string[]>][] = [
   ['minified by esbuild', () => bundle('minified.mjs', true).then(() => ['minified.mjs'])],
 ];
 
-test.each(COMPILED)(
-  'a program %s has the version that Git or package.json names',
-  { timeout: 240_000 },
-  async (_, compile) => {
-    const args = await compile();
+test.each(COMPILED)('a program %s has the version that Git or package.json names', async (_, compile) => {
+  const args = await compile();
 
-    const versions = await Promise.all(SOURCES.map((source) => project.run('node', [...args, source])));
+  const versions = await Promise.all(SOURCES.map((source) => project.run('node', [...args, source])));
 
-    expect(versions).toEqual([`${COMMIT}\n`, '1.2.3\n']);
-  },
-);
+  expect(versions).toEqual([`${COMMIT}\n`, '1.2.3\n']);
+});

@@ -9,7 +9,7 @@ describe.skipIf(!hasPrograms('rabbitmq-server', 'epmd'))('RabbitMQ', () => {
   let server: BrokerServer;
   beforeAll(async () => {
     server = await startRabbitMQ();
-  }, 240_000);
+  });
   afterAll(() => server.remove());
 
   const open = async (): Promise<ConfirmChannel> => {

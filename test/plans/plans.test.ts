@@ -38,7 +38,7 @@ function describeEach(plans: readonly Explained[]): string[] {
 }
 
 describe.skipIf(!wantsDialect('postgres')).each(servers)('on $name', ({ binaries }) => {
-  test('JIT: no statement has a plan that a server would compile, analysed or not', { timeout: 240_000 }, async () => {
+  test('JIT: no statement has a plan that a server would compile, analysed or not', async () => {
     const logPath = join(inject('folder'), `${newID()}.log`);
     const server = await startPostgres(EXPLAINING, scratchFolder(), { binaries, logPath });
     onTestFinished(async () => {

@@ -289,7 +289,7 @@ export function describeReceiver<Message, Options extends ConsumerOptions<Messag
         expect(sorted(ran)).toEqual(numbers(210));
         expect(await countWorkflows(DBOS)).toBe(210);
         expect(spy.connections.count).toBeGreaterThan(1);
-      }, 240_000);
+      });
 
       test('a database that is away is waited for, and nothing is acknowledged before it is back', async () => {
         const topic = await rig.createTopic();

@@ -57,6 +57,6 @@ describe.skipIf(!hasPrograms('redis-server'))('a receiver that is killed', () =>
       }
 
       expect(await count()).toEqual({ all: MESSAGES, done: MESSAGES });
-    }, 240_000);
+    });
   });
 });

@@ -13,7 +13,7 @@ describe.skipIf(!hasPrograms('rabbitmq-server', 'epmd'))('RabbitMQ', () => {
   let server: BrokerServer;
   beforeAll(async () => {
     server = await startRabbitMQ();
-  }, 240_000);
+  });
   afterAll(() => server.remove());
 
   const url = (): string => `amqp://127.0.0.1:${server?.port ?? 0}`;

@@ -34,37 +34,33 @@ async function createIn(dialect: TestDialect, locale: string): Promise<Database>
 
 describe('in the order of a language', () => {
   onlyOn('postgres', (dialect) => {
-    test(
-      'pages hold each workflow once, and prefixes are those of the text',
-      { timeout: 240_000 },
-      async ({ skip }) => {
-        skip((await postgresVersion()) < 15, 'Databases with an ICU locale need Postgres 15.');
-        const database = await createIn(dialect, `LOCALE_PROVIDER icu ICU_LOCALE 'en-US'`);
-        const ids = ['a', 'A', 'b', 'B-1', 'b-1', 'b_1', 'b1', 'ä', 'a-2', '-b', '_b', 'B1'];
-        const many = Array.from({ length: 1200 }, (_, n) => `${n % 2 ? 'x' : 'X'}-${n}`);
-        await insert(
-          database,
-          [...ids, ...many].map((id) => workflow(id)),
-        );
-        const operator = operatorOn(database);
+    test('pages hold each workflow once, and prefixes are those of the text', async ({ skip }) => {
+      skip((await postgresVersion()) < 15, 'Databases with an ICU locale need Postgres 15.');
+      const database = await createIn(dialect, `LOCALE_PROVIDER icu ICU_LOCALE 'en-US'`);
+      const ids = ['a', 'A', 'b', 'B-1', 'b-1', 'b_1', 'b1', 'ä', 'a-2', '-b', '_b', 'B1'];
+      const many = Array.from({ length: 1200 }, (_, n) => `${n % 2 ? 'x' : 'X'}-${n}`);
+      await insert(
+        database,
+        [...ids, ...many].map((id) => workflow(id)),
+      );
+      const operator = operatorOn(database);
 
-        const passed: string[] = [];
-        for await (const { workflowID } of iterateWorkflows(operator, { loadInput: false })) passed.push(workflowID);
-        const found = async (prefix: string) =>
-          (await listWorkflows(operator, { workflow_id_prefix: prefix })).map(({ workflowID }) => workflowID).sort();
-        const before = [await found('b'), await found('b_'), await found('a')];
-        await createOptionalIndex(operator, 'workflow_id_prefix');
-        const after = [await found('b'), await found('b_'), await found('a')];
+      const passed: string[] = [];
+      for await (const { workflowID } of iterateWorkflows(operator, { loadInput: false })) passed.push(workflowID);
+      const found = async (prefix: string) =>
+        (await listWorkflows(operator, { workflow_id_prefix: prefix })).map(({ workflowID }) => workflowID).sort();
+      const before = [await found('b'), await found('b_'), await found('a')];
+      await createOptionalIndex(operator, 'workflow_id_prefix');
+      const after = [await found('b'), await found('b_'), await found('a')];
 
-        expect(passed.toSorted()).toEqual([...ids, ...many].sort());
-        expect(before).toEqual([['b', 'b-1', 'b1', 'b_1'], ['b_1'], ['a', 'a-2']]);
-        expect(after).toEqual(before);
-        const query = toWorkflowQuery({ workflow_id_prefix: 'x-1', limit: 10 }, null);
-        // A statement of its own shape, so that the pattern is known to the planner.
-        const plan = await explainWithValues(database, query);
-        expect(plan).toMatch(/idx_workflow_status_listing_workflow_uuid/);
-      },
-    );
+      expect(passed.toSorted()).toEqual([...ids, ...many].sort());
+      expect(before).toEqual([['b', 'b-1', 'b1', 'b_1'], ['b_1'], ['a', 'a-2']]);
+      expect(after).toEqual(before);
+      const query = toWorkflowQuery({ workflow_id_prefix: 'x-1', limit: 10 }, null);
+      // A statement of its own shape, so that the pattern is known to the planner.
+      const plan = await explainWithValues(database, query);
+      expect(plan).toMatch(/idx_workflow_status_listing_workflow_uuid/);
+    });
   });
 });
 

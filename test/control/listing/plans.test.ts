@@ -56,45 +56,41 @@ function passedOver(plan: string): number {
 
 describe('lists of a long history', () => {
   forEachDialect((dialect) => {
-    test(
-      'are read by an index, analysed or not, and an optional one serves a rare name',
-      { timeout: 240_000 },
-      async () => {
-        const database = await dialect.create();
-        await addHistory(database, COUNT);
-        const strays: unknown[] = [];
-        const check = async (looks: typeof LOOKS): Promise<void> => {
-          for (const [input, expected] of looks) {
-            const plan = await planOf(database, input);
-            const isWhole = /Seq Scan on workflow_status/.test(plan);
-            if (isWhole || !expected.test(plan) || passedOver(plan) > 20_000) strays.push([input, plan]);
-          }
-        };
+    test('are read by an index, analysed or not, and an optional one serves a rare name', async () => {
+      const database = await dialect.create();
+      await addHistory(database, COUNT);
+      const strays: unknown[] = [];
+      const check = async (looks: typeof LOOKS): Promise<void> => {
+        for (const [input, expected] of looks) {
+          const plan = await planOf(database, input);
+          const isWhole = /Seq Scan on workflow_status/.test(plan);
+          if (isWhole || !expected.test(plan) || passedOver(plan) > 20_000) strays.push([input, plan]);
+        }
+      };
 
-        // Without statistics, planners before Postgres 16 sort all workflows of a name.
-        const needsStatistics = dialect.name === 'postgres' && (await postgresVersion()) < 16;
-        await check(needsStatistics ? LOOKS.filter(([input]) => input.workflowName === undefined) : LOOKS);
-        await database.run(sql`ANALYZE ${table('workflow_status')}`);
-        await check(LOOKS);
+      // Without statistics, planners before Postgres 16 sort all workflows of a name.
+      const needsStatistics = dialect.name === 'postgres' && (await postgresVersion()) < 16;
+      await check(needsStatistics ? LOOKS.filter(([input]) => input.workflowName === undefined) : LOOKS);
+      await database.run(sql`ANALYZE ${table('workflow_status')}`);
+      await check(LOOKS);
 
-        const operator = operatorOn(database, { applicationName: 'bench' });
-        await createOptionalIndex(operator, 'workflowName');
-        await createOptionalIndex(operator, 'workflowName');
-        await createOptionalIndex(operator, 'workflow_id_prefix');
-        const there = (await listOptionalIndexes(operator)).filter(({ isThere }) => isThere);
-        await check([[{ workflowName: 'archive' }, /idx_workflow_status_listing_name/]]);
-        const archived = await listWorkflows(operator, { workflowName: 'archive', sortDesc: true, limit: 3 });
-        await dropOptionalIndex(operator, 'workflowName');
-        const still = await listWorkflows(operator, { workflowName: 'archive', limit: 100 });
+      const operator = operatorOn(database, { applicationName: 'bench' });
+      await createOptionalIndex(operator, 'workflowName');
+      await createOptionalIndex(operator, 'workflowName');
+      await createOptionalIndex(operator, 'workflow_id_prefix');
+      const there = (await listOptionalIndexes(operator)).filter(({ isThere }) => isThere);
+      await check([[{ workflowName: 'archive' }, /idx_workflow_status_listing_name/]]);
+      const archived = await listWorkflows(operator, { workflowName: 'archive', sortDesc: true, limit: 3 });
+      await dropOptionalIndex(operator, 'workflowName');
+      const still = await listWorkflows(operator, { workflowName: 'archive', limit: 100 });
 
-        expect(strays).toEqual([]);
-        expect(there.map(({ index }) => index)).toEqual(['workflowName', 'workflow_id_prefix']);
-        expect(archived.map(({ workflowID }) => workflowID)).toEqual(['order-10-10', 'order-9-9', 'order-8-8']);
-        expect(still).toHaveLength(10);
-        await expect(createOptionalIndex(operator, 'x; DROP TABLE y' as 'workflowName')).rejects.toMatchObject({
-          code: 'INVALID_ARGUMENT',
-        });
-      },
-    );
+      expect(strays).toEqual([]);
+      expect(there.map(({ index }) => index)).toEqual(['workflowName', 'workflow_id_prefix']);
+      expect(archived.map(({ workflowID }) => workflowID)).toEqual(['order-10-10', 'order-9-9', 'order-8-8']);
+      expect(still).toHaveLength(10);
+      await expect(createOptionalIndex(operator, 'x; DROP TABLE y' as 'workflowName')).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+      });
+    });
   });
 });

@@ -117,7 +117,7 @@ function expected(records: readonly WorkflowRecord[], input: GetWorkflowsInput):
 
 describe('filters', () => {
   forEachDialect((dialect) => {
-    test('find in the database what plain code finds', { timeout: 240_000 }, async () => {
+    test('find in the database what plain code finds', async () => {
       const database = await dialect.create();
       const records = fc
         .sample(record, { numRuns: 400, seed: 1 })

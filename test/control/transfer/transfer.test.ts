@@ -102,7 +102,7 @@ test('a long line is read in time that grows with its length', async () => {
 
 describe('export and import', () => {
   forEachDialect((dialect) => {
-    test('a workflow is the same in the other database, and goes on there', { timeout: 240_000 }, async () => {
+    test('a workflow is the same in the other database, and goes on there', async () => {
       const from = await createEngine(dialect, { applicationVersion: 'v1' });
       const functions = register(from.DBOS);
       await from.DBOS.launch();

@@ -248,7 +248,7 @@ describe('clocks that are apart', () => {
 
 describe('making up for what was missed', () => {
   forEachDialect((dialect) => {
-    test('is bounded, told in the log, and not done twice by two engines', { timeout: 240_000 }, async () => {
+    test('is bounded, told in the log, and not done twice by two engines', async () => {
       const clock = new ManualClock(START);
       const { logger, lines } = keepingLogger();
       const scene = await setup(dialect, { config: { logger }, settings: [clock.settings, clock.settings] });

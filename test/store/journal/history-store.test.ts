@@ -125,7 +125,7 @@ describe('memory', () => conforms(() => openHistoryStore()));
 forEachDialect((dialect) => {
   conforms(async () => openHistoryStore(await dialect.createURL()));
 
-  test('8 processes never fire a timer twice', { timeout: 240_000 }, async () => {
+  test('8 processes never fire a timer twice', async () => {
     const url = await dialect.createURL();
     const store = await openHistoryStore(url);
     onTestFinished(() => store.close());

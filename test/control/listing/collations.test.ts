@@ -66,8 +66,7 @@ describe('in the order of a language', () => {
 
 describe('in the order of bytes', () => {
   onlyOn('postgres', (dialect) => {
-    const options = { timeout: 60_000 };
-    test.for(['C', 'C.UTF-8'])('prefixes are found by the primary key: %s', options, async (locale, { skip }) => {
+    test.for(['C', 'C.UTF-8'])('prefixes are found by the primary key: %s', async (locale, { skip }) => {
       const database = await createIn(dialect, `LOCALE '${locale}' ENCODING 'UTF8'`).catch(() => undefined);
       if (!database) return skip('The system does not have the locale.');
       const ids = ['a', 'a-1', 'a_1', 'a%1', 'aä', 'a\u{10ffff}', 'b', '\u{10ffff}', '\u{10ffff}x', '_'];

@@ -3490,7 +3490,7 @@ FROM {schema}.deleted_workflows AS g;
 `,
   },
   {
-    number: 29,
+    number: 28,
     name: 'room_for_updates',
     isOnline: false,
     sql: `-- Nothing is found by the end of a lease: there are few engines. Without the index, and with room in the page, the renewal
@@ -5436,7 +5436,7 @@ FROM deleted_workflows AS g;
 `,
   },
   {
-    number: 29,
+    number: 28,
     name: 'room_for_updates',
     isOnline: false,
     sql: `-- Nothing is found by the end of a lease: there are few engines.

@@ -10,6 +10,7 @@ import { findPausedQueues, findQueue } from '../../store/queues/queues.js';
 import { countAhead, countQueues } from '../../store/queues/queue-stats.js';
 import { listVersions } from '../../store/management/versions.js';
 import { findCancellations } from '../../store/journal/cancellations.js';
+import { isEngineToken } from '../../store/runs/owner-tokens.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
 import { explainParked } from '../parking/explain-parked.js';
@@ -120,8 +121,8 @@ async function explainCancelled(database: Database, { workflowID, completedAt }:
 async function explainRunning(operator: Operator, workflow: WorkflowRecord): Promise<Finding> {
   const { owner, executorID, startedAt, applicationVersion } = workflow;
   const details = { executorID, startedAt };
-  // Owner tokens of other libraries have no dot, and their processes are not listed.
-  if (owner === null || !owner.includes('.')) {
+  // Processes of other libraries are not listed.
+  if (!isEngineToken(owner)) {
     return found(
       'run-by-another-library',
       `Another library, such as DBOS, has run it on executor "${executorID}" of version "${applicationVersion}" since ` +

@@ -2,6 +2,7 @@
 import type { WorkflowRecord } from '../../model/records.js';
 import type { Reader } from '../../store/database.js';
 import { type AwaitedRow, findWaitsOf } from '../../store/parking/waits.js';
+import { isEngineToken } from '../../store/runs/owner-tokens.js';
 import { NO_TOPIC } from '../messaging/messages.js';
 
 export interface ParkedFinding {
@@ -16,7 +17,7 @@ export const LATEST = 253_402_300_799_000;
 /** Undefined for a delayed workflow that has not started. */
 export async function explainParked(database: Reader, workflow: WorkflowRecord): Promise<ParkedFinding | undefined> {
   const { workflowID, owner, delayUntil, applicationVersion } = workflow;
-  if (owner?.includes('.') !== true) return undefined;
+  if (!isEngineToken(owner)) return undefined;
   const waits = await findWaitsOf(database, workflowID);
   const until = delayUntil === null || delayUntil > LATEST ? null : delayUntil;
   const time = until === null ? undefined : new Date(until).toISOString();

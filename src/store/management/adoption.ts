@@ -4,6 +4,7 @@
 import { lock, nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { INTERNAL_QUEUE } from '../runs/lifecycle.js';
+import { holdsEngineToken } from '../runs/owner-tokens.js';
 import { isActive, unindexed } from '../runs/states.js';
 
 const workflows = table('workflow_status');
@@ -39,10 +40,10 @@ export interface Adopted {
   readonly queuePartitionKey: string | null;
 }
 
-// Owner tokens of ours have a dot, those of DBOS have none.
+const isOurs = holdsEngineToken(sql`w.owner_xid`);
 const isRunning = {
-  dbos: sql`w.status = 'PENDING' AND (w.owner_xid IS NULL OR w.owner_xid NOT LIKE '%.%')`,
-  everstep: sql`w.status = 'PENDING' AND w.owner_xid LIKE '%.%'`,
+  dbos: sql`w.status = 'PENDING' AND (w.owner_xid IS NULL OR NOT ${isOurs})`,
+  everstep: sql`w.status = 'PENDING' AND ${isOurs}`,
 };
 
 /** Waiting for a version that no engine of ours has. */

@@ -9,6 +9,7 @@ import type { Database, Reader } from '../database.js';
 import { type EventKey, eventKey, findEvents } from '../messaging/events.js';
 import { findOldestMessages, type MessageKey, messageKey } from '../messaging/messages.js';
 import { type Ready, toReady } from '../queues/delays.js';
+import { holdsEngineToken } from '../runs/owner-tokens.js';
 import { unindexed } from '../runs/states.js';
 import { findFinished } from '../runs/workflows.js';
 
@@ -138,7 +139,7 @@ export async function findMissed(database: Reader, waits: readonly ParkedWait[])
   return waits.filter(({ key }) => there.has(key));
 }
 
-const isParked = unindexed(sql`status = 'DELAYED' AND owner_xid LIKE '%.%'`);
+const isParked = unindexed(sql`status = 'DELAYED' AND ${holdsEngineToken(sql`owner_xid`)}`);
 
 /** Wakes the workflows that are still parked with these waits, as the triggers do. */
 export async function wakeParked(database: Database, waits: readonly ParkedWait[]): Promise<Ready[]> {

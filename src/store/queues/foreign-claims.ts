@@ -9,6 +9,7 @@
 import { DatabaseStatementError } from '../../model/errors/errors.js';
 import type { Limits } from '../../model/queues.js';
 import { lock, oneOf, type Sql, sql, table } from '../../sql/sql.js';
+import { holdsEngineToken } from '../runs/owner-tokens.js';
 import { isEnqueued, unindexed } from '../runs/states.js';
 import type { ClaimRemainder, Scope } from './claim-limits.js';
 
@@ -58,13 +59,19 @@ function lockHeads(scopes: readonly Scope[]): Sql {
     ${lock('nowait', 'w')}`;
 }
 
+const isOurs = holdsEngineToken(sql`o.owner_xid`);
+
 /** A change that changes nothing: their transactions fail at a row that is newer than their snapshot. */
 function touchHeads({ owner, scopes }: GuardedClaims): Sql {
   return sql`
     UPDATE ${workflows}
     SET priority = priority
     WHERE ${hasForeignWorkers}
-      AND (SELECT COUNT(*) FROM ${workflows} AS o WHERE o.owner_xid = ${owner} AND o.status = 'PENDING' AND o.owner_xid LIKE '%.%') > 0
+      AND (
+        SELECT COUNT(*)
+        FROM ${workflows} AS o
+        WHERE o.owner_xid = ${owner} AND o.status = 'PENDING' AND ${isOurs}
+      ) > 0
       AND workflow_uuid = ANY (ARRAY(${headsOf(scopes)})) AND ${unindexed(sql`status = 'ENQUEUED'`)}`;
 }
 

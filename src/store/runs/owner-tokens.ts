@@ -6,8 +6,18 @@ import type { Database } from '../database.js';
 const workflows = table('workflow_status');
 const executors = table('executors');
 
-/** Running workflows of engines of ours: the rows of idx_workflow_status_owner. Tokens of other libraries have no dot. */
-export const isOwnedByEngine = sql`status = 'PENDING' AND owner_xid LIKE '%.%'`;
+/** Whether an engine of ours wrote the token. Those of other libraries have no dot. */
+export function isEngineToken(owner: string | null): owner is string {
+  return owner !== null && owner.includes('.');
+}
+
+/** The same for a column. Written as in the condition of idx_workflow_status_owner. */
+export function holdsEngineToken(column: Sql): Sql {
+  return sql`${column} LIKE '%.%'`;
+}
+
+/** Running workflows of engines of ours: the rows of idx_workflow_status_owner. */
+export const isOwnedByEngine = sql`status = 'PENDING' AND ${holdsEngineToken(sql`owner_xid`)}`;
 const ownerBytes = bytewise('owner_xid');
 
 /** Owned by this incarnation. Uses idx_workflow_status_owner. */

@@ -24,13 +24,14 @@ if (hasStockPostgres()) {
 }
 
 if (!hasBuiltInSqlite) {
-  process.env.DIALECTS = 'sqlite';
   const vitest =
     'node node_modules/vitest/vitest.mjs run test/store test/engine test/control test/client --passWithNoTests';
   runSteps(
     [
       [
         `SQLite tests on Node ${NODE_WITH_SQLITE}`,
+        'env',
+        'DIALECTS=sqlite',
         'npm',
         'exec',
         '--yes',

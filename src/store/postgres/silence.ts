@@ -11,6 +11,9 @@ import { sqlState } from './postgres-errors.js';
 export const PROMPT_MS = 5000;
 /** How long a statement waits for an answer before the server is asked. */
 const SILENCE_MS = 10_000;
+/** How long until the server is asked again before a connection is cut, in parts of the silence and at most. */
+const DOUBT_PART = 4;
+const DOUBT_MAX_MS = 1000;
 /** How long a statement may take if the server cannot be asked: a pooler in transaction mode hides its process. */
 const UNKNOWN_MAX_MS = 300_000;
 
@@ -50,16 +53,20 @@ export class SilenceWatch {
     let isAnswered = false;
     let progress = progressOf(stream);
     let timer: Timer;
+    let isDoubted = false;
     const look = async (): Promise<void> => {
       const before = progress;
       progress = progressOf(stream);
       const isAlive = before !== progress || (await this.#isAtWork(backend, performance.now() - startedAt));
       if (isAnswered) return;
-      if (isAlive) arm();
-      else stream.destroy();
+      if (!isAlive && isDoubted) return stream.destroy();
+      // Once proves nothing: the statement may be on its way, or its answer may have come and not been read yet.
+      isDoubted = !isAlive;
+      arm();
     };
     const arm = (): void => {
-      timer = systemClock.after(this.#silenceMs, () => void look());
+      const doubtMs = Math.min(this.#silenceMs / DOUBT_PART, DOUBT_MAX_MS);
+      timer = systemClock.after(isDoubted ? doubtMs : this.#silenceMs, () => void look());
     };
     arm();
     try {

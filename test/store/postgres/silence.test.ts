@@ -1,16 +1,19 @@
 // Connections that go silent: nothing arrives any more, and neither end is told.
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { deferred } from '../../../src/base/deferred.js';
 import { silentLogger } from '../../../src/base/log.js';
 import { CommitUnknownError } from '../../../src/model/errors/database-errors.js';
 import { sql } from '../../../src/sql/sql.js';
+import type { HostedConfig } from '../../../src/store/postgres/postgres-config.js';
+import { SilenceWatch } from '../../../src/store/postgres/silence.js';
 import { findWorkflows, insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { Store } from '../../../src/store/store.js';
 import { onlyOn } from '../../rig/dialects.js';
 import { startProxy } from '../../rig/proxy.js';
 import { newWorkflow } from '../../rig/records.js';
 
-const SILENCE_MS = 100;
+const SILENCE_MS = 400;
 
 async function failure(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
@@ -45,9 +48,9 @@ onlyOn('postgres', (dialect) => {
   });
 
   test('a statement that the server is at work on may take as long as it wants', async () => {
-    const database = await dialect.create({ silenceMs: 20 });
+    const database = await dialect.create({ silenceMs: SILENCE_MS });
 
-    expect(await database.read(sql`SELECT 1 AS one FROM pg_sleep(0.3)`)).toEqual([{ one: 1 }]);
+    expect(await database.read(sql`SELECT 1 AS one FROM pg_sleep(2)`)).toEqual([{ one: 1 }]);
   });
 
   test('the writer goes on, and closing does not wait for silent connections', async () => {
@@ -64,4 +67,30 @@ onlyOn('postgres', (dialect) => {
     proxy.swallow();
     await store.close();
   });
+});
+
+/** Watches a statement while the server is at work on it, or not, at one look after the other. */
+async function watch(looks: boolean[]): Promise<'cut' | 'answered'> {
+  class Probe {
+    readonly connection = { stream: { destroy(): void {} } };
+    on(): void {}
+    async connect(): Promise<void> {}
+    async query(): Promise<{ rows: object[] }> {
+      if (looks.length === 0) answer.resolve('answered');
+      return { rows: looks.shift() === false ? [] : [{}] };
+    }
+    async end(): Promise<void> {}
+  }
+  const answer = deferred<'cut' | 'answered'>();
+  const stream = { bytesRead: 0, writableLength: 0, destroy: () => answer.resolve('cut') };
+  // Only what a probe does with its client.
+  const config = { Client: Probe } as unknown as HostedConfig;
+  const silence = new SilenceWatch({ config, logger: silentLogger, silenceMs: 4 });
+  return silence.guard({ stream, backend: 1 }, answer.promise);
+}
+
+test('a connection is cut when the server is not at work twice in a row', async () => {
+  // The statement may be on its way, or its answer may have come and not been read yet.
+  expect(await watch([false, true, false, true, true])).toBe('answered');
+  expect(await watch([true, false, false, true])).toBe('cut');
 });

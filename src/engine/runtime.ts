@@ -159,9 +159,9 @@ export class Runtime implements Operator {
     return `${this.incarnationID}.${this.#tokens.toString(36)}`;
   }
 
-  /** How long ago the last owner token was made; at first, the launch. */
-  get newestOwnerAgeMs(): number {
-    return this.clock.monotonic() - this.#newestOwnerAt;
+  /** When the last owner token was made, by the monotonic clock; at first, the launch. */
+  get newestOwnerAt(): number {
+    return this.#newestOwnerAt;
   }
 
   /**

@@ -74,6 +74,9 @@ export interface ServerFeatures {
   readonly hasSessions: boolean;
 }
 
+/** Compares with a database, and returns what to do when that is committed. */
+export type Comparison = (tx: Executor) => Promise<() => void>;
+
 export interface Database extends Executor, Reader {
   /** What the server has, as far as it was found out; undefined where it cannot lack anything. */
   readonly features?: ServerFeatures;
@@ -89,9 +92,10 @@ export interface Database extends Executor, Reader {
   exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T>;
   /**
    * Calls back when a connection leads to a server that was promoted, which may lack what was committed before, in a
-   * transaction there and before any other statement. One listener. Postgres only.
+   * transaction there and before any other statement. What it returns is called after the commit. One listener. Postgres
+   * only.
    */
-  onPromoted?(compare: (tx: Executor) => Promise<void>): void;
+  onPromoted?(compare: Comparison): void;
   /** Declares what the database lacks because only DBOS has migrated it. Postgres only. */
   lack?(lacking: Lacking): void;
   /** Use of the connection pool, if there is one. */

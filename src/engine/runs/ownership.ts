@@ -16,7 +16,7 @@ import type { Runs } from './runs.js';
 const VERIFY_INTERVAL_MS = 250;
 /** A claim or start has begun its run long before. */
 const ORPHAN_AGE_MS = 20_000;
-/** No statement of ours is that late. An engine that has taken nothing for so long has no orphans. */
+/** No statement of ours is that late. After a look at orphans of that age, there are none until a new token is made. */
 const ORPHAN_AGE_MAX_MS = 600_000;
 /** How long a shutdown waits for a database that is down. */
 const LEAVE_MAX_MS = 5_000;
@@ -29,6 +29,8 @@ export class Ownership {
   /** Workflows whose outcome another process waits for. */
   readonly #interests = new Set<string>();
   #unsubscribes: readonly (() => void)[] = [];
+  /** The newest owner token of which it is known that it has left no orphan, nor those before it. */
+  #lookedForUpTo: number | undefined;
   #isVerifying = false;
   /** Requested again while a query was in flight, which may have run too early. */
   #isVerifyWanted = false;
@@ -96,19 +98,23 @@ export class Ownership {
 
   /**
    * Hands back the workflows of runs that remember checkpoints which a promoted server lacks: their next checkpoints would
-   * rest on them. Nothing else is written meanwhile, and what the runs write from now on is fenced.
+   * rest on them. Nothing else is written meanwhile, and what the runs write from then on is fenced. They are stopped after
+   * the commit: if it fails, the next comparison has to find them again.
    */
-  async #compare(tx: Executor): Promise<void> {
+  async #compare(tx: Executor): Promise<() => void> {
     const { bus, logger } = this.#runtime;
     const running = this.#runs.all.flatMap((run) =>
       run.lastRecordedStepID === undefined ? [] : [{ run, workflowID: run.workflowID, stepID: run.lastRecordedStepID }],
     );
     const lacking = running.length === 0 ? [] : await findMissingSteps(tx, running);
-    if (lacking.length === 0) return;
+    if (lacking.length === 0) return () => {};
     const runs = lacking.map(({ run }) => run);
-    bus.publishAll(topics.work, await handBackIn(tx, runs));
-    for (const run of runs) this.#runs.stopLost(run, new DBOSWorkflowConflictError(run.workflowID));
-    logger.warn(`${runs.length} workflows go back to their last checkpoint in the promoted database.`);
+    const handedBack = await handBackIn(tx, runs);
+    return () => {
+      bus.publishAll(topics.work, handedBack);
+      for (const run of runs) this.#runs.stopLost(run, new DBOSWorkflowConflictError(run.workflowID));
+      logger.warn(`${runs.length} workflows go back to their last checkpoint in the promoted database.`);
+    };
   }
 
   /** Rereads the rows first: a workflow that was resumed may have a new run here already. */
@@ -131,9 +137,12 @@ export class Ownership {
 
   /** Requeues workflows that are owned here but not run, such as those of a claim whose answer was lost. */
   async requeueOrphans(): Promise<void> {
-    const { database, incarnationID, newestOwnerAgeMs } = this.#runtime;
-    if (newestOwnerAgeMs > ORPHAN_AGE_MAX_MS) return;
+    const { clock, database, incarnationID, newestOwnerAt } = this.#runtime;
+    if (newestOwnerAt === this.#lookedForUpTo) return;
+    const isLast = clock.monotonic() - newestOwnerAt > ORPHAN_AGE_MAX_MS;
     await this.requeue(await findOwnedBy(database, incarnationID, ORPHAN_AGE_MS));
+    // Only now: after an outage the first look that succeeds may be the first of all.
+    if (isLast) this.#lookedForUpTo = newestOwnerAt;
   }
 
   /** Requeues those of the workflows that have no run here. */

@@ -23,6 +23,8 @@ export interface ClientSource {
   acquire(): Promise<Client>;
   /** The server's process behind an acquired client; undefined if it is unknown. */
   backendOf(client: Client): number | undefined;
+  /** The server's timeline when the connection was made; null if it is unknown. */
+  timelineOf(client: Client): string | null;
   /** Returns the client; a broken one is closed instead of reused. */
   release(client: Client, isBroken: boolean): void;
   end(): Promise<void>;
@@ -126,6 +128,7 @@ function clientsOf(pool: pg.Pool, options: SourceOptions & { readonly growth?: P
       }
     },
     backendOf: (client) => sessions.get(client)?.backend,
+    timelineOf: (client) => sessions.get(client)?.timeline ?? null,
     release(client, isBroken) {
       if (isBroken) losses += 1;
       checkIn(client as unknown as pg.PoolClient, isBroken);
@@ -187,6 +190,7 @@ export function freshClients(config: HostedConfig, options: SetupOptions): Clien
   return {
     acquire: () => tryHosts(config.hostCount, connectOne),
     backendOf: (client) => sessions.get(client)?.backend,
+    timelineOf: (client) => sessions.get(client)?.timeline ?? null,
     release: (client) => close(client as unknown as pg.Client),
     end: async () => {
       await Promise.allSettled(open);

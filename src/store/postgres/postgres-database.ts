@@ -13,6 +13,7 @@ import { postgresDialect } from '../../sql/postgres-dialect.js';
 import { type Dialect, type Lacking, type Sql, sql } from '../../sql/sql.js';
 import type {
   CommitOptions,
+  Comparison,
   Connection,
   ConnectionUse,
   Database,
@@ -207,7 +208,9 @@ export class PostgresDatabase implements Database {
         while (this.#fence.isPending)
           await this.#fence.settle((statements) => this.#sender.send(client, statements, 'read'));
         while (this.#timelines.isPending)
-          await this.#timelines.settle((compare) => this.#connection(client).transaction(compare));
+          await this.#timelines.settle(this.#source.timelineOf(client), (compare) =>
+            this.#connection(client).transaction(compare),
+          );
         const result = await body(client);
         this.#source.release(client, false);
         return result;
@@ -223,7 +226,7 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  onPromoted(compare: (tx: Executor) => Promise<void>): void {
+  onPromoted(compare: Comparison): void {
     this.#timelines.onPromoted = compare;
   }
 

@@ -5,25 +5,28 @@
 // listener compares what this process remembers with what is there.
 import type { DLogger } from '../../base/log.js';
 import { DatabaseUnavailableError } from '../../model/errors/database-errors.js';
-import type { Executor } from '../database.js';
+import type { Comparison } from '../database.js';
 
 /** An expression for the timeline, null on a standby. `pg_walfile_name` fails there; a file's name begins with its timeline. */
 export const TIMELINE =
   'CASE WHEN NOT pg_is_in_recovery() THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END';
 
+type Transaction = (compare: Comparison) => Promise<() => void>;
+
 export class Timelines {
   logger: DLogger | undefined;
   /** Runs in a transaction on the promoted server. */
-  onPromoted: ((tx: Executor) => Promise<void>) | undefined;
+  onPromoted: Comparison | undefined;
   #current = 0;
-  #isPending = false;
+  /** The timeline that this process is known to agree with. */
+  #compared = 0;
   #settling: Promise<void> | undefined;
 
   /** Takes the timeline for the first one, without a promotion. False if there was a higher one. */
   begin(timeline: string | null): boolean {
     const number = numberOf(timeline);
     if (number <= this.#current) return false;
-    this.#current = number;
+    this.#current = this.#compared = number;
     return true;
   }
 
@@ -37,10 +40,9 @@ export class Timelines {
           'right server, restart this process.',
       );
     }
-    if (this.#current > 0 && number > this.#current) {
-      this.#isPending = true;
+    if (this.#current === 0) this.#compared = number;
+    else if (number > this.#current)
       this.logger?.warn(`${host} is the primary now. What was not replicated before its promotion is lost.`);
-    }
     this.#current = number;
   }
 
@@ -52,19 +54,21 @@ export class Timelines {
 
   /** Whether a promotion was seen that the listener has not dealt with. */
   get isPending(): boolean {
-    return this.#isPending;
+    return this.#compared < this.#current;
   }
 
-  /** Lets the listener compare, once for all that wait for it. */
-  settle(transaction: (body: (tx: Executor) => Promise<void>) => Promise<void>): Promise<void> {
+  /** Lets the listener compare over a connection with this timeline, once for all that wait for it. */
+  settle(timeline: string | null, transaction: Transaction): Promise<void> {
+    if (this.isFormer(timeline)) throw new DatabaseUnavailableError('Another server was promoted meanwhile.');
     this.#settling ??= this.#settle(transaction).finally(() => (this.#settling = undefined));
     return this.#settling;
   }
 
-  async #settle(transaction: (body: (tx: Executor) => Promise<void>) => Promise<void>): Promise<void> {
-    const { onPromoted } = this;
-    if (onPromoted) await transaction(onPromoted);
-    this.#isPending = false;
+  async #settle(transaction: Transaction): Promise<void> {
+    const [{ onPromoted }, timeline] = [this, this.#current];
+    const act = onPromoted && (await transaction(onPromoted));
+    this.#compared = timeline;
+    act?.();
   }
 }
 

@@ -26,8 +26,9 @@ export class Deadlines {
   readonly #ownership: Ownership;
   readonly #watches = new Map<Run, AbortController>();
   readonly #loop: DueLoop;
-  /** False while there is no deadline, as far as is known. */
-  #isLookDue = true;
+  #wakes = 0;
+  /** The number of wakes at which there was no deadline. Until the next one, none is looked for. */
+  #wakesWithout: number | undefined;
 
   constructor({ runtime, runs, ownership }: DeadlinesOptions) {
     this.#runtime = runtime;
@@ -75,13 +76,13 @@ export class Deadlines {
 
   /** A workflow with a deadline was enqueued, which may be the next one. */
   wake(): void {
-    this.#isLookDue = true;
+    this.#wakes += 1;
     this.#loop.wake();
   }
 
   /** The polls of the queues find out when the next deadline is due. */
   wakeFor(deadlineMs: number): void {
-    this.#isLookDue = true;
+    this.#wakes += 1;
     this.#loop.wakeFor(deadlineMs);
   }
 
@@ -94,10 +95,10 @@ export class Deadlines {
     const { bus, database } = this.#runtime;
     await this.#ownership.verify(signal);
     await this.#ownership.requeueOrphans();
-    if (!this.#isLookDue) return undefined;
-    this.#isLookDue = false;
+    const wakes = this.#wakes;
+    if (wakes === this.#wakesWithout) return undefined;
     const nextMs = await msToNextDeadline(database);
-    if (nextMs !== undefined) this.#isLookDue = true;
+    if (nextMs === undefined) this.#wakesWithout = wakes;
     if (nextMs === undefined || nextMs > 0) return nextMs;
     await abortable(announceChanged(bus, await cancelOverdue(database, OVERDUE_BATCH)), signal);
     return 0;

@@ -70,9 +70,11 @@ function recent(database: Database, { last, since, keyOf }: Source): RecentKeys 
   let mark: number | undefined;
   return async () => {
     const before = mark;
-    mark = Number((await database.read(last))[0]?.['last'] ?? 0);
-    if (before === undefined || mark < before) return undefined;
-    const rows = await database.read(since(before));
-    return rows.length < ROWS_MAX ? rows.map(keyOf) : undefined;
+    // Unknown until this look has succeeded: the next one must not begin after rows that a failed one has not seen.
+    mark = undefined;
+    const now = Number((await database.read(last))[0]?.['last'] ?? 0);
+    const rows = before === undefined || now < before ? undefined : await database.read(since(before));
+    mark = now;
+    return rows && rows.length < ROWS_MAX ? rows.map(keyOf) : undefined;
   };
 }

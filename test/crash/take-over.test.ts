@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import { expect, test } from 'vitest';
 import { sql, table } from '../../src/sql/sql.js';
-import { forEachDialect, onlyOn, type TestDialect } from '../rig/dialects.js';
+import { forEachDialect, hasPush, onlyOn, type TestDialect } from '../rig/dialects.js';
 import { countByStatus, expectAllDone, expectGivenIsDurable, expectKept } from './invariants.js';
 import { linesOf } from './journal.js';
 import { launchWorker, startWorker, until, type Worker } from './processes.js';
@@ -133,7 +133,7 @@ forEachDialect((dialect) => {
 });
 
 onlyOn('postgres', (dialect) => {
-  test('the work of a process that is killed on another machine is taken over', async () => {
+  test.skipIf(!hasPush)('the work of a process that is killed on another machine is taken over', async () => {
     const tookMs = await measureTakeOver(dialect, `not-${hostname()}`);
 
     console.info(`${dialect.name}: taken over ${tookMs} ms after the kill, by the lock that it held.`);

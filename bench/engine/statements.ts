@@ -34,6 +34,28 @@ export class ServerCounter {
     return Number(rows[0]?.calls ?? 0);
   }
 
+  /** The same by text. */
+  async statementsByText(): Promise<ReadonlyMap<string, number>> {
+    const { rows } = await this.#client.query<{ text: string; calls: string }>(
+      `SELECT s.query AS text, sum(s.calls) AS calls
+       FROM pg_stat_statements AS s
+       JOIN pg_database AS d ON d.oid = s.dbid
+       WHERE d.datname = $1
+       GROUP BY s.query`,
+      [this.#databaseName],
+    );
+    return new Map(rows.map(({ text, calls }) => [text, Number(calls)]));
+  }
+
+  /** Connections to the database now. */
+  async connections(): Promise<number> {
+    const { rows } = await this.#client.query<{ n: string }>(
+      'SELECT COUNT(*) AS n FROM pg_stat_activity WHERE datname = $1',
+      [this.#databaseName],
+    );
+    return Number(rows[0]?.n);
+  }
+
   close(): Promise<void> {
     return this.#client.end();
   }

@@ -1,44 +1,64 @@
-// Many engines that have nothing to do, in this process, on one Postgres database: their connections and statements.
+// Engines that have nothing to do, in up to four processes, on one Postgres database: their connections, their statements,
+// and which these are. A statement whose rate per engine grows with the number of engines is one that they cause each other.
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
-import { createDBOS, type DBOSInstance } from '../../src/facade/dbos.js';
 import type { Databases } from '../engine/databases.js';
 import { ServerCounter } from '../engine/statements.js';
-import { printTable } from '../report.js';
+import { type Measurement, printTable } from '../report.js';
+import { endProcess, startProcess } from './child-process.js';
 
-const ENGINES = Number(process.env['BENCH_IDLE_ENGINES'] ?? 200);
+const WORKER = new URL('./idle-worker.ts', import.meta.url);
+const COUNTS = (process.env['BENCH_IDLE_ENGINES'] ?? '1,10,60,200').split(',').map(Number);
+const REST_MS = Number(process.env['BENCH_IDLE_SECONDS'] ?? 120) * 1000;
 const SETTLE_MS = 30_000;
-const REST_MS = 30_000;
+const PROCESSES = 4;
+const EXCERPT = 70;
 
 export async function printIdle(databases: Databases): Promise<void> {
-  const url = await databases.postgres({ isCounted: true });
-  const engines: DBOSInstance[] = [];
-  for (let n = 0; n < ENGINES; n += 1) {
-    const DBOS = createDBOS();
-    DBOS.setConfig({ name: 'bench', systemDatabaseUrl: url, applicationVersion: '1', logLevel: 'error' });
-    DBOS.registerWorkflow(async () => {}, { name: 'work' });
-    await DBOS.launch();
-    engines.push(DBOS);
+  for (const count of COUNTS) {
+    printTable(
+      `${count} idle engines on one database`,
+      await measure(await databases.postgres({ isCounted: true }), count),
+    );
   }
-  await sleep(SETTLE_MS);
-  const counter = await ServerCounter.connect(url);
-  const before = await counter.statements();
-  const cpu = process.cpuUsage();
-  await sleep(REST_MS);
-  const { user, system } = process.cpuUsage(cpu);
-  const statements = (await counter.statements()) - before;
-  const session = new pg.Client(url);
-  await session.connect();
-  const { rows } = await session.query<{ n: string }>(
-    `SELECT COUNT(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+}
+
+async function measure(url: string, count: number): Promise<Measurement[]> {
+  // The first creates the tables.
+  const workers = [await startProcess(WORKER, url, String(Math.ceil(count / PROCESSES)))];
+  const others = Array.from({ length: PROCESSES - 1 }, (_, index) => Math.floor((count + index) / PROCESSES));
+  workers.push(
+    ...(await Promise.all(
+      others.filter((engines) => engines > 0).map((engines) => startProcess(WORKER, url, String(engines))),
+    )),
   );
-  await session.end();
-  await counter.close();
-  const perEngine = (value: number): string => (value / ENGINES).toFixed(2);
-  printTable(`${ENGINES} idle engines on one database`, [
-    { label: 'connections', value: `${rows[0]?.n}, ${perEngine(Number(rows[0]?.n))} each` },
-    { label: 'statements per second', value: `${perEngine(statements / (REST_MS / 1000))} each` },
-    { label: 'CPU of the process', value: `${((user + system) / 10 / REST_MS).toFixed(1)} % of a core` },
-  ]);
-  for (const DBOS of engines) await DBOS.shutdown();
+  const counter = await ServerCounter.connect(url);
+  try {
+    await sleep(SETTLE_MS);
+    const before = await counter.statementsByText();
+    await sleep(REST_MS);
+    const after = await counter.statementsByText();
+    return describe(count, await counter.connections(), difference(before, after));
+  } finally {
+    await counter.close();
+    await Promise.all(workers.map(endProcess));
+  }
+}
+
+function difference(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): [string, number][] {
+  return [...after]
+    .map(([text, calls]): [string, number] => [text, calls - (before.get(text) ?? 0)])
+    .filter(([, calls]) => calls > 0)
+    .sort(([, a], [, b]) => b - a);
+}
+
+function describe(count: number, connections: number, calls: readonly [string, number][]): Measurement[] {
+  const perEngine = (value: number): string => `${((value / count / REST_MS) * 1000).toFixed(3)}/s each`;
+  return [
+    { label: 'connections', value: `${connections}, ${(connections / count).toFixed(2)} each` },
+    { label: 'statements', value: perEngine(calls.reduce((sum, [, n]) => sum + n, 0)) },
+    ...calls.map(([text, n]) => ({
+      label: `  ${text.replace(/\s+/g, ' ').slice(0, EXCERPT)}`,
+      value: perEngine(n),
+    })),
+  ];
 }

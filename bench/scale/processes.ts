@@ -1,15 +1,14 @@
 // More and more processes on one Postgres database: how fast they drain a queue, how evenly they share it, and what they send
 // at rest. On a machine with few cores they compete for those, so the figures say more about fairness than about speed.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { DBOSClient } from '../../src/index.js';
 import type { Databases } from '../engine/databases.js';
 import { ServerCounter } from '../engine/statements.js';
 import { type Measurement, printTable } from '../report.js';
+import { endProcess, startProcess } from './child-process.js';
 
+const WORKER = new URL('./worker.ts', import.meta.url);
 const COUNTS = (process.env['BENCH_PROCESSES'] ?? '1,2,4,8,16').split(',').map(Number);
 const WORKFLOWS = Number(process.env['BENCH_WORKFLOWS'] ?? 5000);
 const BATCH = 500;
@@ -31,8 +30,8 @@ export async function printProcesses(databases: Databases): Promise<void> {
 
 async function measure(url: string, count: number) {
   // The first creates the tables.
-  const workers = [await start(url, 0)];
-  const others = Array.from({ length: count - 1 }, (_, index) => start(url, index + 1));
+  const workers = [await startProcess(WORKER, url, 'worker-0')];
+  const others = Array.from({ length: count - 1 }, (_, index) => startProcess(WORKER, url, `worker-${index + 1}`));
   workers.push(...(await Promise.all(others)));
   const client = await DBOSClient.create({ systemDatabaseUrl: url });
   const session = new pg.Client(url);
@@ -56,7 +55,7 @@ async function measure(url: string, count: number) {
     await counter.close();
     await session.end();
     await client.destroy();
-    await Promise.all(workers.map(end));
+    await Promise.all(workers.map(endProcess));
   }
 }
 
@@ -79,18 +78,4 @@ async function drained(session: pg.Client): Promise<number[]> {
     if (shares.reduce((sum, share) => sum + share, 0) >= WORKFLOWS) return shares;
     await sleep(50);
   }
-}
-
-async function start(url: string, index: number): Promise<ChildProcess> {
-  const script = fileURLToPath(new URL('./worker.ts', import.meta.url));
-  const args = ['--import', 'tsx', script, url, `worker-${index}`];
-  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-  await once(child.stdout, 'data');
-  return child;
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  const exited = once(child, 'exit');
-  child.stdin?.end();
-  await exited;
 }

@@ -75,7 +75,7 @@ export class Runtime implements Operator {
   readonly waitsOf: (workflowID: string) => readonly Wait[] | undefined;
   readonly #closing = new AbortController();
   #tokens = 0;
-  #newestOwnerAt: number;
+  #newestOwnerAt: number | undefined;
 
   private constructor(
     { config, registry, codec, clock, parkingPace }: RuntimeOptions,
@@ -87,7 +87,6 @@ export class Runtime implements Operator {
     this.registry = registry;
     this.codec = codec;
     this.clock = clock ?? systemClock;
-    this.#newestOwnerAt = this.clock.monotonic();
     this.logger = config.logger;
     this.store = store;
     this.database = store.database;
@@ -159,8 +158,8 @@ export class Runtime implements Operator {
     return `${this.incarnationID}.${this.#tokens.toString(36)}`;
   }
 
-  /** When the last owner token was made, by the monotonic clock; at first, the launch. */
-  get newestOwnerAt(): number {
+  /** When the last owner token was made, by the monotonic clock; undefined if none was. */
+  get newestOwnerAt(): number | undefined {
     return this.#newestOwnerAt;
   }
 

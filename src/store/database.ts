@@ -58,6 +58,8 @@ export interface CommitOptions {
    * listeners pass one.
    */
   readonly afterCommit?: Sql;
+  /** It does no harm if it is executed after its own repetition. On Postgres it then needs no fence. */
+  readonly mayBeLate?: boolean;
 }
 
 export interface TransactionOptions {

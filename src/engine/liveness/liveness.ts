@@ -73,6 +73,9 @@ export class Liveness {
   /** Until then no lease counts as expired: the database was down, and no engine could renew its lease. */
   #graceUntil = 0;
   #lastTakeOverAt = -Infinity;
+  #lastLookAt = 0;
+  /** When the first lease of a peer ends, as far as this engine has heard. */
+  #peersEndAt = Infinity;
   #reloading: Promise<void> | undefined;
   /** Requested again while a read was in flight, which may have been too early. */
   #isReloadWanted = false;
@@ -86,7 +89,7 @@ export class Liveness {
     this.#ownership = ownership;
     this.#incarnation = incarnationOf(runtime);
     this.#leaseMs = runtime.config.leaseSeconds * 1000;
-    this.#presence = presenceOn(database, clock);
+    this.#presence = presenceOn(database, clock, this.#leaseMs / 3);
     this.#recovery = new Recovery(runtime);
     runtime.lease.renew = () => this.#renew();
     const onFailure = (error: unknown): void => logger.error(error);
@@ -176,6 +179,7 @@ export class Liveness {
       this.#isReloadWanted = false;
       const known = idsOf(this.#peers);
       this.#peers = await this.#readPeers();
+      this.#hearOfLeases(Math.min(...this.#peers.map(({ leaseLeftMs }) => leaseLeftMs)));
       if (idsOf(this.#peers) !== known) this.#peersChanged.abort();
     }
   }
@@ -205,16 +209,32 @@ export class Liveness {
   /** Covers lost notifications, expired leases and late statements. Returns when to look again. */
   async #lookAround(): Promise<number> {
     const { clock } = this.#runtime;
-    const sinceTakeOverMs = clock.now() - this.#lastTakeOverAt;
-    if (sinceTakeOverMs < LATE_FIRST_MS) return LATE_FIRST_MS - sinceTakeOverMs;
+    const leftMs = this.#lookDueAt - clock.now();
+    if (leftMs > 0) return leftMs;
     this.#unlisted = [];
     await this.#reloadPeers();
     await this.#takeOverExpired();
     await this.#recovery.takeOverUnlisted(this.#unlisted);
     this.#unlisted = undefined;
-    const graceLeftMs = this.#graceUntil - clock.now();
-    const leasesLeft = this.#peers.map(({ leaseLeftMs }) => Math.max(leaseLeftMs, graceLeftMs, 0) + LEASE_GRACE_MS);
-    return Math.min(this.#leaseMs, sinceTakeOverMs, ...leasesLeft);
+    this.#lastLookAt = clock.now();
+    return this.#lookDueAt - clock.now();
+  }
+
+  /**
+   * Soon after a takeover and then at longer intervals, and when a lease could have ended: renewals of this engine's own
+   * lease tell that those of its peers were renewed.
+   */
+  get #lookDueAt(): number {
+    const lookAt = this.#lastLookAt;
+    const takeOverAt = this.#lastTakeOverAt;
+    const pauseMs = Math.min(this.#leaseMs, Math.max(LATE_FIRST_MS, lookAt - takeOverAt));
+    const leaseDueAt = Math.max(this.#peersEndAt, this.#graceUntil, lookAt) + LEASE_GRACE_MS;
+    return Math.min(Math.max(lookAt, takeOverAt) + pauseMs, leaseDueAt);
+  }
+
+  #hearOfLeases(leftMs: number): void {
+    this.#peersEndAt = this.#runtime.clock.now() + leftMs;
+    this.#patrol.wakeFor(leftMs + LEASE_GRACE_MS);
   }
 
   async #beat(signal: AbortSignal): Promise<void> {
@@ -244,9 +264,13 @@ export class Liveness {
   async #renew(): Promise<void> {
     const { database, databaseClock, lease, logger } = this.#runtime;
     const asked = lease.now();
-    const { isRenewed } = await databaseClock.learn(() =>
-      renewLease(database, this.#incarnation.incarnationID, this.#leaseMs),
+    const neighbour = this.#neighbour();
+    const terms = { leaseMs: this.#leaseMs, lockKey: neighbour && this.#presence.lockBeside?.(neighbour) };
+    const { isRenewed, isLockFree, peersLeftMs } = await databaseClock.learn(() =>
+      renewLease(database, this.#incarnation.incarnationID, terms),
     );
+    if (neighbour && isLockFree) this.#presence.suspect?.(neighbour);
+    if (peersLeftMs !== undefined) this.#hearOfLeases(peersLeftMs);
     if (!isRenewed) {
       logger.warn('This process was declared dead and its workflows went to peers. It continues with new ones.');
       await this.#register();

@@ -138,7 +138,7 @@ export class Ownership {
   /** Requeues workflows that are owned here but not run, such as those of a claim whose answer was lost. */
   async requeueOrphans(): Promise<void> {
     const { clock, database, incarnationID, newestOwnerAt } = this.#runtime;
-    if (newestOwnerAt === this.#lookedForUpTo) return;
+    if (newestOwnerAt === undefined || newestOwnerAt === this.#lookedForUpTo) return;
     const isLast = clock.monotonic() - newestOwnerAt > ORPHAN_AGE_MAX_MS;
     await this.requeue(await findOwnedBy(database, incarnationID, ORPHAN_AGE_MS));
     // Only now: after an outage the first look that succeeds may be the first of all.

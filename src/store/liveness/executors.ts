@@ -105,15 +105,34 @@ export interface Renewal {
   readonly isRenewed: boolean;
   /** By the database's clock. */
   readonly now?: number;
+  /** Whether the lock that was looked at is free. */
+  readonly isLockFree?: boolean;
+  /** How long until the first lease of a peer ends. */
+  readonly peersLeftMs?: number;
 }
 
-export async function renewLease(database: Database, incarnationID: string, leaseMs: number): Promise<Renewal> {
-  const [renewed] = await database.run(sql`
+export interface LeaseTerms {
+  readonly leaseMs: number;
+  /** An advisory lock to look at in the same statement. Postgres only. */
+  readonly lockKey?: string | undefined;
+}
+
+/** A copy that is executed late only prolongs a lease, and not that of an engine that was declared dead. */
+export async function renewLease(database: Database, incarnationID: string, terms: LeaseTerms): Promise<Renewal> {
+  const { leaseMs, lockKey } = terms;
+  const isFree = lockKey === undefined ? sql`FALSE` : sql`pg_try_advisory_xact_lock_shared(CAST(${lockKey} AS BIGINT))`;
+  const renew = sql`
     UPDATE ${executors}
     SET heartbeat_at = ${nowMs}, lease_until_epoch_ms = ${nowMs} + ${leaseMs}
     WHERE incarnation_id = ${incarnationID}
-    RETURNING heartbeat_at`);
-  return renewed ? { isRenewed: true, now: Number(renewed['heartbeat_at']) } : { isRenewed: false };
+    RETURNING heartbeat_at, ${isFree} AS is_free, (
+      SELECT MIN(p.lease_until_epoch_ms) FROM ${executors} AS p WHERE p.incarnation_id <> ${incarnationID}) AS first_end`;
+  const [[renewed] = []] = await database.commit([renew], { mayBeLate: true });
+  if (!renewed) return { isRenewed: false };
+  const now = Number(renewed['heartbeat_at']);
+  const firstEnd = renewed['first_end'];
+  const peersLeftMs = firstEnd === null ? Infinity : Number(firstEnd) - now;
+  return { isRenewed: true, now, isLockFree: renewed['is_free'] === true, peersLeftMs };
 }
 
 /** All other engines; all engines if no ID is given. */

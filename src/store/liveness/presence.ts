@@ -21,6 +21,10 @@ export interface Presence {
   isGone(peer: Peer): Promise<boolean>;
   /** Resolves when the peer may be dead, without busy polling. Rejects if the signal aborts. */
   untilSuspected(peer: Peer, signal: AbortSignal): Promise<void>;
+  /** The lock of a peer whose process is alive on this machine, for renewals of the lease to look at. */
+  lockBeside?(peer: Peer): string | undefined;
+  /** That lock was free. */
+  suspect?(peer: Peer): void;
 }
 
 /** How often a process on this machine is checked. */
@@ -29,6 +33,8 @@ const PROCESS_POLL_MS = 250;
 const GRACE_MS = 700;
 /** The same for an engine whose process is known to be alive: then the lock is the only sign of its death. */
 const LIVING_GRACE_MS = 5000;
+/** How often the lock of such an engine is looked at if the lease is renewed less often. */
+const LOCK_LOOK_MS = 10_000;
 /** A waiting statement holds back vacuum, so it is restarted from time to time. */
 const LOCK_WAIT_MS = 30_000;
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -82,9 +88,10 @@ function processStartTime(pid: number): string | null {
   }
 }
 
-export function presenceOn(database: Database, clock: Clock): Presence {
+/** `renewalMs`: how often the lease is renewed. */
+export function presenceOn(database: Database, clock: Clock, renewalMs = Infinity): Presence {
   if (isPostgres(database) && database.features.hasSessions) {
-    return new PostgresPresence(database, clock);
+    return new PostgresPresence(database, clock, renewalMs > LOCK_LOOK_MS);
   }
   return localPresence(clock);
 }
@@ -117,10 +124,14 @@ class PostgresPresence implements Presence {
   readonly #clock: Clock;
   /** Without advisory locks on the server, only the lease can tell. */
   #hasLocks: boolean;
+  /** Whether renewals of the lease are too rare to look at locks for us. */
+  readonly #isLooking: boolean;
+  #suspectedID: string | undefined;
 
-  constructor(database: PostgresDatabase, clock: Clock) {
+  constructor(database: PostgresDatabase, clock: Clock, isLooking: boolean) {
     this.#database = database;
     this.#clock = clock;
+    this.#isLooking = isLooking;
     this.#hasLocks = database.features.hasAdvisoryLocks;
   }
 
@@ -164,18 +175,33 @@ class PostgresPresence implements Presence {
   }
 
   async untilSuspected(peer: Peer, signal: AbortSignal): Promise<void> {
-    // Without a lock, or a limit to the wait for it, only the lease can tell.
-    if (!traitsOf(peer).hasLock || !this.#hasLocks || !this.#database.dialect.hasSettings)
-      return localPresence(this.#clock).untilSuspected(peer, signal);
+    if (!this.#isWatchedByLock(peer)) return localPresence(this.#clock).untilSuspected(peer, signal);
     if (isProcessGone(peer) !== undefined) return this.#untilGoneHere(peer, signal);
     return this.#untilReleased(peer, signal);
   }
 
-  /** Looks at the process often, and at its lock now and then. */
+  /** Without a lock, or a limit to the wait for it, only the lease can tell. */
+  #isWatchedByLock(peer: Peer): boolean {
+    return traitsOf(peer).hasLock && this.#hasLocks && this.#database.dialect.hasSettings;
+  }
+
+  lockBeside(peer: Peer): string | undefined {
+    const isHere = this.#isWatchedByLock(peer) && isProcessGone(peer) === false;
+    return isHere ? presenceKey(peer.incarnationID) : undefined;
+  }
+
+  suspect({ incarnationID }: Peer): void {
+    this.#suspectedID = incarnationID;
+  }
+
+  /** Looks at the process often, and at its lock now and then: statements for that add to what an idle engine sends. */
   async #untilGoneHere(peer: Peer, signal: AbortSignal): Promise<void> {
+    this.#suspectedID = undefined;
     for (let passedMs = PROCESS_POLL_MS; isProcessGone(peer) !== true; passedMs += PROCESS_POLL_MS) {
       await sleep(this.#clock, PROCESS_POLL_MS, signal);
-      if (passedMs % LIVING_GRACE_MS === 0 && (await this.#findFree([peer])).length > 0) return;
+      if (this.#suspectedID === peer.incarnationID) return;
+      const isDue = this.#isLooking && passedMs % LOCK_LOOK_MS === 0;
+      if (isDue && (await this.#findFree([peer])).length > 0) return;
     }
   }
 

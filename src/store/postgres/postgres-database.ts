@@ -29,7 +29,7 @@ import { poolConfig } from './postgres-config.js';
 import { isConnectionLost, isReadOnly, type Phase, translatePostgresError } from './postgres-errors.js';
 import { clientSource, poolSizeOf, type PostgresOptions } from './postgres-options.js';
 import type { ServerFeature } from './server-probe.js';
-import { SessionFence } from './session-fence.js';
+import { SessionFence, unguarded } from './session-fence.js';
 import { SilenceWatch } from './silence.js';
 import { type Following, rethrowIfLost, StatementSender } from './statement-sender.js';
 import { ALL_SCANS, commitSettings, observeSettings } from './transaction-settings.js';
@@ -164,7 +164,8 @@ export class PostgresDatabase implements Database {
     statements: readonly Sql[],
     { options, following }: { readonly options: CommitOptions; readonly following?: Following },
   ): Promise<Row[][]> {
-    const guard = this.#fence.guard(client, commitSettings(options));
+    const settings = commitSettings(options);
+    const guard = options.mayBeLate ? unguarded(settings) : this.#fence.guard(client, settings);
     try {
       const results = await this.#sender.send(client, [...guard, ...statements], 'write', { following });
       return results.slice(guard.length);

@@ -36,7 +36,7 @@ export class SessionFence {
 
   /** The statements to put at the head of a commit on this connection; empty if the server does not support them. */
   guard(client: object, settings?: Sql): Sql[] {
-    if (this.#isOff) return settings ? [sql`SELECT ${settings}`] : [];
+    if (this.#isOff) return unguarded(settings);
     const key = this.#keyOf(client);
     const lock = sql`pg_advisory_xact_lock_shared(CAST(${key} AS BIGINT))`;
     return [
@@ -116,6 +116,11 @@ export class SessionFence {
     this.#logger.warn(`A commit that arrives late cannot be refused: ${(error as Error).message}`);
     return true;
   }
+}
+
+/** The head of a commit without a fence. */
+export function unguarded(settings: Sql | undefined): Sql[] {
+  return settings ? [sql`SELECT ${settings}`] : [];
 }
 
 /** Ends the sessions that execute an old copy at the moment. The lock's key is stored in two halves. */

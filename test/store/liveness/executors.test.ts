@@ -83,10 +83,23 @@ describe('executors', () => {
       const database = await dialect.create();
       await insertIncarnation(database, incarnation(), { leaseMs: -1000 });
 
-      expect(await renewLease(database, 'b', 60_000)).toMatchObject({ isRenewed: true });
+      expect(await renewLease(database, 'b', { leaseMs: 60_000 })).toMatchObject({ isRenewed: true });
       expect((await listPeers(database, 'a'))[0]?.isLeaseOver).toBe(false);
       await removeIncarnation(database, 'b');
-      expect(await renewLease(database, 'b', 60_000)).toEqual({ isRenewed: false });
+      expect(await renewLease(database, 'b', { leaseMs: 60_000 })).toEqual({ isRenewed: false });
+    });
+
+    test('who prolongs a lease hears when the first lease of a peer ends', async () => {
+      const database = await dialect.create();
+      await insertIncarnation(database, incarnation(), { leaseMs: 60_000 });
+      expect(await renewLease(database, 'b', { leaseMs: 60_000 })).toMatchObject({ peersLeftMs: Infinity });
+
+      await insertIncarnation(database, { ...incarnation(), incarnationID: 'c' }, { leaseMs: 50_000 });
+      await insertIncarnation(database, { ...incarnation(), incarnationID: 'd' }, { leaseMs: 40_000 });
+      const { peersLeftMs } = await renewLease(database, 'b', { leaseMs: 60_000 });
+
+      expect(peersLeftMs).toBeLessThanOrEqual(40_000);
+      expect(peersLeftMs).toBeGreaterThan(0);
     });
 
     test('an engine that has prolonged its lease in time keeps its place and its workflows', async () => {

@@ -1,10 +1,11 @@
 // A process that is stopped for longer than its lease and then wakes up: what it held belongs to another one by now.
-import { expect, test } from 'vitest';
-import { forEachDialect } from '../rig/dialects.js';
+import pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import { forEachDialect, onlyOn } from '../rig/dialects.js';
 import { expectAllDone, expectKept } from './invariants.js';
 import { linesOf } from './journal.js';
 import { launchWorker, until } from './processes.js';
-import { freeze, idsOf, setScene } from './setup.js';
+import { freeze, idsOf, launchHere, setScene } from './setup.js';
 
 const HELD_IDS = idsOf('held', 3);
 const HELD_OUTCOME_IDS = idsOf('outcome', 2);
@@ -49,5 +50,41 @@ forEachDialect((dialect) => {
     expect(linesOf(lines, 'run').filter(({ workflowID }) => workflowID === 'new')).toMatchObject([{ pid: owner.pid }]);
     expect(linesOf(lines, 'result')).toHaveLength(2 * (HELD_IDS.length + HELD_OUTCOME_IDS.length) + 1);
     expectAllDone(await scene.tables(), lines);
+  });
+});
+
+// A synchronous driver has the answer when it has committed.
+onlyOn('postgres', (dialect) => {
+  test('an owner that was stopped while its checkpoint was answered begins no step of a workflow that it has lost', async () => {
+    const scene = await setScene(dialect);
+    const { url, journalPath, journal } = scene;
+    const steps = () => linesOf(journal.read(), 'step');
+    const owner = await launchWorker({ url, journalPath, stepMs: 300 });
+    const locker = new pg.Client(url);
+    onTestFinished(() => locker.end());
+    await locker.connect();
+    const isAny = async (condition: string): Promise<boolean> => {
+      const others = 'datname = current_database() AND pid <> pg_backend_pid()';
+      return (await locker.query(`SELECT 1 FROM pg_stat_activity WHERE ${others} AND ${condition}`)).rows.length > 0;
+    };
+    await owner.perform({ do: 'start', name: 'five', workflowIDs: ['w'] });
+    await until('the first step has begun', () => steps().length === 1);
+    await locker.query('BEGIN');
+    await locker.query('SELECT 1 FROM dbos.workflow_status FOR UPDATE');
+    await until('its checkpoint waits', () => isAny(`wait_event_type = 'Lock'`));
+
+    owner.signal('SIGSTOP');
+    await locker.query('COMMIT');
+    await until('it is durable', async () => !(await isAny(`state = 'active'`)));
+    const { DBOS } = await launchHere(scene, {}, { stepMs: 100 });
+    await DBOS.cancelWorkflow('w');
+    await DBOS.resumeWorkflow('w');
+    await DBOS.retrieveWorkflow('w').getResult();
+    const before = steps().length;
+    owner.signal('SIGCONT');
+    await owner.perform({ do: 'finish' });
+
+    expect(steps().slice(before)).toEqual([]);
+    expectAllDone(await scene.tables(), journal.read());
   });
 });

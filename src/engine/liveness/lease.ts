@@ -9,6 +9,13 @@ interface Moment {
   readonly monotonicMs: number;
 }
 
+/** When the database was asked for a workflow, and in which epoch. */
+export interface Standing {
+  readonly epoch: number;
+  /** On the monotonic clock. */
+  readonly askedAt: number;
+}
+
 export interface LeaseOptions {
   readonly clock: Clock;
   readonly leaseMs: number;
@@ -45,6 +52,11 @@ export class Lease {
     if (lockSession !== this.#lockSession) this.#epoch += 1;
     this.#lockSession = lockSession;
     return this.#epoch;
+  }
+
+  /** To be noted before a workflow is created or claimed. */
+  get standing(): Standing {
+    return { epoch: this.epoch, askedAt: this.#options.clock.monotonic() };
   }
 
   get isOver(): boolean {

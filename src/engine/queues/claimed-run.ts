@@ -12,6 +12,7 @@ import type { Context } from '../runs/ambient.js';
 import { argumentsOf } from '../runs/arguments.js';
 import type { Invocation } from '../runs/execute.js';
 import { Run } from '../runs/run.js';
+import type { Standing } from '../liveness/lease.js';
 import type { Runtime } from '../runtime.js';
 
 interface Callee {
@@ -24,8 +25,8 @@ interface Callee {
 interface ClaimedState {
   readonly history: History;
   readonly inputs: string | null;
-  /** Of the lease, before the claim. */
-  readonly epoch: number;
+  /** Before the claim. */
+  readonly standing: Standing;
 }
 
 /** What is needed of a row to run it. */
@@ -51,7 +52,7 @@ type ClaimedRow = Pick<
 export function invocationOf(
   runtime: Runtime,
   workflow: ClaimedRow,
-  { history, inputs, epoch }: ClaimedState,
+  { history, inputs, standing }: ClaimedState,
 ): MaybePromise<Invocation | undefined> {
   const callee = findCallee(runtime, workflow);
   if (!callee) return undefined;
@@ -66,7 +67,7 @@ export function invocationOf(
     isPortable: workflow.serialization === 'portable_json',
     queueName: workflow.queueName,
     partitionKey: workflow.queuePartitionKey,
-    epoch,
+    standing,
   });
   run.journal.begin(workflow.recoveryAttempts ?? 1);
   warnOfCrossedBranches(runtime, workflow, history.records);

@@ -25,6 +25,7 @@ import { batchHistories, loadHistories, measureHistories } from '../history/load
 import type { Deadlines } from '../runs/deadlines.js';
 import type { Ownership } from '../runs/ownership.js';
 import type { Runs } from '../runs/runs.js';
+import type { Standing } from '../liveness/lease.js';
 import type { Runtime } from '../runtime.js';
 import type { Queue } from './known-queues.js';
 import type { ClaimSource } from './queue-claims.js';
@@ -87,14 +88,14 @@ export class Claims implements ClaimSource {
   async #claimWith(claim: (terms: Terms) => Promise<readonly Claim[]>): Promise<ClaimResult[]> {
     const { applicationName, applicationVersion, config, database, registry } = this.#runtime;
     const owner = this.#runtime.newOwner();
-    const { epoch } = this.#runtime.lease;
+    const { standing } = this.#runtime.lease;
     const { workflowKeys: functions, instanceKeys: instances } = registry;
     const terms = { owner, executorID: config.executorID, applicationVersion, applicationName, functions, instances };
     try {
       const claims = await claim(terms);
       await this.#runAll(
         claims.flatMap(({ claimed }) => claimed),
-        epoch,
+        standing,
       );
       await this.#failRefused(claims.flatMap(({ refused = [] }) => refused));
       return claims.map(({ claimed, remainder }) => ({ taken: claimed.length, left: remainder }));
@@ -108,7 +109,7 @@ export class Claims implements ClaimSource {
     }
   }
 
-  async #runAll(claimed: readonly Claimed[], epoch: number): Promise<void> {
+  async #runAll(claimed: readonly Claimed[], standing: Standing): Promise<void> {
     if (claimed.length === 0) return;
     const { database } = this.#runtime;
     const alive = await this.#deadLetterExhausted(claimed);
@@ -128,7 +129,7 @@ export class Claims implements ClaimSource {
         const { workflow } = one;
         const history = histories.get(workflow.workflowID) ?? new History();
         const inputs = separate.get(workflow.workflowID) ?? workflow.inputs;
-        const starting = invocationOf(this.#runtime, workflow, { history, inputs, epoch });
+        const starting = invocationOf(this.#runtime, workflow, { history, inputs, standing });
         const invocation = isPromise(starting) ? await starting : starting;
         if (invocation) this.#launch(invocation);
         else await handBack(database, [ownedOf(one)]);

@@ -9,6 +9,7 @@ import type { NewWorkflow } from '../../store/runs/workflows.js';
 import { History } from '../history/history.js';
 import type { Ownership } from '../runs/ownership.js';
 import type { Runs } from '../runs/runs.js';
+import type { Standing } from '../liveness/lease.js';
 import type { Runtime } from '../runtime.js';
 import { invocationOf } from './claimed-run.js';
 
@@ -44,7 +45,7 @@ export class DirectStarts {
     const release = reserve(queueName, enqueued.length);
     if (!release) return undefined;
     const owner = runtime.newOwner();
-    const { epoch } = runtime.lease;
+    const { standing } = runtime.lease;
     const { executorID } = runtime.config;
     const running = { status: 'PENDING', owner, executorID, recoveryAttempts: 1 } as const;
     const workflows = enqueued.map((workflow): NewWorkflow => ({ ...workflow, ...running }));
@@ -53,7 +54,7 @@ export class DirectStarts {
       committed: (creators) =>
         this.#launch(
           workflows.filter(({ creator }) => creators.has(creator)),
-          epoch,
+          standing,
         ).finally(release),
       failed: () => this.#handBack(owner).finally(release),
     };
@@ -64,11 +65,11 @@ export class DirectStarts {
     return queueName === expected && isPlain && applicationVersion === this.#options.runtime.applicationVersion;
   }
 
-  async #launch(workflows: readonly NewWorkflow[], epoch: number): Promise<void> {
+  async #launch(workflows: readonly NewWorkflow[], standing: Standing): Promise<void> {
     const { runtime, runs } = this.#options;
     for (const workflow of workflows) {
       const { workflowID, inputs, owner } = workflow;
-      const starting = invocationOf(runtime, workflow, { history: new History(), inputs, epoch });
+      const starting = invocationOf(runtime, workflow, { history: new History(), inputs, standing });
       const invocation = isPromise(starting) ? await starting : starting;
       if (invocation) runs.launch(invocation);
       else await handBack(runtime.database, [{ workflowID, owner: owner ?? '' }]);

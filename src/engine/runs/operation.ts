@@ -16,9 +16,6 @@ import type { Run } from './run.js';
 import type { WaitLimits } from '../../control/runs/row-watcher.js';
 
 const SLEEP = 'DBOS.sleep';
-/** A run that sleeps no longer than this does not ask whether it still owns its workflow. */
-const SLEEP_MAX_MS = 50;
-const PUSHED_SLEEP_MAX_MS = 1000;
 
 /** Runs an operation. In workflow code it is recorded. */
 export async function operation<R>(options: Operation<R>, body: () => Promise<R>): Promise<R> {
@@ -126,19 +123,10 @@ export async function durableSleep(runtime: Runtime, durationMs: number): Promis
   run.check();
 }
 
-/**
- * Sleeps, and has the next effect ask whether the run still owns its workflow. Other waits end with a checkpoint, which is
- * refused if it does not; a sleep records nothing at its end.
- */
 export async function sleepUntil(run: Run, at: number): Promise<void> {
-  const { clock, databaseClock, store } = run.runtime;
-  const { session } = store.listener;
-  const begunAt = clock.monotonic();
+  const { databaseClock } = run.runtime;
   const timer = { awaited: undefined, endsAt: at, isOperation: false };
   // A sleep that is too short for the run to leave needs no second signal.
   const wait = at - databaseClock.latest() >= run.parkAfterMs ? timer : undefined;
   await run.waits.waitFor((suspended) => databaseClock.reached(at, eitherOf(run.signal, suspended)), wait);
-  // While losses are pushed, only a long sleep may have missed one.
-  const isPushed = session !== 0 && store.listener.session === session;
-  if (clock.monotonic() - begunAt > (isPushed ? PUSHED_SLEEP_MAX_MS : SLEEP_MAX_MS)) run.doubtOwnership();
 }

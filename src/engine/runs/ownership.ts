@@ -38,7 +38,10 @@ export class Ownership {
   constructor(runtime: Runtime, runs: Runs) {
     this.#runtime = runtime;
     this.#runs = runs;
-    const { bus } = runtime;
+    const { bus, store } = runtime;
+    store.writer.onLate = (workflowIDs) => {
+      for (const run of runs.of(workflowIDs)) run.doubtOwnership();
+    };
     bus.filterOutgoing(topics.outcomes, (workflowID) => this.#interests.delete(workflowID));
     // A workflow has its run in one process. If it is this one, peers need no notification.
     bus.filterOutgoing(topics.changes, (workflowID) => !runs.has(workflowID));

@@ -19,6 +19,7 @@ import type { Checkpoint } from '../../store/runs/steps.js';
 import { findWorkflows } from '../../store/runs/workflows.js';
 import type { CheckpointVerdict } from '../../store/writer/writer-verdicts.js';
 import type { Runtime } from '../runtime.js';
+import type { Standing } from '../liveness/lease.js';
 import type { History } from '../history/history.js';
 import { Inbox } from '../messaging/inbox.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
@@ -47,6 +48,13 @@ export interface RecordOptions {
 /** What happened to the checkpoint in a write; undefined if the write turned out not to contain one. */
 export type VerdictOf<V> = (verdict: V) => CheckpointVerdict | undefined;
 
+/**
+ * How old the word of the database may be that a run owns its workflow. Longer where a loss is pushed: a run hears of it
+ * before, unless its process was stopped.
+ */
+const CERTAIN_MS = 50;
+const PUSHED_CERTAIN_MS = 250;
+
 /** For writes that belong to no operation, such as a message sent by a step. */
 const NO_STEP = -1;
 
@@ -64,8 +72,8 @@ export interface RunOptions {
   readonly isPortable: boolean;
   readonly queueName: string | null;
   readonly partitionKey: string | null;
-  /** That of the lease, before the workflow was created or claimed. */
-  readonly epoch: number;
+  /** Before the workflow was created or claimed. */
+  readonly standing: Standing;
 }
 
 export class Run {
@@ -101,6 +109,8 @@ export class Run {
   #settledDoubts = 0;
   /** The epoch of the lease in which the run has owned its workflow for sure. */
   #epoch: number;
+  /** When the database has last said that the run owns its workflow, on the monotonic clock. */
+  #confirmedAt: number;
   #isStored = true;
   #lastRecordedStepID: number | undefined;
   #lastWrite: Promise<void> | undefined;
@@ -120,7 +130,8 @@ export class Run {
     this.partitionKey = options.partitionKey;
     this.history = options.history;
     this.#mayHaveConcurrentOwner = options.history !== undefined;
-    this.#epoch = options.epoch;
+    this.#epoch = options.standing.epoch;
+    this.#confirmedAt = options.standing.askedAt;
     const { history: level, executorID } = options.runtime.config;
     this.journal = new RunJournal({
       level: options.registration.config.history ?? level,
@@ -268,29 +279,32 @@ export class Run {
 
   /** Whether no peer can have recovered the workflow, and no other program has had time to take it. */
   get isCertain(): boolean {
-    const { lease } = this.runtime;
-    return this.#doubts === this.#settledDoubts && lease.isCertain && lease.epoch === this.#epoch;
+    const { clock, lease, store } = this.runtime;
+    if (this.#doubts !== this.#settledDoubts || !lease.isCertain || lease.epoch !== this.#epoch) return false;
+    const maxMs = store.listener.session === 0 ? CERTAIN_MS : PUSHED_CERTAIN_MS;
+    return clock.monotonic() - this.#confirmedAt <= maxMs;
   }
 
   /**
-   * After a pause, peers may have recovered the workflow; during a wait, another program may have cancelled it or taken it
-   * over. Nothing begins before the database says that they have not.
+   * After a pause, peers may have recovered the workflow, or another program may have cancelled it or taken it over.
+   * Nothing begins before the database says that they have not.
    */
   async #confirmOwnership(): Promise<void> {
     const { runtime, signal } = this;
     const { lease, owners } = runtime;
     const doubts = this.#doubts;
     try {
-      let epoch: number;
+      let standing: Standing;
       do {
         await runtime.retrying(() => lease.ensure(), signal);
-        epoch = lease.epoch;
+        standing = lease.standing;
         // After the renewal: no peer finds the lease over until its new end.
         const isOwned = await runtime.retrying(() => owners.owns(this), signal);
         if (!isOwned) this.stop(await this.findLossReason());
       } while (!this.#stopReason && lease.isOver);
       this.#settledDoubts = Math.max(this.#settledDoubts, doubts);
-      this.#epoch = epoch;
+      this.#epoch = standing.epoch;
+      this.#confirmedAt = standing.askedAt;
     } catch (error) {
       // The retries end with the run.
       this.check();
@@ -329,6 +343,7 @@ export class Run {
       write.then(
         () => {
           this.#isStored = true;
+          this.#confirmedAt = this.runtime.clock.monotonic();
         },
         (error: unknown) => this.stop(error as Error),
       ),
@@ -412,7 +427,11 @@ export class Run {
   }
 
   #applyVerdict(verdict: CheckpointVerdict | undefined, stepID: number): Promise<void> | undefined {
-    if (verdict === 'recorded' && stepID !== NO_STEP) this.#lastRecordedStepID = stepID;
+    if (verdict === 'recorded') {
+      // If the answer took long, the writer has it doubted.
+      this.#confirmedAt = this.runtime.clock.monotonic();
+      if (stepID !== NO_STEP) this.#lastRecordedStepID = stepID;
+    }
     if (verdict === 'lost') return this.#stopLost();
     if (verdict === 'conflict') this.stop(new DBOSStepNondeterminismError(this.workflowID, stepID));
     else if (verdict === 'refused') this.stop(goneError(this.workflowID, stepID));

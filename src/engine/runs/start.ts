@@ -14,6 +14,7 @@ import type { CheckpointVerdict, StartVerdict } from '../../store/writer/writer-
 import { type Context, currentContext, isWorkflowCode } from './ambient.js';
 import { authorize } from '../registration/authorization.js';
 import type { Engine } from '../engine.js';
+import type { Standing } from '../liveness/lease.js';
 import { argumentsOf } from './arguments.js';
 import { Handle } from './handles.js';
 import { checkParams, newWorkflow, type Parent, type StartRequest, type StartWorkflowParams } from './new-workflow.js';
@@ -84,8 +85,8 @@ interface StartCall {
 interface PreparedStart extends StartCall {
   readonly workflow: NewWorkflow;
   readonly args: unknown[];
-  /** Of the lease, before the row is written. */
-  readonly epoch: number;
+  /** Before the row is written. */
+  readonly standing: Standing;
 }
 
 /** Makes the row. Waits while the writer's backlog is full. */
@@ -97,7 +98,15 @@ async function prepareStart(call: StartCall, parent?: Parent): Promise<PreparedS
   const room = runtime.store.writer.room();
   if (room) await room;
   const workflow = newWorkflow(runtime, { request, context, workflowID, parent, assumedRole, inputs });
-  return { engine, request, context, workflowID, workflow, args: argumentsOf(inputs), epoch: runtime.lease.epoch };
+  return {
+    engine,
+    request,
+    context,
+    workflowID,
+    workflow,
+    args: argumentsOf(inputs),
+    standing: runtime.lease.standing,
+  };
 }
 
 /** Checks the partition key and the caller's roles, and encodes the arguments. */
@@ -216,7 +225,7 @@ export function conflictingStartOf({
   return { logger: engine.runtime.logger, workflow, duplicationPolicy, workflowIDReusePolicy };
 }
 
-function newRun({ engine, request, workflow, epoch }: PreparedStart, deadlineAt: number | null): Run {
+function newRun({ engine, request, workflow, standing }: PreparedStart, deadlineAt: number | null): Run {
   const { registration } = request.callee;
   invariant(registration, 'A workflow that is known by name only is always enqueued.');
   return new Run({
@@ -229,7 +238,7 @@ function newRun({ engine, request, workflow, epoch }: PreparedStart, deadlineAt:
     isPortable: workflow.serialization === 'portable_json',
     queueName: null,
     partitionKey: null,
-    epoch,
+    standing,
   });
 }
 

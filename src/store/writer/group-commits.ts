@@ -24,6 +24,8 @@ export interface GroupCommitsOptions extends Omit<RetryOptions, 'isIdempotent' |
   readonly signal: AbortSignal;
   /** Notifies other processes of messages and events. */
   readonly bus?: Pick<Bus, 'afterCommit'>;
+  /** The answer to a commit came late. Since then, the workflows of these runs may have been lost. */
+  onLate(workflowIDs: readonly string[]): void;
 }
 
 /** What could not be written yet, in order, and why. */
@@ -38,6 +40,8 @@ export const ISOLATION_LOCK_TIMEOUT_MS = 50;
 const PATIENCE = 3;
 /** Failed commits in a row while a group is taken apart, before a pause: perhaps no item can be written. */
 const ISOLATION_MAX = 32;
+/** From sending a commit to its answer. */
+const LATE_MS = 250;
 const LOCK_TIMEOUT = '55P03';
 
 export class GroupCommits {
@@ -72,7 +76,12 @@ export class GroupCommits {
     const pauses = new RetryPauses(this.#options);
     for (;;) {
       try {
-        const refused = await group.write(this.#database, { bus: this.#options.bus, lockTimeoutMs });
+        const { bus, clock } = this.#options;
+        const sentAt = clock.monotonic();
+        const onCommitted = (): void => {
+          if (clock.monotonic() - sentAt > LATE_MS) this.#options.onLate(ready.flatMap(runOf));
+        };
+        const refused = await group.write(this.#database, { bus, lockTimeoutMs, onCommitted });
         pauses.onSuccess();
         pass.onCommit();
         return this.#retryRefused(refused, pass);
@@ -228,6 +237,12 @@ class Pass {
     this.isIsolating = true;
     this.failures += 1;
   }
+}
+
+/** The workflow whose run waits for the item. */
+function runOf({ item }: WriterEntry): string[] {
+  const run = item.kind === 'start' ? item.start : writerOf(item);
+  return run ? [run.workflowID] : [];
 }
 
 /** Whether the error may be about some items only. Others are about the database. */

@@ -31,6 +31,14 @@ import {
   type StartVerdict,
 } from './writer-verdicts.js';
 
+/** How to write a group. */
+export interface WriteOptions extends Pick<CommitOptions, 'lockTimeoutMs'> {
+  /** Notifies other processes of messages and events. */
+  readonly bus?: Pick<Bus, 'afterCommit'>;
+  /** Called when the commit is confirmed, before any item is settled. */
+  readonly onCommitted?: () => void;
+}
+
 /** A child workflow and its parent's checkpoint of the start. */
 export interface ChildStart {
   readonly start: NewWorkflow;
@@ -156,10 +164,7 @@ export class WriteGroup {
    * Commits the statements and settles the entries. May be repeated as a whole. Returns the entries whose items were
    * refused without a reason that can be seen: nothing of them was written, and they are not settled.
    */
-  async write(
-    database: Database,
-    { bus, lockTimeoutMs }: Pick<CommitOptions, 'lockTimeoutMs'> & { readonly bus?: Pick<Bus, 'afterCommit'> },
-  ): Promise<Entry<Item, Verdict>[]> {
+  async write(database: Database, { bus, lockTimeoutMs, onCommitted }: WriteOptions): Promise<Entry<Item, Verdict>[]> {
     const statements: Sql[] = [];
     const judged: [part: Pick<WritePart<never>, 'judge'>, index: number][] = [];
     for (const part of this.#parts) {
@@ -170,6 +175,7 @@ export class WriteGroup {
     const commit = (notification?: Sql): Promise<Row[][]> =>
       database.commit(statements, { afterCommit: notification, relaxed: this.#isRelaxed, lockTimeoutMs });
     const results = await (bus ? bus.afterCommit(this.#notifications, commit) : commit());
+    onCommitted?.();
     for (const [part, index] of judged) await part.judge(database, results[index] ?? []);
     await this.#keepOfCancelled(database, { lockTimeoutMs });
     return this.#entries.filter((entry, index) => !this.#settle[index]?.(entry));

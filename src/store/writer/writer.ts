@@ -77,6 +77,8 @@ export class Writer {
   readonly #parked: ParkedItems;
   readonly #stopped = new AbortController();
   readonly #backlogMax: number;
+  /** The answer to a commit came late. Since then, the workflows of these runs may have been lost. */
+  onLate: (workflowIDs: readonly string[]) => void = () => {};
 
   constructor(database: Database, options: WriterOptions) {
     const { clock, logger, bus, isPatient, backlogMax = BACKLOG_MAX } = options;
@@ -84,7 +86,14 @@ export class Writer {
     const bounds = { itemsMax, weightMax, weigh };
     const { signal } = this.#stopped;
     this.#backlogMax = backlogMax;
-    this.#commits = new GroupCommits(database, { clock, logger, bus, isPatient, signal });
+    this.#commits = new GroupCommits(database, {
+      clock,
+      logger,
+      bus,
+      isPatient,
+      signal,
+      onLate: (late) => this.onLate(late),
+    });
     const write = (entries: readonly WriterEntry[]) => this.#commits.write(entries, ISOLATION_LOCK_TIMEOUT_MS);
     this.#parked = new ParkedItems({ write, clock, logger, signal, bounds });
     const flushesMax = Math.min(options.commitsMax ?? COMMITS_MAX, database.commitsMax ?? 1);

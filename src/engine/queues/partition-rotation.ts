@@ -84,9 +84,13 @@ export class PartitionRotation {
     this.#ready.add(key);
   }
 
-  /** The next partitions to claim from. They leave the rotation until `settle`, `block` or `putBack`. */
-  take(count: number): string[] {
-    const keys = [...this.#ready].slice(0, count);
+  /**
+   * The next partitions to claim from. They leave the rotation until `settle`, `block` or `putBack`. Engines that share the
+   * queue pick at random among the next ones: they have heard of them in the same order, and would all claim from the same.
+   */
+  take(count: number, engines = 1): string[] {
+    const next = [...this.#ready].slice(0, count * engines);
+    const keys = engines === 1 ? next : shuffled(next).slice(0, count);
     for (const key of keys) {
       this.#ready.delete(key);
       this.#claiming.set(key, false);

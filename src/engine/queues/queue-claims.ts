@@ -98,7 +98,7 @@ export class QueueClaims {
       return false;
     }
     const count = Math.min(PARTITIONS_MAX, limit, Math.ceil(partitions.readyCount / engines));
-    const chosen = this.#choose(state, partitions.take(count), { limit, hasFreed });
+    const chosen = this.#choose(state, partitions.take(count, engines), { limit, hasFreed });
     if (chosen.length === 0) return !partitions.isEmpty;
     const names = chosen.map(({ key }) => state.takeNames(key));
     const results = await this.#claimChosen(state, chosen);

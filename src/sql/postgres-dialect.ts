@@ -85,8 +85,8 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
           ),
         );
     },
-    writeAdvisoryLock(out) {
-      out.text('pg_advisory_xact_lock(hashtextextended(');
+    writeAdvisoryLock(out, isShared) {
+      out.text(`pg_advisory_xact_lock${isShared ? '_shared' : ''}(hashtextextended(`);
       out.placeholder();
       out.text('::text, 0))');
     },

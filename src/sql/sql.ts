@@ -51,8 +51,8 @@ export interface Dialect {
   /** A table of literal rows named `alias`. A single row has a form of its own. */
   writeRows(out: TextWriter, alias: string, columns: readonly RowColumn[], isSingle: boolean): void;
   collectRows(values: Value[], columns: readonly RowColumn[], data: Rows): void;
-  /** Takes the advisory lock of the collected name, until the commit. */
-  writeAdvisoryLock(out: TextWriter): void;
+  /** Takes the advisory lock of the collected name, until the commit; a shared one beside others of its kind. */
+  writeAdvisoryLock(out: TextWriter, isShared: boolean): void;
   collectAdvisoryLock(values: Value[], name: string): void;
   /** True if the column starts with the collected prefix. */
   writeStartsWith(out: TextWriter, column: string): void;
@@ -265,10 +265,10 @@ export function lock(mode: LockMode, alias: string): Token {
  * `SELECT ${advisoryLock(name)}`: takes an advisory lock until the commit. Statements after it in the transaction see what
  * earlier holders committed. NULL in SQLite, where a writer locks the whole database.
  */
-export function advisoryLock(name: string): Token {
+export function advisoryLock(name: string, { isShared = false } = {}): Token {
   return {
-    shape: 'advisory-lock;',
-    write: (out) => out.dialect.writeAdvisoryLock(out),
+    shape: isShared ? 'shared-advisory-lock;' : 'advisory-lock;',
+    write: (out) => out.dialect.writeAdvisoryLock(out, isShared),
     collect: (values, dialect) => dialect.collectAdvisoryLock(values, name),
   };
 }

@@ -64,7 +64,7 @@ export type Command =
   | { readonly do: 'debounce'; readonly key: string; readonly periodMs: number; readonly lengths: readonly number[] }
   /** Deletes all workflows that have ended, so many in a commit. */
   | { readonly do: 'collect'; readonly batchSize: number }
-  /** Resolves when the engine knows the queue with this limit; null: when it knows no such queue. */
+  /** Resolves when the engine claims only under this limit of the queue; null: when it knows no such queue. */
   | { readonly do: 'know'; readonly queueName: string; readonly globalConcurrency: number | null }
   /** Resolves when all results have been received. */
   | { readonly do: 'finish' }
@@ -117,10 +117,12 @@ async function debounce(key: string, periodMs: number, lengths: readonly number[
 }
 
 async function untilKnown(queueName: string, globalConcurrency: number | null): Promise<void> {
-  const { known } = DBOS[internals].engineFor('a worker').queues;
+  const { queues } = DBOS[internals].engineFor('a worker');
+  const { known } = queues;
   while ((known.find(queueName)?.limits.whole.concurrency ?? null) !== globalConcurrency) {
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
+  await queues.reload();
 }
 
 async function perform(command: Command): Promise<void> {

@@ -5,7 +5,6 @@ import { withTimeLimit } from '../../base/time-limit.js';
 import { isPromise } from '../../codec/maybe-promise.js';
 import { DBOSMaxRecoveryAttemptsExceededError } from '../../model/errors/errors.js';
 import { UNLIMITED } from '../../model/queues.js';
-import type { WorkflowRecord } from '../../model/records.js';
 import type { ClaimRemainder, Share } from '../../store/queues/claim-limits.js';
 import {
   type Claim,
@@ -13,10 +12,12 @@ import {
   type ClaimOptions,
   claimPartitions,
   claimWorkflows,
+  compareClaimOrder,
   findSeparateInputs,
   type PartitionClaimOptions,
   type RefusedRow,
 } from '../../store/queues/claims.js';
+import type { RefillTerms } from '../../store/queues/refills.js';
 import { findOwnedWith, deadLetterIfOwned, failIfEnqueued, handBack, type Owned } from '../../store/runs/lifecycle.js';
 import { topics } from '../../store/notify/topics.js';
 import { countRunning, findWaitingPartitions } from '../../store/queues/waiting-work.js';
@@ -85,12 +86,44 @@ export class Claims implements ClaimSource {
     return countRunning(this.#runtime.database, queueName);
   }
 
-  async #claimWith(claim: (terms: Terms) => Promise<readonly Claim[]>): Promise<ClaimResult[]> {
-    const { applicationName, applicationVersion, config, database, registry } = this.#runtime;
-    const owner = this.#runtime.newOwner();
+  /** The terms of a claim that is made in the commit of an outcome. */
+  newTerms({ name, limits }: Queue): { readonly terms: RefillTerms; readonly standing: Standing } {
     const { standing } = this.#runtime.lease;
+    return { terms: { ...this.#newTerms(), queueName: name, limits: limits.whole }, standing };
+  }
+
+  /** Runs workflows that were claimed with this token. Returns how many run. */
+  async launch(claimed: readonly Claimed[], standing: Standing, owner: string): Promise<number> {
+    try {
+      return await this.#runAll(claimed, standing);
+    } catch (error) {
+      await this.handBack(owner);
+      throw error;
+    }
+  }
+
+  /**
+   * Hands back what was claimed with this token and does not run: the claim may have committed although its answer was lost,
+   * or its rows could not be loaded. The session fence keeps a claim that is still on its way from taking effect after this
+   * look; without a fence, what it takes is found as an orphan. At a shutdown they are left to the peers, who recover them
+   * once this engine is gone.
+   */
+  async handBack(owner: string): Promise<void> {
+    const { database } = this.#runtime;
+    const requeue = async () => this.#options.ownership.requeue(await findOwnedWith(database, owner));
+    await this.#runtime.retrying(requeue, this.#options.stopping);
+  }
+
+  #newTerms(): Terms {
+    const { applicationName, applicationVersion, config, registry } = this.#runtime;
     const { workflowKeys: functions, instanceKeys: instances } = registry;
-    const terms = { owner, executorID: config.executorID, applicationVersion, applicationName, functions, instances };
+    const owner = this.#runtime.newOwner();
+    return { owner, executorID: config.executorID, applicationVersion, applicationName, functions, instances };
+  }
+
+  async #claimWith(claim: (terms: Terms) => Promise<readonly Claim[]>): Promise<ClaimResult[]> {
+    const { standing } = this.#runtime.lease;
+    const terms = this.#newTerms();
     try {
       const claims = await claim(terms);
       await this.#runAll(
@@ -100,17 +133,14 @@ export class Claims implements ClaimSource {
       await this.#failRefused(claims.flatMap(({ refused = [] }) => refused));
       return claims.map(({ claimed, remainder }) => ({ taken: claimed.length, left: remainder }));
     } catch (error) {
-      // The claim may have committed although its answer was lost, or its rows could not be loaded. The session fence
-      // keeps a claim that is still on its way from taking effect after this look; without a fence, what it takes is
-      // found as an orphan. At a shutdown they are left to the peers, who recover them once this engine is gone.
-      const requeue = async () => this.#options.ownership.requeue(await findOwnedWith(database, owner));
-      await this.#runtime.retrying(requeue, this.#options.stopping);
+      await this.handBack(terms.owner);
       throw error;
     }
   }
 
-  async #runAll(claimed: readonly Claimed[], standing: Standing): Promise<void> {
-    if (claimed.length === 0) return;
+  /** Returns how many run. */
+  async #runAll(claimed: readonly Claimed[], standing: Standing): Promise<number> {
+    if (claimed.length === 0) return 0;
     const { database } = this.#runtime;
     const alive = await this.#deadLetterExhausted(claimed);
     // DBOS stores inputs in a separate table, even when it postpones a debounced workflow of ours.
@@ -122,6 +152,7 @@ export class Claims implements ClaimSource {
     alive.sort((a, b) => compareClaimOrder(a.workflow, b.workflow));
     const sizes = await measureHistories(this.#runtime, idsWithSteps(alive));
     const batches = batchHistories(alive, ({ workflow }) => sizes.get(workflow.workflowID) ?? 0);
+    let count = 0;
     for (const [index, batch] of batches.entries()) {
       const histories = await loadHistories(this.#runtime, idsWithSteps(batch), sizes);
       const runs: (Run | undefined)[] = [];
@@ -134,9 +165,11 @@ export class Claims implements ClaimSource {
         if (invocation) this.#launch(invocation);
         else await handBack(database, [ownedOf(one)]);
         runs.push(invocation?.run);
+        if (invocation) count += 1;
       }
-      if (index < batches.length - 1 && !(await this.#haveReplayed(runs))) return;
+      if (index < batches.length - 1 && !(await this.#haveReplayed(runs))) break;
     }
+    return count;
   }
 
   /**
@@ -188,12 +221,4 @@ function idsWithSteps(claimed: readonly Claimed[]): string[] {
 
 function ownedOf({ workflow }: Claimed): Owned {
   return { workflowID: workflow.workflowID, owner: workflow.owner ?? '' };
-}
-
-/** The order in which a claim takes workflows from a queue. */
-function compareClaimOrder(a: WorkflowRecord, b: WorkflowRecord): number {
-  const byTime = a.priority - b.priority || a.createdAt - b.createdAt;
-  if (byTime !== 0) return byTime;
-  const [first, second] = [a.creator ?? a.workflowID, b.creator ?? b.workflowID];
-  return first < second ? -1 : 1;
 }

@@ -147,6 +147,23 @@ export class Dispatcher {
     };
   }
 
+  /**
+   * The queue, if the slot of a run that ends may go to the next workflow in the same commit. It may if work is left, and if
+   * peers do not lack it. `slotless`: runs of the queue that are counted, but have given their slots away.
+   */
+  findRefillable(queueName: string, slotless = 0): Queue | undefined {
+    const state = this.#queues.get(queueName);
+    if (!this.#isRunning || !state?.hasBacklog || state.isPartitioned) return undefined;
+    const { load } = this.#options;
+    const { concurrency, workerConcurrency, rate } = state.queue.limits.whole;
+    if (rate !== null || (concurrency === null && workerConcurrency === null)) return undefined;
+    const engines = state.isSharing ? load.engines(queueName) : 1;
+    const share = concurrency === null ? Infinity : shareOf(concurrency, engines);
+    const runningMax = Math.min(share, workerConcurrency ?? Infinity);
+    const isWithin = load.running(queueName) - slotless <= runningMax && load.capacity() + slotless >= 0;
+    return isWithin ? state.queue : undefined;
+  }
+
   /** This process may have capacity for more workflows. */
   capacityFreed(): void {
     this.#pump();
@@ -255,4 +272,10 @@ export class Dispatcher {
       this.#unservedQueues.delete(queue.name);
     }
   }
+}
+
+/** How many slots an engine may keep so that each of the others can have one at least. */
+function shareOf(concurrency: number, engines: number): number {
+  const share = Math.ceil(concurrency / engines);
+  return share * (engines - 1) < concurrency ? share : Math.floor(concurrency / engines);
 }

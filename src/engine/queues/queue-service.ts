@@ -17,6 +17,7 @@ import { type DirectStart, DirectStarts } from './direct-starts.js';
 import { Dispatcher } from './dispatcher.js';
 import { KnownQueues, type Queue } from './known-queues.js';
 import { Offers } from './offers.js';
+import { Refills } from './refills.js';
 
 export interface QueueServiceOptions {
   readonly runtime: Runtime;
@@ -43,6 +44,7 @@ export class QueueService {
   readonly #dispatcher: Dispatcher;
   readonly #directStarts: DirectStarts;
   readonly #offers: Offers;
+  readonly #refills: Refills;
   readonly #delays: DueLoop;
   readonly #stopping = new AbortController();
   #unsubscribes: readonly (() => void)[] = [];
@@ -53,7 +55,9 @@ export class QueueService {
     this.#runtime = runtime;
     this.#deadlines = deadlines;
     this.known = knownQueuesOf(runtime);
-    this.#dispatcher = this.#createDispatcher(options);
+    const claims = new Claims({ ...options, stopping: this.#stopping.signal });
+    this.#dispatcher = this.#createDispatcher(options, claims);
+    this.#refills = this.#createRefills(claims);
     this.#directStarts = new DirectStarts({
       ...options,
       reserve: (queueName, count) => this.#dispatcher.reserve(queueName, count),
@@ -66,9 +70,12 @@ export class QueueService {
       sweep: () => this.#enqueueDue(),
       maxMs: DUE_MAX_MS,
     });
+    runs.offerRefill = (run) => this.#refills.offer(run);
     runs.observe({
-      onFreed: ({ queueName, partitionKey }) => {
-        if (queueName !== null) this.#dispatcher.slotFreed(queueName, partitionKey);
+      onFreed: (run) => {
+        const { queueName, partitionKey } = run;
+        const isTaken = this.#refills.settle(run);
+        if (queueName !== null && !isTaken) this.#dispatcher.slotFreed(queueName, partitionKey);
       },
       onWaiting: ({ queueName }) => {
         if (queueName !== null) this.#dispatcher.capacityFreed();
@@ -76,9 +83,18 @@ export class QueueService {
     });
   }
 
-  #createDispatcher({ runtime, runs, ownership, deadlines, peers }: QueueServiceOptions): Dispatcher {
+  #createRefills(claims: Claims): Refills {
+    return new Refills({
+      findQueue: (queueName, slotless) => this.#dispatcher.findRefillable(queueName, slotless),
+      newTerms: (queue) => claims.newTerms(queue),
+      launch: (claimed, standing, owner) => claims.launch(claimed, standing, owner),
+      handBack: (owner) => claims.handBack(owner),
+      onLost: (queueName) => this.#dispatcher.slotFreed(queueName, null),
+    });
+  }
+
+  #createDispatcher({ runtime, runs, peers }: QueueServiceOptions, claims: Claims): Dispatcher {
     const { bus, clock, config, logger, hasPush } = runtime;
-    const claims = new Claims({ runtime, runs, ownership, deadlines, stopping: this.#stopping.signal });
     return new Dispatcher({
       clock,
       logger,
@@ -135,7 +151,7 @@ export class QueueService {
         for (const one of claimed) this.#offers.withdraw(one);
       }),
       bus.subscribe(topics.delays, () => this.#delays.wake()),
-      bus.subscribe(topics.queueChanges, (_, origin) => (origin === 'here' ? this.#reload() : this.refresh())),
+      bus.subscribe(topics.queueChanges, (_, origin) => (origin === 'here' ? this.reload() : this.refresh())),
       bus.onAnything(() => this.refresh()),
       bus.onAnything(() => this.#delays.wake(), DELAYS_INTERVAL_MS),
     ];
@@ -148,6 +164,7 @@ export class QueueService {
     this.#stopping.abort(new DatabaseClosedError('Everstep was shut down in this process.'));
     await this.#delays.stop();
     await this.#dispatcher.stop();
+    await this.#refills.withdrawAll();
     for (const unsubscribe of this.#unsubscribes) unsubscribe();
     this.#offers.stop();
   }
@@ -179,11 +196,11 @@ export class QueueService {
     this.#dispatcher.refresh();
   }
 
-  /** This process has changed a queue. Resolves when no claim uses the old limits any more. */
-  async #reload(): Promise<void> {
+  /** A queue was changed. Resolves when no claim of this process uses the old limits any more. */
+  async reload(): Promise<void> {
     await this.#runtime.retrying(() => this.known.refresh());
     this.#dispatcher.serve(this.known.served);
-    await this.#dispatcher.settle();
+    await Promise.all([this.#dispatcher.settle(), this.#refills.withdrawAll()]);
     this.#dispatcher.refresh();
   }
 

@@ -8,6 +8,7 @@ import {
   DBOSWorkflowCancelledError,
   DBOSWorkflowConflictError,
 } from '../../model/errors/errors.js';
+import type { Refill } from '../../store/queues/refills.js';
 import { classifyFailure } from '../../store/retry.js';
 import { deadLetterIfOwned } from '../../store/runs/lifecycle.js';
 import type { Outcome } from '../../store/runs/workflows.js';
@@ -39,14 +40,17 @@ export interface RunEnd {
   readonly isRecorded: boolean;
 }
 
+/** What may get the slot of a run when its outcome is recorded. */
+export type OfferRefill = (run: Run) => Refill | undefined;
+
 /** Runs to the end and records the outcome. Never rejects. */
-export async function execute(invocation: Invocation): Promise<RunEnd> {
+export async function execute(invocation: Invocation, offerRefill?: OfferRefill): Promise<RunEnd> {
   const { run } = invocation;
   const result = await call(invocation);
   if (run.waits.isAway) await run.waits.comeBack();
   run.unawaited.endFunction(result.ok ? undefined : result.error);
   try {
-    return run.stopReason ? await endStoppedRun(run, result) : await recordOutcome(run, result);
+    return run.stopReason ? await endStoppedRun(run, result) : await recordOutcome(run, result, offerRefill);
   } catch (error) {
     // The process is shutting down, and another one will record the outcome: callers must not see one that is not durable.
     run.runtime.logger.debug(`The outcome of workflow "${run.workflowID}" was not recorded: ${String(error)}`);
@@ -100,8 +104,8 @@ interface EncodedOutcome {
 }
 
 /** What cannot be stored is replaced by an error that says so. If that cannot be either, the workflow is dead-lettered. */
-async function recordOutcome(run: Run, result: CallResult): Promise<RunEnd> {
-  const first = await tryToRecord(run, () => encodeOutcome(run, result));
+async function recordOutcome(run: Run, result: CallResult, offerRefill?: OfferRefill): Promise<RunEnd> {
+  const first = await tryToRecord(run, () => encodeOutcome(run, result), offerRefill);
   if (first.end) return first.end;
   const substitute = new DBOSOutcomeNotStorableError(run.workflowID, first.failure);
   const second = await tryToRecord(run, () => encodeFailure(run, substitute));
@@ -111,7 +115,11 @@ async function recordOutcome(run: Run, result: CallResult): Promise<RunEnd> {
 /** How the run ended, or why its outcome can never be stored. */
 type Attempt = { readonly end: RunEnd } | { readonly end?: undefined; readonly failure: unknown };
 
-async function tryToRecord(run: Run, encode: () => MaybePromise<EncodedOutcome>): Promise<Attempt> {
+async function tryToRecord(
+  run: Run,
+  encode: () => MaybePromise<EncodedOutcome>,
+  offerRefill?: OfferRefill,
+): Promise<Attempt> {
   let encoded: EncodedOutcome;
   let verdict: OutcomeVerdict;
   try {
@@ -121,7 +129,7 @@ async function tryToRecord(run: Run, encode: () => MaybePromise<EncodedOutcome>)
     return { failure };
   }
   try {
-    verdict = await run.runtime.store.writer.finish(encoded.stored);
+    verdict = await run.runtime.store.writer.finish(encoded.stored, offerRefill?.(run));
   } catch (failure) {
     // At a shutdown the outcome is not refused, only not written.
     if (classifyFailure(failure) !== 'final' || failure instanceof DatabaseClosedError) throw failure;

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import { withTimeLimit } from '../../base/time-limit.js';
 import { DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../../model/errors/errors.js';
-import { outcomeOfStopped, execute, type Invocation, type RunOutcome } from './execute.js';
+import { outcomeOfStopped, execute, type Invocation, type OfferRefill, type RunOutcome } from './execute.js';
 import type { Run } from './run.js';
 
 export interface RunObserver {
@@ -52,6 +52,8 @@ export class Runs {
   /** How many runs came from each queue, and from each of its partitions. */
   readonly #counts = new Map<string, number>();
   #isStopping = false;
+  /** Set by the queues. */
+  offerRefill: OfferRefill | undefined;
 
   observe(observer: RunObserver): void {
     this.#observers.push(observer);
@@ -68,7 +70,7 @@ export class Runs {
     this.#latest.set(run.workflowID, run);
     this.#count(run, 1);
     run.waits.onWaiting = (isWaiting) => this.#setWaiting(run, isWaiting);
-    void execute(invocation).then(({ outcome, isRecorded }) => {
+    void execute(invocation, this.offerRefill).then(({ outcome, isRecorded }) => {
       const last = this.#remove(run, isRecorded);
       last?.resolve(outcome);
       if (last && outcome.kind === 'error') reportUnlessAwaited(run, last, outcome.error);

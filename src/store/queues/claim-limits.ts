@@ -43,10 +43,17 @@ function inPartition({ partition }: Scope): Sql {
   return sql`AND p.queue_partition_key = ${partition.key} AND p.queue_partition_key IS NOT NULL`;
 }
 
+interface ClaimBounds {
+  readonly limit: number;
+  readonly share: Share | undefined;
+  readonly bound?: Sql;
+}
+
 /** The smallest bound on this claim, at least 0. */
-export function effectiveLimit(limit: number, scope: Scope, share: Share | undefined): Sql {
+export function effectiveLimit(scope: Scope, { limit, share, bound }: ClaimBounds): Sql {
   const bounds = headroom(scope);
   if (share) bounds.push(shareOf(limit, scope, share));
+  if (bound) bounds.push(bound);
   if (bounds.length === 0) return sql`CAST(${limit} AS BIGINT)`;
   return sql`(
     SELECT CASE WHEN MIN(r.n) > 0 THEN MIN(r.n) ELSE 0 END

@@ -10,6 +10,19 @@ export function lockQueueClaims(queueName: string): Sql {
   return sql`SELECT ${advisoryLock(`queue.${queueName}`)} AS locked`;
 }
 
+/** Waits for a pause of the queue in flight, and makes later ones wait for this commit. Refills do not wait for each other. */
+export function lockRefill(queueName: string): Sql {
+  return sql`SELECT ${advisoryLock(refillsOf(queueName), { isShared: true })} AS refill_locked`;
+}
+
+/** Waits for claims and refills in flight on a queue, and blocks later ones until this commit. */
+export function lockAllClaims(queueName: string): Sql {
+  return sql`
+    SELECT ${advisoryLock(`queue.${queueName}`)} AS locked, ${advisoryLock(refillsOf(queueName))} AS refills_locked`;
+}
+
+const refillsOf = (queueName: string): string => `refills.${queueName}`;
+
 /** Commits the statements of claims under the lock of their queue, and under those that DBOS workers take. */
 export async function commitClaims(
   database: Database,
@@ -22,17 +35,23 @@ export async function commitClaims(
   return guarded === statements ? results : results.slice(1, -1);
 }
 
+interface LockedCommit extends CommitOptions {
+  readonly statements: readonly Sql[];
+  /** Default: that of claims. */
+  readonly locks?: Sql;
+}
+
 /** Commits the statements under the lock of the queue's claims. */
 export async function commitLocked(
   database: Database,
   queueName: string,
-  { statements, ...options }: CommitOptions & { readonly statements: readonly Sql[] },
+  { statements, locks = lockQueueClaims(queueName), ...options }: LockedCommit,
 ): Promise<Row[][]> {
   const commit = async (taken: Sql) => (await database.commit([taken, ...statements], options)).slice(1);
   const { features } = database;
   if (features?.hasAdvisoryLocks !== false) {
     try {
-      return await commit(lockQueueClaims(queueName));
+      return await commit(locks);
     } catch (error) {
       if (!features || !lacksAdvisoryLocks(error)) throw error;
       features.hasAdvisoryLocks = false;

@@ -186,6 +186,8 @@ interface Picking {
   readonly onlyID?: string;
   /** Skips what others have locked, and locks the rest. */
   readonly isLocking?: boolean;
+  /** Another bound on how many. */
+  readonly bound?: Sql;
 }
 
 /**
@@ -195,7 +197,7 @@ interface Picking {
  */
 function picked(options: Terms, scope: Scope, picking: Picking): Sql {
   return sql`
-    room AS MATERIALIZED (SELECT ${effectiveLimit(picking.limit, scope, options.share)} AS n),
+    room AS MATERIALIZED (SELECT ${effectiveLimit(scope, { ...picking, share: options.share })} AS n),
     versioned AS MATERIALIZED (
       ${waitingRows(options, scope, picking)} AND COALESCE(w.application_version, '') = ${options.applicationVersion}
       ${inClaimOrder(picking)}),
@@ -238,7 +240,7 @@ function inClaimOrder({ isLocking }: Picking): Sql {
     LIMIT (SELECT n FROM room) ${isLocking ? lock('skip', 'w') : sql``}`;
 }
 
-function claimStatement(options: Terms, scope: Scope, picking: Picking): Sql {
+export function claimStatement(options: Terms, scope: Scope, picking: Picking): Sql {
   const isRateLimited = scope.whole.rate !== null || (scope.partition?.limits.rate ?? null) !== null;
   // The outer condition hides the status from the planner, or it would walk the queue again for each picked row. A timeout
   // is cut to what can be added to a time: one row that overflows would fail the claim of all.
@@ -270,11 +272,19 @@ function isLatest(options: Pick<ClaimOptions, 'applicationVersion' | 'applicatio
     LIMIT 1)`;
 }
 
-function toClaimed(row: Row): Claimed {
+export function toClaimed(row: Row): Claimed {
   return {
     workflow: workflowColumns.toRecord(row),
     hasSteps: row['has_steps'] === 1,
   };
+}
+
+/** The order in which a claim takes workflows from a queue. */
+export function compareClaimOrder(a: WorkflowRecord, b: WorkflowRecord): number {
+  const byTime = a.priority - b.priority || a.createdAt - b.createdAt;
+  if (byTime !== 0) return byTime;
+  const [first, second] = [a.creator ?? a.workflowID, b.creator ?? b.workflowID];
+  return first < second ? -1 : 1;
 }
 
 /** Inputs that other libraries store in a separate table, by workflow ID. */

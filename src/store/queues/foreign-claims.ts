@@ -31,7 +31,7 @@ const RETRY_MS = 10;
  * Whether workers of DBOS are connected. A subquery without EXISTS is evaluated once, and first. The view would join two
  * more catalogues.
  */
-const hasForeignWorkers = sql`(
+export const hasForeignWorkers = sql`(
   SELECT COUNT(*)
   FROM (
     SELECT 1

@@ -2,7 +2,7 @@
 import { newID } from '../../base/ids.js';
 import type { QueueRecord } from '../../model/queues.js';
 import { lock, nowMs, oneOf, type Sql, sql, table, type Value } from '../../sql/sql.js';
-import { commitLocked } from './claim-lock.js';
+import { commitLocked, lockAllClaims } from './claim-lock.js';
 import { TableColumns } from '../columns.js';
 import type { Database, Executor, Reader, Row } from '../database.js';
 import { lacks } from '../lacking.js';
@@ -107,13 +107,13 @@ export async function deleteQueue(database: Database, name: string): Promise<boo
 }
 
 /**
- * Pauses the queue; false if it was paused before. Takes the lock of claims, so that claims in flight have ended when
- * this resolves.
+ * Pauses the queue; false if it was paused before. Takes the locks of claims and refills, so that those in flight have
+ * ended when this resolves.
  */
 export async function pauseQueue(database: Database, name: string): Promise<boolean> {
   const insert = sql`
     INSERT INTO ${paused} (name, paused_at) VALUES (${name}, ${nowMs}) ON CONFLICT DO NOTHING RETURNING name`;
-  const [added = []] = await commitLocked(database, name, { statements: [insert] });
+  const [added = []] = await commitLocked(database, name, { statements: [insert], locks: lockAllClaims(name) });
   return added.length > 0;
 }
 

@@ -17,10 +17,12 @@ import type { Checkpoint } from '../runs/steps.js';
 import { insertStreamValues, judgeStreamValues, type NewStreamValue } from '../messaging/streams.js';
 import type { NewWorkflow, Outcome } from '../runs/workflows.js';
 import type { Notification } from '../notify/listener.js';
+import type { Refill } from '../queues/refills.js';
 import { statementsOf } from '../journal/facts.js';
 import { insertEntries, type JournalEntry } from '../journal/journal.js';
 import { checkpointOfCancelledWrite, checkpointWrite } from '../journal/step-facts.js';
 import { outcomeWrite, startWrite } from '../journal/workflow-facts.js';
+import { RefillPart } from './refill-part.js';
 import { WritePart } from './write-part.js';
 import {
   type CheckpointVerdict,
@@ -93,7 +95,7 @@ export type Item =
   | { readonly kind: 'receipt'; readonly checkpoint: Checkpoint }
   | { readonly kind: 'event'; readonly set: SetEvent }
   | { readonly kind: 'stream'; readonly append: Append }
-  | { readonly kind: 'outcome'; readonly outcome: Outcome }
+  | { readonly kind: 'outcome'; readonly outcome: Outcome; readonly refill?: Refill | undefined }
   /** An event of the run that nothing else records. */
   | { readonly kind: 'journal'; readonly entry: JournalEntry };
 
@@ -118,6 +120,7 @@ export class WriteGroup {
     write: (outcomes, dialect) => statementsOf(dialect, outcomeWrite, outcomes),
     judge: judgeOutcomes,
   });
+  readonly #refills = new RefillPart();
   /** Checkpoints of effects that completed, and their verdicts. */
   readonly #effects: { readonly checkpoint: Checkpoint; readonly verdict: () => CheckpointVerdict }[] = [];
   /** Starts that include their outcome, by outcome. */
@@ -172,10 +175,22 @@ export class WriteGroup {
       if (written.length > 0) judged.push([part, statements.length]);
       statements.push(...written);
     }
+    const refills = this.#refills.begin(database);
     const commit = (notification?: Sql): Promise<Row[][]> =>
-      database.commit(statements, { afterCommit: notification, relaxed: this.#isRelaxed, lockTimeoutMs });
-    const results = await (bus ? bus.afterCommit(this.#notifications, commit) : commit());
+      database.commit([...statements, ...refills], {
+        afterCommit: notification,
+        relaxed: this.#isRelaxed,
+        lockTimeoutMs,
+      });
+    let results: Row[][];
+    try {
+      results = await (bus ? bus.afterCommit(this.#notifications, commit) : commit());
+    } catch (error) {
+      this.#refills.fail();
+      throw error;
+    }
     onCommitted?.();
+    this.#refills.end(results.slice(statements.length));
     for (const [part, index] of judged) await part.judge(database, results[index] ?? []);
     await this.#keepOfCancelled(database, { lockTimeoutMs });
     return this.#entries.filter((entry, index) => !this.#settle[index]?.(entry));
@@ -234,6 +249,7 @@ export class WriteGroup {
         return () => (value() === 'recorded' ? (checkpoint?.() ?? 'recorded') : value());
       }
       case 'outcome': {
+        if (item.refill) this.#refills.add(item.outcome, item.refill);
         const start = this.#joined.get(item.outcome);
         return start ? () => outcomeWith(start()) : this.#outcomes.add(item.outcome);
       }

@@ -19,6 +19,7 @@ import type { Database } from '../database.js';
 import type { JournalEntry } from '../journal/journal.js';
 import type { Checkpoint } from '../runs/steps.js';
 import type { Bus } from '../notify/bus.js';
+import type { Refill } from '../queues/refills.js';
 import type { NewWorkflow, Outcome } from '../runs/workflows.js';
 import { GroupCommits, ISOLATION_LOCK_TIMEOUT_MS, type WriterEntry } from './group-commits.js';
 import { keysOf } from './item-keys.js';
@@ -157,8 +158,9 @@ export class Writer {
     return this.#submit<CheckpointVerdict>({ kind: 'journal', entry });
   }
 
-  finish(outcome: Outcome): Promise<OutcomeVerdict> {
-    return this.#submit<OutcomeVerdict>({ kind: 'outcome', outcome });
+  /** Records an outcome, and fills the slot of the run in the same commit if there is a refill. */
+  finish(outcome: Outcome, refill?: Refill): Promise<OutcomeVerdict> {
+    return this.#submit<OutcomeVerdict>({ kind: 'outcome', outcome, refill });
   }
 
   /** Changes with each commit; undefined while there is nothing to write. */

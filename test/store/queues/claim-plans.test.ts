@@ -5,6 +5,7 @@ import { type Sql, sql, table } from '../../../src/sql/sql.js';
 import { type ClaimOptions, claimPartitions, claimWorkflows } from '../../../src/store/queues/claims.js';
 import type { Database } from '../../../src/store/database.js';
 import { lookAtQueues } from '../../../src/store/queues/queue-look.js';
+import { refillStatement } from '../../../src/store/queues/refills.js';
 import { findWaitingPartitions } from '../../../src/store/queues/waiting-work.js';
 import { forEachDialect } from '../../rig/dialects.js';
 
@@ -46,6 +47,8 @@ async function plansOf(database: Database): Promise<string[]> {
   await claimWorkflows(explaining, { ...CLAIM, limits: LIMITS, share: { engines: 3, running: 1 } });
   const partitions = [{ key: 'p1', limit: 2 }];
   await claimPartitions(explaining, { ...CLAIM, limits: LIMITS, partitionLimits: LIMITS, partitions });
+  const ended = [{ workflowID: 'w1', owner: 'me.1' }];
+  await explaining.run(refillStatement({ ...CLAIM, limits: { ...LIMITS, rate: null } }, ended, database.dialect));
   await findWaitingPartitions(explaining, { queueName: 'q', after: '', limit: 10 });
   await lookAtQueues(explaining, { applicationName: 'test', names: ['q', 'other'] });
   return plans;
@@ -74,7 +77,7 @@ function strays(plan: string): string[] {
     /idx_workflow_status_(claims|partition_claims|in_flight_v2|partition_dequeue_v3|rate_limited|owner|delayed|deadline)|workflow_status_pkey|sqlite_autoindex_workflow_status/;
   return plan
     .split('\n')
-    .filter((line) => / on workflow_status|(SCAN|SEARCH) (w|p|workflow_status)\b/.test(line) && !allowed.test(line))
+    .filter((line) => / on workflow_status|(SCAN|SEARCH) (w|p|e|workflow_status)\b/.test(line) && !allowed.test(line))
     .filter((line) => !/^\s*(->)?\s*Update on workflow_status/.test(line));
 }
 
@@ -89,7 +92,7 @@ describe('plans of claims', () => {
       plans.push(...(await plansOf(database)));
 
       // On Postgres, claims with limits have two more for the workers of DBOS.
-      expect(plans.length).toBe(3 * (dialect.name === 'postgres' ? 13 : 9));
+      expect(plans.length).toBe(3 * (dialect.name === 'postgres' ? 14 : 10));
       expect(plans.flatMap(strays)).toEqual([]);
     });
 

@@ -20,7 +20,13 @@ export {
   registerTransaction,
   runTransaction,
 } from './datasource/datasource.js';
-export { PGIsolationLevel, type PGTransactionConfig, type Row, type TransactionDriver } from './datasource/driver.js';
+export {
+  PGIsolationLevel,
+  type PGTransactionConfig,
+  type Row,
+  type TransactionDriver,
+  type TransactOptions,
+} from './datasource/driver.js';
 export {
   getPGErrorCode,
   isPGFailedSqlTransactionError,

@@ -21,6 +21,8 @@ export interface TransactionAnswer {
   readonly rates: readonly number[];
   /** As the server has counted them in both databases. */
   readonly statementsPerTransaction: number;
+  /** CPU time of the worker process. Other programs on the machine change it far less than the rates. */
+  readonly cpuMicrosPerTransaction: number;
 }
 
 export const IN_FLIGHT = 20;
@@ -48,7 +50,10 @@ export async function measureTransactions(
     (await ratePerSecond(IN_FLIGHT, durationMs, () => workflow())).rate * command.steps;
   await run(WARM_UP_MS);
   const rates: number[] = [];
+  const cpuBefore = process.cpuUsage();
   for (let round = 0; round < command.rounds; round += 1) rates.push(await run(command.roundMs));
+  const { user, system } = process.cpuUsage(cpuBefore);
+  const measured = rates.reduce((sum, rate) => sum + (rate * command.roundMs) / 1000, 0);
   const urls = [...new Set([command.url, command.systemURL])];
   const counters = await Promise.all(urls.map((url) => ServerCounter.connect(url)));
   const statements = async (): Promise<number> =>
@@ -61,7 +66,8 @@ export async function measureTransactions(
   // What comes after the workflows belongs to them as well.
   await pause(SETTLE_MS);
   const statementsPerTransaction = ((await statements()) - before) / (counted * command.steps);
-  answer({ rates, statementsPerTransaction } satisfies TransactionAnswer);
+  const cpuMicrosPerTransaction = (user + system) / measured;
+  answer({ rates, statementsPerTransaction, cpuMicrosPerTransaction } satisfies TransactionAnswer);
   process.exit();
 }
 

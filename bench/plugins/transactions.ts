@@ -33,6 +33,8 @@ export async function printTransactions(databases: Databases): Promise<void> {
     const figure = (one: Case): number => median(answers.get(one)?.flatMap(({ rates }) => rates) ?? []);
     const statements = (one: Case): number =>
       median(answers.get(one)?.map(({ statementsPerTransaction }) => statementsPerTransaction) ?? []);
+    const cpu = (one: Case): number =>
+      median(answers.get(one)?.map(({ cpuMicrosPerTransaction }) => cpuMicrosPerTransaction) ?? []);
     const peers = CASES.filter(({ engine }) => engine === 'dbos');
     const best = (one: Case, figureOf: (of: Case) => number, isMoreBetter: boolean): string =>
       one.engine === 'dbos'
@@ -58,6 +60,14 @@ export async function printTransactions(databases: Databases): Promise<void> {
         label: one.label,
         value: statements(one).toFixed(1),
         ratio: best(one, statements, false),
+      })),
+    );
+    printTable(
+      `${title}, CPU time of the process for a transaction, with its share of the workflow`,
+      CASES.map((one) => ({
+        label: one.label,
+        value: `${Math.round(cpu(one)).toLocaleString('en')} µs`,
+        ratio: best(one, cpu, false),
       })),
     );
   }

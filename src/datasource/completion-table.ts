@@ -7,10 +7,11 @@ import { refusal } from '../sql/refusal.js';
 import { type Dialect, nowMs, render, type Sql, sql, table, type Token } from '../sql/sql.js';
 import { sqliteDialect } from '../sql/sqlite-dialect.js';
 import type { Row, TransactionDriver } from './driver.js';
-import { isMissingTable } from './failures.js';
+import { conflict, isMissingTable } from './failures.js';
 import { writeLast } from './last-statement.js';
 import { OpenTransaction } from './open-transaction.js';
 import { decodeOutcome, encodeOutput, encodeThrown, type RecordedStep } from './outcomes.js';
+import { ServerTimes } from './server-times.js';
 import { isRecordOf, MARK_HEAD_LENGTH, MARK_START, systemIDIn } from './record-mark.js';
 
 const completions = table('transaction_completion');
@@ -23,7 +24,9 @@ export interface OutcomeStore<Client> {
    * Passes the barrier and checks ownership. Called when a transaction has begun and awaited before its record; throws
    * if the transaction must not commit. Without it, the barrier comes before the transaction.
    */
-  readonly prepare?: ((step: TransactionStep) => Promise<void>) | undefined;
+  readonly prepare?: ((step: TransactionStep, client: Client) => Promise<void>) | undefined;
+  /** Whether the transaction must have begun before `prepare` is called. Default: no. */
+  mustBegin?(client: Client): boolean;
   /**
    * Records the value of the step in its own transaction. Returns where it is durable once that has committed. Throws
    * if there is a record, or the workflow is lost.
@@ -47,6 +50,7 @@ export class CompletionTable<Client> implements OutcomeStore<Client> {
   readonly #recordWithinSeconds: number;
   /** The records of earlier workflows with the same ID, in the way of these steps. */
   readonly #stale = new WeakMap<TransactionStep, string>();
+  readonly #times = new ServerTimes<Client>();
 
   constructor(
     driver: TransactionDriver<Client>,
@@ -56,8 +60,16 @@ export class CompletionTable<Client> implements OutcomeStore<Client> {
     this.#driver = driver;
     this.#recordWithinSeconds = recordWithinSeconds;
     // On SQLite, an open transaction may hold the lock that the barrier waits for.
-    this.prepare = driver.dialect === 'postgres' ? (step) => step.assertCommitAllowed() : undefined;
+    this.prepare =
+      driver.dialect === 'postgres'
+        ? (step, client) => step.assertCommitAllowed(this.#times.startOf(client))
+        : undefined;
     this.#dialect = driver.dialect === 'postgres' ? postgresDialect({ schema: schemaName }) : sqliteDialect();
+  }
+
+  /** The time limit of a record starts before ownership is checked: with the transaction, or at an earlier answer. */
+  mustBegin(client: Client): boolean {
+    return !this.#times.startAtLatest(client);
   }
 
   async find(step: TransactionStep): Promise<KeptOutcome | undefined> {
@@ -84,9 +96,9 @@ export class CompletionTable<Client> implements OutcomeStore<Client> {
   async recordError(step: TransactionStep, error: unknown): Promise<Durability> {
     const record = { output: null, error: encodeThrown(step, error) };
     await step.barrier();
-    return this.#driver.transact({}, async (client) => {
+    return this.#driver.transact({ mustBegin: (client) => this.mustBegin(client) }, async (client) => {
       const transaction = new OpenTransaction(client, step.runtime.clock);
-      await this.prepare?.(step);
+      await this.prepare?.(step, client);
       return this.#insert(step, transaction, record);
     });
   }
@@ -96,8 +108,8 @@ export class CompletionTable<Client> implements OutcomeStore<Client> {
    * can commit any more, although records are deleted when the workflow has ended. So a transaction takes one of two
    * paths:
    *
-   * - Ownership was checked after the transaction had begun, and the database accepts the record only soon after that,
-   *   by its own clock. Records that a concurrent owner may conflict with are kept longer than that.
+   * - Ownership was checked after the transaction had begun, or after an earlier answer of the database, and the database
+   *   accepts the record only soon after that, by its own clock. Records that a concurrent owner may conflict with are kept longer than that.
    * - Ownership is checked after the record is written. From then on a new owner blocks on the key.
    */
   async #insert(
@@ -110,13 +122,25 @@ export class CompletionTable<Client> implements OutcomeStore<Client> {
     // In the same transaction: a former owner of the earlier workflow must never find the key free.
     if (stale !== undefined) await this.#run(client, deletionOf(step, stale));
     const isSoon = this.prepare !== undefined && ageMs < LONG_MS;
-    const statement = isSoon ? insertWithin(this.#recordWithinSeconds, step, record) : insertion(step, record);
     const isWritten = isSoon
-      ? await this.#explained(() => writeLast(this.#driver, client, render(statement, this.#dialect)))
-      : (await this.#run(client, statement)).length > 0;
+      ? await this.#insertSoon(step, client, record)
+      : (await this.#run(client, insertion(step, record))).length > 0;
     if (!isWritten) throw new DBOSStepAlreadyRecordedError(workflowID, stepID);
     if (!isSoon) await step.assertOwned();
     return 'recorded';
+  }
+
+  async #insertSoon(step: TransactionStep, client: Client, record: Required<RecordedStep>): Promise<boolean> {
+    const isInTime = this.#times.isWithin(client, this.#recordWithinSeconds);
+    const statement = render(insertIf(isInTime, step, record, this.#times.returned), this.#dialect);
+    try {
+      const written = await this.#explained(() => writeLast(this.#driver, client, statement));
+      this.#times.note(client, written?.[0]);
+      return written !== undefined;
+    } catch (error) {
+      if (!this.#times.isUnsupported(error)) throw error;
+      throw conflict('The record has to be written without the time of the server.', { cause: error });
+    }
   }
 
   /** Workflows with old records, after an ID. */
@@ -203,21 +227,21 @@ function insertion({ workflowID, stepID }: TransactionStep, { output, error }: R
     RETURNING workflow_id`;
 }
 
-/** Fails if it is too late by the database's clock, or there is a record. Postgres only. */
-function insertWithin(
-  seconds: number,
+/** Fails if the condition does not hold, or there is a record. Postgres only. */
+function insertIf(
+  condition: Token,
   { workflowID, stepID }: TransactionStep,
   { output, error }: Required<RecordedStep>,
+  returned: Sql,
 ): Sql {
   return sql`
     INSERT INTO ${completions} (workflow_id, function_num, output, error)
     VALUES (
       ${workflowID},
-      CASE WHEN clock_timestamp() - transaction_timestamp()
-        BETWEEN INTERVAL '0' AND make_interval(secs => CAST(${seconds} AS DOUBLE PRECISION))
-      THEN CAST(${stepID} AS INTEGER) ELSE ${refusal} END,
+      CASE WHEN ${condition} THEN CAST(${stepID} AS INTEGER) ELSE ${refusal} END,
       ${output},
-      ${error})`;
+      ${error})
+    RETURNING ${returned}`;
 }
 
 /** `IN (…)` with one bound JSON text, which every client can bind. */

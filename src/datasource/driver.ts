@@ -21,6 +21,15 @@ export interface PGTransactionConfig {
   readOnly?: boolean;
 }
 
+/** How to open a transaction. */
+export interface TransactOptions<Client> extends PGTransactionConfig {
+  /**
+   * Whether the transaction must have begun when its body is called. Ask if BEGIN can go with the first statement instead;
+   * a driver that always begins first need not.
+   */
+  mustBegin?(client: Client): boolean;
+}
+
 export type Row = Readonly<Record<string, unknown>>;
 
 export interface TransactionDriver<Client> {
@@ -31,14 +40,14 @@ export interface TransactionDriver<Client> {
   /**
    * Runs `body` in a transaction. Commits when it returns. When it throws, rolls back and throws the same error.
    */
-  transact<T>(options: PGTransactionConfig, body: (client: Client) => Promise<T>): Promise<T>;
+  transact<T>(options: TransactOptions<Client>, body: (client: Client) => Promise<T>): Promise<T>;
   /** Runs one statement in the transaction. Placeholders: `$1`, `$2` … on Postgres, each used once; `?` on SQLite. */
   query(client: Client, text: string, values: readonly Value[]): Promise<readonly Row[]>;
   /**
    * Runs one last statement and commits, in one round trip; `transact` then does not commit again. If the statement
-   * fails, nothing is committed. Optional, for clients that can do this; Postgres only.
+   * fails, nothing is committed. May return the rows of the statement. Optional, for clients that can do this; Postgres only.
    */
-  finish?(client: Client, text: string, values: readonly Value[]): Promise<void>;
+  finish?(client: Client, text: string, values: readonly Value[]): Promise<readonly Row[] | undefined>;
   /** How `pg` connects to the same database, for a connection that listens. Optional; Postgres only. */
   listenConfig?(): ClientConfig | undefined;
 }

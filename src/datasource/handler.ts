@@ -220,8 +220,10 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     recording?: { readonly step: TransactionStep; readonly store: OutcomeStore<Client> },
   ): Promise<KeptOutcome> {
     let failed: StepOutcome | undefined;
+    const { store } = recording ?? {};
+    const mustBegin = (client: Client): boolean => store?.mustBegin?.(client) ?? false;
     try {
-      return await this.#options.driver.transact(options, async (client) => {
+      return await this.#options.driver.transact({ ...options, mustBegin }, async (client) => {
         const record = recording && this.#beginRecord(client, recording);
         const outcome = await this.#callBody(client, options, body);
         if (outcome.kind === 'error') {
@@ -247,7 +249,7 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
   ): (value: unknown) => Promise<Durability> {
     const { clock } = step.runtime;
     const transaction = new OpenTransaction(client, clock);
-    const ready = store.prepare?.(step);
+    const ready = store.prepare?.(step, client);
     // Awaited after the body. If the body fails first, this failure does not matter.
     ready?.catch(() => {});
     return async (value) => {

@@ -4,14 +4,7 @@ import type { ClientBase } from 'pg';
 import { conflict } from './failures.js';
 import { StatementBatch, statementName } from '../engine/plugin.js';
 import type { Value } from '../sql/sql.js';
-
-type Internals = ClientBase & { readonly connection?: { readonly bind?: unknown }; readonly pipeline?: boolean };
-
-/** Whether we can use the wire protocol of the client: a `pg` client in JavaScript, without pipelining. */
-export function canFinish(client: ClientBase): boolean {
-  const { connection, pipeline } = client as Internals;
-  return typeof connection?.bind === 'function' && pipeline !== true;
-}
+import type { Row } from './driver.js';
 
 /** The session does not have the prepared statement, or has another one under its name. */
 const NAME_ERRORS = new Set<unknown>(['26000', '42P05']);
@@ -23,10 +16,10 @@ export class Finisher {
   /** Whether to name prepared statements. A pooler may run each transaction in another session, which lacks them. */
   #usesNames = true;
 
-  /** Runs the statement and commits. If it rejects with an error of the statement, nothing is committed. */
-  async finish(client: ClientBase, text: string, values: readonly Value[]): Promise<void> {
+  /** Runs the statement, commits, and returns what the statement did. If it rejects with an error of the statement, nothing is committed. */
+  async finish(client: ClientBase, text: string, values: readonly Value[]): Promise<readonly Row[]> {
     try {
-      await this.#send(client, text, values);
+      return await this.#send(client, text, values);
     } catch (error) {
       if (!NAME_ERRORS.has((error as { code?: unknown }).code)) throw error;
       this.#usesNames = false;
@@ -34,7 +27,7 @@ export class Finisher {
     }
   }
 
-  #send(client: ClientBase, text: string, values: readonly Value[]): Promise<void> {
+  #send(client: ClientBase, text: string, values: readonly Value[]): Promise<readonly Row[]> {
     const prepared = this.#prepared.get(client) ?? new Set();
     this.#prepared.set(client, prepared);
     return new Promise((resolve, reject) => {
@@ -42,7 +35,9 @@ export class Finisher {
         { name: this.#usesNames ? this.#nameOf(text) : '', text, values },
         { name: '', text: 'COMMIT', values: [] },
       ];
-      const batch = new StatementBatch(statements, prepared, (error) => (error ? reject(error) : resolve()));
+      const batch: StatementBatch = new StatementBatch(statements, prepared, (error) =>
+        error ? reject(error) : resolve(batch.results[0] ?? []),
+      );
       client.query(batch as never);
     });
   }

@@ -1,7 +1,7 @@
 // The only part of the engine that plugins may import.
 
 // For data sources.
-export { StatementBatch, statementName } from '../store/postgres/statement-batch.js';
+export { type ProtocolConnection, StatementBatch, statementName } from '../store/postgres/statement-batch.js';
 export { currentClient, defaultRegistry, inClient, shielded } from './runs/ambient.js';
 export type { MethodDecorator } from './registration/function-owner.js';
 export type { FunctionName, Registry, UserFunction } from './registration/registry.js';

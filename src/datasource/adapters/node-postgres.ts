@@ -2,8 +2,9 @@
 import { DatabaseStatementError } from '../../model/errors/errors.js';
 import type { ClientBase, PoolClient } from 'pg';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
-import { beginPG, type TransactionDriver } from '../driver.js';
-import { canFinish, Finisher } from '../pg-finish.js';
+import { beginPG, type Row, type TransactionDriver } from '../driver.js';
+import { DeferredBegin, hasProtocol } from '../deferred-begin.js';
+import { Finisher } from '../pg-finish.js';
 import { type ClientOrConfig, inTransactionPG, ManagedPool, type PoolOrConfig } from '../pg-pool.js';
 import {
   clientOfAny,
@@ -46,23 +47,25 @@ function driverOf(managed: ManagedPool): TransactionDriver<ClientBase> {
     close: () => managed.close(),
     async transact(options, body) {
       const client = await managed.pool.connect();
+      const isDeferred = hasProtocol(client) && !options.mustBegin?.(client);
+      const deferred = isDeferred ? new DeferredBegin(client, beginPG(options)) : undefined;
       try {
-        await client.query(beginPG(options));
+        if (!deferred) await client.query(beginPG(options));
         const result = await body(client);
-        if (!finished.delete(client)) await commit(client);
+        if (!finished.delete(client) && !deferred?.drop()) await commit(client);
         client.release();
         return result;
       } catch (error) {
-        client.release(await failsToRollBack(client));
-        throw error;
+        client.release(!deferred?.drop() && (await failsToRollBack(client)));
+        throw deferred?.failure ?? error;
       }
     },
-    query: async (client, text, values) => (await client.query<Record<string, unknown>>(text, [...values])).rows,
+    query: async (client, text, values) => (await client.query<Row>(text, [...values])).rows,
     async finish(client, text, values) {
-      if (canFinish(client)) {
-        await finisher.finish(client, text, values);
-        finished.add(client);
-      } else await client.query(text, [...values]);
+      if (!hasProtocol(client)) return (await client.query<Row>(text, [...values])).rows;
+      const written = await finisher.finish(client, text, values);
+      finished.add(client);
+      return written;
     },
   };
 }

@@ -112,6 +112,7 @@ export class Run {
   /** When the database has last said that the run owns its workflow, on the monotonic clock. */
   #confirmedAt: number;
   #isStored = true;
+  #insertSubmittedAt: number | undefined;
   #lastRecordedStepID: number | undefined;
   #lastWrite: Promise<void> | undefined;
   /** The last write whose outcome no data source holds. */
@@ -331,6 +332,11 @@ export class Run {
     return this.#isStored;
   }
 
+  /** When the insert of the workflow's row was submitted, on the monotonic clock. Undefined if it was there before the run. */
+  get insertSubmittedAt(): number | undefined {
+    return this.#insertSubmittedAt;
+  }
+
   /** The last checkpoint that the database has confirmed. If it has that one, it has all before it. */
   get lastRecordedStepID(): number | undefined {
     return this.#lastRecordedStepID;
@@ -339,6 +345,7 @@ export class Run {
   /** Makes the barrier wait for the insert of the workflow's row. */
   followInsert(write: Promise<void>): void {
     this.#isStored = false;
+    this.#insertSubmittedAt = performance.now();
     this.#track(
       write.then(
         () => {

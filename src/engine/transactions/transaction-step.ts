@@ -52,11 +52,14 @@ export class TransactionStep {
   }
 
   /**
-   * Resolves when an open transaction may commit: what it depends on is durable, and its run owns the workflow. Throws
-   * if it must not.
+   * Resolves when an open transaction may commit: what it depends on is durable, and its run has owned the workflow at a time
+   * after `since`, on the monotonic clock. Throws if it must not. Default: the run owns the workflow now.
    */
-  async assertCommitAllowed(): Promise<void> {
-    await this.#step.run.commitBarrier();
+  async assertCommitAllowed(since = Infinity): Promise<void> {
+    const { run } = this.#step;
+    await run.commitBarrier();
+    // The insert of the row made the run its owner.
+    if ((run.insertSubmittedAt ?? -Infinity) > since) return;
     await this.assertOwned();
   }
 

@@ -2,7 +2,7 @@
 // own transaction and connection.
 import { statSync } from 'node:fs';
 import { refusal } from '../../sql/refusal.js';
-import { idents, render, type Rendered, rows, sql, type Sql, table } from '../../sql/sql.js';
+import { idents, render, type Rendered, rows, sql, type Sql, table, type Token } from '../../sql/sql.js';
 import { stepColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
 import { isPostgres } from '../postgres/is-postgres.js';
@@ -28,19 +28,36 @@ function insertOnSqlite({ owner, step }: Checkpoint): Sql {
     RETURNING workflow_uuid, function_id`;
 }
 
+const otherColumns = stepColumns.columns.filter(({ field }) => field !== 'stepID');
+const otherNames = idents(otherColumns.map(({ name }) => name));
+
 /** The same, as simple as possible, because it is planned each time. */
 function insertOnPostgres({ owner, step }: Checkpoint): Sql {
-  const others = stepColumns.columns.filter(({ field }) => field !== 'stepID');
-  const values = others.map(({ field }) => sql`, ${step[field]}`).reduce((all, value) => sql`${all}${value}`);
   return sql`
-    INSERT INTO ${table('operation_outputs')} (function_id, ${idents(others.map(({ name }) => name))})
+    INSERT INTO ${table('operation_outputs')} (function_id, ${otherNames})
     VALUES (
       CASE WHEN EXISTS (
         SELECT 1
         FROM ${table('workflow_status')} AS w
         WHERE w.workflow_uuid = ${step.workflowID} AND w.owner_xid = ${owner} AND ${isPending('w')}
         ${lockedAgainstTakeOver})
-      THEN CAST(${step.stepID} AS INTEGER) ELSE ${refusal} END${values})`;
+      THEN CAST(${step.stepID} AS INTEGER) ELSE ${refusal} END${otherValues(step)})`;
+}
+
+/** The other values, each after a comma. One token: the shapes of as many fragments would be computed for each step. */
+function otherValues(step: Checkpoint['step']): Token {
+  return {
+    shape: 'step-values;',
+    write(out) {
+      for (let count = otherColumns.length; count > 0; count -= 1) {
+        out.text(', ');
+        out.placeholder();
+      }
+    },
+    collect(values) {
+      for (const { field } of otherColumns) values.push(step[field]);
+    },
+  };
 }
 
 export type { Rendered };

@@ -42,11 +42,11 @@ export type {
   AlertHandler,
   DBOSContextOptions,
   DBOSLaunchOptions,
-  DBOSSpan,
   DBOSLifecycleCallback,
   DBOSMethodMiddlewareInstaller,
   ShutdownOptions,
 } from './facade/types.js';
+export type { DBOSSpan } from './engine/tracing.js';
 export type { ExplanationReason, WorkflowExplanation } from './control/management/explain.js';
 export {
   type ApplicationRowCounts,

@@ -16,6 +16,10 @@ export {
 } from './transactions/call-transaction.js';
 export type { DataSourceTransactionHandler, RecordedWorkflow } from './transactions/data-source-handler.js';
 
+// For tracing.
+export type { OtelAttributeFormat } from './config/config.js';
+export type { DBOSSpan, DBOSTracer, SpanAttributes } from './tracing.js';
+
 // For receivers.
 export {
   type EventDispatchState,

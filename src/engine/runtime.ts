@@ -23,6 +23,7 @@ import { Lease } from './liveness/lease.js';
 import type { ParkingPace } from './parking/parking-rule.js';
 import type { Registry } from './registration/registry.js';
 import { OwnerLookup } from './runs/owner-lookup.js';
+import type { DBOSTracer } from './tracing.js';
 
 export interface RuntimeOptions {
   readonly config: EngineConfig;
@@ -33,6 +34,8 @@ export interface RuntimeOptions {
   readonly databaseNow?: () => number;
   /** For tests that park every wait. */
   readonly parkingPace?: ParkingPace;
+  /** Makes spans. Default: none are made. */
+  readonly tracer?: DBOSTracer;
 }
 
 /** What the runtime needs to know about the runs of this process. */
@@ -63,6 +66,7 @@ export class Runtime implements Operator {
   readonly archive: Operator['archive'];
   readonly retention: Operator['retention'];
   readonly parkingPace: ParkingPace | undefined;
+  readonly tracer: DBOSTracer | undefined;
   /** Identifies this launch. Never reused. */
   readonly incarnationID: string;
   /** Whether notifications from other processes reach this one. */
@@ -78,7 +82,7 @@ export class Runtime implements Operator {
   #newestOwnerAt: number | undefined;
 
   private constructor(
-    { config, registry, codec, clock, parkingPace }: RuntimeOptions,
+    { config, registry, codec, clock, parkingPace, tracer }: RuntimeOptions,
     opened: Opened,
     runs: LocalRuns,
   ) {
@@ -99,6 +103,7 @@ export class Runtime implements Operator {
     this.archive = config.archive;
     this.retention = config.retention;
     this.parkingPace = parkingPace;
+    this.tracer = tracer;
     this.databaseClock = new RemoteClock(this.clock, () =>
       this.retrying(() => this.databaseClock.learn(() => readNow(store.database))),
     );

@@ -5,7 +5,8 @@ import type { WorkflowSerializationFormat } from '../codec/serializer.js';
 import { currentContext, isWorkflowCode, type StepStatus } from '../engine/runs/ambient.js';
 import { DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 import { Operations } from './operations.js';
-import type { DBOSSpan, DBOSTracer, HTTPRequest } from './types.js';
+import type { DBOSSpan, DBOSTracer } from '../engine/tracing.js';
+import type { HTTPRequest } from './types.js';
 
 export abstract class ContextMembers extends Operations {
   get logger(): DLogger {
@@ -68,14 +69,14 @@ export abstract class ContextMembers extends Operations {
     return context?.run?.isPortable ? 'portable' : context?.serialization;
   }
 
-  /** Always undefined: Everstep makes no spans. */
+  /** The span of the running workflow, step or transaction, or else the active one. Undefined unless tracing is enabled. */
   get span(): DBOSSpan | undefined {
-    return undefined;
+    return currentContext()?.span ?? this.tracer?.activeSpan;
   }
 
-  /** Always undefined: Everstep makes no spans. */
+  /** Makes spans. Undefined unless tracing is enabled. */
   get tracer(): DBOSTracer | undefined {
-    return undefined;
+    return this[internals].lifecycle.tracer;
   }
 
   isInTransaction(): boolean {

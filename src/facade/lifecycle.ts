@@ -11,6 +11,7 @@ import type { SerializationRecipe } from '../codec/serializer.js';
 import { type DBOSConfig, type EngineConfig, loadConfig } from '../engine/config/config.js';
 import { Engine } from '../engine/engine.js';
 import type { Runtime, RuntimeOptions } from '../engine/runtime.js';
+import type { DBOSTracer } from '../engine/tracing.js';
 import type { Registration, Registry } from '../engine/registration/registry.js';
 import { temporarySend } from '../engine/messaging/temporary-sends.js';
 import { currentContext } from '../engine/runs/ambient.js';
@@ -80,6 +81,10 @@ export class Lifecycle {
     return launched ?? this.#config?.logger ?? consoleLogger(this.#config?.logLevel as LogLevel | undefined);
   }
 
+  get tracer(): DBOSTracer | undefined {
+    return (currentContext()?.runtime ?? this.#engine?.runtime)?.tracer;
+  }
+
   setConfig(config: DBOSConfig): void {
     if (this.#engine || this.#launching)
       throw new DBOSAlreadyLaunchedError('Cannot call DBOS.setConfig after DBOS.launch()');
@@ -124,7 +129,8 @@ export class Lifecycle {
       registry.freeze(stack, [temporarySend]);
       for (const instance of registry.instances) await (instance as { initialize?(): Promise<void> }).initialize?.();
       const codec = this.#newCodec(config);
-      this.#engine = await Engine.launch({ config, registry, codec, ...testSettings });
+      const tracer = config.tracingEnabled ? await this.#loadTracer(config) : undefined;
+      this.#engine = await Engine.launch({ config, registry, codec, tracer, ...testSettings });
       for (const callback of this.#callbacks) {
         // Destroy one that fails too: it may have opened something before.
         initialized.push(callback);
@@ -168,6 +174,12 @@ export class Lifecycle {
     const codec = new Codec(serializer, { lostValues, maxPayloadBytes, warn: (message) => logger.warn(message) });
     for (const recipe of this.#recipes) codec.registerRecipe(recipe);
     return codec;
+  }
+
+  /** Loaded lazily: most processes trace nothing. */
+  async #loadTracer({ otelAttributeFormat: format, logger }: EngineConfig): Promise<DBOSTracer | undefined> {
+    const { loadTracer } = await import('../telemetry/opentelemetry.js');
+    return loadTracer({ format, logger });
   }
 
   async #startAdminServer(config: EngineConfig, { clock }: Runtime): Promise<void> {

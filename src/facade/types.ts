@@ -48,22 +48,6 @@ export interface HTTPRequest {
   readonly requestID?: string;
 }
 
-type SpanAttribute = string | number | boolean | (string | null | undefined)[] | (number | null | undefined)[];
-
-/** A span of OpenTelemetry, as far as DBOS programs use it. */
-export interface DBOSSpan {
-  readonly attributes: Record<string, SpanAttribute | undefined>;
-  setStatus(status: { code: 0 | 1 | 2; message?: string }): DBOSSpan;
-  setAttribute(key: string, attribute: SpanAttribute): DBOSSpan;
-  addEvent(name: string, attributes?: Record<string, SpanAttribute | undefined>, timestamp?: number): DBOSSpan;
-}
-
-/** Makes spans, in DBOS. */
-export interface DBOSTracer {
-  startSpan(name: string, attributes?: Record<string, SpanAttribute | undefined>): DBOSSpan;
-  endSpan(span: DBOSSpan): void;
-}
-
 export interface ShutdownOptions {
   /** Also clears all registrations. */
   readonly deregister?: boolean;

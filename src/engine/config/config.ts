@@ -125,15 +125,15 @@ export interface DBOSConfig {
   logger?: DLogger;
   /** Accepted for compatibility; has no effect yet. */
   addContextMetadata?: boolean;
-  /** Accepted for compatibility; has no effect yet. Everstep exports no logs or traces. */
+  /** As `tracingEnabled`. Everstep exports nothing itself: the application's provider does. */
   enableOTLP?: boolean;
-  /** Accepted for compatibility; has no effect yet. Everstep creates no spans. */
+  /** Makes spans of workflows, steps and transactions with `@opentelemetry/api`. Default: as `enableOTLP`. */
   tracingEnabled?: boolean;
-  /** Accepted for compatibility; has no effect yet. */
+  /** Accepted for compatibility; has no effect. */
   otlpTracesEndpoints?: string[];
-  /** Accepted for compatibility; has no effect yet. */
+  /** Accepted for compatibility; has no effect. */
   otlpLogsEndpoints?: string[];
-  /** Accepted for compatibility; has no effect yet. */
+  /** How attributes of spans are named: as always, or as OpenTelemetry suggests. Default: `legacy`. */
   otelAttributeFormat?: OtelAttributeFormat;
   /** How long workflows are kept after they have ended. Default: for good. */
   retention?: RetentionConfig;
@@ -241,8 +241,10 @@ export function resolveConfig(
   const patchingVersion = given.enablePatching ? 'PATCHING_ENABLED' : undefined;
   const logLevel = (given.logLevel?.toLowerCase() ?? 'info') as LogLevel;
   const logger = given.logger ? textLogger(given.logger) : consoleLogger(logLevel);
-  if (given.enableOTLP || given.tracingEnabled) {
-    logger.warn('Everstep exports no logs and makes no spans yet. enableOTLP and tracingEnabled have no effect.');
+  if (given.enableOTLP) {
+    logger.warn(
+      'Everstep makes spans but does not export them, nor logs: register a tracer provider of OpenTelemetry, which does.',
+    );
   }
   const poolSize = given.systemDatabasePoolSize ?? 20;
   const leaseSeconds = inSeconds(given.leaseSeconds) ?? 30;

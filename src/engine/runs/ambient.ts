@@ -8,6 +8,7 @@ import { processWide } from '../process-wide.js';
 import type { Wait } from '../../control/runs/row-watcher.js';
 import type { Runtime } from '../runtime.js';
 import { Registry } from '../registration/registry.js';
+import type { DBOSSpan } from '../tracing.js';
 import type { Run } from './run.js';
 import { noteRejection } from '../unhandled-rejections.js';
 
@@ -36,6 +37,8 @@ export interface Context {
   readonly transactionID?: number;
   /** Set in a transaction of a data source. */
   readonly client?: TransactionClient;
+  /** The span of the running workflow, step or transaction, if spans are made. */
+  readonly span?: DBOSSpan;
   readonly nextWorkflowID?: NextWorkflowID;
   readonly queueName?: string;
   /** Null detaches from the parent's deadline. */

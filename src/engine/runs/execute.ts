@@ -65,9 +65,12 @@ async function call({ run, target, args, context }: Invocation): Promise<CallRes
     if (args instanceof Error) throw args;
     const { registration } = run;
     const isPlain = registration.interceptors.length === 0 && !registration.config.inputSchema;
-    const value = await inContext(context, () =>
-      isPlain ? registration.origFunction.apply(target, args as never[]) : callChecked(registration, target, args),
-    );
+    const { spans } = run;
+    const apply = (): Promise<unknown> =>
+      isPlain ? registration.origFunction.apply(target, args as never[]) : callChecked(registration, target, args);
+    const value = await (spans
+      ? inContext({ ...context, span: spans.own }, () => spans.within(apply))
+      : inContext(context, apply));
     return { ok: true, value };
   } catch (error) {
     return { ok: false, error };

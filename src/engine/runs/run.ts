@@ -29,6 +29,7 @@ import { addStopReason } from '../unhandled-rejections.js';
 import { RunJournal } from '../journal/run-journal.js';
 import { UnawaitedOperations } from './unawaited-operations.js';
 import { RunStreams } from '../messaging/run-streams.js';
+import type { RunSpans } from '../tracing.js';
 import type { DataSourceTransactionHandler } from '../transactions/data-source-handler.js';
 
 /** A checkpoint as operations write it. The run adds its own IDs. */
@@ -97,6 +98,8 @@ export class Run {
   readonly streams = new RunStreams(this);
   /** Operations in progress, and those that fail without being awaited. */
   readonly unawaited = new UnawaitedOperations(this);
+  /** If spans are made. */
+  spans: RunSpans | undefined;
   #inbox: Inbox | undefined;
   #dataSources: Set<DataSourceTransactionHandler> | undefined;
   readonly history: History | undefined;

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import { withTimeLimit } from '../../base/time-limit.js';
 import { DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../../model/errors/errors.js';
+import { RunSpans } from '../tracing.js';
 import { outcomeOfStopped, execute, type Invocation, type OfferRefill, type RunOutcome } from './execute.js';
 import type { Run } from './run.js';
 
@@ -70,7 +71,10 @@ export class Runs {
     this.#latest.set(run.workflowID, run);
     this.#count(run, 1);
     run.waits.onWaiting = (isWaiting) => this.#setWaiting(run, isWaiting);
+    const { tracer } = run.runtime;
+    if (tracer) run.spans = new RunSpans(tracer, invocation);
     void execute(invocation, this.offerRefill).then(({ outcome, isRecorded }) => {
+      run.spans?.conclude(outcome);
       const last = this.#remove(run, isRecorded);
       last?.resolve(outcome);
       if (last && outcome.kind === 'error') reportUnlessAwaited(run, last, outcome.error);
@@ -86,6 +90,7 @@ export class Runs {
     if (!ending) return undefined;
     this.#ends.delete(run);
     run.history?.end();
+    run.spans?.endAll();
     if (this.#latest.get(run.workflowID) === run) this.#latest.delete(run.workflowID);
     this.#count(run, -1);
     this.#waiting.delete(run);

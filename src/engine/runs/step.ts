@@ -45,6 +45,25 @@ export function runStep<R>(
   step: StepCall,
   body: () => Promise<R>,
 ): Promise<R> {
+  const { spans } = context.run;
+  if (!spans) return performStep(context, step, body);
+  const { name, config } = step;
+  const { retriesAllowed, intervalSeconds, maxAttempts, backoffRate, timeoutMS } = config;
+  return spans.operation(context, {
+    type: 'step',
+    name,
+    attributes: {
+      ...(retriesAllowed !== undefined && { retriesAllowed }),
+      ...(intervalSeconds !== undefined && { intervalSeconds: inSeconds(intervalSeconds) }),
+      ...(maxAttempts !== undefined && { maxAttempts }),
+      ...(backoffRate !== undefined && { backoffRate }),
+      ...(timeoutMS !== undefined && { timeoutMS: inMs(timeoutMS) }),
+    },
+    perform: (traced, begin) => performStep(traced, step, begin(body)),
+  });
+}
+
+function performStep<R>(context: Context & { readonly run: Run }, step: StepCall, body: () => Promise<R>): Promise<R> {
   const { stepID, name, args } = step;
   return perform(
     context.run,
@@ -83,6 +102,10 @@ async function attemptUntilDone<R>(
       logger.warn(
         `Attempt ${number} of ${maxAttempts} of step "${name}" failed, retrying in ${Math.round(delayMs)} ms: ${String(error)}`,
       );
+      context.span?.addEvent(`Step attempt ${number} failed`, {
+        retryIntervalSeconds: delayMs / 1000,
+        error: errors.at(-1)?.message,
+      });
       run.recordRetry(step, { attempt: number, error, delayMs });
       const retryAt = Math.ceil(databaseClock.latest() + delayMs);
       keepFailure(run, step.stepID, { attempts: number, retryAt, errors });

@@ -80,10 +80,31 @@ function handlerFor(engine: Engine, registry: Registry, dsName: string): DataSou
   );
 }
 
-async function runAsStep(
+interface HandledCall {
+  readonly call: TransactionCall;
+  readonly handler: DataSourceTransactionHandler;
+}
+
+function runAsStep(engine: Engine, context: Context & { readonly run: Run }, handled: HandledCall): Promise<unknown> {
+  const { spans } = context.run;
+  if (!spans) return performAsStep(engine, context, handled);
+  const { call } = handled;
+  return spans.operation(context, {
+    type: 'transaction',
+    name: call.name,
+    perform: (traced, begin) => {
+      const func: TransactionCall['func'] = function run(this: unknown, ...args: never[]) {
+        return begin(() => call.func.apply(this, args))();
+      };
+      return performAsStep(engine, traced, { ...handled, call: { ...call, func } });
+    },
+  });
+}
+
+async function performAsStep(
   engine: Engine,
   context: Context & { readonly run: Run },
-  { call, handler }: { readonly call: TransactionCall; readonly handler: DataSourceTransactionHandler },
+  { call, handler }: HandledCall,
 ): Promise<unknown> {
   const { run } = context;
   const { name } = call;

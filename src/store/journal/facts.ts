@@ -28,6 +28,10 @@ export function factValues(fact: JournalFact | undefined): Value[] {
   return fact ? [fact.eventType, fact.executor, fact.attempt, fact.details] : [null, null, null, null];
 }
 
+export function hasFact({ fact }: WithFact): boolean {
+  return fact !== undefined;
+}
+
 /** Rows to write, with their facts. */
 export interface FactualWrite<Row> {
   /** Writes the rows alone. */
@@ -44,6 +48,6 @@ export function statementsOf<Row extends WithFact>(
   write: FactualWrite<Row>,
   written: readonly Row[],
 ): Sql[] {
-  if (written.every(({ fact }) => fact === undefined)) return [write.write(written)];
+  if (!written.some(hasFact)) return [write.write(written)];
   return name === 'postgres' ? [write.writeWithFacts(written)] : [write.write(written), write.writeFacts(written)];
 }

@@ -1,5 +1,5 @@
 // Checkpoints, written together with what they say in the journal.
-import { idents, nowMs, rows, type Sql, sql, table } from '../../sql/sql.js';
+import { idents, nowMs, rows, type Sql, sql, table, type Value } from '../../sql/sql.js';
 import {
   type Checkpoint,
   checkpointColumns,
@@ -9,7 +9,7 @@ import {
   insertCheckpointsOfCancelled,
 } from '../runs/steps.js';
 import { isOwned, wasOwnedWhenCancelled } from '../runs/workflows.js';
-import { factColumns, type FactualWrite, factValues } from './facts.js';
+import { factColumns, type FactualWrite, factValues, hasFact } from './facts.js';
 
 const journal = table('journal');
 const columns = [...checkpointColumns, ...factColumns];
@@ -40,20 +40,35 @@ function writeWithFacts(checkpoints: readonly Checkpoint[], mayWrite: Sql): Sql 
     SELECT workflow_uuid, function_id FROM written`;
 }
 
+/** What tells a checkpoint, and what it says. The rest is read from what was written. */
+const leanColumns = [
+  { name: 'workflow_uuid', type: 'text' },
+  { name: 'function_id', type: 'int' },
+  { name: 'function_name', type: 'text' },
+  { name: 'completed_at', type: 'bigint' },
+  { name: 'owner_xid', type: 'text' },
+  ...factColumns,
+] as const;
+
+function leanValues({ step, owner, fact }: Checkpoint): Value[] {
+  return [step.workflowID, step.stepID, step.name, step.completedAt, owner, ...factValues(fact)];
+}
+
 /** Of this very run: another may have recorded an equal one. */
 function writeFacts(checkpoints: readonly Checkpoint[]): Sql {
   return sql`
     INSERT INTO ${target}
-    SELECT ${said}
-    FROM ${rows('r', columns, valuesOf(checkpoints))}
+    SELECT r.workflow_uuid, ${nowMs}, r.event_type, r.function_id, r.attempt, r.executor, r.details,
+      CASE WHEN r.attempt IS NOT NULL THEN r.owner_xid END, r.function_name, o.started_at_epoch_ms, COALESCE(r.completed_at, 0)
+    FROM ${rows('r', leanColumns, checkpoints.filter(hasFact).map(leanValues))}
     JOIN ${table('operation_outputs')} AS o ON o.workflow_uuid = r.workflow_uuid AND o.function_id = r.function_id
-      AND o.function_name = r.function_name AND o.completed_at_epoch_ms IS r.completed_at_epoch_ms
+      AND o.function_name = r.function_name AND o.completed_at_epoch_ms IS r.completed_at
     JOIN ${table('workflow_status')} AS w ON w.workflow_uuid = r.workflow_uuid AND w.owner_xid = r.owner_xid
-    WHERE r.event_type IS NOT NULL AND NOT EXISTS (
+    WHERE NOT EXISTS (
       SELECT 1
       FROM ${journal} AS s
       WHERE s.workflow_id = r.workflow_uuid AND s.step = r.function_id
-        AND s.completed_at = COALESCE(r.completed_at_epoch_ms, 0) AND s.event_type = r.event_type)`;
+        AND s.completed_at = COALESCE(r.completed_at, 0) AND s.event_type = r.event_type)`;
 }
 
 export const checkpointWrite: FactualWrite<Checkpoint> = {

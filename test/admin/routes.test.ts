@@ -216,8 +216,12 @@ describe('the JSON API', () => {
       expect(await ok('POST', `/workflows/${done}/resume`)).toEqual({ workflowIDs: [] });
       const resumed = await ok('POST', '/bulk/resume', { workflowIDs: [waiting, done], queueName: 'nowhere' });
       expect(resumed).toEqual({ workflowIDs: [waiting] });
-      expect(await ok('DELETE', `/workflows/${waiting}`)).toEqual({ workflowIDs: [waiting] });
+      expect(await ok('DELETE', `/workflows/${waiting}?reason=test`)).toEqual({ workflowIDs: [waiting] });
       expect((await call('DELETE', `/api/v1/workflows/${waiting}`)).status).toBe(404);
+      expect((await ok('GET', `/workflows/${waiting}/history`)).events).toMatchObject([
+        { type: 'WorkflowDeleted', details: { reason: 'test' } },
+      ]);
+      expect((await call('GET', '/api/v1/workflows/none/history')).status).toBe(404);
       expect(await ok('POST', '/bulk/delete', { workflowIDs: [waiting, done] })).toEqual({ workflowIDs: [done] });
     });
 

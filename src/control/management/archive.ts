@@ -42,19 +42,26 @@ export async function* archiveWorkflows<T extends { readonly workflowID: string 
   let first = 0;
   for (let read = 0; read < workflows.length;) {
     const piece = workflows.slice(read, read + size.limit);
-    const found = await pace.work(size, () =>
-      readEnded(
-        database,
-        piece.map(({ workflowID }) => workflowID),
-      ),
-    );
+    const ids = piece.map(({ workflowID }) => workflowID);
+    const lines = await pace.work(size, async () => (await readEnded(database, ids)).map(lineOf));
     read += piece.length;
-    found.forEach((one) => draft.add(one));
+    lines.forEach((line) => draft.add(line));
     if (read < workflows.length && draft.characters < OBJECT_CHARACTERS) continue;
-    yield { name: await store(archive, draft), workflows: workflows.slice(first, read) };
+    yield { name: await store(archive, draft, pace), workflows: workflows.slice(first, read) };
     draft = new Draft();
     first = read;
   }
+}
+
+/** A workflow as an object holds it. */
+interface Line {
+  readonly text: string;
+  readonly endedAt: number;
+}
+
+function lineOf(transferred: Transferred): Line {
+  const { completedAt, updatedAt } = transferred.workflow_status;
+  return { text: `${JSON.stringify(toExported(transferred))}\n`, endedAt: completedAt ?? updatedAt };
 }
 
 /** What an object will hold. */
@@ -63,30 +70,27 @@ class Draft {
   #endedAt = 0;
   characters = 0;
 
-  add(transferred: Transferred): void {
-    const { completedAt, updatedAt } = transferred.workflow_status;
-    const line = `${JSON.stringify(toExported(transferred))}\n`;
-    this.#lines.push(line);
-    this.#endedAt = Math.max(this.#endedAt, completedAt ?? updatedAt);
-    this.characters += line.length;
+  add({ text, endedAt }: Line): void {
+    this.#lines.push(text);
+    this.#endedAt = Math.max(this.#endedAt, endedAt);
+    this.characters += text.length;
   }
 
-  get text(): string {
-    return this.#lines.join('');
-  }
-
-  /** It depends on the content only, so a second attempt writes the same object. */
-  nameOf(text: string): string {
-    return nameOf(text, this.#endedAt);
+  /** The name depends on the content only, so a second attempt writes the same object. */
+  async pack(): Promise<{ readonly name: string; readonly text: string; readonly content: Buffer }> {
+    const text = this.#lines.join('');
+    return { name: nameOf(text, this.#endedAt), text, content: await compress(text) };
   }
 }
 
-/** Writes an object, verifies it, and returns its name. */
-async function store(archive: Archive, draft: Draft): Promise<string> {
-  const { text } = draft;
-  const name = draft.nameOf(text);
-  await attempt(`write "${name}"`, async () => archive.write(name, await compress(text)));
-  if ((await readObject(archive, name)) !== text) {
+/** Writes an object, verifies it, and returns its name. Waiting for the archive is no load, packing is. */
+async function store(archive: Archive, draft: Draft, pace: Pace): Promise<string> {
+  const { name, text, content } = await pace.load(() => draft.pack());
+  await attempt(`write "${name}"`, () => archive.write(name, content));
+  const written = await attempt(`read "${name}"`, () => archive.read(name));
+  // An archive may have kept what another version compressed.
+  const isSame = written && (content.equals(written) || (await unpack(name, written)) === text);
+  if (!isSame) {
     throw new ArchiveError(`The archive holds something else under "${name}" than was written. Nothing was deleted.`);
   }
   return name;
@@ -100,7 +104,10 @@ function nameOf(text: string, endedAt: number): string {
 
 async function readObject(archive: Archive, name: string): Promise<string | undefined> {
   const content = await attempt(`read "${name}"`, () => archive.read(name));
-  if (content === undefined) return undefined;
+  return content === undefined ? undefined : unpack(name, content);
+}
+
+async function unpack(name: string, content: Uint8Array): Promise<string> {
   try {
     return (await decompress(content)).toString('utf8');
   } catch (cause) {

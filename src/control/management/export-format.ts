@@ -1,5 +1,6 @@
 // The export format, shared with DBOS: one object per workflow, with rows by table name and values by column name. As text
 // it is JSON lines; a JSON array is read as well.
+import { storableText } from '../../model/storable-text.js';
 import { WorkflowImportError } from '../../model/errors/errors.js';
 import { filledName } from '../../model/validation/validation.js';
 import { type WorkflowStatusString, StatusString } from '../../model/status.js';
@@ -8,7 +9,7 @@ import { type Transferred, TRANSFERRED, type TransferredTable } from '../../stor
 /** A row, by column name. */
 export type ExportedRow = Readonly<Record<string, unknown>>;
 
-/** A workflow with all its data, but without owner tokens. */
+/** A workflow with all its data. */
 export interface ExportedWorkflow {
   readonly workflow_status: ExportedRow;
   readonly operation_outputs: readonly ExportedRow[];
@@ -17,6 +18,8 @@ export interface ExportedWorkflow {
   readonly streams: readonly ExportedRow[];
   /** Messages sent to it. DBOS omits them. */
   readonly notifications?: readonly ExportedRow[];
+  /** What its history has beyond the other tables, in order. DBOS and older versions omit it. */
+  readonly journal?: readonly ExportedRow[];
 }
 
 type PartTable = Exclude<TransferredTable, 'workflow_status'>;
@@ -45,6 +48,12 @@ const REQUIRED = [
   'offset',
 ];
 const REQUIRED_OF_MESSAGES = ['message_uuid', 'destination_uuid', 'message', 'created_at_epoch_ms'];
+const REQUIRED_OF_EVENTS = ['workflow_id', 'at', 'event_type'];
+
+function requiredIn(name: TransferredTable): readonly string[] {
+  if (name === 'notifications') return REQUIRED_OF_MESSAGES;
+  return name === 'journal' ? REQUIRED_OF_EVENTS : REQUIRED;
+}
 
 export function toExported(transferred: Transferred): ExportedWorkflow {
   const parts = PARTS.map((name) => [name, transferred[name].map((record) => exportRow(name, record))]);
@@ -113,12 +122,12 @@ function partOf(
 }
 
 function importRow(name: TransferredTable, row: ExportedRow, refuse: Refuse): Record<string, unknown> {
-  const required = name === 'notifications' ? REQUIRED_OF_MESSAGES : REQUIRED;
+  const required = requiredIn(name);
   const given = name === 'workflow_status' ? { ...row, updated_at: row['updated_at'] ?? row['created_at'] } : row;
   const record: Record<string, unknown> = {};
   for (const column of TRANSFERRED[name].columns) {
     const value = given[column.name] ?? DEFAULTS[column.name] ?? null;
-    const read = readColumn(value, column.type);
+    const read = name === 'journal' && column.type === 'json' ? storableDetails(value) : readColumn(value, column.type);
     const isMissing = value === null && required.includes(column.name);
     if (read === undefined || isMissing)
       refuse(`${name}.${column.name} is ${isMissing ? 'missing' : 'of a wrong type'}`);
@@ -140,6 +149,13 @@ function readColumn(value: unknown, type: string): unknown {
 function jsonText(value: unknown): string | undefined {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return isObject(parsed(text)) && !text.includes('\\u0000') ? text : undefined;
+}
+
+/** SQLite keeps characters that Postgres does not. An event must not prevent the import. */
+function storableDetails(value: unknown): string | null | undefined {
+  if (value === null) return null;
+  const details = parsed(value);
+  return isObject(details) ? storableText(details) : undefined;
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

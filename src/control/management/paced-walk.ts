@@ -59,13 +59,24 @@ export class Pace {
 
   /** Rests from the last piece, and does the next one. */
   async work<T>(size: PieceSize, piece: (limit: number) => Promise<T>): Promise<T> {
-    const { clock } = this.#operator;
+    return this.#spend(
+      () => this.#operator.retrying(() => piece(size.limit)),
+      (elapsedMs) => size.adapt(elapsedMs),
+    );
+  }
+
+  /** The same for work of this process. */
+  load<T>(body: () => Promise<T>): Promise<T> {
+    return this.#spend(body);
+  }
+
+  async #spend<T>(body: () => Promise<T>, onSpent?: (elapsedMs: number) => void): Promise<T> {
     this.#signal?.throwIfAborted();
-    if (this.#restMs > 0) await sleep(clock, this.#restMs, this.#signal);
+    if (this.#restMs > 0) await sleep(this.#operator.clock, this.#restMs, this.#signal);
     const startedAt = performance.now();
-    const result = await this.#operator.retrying(() => piece(size.limit));
+    const result = await body();
     const elapsedMs = performance.now() - startedAt;
-    size.adapt(elapsedMs);
+    onSpent?.(elapsedMs);
     this.#restMs = Math.max(REST_MIN_MS, elapsedMs * this.#restFactor);
     return result;
   }

@@ -16,7 +16,6 @@ import {
   FIRST_ROW,
   type JournalCursor,
   listRows,
-  pruneDeletions,
   pruneJournal,
 } from '../../store/journal/pruning.js';
 import {
@@ -74,7 +73,7 @@ export interface PlannedRetention {
  * A load that takes up the whole machine is slowed down by less than a tenth. SQLite does the work in the process, and others
  * wait for its commits.
  */
-const REST_FACTORS = { postgres: 6, sqlite: 9 } as const;
+const REST_FACTORS = { postgres: 8, sqlite: 12 } as const;
 
 const APPLY = record({
   batchSize: optional(positiveInteger),
@@ -149,7 +148,6 @@ async function pruneDue(
     const due = new Set(rows.map(({ workflowID }) => workflowID));
     onPruned(await pruneJournal(database, [...due], { before, applicationName }));
   });
-  onPruned(await operator.retrying(() => pruneDeletions(database, now - keptForMs)));
 }
 
 /** Walks the journal from its oldest row on, up to where all are younger. */

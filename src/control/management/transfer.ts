@@ -141,7 +141,7 @@ class Importer {
   /** The row to import. Ended workflows do not change. */
   #toImported(row: TransferredRow): TransferredRow {
     if (hasEnded(row.status)) return row;
-    const fresh = { ...row, startedAt: null };
+    const fresh = { ...row, owner: null, startedAt: null };
     if (this.#options.activeWorkflows === 'cancel') {
       return { ...fresh, status: 'CANCELLED', queueName: null, deduplicationID: null, completedAt: row.updatedAt };
     }
@@ -199,5 +199,6 @@ function sizeOf(transferred: Transferred): number {
     ...transferred.notifications,
   ];
   for (const { text } of others) size += text.length + 200;
+  for (const { details } of transferred.journal) size += (details?.length ?? 0) + 200;
   return size;
 }

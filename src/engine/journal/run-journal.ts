@@ -1,6 +1,7 @@
 // The events that a run adds to the journal. With level `full` that is everything it records, as a part of the same write;
 // otherwise only failed attempts of steps, which are recorded nowhere else.
 import { excerptOf } from '../../base/excerpt.js';
+import { storableText } from '../../model/storable-text.js';
 import type { HistoryEventType, HistoryLevel } from '../../model/history.js';
 import type { StepRecord } from '../../model/records.js';
 import type { JournalFact } from '../../store/journal/facts.js';
@@ -209,14 +210,11 @@ function shownError(error: unknown): object {
   return { name: error.name, message: error.message.slice(0, 2000) };
 }
 
-/** Postgres stores neither NUL nor half of a surrogate pair. */
 function storableJSON(value: object): string {
-  let text: string;
   try {
-    text = JSON.stringify(value, (_key, part: unknown) => (typeof part === 'bigint' ? part.toString() : part));
+    return storableText(value);
   } catch {
     // An argument whose toJSON fails must not fail the step.
-    text = '{}';
+    return '{}';
   }
-  return text.replace(/\\u(?:0000|d[89a-f][0-9a-f]{2})/gi, '\\ufffd');
 }

@@ -5,7 +5,7 @@ import type { Database, Executor, Row } from '../database.js';
 
 export interface ChangeNote {
   /** Default: what the change looks like. */
-  readonly source?: 'api' | 'deadline' | 'resume' | 'rewind' | 'handed back' | 'schedule' | 'global timeout';
+  readonly source?: 'api' | 'deadline' | 'resume' | 'rewind' | 'handed back' | 'schedule' | 'global timeout' | 'import';
   readonly reason?: string | undefined;
   readonly actor?: string | undefined;
   /** The first step that a rewound workflow runs again. */

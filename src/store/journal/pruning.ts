@@ -1,9 +1,9 @@
 // Deletes the rows of the journal of workflows that ended long ago, and leaves the workflows. What the other tables tell is
-// derived from them again. Why a workflow was cancelled stays: its status shows it.
+// derived from them again. Why a workflow was cancelled stays: its status shows it. Who deleted a workflow is forgotten when
+// that is long ago.
 import type { WorkflowStatusString } from '../../model/status.js';
 import { oneOf, setting, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
-import { lacks } from '../lacking.js';
 import { hasEnded } from '../runs/states.js';
 
 /** A row of the journal, in the order in which it grows. */
@@ -35,9 +35,12 @@ export interface PruneLimits {
 
 const journal = table('journal');
 const workflows = table('workflow_status');
-const KEPT = sql`('WorkflowCancelRequested', 'WorkflowTimedOut')`;
+/** Why a workflow was cancelled stays with it. A deletion is not of the workflow that has the ID now. */
+export const KEPT = sql`('WorkflowCancelRequested', 'WorkflowTimedOut', 'WorkflowDeleted')`;
+export const wasDeleted = sql`j.event_type = 'WorkflowDeleted'`;
 
-function isDue({ before, applicationName }: PruneLimits): Sql {
+/** True for a workflow `w`. */
+export function isDue({ before, applicationName }: PruneLimits): Sql {
   const isOwn =
     applicationName === null ? sql`TRUE` : sql`(w.application_name = ${applicationName} OR w.application_name IS NULL)`;
   return sql`${hasEnded('w')} AND COALESCE(w.completed_at, w.updated_at) < ${before} AND ${isOwn}`;
@@ -52,7 +55,10 @@ export async function listRows(
   const isPostgres = database.dialect.name === 'postgres';
   const found = await database.read(sql`
     SELECT ${isPostgres ? sql`CAST(j.xid AS TEXT)` : sql`'0'`} AS xid_text, j.seq, j.workflow_id, j.at,
-      CASE WHEN j.event_type NOT IN ${KEPT} AND ${isDue(limits)} THEN 1 ELSE 0 END AS is_due,
+      CASE
+        WHEN ${wasDeleted} AND j.at < ${limits.before} THEN 1
+        WHEN j.event_type NOT IN ${KEPT} AND ${isDue(limits)} THEN 1
+        ELSE 0 END AS is_due,
       w.name, w.status, COALESCE(w.completed_at, w.updated_at) AS ended_at
     FROM ${journal} AS j
     LEFT JOIN ${workflows} AS w ON w.workflow_uuid = j.workflow_id
@@ -85,23 +91,14 @@ export async function pruneJournal(
   const results = await database.commit([
     allow,
     sql`
-      DELETE FROM ${journal}
-      WHERE workflow_id ${oneOf(workflowIDs)} AND event_type NOT IN ${KEPT} AND EXISTS (
-        SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = workflow_id AND ${isDue(limits)})
+      DELETE FROM ${journal} AS j
+      WHERE j.workflow_id ${oneOf(workflowIDs)} AND ((${wasDeleted} AND j.at < ${limits.before})
+        OR (j.event_type NOT IN ${KEPT} AND EXISTS (
+          SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = j.workflow_id AND ${isDue(limits)})))
       RETURNING seq`,
     ...forbid,
   ]);
   return results[1]?.length ?? 0;
-}
-
-/** Forgets who deleted workflows before a time. Returns how many deletions. */
-export async function pruneDeletions(database: Database, before: number): Promise<number> {
-  if (lacks(database, 'deleted_workflows')) return 0;
-  const pruned = await database.run(sql`
-    DELETE FROM ${table('deleted_workflows')}
-    WHERE deleted_at < ${before}
-    RETURNING workflow_uuid`);
-  return pruned.length;
 }
 
 /** The guards of the journal let through what runs between these two. A setting ends with its transaction. */

@@ -1,5 +1,6 @@
 // Deletes workflows in any state. Foreign keys cascade to events, streams and messages. Separate inputs and outputs have
 // none, and checkpoints lost theirs in databases that another library migrated, so those are deleted here.
+import { storableText } from '../../model/storable-text.js';
 import { nowMs, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Executor } from '../database.js';
 import { lacks } from '../lacking.js';
@@ -18,7 +19,7 @@ const workflows = table('workflow_status');
 export interface DeletionOptions {
   /** Whether to delete their descendants, too. */
   readonly children?: boolean | undefined;
-  /** Kept if it says anything. */
+  /** Stays in the journal if it says anything. */
   readonly note?: { readonly reason?: string | undefined; readonly actor?: string | undefined };
 }
 
@@ -36,7 +37,7 @@ export async function deleteWorkflows(
     }
     const deletedIDs = deleted.map(({ workflowID }) => workflowID);
     if (deletedIDs.length > 0) for (const statement of deletePayloads(tx, deletedIDs)) await tx.run(statement);
-    const isNoted = (note.reason ?? note.actor) !== undefined && !lacks(tx, 'deleted_workflows');
+    const isNoted = (note.reason ?? note.actor) !== undefined && !lacks(tx, 'journal');
     if (deleted.length > 0 && isNoted) await tx.run(noteDeleted(deleted, note));
     return deleted;
   });
@@ -44,18 +45,19 @@ export async function deleteWorkflows(
 
 const NOTED = [
   { name: 'workflow_uuid', type: 'text' },
-  { name: 'name', type: 'text' },
+  { name: 'details', type: 'json' },
 ] as const;
 
-/** Two deletions of one ID in the same millisecond are one. */
+/** After the rows of the journal were deleted with their workflows. */
 function noteDeleted(deleted: readonly Deleted[], { reason, actor }: NonNullable<DeletionOptions['note']>): Sql {
-  const data = deleted.map(({ workflowID, workflowName }) => [workflowID, workflowName]);
+  const data = deleted.map(({ workflowID, workflowName }) => [
+    workflowID,
+    storableText({ workflow_name: workflowName ?? undefined, reason }),
+  ]);
   return sql`
-    INSERT INTO ${table('deleted_workflows')} (workflow_uuid, deleted_at, name, actor, reason)
-    SELECT r.workflow_uuid, ${nowMs}, r.name, CAST(${actor ?? null} AS TEXT), CAST(${reason ?? null} AS TEXT)
-    FROM ${rows('r', NOTED, data)}
-    WHERE TRUE
-    ON CONFLICT DO NOTHING`;
+    INSERT INTO ${table('journal')} (workflow_id, at, event_type, actor, details)
+    SELECT r.workflow_uuid, ${nowMs}, 'WorkflowDeleted', CAST(${actor ?? null} AS TEXT), r.details
+    FROM ${rows('r', NOTED, data)}`;
 }
 
 async function deleteFrom(tx: Executor, statement: Sql): Promise<Deleted[]> {

@@ -1,10 +1,21 @@
-// Export and import of whole workflows: their rows in all tables, without owner and creator tokens.
+// Export and import of whole workflows: their rows in all tables, without creator tokens. Those that have ended keep the
+// owner's, by which the journal knows its rows about the last attempt.
 import { oneOf, rows, type Sql, sql, table, type Token } from '../../sql/sql.js';
 import type { StepRecord, WorkflowRecord } from '../../model/records.js';
+import { hasEnded } from '../../model/status.js';
 import { stepColumns, TableColumns, workflowColumns } from '../columns.js';
 import type { Database, Executor, Row } from '../database.js';
+import { noted } from '../journal/notes.js';
+import { lacks } from '../lacking.js';
+import {
+  entriesOf,
+  insertEntries,
+  toEntries,
+  type TransferredEntry,
+  transferredEntryColumns,
+} from './transferred-journal.js';
 
-export type TransferredRow = Omit<WorkflowRecord, 'owner' | 'creator'>;
+export type TransferredRow = Omit<WorkflowRecord, 'creator'>;
 
 export interface TransferredEvent {
   readonly workflowID: string;
@@ -37,9 +48,9 @@ export interface Transferred {
   readonly workflow_events_history: readonly TransferredEventOfStep[];
   readonly streams: readonly TransferredStreamValue[];
   readonly notifications: readonly TransferredMessage[];
+  /** In the order in which they were written. */
+  readonly journal: readonly TransferredEntry[];
 }
-
-const OWNERS = ['owner_xid', 'creator_xid'];
 
 const eventSpec = [
   ['workflowID', 'workflow_uuid', 'text'],
@@ -50,11 +61,7 @@ const eventSpec = [
 
 /** The columns to transfer of each table. */
 export const TRANSFERRED = {
-  workflow_status: new TableColumns<TransferredRow>(
-    workflowColumns.columns
-      .filter(({ name }) => !OWNERS.includes(name))
-      .map(({ field, name, type }) => [field as keyof TransferredRow, name, type] as const),
-  ),
+  workflow_status: workflowColumns.without('creator') satisfies TableColumns<TransferredRow>,
   operation_outputs: stepColumns,
   workflow_events: new TableColumns<TransferredEvent>(eventSpec),
   workflow_events_history: new TableColumns<TransferredEventOfStep>([...eventSpec, ['stepID', 'function_id', 'int']]),
@@ -73,6 +80,7 @@ export const TRANSFERRED = {
     ['isConsumed', 'consumed', 'bool'],
     ['consumedBy', 'consumed_by_function_id', 'int'],
   ]),
+  journal: transferredEntryColumns,
 } as const;
 
 export type TransferredTable = keyof typeof TRANSFERRED;
@@ -129,10 +137,14 @@ const PARTS = [
 ] as const satisfies readonly PartTable[];
 
 function readStatements(workflowIDs: readonly string[]): Sql[] {
-  return [statusesOf(workflowIDs), ...PARTS.map((name) => partsOf(name, workflowIDs))];
+  return [statusesOf(workflowIDs), entriesOf(workflowIDs), ...PARTS.map((name) => partsOf(name, workflowIDs))];
 }
 
-function toTransferred(workflowIDs: readonly string[], [statuses = [], ...found]: readonly Row[][]): Transferred[] {
+function toTransferred(
+  workflowIDs: readonly string[],
+  [statuses = [], entries = [], ...found]: readonly Row[][],
+): Transferred[] {
+  const journal = toEntries(entries);
   const byID = new Map(statuses.map((row) => [row['workflow_uuid'] as string, toStatus(row)]));
   const parts = PARTS.map((name, index) => [name, groupParts(name, found[index] ?? [])] as const);
   return workflowIDs.flatMap((workflowID) => {
@@ -140,7 +152,7 @@ function toTransferred(workflowIDs: readonly string[], [statuses = [], ...found]
     if (!status) return [];
     const rest = Object.fromEntries(parts.map(([name, records]) => [name, records.get(workflowID) ?? []]));
     // The parts are those of `Transferred`, each with the records of its table.
-    return { workflow_status: status, ...rest } as unknown as Transferred;
+    return { workflow_status: status, ...rest, journal: journal.get(workflowID) ?? [] } as unknown as Transferred;
   });
 }
 
@@ -155,15 +167,18 @@ function statusesOf(workflowIDs: readonly string[]): Sql {
 }
 
 function toStatus(row: Row): TransferredRow {
+  const record = TRANSFERRED.workflow_status.toRecord(row);
   return {
-    ...TRANSFERRED.workflow_status.toRecord(row),
+    ...record,
+    // An engine that owns an active workflow goes on with it, here.
+    owner: hasEnded(record.status) ? record.owner : null,
     inputs: (row['inputs'] ?? row['other_inputs']) as string | null,
     output: (row['output'] ?? row['other_output']) as string | null,
     error: (row['error'] ?? row['other_error']) as string | null,
   };
 }
 
-type PartTable = Exclude<TransferredTable, 'workflow_status'>;
+type PartTable = Exclude<TransferredTable, 'workflow_status' | 'journal'>;
 type PartOf<Name extends PartTable> = Transferred[Name][number];
 
 const PART_ORDERS: Readonly<Record<PartTable, Sql>> = {
@@ -220,7 +235,9 @@ export async function writeTransferred(
   let verdict: TransferVerdict = { written: [], existing: [], duplicated: [] };
   try {
     await database.transaction(async (tx) => {
-      const fresh = new Set(await insertStatuses(tx, transferred, options));
+      // The trigger that notes a fork in its original would add what the original has, or had elsewhere.
+      const note = lacks(tx, 'journal') ? undefined : ({ source: 'import' } as const);
+      const fresh = new Set(await noted(tx, note, () => insertStatuses(tx, transferred, options)));
       verdict = await judge(tx, transferred, { fresh, creator: options.creator });
       if (options.isAllOrNone && verdict.written.length < transferred.length) throw refused;
       const wanted = transferred.filter(({ workflow_status }) => fresh.has(workflow_status.workflowID));
@@ -228,6 +245,7 @@ export async function writeTransferred(
         const records = wanted.flatMap((one): readonly PartOf<PartTable>[] => one[name]);
         await insertPart(tx, name, records);
       }
+      if (note) await insertEntries(tx, wanted);
     });
     return verdict;
   } catch (error) {

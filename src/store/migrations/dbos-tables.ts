@@ -15,7 +15,6 @@ const OWN_TABLES = {
   slot_releasing_queues: 'name TEXT',
   schedule_timers: 'schedule_id TEXT, due_at BIGINT, fire_at BIGINT, created_at BIGINT',
   step_attempts: 'workflow_uuid TEXT, function_id INT, attempts INT, retry_at_epoch_ms BIGINT, errors TEXT',
-  deleted_workflows: 'workflow_uuid TEXT, deleted_at BIGINT, name TEXT, actor TEXT, reason TEXT',
   change_counters: 'topic TEXT, changes BIGINT',
   system_identity: 'key TEXT, id TEXT',
   journal:

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { silentLogger } from '../../../src/base/log.js';
 import { cancelWorkflows, deleteWorkflows, resumeWorkflows } from '../../../src/control/management/lifecycle.js';
-import { getHistory } from '../../../src/control/journal/history.js';
+import { getHistory, tailHistory } from '../../../src/control/journal/history.js';
 import { registerQueue } from '../../../src/control/queues/queues.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
@@ -85,6 +85,40 @@ describe('deleteWorkflows', () => {
       expect(await eventsOf('child')).toMatchObject([{ type: 'WorkflowDeleted', actor: 'ops' }]);
       expect(await eventsOf('quiet')).toEqual([]);
       expect(await eventsOf('gone')).toEqual([]);
+    });
+
+    test('readers of the journal see deletions, and they outlast a workflow with the same ID', async () => {
+      const database = await dialect.create();
+      const operator = operatorOn(database);
+      const typesOf = async (): Promise<string[]> => {
+        const types = [];
+        for await (const { type } of getHistory(operator, 'w')) types.push(type);
+        return types;
+      };
+      const created = sql`UPDATE ${table('workflow_status')} SET created_at = created_at + 1000`;
+      for (const reason of ['first', 'second']) {
+        await database.run(insertWorkflows([newWorkflow({ workflowID: 'w', owner: null, status: 'ENQUEUED' })]));
+        await database.run(created);
+        await deleteWorkflows(operator, ['w'], { reason });
+      }
+      await database.run(insertWorkflows([newWorkflow({ workflowID: 'w', owner: null, status: 'ENQUEUED' })]));
+      await database.run(created);
+
+      expect(await typesOf()).toEqual(['WorkflowDeleted', 'WorkflowDeleted', 'WorkflowStarted']);
+      const followed = [];
+      // On Postgres, events appear when no older transaction of the server is open.
+      for await (const { type, workflowID, details } of tailHistory(operator, { since: 0 })) {
+        followed.push({ type, workflowID, details });
+        if (followed.length === 2) break;
+      }
+      expect(followed).toMatchObject([
+        { type: 'WorkflowDeleted', workflowID: 'w', details: { reason: 'first' } },
+        { type: 'WorkflowDeleted', workflowID: 'w', details: { reason: 'second' } },
+      ]);
+
+      // As if it had been restored from a copy.
+      await database.run(sql`UPDATE ${table('workflow_status')} SET created_at = 1`);
+      expect(await typesOf()).toEqual(['WorkflowStarted', 'WorkflowDeleted', 'WorkflowDeleted']);
     });
 
     test('takes descendants along if it is told to', async () => {

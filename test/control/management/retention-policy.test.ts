@@ -162,14 +162,14 @@ forEachDialect((dialect) => {
       const { database, operator } = await setup(dialect);
       const deletedAt = (days: number): number => Date.now() - days * DAY_MS;
       await database.run(sql`
-        INSERT INTO ${table('deleted_workflows')} (workflow_uuid, deleted_at, actor)
-        VALUES ('old', ${deletedAt(20)}, 'ops'), ('recent', ${deletedAt(2)}, 'ops')`);
+        INSERT INTO ${table('journal')} (workflow_id, at, event_type, actor)
+        VALUES ('old', ${deletedAt(20)}, 'WorkflowDeleted', 'ops'), ('recent', ${deletedAt(2)}, 'WorkflowDeleted', 'ops')`);
 
       const { events } = await applyRetention(operator, { history: '10 days' }, FAST);
 
       expect(events).toBe(1);
-      const left = await database.read(sql`SELECT d.workflow_uuid FROM ${table('deleted_workflows')} AS d`);
-      expect(left).toEqual([{ workflow_uuid: 'recent' }]);
+      const left = await database.read(sql`SELECT j.workflow_id FROM ${table('journal')} AS j`);
+      expect(left).toEqual([{ workflow_id: 'recent' }]);
     });
 
     test('the plan counts stored events, also those of workflows that are kept', async () => {

@@ -13,11 +13,6 @@ const COLUMNS = lines(`
   archived_workflows.workflow_uuid text not null
   change_counters.changes bigint not null
   change_counters.topic text not null
-  deleted_workflows.actor text
-  deleted_workflows.deleted_at bigint not null
-  deleted_workflows.name text
-  deleted_workflows.reason text
-  deleted_workflows.workflow_uuid text not null
   event_dispatch_kv.key text not null
   event_dispatch_kv.service_name text not null
   event_dispatch_kv.update_seq numeric(38,0)
@@ -187,7 +182,6 @@ const PRIMARY_KEYS = lines(`
   archived_workflows (workflow_uuid)
   change_counters (topic)
   dbos_migrations (version)
-  deleted_workflows (workflow_uuid, deleted_at)
   event_dispatch_kv (service_name, workflow_fn_name, key)
   everstep_migrations (version)
   executors (incarnation_id)
@@ -347,10 +341,7 @@ export const SQLITE_SCHEMA: Catalog = {
   ].sort(),
   primaryKeys: [...PRIMARY_KEYS, 'journal_notes (kind)'].sort(),
   uniqueKeys: UNIQUE_KEYS,
-  foreignKeys: [
-    'journal: foreign key (workflow_id) references workflow_status(workflow_uuid) on update cascade on delete cascade',
-    ...FOREIGN_KEYS,
-  ],
+  foreignKeys: FOREIGN_KEYS,
   indexes: lines(`
   CREATE INDEX idx_application_versions_latest ON application_versions (version_timestamp, version_id)
   CREATE INDEX idx_executors_executor_id ON executors (executor_id)
@@ -391,8 +382,10 @@ export const SQLITE_SCHEMA: Catalog = {
   everstep_end_waits
   everstep_execution_deleted
   everstep_fork_journaled
+  everstep_journal_deleted
   everstep_journal_not_deleted
   everstep_journal_not_updated
+  everstep_journal_renamed
   everstep_schedule_deleted
   everstep_schedule_inserted
   everstep_schedule_updated

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What each room may import besides itself. An entry with a slash names one file of a room. */
+/** What each room may import besides itself. An entry with a slash names one file of a room, or a sub-room of one. */
 export const ROOMS = {
   base: [],
   model: ['base'],
@@ -24,12 +24,16 @@ export const ROOMS = {
     'datasource/driver',
     'datasource/failures',
     'receiver/http/webhook',
+    'store/partitions',
   ],
   client: ['base', 'model', 'codec', 'sql', 'store', 'control', 'facade/workflow-queue'],
   facade: ['engine', 'control', 'codec', 'model', 'base', 'datasource', 'receiver', 'telemetry', 'outbox', 'admin'],
   admin: ['base', 'model', 'control', 'client', 'store', 'outbox'],
   cli: ['base', 'model', 'control', 'client', 'store', 'outbox', 'admin'],
 };
+
+/** Sub-rooms that another room may import. They import nothing else of their own room, which would come along. */
+const SHARED_SUBROOMS = ['store/partitions'];
 
 /** The features that a room is divided by. Rooms use the same word for the same feature. */
 const FEATURES = [
@@ -55,7 +59,7 @@ const FEATURES = [
 /** Sub-rooms that only one room has. */
 const OWN_SUBROOMS = {
   model: ['cron', 'errors', 'validation'],
-  store: ['migrations', 'postgres', 'sqlite'],
+  store: ['migrations', 'partitions', 'postgres', 'sqlite'],
   datasource: ['adapters'],
   receiver: ['adapters', 'http'],
   outbox: ['schema', 'publish', 'consume', 'dead-letters', 'relays', 'retention', 'validate'],
@@ -110,8 +114,9 @@ function roomViolations(file, targets) {
   if (!allowed) return [`${file}: "${room}" is no room of the architecture`];
   return targets
     .filter((target) => {
-      const targetRoom = roomOf(target);
-      return targetRoom !== room && !allowed.includes(targetRoom) && !allowed.includes(target.replace(/\.ts$/, ''));
+      const names = [roomOf(target), dirname(target), target.replace(/\.ts$/, '')];
+      const isOwn = SHARED_SUBROOMS.includes(dirname(file)) ? names[1] === dirname(file) : names[0] === room;
+      return !isOwn && !allowed.some((name) => names.includes(name));
     })
     .map((target) => `${file} may not import ${target}`);
 }

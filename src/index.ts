@@ -65,6 +65,7 @@ export type {
   PlannedRetention,
   RetentionApplied,
 } from './control/management/retention-policy.js';
+export type { PartitionedHistory, PartitionHistoryOptions } from './control/journal/partitions.js';
 export type { GarbageCollected, GarbageCollectOptions } from './control/management/retention.js';
 export type { RewindOptions } from './control/management/rewind.js';
 export type { HistoryEventType, HistoryLevel } from './model/history.js';

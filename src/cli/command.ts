@@ -61,6 +61,7 @@ export function command<const O extends Options>(spec: CommandSpec<O>): Command 
 export const GROUPS: Readonly<Record<string, { readonly about: string; readonly aliases: readonly string[] }>> = {
   workflow: { about: 'Inspect and manage workflows', aliases: ['workflows', 'wf'] },
   retention: { about: 'Delete and archive old workflows', aliases: [] },
+  history: { about: 'Manage the stored events of workflows', aliases: [] },
   queue: { about: 'Inspect and manage queues', aliases: ['queues', 'q'] },
   schedule: { about: 'Inspect and manage schedules', aliases: ['schedules'] },
   version: { about: 'List application versions and set the latest', aliases: ['versions'] },

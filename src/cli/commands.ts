@@ -19,6 +19,7 @@ import { WORKFLOW_AGAIN_COMMANDS } from './commands/workflow-again.js';
 import { WORKFLOW_BEGIN_COMMANDS } from './commands/workflow-begin.js';
 import { WORKFLOW_CHANGE_COMMANDS } from './commands/workflow-change.js';
 import { WORKFLOW_HISTORY_COMMANDS } from './journal/workflow-history.js';
+import { HISTORY_COMMANDS } from './journal/partition.js';
 import { WORKFLOW_INSPECT_COMMANDS } from './commands/workflow-inspect.js';
 import { WORKFLOW_LIST_COMMANDS } from './commands/workflow-list.js';
 import { WORKFLOW_TRANSFER_COMMANDS } from './commands/workflow-transfer.js';
@@ -37,6 +38,7 @@ export const COMMANDS: readonly Command[] = [
   ...WORKFLOW_AGAIN_COMMANDS,
   ...WORKFLOW_TRANSFER_COMMANDS,
   ...RETENTION_COMMANDS,
+  ...HISTORY_COMMANDS,
   ...QUEUE_COMMANDS,
   ...SCHEDULE_COMMANDS,
   ...VERSION_COMMANDS,

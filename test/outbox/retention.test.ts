@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import pg from 'pg';
 import type { RetentionOptions } from '../../src/outbox/retention/options.js';
-import { monthsBefore, periodsFrom, uncovered } from '../../src/outbox/retention/periods.js';
+import { monthsBefore, periodsFrom, uncovered } from '../../src/store/partitions/periods.js';
 import { wantsDialect } from '../rig/dialects.js';
 import { until } from '../crash/processes.js';
 import { dropDatabase } from '../datasource/scene.js';

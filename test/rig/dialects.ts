@@ -3,6 +3,7 @@
 import { rmSync } from 'node:fs';
 import { describe, inject, onTestFinished } from 'vitest';
 import type { Database } from '../../src/store/database.js';
+import { PARTITIONED, partitionTable } from '../../src/store/management/partitioned-tables.js';
 import { PostgresDatabase } from '../../src/store/postgres/postgres-database.js';
 import type { PostgresOptions } from '../../src/store/postgres/postgres-options.js';
 import { SqliteDatabase, type SqliteOptions } from '../../src/store/sqlite/sqlite-database.js';
@@ -57,6 +58,23 @@ export const postgres: TestDialect = {
   },
 };
 
+/** Postgres with a journal and an archive index that have partitions. */
+export const partitioned: TestDialect = {
+  ...postgres,
+  async createURL({ isMigrated = true } = {}) {
+    const url = await postgres.createURL({ isMigrated });
+    if (!isMigrated) return url;
+    const database = new PostgresDatabase({ url });
+    for (const name of PARTITIONED)
+      await partitionTable(database, name, { every: 'day', ahead: 1, patiently: (body) => body() });
+    await database.close();
+    return url;
+  },
+  async create(options) {
+    return postgres.open(await partitioned.createURL(), options);
+  },
+};
+
 /** False if the tests go through a pooler in transaction mode: no process can be notified then. */
 export const hasPush = process.env['POOLER'] !== 'transaction';
 
@@ -68,6 +86,12 @@ export function wantsDialect(name: TestDialect['name']): boolean {
 export function forEachDialect(body: (dialect: TestDialect) => void): void {
   onlyOn('sqlite', body);
   onlyOn('postgres', body);
+}
+
+/** The same, and also on Postgres with partitions. */
+export function forEachForm(body: (dialect: TestDialect) => void): void {
+  forEachDialect(body);
+  describe.skipIf(!wantsDialect('postgres'))('postgres with partitions', () => body(partitioned));
 }
 
 /** Tests that make sense on one dialect only. */

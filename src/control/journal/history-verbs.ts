@@ -9,6 +9,7 @@ import * as checks from '../verb-checks.js';
 import { getHistory, type HistoryEvent, type HistoryOptions, tailHistory, type TailOptions } from './history.js';
 import { diffEvents, type HistoryDiff } from './history-diff.js';
 import { exportEvents, type HistoryFormat } from './history-export.js';
+import { type PartitionedHistory, partitionHistory, type PartitionHistoryOptions } from './partitions.js';
 
 export interface ExportHistoryOptions {
   /** JSON lines, or the JSON of Temporal's history. Default: `ndjson`. */
@@ -61,6 +62,15 @@ export abstract class HistoryVerbs extends ListingVerbs {
     filledName.read(workflowID, 'workflowID');
     const operator = this.#reader('checkHistory');
     return operator.retrying(() => checkHistory(operator.database, workflowID));
+  }
+
+  /**
+   * Partitions the stored events by time, while workflows run, so that retention can drop old ones as a whole. Postgres only;
+   * needs the role that owns the tables. Call it once: engines create further partitions.
+   */
+  async partitionHistory(options: PartitionHistoryOptions = {}): Promise<PartitionedHistory> {
+    const operator = this[internals].operatorFor('partitionHistory', 'outside workflow code');
+    return partitionHistory(operator, options);
   }
 
   #reader(verb: string): Operator {

@@ -5,6 +5,7 @@ import { IN_FLIGHT_STATUSES } from '../../model/status.js';
 import { doesServe, type ExecutorRecord, listExecutors } from '../../store/liveness/executors.js';
 import { findPausedQueues } from '../../store/queues/queues.js';
 import type { Capability } from '../../store/postgres/capabilities.js';
+import { findPartitionFaults } from '../../store/management/partitioned-tables.js';
 import { readNow } from '../../store/schedules/schedules.js';
 import { type ExplanationReason, explainWorkflow, type WorkflowExplanation } from './explain.js';
 import { countWorkflows, findWorkflowRecords } from '../listing/listing.js';
@@ -14,7 +15,7 @@ import { getQueueStats, listQueueRecords, type QueueStats } from '../queues/queu
 /** A problem needs action; a notice does not. */
 export interface Finding {
   readonly kind: 'problem' | 'notice';
-  readonly subject: 'clock' | 'server' | 'executor' | 'queue' | 'workflow' | 'dead-letters';
+  readonly subject: 'clock' | 'server' | 'partitions' | 'executor' | 'queue' | 'workflow' | 'dead-letters';
   readonly message: string;
 }
 
@@ -60,7 +61,9 @@ export async function diagnose(operator: Operator, schema = 'dbos'): Promise<Dia
   const queues = await getQueueStats(operator);
   const deadLetters = await countWorkflows(operator, { status: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' });
   const oldest = await explainOldest(operator, now);
+  const faults = await operator.retrying(() => findPartitionFaults(database));
   const findings = [
+    ...faults.map((message): Finding => ({ kind: 'problem', subject: 'partitions', message })),
     ...judgeClock(clockAheadMs),
     ...capabilities.filter(({ isAvailable }) => !isAvailable).map(lackingCapability),
     ...executors.filter(({ isLeaseOver }) => isLeaseOver).map((executor) => deadExecutor(executor, now)),

@@ -17,6 +17,7 @@ import {
   type JournalCursor,
   listRows,
   pruneJournal,
+  type PruneLimits,
 } from '../../store/journal/pruning.js';
 import {
   type AgeCursor,
@@ -27,6 +28,7 @@ import {
 } from '../../store/management/retention.js';
 import { readNow } from '../../store/schedules/schedules.js';
 import type { Operator } from '../operator.js';
+import { prunePartitionsIfFree } from '../journal/partitions.js';
 import { archiveWorkflows } from './archive.js';
 import type { Archive } from './archive-target.js';
 import { BATCH_SIZE, Pace, type PaceOptions, PieceSize, walkFrom } from './paced-walk.js';
@@ -144,10 +146,15 @@ async function pruneDue(
 ): Promise<void> {
   const { database, applicationName } = operator;
   const { now } = await operator.retrying(() => readNow(database));
+  onPruned(await prunePartitionsIfFree(operator, limitsOf(operator, now, keptForMs)));
   await walkDueRows(operator, { now, keptForMs }, walk, async (rows, before) => {
     const due = new Set(rows.map(({ workflowID }) => workflowID));
     onPruned(await pruneJournal(database, [...due], { before, applicationName }));
   });
+}
+
+function limitsOf({ applicationName }: Operator, now: number, keptForMs: number): PruneLimits {
+  return { before: Math.ceil(now - keptForMs) + 1, applicationName };
 }
 
 /** Walks the journal from its oldest row on, up to where all are younger. */
@@ -157,8 +164,8 @@ async function walkDueRows(
   walk: PaceOptions,
   act: (due: readonly AgedRow[], before: number) => Promise<void>,
 ): Promise<void> {
-  const { database, applicationName } = operator;
-  const limits = { before: Math.ceil(now - keptForMs) + 1, applicationName };
+  const { database } = operator;
+  const limits = limitsOf(operator, now, keptForMs);
   await walkFrom<JournalCursor>(operator, { ...walk, first: FIRST_ROW }, async (after, limit) => {
     const found = await listRows(database, after, { ...limits, limit });
     const due = found.filter(({ isDue }) => isDue);

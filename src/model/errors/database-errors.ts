@@ -160,3 +160,10 @@ export class UnreadableValueError extends DatabaseError {
     );
   }
 }
+
+/** The partitions of a table cannot be changed. */
+export class PartitioningError extends DatabaseError {
+  static override readonly code = 'PARTITIONING';
+  override readonly name = 'PartitioningError';
+  override readonly code = PartitioningError.code;
+}

@@ -11,8 +11,8 @@ import {
   string,
   wrong,
 } from '../../model/validation/validation.js';
+import { type Every, monthsBefore } from '../../store/partitions/periods.js';
 import type { DeadLetter } from '../dead-letters/letter.js';
-import { type Every, monthsBefore } from './periods.js';
 
 /** `90d`, or `12 months`. */
 export type Keep = Duration | `${number} months`;

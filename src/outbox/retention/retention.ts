@@ -3,14 +3,14 @@
 import type { ClientConfig } from 'pg';
 import { InvalidOutboxError } from '../../model/errors/errors.js';
 import type { Sql } from '../../sql/sql.js';
+import { readPartitions } from '../../store/partitions/partitions.js';
 import type { OutboxDatabase } from '../database.js';
 import { qualifiedName } from '../schema/ddl.js';
 import type { DlqTable, OutboxTables } from '../schema/tables.js';
 import { convert, type Converted } from './conversion.js';
 import { countBefore, countExpiredKeys, deleteBefore, deleteExpiredKeys } from './deletion.js';
 import { type RetentionOptions, type RetentionSettings, retentionSettings } from './options.js';
-import { readPartitions } from './partitions.js';
-import { planRotation, rotate } from './rotation.js';
+import { lettersOf, planRotation, rotate } from './rotation.js';
 import { inSession, type Session } from './session.js';
 
 export interface PlannedPartition {
@@ -123,7 +123,7 @@ export class Retention {
     const { database } = this.#parts;
     if (database.driver.dialect === 'sqlite') return this.#planBatches(dlq, Date.now());
     const session = { run: (statement: Sql) => database.transact((tx) => tx.run(statement), { readOnly: true }) };
-    const live = this.#found(await readPartitions(session, dlq), dlq);
+    const live = this.#found(await readPartitions(session, lettersOf(dlq)), dlq);
     if (!live.isPartitioned) return this.#planBatches(dlq, live.nowMs);
     const rotation = await planRotation(session, dlq, { live, settings: this.#settings });
     const planned = ({ tableName: name, fromMs: from, toMs: to }: (typeof rotation.create)[number]) => ({
@@ -153,7 +153,7 @@ export class Retention {
     onProgress: ((deleted: number) => void) | undefined,
   ): Promise<Omit<RetentionReport, 'expiredKeys'>> {
     const settings = this.#settings;
-    const live = this.#found(await readPartitions(session, dlq), dlq);
+    const live = this.#found(await readPartitions(session, lettersOf(dlq)), dlq);
     if (!live.isPartitioned) {
       const deleted = await this.#deleteOld(session.transact, dlq, { nowMs: live.nowMs, onProgress });
       return { ...NOTHING, deleted };

@@ -36,6 +36,14 @@ const entryColumns = new TableColumns<JournalEntry>([
 
 const journal = table('journal');
 
+/**
+ * True if the workflow has no row of the key. A unique index refuses a second one, but only within a partition if the journal
+ * has any.
+ */
+function isNew(workflowID: Sql, key: Sql): Sql {
+  return sql`NOT EXISTS (SELECT 1 FROM ${journal} AS s WHERE s.workflow_id = ${workflowID} AND s.key = ${key})`;
+}
+
 /** Writes the events of runs that own their workflows. */
 export function insertEntries(entries: readonly JournalEntry[]): Sql {
   const data = entries.map((entry) => entryColumns.toValues(entry));
@@ -43,7 +51,7 @@ export function insertEntries(entries: readonly JournalEntry[]): Sql {
     INSERT INTO ${journal} (workflow_id, at, event_type, step, attempt, executor, details, completed_at, key)
     SELECT r.workflow_uuid, ${nowMs}, r.event_type, r.step, r.attempt, r.executor, r.details, r.completed_at, r.key
     FROM ${rows('r', entryColumns.columns, data)}
-    WHERE ${isOwned}
+    WHERE ${isOwned} AND ${isNew(sql`r.workflow_uuid`, sql`r.key`)}
     ON CONFLICT DO NOTHING`;
 }
 
@@ -65,7 +73,7 @@ function keepPayloads({ dialect }: Pick<Executor, 'dialect'>, workflowID: string
       FROM ${table('history')} AS s
       WHERE s.workflow_id = ${workflowID} AND s.seq IS NOT NULL AND s.payload_name IN ('result', 'error')
         AND (s.step IS NULL OR s.step >= ${startStep})) AS h
-    WHERE TRUE
+    WHERE ${isNew(sql`h.workflow_id`, sql`'payload:' || h.seq`)}
     ON CONFLICT DO NOTHING`;
 }
 
@@ -77,6 +85,7 @@ function keepDerived({ dialect }: Pick<Executor, 'dialect'>, workflowID: string,
     FROM ${table('history')} AS h
     WHERE h.workflow_id = ${workflowID} AND h.seq IS NULL
       AND (h.step >= ${startStep} OR h.phase = 2 OR h.event_type IN ('AttemptStarted', 'SignalReceived'))
+      AND ${isNew(sql`h.workflow_id`, sql`h.key`)}
     ORDER BY h.phase, h.at, h.step, h.part
     ON CONFLICT DO NOTHING`;
 }

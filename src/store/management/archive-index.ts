@@ -60,19 +60,26 @@ export async function deleteUnchanged(
   const ids = seen.map(({ workflowID }) => workflowID);
   const [deleted = []] = await database.commit([
     deleteDeletable(database, seen),
-    ...(objectName === undefined ? [] : [noteArchived(ids, objectName)]),
+    ...(objectName === undefined ? [] : noteArchived(ids, objectName)),
     ...deletePayloads(database, ids),
   ]);
   return deleted.map((row) => row['workflow_uuid'] as string);
 }
 
-/** Those of the workflows that are deleted, by whichever program: the object holds them all. */
-function noteArchived(workflowIDs: readonly string[], objectName: string): Sql {
+/**
+ * Those of the workflows that are deleted, by whichever program: the object holds them all. An older row is deleted before,
+ * because it may be in another partition than the new one.
+ */
+function noteArchived(workflowIDs: readonly string[], objectName: string): Sql[] {
   const columns = [
     { name: 'workflow_uuid', type: 'text' },
     { name: 'object_name', type: 'text' },
   ] as const;
-  return sql`
+  const isGone = (id: Sql): Sql => sql`NOT EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = ${id})`;
+  const forget = sql`
+    DELETE FROM ${archived}
+    WHERE workflow_uuid ${oneOf(workflowIDs)} AND ${isGone(sql`archived_workflows.workflow_uuid`)}`;
+  const note = sql`
     INSERT INTO ${archived} (workflow_uuid, object_name, archived_at)
     SELECT r.workflow_uuid, r.object_name, ${nowMs}
     FROM ${rows(
@@ -80,15 +87,19 @@ function noteArchived(workflowIDs: readonly string[], objectName: string): Sql {
       columns,
       workflowIDs.map((id) => [id, objectName]),
     )}
-    WHERE NOT EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = r.workflow_uuid)
-    ON CONFLICT (workflow_uuid) DO UPDATE SET object_name = excluded.object_name, archived_at = excluded.archived_at`;
+    WHERE ${isGone(sql`r.workflow_uuid`)}
+    ON CONFLICT DO NOTHING`;
+  return [forget, note];
 }
 
 /** The object that holds the latest copy of a workflow. */
 export async function findArchived(database: Database, workflowID: string): Promise<string | undefined> {
-  const [row] = await database.read(
-    sql`SELECT a.object_name FROM ${archived} AS a WHERE a.workflow_uuid = ${workflowID}`,
-  );
+  const [row] = await database.read(sql`
+    SELECT a.object_name
+    FROM ${archived} AS a
+    WHERE a.workflow_uuid = ${workflowID}
+    ORDER BY a.archived_at DESC
+    LIMIT 1`);
   return row?.['object_name'] as string | undefined;
 }
 

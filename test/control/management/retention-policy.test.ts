@@ -11,7 +11,7 @@ import type { Operator } from '../../../src/control/operator.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
 import { insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
-import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
+import { forEachForm, type TestDialect } from '../../rig/dialects.js';
 import { operatorOn } from '../../rig/operators.js';
 import { newWorkflow } from '../../rig/records.js';
 
@@ -72,7 +72,7 @@ async function idsIn(database: Database): Promise<string[]> {
   return rows.map((row) => row['workflow_uuid'] as string).toSorted();
 }
 
-forEachDialect((dialect) => {
+forEachForm((dialect) => {
   describe('retention', () => {
     test('an object that has become large is complete, and the next one begins', async () => {
       const archive = new MemoryArchive();
@@ -241,6 +241,25 @@ forEachDialect((dialect) => {
 
       expect(await idsIn(database)).toEqual([ids[0]]);
       expect(await getArchivedWorkflow(operator, 'unknown')).toBeUndefined();
+    });
+
+    test('gives back the latest copy of a workflow that was archived again', async () => {
+      const archive = new MemoryArchive();
+      const { database, operator, add } = await setup(dialect, { archive });
+      const id = await add(40);
+      await applyRetention(operator, { completed: '30 days' }, FAST);
+      const first = await getArchivedWorkflow(operator, id);
+      await importWorkflows(operator, first ? [first] : []);
+      // With partitions, the row is then in another one.
+      await database.run(sql`UPDATE ${table('archived_workflows')} SET archived_at = archived_at + ${300 * DAY_MS}`);
+      await database.run(sql`UPDATE ${table('workflow_status')} SET executor_id = 'later'`);
+
+      await applyRetention(operator, { completed: '30 days' }, FAST);
+
+      expect((await getArchivedWorkflow(operator, id))?.workflow_status).toMatchObject({ executor_id: 'later' });
+      expect(archive.objects.size).toBe(2);
+      const notes = await database.read(sql`SELECT a.workflow_uuid FROM ${table('archived_workflows')} AS a`);
+      expect(notes).toHaveLength(1);
     });
 
     const broken: readonly (readonly [string, (archive: MemoryArchive) => Archive, RegExp])[] = [

@@ -2,7 +2,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { DBOSClient, type HistoryEvent } from '../../../src/index.js';
 import type { HistoryLevel } from '../../../src/model/history.js';
-import { forEachDialect, onlyOn, type TestDialect } from '../../rig/dialects.js';
+import { forEachForm, onlyOn, type TestDialect } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
 import { raw } from '../../store/migrations/catalog.js';
 
@@ -90,7 +90,7 @@ const FLOATING = [
   'ActivityScheduled',
 ];
 
-forEachDialect((dialect) => {
+forEachForm((dialect) => {
   describe.each(['off', 'changes', 'full'] as const)('with level %s', (level) => {
     test('a history has every event once, the first and last in their places', async () => {
       const { runOrder } = await setup(dialect, level);
@@ -258,7 +258,7 @@ forEachDialect((dialect) => {
   });
 });
 
-forEachDialect((dialect) => {
+forEachForm((dialect) => {
   test('following continues after any event, also between those that share a row', async () => {
     const { DBOS, failing } = await setup(dialect, 'full');
     await expect((await DBOS.startWorkflow(failing, { workflowID: 'w' })()).getResult()).rejects.toThrow();

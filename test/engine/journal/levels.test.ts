@@ -8,7 +8,7 @@ import { checkpointWrite } from '../../../src/store/journal/step-facts.js';
 import { outcomeWrite, startWrite } from '../../../src/store/journal/workflow-facts.js';
 import { insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { render } from '../../../src/sql/sql.js';
-import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
+import { forEachForm, type TestDialect } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
 import { newWorkflow, step } from '../../rig/records.js';
 import { raw } from '../../store/migrations/catalog.js';
@@ -65,7 +65,7 @@ async function setup(dialect: TestDialect, history: HistoryLevel) {
   return { DBOS, order, quiet, loud, priced, teller, database: engineOf(DBOS).runtime.database };
 }
 
-forEachDialect((dialect) => {
+forEachForm((dialect) => {
   test('with full, every event of a run is a row, with the inputs of registered steps', async () => {
     const { DBOS, order, database } = await setup(dialect, 'full');
 

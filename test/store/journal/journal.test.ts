@@ -18,7 +18,7 @@ import {
   resumeWorkflows,
 } from '../../../src/store/runs/lifecycle.js';
 import { finishIfOwned, insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
-import { forEachDialect } from '../../rig/dialects.js';
+import { forEachForm } from '../../rig/dialects.js';
 import { newWorkflow, step } from '../../rig/records.js';
 import { raw } from '../migrations/catalog.js';
 
@@ -56,7 +56,7 @@ async function historyOf(database: Database, workflowID = 'w'): Promise<string[]
   return found.map((row) => row['event_type'] as string);
 }
 
-forEachDialect((dialect) => {
+forEachForm((dialect) => {
   async function setup(
     fields: Partial<NewWorkflow> = {},
   ): Promise<{ database: Database; owned: { workflowID: string; owner: string } }> {

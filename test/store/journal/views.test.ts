@@ -9,7 +9,7 @@ import {
 } from '../../../src/store/runs/lifecycle.js';
 import { insertCheckpoints } from '../../../src/store/runs/steps.js';
 import { finishIfOwned, insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
-import { forEachDialect } from '../../rig/dialects.js';
+import { forEachForm } from '../../rig/dialects.js';
 import { newWorkflow, step } from '../../rig/records.js';
 import { raw } from '../migrations/catalog.js';
 
@@ -41,7 +41,7 @@ const COLUMNS = {
   timers: ['timer_id', 'workflow_id', 'fire_at', 'fired', 'created_at'],
 } as const;
 
-forEachDialect((dialect) => {
+forEachForm((dialect) => {
   const view = (name: string): string => (dialect.name === 'postgres' ? `dbos_history.${name}` : `history_${name}`);
 
   async function setup(...workflows: Partial<NewWorkflow>[]): Promise<Database> {

@@ -42,6 +42,8 @@ export interface Dialect {
   table(name: string): string;
   /** What a database lacks that another library has created. Set before the first statement that uses it. */
   lacking?: Lacking;
+  /** What the server refuses to store. Set before the first statement that relies on it. */
+  refused?: ReadonlySet<StoredCode>;
   /** The database clock in epoch milliseconds, or a parameter if a test controls the clock. */
   writeNow(out: TextWriter): void;
   collectNow(values: Value[]): void;
@@ -74,6 +76,9 @@ export interface Dialect {
   /** A row lock at the end of a SELECT; empty where a writer locks the whole database. */
   lock(mode: LockMode, alias: string): string;
 }
+
+/** Code that the server runs. */
+export type StoredCode = 'triggers' | 'functions';
 
 /** Tables, each with an empty one to read instead, and columns. */
 export interface Lacking {

@@ -114,7 +114,7 @@ export class Parking {
 
   /** How to park the run's workflow now; undefined if it stays. */
   #parkOf(run: Run): Park | undefined {
-    const { clock, databaseClock } = this.#runtime;
+    const { clock, database, databaseClock } = this.#runtime;
     if (run.stopReason || run.hasReturned) return undefined;
     const refusedAt = this.#refusedAt.get(run);
     if (refusedAt !== undefined && clock.monotonic() - refusedAt < REFUSED_MS) return undefined;
@@ -132,6 +132,8 @@ export class Parking {
     if (waits.length === 0 || ![deadline, ...waits].every((wait) => isWorthParking(wait, terms))) return undefined;
     const awaited = waits.flatMap((wait) => wait.awaited ?? []);
     if (awaited.some((one) => waitKey(one).length > KEY_MAX)) return undefined;
+    // No trigger would wake it.
+    if (awaited.length > 0 && database.dialect.refused?.has('triggers')) return undefined;
     const dueAt = Math.min(...waits.map(({ endsAt }) => endsAt ?? FAR_FUTURE));
     return { workflowID: run.workflowID, owner: run.owner, dueAt, awaited };
   }

@@ -1,6 +1,6 @@
 // Rows of the journal that belong to no write of a run, and those that a rewind keeps. What writes say about themselves is in
 // `facts.ts`; rows about changes of state come from triggers (migration 16).
-import { nowMs, rows, type Sql, sql, table } from '../../sql/sql.js';
+import { type Dialect, nowMs, rows, type Sql, sql, table } from '../../sql/sql.js';
 import { TableColumns } from '../columns.js';
 import type { Executor } from '../database.js';
 import { isOwned } from '../runs/workflows.js';
@@ -67,7 +67,7 @@ function keepPayloads({ dialect }: Pick<Executor, 'dialect'>, workflowID: string
   const none = dialect.name === 'postgres' ? sql`'{}'::JSONB` : sql`'{}'`;
   return sql`
     INSERT INTO ${journal} (workflow_id, at, event_type, details, key)
-    SELECT h.workflow_id, ${nowMs}, 'PayloadKept', ${dialect.name === 'postgres' ? postgresDetails : sqliteDetails}, 'payload:' || h.seq
+    SELECT h.workflow_id, ${nowMs}, 'PayloadKept', ${detailsIn(dialect)}, 'payload:' || h.seq
     FROM (
       SELECT s.workflow_id, s.seq, ${none} AS details, s.payload_name, s.payload
       FROM ${table('history')} AS s
@@ -81,7 +81,7 @@ function keepDerived({ dialect }: Pick<Executor, 'dialect'>, workflowID: string,
   return sql`
     INSERT INTO ${journal} (workflow_id, at, event_type, step, attempt, executor, details, key)
     SELECT h.workflow_id, h.at, h.event_type, h.step, h.attempt, h.executor,
-      ${dialect.name === 'postgres' ? postgresDetails : sqliteDetails}, h.key
+      ${detailsIn(dialect)}, h.key
     FROM ${table('history')} AS h
     WHERE h.workflow_id = ${workflowID} AND h.seq IS NULL
       AND (h.step >= ${startStep} OR h.phase = 2 OR h.event_type IN ('AttemptStarted', 'SignalReceived'))
@@ -90,9 +90,20 @@ function keepDerived({ dialect }: Pick<Executor, 'dialect'>, workflowID: string,
     ON CONFLICT DO NOTHING`;
 }
 
-const postgresDetails = sql`COALESCE(h.details, '{}'::JSONB) || CASE
+function detailsIn(dialect: Dialect): Sql {
+  if (dialect.name === 'sqlite') return sqliteDetails;
+  // Without the function, values are kept as the text that is stored.
+  return dialect.refused?.has('functions') ? plainDetails : postgresDetails;
+}
+
+const postgresDetails = postgresDetailsWith(sql`${table('everstep_json')}(h.payload)`);
+const plainDetails = postgresDetailsWith(sql`to_jsonb(h.payload)`);
+
+function postgresDetailsWith(value: Sql): Sql {
+  return sql`COALESCE(h.details, '{}'::JSONB) || CASE
         WHEN h.payload_name IS NULL THEN '{}'::JSONB
-        ELSE jsonb_build_object(h.payload_name, ${table('everstep_json')}(h.payload)) END`;
+        ELSE jsonb_build_object(h.payload_name, ${value}) END`;
+}
 
 const sqliteDetails = sql`CASE
         WHEN h.payload_name IS NULL THEN h.details

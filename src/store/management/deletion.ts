@@ -101,10 +101,19 @@ const PAYLOADS = ['workflow_input', 'workflow_output', 'operation_outputs'];
 
 /** Deletes the payloads of deleted workflows. Those of existing workflows stay. */
 export function deletePayloads(executor: Executor, workflowIDs: readonly string[]): Sql[] {
-  return PAYLOADS.filter((name) => !lacks(executor, name)).map(
+  const payloads = PAYLOADS.filter((name) => !lacks(executor, name)).map(
     (name) => sql`
       DELETE FROM ${table(name)} AS p
       WHERE p.workflow_uuid ${oneOf(workflowIDs)}
         AND NOT EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = p.workflow_uuid)`,
   );
+  return executor.dialect.refused?.has('triggers') ? [...payloads, deleteJournal(workflowIDs)] : payloads;
+}
+
+/** A trigger does it, where there are triggers. */
+function deleteJournal(workflowIDs: readonly string[]): Sql {
+  return sql`
+    DELETE FROM ${table('journal')} AS j
+    WHERE j.workflow_id ${oneOf(workflowIDs)}
+      AND NOT EXISTS (SELECT 1 FROM ${workflows} AS w WHERE w.workflow_uuid = j.workflow_id)`;
 }

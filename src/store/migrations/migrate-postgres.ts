@@ -26,6 +26,7 @@ import {
 } from './migration-run.js';
 import { canSeeSessions, giveWay, marked, OtherLibraryMigrating, waitForOtherLibrary } from './other-library.js';
 import { latestVersion, pendingMigrations, renderMigration, SHARED_BASE, tracksOf, versionAfter } from './plan.js';
+import { findRefusedCode } from './stored-code.js';
 import { hasTable, isCurrent, readVersion, readVersions, type VersionSource } from './versions.js';
 
 /** Adds the primary key of notifications. Newer databases were created with it. */
@@ -42,7 +43,8 @@ export async function migratePostgres(database: Database, options: PostgresMigra
     const observe = observer(connection, source);
     const migrateNow = async (): Promise<number> => {
       const [shared, everstep] = tracksOf('postgres');
-      const empty: MigrationRun = { ...options, connection, source, isOnline: false };
+      const refused = await findRefusedCode(connection, options.schema);
+      const empty: MigrationRun = { ...options, connection, source, isOnline: false, refused };
       if (await createAll(empty)) return readVersion(source, shared);
       await waitForOtherLibrary(empty);
       const from = await readVersion(source, shared);

@@ -7,14 +7,14 @@ import { DBOSInitializationError } from '../../model/errors/errors.js';
 import { quoteIdentifier } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { grantStatements } from './grants.js';
-import { addNotifyTriggers } from './notify-triggers.js';
+import { addMissingCode, findCode, missingCode } from './stored-code.js';
 import { lackingIn } from './dbos-tables.js';
 import { migratePostgres } from './migrate-postgres.js';
 import { migrateSqlite } from './migrate-sqlite.js';
 import { restoreFunctions } from './shared-functions.js';
-import { latestVersion, pendingMigrations, tracksOf } from './plan.js';
+import { codeIn, latestVersion, pendingMigrations, tracksOf } from './plan.js';
 import { checkSchemaName } from './schema-name.js';
-import { databaseSource, isCurrent, readVersions } from './versions.js';
+import { databaseSource, isCurrent, readVersions, type Versions } from './versions.js';
 
 export interface MigrateOptions {
   /** The schema of the system tables on Postgres. Must be the one that the database was opened with. */
@@ -45,7 +45,7 @@ export async function migrate(database: Database, options: MigrateOptions): Prom
   const schema = schemaOf(database, options.schema);
   const [from, everstep] = await readVersions(databaseSource(database, schema));
   if (isCurrent(database.dialect.name, [from, everstep])) {
-    await settleFunctions(database, options);
+    await settleCode(database, [from, everstep], options);
     return { from, to: from };
   }
   const tracks = tracksOf(database.dialect.name);
@@ -64,19 +64,19 @@ export async function migrate(database: Database, options: MigrateOptions): Prom
           onApplied,
         })
       : await migrateSqlite(database, onApplied);
-  await settleFunctions(database, options);
+  await settleCode(database, await readVersions(databaseSource(database, schema)), options);
   options.logger.info(`Migrated the system database from version ${from} to ${to}.`);
   return { from, to };
 }
 
-/** What other libraries, and runs without NOTIFY, leave undone at a current version. */
-async function settleFunctions(database: Database, options: MigrateOptions): Promise<void> {
+/** What other libraries, runs without NOTIFY, and servers that refuse code leave undone at a current version. */
+async function settleCode(database: Database, versions: Versions, options: MigrateOptions): Promise<void> {
   if (database.dialect.name !== 'postgres') return;
-  const { logger } = options;
+  const { logger, useListenNotify = true } = options;
   const schema = schemaOf(database, options.schema);
-  const versions = await readVersions(databaseSource(database, schema));
-  await restoreFunctions(database, { schema, versions, logger });
-  if (options.useListenNotify ?? true) await addNotifyTriggers(database, schema, logger);
+  const found = await findCode(database, schema);
+  await restoreFunctions(database, found, { schema, versions, logger });
+  database.dialect.refused = await addMissingCode(database, found, { schema, versions, useListenNotify, logger });
 }
 
 export interface VerifyOptions {
@@ -87,8 +87,14 @@ export interface VerifyOptions {
 
 /** Throws if the database is behind this build. For `runMigrations: false`. */
 export async function verify(database: Database, options: VerifyOptions = {}): Promise<void> {
-  const versions = await readVersions(databaseSource(database, schemaOf(database, options.schema)));
-  if (isCurrent(database.dialect.name, versions)) return;
+  const schema = schemaOf(database, options.schema);
+  const versions = await readVersions(databaseSource(database, schema));
+  if (isCurrent(database.dialect.name, versions)) {
+    // Triggers that only notify are none that statements rely on.
+    if (database.dialect.name === 'postgres')
+      database.dialect.refused = missingCode(await findCode(database, schema), false);
+    return;
+  }
   const lacking = options.acceptsDBOS ? lackingIn(versions) : undefined;
   if (lacking && database.lack) {
     database.lack(lacking);
@@ -106,7 +112,10 @@ export async function verify(database: Database, options: VerifyOptions = {}): P
 export async function grantAccess(database: Database, options: { schema?: string; role: string }): Promise<void> {
   invariant(database.dialect.name === 'postgres', 'only Postgres has roles');
   const schema = schemaOf(database, options.schema);
-  await database.exclusive((connection) => connection.script(`${grantStatements(schema, options.role).join(';\n')};`));
+  const isThere = (statement: string): boolean =>
+    !database.dialect.refused?.has('functions') || codeIn(statement) === undefined;
+  const statements = grantStatements(schema, options.role).filter(isThere);
+  await database.exclusive((connection) => connection.script(`${statements.join(';\n')};`));
 }
 
 function schemaOf(database: Database, schema = SCHEMA): string {

@@ -1,6 +1,7 @@
 // A run of the migrations on Postgres, and how it deals with concurrent runs.
 import { type Clock, sleep } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
+import type { StoredCode } from '../../sql/sql.js';
 import type { Connection } from '../database.js';
 import { sqlState } from '../postgres/postgres-errors.js';
 import type { VersionSource } from './versions.js';
@@ -21,6 +22,8 @@ export interface MigrationRun extends PostgresMigrateOptions {
   readonly source: VersionSource;
   /** False if the database was empty at the start, so that the tables are not in use. */
   readonly isOnline: boolean;
+  /** What the server refuses to store. */
+  readonly refused: ReadonlySet<StoredCode>;
 }
 
 /** Attempts at an operation that other sessions interfere with. */
@@ -56,7 +59,7 @@ export function sleepWithJitter(run: MigrationRun): Promise<void> {
 }
 
 /** The SQLSTATE of the error or of one of its causes. */
-function stateOf(error: unknown): string {
+export function stateOf(error: unknown): string {
   for (let next = error; next instanceof Error; next = next.cause) {
     const state = sqlState(next);
     if (state !== undefined) return state;

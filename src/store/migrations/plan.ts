@@ -6,7 +6,7 @@
 //   -- online                             builds or drops indexes while the tables are in use: its statements run
 //                                         one by one outside a transaction, and have no effect if repeated
 //   -- if listen_notify … -- end if       only if NOTIFY triggers are enabled
-import { quoteIdentifier } from '../../sql/sql.js';
+import { quoteIdentifier, type StoredCode } from '../../sql/sql.js';
 import {
   POSTGRES_EVERSTEP_MIGRATIONS,
   POSTGRES_MIGRATIONS,
@@ -21,6 +21,8 @@ export interface RenderOptions {
   readonly useListenNotify: boolean;
   /** False if the tables are not in use yet: then indexes are built in a transaction, which is faster. */
   readonly isOnline: boolean;
+  /** What the server refuses to store, and the migration then leaves out. */
+  readonly refused?: ReadonlySet<StoredCode>;
 }
 
 /** The migration that brings any database below 100 to the schema that all languages share. */
@@ -62,18 +64,21 @@ export function latestVersion(track: Track): number {
   return track.migrations.at(-1)?.number ?? 0;
 }
 
+const NOTIFY_PART = /^-- if listen_notify\n[^]*?^-- end if\n/gm;
+
 /** The text of a migration, with the marks resolved. */
 export function renderMigration(migration: Migration, options: RenderOptions): string {
   const schema = quoteIdentifier(options.schema);
   let text = migration.sql.replace(/^-- online\n/m, '');
-  if (!options.useListenNotify) text = text.replace(/^-- if listen_notify\n[^]*?^-- end if\n/gm, '');
+  if (!options.useListenNotify) text = text.replace(NOTIFY_PART, '');
   text = text.replace(/^-- (?:if listen_notify|end if)\n/gm, '');
   if (!options.isOnline) text = text.replaceAll(' CONCURRENTLY', '');
   const history = quoteIdentifier(historySchema(options.schema));
-  return text
+  const rendered = text
     .replaceAll('$body$', bodyQuote(schema + history))
     .replaceAll('{schema}', () => schema)
     .replaceAll('{history}', () => history);
+  return options.refused?.size ? withoutCode(rendered, options.refused) : rendered;
 }
 
 const HISTORY_SUFFIX = '_history';
@@ -133,4 +138,45 @@ export function changedIndex(statement: string): { readonly name: string; readon
 export function addedColumn(statement: string): { readonly table: string; readonly column: string } | undefined {
   const [, table, column] = /^ALTER TABLE (\w+) ADD COLUMN (\w+)/m.exec(statement) ?? [];
   return table === undefined || column === undefined ? undefined : { table, column };
+}
+
+const CODE =
+  /^(CREATE(?: OR REPLACE)?|DROP|ALTER|(?:GRANT|REVOKE) [\w ]+ ON) (TRIGGER|FUNCTION) (?:IF EXISTS )?(?:(?:"(?:[^"]|"")*"|\{schema\})\.)?(\w+)/;
+/** Creates the views of the history by a function, and a trigger on one of them. */
+const HISTORY_CALL = /^SELECT (?:"(?:[^"]|"")*")\.everstep_create_history\(\)/;
+
+/** What a statement of a Postgres migration stores, drops or calls, if that is code. */
+export function codeIn(statement: string): { readonly kind: StoredCode; readonly isCall: boolean } | undefined {
+  const text = statement.replace(/^(?:--[^\n]*\n\s*)+/, '');
+  if (HISTORY_CALL.test(text)) return { kind: 'functions', isCall: true };
+  const [, , kind] = CODE.exec(text) ?? [];
+  return kind === undefined ? undefined : { kind: kindOf(kind), isCall: false };
+}
+
+function kindOf(word: string): StoredCode {
+  return word === 'TRIGGER' ? 'triggers' : 'functions';
+}
+
+function withoutCode(text: string, refused: ReadonlySet<StoredCode>): string {
+  const isLeftOut = (statement: string): boolean => {
+    const code = codeIn(statement);
+    return code !== undefined && (code.isCall || refused.has(code.kind));
+  };
+  const kept = splitStatements(text).filter((statement) => !isLeftOut(statement));
+  return kept.map((statement) => `${statement};\n`).join('');
+}
+
+/** The names of the code that the Postgres migrations leave behind. */
+export function wantedCode(useListenNotify: boolean): Readonly<Record<StoredCode, ReadonlySet<string>>> {
+  const wanted = { triggers: new Set<string>(), functions: new Set<string>() };
+  for (const { sql } of tracksOf('postgres').flatMap(({ migrations }) => migrations)) {
+    const text = useListenNotify ? sql : sql.replace(NOTIFY_PART, '');
+    // Statements start a line; what functions do is indented.
+    for (const [, verb = '', kind = '', name = ''] of text.matchAll(new RegExp(CODE, 'gm'))) {
+      const names = wanted[kindOf(kind)];
+      if (verb.startsWith('CREATE')) names.add(name);
+      else if (verb === 'DROP') names.delete(name);
+    }
+  }
+  return wanted;
 }

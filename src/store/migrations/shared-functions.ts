@@ -1,13 +1,11 @@
 // Our forms of the functions that DBOS defines, too. A DBOS that migrates after us, from an older version or from none that it
 // could see, replaces them by its own, and no later migration would put ours back: the version is current.
-import type { DLogger } from '../../base/log.js';
 import { DatabaseAccessError, DatabaseStatementError } from '../../model/errors/errors.js';
-import { sql } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { POSTGRES_EVERSTEP_MIGRATIONS } from './embedded.js';
 import { marked } from './other-library.js';
 import { latestVersion, renderMigration, tracksOf } from './plan.js';
-import type { Versions } from './versions.js';
+import type { CodeOptions, FoundCode } from './stored-code.js';
 
 /** What only our form of a function contains, and the migration that has it. In the order in which to run them. */
 const OURS = [
@@ -19,10 +17,11 @@ const OURS = [
 /** Defines those functions again that another library has replaced, unless its version is later than ours. */
 export async function restoreFunctions(
   database: Database,
-  { schema, versions, logger }: { readonly schema: string; readonly versions: Versions; readonly logger: DLogger },
+  found: FoundCode,
+  { schema, versions, logger }: Omit<CodeOptions, 'useListenNotify'>,
 ): Promise<void> {
   if (versions[0] > latestVersion(tracksOf('postgres')[0])) return;
-  const replaced = await findReplaced(database, schema);
+  const replaced = findReplaced(found);
   if (replaced.length === 0) return;
   const numbers = new Set<number>(OURS.filter(({ name }) => replaced.includes(name)).map(({ migration }) => migration));
   const options = { schema, useListenNotify: true, isOnline: true };
@@ -38,13 +37,6 @@ export async function restoreFunctions(
   }
 }
 
-async function findReplaced(database: Database, schema: string): Promise<string[]> {
-  const rows = await database.read(sql`
-    SELECT p.proname AS name, p.prosrc AS body
-    FROM pg_catalog.pg_proc AS p
-    JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
-    WHERE n.nspname = ${schema} AND p.proname IN ('notifications_function', 'send_message', 'enqueue_workflow')`);
-  return OURS.filter(({ name, mark }) =>
-    rows.some((row) => row['name'] === name && !String(row['body']).includes(mark)),
-  ).map(({ name }) => name);
+function findReplaced({ functions }: FoundCode): string[] {
+  return OURS.filter(({ name, mark }) => functions.get(name)?.includes(mark) === false).map(({ name }) => name);
 }

@@ -1,5 +1,5 @@
 // Reads the version of a database. It needs neither a lock nor write privileges.
-import { type Sql, sql, table } from '../../sql/sql.js';
+import { oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
 import type { Track } from './migration.js';
 import { pendingMigrations, tracksOf } from './plan.js';
@@ -18,9 +18,15 @@ export function databaseSource(database: Database, schema: string): VersionSourc
   return { dialectName: database.dialect.name, schema, run: (statement) => database.read(statement) };
 }
 
+/** In two round trips, because every launch makes them. */
 export async function readVersions(source: VersionSource): Promise<Versions> {
   const [shared, everstep] = tracksOf(source.dialectName);
-  return [await readVersion(source, shared), await readVersion(source, everstep)];
+  const found = await findTables(source, [shared.versionTable, everstep.versionTable]);
+  if (found.size === 0) return [0, 0];
+  const versionOf = ({ versionTable }: Track): Sql =>
+    found.has(versionTable) ? sql`(SELECT MAX(v.version) FROM ${table(versionTable)} AS v)` : sql`0`;
+  const [row] = await source.run(sql`SELECT ${versionOf(shared)} AS shared, ${versionOf(everstep)} AS everstep`);
+  return [Number(row?.['shared'] ?? 0), Number(row?.['everstep'] ?? 0)];
 }
 
 /** The version of a track; 0 if its table is missing or empty. */
@@ -35,11 +41,18 @@ export async function readVersion(source: VersionSource, track: Track): Promise<
 }
 
 export async function hasTable(source: VersionSource, name: string): Promise<boolean> {
+  return (await findTables(source, [name])).size > 0;
+}
+
+async function findTables(source: VersionSource, names: readonly string[]): Promise<ReadonlySet<unknown>> {
   const statement =
     source.dialectName === 'postgres'
-      ? sql`SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = ${source.schema} AND tablename = ${name}`
-      : sql`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ${name}`;
-  return (await source.run(statement)).length > 0;
+      ? sql`
+        SELECT t.tablename AS name
+        FROM pg_catalog.pg_tables AS t
+        WHERE t.schemaname = ${source.schema} AND t.tablename ${oneOf(names)}`
+      : sql`SELECT m.name FROM sqlite_master AS m WHERE m.type = 'table' AND m.name ${oneOf(names)}`;
+  return new Set((await source.run(statement)).map((row) => row['name']));
 }
 
 /** Whether there is nothing to migrate. A database ahead of this build is current. */

@@ -2,8 +2,8 @@
 // out when the database was opened (`server-probe.ts`); engines find out the rest when they use it.
 import type { Database } from '../database.js';
 import { DatabaseAccessError, DatabaseStatementError } from '../../model/errors/errors.js';
-import { sql } from '../../sql/sql.js';
-import { hasTriggers } from '../migrations/notify-triggers.js';
+import type { StoredCode } from '../../sql/sql.js';
+import { findCode, missingCode, WITHOUT_CODE } from '../migrations/stored-code.js';
 import { isPostgres } from './is-postgres.js';
 import { poolConfig } from './postgres-config.js';
 import type { PostgresDatabase } from './postgres-database.js';
@@ -31,6 +31,13 @@ function found(name: ServerFeature): Probe {
   return { name, without, isThere: async ({ options }) => !options.lacking?.has(name) };
 }
 
+/** Something that migrations store, as the catalog has it now. */
+function stored(name: StoredCode): Probe {
+  const isThere: Probe['isThere'] = async (database, schema) =>
+    !missingCode(await findCode(database, schema), true).has(name);
+  return { name, without: WITHOUT_CODE[name], isThere };
+}
+
 const PROBES: readonly Probe[] = [
   {
     name: 'sessions',
@@ -46,23 +53,8 @@ const PROBES: readonly Probe[] = [
   found('session settings'),
   found('advisory locks'),
   found('notifications'),
-  {
-    name: 'triggers',
-    without: 'What other programs write is looked for every second while they are connected.',
-    isThere: hasTriggers,
-  },
-  {
-    name: 'functions',
-    without: 'Programs cannot enqueue workflows or send messages by SQL functions.',
-    isThere: async (database, schema) => {
-      const functions = await database.read(sql`
-        SELECT p.proname
-        FROM pg_catalog.pg_proc AS p
-        JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
-        WHERE n.nspname = ${schema} AND p.proname IN ('enqueue_workflow', 'send_message')`);
-      return functions.length >= 2;
-    },
-  },
+  stored('triggers'),
+  stored('functions'),
   found('SKIP LOCKED'),
   found('timelines'),
 ];

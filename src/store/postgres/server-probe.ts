@@ -47,16 +47,9 @@ const REFUSED = /^(42|0A)/;
 
 /** What the server behind the connection lacks. */
 export async function findLacking(client: pg.Client): Promise<ReadonlySet<ServerFeature>> {
+  const all = Object.values(SERVER_FEATURES).map(({ probe }) => probe);
   // All at once: a server that has everything costs one round trip.
-  if (
-    !(await isRefused(
-      client,
-      Object.values(SERVER_FEATURES)
-        .map(({ probe }) => probe)
-        .join('; '),
-    ))
-  )
-    return new Set();
+  if (!(await isRefused(client, all.join('; ')))) return new Set();
   const lacking = new Set<ServerFeature>();
   for (const [name, { probe }] of Object.entries(SERVER_FEATURES)) {
     if (await isRefused(client, probe)) lacking.add(name as ServerFeature);

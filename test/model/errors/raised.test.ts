@@ -18,6 +18,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'store/notify/topics.ts: new TypeError': 'caught by the bus, which drops the notification',
   'store/management/transfer.ts: new Error': 'rolls the transaction back and is caught by the same function',
   'store/migrations/other-library.ts: extends Error': 'rolls the transaction back and is caught by the migrations',
+  'store/migrations/stored-code.ts: extends Error': 'rolls the transaction back and is caught by the same function',
   'store/messaging/messages.ts: new Error': 'rolls the transaction back and is caught by the same function',
   'admin/http/refusal.ts: extends Error': 'becomes an HTTP answer',
   'cli/failure.ts: extends Error': 'becomes an exit code',

@@ -6,21 +6,31 @@ import { printStatements, printThroughput } from './engine/load-figures.js';
 import { compileWorkers, installPeers } from './engine/preparations.js';
 import { printRecovery, printTakeOver } from './engine/recovery-figures.js';
 import { printIdle, printMemory } from './engine/rest-figures.js';
+import { printTails } from './engine/tail-figures.js';
 
 export async function benchEngine(): Promise<void> {
   installPeers();
   compileWorkers();
   console.log('A ratio says how many times better Everstep is than the library named with it.');
   const databases = await openDatabases();
+  // For work on one figure: BENCH_ONLY=latency,tails
+  const only = process.env['BENCH_ONLY']?.split(',');
   try {
-    await printThroughput(databases);
-    await printLatency(databases);
-    await printStatements(databases);
-    await printTakeOver(databases);
-    await printRecovery(databases);
-    await printMemory(databases);
-    await printIdle(databases);
+    for (const [name, print] of Object.entries(FIGURES)) {
+      if (only === undefined || only.includes(name)) await print(databases);
+    }
   } finally {
     await databases.close();
   }
 }
+
+const FIGURES = {
+  throughput: printThroughput,
+  latency: printLatency,
+  tails: printTails,
+  statements: printStatements,
+  takeOver: printTakeOver,
+  recovery: printRecovery,
+  memory: printMemory,
+  idle: printIdle,
+} as const;

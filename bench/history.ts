@@ -1,6 +1,7 @@
 // The history of workflows: what each level costs, and how fast histories are read.
 //
 //   BENCH_ROWS=1000000  rows of the journal for the last figure (10 million by default)
+//   BENCH_ROUNDS=40     of each level: more make differences of a few percent visible (8 by default)
 import pg from 'pg';
 import { silentLogger } from '../src/base/log.js';
 import { createDBOS } from '../src/facade/dbos.js';
@@ -13,7 +14,7 @@ import { type Databases, openDatabases } from './engine/databases.js';
 import { ServerCounter } from './engine/statements.js';
 import { median, perSecond, printTable, timed } from './report.js';
 
-const ROUNDS = 8;
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 8);
 const WORKFLOWS = 1000;
 const AT_ONCE = 50;
 const STEPS = 3;

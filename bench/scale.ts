@@ -1,11 +1,12 @@
-// What grows with backlogs, processes and histories: claims, commits in flight, processes, idle engines, notifications, WAL,
-// replay.
+// What grows with backlogs, processes and histories: claims, commits in flight, processes, idle engines, launches, notifications,
+// WAL, replay.
 // `npm run bench -- scale claims crowd` chooses parts.
 import { openDatabases } from './engine/databases.js';
 import { printClaims } from './scale/claims.js';
 import { printCrowd } from './scale/crowd.js';
 import { printCommits } from './scale/commits.js';
 import { printIdle } from './scale/idle.js';
+import { printLaunch } from './scale/launch.js';
 import { printProcesses } from './scale/processes.js';
 import { printReplay } from './scale/replay.js';
 import { printWal } from './scale/wal.js';
@@ -15,6 +16,7 @@ export const SCALE_PARTS = {
   commits: printCommits,
   crowd: printCrowd,
   idle: printIdle,
+  launch: printLaunch,
   processes: printProcesses,
   replay: printReplay,
   wal: printWal,

@@ -1,7 +1,8 @@
 // What the parent asks of a worker process, and what the worker answers. A command is the worker's argument, an answer a
 // line on its standard output.
 
-export type Command = LoadCommand | LatencyCommand | LoneCommand | HoldCommand | RecoverCommand | QuietCommand;
+export type Command =
+  LoadCommand | LatencyCommand | TailsCommand | LoneCommand | HoldCommand | RecoverCommand | QuietCommand;
 
 interface OnDatabase {
   readonly url: string;
@@ -34,6 +35,25 @@ export interface LatencyCommand extends OnDatabase {
 
 export interface LatencyAnswer {
   readonly cases: readonly { readonly steps: number; readonly median: number; readonly p99: number }[];
+}
+
+/** One workflow after the other, beside bare INSERTs. Postgres only. */
+export interface TailsCommand extends OnDatabase {
+  readonly task: 'tails';
+  readonly steps: number;
+  readonly durationMs: number;
+}
+
+export interface TailsAnswer {
+  readonly samples: number;
+  /** p50, p90, p99 and p99.9, in milliseconds. */
+  readonly workflow: readonly number[];
+  readonly insert: readonly number[];
+  /** Of the time of the slowest 1 %. */
+  readonly inCommits: number;
+  readonly inCollections: number;
+  /** Of the slowest 1 %, those during which the engine sent another statement. */
+  readonly besideStatements: number;
 }
 
 /** What the driver is asked to do for a workflow that runs alone. Everstep only. */

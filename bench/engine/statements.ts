@@ -63,6 +63,7 @@ export class ServerCounter {
 
 export interface DriverCounts {
   commits: number;
+  commitMs: number;
   reads: number;
   /** In commits and reads, without those that the group writer sends. */
   statementsBesides: number;
@@ -70,10 +71,17 @@ export interface DriverCounts {
 
 /** Counts the calls of Everstep's driver. What a transaction or a migration does inside is not seen. */
 export function countDriverCalls(driver: { readonly prototype: Database }): DriverCounts {
-  const counts: DriverCounts = { commits: 0, reads: 0, statementsBesides: 0 };
-  before(driver.prototype, 'commit', () => {
-    counts.commits += 1;
-  });
+  const counts: DriverCounts = { commits: 0, commitMs: 0, reads: 0, statementsBesides: 0 };
+  before(
+    driver.prototype,
+    'commit',
+    () => {
+      counts.commits += 1;
+    },
+    (ms) => {
+      counts.commitMs += ms;
+    },
+  );
   before(driver.prototype, 'run', () => {
     counts.commits += 1;
     counts.statementsBesides += 1;
@@ -85,15 +93,20 @@ export function countDriverCalls(driver: { readonly prototype: Database }): Driv
   return counts;
 }
 
-type Methods = Record<'commit' | 'run' | 'read', (this: Database, argument: unknown) => Promise<unknown>>;
+type Methods = Record<'commit' | 'run' | 'read', (this: Database, ...given: unknown[]) => Promise<unknown>>;
 
-/** Has every call of a method noted before it is made. */
-function before(prototype: Database, name: keyof Methods, note: () => void): void {
+/** Has every call of a method noted before it is made, and how long it took. */
+function before(prototype: Database, name: keyof Methods, note: () => void, onEnd?: (ms: number) => void): void {
   const methods = prototype as unknown as Methods;
   const original = methods[name];
-  methods[name] = function (argument) {
+  methods[name] = async function (...given) {
     note();
-    return original.call(this, argument);
+    const startedAt = performance.now();
+    try {
+      return await original.apply(this, given);
+    } finally {
+      onEnd?.(performance.now() - startedAt);
+    }
   };
 }
 

@@ -19,6 +19,7 @@ import type { Extras } from './extras.js';
 import type { Library } from './library.js';
 import { hold, recover, watch } from './recovery-tasks.js';
 import { ServerCounter } from './statements.js';
+import { tails } from './tail-task.js';
 import { configure, pause, ratePerSecond, registerWorkload } from './workload.js';
 
 const IN_FLIGHT = 100;
@@ -33,6 +34,9 @@ export async function runTask(library: Library, command: Command, extras?: Extra
       return load(library, command, extras);
     case 'latency':
       return latency(library, command);
+    case 'tails':
+      if (!extras) throw new Error('only the driver of Everstep is observed');
+      return tails(library, command, extras);
     case 'lone':
       return lone(library, command, extras);
     case 'hold':

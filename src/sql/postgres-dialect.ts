@@ -67,23 +67,20 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
       out.text(isSingle ? '(SELECT ' : 'unnest(');
       columns.forEach(({ type }, index) => {
         if (index > 0) out.text(', ');
+        // A subquery hides from the planner how many rows there are. If it knew of a few, it would plan each execution for
+        // them, which takes as long as the execution.
+        const isHidden = !isSingle && index === 0;
+        if (isHidden) out.text('(SELECT ');
         out.placeholder();
         out.text(`::${isSingle ? WIRE_TYPES[type].name : WIRE_TYPES[type].arrayCast}`);
+        if (isHidden) out.text(')');
       });
       const names = columns.map((column) => quoteIdentifier(column.name)).join(', ');
       out.text(`) AS ${quoteIdentifier(alias)}(${names})`);
     },
     collectRows(values, columns, data) {
       if (data.length === 1) values.push(...(data[0] ?? []));
-      else
-        columns.forEach(({ type }, index) =>
-          values.push(
-            encodeArray(
-              data.map((row) => row[index] ?? null),
-              type,
-            ),
-          ),
-        );
+      else columns.forEach(({ type }, index) => values.push(encodeColumn(data, index, type)));
     },
     writeAdvisoryLock(out, isShared) {
       out.text(`pg_advisory_xact_lock${isShared ? '_shared' : ''}(hashtextextended(`);
@@ -144,27 +141,42 @@ export function postgresDialect(options: PostgresDialectOptions): Dialect {
   return dialect;
 }
 
+/** A column of rows. Of a list of columns, `unnest` fills up the shorter ones with NULL: those without values can be empty. */
+function encodeColumn(data: readonly (readonly Value[])[], index: number, type: ColumnType): Uint8Array {
+  const values = data.map((row) => row[index] ?? null);
+  // The first one says how many rows there are.
+  return encodeArray(index > 0 && values.every((value) => value === null) ? [] : values, type);
+}
+
 /** A one-dimensional array in Postgres' binary format. */
 export function encodeArray(values: readonly Value[], type: ColumnType): Uint8Array {
   const { elementOID } = WIRE_TYPES[type];
-  const sizes = values.map((value) => elementSize(value, elementOID));
-  const headerSize = values.length === 0 ? 12 : 20;
-  const buffer = Buffer.allocUnsafe(sizes.reduce((sum, size) => sum + 4 + Math.max(size, 0), headerSize));
-  buffer.writeInt32BE(values.length === 0 ? 0 : 1, 0);
-  buffer.writeInt32BE(values.some((value) => value === null) ? 1 : 0, 4);
+  const { length } = values;
+  const headerSize = length === 0 ? 12 : 20;
+  const sizes = new Int32Array(length);
+  let [total, hasNulls] = [headerSize, false];
+  for (let index = 0; index < length; index += 1) {
+    const size = elementSize(values[index] as Value, elementOID);
+    sizes[index] = size;
+    if (size < 0) hasNulls = true;
+    total += 4 + Math.max(size, 0);
+  }
+  const buffer = Buffer.allocUnsafe(total);
+  buffer.writeInt32BE(length === 0 ? 0 : 1, 0);
+  buffer.writeInt32BE(hasNulls ? 1 : 0, 4);
   buffer.writeInt32BE(elementOID, 8);
-  if (values.length === 0) return buffer;
-  buffer.writeInt32BE(values.length, 12);
+  if (length === 0) return buffer;
+  buffer.writeInt32BE(length, 12);
   buffer.writeInt32BE(1, 16);
   let offset = headerSize;
-  values.forEach((value, index) => {
-    const size = sizes[index] ?? 0;
+  for (let index = 0; index < length; index += 1) {
+    const size = sizes[index] as number;
     buffer.writeInt32BE(size, offset);
     offset += 4;
-    if (size < 0) return;
-    writeElement(buffer, offset, value, elementOID);
+    if (size < 0) continue;
+    writeElement(buffer, offset, values[index] as Value, elementOID);
     offset += size;
-  });
+  }
   return buffer;
 }
 

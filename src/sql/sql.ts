@@ -106,6 +106,9 @@ function digest(text: string): string {
 
 /** A statement or fragment: literal text with parameters, tokens and nested fragments in between. */
 export class Sql implements Token {
+  /** By location in the code and the shape of the parts. */
+  static readonly #shapes = new WeakMap<readonly string[], Map<string, string>>();
+
   /** The shape of the parts alone; the location in the code implies the literal text. */
   readonly partsShape: string;
   #shape: string | undefined;
@@ -120,8 +123,19 @@ export class Sql implements Token {
   }
 
   get shape(): string {
-    this.#shape ??= digest(this.strings.join('?') + this.partsShape);
-    return this.#shape;
+    return (this.#shape ??= this.#findShape());
+  }
+
+  #findShape(): string {
+    let shapes = Sql.#shapes.get(this.strings);
+    if (!shapes) Sql.#shapes.set(this.strings, (shapes = new Map<string, string>()));
+    let shape = shapes.get(this.partsShape);
+    if (shape === undefined) {
+      shape = digest(this.strings.join('?') + this.partsShape);
+      if (shapes.size >= SHAPES_MAX) shapes.clear();
+      shapes.set(this.partsShape, shape);
+    }
+    return shape;
   }
 
   write(out: TextWriter): void {
@@ -248,10 +262,13 @@ export function oneOf(list: readonly Value[], type: ColumnType = 'text'): Token 
   };
 }
 
-/** A FROM item with literal rows: `FROM ${rows('r', columns, data)}`. A location must always pass the same columns. */
+/**
+ * A FROM item with literal rows: `FROM ${rows('r', columns, data)}`. A location must always pass the same columns, or as many
+ * as no other list of it has.
+ */
 export function rows(alias: string, columns: readonly RowColumn[], data: Rows): Token {
   return {
-    shape: data.length === 1 ? `row:${alias};` : `rows:${alias};`,
+    shape: `${data.length === 1 ? 'row' : 'rows'}:${alias}:${columns.length};`,
     write: (out) => out.dialect.writeRows(out, alias, columns, data.length === 1),
     collect: (values, dialect) => dialect.collectRows(values, columns, data),
   };

@@ -44,6 +44,17 @@ describe('Database', () => {
       expect(found).toEqual([expected[0], expected[1], expected[0]].slice(0, count));
     });
 
+    test('columns without a value are NULL in each of many rows, and so may be all', async () => {
+      const database = await dialect.create();
+      const read = (data: (string | number | null)[][]) =>
+        database.read(sql`SELECT r.t, r.i, r.b, r.f, r.flag FROM ${rows('r', COLUMNS, data)}`);
+      const row = (t: string | null, i: number | null) => ({ t, i, b: null, f: null, flag: null });
+
+      expect(await read([1, 2].map((n) => ['x', n, null, null, null]))).toEqual([row('x', 1), row('x', 2)]);
+      expect(await read([1, 2].map((n) => [null, n, null, null, null]))).toEqual([row(null, 1), row(null, 2)]);
+      expect(await read([1, 2].map(() => [null, null, null, null, null]))).toEqual([row(null, null), row(null, null)]);
+    });
+
     test('no literal rows and no values give nothing', async () => {
       const database = await dialect.create();
 

@@ -1,9 +1,8 @@
 // Checkpoints, written together with what they say in the journal.
-import { idents, nowMs, rows, type Sql, sql, table, type Value } from '../../sql/sql.js';
+import { nowMs, rows, type Sql, sql, table, type Value } from '../../sql/sql.js';
 import {
   type Checkpoint,
-  checkpointColumns,
-  checkpointValues,
+  formOf,
   insertCheckpoints,
   insertCheckpointsFrom,
   insertCheckpointsOfCancelled,
@@ -12,25 +11,18 @@ import { isOwned, wasOwnedWhenCancelled } from '../runs/workflows.js';
 import { factColumns, type FactualWrite, factValues, hasFact } from './facts.js';
 
 const journal = table('journal');
-const columns = [...checkpointColumns, ...factColumns];
-const passed = idents(
-  columns.map(({ name }) => name),
-  'x',
-);
 const target = sql`${journal} (workflow_id, at, event_type, step, attempt, executor, details, owner, name, started_at, completed_at)`;
 const said = sql`r.workflow_uuid, ${nowMs}, r.event_type, r.function_id, r.attempt, r.executor, r.details,
         CASE WHEN r.attempt IS NOT NULL THEN r.owner_xid END, r.function_name, r.started_at_epoch_ms,
         COALESCE(r.completed_at_epoch_ms, 0)`;
 
-function valuesOf(checkpoints: readonly Checkpoint[]) {
-  return checkpoints.map((checkpoint) => [...checkpointValues(checkpoint), ...factValues(checkpoint.fact)]);
-}
-
 /** The keys are compared as an array: our sessions join in nested loops, which would compare all with all. */
 function writeWithFacts(checkpoints: readonly Checkpoint[], mayWrite: Sql): Sql {
+  const { columns, condition, toValues } = formOf(checkpoints);
+  const values = checkpoints.map((checkpoint) => [...toValues(checkpoint), ...factValues(checkpoint.fact)]);
   return sql`
-    WITH r AS MATERIALIZED (SELECT ${passed} FROM ${rows('x', columns, valuesOf(checkpoints))}),
-    written AS (${insertCheckpointsFrom(sql`r`, mayWrite)}),
+    WITH r AS MATERIALIZED (SELECT x.* FROM ${rows('x', [...columns, ...factColumns], values)}),
+    written AS (${insertCheckpointsFrom(sql`r`, mayWrite, condition)}),
     said AS (
       INSERT INTO ${target}
       SELECT ${said}

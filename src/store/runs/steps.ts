@@ -23,14 +23,6 @@ export interface Checkpoint {
   readonly entries?: readonly JournalEntry[];
 }
 
-export const checkpointColumns: readonly RowColumn[] = [
-  ...stepColumns.columns,
-  { name: 'owner_xid', type: 'text' },
-  { name: 'child_id', type: 'text' },
-  { name: 'child_creator', type: 'text' },
-  { name: 'sent_id', type: 'text' },
-  { name: 'received_id', type: 'text' },
-];
 const passedColumns = stepColumns.pass('r');
 const selectedColumns = stepColumns.select('o');
 const outlineColumns = stepColumns.without('output', 'error');
@@ -40,38 +32,28 @@ const steps = table('operation_outputs');
 const workflows = table('workflow_status');
 const messages = table('notifications');
 
-export function checkpointValues({ owner, step, child, sentID, receivedID }: Checkpoint): Value[] {
-  return [
-    ...stepColumns.toValues(step),
-    owner,
-    child?.workflowID ?? null,
-    child?.creator ?? null,
-    sentID ?? null,
-    receivedID ?? null,
-  ];
+/** What a statement passes for each checkpoint, and on which rows `r` it depends besides ownership. */
+export interface CheckpointForm {
+  readonly columns: readonly RowColumn[];
+  readonly condition: Sql;
+  readonly toValues: (checkpoint: Checkpoint) => Value[];
 }
 
-/** Writes the checkpoints of runs that own their workflows and returns their keys. */
-export function insertCheckpoints(checkpoints: readonly Checkpoint[]): Sql {
-  return insertCheckpointsFrom(rowsOf(checkpoints), isOwned);
-}
+const plain: CheckpointForm = {
+  columns: [...stepColumns.columns, { name: 'owner_xid', type: 'text' }],
+  condition: sql``,
+  toValues: ({ owner, step }) => [...stepColumns.toValues(step), owner],
+};
 
-/** Writes the checkpoints of runs whose workflows were cancelled meanwhile, so that a resume does not repeat the steps. */
-export function insertCheckpointsOfCancelled(checkpoints: readonly Checkpoint[]): Sql {
-  return insertCheckpointsFrom(rowsOf(checkpoints), wasOwnedWhenCancelled);
-}
-
-function rowsOf(checkpoints: readonly Checkpoint[]): Token {
-  return rows('r', checkpointColumns, checkpoints.map(checkpointValues));
-}
-
-/** The same for rows `r` of a FROM item. */
-export function insertCheckpointsFrom(source: Token, mayWrite: Sql): Sql {
-  return sql`
-    INSERT INTO ${steps} (${stepColumns.names})
-    SELECT ${passedColumns}
-    FROM ${source}
-    WHERE ${mayWrite}
+const referring: CheckpointForm = {
+  columns: [
+    ...plain.columns,
+    { name: 'child_id', type: 'text' },
+    { name: 'child_creator', type: 'text' },
+    { name: 'sent_id', type: 'text' },
+    { name: 'received_id', type: 'text' },
+  ],
+  condition: sql`
       AND (r.child_id IS NULL OR EXISTS (
         SELECT 1
         FROM ${workflows} AS c
@@ -84,7 +66,45 @@ export function insertCheckpointsFrom(source: Token, mayWrite: Sql): Sql {
       AND (r.received_id IS NULL OR r.function_id = (
         SELECT m.consumed_by_function_id
         FROM ${messages} AS m
-        WHERE m.message_uuid = r.received_id))
+        WHERE m.message_uuid = r.received_id))`,
+  toValues: (checkpoint) => {
+    const { child, sentID, receivedID } = checkpoint;
+    const references = [child?.workflowID, child?.creator, sentID, receivedID].map((value) => value ?? null);
+    return [...plain.toValues(checkpoint), ...references];
+  },
+};
+
+/** Most checkpoints refer to nothing. The conditions for those that do would make the statement longer to plan and run. */
+export function formOf(checkpoints: readonly Checkpoint[]): CheckpointForm {
+  return checkpoints.some(refersToAnother) ? referring : plain;
+}
+
+function refersToAnother({ child, sentID, receivedID }: Checkpoint): boolean {
+  return child !== undefined || sentID !== undefined || receivedID !== undefined;
+}
+
+/** Writes the checkpoints of runs that own their workflows and returns their keys. */
+export function insertCheckpoints(checkpoints: readonly Checkpoint[]): Sql {
+  return insertAll(checkpoints, isOwned);
+}
+
+/** Writes the checkpoints of runs whose workflows were cancelled meanwhile, so that a resume does not repeat the steps. */
+export function insertCheckpointsOfCancelled(checkpoints: readonly Checkpoint[]): Sql {
+  return insertAll(checkpoints, wasOwnedWhenCancelled);
+}
+
+function insertAll(checkpoints: readonly Checkpoint[], mayWrite: Sql): Sql {
+  const { columns, condition, toValues } = formOf(checkpoints);
+  return insertCheckpointsFrom(rows('r', columns, checkpoints.map(toValues)), mayWrite, condition);
+}
+
+/** The same for rows `r` of a FROM item. */
+export function insertCheckpointsFrom(source: Token, mayWrite: Sql, condition: Sql): Sql {
+  return sql`
+    INSERT INTO ${steps} (${stepColumns.names})
+    SELECT ${passedColumns}
+    FROM ${source}
+    WHERE ${mayWrite} ${condition}
     ON CONFLICT DO NOTHING
     RETURNING workflow_uuid, function_id`;
 }

@@ -168,6 +168,13 @@ const createdInOrder: Sql = sql`CASE
       END`;
 const createdNow: Sql = sql`t.now`;
 
+const isOfOwnedParent: Sql = sql`(r.parent_owner IS NULL OR EXISTS (
+      SELECT 1
+      FROM ${workflowTable} AS w
+      WHERE w.workflow_uuid = r.parent_workflow_id AND w.owner_xid = r.parent_owner AND ${isPending('w')}
+      ${lockedAgainstTakeOver}))`;
+const isChild = ({ parentOwner }: NewWorkflow): boolean => parentOwner !== null;
+
 export const insertColumns: readonly RowColumn[] = [...newWorkflowColumns.columns, ...helperColumns];
 const insertedColumns = newWorkflowColumns.pass('r');
 
@@ -202,11 +209,7 @@ export function insertWorkflowsFrom(
       t.now + r.delay_ms, t.now + r.debounce_ms
     FROM ${source}
     CROSS JOIN (SELECT ${nowMs} AS now) AS t
-    WHERE (r.parent_owner IS NULL OR EXISTS (
-      SELECT 1
-      FROM ${workflowTable} AS w
-      WHERE w.workflow_uuid = r.parent_workflow_id AND w.owner_xid = r.parent_owner AND ${isPending('w')}
-      ${lockedAgainstTakeOver})) AND ${condition}
+    WHERE ${workflows.some(isChild) ? isOfOwnedParent : unconditionally} AND ${condition}
     ON CONFLICT DO NOTHING
     RETURNING ${selectedCreator}, workflow_deadline_epoch_ms`;
 }

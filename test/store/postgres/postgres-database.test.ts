@@ -9,12 +9,13 @@ import {
 } from '../../../src/model/errors/database-errors.js';
 import { sql } from '../../../src/sql/sql.js';
 import { PostgresDatabase } from '../../../src/store/postgres/postgres-database.js';
-import { findWorkflows, insertWorkflows } from '../../../src/store/runs/workflows.js';
+import { insertCheckpoints } from '../../../src/store/runs/steps.js';
+import { findWorkflows, finishIfOwned, insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { onlyOn } from '../../rig/dialects.js';
 import { postgresURL } from '../../rig/postgres-url.js';
 import { startPooler } from '../../rig/pooler.js';
 import { startProxy } from '../../rig/proxy.js';
-import { newWorkflow } from '../../rig/records.js';
+import { newWorkflow, step } from '../../rig/records.js';
 
 async function failure(promise: Promise<unknown>): Promise<Error> {
   return promise.then(
@@ -195,6 +196,27 @@ describe('PostgresDatabase', () => {
 
       expect(await direct.read(names)).toEqual([{ count: 1 }]);
       expect(await pooled.read(names)).toEqual([{ count: 0 }]);
+    });
+
+    test.each([1, 2, 5, 40])('a commit of %i workflows is planned a few times, and not each time', async (count) => {
+      const database = await dialect.open(await dialect.createURL(), { poolSize: 1 });
+      const times = 20;
+
+      for (let time = 0; time < times; time += 1) {
+        const workflows = Array.from({ length: count }, () => newWorkflow({ owner: 'o' }));
+        const checkpoints = workflows.map(({ workflowID }) => ({ owner: 'o', step: step(workflowID, 0) }));
+        const outcomes = workflows.map(({ workflowID }) => {
+          return { workflowID, owner: 'o', status: 'SUCCESS', output: null, error: null } as const;
+        });
+        await database.commit([insertWorkflows(workflows), insertCheckpoints(checkpoints), finishIfOwned(outcomes)]);
+      }
+
+      const plans = await database.read(sql`
+        SELECT p.generic_plans, p.custom_plans
+        FROM pg_prepared_statements AS p
+        WHERE p.statement LIKE ${'%INSERT INTO%'} OR p.statement LIKE ${'%UPDATE "%'}`);
+      expect(plans).toHaveLength(3);
+      for (const plan of plans) expect(plan['generic_plans']).toBeGreaterThanOrEqual(times - 6);
     });
 
     test('a pool of the caller is used, never ended, and left without our listeners', async () => {

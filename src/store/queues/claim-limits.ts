@@ -121,17 +121,20 @@ function startsOf(scope: Scope, rate: Rate): Sql {
   return sql`(SELECT COUNT(*) FROM (${latestStarts(scope, rate)}) AS started)`;
 }
 
-/** An even share of what waits and runs, less what runs here. If there is enough for all engines, no one holds back. */
+/** An even share of what may run, less what runs here. If there is enough for all engines, no one holds back. */
 function shareOf(limit: number, scope: Scope, { engines, running }: Share): Sql {
   const enough = limit * engines;
-  const waiting = countOf('ENQUEUED', scope, enough);
+  const { concurrency } = scope.whole;
+  // However much waits, the queue's slots may not be enough.
+  const isScarce = concurrency !== null && concurrency < enough;
+  const waiting = countOf('ENQUEUED', scope, isScarce ? concurrency : enough);
   const all = sql`${waiting} + ${countOf('PENDING', scope, SHARED_MAX)}`;
-  const max = scope.whole.concurrency ?? SHARED_MAX;
   // SQLite binds numbers as floats, but this must be an integer division.
   const whole = (value: number): Sql => sql`CAST(${value} AS BIGINT)`;
-  return sql`CASE WHEN ${waiting} >= ${enough} THEN ${whole(limit)} ELSE (
+  const share = sql`(
     SELECT (MIN(s.n) + ${whole(engines - 1)}) / ${whole(engines)} - ${whole(running)}
-    FROM (SELECT ${all} AS n UNION ALL SELECT ${whole(max)}) AS s) END`;
+    FROM (SELECT ${all} AS n UNION ALL SELECT ${whole(concurrency ?? SHARED_MAX)}) AS s)`;
+  return isScarce ? share : sql`CASE WHEN ${waiting} >= ${enough} THEN ${whole(limit)} ELSE ${share} END`;
 }
 
 export function remainderStatement(scope: Scope): Sql {

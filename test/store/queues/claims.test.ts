@@ -183,6 +183,30 @@ describe('claims', () => {
       expect(taken.length).toBe(10);
     });
 
+    test('among many engines, too, a claim takes all that it may when there is work for all', async () => {
+      const database = await dialect.create();
+      // More than is counted to compute a share.
+      await add(database, ...Array.from({ length: 10_100 }, () => queued()));
+
+      const taken = await claimedIDs(database, { limit: 101, share: { engines: 100, running: 500 } });
+
+      expect(taken.length).toBe(101);
+    });
+
+    test('a claim leaves others an even part of the slots, however much waits', async () => {
+      const database = await dialect.create();
+      await add(database, ...Array.from({ length: 60 }, () => queued()));
+      const limits: Limits = { concurrency: 10, workerConcurrency: null, rate: null };
+      const claim = (owner: string, running: number) =>
+        claimedIDs(database, { limit: 15, owner, limits, share: { engines: 4, running } });
+
+      expect((await claim('a.1', 0)).length).toBe(3);
+      expect((await claim('a.2', 3)).length).toBe(0);
+      expect((await claim('b.1', 0)).length).toBe(3);
+      expect((await claim('c.1', 0)).length).toBe(3);
+      expect((await claim('d.1', 0)).length).toBe(1);
+    });
+
     test('a claim of a limited queue takes what the limit leaves free and tells what is in the way', async () => {
       const database = await dialect.create();
       await add(database, ...Array.from({ length: 5 }, () => queued()));

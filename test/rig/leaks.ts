@@ -21,6 +21,10 @@ hook.enable();
 // The next file of tests in this process has a hook of its own.
 afterAll(() => {
   hook.disable();
+  // An engine that has stopped a run listens for unhandled rejections. Where anyone does, the test runner reports none.
+  for (const listener of process.listeners('unhandledRejection')) {
+    if (listener.name === 'onRejection') process.off('unhandledRejection', listener);
+  }
 });
 
 /** Looks at the files alone: to write a stack out, with its source maps, costs more than most of what is watched. */

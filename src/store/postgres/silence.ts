@@ -79,18 +79,21 @@ export class SilenceWatch {
 
   async #isAtWork(backend: number | undefined, passedMs: number): Promise<boolean> {
     if (backend === undefined) return passedMs < UNKNOWN_MAX_MS;
-    const client = new this.#options.config.Client({ ...this.#options.config, application_name: 'everstep probe' });
-    client.on('error', () => {});
+    const { config, logger } = this.#options;
+    let client: pg.Client | undefined;
     try {
+      // It reads the files that the URL names, such as certificates.
+      client = new config.Client({ ...config, application_name: 'everstep probe' });
+      client.on('error', () => {});
       await client.connect();
       const { rows } = await within(PROMPT_MS, client, client.query(AT_WORK, [backend]));
       return rows.length > 0;
     } catch (error) {
-      this.#options.logger.debug(`Cannot ask about a silent connection: ${(error as Error).message}`);
+      logger.debug(`Cannot ask about a silent connection: ${(error as Error).message}`);
       // With a code it is the server that refused us: it is there.
       return sqlState(error) !== undefined;
     } finally {
-      void closePromptly(client);
+      if (client) void closePromptly(client);
     }
   }
 }

@@ -94,3 +94,17 @@ test('a connection is cut when the server is not at work twice in a row', async 
   expect(await watch([false, true, false, true, true])).toBe('answered');
   expect(await watch([true, false, false, true])).toBe('cut');
 });
+
+test('a connection is cut when the server cannot be asked, be it for a file that the URL names', async () => {
+  class Missing {
+    constructor() {
+      throw new Error("ENOENT: no such file or directory, open 'root.crt'");
+    }
+  }
+  const answer = deferred<'cut'>();
+  const stream = { bytesRead: 0, writableLength: 0, destroy: () => answer.resolve('cut') };
+  const config = { Client: Missing } as unknown as HostedConfig;
+  const silence = new SilenceWatch({ config, logger: silentLogger, silenceMs: 4 });
+
+  expect(await silence.guard({ stream, backend: 1 }, answer.promise)).toBe('cut');
+});

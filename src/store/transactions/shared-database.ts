@@ -2,36 +2,22 @@
 // own transaction and connection.
 import { statSync } from 'node:fs';
 import { refusal } from '../../sql/refusal.js';
-import { idents, render, type Rendered, rows, sql, type Sql, table, type Token } from '../../sql/sql.js';
+import { idents, render, type Rendered, sql, type Sql, table, type Token } from '../../sql/sql.js';
 import { stepColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
 import { isPostgres } from '../postgres/is-postgres.js';
 import { SqliteDatabase } from '../sqlite/sqlite-database.js';
-import type { Checkpoint } from '../runs/steps.js';
+import { type Checkpoint, insertCheckpoints } from '../runs/steps.js';
 import { isPending } from '../runs/states.js';
-import { isOwned, lockedAgainstTakeOver } from '../runs/workflows.js';
+import { lockedAgainstTakeOver } from '../runs/workflows.js';
 
 /** Runs one statement, with the dialect's placeholders, on an application's connection. */
 export type Query = (text: string, values: Rendered['values']) => Promise<readonly Row[]>;
 
-const joinedColumns = [...stepColumns.columns, { name: 'owner_xid', type: 'text' }] as const;
-const passedColumns = stepColumns.pass('r');
-
-/** Writes a checkpoint of a run that owns its workflow. It has no other guard, so it is simpler than the writer's. */
-function insertOnSqlite({ owner, step }: Checkpoint): Sql {
-  return sql`
-    INSERT INTO ${table('operation_outputs')} (${stepColumns.names})
-    SELECT ${passedColumns}
-    FROM ${rows('r', joinedColumns, [[...stepColumns.toValues(step), owner]])}
-    WHERE ${isOwned}
-    ON CONFLICT DO NOTHING
-    RETURNING workflow_uuid, function_id`;
-}
-
 const otherColumns = stepColumns.columns.filter(({ field }) => field !== 'stepID');
 const otherNames = idents(otherColumns.map(({ name }) => name));
 
-/** The same, as simple as possible, because it is planned each time. */
+/** Like `insertCheckpoints`, but fails where that writes nothing. Simple, because some drivers have it planned each time. */
 function insertOnPostgres({ owner, step }: Checkpoint): Sql {
   return sql`
     INSERT INTO ${table('operation_outputs')} (function_id, ${otherNames})
@@ -67,7 +53,7 @@ export type { Rendered };
  * SQLite and fails on Postgres.
  */
 export function joinedCheckpoint({ dialect }: Database, checkpoint: Checkpoint): Rendered {
-  const statement = dialect.name === 'postgres' ? insertOnPostgres(checkpoint) : insertOnSqlite(checkpoint);
+  const statement = dialect.name === 'postgres' ? insertOnPostgres(checkpoint) : insertCheckpoints([checkpoint]);
   return render(statement, dialect);
 }
 

@@ -263,8 +263,8 @@ export function oneOf(list: readonly Value[], type: ColumnType = 'text'): Token 
 }
 
 /**
- * A FROM item with literal rows: `FROM ${rows('r', columns, data)}`. A location must always pass the same columns, or as many
- * as no other list of it has.
+ * A FROM item with literal rows: `FROM ${rows('r', columns, data)}`. A location may pass different
+ * lists of columns only if they differ in length.
  */
 export function rows(alias: string, columns: readonly RowColumn[], data: Rows): Token {
   return {

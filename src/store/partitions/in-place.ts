@@ -187,7 +187,7 @@ async function swap(tx: PartitionTransaction, table: Resolved, options: Swap): P
   return true;
 }
 
-/** What is created belongs to the owner of the table, whoever is connected. */
+/** What is created belongs to the owner of the table, not to the connected role. */
 async function becomeOwner(tx: PartitionTransaction, table: TableName): Promise<void> {
   const [row] = await tx.run(sql`
     SELECT c.relowner::regrole::text AS owner, c.relowner::regrole::text <> quote_ident(current_user) AS is_other

@@ -95,7 +95,7 @@ test('a connection is cut when the server is not at work twice in a row', async 
   expect(await watch([true, false, false, true])).toBe('cut');
 });
 
-test('a connection is cut when the server cannot be asked, be it for a file that the URL names', async () => {
+test('a connection is cut when the server cannot be asked, such as when a certificate file is missing', async () => {
   class Missing {
     constructor() {
       throw new Error("ENOENT: no such file or directory, open 'root.crt'");

@@ -37,13 +37,11 @@ withBrowser((browser) => {
         SET status = 'PENDING', executor_id = 'gone', application_version = 'v1'
         WHERE workflow_uuid = 'left'`);
       const page = await browser.open(`${ui}/settings`);
-      // A live engine cleans up after dead ones, so none would be listed for long.
-      await page.route('**/api/v1/executors', async (route) => {
-        const response = await route.fetch();
-        const { executors } = (await response.json()) as { executors: object[] };
-        const dead = { ...executors[0], executorID: 'gone', incarnationID: 'dead', isAlive: false };
-        await route.fulfill({ response, json: { executors: [...executors, dead] } });
-      });
+      // A live engine cleans up after dead ones, so none would be listed for long. Not asked for in the handler: the page may
+      // close meanwhile.
+      const { executors } = (await call('GET', '/api/v1/executors')).body as { executors: object[] };
+      const dead = { ...executors[0], executorID: 'gone', incarnationID: 'dead', isAlive: false };
+      await page.route('**/api/v1/executors', (route) => route.fulfill({ json: { executors: [...executors, dead] } }));
 
       await page.getByRole('link', { name: 'Executors' }).click();
       await page.getByRole('button', { name: 'Recover gone' }).click();

@@ -1,5 +1,5 @@
 // Deletes workflows in any state. Foreign keys cascade to events, streams and messages. Separate inputs and outputs have
-// none, and checkpoints lost theirs in databases that another library migrated, so those are deleted here.
+// none, and a server may lack the trigger that deletes checkpoints, so those are deleted here.
 import { storableText } from '../../model/storable-text.js';
 import { nowMs, oneOf, rows, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database, Executor } from '../database.js';

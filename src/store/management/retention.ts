@@ -173,15 +173,19 @@ export interface AgedPayload extends AgeCursor {
   readonly isOrphan: boolean;
 }
 
-/** The tables that may have orphans: checkpoints cannot while they have their foreign key. */
+/** The tables that may have orphans: checkpoints cannot while a foreign key or a trigger keeps them to their workflow. */
 export async function findPayloadTables(database: Database): Promise<PayloadTable[]> {
   const { dialect } = database;
   if (lacks(database, 'workflow_input')) return [];
   if (dialect.name === 'sqlite') return ['workflow_input', 'workflow_output'];
   const keys = await database.read(sql`
-    SELECT c.conname
+    SELECT c.conname AS name
     FROM pg_constraint AS c
-    WHERE c.conrelid = CAST(${dialect.table('operation_outputs')} AS regclass) AND c.contype = 'f'`);
+    WHERE c.conrelid = CAST(${dialect.table('operation_outputs')} AS regclass) AND c.contype = 'f'
+    UNION ALL
+    SELECT t.tgname AS name
+    FROM pg_trigger AS t
+    WHERE t.tgrelid = CAST(${dialect.table('operation_outputs')} AS regclass) AND t.tgname = 'everstep_step_checked'`);
   return keys.length > 0
     ? ['workflow_input', 'workflow_output']
     : ['workflow_input', 'workflow_output', 'operation_outputs'];

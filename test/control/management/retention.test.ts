@@ -194,12 +194,12 @@ describe('garbage collection', () => {
   });
 
   onlyOn('postgres', (dialect) => {
-    test('takes checkpoints whose workflow is gone where they have lost their foreign key', async () => {
+    test('takes checkpoints whose workflow is gone where the server stores no triggers', async () => {
       const { database, operator } = await setup(dialect);
       const workflowID = await addWithHistory(database, { status: 'PENDING' });
       await database.exclusive((connection) =>
         connection.script(`
-          ALTER TABLE dbos.operation_outputs DROP CONSTRAINT operation_outputs_workflow_uuid_fkey;
+          DROP TRIGGER everstep_step_checked ON dbos.operation_outputs;
           UPDATE dbos.operation_outputs SET retention_timestamp = 1;
           INSERT INTO dbos.operation_outputs (workflow_uuid, function_id, retention_timestamp)
             SELECT 'gone', n, 1 FROM generate_series(1, 5) AS n`),

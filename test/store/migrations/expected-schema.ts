@@ -1,5 +1,4 @@
-// What a database at the latest version has, written out: what every language shares at 123, with the foreign key of
-// operation_outputs besides, and Everstep's own tables.
+// What a database at the latest version has, written out: what every language shares at 123, and Everstep's own tables.
 import type { Catalog } from './catalog.js';
 
 const COLUMNS = lines(`
@@ -214,13 +213,16 @@ const UNIQUE_KEYS = lines(`
 const FOREIGN_KEYS = lines(`
   journal_timers: foreign key (workflow_id) references workflow_status(workflow_uuid) on update cascade on delete cascade
   notifications: foreign key (destination_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
-  operation_outputs: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   parked_waits: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   schedule_timers: foreign key (schedule_id) references workflow_schedules(schedule_id) on update cascade on delete cascade
   step_attempts: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   streams: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   workflow_events: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
   workflow_events_history: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
+`);
+
+const CHECKPOINT_KEY = lines(`
+  operation_outputs: foreign key (workflow_uuid) references workflow_status(workflow_uuid) on update cascade on delete cascade
 `);
 
 export const POSTGRES_SCHEMA: Catalog = {
@@ -287,6 +289,7 @@ export const POSTGRES_SCHEMA: Catalog = {
   CREATE TRIGGER everstep_journal_truncated AFTER TRUNCATE ON workflow_status FOR EACH STATEMENT EXECUTE FUNCTION everstep_journal_follow()
   CREATE TRIGGER everstep_queues_changed AFTER INSERT OR DELETE OR UPDATE ON queues FOR EACH STATEMENT WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_notify_of_queues()
   CREATE TRIGGER everstep_schedule_changed AFTER INSERT OR DELETE OR UPDATE OF schedule_id, schedule_name, workflow_name, workflow_class_name, schedule, status, context, automatic_backfill, cron_timezone, queue_name, application_name ON workflow_schedules FOR EACH ROW WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_notify_of_schedule()
+  CREATE TRIGGER everstep_step_checked AFTER INSERT OR UPDATE OF workflow_uuid ON operation_outputs FOR EACH ROW WHEN ((current_setting('everstep.quiet'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION everstep_check_step()
   CREATE TRIGGER everstep_wake_event_readers AFTER INSERT ON workflow_events REFERENCING NEW TABLE AS events FOR EACH STATEMENT EXECUTE FUNCTION everstep_wake_event_readers()
   CREATE TRIGGER everstep_wake_receivers AFTER INSERT ON notifications REFERENCING NEW TABLE AS sent FOR EACH STATEMENT EXECUTE FUNCTION everstep_wake_receivers()
   CREATE TRIGGER everstep_wake_result_waiters AFTER UPDATE ON workflow_status FOR EACH ROW WHEN ((old.has_parked_waiter AND (old.status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])) AND (new.status <> ALL (ARRAY['ENQUEUED'::text, 'DELAYED'::text, 'PENDING'::text])))) EXECUTE FUNCTION everstep_wake_result_waiters()
@@ -307,12 +310,13 @@ export const POSTGRES_SCHEMA: Catalog = {
       'authenticated_roles text DEFAULT NULL::text, delay_until_epoch_ms bigint DEFAULT NULL::bigint, ' +
       'application_name text DEFAULT NULL::text' +
       ') search_path=pg_catalog, pg_temp',
+    'everstep_check_step() search_path=pg_catalog, pg_temp;enable_seqscan=off',
     'everstep_create_history() search_path=pg_catalog, pg_temp',
     'everstep_delete_execution() search_path=pg_catalog, pg_temp',
     'everstep_end_waits() search_path=pg_catalog, pg_temp;enable_seqscan=off',
     'everstep_guard_journal() search_path=pg_catalog, pg_temp',
     'everstep_journal_change() search_path=pg_catalog, pg_temp',
-    'everstep_journal_follow() search_path=pg_catalog, pg_temp',
+    'everstep_journal_follow() search_path=pg_catalog, pg_temp;enable_seqscan=off',
     'everstep_journal_fork() search_path=pg_catalog, pg_temp',
     'everstep_json(value text) search_path=pg_catalog, pg_temp',
     'everstep_notify_of_queues() search_path=pg_catalog, pg_temp',
@@ -341,7 +345,8 @@ export const SQLITE_SCHEMA: Catalog = {
   ].sort(),
   primaryKeys: [...PRIMARY_KEYS, 'journal_notes (kind)'].sort(),
   uniqueKeys: UNIQUE_KEYS,
-  foreignKeys: FOREIGN_KEYS,
+  // Postgres has triggers instead of that of checkpoints.
+  foreignKeys: [...FOREIGN_KEYS, ...CHECKPOINT_KEY].toSorted(),
   indexes: lines(`
   CREATE INDEX idx_application_versions_latest ON application_versions (version_timestamp, version_id)
   CREATE INDEX idx_executors_executor_id ON executors (executor_id)

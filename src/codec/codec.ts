@@ -171,8 +171,7 @@ export class Codec {
   roundTripValue(value: unknown, options: RoundTripOptions = {}): MaybePromise<RoundTrip> {
     const { format, path = [] } = options;
     if (!isPortable(format) && this.serializer === this.#superjson) {
-      const { text, value: copy } = this.#superjson.roundTrip(value, path, this.#guard);
-      return this.#sized({ text, serialization: SUPERJSON_FORMAT, value: copy }, path);
+      return this.#sized(this.#superjson.roundTrip(value, path, this.#guard), path);
     }
     return andThen(this.encodeValue(value, format, path), (encoded) =>
       andThen(this.decodeValue(encoded.text, encoded.serialization), (copy): RoundTrip => {

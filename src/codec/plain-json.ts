@@ -16,10 +16,11 @@ export type Claim = (value: unknown) => boolean;
  * objects reached twice, keys that superjson refuses, and values that a recipe claims.
  */
 export function copyIfPlain(value: unknown, claims: readonly Claim[] = []): unknown {
-  return copyTree(value, claims, new Set());
+  return copyTree(value, claims, undefined);
 }
 
-function copyTree(value: unknown, claims: readonly Claim[], seen: Set<object>): unknown {
+/** `seen` is made at the first object: most values are a string, a number or nothing. */
+function copyTree(value: unknown, claims: readonly Claim[], seen: Set<object> | undefined): unknown {
   for (const claim of claims) if (claim(value)) return NOT_PLAIN;
   switch (typeof value) {
     case 'string':
@@ -33,14 +34,14 @@ function copyTree(value: unknown, claims: readonly Claim[], seen: Set<object>): 
       return NOT_PLAIN;
   }
   if (value === null) return null;
-  if (seen.has(value)) return NOT_PLAIN;
-  seen.add(value);
-  if (Array.isArray(value)) return copyArray(value, claims, seen);
+  if (seen?.has(value)) return NOT_PLAIN;
+  const reached = seen?.add(value) ?? new Set([value]);
+  if (Array.isArray(value)) return copyArray(value, claims, reached);
   if (!isPlainObject(value)) return NOT_PLAIN;
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {
     if (key === '__proto__' || key === 'constructor' || key === 'prototype') return NOT_PLAIN;
-    const child = copyTree(value[key], claims, seen);
+    const child = copyTree(value[key], claims, reached);
     if (child === NOT_PLAIN) return NOT_PLAIN;
     copy[key] = child;
   }

@@ -18,6 +18,8 @@ import { type AnyRecipe, type DBOSSerializer, type SerializationRecipe, SUPERJSO
 import { reviveSuperjson, UnusableTextError } from './superjson-reader.js';
 
 const MARKER = '"__dbos_serializer":"superjson"';
+/** What most functions return that only have effects. Superjson would walk it like any other value that is not plain. */
+const UNDEFINED_TEXT = `{"json":null,"meta":{"values":["undefined"]},${MARKER}}`;
 
 const BUFFER_RECIPE: SerializationRecipe<Buffer, number[]> = {
   name: 'Buffer',
@@ -49,6 +51,13 @@ function elementText(element: number | bigint): string {
   return Object.is(element, -0) ? '-0' : String(element);
 }
 
+/** A text with the name of its format, and the copy that a later reader will get. */
+interface SuperjsonRoundTrip {
+  readonly text: string;
+  readonly serialization: string;
+  readonly value: unknown;
+}
+
 export class SuperjsonFormat implements DBOSSerializer {
   readonly #superjson = new SuperJSON();
   readonly #recipes = new Map<string, AnyRecipe>();
@@ -75,6 +84,7 @@ export class SuperjsonFormat implements DBOSSerializer {
   }
 
   stringify(value: unknown, guard?: LossGuard, path: readonly string[] = []): string {
+    if (this.#isUndefined(value)) return UNDEFINED_TEXT;
     return refusingUnstorable(() => {
       const copy = copyIfPlain(value, this.#claims);
       if (copy !== NOT_PLAIN) return plainText(copy);
@@ -86,6 +96,7 @@ export class SuperjsonFormat implements DBOSSerializer {
   /** Null if no text is stored, as in DBOS. */
   parse(text: string | null | undefined): unknown {
     if (text === null || text === undefined) return null;
+    if (text === UNDEFINED_TEXT) return undefined;
     const payload = parseJSON(text, SUPERJSON_FORMAT);
     if (!isRecord(payload) || payload.__dbos_serializer !== 'superjson') return decodeLegacy(text);
     try {
@@ -97,16 +108,24 @@ export class SuperjsonFormat implements DBOSSerializer {
   }
 
   /** The text and the copy that a later reader of it will get. */
-  roundTrip(value: unknown, path: readonly string[], guard?: LossGuard): { text: string; value: unknown } {
-    const copy = refusingUnstorable(() => copyIfPlain(value, this.#claims));
-    if (copy !== NOT_PLAIN) return { text: refusingUnstorable(() => plainText(copy)), value: copy };
+  roundTrip(value: unknown, path: readonly string[], guard?: LossGuard): SuperjsonRoundTrip {
+    if (this.#isUndefined(value)) return { text: UNDEFINED_TEXT, serialization: SUPERJSON_FORMAT, value };
+    const plain = refusingUnstorable((): SuperjsonRoundTrip | undefined => {
+      const copy = copyIfPlain(value, this.#claims);
+      return copy === NOT_PLAIN ? undefined : { text: plainText(copy), serialization: SUPERJSON_FORMAT, value: copy };
+    });
+    if (plain) return plain;
     const text = refusingUnstorable(() => {
       guard?.check(value, path, this.#isClaimed);
       return this.#walk(value);
     });
     const revived = this.parse(text);
     attachFunctionStubs(value, revived, path);
-    return { text, value: revived };
+    return { text, serialization: SUPERJSON_FORMAT, value: revived };
+  }
+
+  #isUndefined(value: unknown): value is undefined {
+    return value === undefined && !this.#isClaimed(value);
   }
 
   #walk(value: unknown): string {

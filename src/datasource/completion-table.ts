@@ -1,5 +1,6 @@
 // The completion table: outcomes of steps, each written in the step's own transaction. Its primary key lets only one of
 // two concurrent owners commit a step.
+import type { MaybePromise } from '../codec/maybe-promise.js';
 import { DBOSInitializationError, DBOSStepAlreadyRecordedError } from '../model/errors/errors.js';
 import type { Durability, KeptOutcome, RecordedWorkflow, TransactionStep } from '../engine/plugin.js';
 import { postgresDialect } from '../sql/postgres-dialect.js';
@@ -22,9 +23,9 @@ export interface OutcomeStore<Client> {
   find(step: TransactionStep): Promise<KeptOutcome | undefined>;
   /**
    * Passes the barrier and checks ownership. Called when a transaction has begun and awaited before its record; throws
-   * if the transaction must not commit. Without it, the barrier comes before the transaction.
+   * if the transaction must not commit. Without it, the barrier comes before the transaction. No promise: it may commit.
    */
-  readonly prepare?: ((step: TransactionStep, client: Client) => Promise<void>) | undefined;
+  readonly prepare?: ((step: TransactionStep, client: Client) => MaybePromise<void>) | undefined;
   /** Whether the transaction must have begun before `prepare` is called. Default: no. */
   mustBegin?(client: Client): boolean;
   /**
@@ -134,11 +135,11 @@ export class CompletionTable<Client> implements OutcomeStore<Client> {
     const isInTime = this.#times.isWithin(client, this.#recordWithinSeconds);
     const statement = render(insertIf(isInTime, step, record, this.#times.returned), this.#dialect);
     try {
-      const written = await this.#explained(() => writeLast(this.#driver, client, statement));
+      const written = await writeLast(this.#driver, client, statement);
       this.#times.note(client, written?.[0]);
       return written !== undefined;
     } catch (error) {
-      if (!this.#times.isUnsupported(error)) throw error;
+      if (!this.#times.isUnsupported(error)) throw this.#explain(error);
       throw conflict('The record has to be written without the time of the server.', { cause: error });
     }
   }
@@ -193,22 +194,22 @@ export class CompletionTable<Client> implements OutcomeStore<Client> {
     });
   }
 
-  #run(client: Client, statement: Sql): Promise<readonly Row[]> {
+  async #run(client: Client, statement: Sql): Promise<readonly Row[]> {
     const { text, values } = render(statement, this.#dialect);
-    return this.#explained(() => this.#driver.query(client, text, values));
+    try {
+      return await this.#driver.query(client, text, values);
+    } catch (error) {
+      throw this.#explain(error);
+    }
   }
 
-  async #explained<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isMissingTable(error)) throw error;
-      throw new DBOSInitializationError(
-        `The table ${this.#dialect.table('transaction_completion')} does not exist in the application's database. ` +
-          'Call initializeDBOSSchema of the data source, or launch with runMigrations.',
-        error as Error,
-      );
-    }
+  #explain(error: unknown): unknown {
+    if (!isMissingTable(error)) return error;
+    return new DBOSInitializationError(
+      `The table ${this.#dialect.table('transaction_completion')} does not exist in the application's database. ` +
+        'Call initializeDBOSSchema of the data source, or launch with runMigrations.',
+      error as Error,
+    );
   }
 }
 

@@ -45,22 +45,21 @@ export function registerDataSource(ds: DataSourceTransactionHandler, owner?: Dat
 }
 
 /** Runs a function in a transaction of the data source. In a workflow it is a step named `funcName`. */
-export async function runTransaction<T>(
+export function runTransaction<T>(
   callback: () => Promise<T>,
   funcName: string,
   options: { readonly dsName?: string; readonly config?: unknown; readonly owner?: DataSourceOwner } = {},
 ): Promise<T> {
   const { dsName = DEFAULT_NAME, config = {}, owner } = options;
-  const value = await callTransaction(owner?.[internals].registry ?? defaultRegistry, {
+  // The callback's value, or a copy of it.
+  return callTransaction(owner?.[internals].registry ?? defaultRegistry, {
     dsName,
     name: funcName,
     config,
     target: undefined,
     func: callback,
     args: [],
-  });
-  // The callback's value, or a copy of it.
-  return value as T;
+  }) as Promise<T>;
 }
 
 /** Makes a function always run in a transaction of the data source. Call the returned function instead. */

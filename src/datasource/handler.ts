@@ -12,6 +12,7 @@
 import { type BackoffPolicy, backoffMs } from '../base/backoff.js';
 import { type Clock, sleep, systemClock } from '../base/clock.js';
 import { withTimeLimit } from '../base/time-limit.js';
+import { andThen, isPromise, type MaybePromise } from '../codec/maybe-promise.js';
 import { DBOSError, DBOSInitializationError } from '../model/errors/errors.js';
 import {
   type Durability,
@@ -62,8 +63,8 @@ const POLICY: BackoffPolicy = { firstMs: 1, rate: 1.5, maxMs: 2000, jitter: 0.5 
 const PREPARE_TIMEOUT_MS = 1000;
 
 /** A transaction that times out is rolled back and retried, so that it does not hold its locks. */
-async function withPrepareTimeout(clock: Clock, ready: Promise<void>): Promise<void> {
-  await withTimeLimit(clock, PREPARE_TIMEOUT_MS, ready, () => {
+function withPrepareTimeout(clock: Clock, ready: Promise<void>): Promise<void> {
+  return withTimeLimit(clock, PREPARE_TIMEOUT_MS, ready, () => {
     throw conflict(`The system database did not answer within ${PREPARE_TIMEOUT_MS / 1000} s.`);
   });
 }
@@ -154,14 +155,21 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     return outcome.value as Return;
   }
 
-  async performTransaction(step: TransactionStep, config: unknown, body: () => Promise<unknown>): Promise<KeptOutcome> {
+  performTransaction(step: TransactionStep, config: unknown, body: () => Promise<unknown>): Promise<KeptOutcome> {
     const options = transactionOptionsOf(config);
-    if (!options.readOnly) return this.#runRecorded(step, options, body);
+    return options.readOnly ? this.#runReading(step, options, body) : this.#runRecorded(step, options, body);
+  }
+
+  async #runReading(
+    step: TransactionStep,
+    options: PGTransactionConfig,
+    body: () => Promise<unknown>,
+  ): Promise<KeptOutcome> {
     await step.barrier();
     return this.#untilSettled(step, () => this.#attempt(options, body));
   }
 
-  async #runRecorded(
+  #runRecorded(
     step: TransactionStep,
     options: PGTransactionConfig,
     body: () => Promise<unknown>,
@@ -169,8 +177,8 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     let isRepeated = false;
     let failed: KeptOutcome | undefined;
     return this.#untilSettled(step, async () => {
-      const isShared = await this.#isShared(step);
-      const store: OutcomeStore<Client> = isShared ? await this.#shared.for(step, options) : this.#completions;
+      const chosen = this.#storeFor(step, options);
+      const store = isPromise(chosen) ? await chosen : chosen;
       if (isRepeated || !store.prepare) await step.barrier();
       const found = isRepeated || !step.isFirstRun ? await store.find(step) : undefined;
       if (found) return found;
@@ -182,6 +190,12 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
       failed = kept;
       return { outcome, durability: await this.#recordError(step, store, outcome.error) };
     });
+  }
+
+  #storeFor(step: TransactionStep, options: PGTransactionConfig): MaybePromise<OutcomeStore<Client>> {
+    return andThen<boolean, OutcomeStore<Client>>(this.#isShared(step), (isShared) =>
+      isShared ? this.#shared.for(step, options) : this.#completions,
+    );
   }
 
   /** An error that cannot be recorded is still the outcome. Its checkpoint has to do. */
@@ -225,12 +239,15 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
     try {
       return await this.#options.driver.transact({ ...options, mustBegin }, async (client) => {
         const record = recording && this.#beginRecord(client, recording);
-        const outcome = await this.#callBody(client, options, body);
-        if (outcome.kind === 'error') {
-          failed = outcome;
-          throw outcome.error;
+        let value: unknown;
+        try {
+          value = await inClient(this.#options.owner, client, body);
+        } catch (error) {
+          await this.#throwIfPassing(client, options, error);
+          failed = { kind: 'error', error };
+          throw error;
         }
-        return { outcome, durability: record ? await record(outcome.value) : 'none' };
+        return { outcome: { kind: 'value', value }, durability: record ? await record(value) : 'none' };
       });
     } catch (error) {
       // Some clients throw the failure of the rollback instead of the error that led to it.
@@ -249,29 +266,22 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
   ): (value: unknown) => Promise<Durability> {
     const { clock } = step.runtime;
     const transaction = new OpenTransaction(client, clock);
-    const ready = store.prepare?.(step, client);
+    let ready = store.prepare?.(step, client);
     // Awaited after the body. If the body fails first, this failure does not matter.
-    ready?.catch(() => {});
-    return async (value) => {
-      if (ready) await withPrepareTimeout(clock, ready);
-      return store.record(step, transaction, value);
-    };
+    ready?.then(
+      () => (ready = undefined),
+      () => {},
+    );
+    const write = (value: unknown): Promise<Durability> => store.record(step, transaction, value);
+    return (value) => (ready ? withPrepareTimeout(clock, ready).then(() => write(value)) : write(value));
   }
 
-  async #callBody(
-    client: Client,
-    { readOnly }: PGTransactionConfig,
-    body: () => Promise<unknown>,
-  ): Promise<StepOutcome> {
-    try {
-      return { kind: 'value', value: await inClient(this.#options.owner, client, body) };
-    } catch (error) {
-      if (isConflict(error)) throw error;
-      if (isPassing(error, { isOwn: true }) && !(readOnly && isReadOnlyViolation(error))) throw error;
-      // The body may have lost a connection to something other than the database.
-      if (isConnectionFailure(error) && (isClosed(error) || (await this.#isGone(client)))) throw error;
-      return { kind: 'error', error };
-    }
+  /** Throws an error of the body that is no outcome: the transaction may be retried. */
+  async #throwIfPassing(client: Client, { readOnly }: PGTransactionConfig, error: unknown): Promise<void> {
+    if (isConflict(error)) throw error;
+    if (isPassing(error, { isOwn: true }) && !(readOnly && isReadOnlyViolation(error))) throw error;
+    // The body may have lost a connection to something other than the database.
+    if (isConnectionFailure(error) && (isClosed(error) || (await this.#isGone(client)))) throw error;
   }
 
   async #isGone(client: Client): Promise<boolean> {
@@ -284,7 +294,7 @@ export class TransactionHandler<Client> implements StepTransactionHandler {
   }
 
   /** In a transaction of its own: a failed query would abort the step's transaction. */
-  #isShared(step: TransactionStep): Promise<boolean> {
+  #isShared(step: TransactionStep): MaybePromise<boolean> {
     const { driver } = this.#options;
     return step.joined.isPossible(this, (text, values) =>
       driver

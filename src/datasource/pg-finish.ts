@@ -13,33 +13,41 @@ const NAME_ERRORS = new Set<unknown>(['26000', '42P05']);
 export class Finisher {
   readonly #names = new Map<string, string>();
   readonly #prepared = new WeakMap<ClientBase, Set<string>>();
+  readonly #finished = new WeakSet<ClientBase>();
   /** Whether to name prepared statements. A pooler may run each transaction in another session, which lacks them. */
   #usesNames = true;
 
   /** Runs the statement, commits, and returns what the statement did. If it rejects with an error of the statement, nothing is committed. */
-  async finish(client: ClientBase, text: string, values: readonly Value[]): Promise<readonly Row[]> {
-    try {
-      return await this.#send(client, text, values);
-    } catch (error) {
-      if (!NAME_ERRORS.has((error as { code?: unknown }).code)) throw error;
-      this.#usesNames = false;
-      throw conflict('The statement has to be sent without a name.', { cause: error });
-    }
-  }
-
-  #send(client: ClientBase, text: string, values: readonly Value[]): Promise<readonly Row[]> {
-    const prepared = this.#prepared.get(client) ?? new Set();
-    this.#prepared.set(client, prepared);
+  finish(client: ClientBase, text: string, values: readonly Value[]): Promise<readonly Row[]> {
     return new Promise((resolve, reject) => {
       const statements = [
         { name: this.#usesNames ? this.#nameOf(text) : '', text, values },
         { name: '', text: 'COMMIT', values: [] },
       ];
-      const batch: StatementBatch = new StatementBatch(statements, prepared, (error) =>
-        error ? reject(error) : resolve(batch.results[0] ?? []),
-      );
+      const batch: StatementBatch = new StatementBatch(statements, this.#preparedBy(client), (error) => {
+        if (error) return reject(this.#judge(error));
+        this.#finished.add(client);
+        resolve(batch.results[0] ?? []);
+      });
       client.query(batch as never);
     });
+  }
+
+  /** Whether the transaction of the client was committed by `finish`. Asked once for each transaction. */
+  hasFinished(client: ClientBase): boolean {
+    return this.#finished.delete(client);
+  }
+
+  #preparedBy(client: ClientBase): Set<string> {
+    let prepared = this.#prepared.get(client);
+    if (!prepared) this.#prepared.set(client, (prepared = new Set()));
+    return prepared;
+  }
+
+  #judge(error: Error): Error {
+    if (!NAME_ERRORS.has((error as { code?: unknown }).code)) return error;
+    this.#usesNames = false;
+    return conflict('The statement has to be sent without a name.', { cause: error });
   }
 
   #nameOf(text: string): string {

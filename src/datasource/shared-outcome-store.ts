@@ -1,5 +1,6 @@
 // Records outcomes where the application's database is the system database: the checkpoint itself joins the step's
 // transaction, guarded by the owner token, and no completion record is needed.
+import { isPromise } from '../codec/maybe-promise.js';
 import { DBOSStepAlreadyRecordedError } from '../model/errors/errors.js';
 import type { Durability, KeptOutcome, TransactionStep } from '../engine/plugin.js';
 import type { CompletionTable, OutcomeStore } from './completion-table.js';
@@ -19,7 +20,7 @@ export class SharedOutcomeStore<Client> implements OutcomeStore<Client> {
     completions: CompletionTable<Client>,
     { isLate }: { readonly isLate: boolean },
   ) {
-    this.prepare = isLate ? (step) => step.barrier() : undefined;
+    this.prepare = isLate ? (step) => step.passBarrier() : undefined;
     this.#driver = driver;
     this.#completions = completions;
   }
@@ -32,7 +33,9 @@ export class SharedOutcomeStore<Client> implements OutcomeStore<Client> {
   }
 
   async record(step: TransactionStep, { client }: OpenTransaction<Client>, value: unknown): Promise<Durability> {
-    if (await writeLast(this.#driver, client, await step.joined.statement(value))) return 'checkpointed';
+    const statement = step.joined.statement(value);
+    const rendered = isPromise(statement) ? await statement : statement;
+    if (await writeLast(this.#driver, client, rendered)) return 'checkpointed';
     throw new DBOSStepAlreadyRecordedError(step.workflowID, step.stepID);
   }
 

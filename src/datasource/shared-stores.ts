@@ -1,5 +1,6 @@
 // Chooses how a transaction in the system database waits for what its workflow has written before: while its function runs,
 // or before it begins.
+import { andThen, type MaybePromise } from '../codec/maybe-promise.js';
 import type { TransactionStep } from '../engine/plugin.js';
 import type { CompletionTable, OutcomeStore } from './completion-table.js';
 import type { PGTransactionConfig, TransactionDriver } from './driver.js';
@@ -26,15 +27,16 @@ export class SharedStores<Client> {
    * A transaction with a snapshot has to begin after its workflow's row was written, or its checkpoint would not find the
    * row.
    */
-  async for(step: TransactionStep, { isolationLevel }: PGTransactionConfig): Promise<OutcomeStore<Client>> {
+  for(step: TransactionStep, { isolationLevel }: PGTransactionConfig): MaybePromise<OutcomeStore<Client>> {
     if (!step.joined.mayWaitInside) return this.#early;
-    const level = isolationLevel ?? (this.#defaultLevel ??= await this.#readDefaultLevel());
-    return WITHOUT_SNAPSHOT.has(level) ? this.#late : this.#early;
+    const level = isolationLevel ?? this.#defaultLevel ?? this.#readDefaultLevel();
+    return andThen(level, (known) => (WITHOUT_SNAPSHOT.has(known) ? this.#late : this.#early));
   }
 
   async #readDefaultLevel(): Promise<string> {
     const driver = this.#driver;
     const [row] = await driver.transact({ readOnly: true }, (client) => driver.query(client, DEFAULT_LEVEL, []));
-    return String(row?.['level']).toUpperCase();
+    this.#defaultLevel = String(row?.['level']).toUpperCase();
+    return this.#defaultLevel;
   }
 }

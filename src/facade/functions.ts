@@ -100,10 +100,11 @@ export class Functions {
       stepConfig: config,
     };
     return this.#add(registration, (target, args) => {
-      const body = async (): Promise<unknown> => {
+      // Not async: that would make two more promises of the one that the function returns.
+      const body = (): Promise<unknown> => {
         this.#refuseUnregisteredInstance(registration, target);
-        const accepted = registration.interceptors.length > 0 ? await intercept(registration, args) : args;
-        return fn.apply(target, accepted as never[]);
+        if (registration.interceptors.length === 0) return fn.apply(target, args as never[]);
+        return intercept(registration, args).then((accepted) => fn.apply(target, accepted as never[]));
       };
       return this.callStep(registration.name, config, body, { registration, args });
     });
@@ -152,11 +153,14 @@ export class Functions {
     if (context?.transactionID !== undefined) {
       throw new DBOSInvalidWorkflowTransitionError(`Invalid call to step "${name}" inside a \`transaction\``);
     }
-    if (!isWorkflowCode(context)) return registration ? this.#callAuthorized(registration, body) : promised(body);
+    if (!isWorkflowCode(context)) {
+      return registration ? this.#callAuthorized(registration, () => promised(body)) : promised(body);
+    }
     const stepID = context.run.nextStepID();
     if (!registration) return runStep(context, { stepID, name, config }, body);
     const assumedRole = authorize(context.runtime, registration, context);
-    return runStep({ ...context, assumedRole }, { stepID, name, config, args }, body);
+    const stepContext = assumedRole === context.assumedRole ? context : { ...context, assumedRole };
+    return runStep(stepContext, { stepID, name, config, args }, body);
   }
 
   /** The workflow to start, from a registration and the object it is called on. */

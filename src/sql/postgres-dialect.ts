@@ -192,6 +192,17 @@ function writeElement(buffer: Buffer, offset: number, value: Value, elementOID: 
   if (elementOID === TEXT_OID) buffer.write(String(value), offset, 'utf8');
   else if (elementOID === BOOL_OID) buffer.writeUInt8(value ? 1 : 0, offset);
   else if (elementOID === INT4_OID) buffer.writeInt32BE(Number(value), offset);
-  else if (elementOID === INT8_OID) buffer.writeBigInt64BE(BigInt(value as number), offset);
+  else if (elementOID === INT8_OID) writeInt8(buffer, offset, value);
   else buffer.writeDoubleBE(Number(value), offset);
+}
+
+/** A time or a count is a safe integer, which needs no BigInt: writing one makes several. */
+function writeInt8(buffer: Buffer, offset: number, value: Value): void {
+  if (!Number.isSafeInteger(value)) {
+    buffer.writeBigInt64BE(BigInt(value as number), offset);
+    return;
+  }
+  const high = Math.floor((value as number) / 2 ** 32);
+  buffer.writeInt32BE(high, offset);
+  buffer.writeUInt32BE((value as number) - high * 2 ** 32, offset + 4);
 }

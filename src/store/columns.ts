@@ -18,10 +18,12 @@ interface Column<Record> extends RowColumn {
 export class TableColumns<Record> {
   readonly columns: readonly Column<Record>[];
   #names: Token | undefined;
+  readonly #blank: { readonly [field: string]: unknown };
 
   /** `spec` lists the field, name and type of each column. */
   constructor(spec: readonly (readonly [field: keyof Record & string, name: string, type: ColumnType])[]) {
     this.columns = spec.map(([field, name, type]) => ({ field, name, type }));
+    this.#blank = Object.fromEntries(spec.map(([field]) => [field, null]));
   }
 
   /** The column names, for an INSERT. Made when first used: tables are declared as modules load. */
@@ -50,6 +52,12 @@ export class TableColumns<Record> {
     );
   }
 
+  /** Only the columns of the given fields. */
+  only<Field extends keyof Record & string>(...fields: readonly Field[]): TableColumns<Pick<Record, Field>> {
+    const chosen = this.columns.filter(({ field }) => (fields as readonly string[]).includes(field));
+    return new TableColumns<Pick<Record, Field>>(chosen.map(({ field, name, type }) => [field as Field, name, type]));
+  }
+
   /** The select list, qualified by a table alias. */
   select(alias: string): Token {
     return selectList(this.columns, alias);
@@ -60,7 +68,8 @@ export class TableColumns<Record> {
   }
 
   toRecord(row: Row): Record {
-    const record: { [field: string]: unknown } = {};
+    // Copied: an object to which keys are added is enlarged many times.
+    const record: { [field: string]: unknown } = { ...this.#blank };
     for (const column of this.columns) record[column.field] = fromColumn(row[column.name], column.type);
     // The list has every field of the record; a test checks it.
     return record as Record;

@@ -142,7 +142,11 @@ describe('the fast path', () => {
 
     const trip = new SuperjsonFormat().roundTrip(value, []);
 
-    expect(trip).toEqual({ text: '{"json":{"count":1},"__dbos_serializer":"superjson"}', value: { count: 1 } });
+    expect(trip).toEqual({
+      text: '{"json":{"count":1},"__dbos_serializer":"superjson"}',
+      serialization: 'js_superjson',
+      value: { count: 1 },
+    });
     expect(reads).toBe(1);
   });
 

@@ -196,6 +196,19 @@ describe('a recipe', () => {
     expect((revived as { now: Temperature }).now.celsius()).toBe(27);
   });
 
+  test('may claim undefined', () => {
+    const { format, revive } = setup();
+    format.registerRecipe<undefined, string>({
+      name: 'nothing',
+      isApplicable: (value): value is undefined => value === undefined,
+      serialize: () => 'nothing',
+      deserialize: () => undefined,
+    });
+
+    expect(format.stringify(undefined)).not.toBe(setup().format.stringify(undefined));
+    expect(revive(undefined)).toBeUndefined();
+  });
+
   test('keeps a symbol', () => {
     const { format, revive } = setup();
     const RED = Symbol('red');

@@ -2,6 +2,7 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { deferred } from '../../src/base/deferred.js';
+import { NodePostgresDataSource } from '../../src/datasource/adapters/node-postgres.js';
 import { urlsOf } from '../../src/store/postgres/postgres-url.js';
 import { onlyOn } from '../rig/dialects.js';
 import { createEngine } from '../rig/engines.js';
@@ -38,9 +39,15 @@ onlyOn('postgres', (dialect) => {
     return { replicas, formerURL, promotedURL };
   }
 
-  async function launch(systemDatabaseUrl: string) {
+  /** `isJoined`: the second and the third step are transactions in the system database. */
+  async function launch(systemDatabaseUrl: string, { isJoined = false } = {}) {
     const logger = keepingLogger();
     const { DBOS } = await createEngine(dialect, { systemDatabaseUrl, logger });
+    const source = isJoined
+      ? new NodePostgresDataSource('app', { connectionString: systemDatabaseUrl }, { owner: DBOS })
+      : undefined;
+    const step = (name: string, body: () => Promise<string>): Promise<string> =>
+      source?.runTransaction(body, { name }) ?? DBOS.runStep(body, { name });
     const gates = [deferred<void>(), deferred<void>()] as const;
     let runs = 0;
     const workflow = DBOS.registerWorkflow(
@@ -48,9 +55,9 @@ onlyOn('postgres', (dialect) => {
         const run = (runs += 1);
         const values = [await DBOS.runStep(async () => `one in run ${run}`, { name: 'one' })];
         await gates[0].promise;
-        values.push(await DBOS.runStep(async () => `two in run ${run}`, { name: 'two' }));
+        values.push(await step('two', async () => `two in run ${run}`));
         await gates[1].promise;
-        values.push(await DBOS.runStep(async () => `three in run ${run}`, { name: 'three' }));
+        values.push(await step('three', async () => `three in run ${run}`));
         return values;
       },
       { name: 'workflow' },
@@ -86,6 +93,26 @@ onlyOn('postgres', (dialect) => {
       expect(logger.warnings).toContainEqual(expect.stringContaining('go back to their last checkpoint'));
     },
   );
+
+  test('nor on a checkpoint that had joined a transaction', { timeout: 300_000 }, async () => {
+    const { replicas, formerURL, promotedURL } = await setup();
+    const proxy = await startProxy(formerURL);
+    const { DBOS, workflow, gates } = await launch(proxy.url, { isJoined: true });
+    const handle = await DBOS.startWorkflow(workflow, { workflowID: 'w' })();
+    await until('the first step is replicated', async () => (await stepsOf(promotedURL)).length === 1);
+    await replicas.perform('lag');
+    gates[0].resolve();
+    await until('the second step is recorded', async () => (await stepsOf(formerURL)).length === 2);
+
+    await replicas.perform('fail');
+    proxy.switchTo(promotedURL);
+    gates[1].resolve();
+
+    const values = await handle.getResult();
+    expect(values[0]).toBe('one in run 1');
+    expect(values).not.toContain('two in run 1');
+    expect(values).not.toContain('three in run 1');
+  });
 
   test('a former primary to which a proxy switches back is not written to', { timeout: 300_000 }, async () => {
     const { replicas, formerURL, promotedURL } = await setup();

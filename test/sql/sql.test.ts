@@ -106,4 +106,25 @@ describe('sql', () => {
     );
     expect(Buffer.from(encodeArray([], 'int')).toString('hex')).toBe('00000000' + '00000000' + '00000017');
   });
+
+  test('8-byte integers are exact, whatever their sign and size', () => {
+    const values = [
+      0,
+      1,
+      -1,
+      2 ** 31,
+      -(2 ** 31),
+      2 ** 32,
+      -(2 ** 32) - 1,
+      1_763_000_000_123,
+      2 ** 53 - 1,
+      1 - 2 ** 53,
+    ];
+    const given = [...values, 2 ** 60, 2n ** 63n - 1n];
+
+    const bytes = Buffer.from(encodeArray(given, 'bigint'));
+
+    expect(given.map((_, index) => bytes.readBigInt64BE(24 + 12 * index))).toEqual(given.map(BigInt));
+    expect(() => encodeArray([1.5], 'bigint')).toThrow(RangeError);
+  });
 });

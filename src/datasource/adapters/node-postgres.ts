@@ -2,6 +2,7 @@
 import { DatabaseStatementError } from '../../model/errors/errors.js';
 import type { ClientBase, PoolClient } from 'pg';
 import { initializeDataSourceSchemaPG, removeDataSourceSchemaPG } from '../completion-schema.js';
+import type { Value } from '../../sql/sql.js';
 import { beginPG, type Row, type TransactionDriver } from '../driver.js';
 import { DeferredBegin, hasProtocol } from '../deferred-begin.js';
 import { Finisher } from '../pg-finish.js';
@@ -37,8 +38,6 @@ export class NodePostgresDataSource extends TransactionalDataSource<ClientBase> 
 }
 
 function driverOf(managed: ManagedPool): TransactionDriver<ClientBase> {
-  /** Clients whose transaction `finish` has already committed. */
-  const finished = new WeakSet<ClientBase>();
   const finisher = new Finisher();
   return {
     dialect: 'postgres',
@@ -52,7 +51,7 @@ function driverOf(managed: ManagedPool): TransactionDriver<ClientBase> {
       try {
         if (!deferred) await client.query(beginPG(options));
         const result = await body(client);
-        if (!finished.delete(client) && !deferred?.drop()) await commit(client);
+        if (!finisher.hasFinished(client) && !deferred?.drop()) await commit(client);
         client.release();
         return result;
       } catch (error) {
@@ -60,14 +59,14 @@ function driverOf(managed: ManagedPool): TransactionDriver<ClientBase> {
         throw deferred?.failure ?? error;
       }
     },
-    query: async (client, text, values) => (await client.query<Row>(text, [...values])).rows,
-    async finish(client, text, values) {
-      if (!hasProtocol(client)) return (await client.query<Row>(text, [...values])).rows;
-      const written = await finisher.finish(client, text, values);
-      finished.add(client);
-      return written;
-    },
+    query,
+    finish: (client, text, values) =>
+      hasProtocol(client) ? finisher.finish(client, text, values) : query(client, text, values),
   };
+}
+
+async function query(client: ClientBase, text: string, values: readonly Value[]): Promise<readonly Row[]> {
+  return (await client.query<Row>(text, [...values])).rows;
 }
 
 async function commit(client: PoolClient): Promise<void> {

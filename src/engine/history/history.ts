@@ -1,6 +1,6 @@
 // The checkpoints of a workflow's earlier runs, as the run replays them. Each is dropped when it is taken: what a recovered
 // workflow has replayed need not stay in memory for as long as it runs.
-import { deferred } from '../../base/deferred.js';
+import { type Deferred, deferred } from '../../base/deferred.js';
 import type { MaybePromise } from '../../codec/maybe-promise.js';
 import type { StepRecord } from '../../model/records.js';
 import type { TextPages } from './text-pages.js';
@@ -9,8 +9,11 @@ import type { TextPages } from './text-pages.js';
 const TURN_MAX = 500;
 
 export class History {
-  readonly #records: Map<number, StepRecord>;
-  readonly #replayed = deferred<void>();
+  /** Undefined if there are none: most claimed workflows have not run before. */
+  readonly #records: Map<number, StepRecord> | undefined;
+  #isReplayed = false;
+  /** Made when something waits for it. */
+  #replayed: Deferred<void> | undefined;
 
   /** If the history is too large for memory. */
   readonly #texts: TextPages | undefined;
@@ -19,14 +22,19 @@ export class History {
   #pause: Promise<void> | undefined;
 
   /** Takes over the records. With `texts`, they lack outputs and errors. */
-  constructor(records = new Map<number, StepRecord>(), texts?: TextPages) {
+  constructor(records?: Map<number, StepRecord>, texts?: TextPages) {
     this.#records = records;
     this.#texts = texts;
   }
 
+  /** Whether all were replayed, or there are none. */
+  get isEmpty(): boolean {
+    return !this.#records || this.#records.size === 0;
+  }
+
   /** Those that were not replayed yet, by number. */
   get records(): Iterable<StepRecord> {
-    return this.#records.values();
+    return this.#records?.values() ?? [];
   }
 
   /** A record of this history with its texts. Undefined if the database no longer has it. */
@@ -36,12 +44,12 @@ export class History {
 
   /** The record under a number, which stays. */
   at(stepID: number): StepRecord | undefined {
-    return this.#records.get(stepID);
+    return this.#records?.get(stepID);
   }
 
   /** Drops the record under a number: it was replayed, or there is none and the operation runs. */
   pass(stepID: number): void {
-    if (!this.#records.delete(stepID) || this.#records.size === 0) this.#replayed.resolve();
+    if (!this.#records?.delete(stepID) || this.#records.size === 0) this.#endReplay();
   }
 
   /**
@@ -60,19 +68,26 @@ export class History {
 
   /** Whether there is a record after a number and before another. */
   hasBetween(after: number, before: number): boolean {
-    for (const stepID of this.#records.keys()) if (stepID > after && stepID < before) return true;
+    for (const stepID of this.#records?.keys() ?? []) if (stepID > after && stepID < before) return true;
     return false;
   }
 
   /** Resolves when the run has come to the first operation without a record, or has ended. */
   get replayed(): Promise<void> {
+    if (this.#isReplayed) return Promise.resolve();
+    this.#replayed ??= deferred<void>();
     return this.#replayed.promise;
+  }
+
+  #endReplay(): void {
+    this.#isReplayed = true;
+    this.#replayed?.resolve();
   }
 
   /** The run has ended. */
   end(): void {
-    this.#records.clear();
+    this.#records?.clear();
     this.#texts?.clear();
-    this.#replayed.resolve();
+    this.#endReplay();
   }
 }

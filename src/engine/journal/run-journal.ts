@@ -36,7 +36,7 @@ export class RunJournal {
   /** Ended sleeps and published messages, which nothing else records. They are part of the next write. */
   #pending: JournalEntry[] = [];
   /** What the transactions in progress have published, by step. */
-  readonly #published = new Map<number, JournalEntry[]>();
+  #published: Map<number, JournalEntry[]> | undefined;
   /** The number of this attempt, until a write has said it. */
   #attempt: number | null = null;
 
@@ -63,7 +63,7 @@ export class RunJournal {
 
   /** The function of a transaction is called, possibly again: what an earlier attempt published was rolled back. */
   beginTransaction(stepID: number): void {
-    this.#published.delete(stepID);
+    this.#published?.delete(stepID);
   }
 
   /** A transaction publishes a message. */
@@ -71,6 +71,7 @@ export class RunJournal {
     if (!this.isFull) return;
     const details = { message_id: messageID, topic };
     const entry = this.#entry({ eventType: 'OutboxPublished', step: stepID, details, key: `outbox:${messageID}` });
+    this.#published ??= new Map();
     const others = this.#published.get(stepID);
     if (others) others.push(entry);
     else this.#published.set(stepID, [entry]);
@@ -78,8 +79,8 @@ export class RunJournal {
 
   /** The transaction has committed. */
   commitTransaction(stepID: number): void {
-    this.#pending.push(...(this.#published.get(stepID) ?? []));
-    this.#published.delete(stepID);
+    this.#pending.push(...(this.#published?.get(stepID) ?? []));
+    this.#published?.delete(stepID);
   }
 
   /** Takes back what a checkpoint carries that is written without it. The next write carries it. */

@@ -73,7 +73,7 @@ export class Handoff {
   }
 
   /** Whether a data source is on the system database. `query` must run in a transaction of its own. */
-  isShared(source: object, query: Query): Promise<boolean> {
+  async isShared(source: object, query: Query): Promise<boolean> {
     return this.#engine.transactions.isShared(source, query);
   }
 

@@ -115,7 +115,7 @@ export function attempted<T>(body: () => Promise<T>): Promise<T> {
   }
 }
 
-async function rejected(error: unknown): Promise<never> {
+export async function rejected(error: unknown): Promise<never> {
   throw error;
 }
 

@@ -40,17 +40,25 @@ export interface RunEnd {
   readonly isRecorded: boolean;
 }
 
-/** What may get the slot of a run when its outcome is recorded. */
+/** What may get the slot of a run when its outcome is recorded: the same if it is asked again. */
 export type OfferRefill = (run: Run) => Refill | undefined;
 
 /** Runs to the end and records the outcome. Never rejects. */
 export async function execute(invocation: Invocation, offerRefill?: OfferRefill): Promise<RunEnd> {
   const { run } = invocation;
-  const result = await call(invocation);
+  // Inlined, as the first attempt to record is below: each further async function costs two promises per workflow.
+  let result: CallResult;
+  try {
+    result = { ok: true, value: await call(invocation) };
+  } catch (error) {
+    result = { ok: false, error };
+  }
   if (run.waits.isAway) await run.waits.comeBack();
   run.unawaited.endFunction(result.ok ? undefined : result.error);
   try {
-    return run.stopReason ? await endStoppedRun(run, result) : await recordOutcome(run, result, offerRefill);
+    if (run.stopReason) return await endStoppedRun(run, result);
+    const { end, failure } = await tryToRecord(run, () => encodeOutcome(run, result), offerRefill);
+    return end ?? (await recordSubstitute(run, failure, offerRefill));
   } catch (error) {
     // The process is shutting down, and another one will record the outcome: callers must not see one that is not durable.
     run.runtime.logger.debug(`The outcome of workflow "${run.workflowID}" was not recorded: ${String(error)}`);
@@ -60,21 +68,15 @@ export async function execute(invocation: Invocation, offerRefill?: OfferRefill)
 
 type CallResult = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
 
-async function call({ run, target, args, context }: Invocation): Promise<CallResult> {
-  try {
-    if (args instanceof Error) throw args;
-    const { registration } = run;
-    const isPlain = registration.interceptors.length === 0 && !registration.config.inputSchema;
-    const { spans } = run;
-    const apply = (): Promise<unknown> =>
-      isPlain ? registration.origFunction.apply(target, args as never[]) : callChecked(registration, target, args);
-    const value = await (spans
-      ? inContext({ ...context, span: spans.own }, () => spans.within(apply))
-      : inContext(context, apply));
-    return { ok: true, value };
-  } catch (error) {
-    return { ok: false, error };
-  }
+/** May throw what the function throws synchronously. */
+function call({ run, target, args, context }: Invocation): Promise<unknown> {
+  if (args instanceof Error) throw args;
+  const { registration } = run;
+  const isPlain = registration.interceptors.length === 0 && !registration.config.inputSchema;
+  const { spans } = run;
+  const apply = (): Promise<unknown> =>
+    isPlain ? registration.origFunction.apply(target, args as never[]) : callChecked(registration, target, args);
+  return spans ? inContext({ ...context, span: spans.own }, () => spans.within(apply)) : inContext(context, apply);
 }
 
 async function callChecked(registration: WorkflowRegistration, target: unknown, args: unknown[]): Promise<unknown> {
@@ -92,7 +94,8 @@ async function endStoppedRun(run: Run, result: CallResult): Promise<RunEnd> {
   if (isLost || (await run.checkOwnership()) === 'lost')
     return { outcome: outcomeOfStopped(reason), isRecorded: false };
   const error = result.ok ? reason : result.error;
-  return recordOutcome(run, { ok: false, error });
+  const attempt = await tryToRecord(run, () => encodeOutcome(run, { ok: false, error }));
+  return attempt.end ?? recordSubstitute(run, attempt.failure);
 }
 
 /** The outcome of a run that recorded none. A deleted workflow will never have one, so its handles get the error. */
@@ -107,16 +110,17 @@ interface EncodedOutcome {
 }
 
 /** What cannot be stored is replaced by an error that says so. If that cannot be either, the workflow is dead-lettered. */
-async function recordOutcome(run: Run, result: CallResult, offerRefill?: OfferRefill): Promise<RunEnd> {
-  const first = await tryToRecord(run, () => encodeOutcome(run, result), offerRefill);
-  if (first.end) return first.end;
-  const substitute = new DBOSOutcomeNotStorableError(run.workflowID, first.failure);
-  const second = await tryToRecord(run, () => encodeFailure(run, substitute));
-  return second.end ?? deadLetter(run, second.failure);
+async function recordSubstitute(run: Run, cause: unknown, offerRefill?: OfferRefill): Promise<RunEnd> {
+  const substitute = new DBOSOutcomeNotStorableError(run.workflowID, cause);
+  const { end, failure } = await tryToRecord(run, () => encodeFailure(run, substitute), offerRefill);
+  return end ?? deadLetter(run, failure);
 }
 
 /** How the run ended, or why its outcome can never be stored. */
-type Attempt = { readonly end: RunEnd } | { readonly end?: undefined; readonly failure: unknown };
+interface Attempt {
+  readonly end?: RunEnd;
+  readonly failure?: unknown;
+}
 
 async function tryToRecord(
   run: Run,

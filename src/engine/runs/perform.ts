@@ -155,11 +155,15 @@ async function settle(step: ActiveStep, body: (step: ActiveStep) => Promise<Kept
   try {
     const kept = await body(step);
     durability = kept.durability;
+    if (durability === 'checkpointed') step.run.noteRecorded(step.stepID);
     if (kept.outcome.kind === 'error') throw kept.outcome.error;
     step.run.check();
     const { value } = kept.outcome;
-    if (durability === 'checkpointed') return (await step.encode(value)).value;
-    return await step.recordValue(value, { isKeptElsewhere: durability === 'recorded' });
+    const copy =
+      durability === 'checkpointed'
+        ? andThen(step.encode(value), (encoded) => encoded.value)
+        : step.recordValue(value, { isKeptElsewhere: durability === 'recorded' });
+    return isPromise(copy) ? await copy : copy;
   } catch (error) {
     if (durability !== 'checkpointed') return step.fail(error, { isKeptElsewhere: durability === 'recorded' });
     step.run.check();

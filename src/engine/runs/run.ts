@@ -20,6 +20,7 @@ import { findWorkflows } from '../../store/runs/workflows.js';
 import type { CheckpointVerdict } from '../../store/writer/writer-verdicts.js';
 import type { Runtime } from '../runtime.js';
 import type { Standing } from '../liveness/lease.js';
+import { RunStanding } from '../liveness/run-standing.js';
 import type { History } from '../history/history.js';
 import { Inbox } from '../messaging/inbox.js';
 import type { WorkflowRegistration } from '../registration/registry.js';
@@ -48,13 +49,6 @@ export interface RecordOptions {
 
 /** What happened to the checkpoint in a write; undefined if the write turned out not to contain one. */
 export type VerdictOf<V> = (verdict: V) => CheckpointVerdict | undefined;
-
-/**
- * How old the word of the database may be that a run owns its workflow. Longer where a loss is pushed: a run hears of it
- * before, unless its process was stopped.
- */
-const CERTAIN_MS = 50;
-const PUSHED_CERTAIN_MS = 250;
 
 /** For writes that belong to no operation, such as a message sent by a step. */
 const NO_STEP = -1;
@@ -86,6 +80,8 @@ export class Run {
   readonly isPortable: boolean;
   readonly queueName: string | null;
   readonly partitionKey: string | null;
+  /** On the monotonic clock. */
+  readonly begunAt: number;
   /** By the database's clock. Set late for a run that begins before its row is durable. */
   deadlineAt: number | null;
   /** The failed attempts of steps that earlier runs have left, read once. */
@@ -95,25 +91,19 @@ export class Run {
   /** What the run waits for outside of it. */
   readonly waits: RunWaits;
   readonly journal: RunJournal;
-  readonly streams = new RunStreams(this);
   /** Operations in progress, and those that fail without being awaited. */
   readonly unawaited = new UnawaitedOperations(this);
   /** If spans are made. */
   spans: RunSpans | undefined;
   #inbox: Inbox | undefined;
+  #streams: RunStreams | undefined;
   #dataSources: Set<DataSourceTransactionHandler> | undefined;
   readonly history: History | undefined;
   #stopReason: Error | undefined;
   /** Created on first use: most runs need no signal. */
   #controller: AbortController | undefined;
   readonly #numbers = new Numbers();
-  /** How often the workflow may have been lost without notice, and for how many of them the database has denied it. */
-  #doubts = 0;
-  #settledDoubts = 0;
-  /** The epoch of the lease in which the run has owned its workflow for sure. */
-  #epoch: number;
-  /** When the database has last said that the run owns its workflow, on the monotonic clock. */
-  #confirmedAt: number;
+  readonly #standing: RunStanding;
   #isStored = true;
   #insertSubmittedAt: number | undefined;
   #lastRecordedStepID: number | undefined;
@@ -129,13 +119,13 @@ export class Run {
     this.owner = options.owner;
     this.creator = options.creator;
     this.deadlineAt = options.deadlineAt;
+    this.begunAt = options.runtime.clock.monotonic();
     this.isPortable = options.isPortable;
     this.queueName = options.queueName;
     this.partitionKey = options.partitionKey;
     this.history = options.history;
     this.#mayHaveConcurrentOwner = options.history !== undefined;
-    this.#epoch = options.standing.epoch;
-    this.#confirmedAt = options.standing.askedAt;
+    this.#standing = new RunStanding(this, options.standing);
     const { history: level, executorID } = options.runtime.config;
     this.journal = new RunJournal({
       level: options.registration.config.history ?? level,
@@ -173,6 +163,11 @@ export class Run {
   get inbox(): Inbox {
     this.#inbox ??= new Inbox();
     return this.#inbox;
+  }
+
+  get streams(): RunStreams {
+    this.#streams ??= new RunStreams(this);
+    return this.#streams;
   }
 
   /** The data sources that may hold completion records of this workflow. */
@@ -268,7 +263,7 @@ export class Run {
 
   /** The workflow may be lost without notice: the next effect asks the database first. */
   doubtOwnership(): void {
-    this.#doubts += 1;
+    this.#standing.doubt();
   }
 
   /**
@@ -277,43 +272,18 @@ export class Run {
    */
   async barrier(): Promise<void> {
     if (this.#lastWrite) await this.#lastWrite;
-    if (!this.#stopReason && !this.isCertain) await this.#confirmOwnership();
+    if (!this.#stopReason && !this.isCertain) await this.#standing.confirm();
     this.check();
+  }
+
+  /** The barrier, without a promise if there is nothing to wait for. */
+  passBarrier(): MaybePromise<void> {
+    return this.#lastWrite || !this.isCertain ? this.barrier() : this.check();
   }
 
   /** Whether no peer can have recovered the workflow, and no other program has had time to take it. */
   get isCertain(): boolean {
-    const { clock, lease, store } = this.runtime;
-    if (this.#doubts !== this.#settledDoubts || !lease.isCertain || lease.epoch !== this.#epoch) return false;
-    const maxMs = store.listener.session === 0 ? CERTAIN_MS : PUSHED_CERTAIN_MS;
-    return clock.monotonic() - this.#confirmedAt <= maxMs;
-  }
-
-  /**
-   * After a pause, peers may have recovered the workflow, or another program may have cancelled it or taken it over.
-   * Nothing begins before the database says that they have not.
-   */
-  async #confirmOwnership(): Promise<void> {
-    const { runtime, signal } = this;
-    const { lease, owners } = runtime;
-    const doubts = this.#doubts;
-    try {
-      let standing: Standing;
-      do {
-        await runtime.retrying(() => lease.ensure(), signal);
-        standing = lease.standing;
-        // After the renewal: no peer finds the lease over until its new end.
-        const isOwned = await runtime.retrying(() => owners.owns(this), signal);
-        if (!isOwned) this.stop(await this.findLossReason());
-      } while (!this.#stopReason && lease.isOver);
-      this.#settledDoubts = Math.max(this.#settledDoubts, doubts);
-      this.#epoch = standing.epoch;
-      this.#confirmedAt = standing.askedAt;
-    } catch (error) {
-      // The retries end with the run.
-      this.check();
-      throw error;
-    }
+    return this.#standing.isCertain;
   }
 
   /**
@@ -345,19 +315,24 @@ export class Run {
     return this.#lastRecordedStepID;
   }
 
+  /** The database has confirmed the checkpoint. */
+  noteRecorded(stepID: number): void {
+    this.#lastRecordedStepID = stepID;
+  }
+
   /** Makes the barrier wait for the insert of the workflow's row. */
   followInsert(write: Promise<void>): void {
     this.#isStored = false;
     this.#insertSubmittedAt = performance.now();
-    this.#track(
-      write.then(
-        () => {
-          this.#isStored = true;
-          this.#confirmedAt = this.runtime.clock.monotonic();
-        },
-        (error: unknown) => this.stop(error as Error),
-      ),
+    const settled: Promise<void> = write.then(
+      () => {
+        this.#isStored = true;
+        this.#standing.renew();
+        this.#untrack(settled);
+      },
+      (error: unknown) => this.stop(error as Error),
     );
+    this.#track(settled);
   }
 
   /** Sends a checkpoint. It is durable once the next barrier resolves. */
@@ -414,12 +389,11 @@ export class Run {
    * await after the submission: the barrier only waits for the last write followed, which must be the writer's last.
    */
   follow<V>(written: Promise<V>, verdictOf: VerdictOf<V>, stepID = NO_STEP): void {
-    this.#track(
-      written.then(
-        (verdict) => this.#applyVerdict(verdictOf(verdict), stepID),
-        (error: unknown) => this.stop(error as Error),
-      ),
+    const settled: Promise<void> = written.then(
+      (verdict) => this.#applyVerdict(verdictOf(verdict), stepID) ?? this.#untrack(settled),
+      (error: unknown) => this.stop(error as Error),
     );
+    this.#track(settled);
   }
 
   /** Follows the write and awaits it. Throws if it failed or the workflow is lost. */
@@ -436,11 +410,17 @@ export class Run {
     this.#lastOwnWrite = settled;
   }
 
+  /** Nothing needs to wait for a write that has settled. */
+  #untrack(settled: Promise<void>): void {
+    if (this.#lastWrite === settled) this.#lastWrite = undefined;
+    if (this.#lastOwnWrite === settled) this.#lastOwnWrite = undefined;
+  }
+
   #applyVerdict(verdict: CheckpointVerdict | undefined, stepID: number): Promise<void> | undefined {
     if (verdict === 'recorded') {
       // If the answer took long, the writer has it doubted.
-      this.#confirmedAt = this.runtime.clock.monotonic();
-      if (stepID !== NO_STEP) this.#lastRecordedStepID = stepID;
+      this.#standing.renew();
+      if (stepID !== NO_STEP) this.noteRecorded(stepID);
     }
     if (verdict === 'lost') return this.#stopLost();
     if (verdict === 'conflict') this.stop(new DBOSStepNondeterminismError(this.workflowID, stepID));

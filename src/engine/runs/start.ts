@@ -71,7 +71,11 @@ async function start<R>(
   // A fresh random ID cannot be in use, so the run can start before the row is inserted. Not with a large input, which the
   // database may refuse: then no code may have run.
   const isSmall = (prepared.workflow.inputs?.length ?? 0) <= SMALL_INPUT_MAX;
-  if (assignedID === undefined && prepared.workflow.status === 'PENDING' && isSmall) return startFresh(prepared);
+  if (assignedID === undefined && prepared.workflow.status === 'PENDING' && isSmall) {
+    const { handle, created } = startFresh<R>(prepared);
+    await created;
+    return handle;
+  }
   return attach(prepared, await engine.runtime.store.writer.start(prepared.workflow));
 }
 
@@ -138,7 +142,8 @@ function refuseMissingPartition(engine: Engine, queueName: string, { enqueueOpti
   refuseMissingKey({ queueName, partitionKey: enqueueOptions?.queuePartitionKey ?? null, isPartitioned });
 }
 
-async function startFresh<R>(prepared: PreparedStart): Promise<Handle<R>> {
+/** `created` resolves when the row is durable. It is left to the caller: a promise that it returned would cost two more. */
+function startFresh<R>(prepared: PreparedStart): { readonly handle: Handle<R>; readonly created: Promise<void> } {
   const { engine, workflow } = prepared;
   const run = newRun(prepared, null);
   const created = engine.runtime.store.writer.start(workflow).then((verdict) => {
@@ -147,9 +152,7 @@ async function startFresh<R>(prepared: PreparedStart): Promise<Handle<R>> {
     engine.deadlines.watch(run);
   });
   run.followInsert(created);
-  const handle = launch<R>(prepared, run);
-  await created;
-  return handle;
+  return { handle: launch<R>(prepared, run), created };
 }
 
 /** The child's row and the parent's checkpoint are one write. */

@@ -20,7 +20,9 @@ interface Effect {
 export class UnawaitedOperations implements FailingOperations {
   readonly #run: Owner;
   /** In progress. Waits do not count: code may leave one behind on purpose, as the loser of a race. */
-  readonly #effects = new Set<Effect>();
+  #effect: Effect | undefined;
+  /** Those beside it. Made when first needed: most workflows do one thing at a time. */
+  #others: Set<Effect> | undefined;
   #hasEnded = false;
   #error: unknown;
 
@@ -29,23 +31,32 @@ export class UnawaitedOperations implements FailingOperations {
   }
 
   begin(effect: Effect): void {
-    this.#effects.add(effect);
+    if (this.#effect) (this.#others ??= new Set()).add(effect);
+    else this.#effect = effect;
   }
 
   end(effect: Effect): void {
-    this.#effects.delete(effect);
+    if (this.#effect === effect) this.#effect = undefined;
+    else this.#others?.delete(effect);
   }
 
   /** The workflow's function has returned, or has thrown the error. */
   endFunction(error: unknown): void {
     this.#hasEnded = true;
     this.#error = error;
-    if (this.#run.stopReason || this.#effects.size === 0) return;
-    const begun = [...this.#effects].map(({ name, stepID }) => `"${name}" (${stepID})`);
+    if (this.#run.stopReason) return;
+    const effects = this.#inProgress();
+    if (effects.length === 0) return;
+    const begun = effects.map(({ name, stepID }) => `"${name}" (${stepID})`);
     this.#run.runtime.logger.warn(
       `Workflow ${this.#title} has ended while operations of it were in progress: ${begun.join(', ')}. Their outcomes are lost. ` +
         'Await every step, transaction and start.',
     );
+  }
+
+  #inProgress(): Effect[] {
+    const effects = [...(this.#effect ? [this.#effect] : []), ...(this.#others ?? [])];
+    return effects.sort((a, b) => a.stepID - b.stepID);
   }
 
   fail(error: unknown): boolean {

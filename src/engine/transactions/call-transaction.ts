@@ -10,7 +10,7 @@ import {
 import { Engine } from '../engine.js';
 import type { Registry } from '../registration/registry.js';
 import type { PublishedMessage } from '../journal/run-journal.js';
-import { type Context, currentContext, inContext, isWorkflowCode } from '../runs/ambient.js';
+import { type Context, currentContext, inContext, isWorkflowCode, rejected } from '../runs/ambient.js';
 import { type ActiveStep, elsewhere, type KeptOutcome, perform } from '../runs/perform.js';
 import type { Run } from '../runs/run.js';
 import type { DataSourceTransactionHandler } from './data-source-handler.js';
@@ -48,7 +48,17 @@ function invoke(
 }
 
 /** Runs a function in a transaction. In workflow code it is a step. */
-export async function callTransaction(registry: Registry, call: TransactionCall): Promise<unknown> {
+export function callTransaction(registry: Registry, call: TransactionCall): Promise<unknown> {
+  try {
+    return callOrThrow(registry, call);
+  } catch (error) {
+    return rejected(error);
+  }
+}
+
+// On the path of every transaction, a function that only passes a promise on is not async: each one that is makes up to
+// four more promises.
+function callOrThrow(registry: Registry, call: TransactionCall): Promise<unknown> {
   const { name } = call;
   const context = currentContext();
   const engine = context?.run ? Engine.of(context.run.runtime) : Engine.launchedWith(registry);
@@ -101,7 +111,7 @@ function runAsStep(engine: Engine, context: Context & { readonly run: Run }, han
   });
 }
 
-async function performAsStep(
+function performAsStep(
   engine: Engine,
   context: Context & { readonly run: Run },
   { call, handler }: HandledCall,
@@ -111,21 +121,12 @@ async function performAsStep(
   const stepID = run.nextStepID();
   const journaled = { ...call, func: beginning(run, stepID, call.func) };
   const authorized = call.authorize?.(context) ?? context;
-  // Until the handler says otherwise: an earlier run, or a plugin, may have left a completion record.
-  let mayLeaveRecord = true;
-  const body = elsewhere(async (step) => {
-    const kept = await inContext({ ...authorized, transactionID: stepID }, () =>
-      invokeAsStep(engine, { call: journaled, handler, step }),
-    );
-    if (kept.outcome.kind === 'value') run.journal.commitTransaction(stepID);
-    mayLeaveRecord = kept.durability === 'recorded' || kept.durability === 'unknown';
-    return kept;
-  });
-  try {
-    return await perform(run, { name, stepID, isEffect: !runsSteps(handler), format: 'named' }, body);
-  } finally {
-    if (mayLeaveRecord) run.trackDataSource(handler);
-  }
+  // An earlier run has left a checkpoint, and maybe a completion record.
+  if (run.recordAt(stepID)) run.trackDataSource(handler);
+  const body = elsewhere((step) =>
+    inContext({ ...authorized, transactionID: stepID }, () => invokeAsStep(engine, { call: journaled, handler, step })),
+  );
+  return perform(run, { name, stepID, isEffect: !runsSteps(handler), format: 'named' }, body);
 }
 
 /** Each attempt publishes messages of its own. */
@@ -138,32 +139,41 @@ function beginning(run: Run, stepID: number, func: TransactionCall['func']): Tra
 
 async function invokeAsStep(
   { transactions }: Engine,
-  {
-    call,
-    handler,
-    step,
-  }: { readonly call: TransactionCall; readonly handler: DataSourceTransactionHandler; readonly step: ActiveStep },
+  { call, handler, step }: HandledCall & { readonly step: ActiveStep },
 ): Promise<KeptOutcome> {
+  const { run, stepID } = step;
   const { config, target, func, args } = call;
-  if (runsSteps(handler)) {
-    const body = async (): Promise<unknown> => func.apply(target, args as never[]);
-    return handler.performTransaction(new TransactionStep(step, transactions), config, body);
+  // Until the handler says otherwise: an earlier run, or a plugin, may have left a completion record.
+  let mayLeaveRecord = true;
+  try {
+    const kept = runsSteps(handler)
+      ? await handler.performTransaction(new TransactionStep(step, transactions), config, () =>
+          func.apply(target, args as never[]),
+        )
+      : await invokePlugin(run, () => invoke(handler, call));
+    if (kept.outcome.kind === 'value') run.journal.commitTransaction(stepID);
+    mayLeaveRecord = kept.durability === 'recorded' || kept.durability === 'unknown';
+    return kept;
+  } finally {
+    if (mayLeaveRecord) run.trackDataSource(handler);
   }
-  const value = await invokeOwned(step.run, () => invoke(handler, call));
-  return { outcome: { kind: 'value', value }, durability: 'unknown' };
+}
+
+async function invokePlugin(run: Run, invokeIt: () => Promise<unknown>): Promise<KeptOutcome> {
+  return { outcome: { kind: 'value', value: await invokeOwned(run, invokeIt) }, durability: 'unknown' };
 }
 
 /**
  * A plugin with a protocol of its own may report a conflict with another run. If this run still owns the workflow, the
  * other was a former owner, and a retry of the plugin finds what it recorded.
  */
-async function invokeOwned(run: Run, invokePlugin: () => Promise<unknown>): Promise<unknown> {
+async function invokeOwned(run: Run, invokeIt: () => Promise<unknown>): Promise<unknown> {
   try {
-    return await invokePlugin();
+    return await invokeIt();
   } catch (error) {
     if (!(error instanceof DBOSWorkflowConflictError)) throw error;
     run.check();
-    if ((await run.checkOwnership()) === 'owned') return invokePlugin();
+    if ((await run.checkOwnership()) === 'owned') return invokeIt();
     run.stop(await run.findLossReason());
     throw error;
   }

@@ -2,7 +2,7 @@
 // its run still owns the workflow, and what to wait for.
 import { sleep } from '../../base/clock.js';
 import type { RoundTrip } from '../../codec/codec.js';
-import type { MaybePromise } from '../../codec/maybe-promise.js';
+import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';
 import { findSteps } from '../../store/runs/steps.js';
 import { joinedCheckpoint, type Query, type Rendered } from '../../store/transactions/shared-database.js';
 import type { Runtime } from '../runtime.js';
@@ -40,6 +40,11 @@ export class TransactionStep {
   /** Resolves when everything that the step depends on is durable. Throws if the run was stopped. */
   barrier(): Promise<void> {
     return this.#step.run.barrier();
+  }
+
+  /** The same, without a promise if there is nothing to wait for. */
+  passBarrier(): MaybePromise<void> {
+    return this.#step.run.passBarrier();
   }
 
   /** If the run no longer owns the workflow, stops it and throws the reason. */
@@ -96,7 +101,7 @@ export class JoinedCheckpoint {
   }
 
   /** Whether the data source is on the system database and may write to its tables. */
-  isPossible(source: object, query: Query): Promise<boolean> {
+  isPossible(source: object, query: Query): MaybePromise<boolean> {
     return this.#transactions.isShared(source, query);
   }
 
@@ -104,12 +109,13 @@ export class JoinedCheckpoint {
    * The statement that writes the checkpoint of a value, guarded by the owner token. If the workflow is lost, or the
    * step has a checkpoint, it returns no row on SQLite and fails on Postgres.
    */
-  async statement(value: unknown): Promise<Rendered> {
-    const { text: output, serialization } = await this.#step.encode(value);
-    const { run } = this.#step;
-    const checkpoint = this.#step.checkpoint({ output, serialization });
-    run.journal.takeBack(checkpoint);
-    return joinedCheckpoint(run.runtime.database, checkpoint);
+  statement(value: unknown): MaybePromise<Rendered> {
+    return andThen(this.#step.encode(value), ({ text: output, serialization }) => {
+      const { run } = this.#step;
+      const checkpoint = this.#step.checkpoint({ output, serialization });
+      run.journal.takeBack(checkpoint);
+      return joinedCheckpoint(run.runtime.database, checkpoint);
+    });
   }
 
   /** The recorded outcome. Retries while the system database is down. */

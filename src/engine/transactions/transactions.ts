@@ -2,6 +2,7 @@
 // needed.
 import { invariant } from '../../base/assert.js';
 import { withTimeLimit } from '../../base/time-limit.js';
+import type { MaybePromise } from '../../codec/maybe-promise.js';
 import type { CompletionRecords } from '../../control/operator.js';
 import { isSameDatabase, type Query } from '../../store/transactions/shared-database.js';
 import { readSystemID } from '../../store/transactions/system-identity.js';
@@ -39,9 +40,11 @@ export class Transactions implements CompletionRecords {
   }
 
   /** Whether a data source is on the system database. Answers are cached, failures are not. */
-  async isShared(source: object, query: Query): Promise<boolean> {
-    const known = this.#shared.get(source);
-    if (known !== undefined) return known;
+  isShared(source: object, query: Query): MaybePromise<boolean> {
+    return this.#shared.get(source) ?? this.#findOut(source, query);
+  }
+
+  async #findOut(source: object, query: Query): Promise<boolean> {
     const isShared = await isSameDatabase(this.#runtime.database, query);
     this.#shared.set(source, isShared);
     return isShared;

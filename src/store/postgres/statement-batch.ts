@@ -34,19 +34,6 @@ interface FieldDescription {
   readonly dataTypeID: number;
 }
 
-type Parser = (text: string) => unknown;
-
-/** By type OID. Other types are returned as text. */
-const PARSERS: Readonly<Record<number, Parser>> = {
-  16: (text) => text === 't',
-  20: Number,
-  21: Number,
-  23: Number,
-  26: Number,
-  700: Number,
-  701: Number,
-};
-
 /** A batch that is a commit of its own, right behind another one. */
 export interface FollowingBatch {
   readonly batch: StatementBatch;
@@ -63,6 +50,8 @@ export class StatementBatch {
   #isWritten = false;
   #current = 0;
   #fields: readonly FieldDescription[] = [];
+  /** A row without values, made for the first row of a statement. */
+  #blank: Record<string, unknown> | undefined;
 
   /**
    * `preparedNames` are the statements that this connection knows already; it is added to on success. `following` is
@@ -109,15 +98,18 @@ export class StatementBatch {
 
   handleRowDescription(message: { fields: readonly FieldDescription[] }): void {
     this.#fields = message.fields;
+    this.#blank = undefined;
   }
 
   handleDataRow(message: { fields: readonly (string | null)[] }): void {
-    const row: Record<string, unknown> = {};
-    this.#fields.forEach((field, index) => {
+    // A copy of a row that has all keys takes a fraction of the memory: an object to which keys are added is enlarged
+    // many times.
+    const row = { ...(this.#blank ??= blankRow(this.#fields)) };
+    for (let index = 0; index < this.#fields.length; index += 1) {
+      const { name, dataTypeID } = this.#fields[index] as FieldDescription;
       const text = message.fields[index] ?? null;
-      const parse = PARSERS[field.dataTypeID];
-      row[field.name] = text === null || parse === undefined ? text : parse(text);
-    });
+      if (text !== null) row[name] = parseText(text, dataTypeID);
+    }
     this.results[this.#current]?.push(row);
   }
 
@@ -137,6 +129,27 @@ export class StatementBatch {
   handleReadyForQuery(): void {
     for (const { name } of this.#statements) if (name !== '') this.#preparedNames.add(name);
     this.#onDone(undefined);
+  }
+}
+
+function blankRow(fields: readonly FieldDescription[]): Record<string, unknown> {
+  return Object.fromEntries(fields.map(({ name }) => [name, null]));
+}
+
+/** By type OID. Other types are returned as text. */
+function parseText(text: string, dataTypeID: number): unknown {
+  switch (dataTypeID) {
+    case 16:
+      return text === 't';
+    case 20:
+    case 21:
+    case 23:
+    case 26:
+    case 700:
+    case 701:
+      return Number(text);
+    default:
+      return text;
   }
 }
 

@@ -42,7 +42,8 @@ export interface CheckpointForm {
 const plain: CheckpointForm = {
   columns: [...stepColumns.columns, { name: 'owner_xid', type: 'text' }],
   condition: sql``,
-  toValues: ({ owner, step }) => [...stepColumns.toValues(step), owner],
+  // Not spread: that enlarges the array for values to come.
+  toValues: ({ owner, step }) => stepColumns.toValues(step).concat(owner),
 };
 
 const referring: CheckpointForm = {

@@ -179,7 +179,7 @@ export const insertColumns: readonly RowColumn[] = [...newWorkflowColumns.column
 const insertedColumns = newWorkflowColumns.pass('r');
 
 export function insertValues(workflow: NewWorkflow): Value[] {
-  return [...newWorkflowColumns.toValues(workflow), ...helperValues(workflow)];
+  return newWorkflowColumns.toValues(workflow).concat(helperValues(workflow));
 }
 
 /**

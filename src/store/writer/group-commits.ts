@@ -261,7 +261,8 @@ function isLockTimeout(error: unknown): boolean {
 function* inGroups(entries: readonly WriterEntry[]): Generator<readonly WriterEntry[]> {
   let owners = new Map<string, string>();
   let start = 0;
-  for (const [index, { item }] of entries.entries()) {
+  for (let index = 0; index < entries.length; index += 1) {
+    const { item } = entries[index] as WriterEntry;
     const writer = item.kind === 'start' ? undefined : writerOf(item);
     if (!writer) continue;
     const { workflowID, owner } = writer;

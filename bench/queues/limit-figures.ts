@@ -7,7 +7,7 @@ import { attempt, withProcesses } from './processes.js';
 
 const CONCURRENCY = 10;
 const WORK_MS = 5;
-const JOBS = 2000;
+const JOBS = 10_000;
 const PEER_JOBS = 60;
 const IDEAL = (CONCURRENCY / WORK_MS) * 1000;
 

@@ -128,8 +128,17 @@ async function serve(queue: JobQueue, record: Record, command: ServeCommand): Pr
   const launchedAt = now();
   answer(moment('ready'));
   if (processes === 1) await until(() => record.ended >= jobs, 1);
-  // The last jobs have run, but may not be recorded as done.
-  await until(async () => (await queue.countDone(jobs)) >= jobs, processes === 1 ? 1 : 50);
+  // The last jobs have run, but may not be recorded as done. Counting while jobs run would slow them down.
+  let seen = -1;
+  const isQuiet = (): boolean => {
+    const wasQuiet = record.ended === seen;
+    seen = record.ended;
+    return wasQuiet;
+  };
+  await until(
+    async () => (processes === 1 || isQuiet()) && (await queue.countDone(jobs)) >= jobs,
+    processes === 1 ? 1 : 50,
+  );
   const { ended, firstStartedAt, lastEndedAt } = record;
   const beganAt = Math.min(launchedAt, firstStartedAt ?? launchedAt);
   answer({

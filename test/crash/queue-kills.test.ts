@@ -70,7 +70,7 @@ async function killAndGoOn(dialect: TestDialect, kill: Kill, limits: QueueSettin
   const isVictims = ({ pid }: { readonly pid: number }): boolean => pid === victim?.pid;
 
   await operator.DBOS.registerQueue('q', limits);
-  const lengthMs = (): number => 10 + random.below(40);
+  const lengthMs = (): number => random.below(30);
   let hasExited = false;
   void victim?.exited.then(() => (hasExited = true));
   const isTime = (): boolean => (killPoint ? hasExited : linesOf(journal.read(), 'step').some(isVictims));

@@ -17,7 +17,7 @@ import type { Job } from './worker-process.js';
 
 const PROCESSES = 4;
 const JOBS = 60;
-const LENGTH_MAX_MS = 40;
+const LENGTH_MAX_MS = 30;
 const JOBS_PER_ROUND = 200;
 const ROUNDS_MAX = 20;
 

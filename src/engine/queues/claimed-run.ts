@@ -70,11 +70,10 @@ export function invocationOf(
     standing,
   });
   run.journal.begin(workflow.recoveryAttempts ?? 1);
-  warnOfCrossedBranches(runtime, workflow, history.records);
-  const caller = callerOf(runtime, callee.registration, workflow);
+  if (!history.isEmpty) warnOfCrossedBranches(runtime, workflow, history.records);
   const { target } = callee;
-  if (caller instanceof Error) return { run, target, args: caller, context: { runtime, run } };
-  const context = { ...caller, run };
+  const context = contextOf(run, workflow);
+  if (context instanceof Error) return { run, target, args: context, context: { runtime, run } };
   return andThen(readArguments(runtime, workflow, inputs), (args) => ({ run, target, args, context }));
 }
 
@@ -94,21 +93,22 @@ function findCallee(runtime: Runtime, workflow: ClaimedRow): Callee | undefined 
   return undefined;
 }
 
-type Caller = Pick<Context, 'runtime' | 'authenticatedUser' | 'authenticatedRoles' | 'assumedRole'>;
-
 /**
  * The user and roles that the workflow runs for, or why it cannot run for them. Roles are checked again here: a client, SQL
  * or a call by name enqueues without knowing the function.
  */
-function callerOf(runtime: Runtime, registration: WorkflowRegistration, workflow: ClaimedRow): Caller | Error {
+function contextOf(run: Run, workflow: ClaimedRow): Context | Error {
+  const { runtime, registration } = run;
   try {
-    const caller = {
+    const context = {
       runtime,
+      run,
       authenticatedUser: workflow.authenticatedUser ?? '',
       authenticatedRoles: readRoles(workflow.authenticatedRoles),
       assumedRole: workflow.assumedRole ?? '',
     };
-    return { ...caller, assumedRole: authorize(runtime, registration, caller) };
+    const assumedRole = authorize(runtime, registration, context);
+    return assumedRole === context.assumedRole ? context : { ...context, assumedRole };
   } catch (error) {
     return error as Error;
   }

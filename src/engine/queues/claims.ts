@@ -92,11 +92,16 @@ export class Claims implements ClaimSource {
     return { terms: { ...this.#newTerms(), queueName: name, limits: limits.whole }, standing };
   }
 
-  /** Runs workflows that were claimed with this token. Returns how many run. */
-  async launch(claimed: readonly Claimed[], standing: Standing, owner: string): Promise<number> {
+  /** Runs workflows that were claimed with this token. Returns how many run. `onFailure` is called before they go back. */
+  async launch(
+    claimed: readonly Claimed[],
+    standing: Standing,
+    { owner, onFailure }: { readonly owner: string; readonly onFailure?: () => void },
+  ): Promise<number> {
     try {
       return await this.#runAll(claimed, standing);
     } catch (error) {
+      onFailure?.();
       await this.handBack(owner);
       throw error;
     }
@@ -112,6 +117,16 @@ export class Claims implements ClaimSource {
     const { database } = this.#runtime;
     const requeue = async () => this.#options.ownership.requeue(await findOwnedWith(database, owner));
     await this.#runtime.retrying(requeue, this.#options.stopping);
+  }
+
+  /** Puts workflows that have not started back on their queues. If that fails, they are found as orphans. */
+  async release(owned: readonly Owned[]): Promise<void> {
+    const { bus, database, logger } = this.#runtime;
+    try {
+      bus.publishAll(topics.work, await handBack(database, owned));
+    } catch (error) {
+      logger.debug(`Cannot put ${owned.length} workflows back on their queues: ${(error as Error).message}`);
+    }
   }
 
   #newTerms(): Terms {

@@ -18,6 +18,7 @@ import { Dispatcher } from './dispatcher.js';
 import { KnownQueues, type Queue } from './known-queues.js';
 import { Offers } from './offers.js';
 import { Refills } from './refills.js';
+import { Successors } from './successors.js';
 
 export interface QueueServiceOptions {
   readonly runtime: Runtime;
@@ -45,6 +46,7 @@ export class QueueService {
   readonly #directStarts: DirectStarts;
   readonly #offers: Offers;
   readonly #refills: Refills;
+  readonly #successors: Successors;
   readonly #delays: DueLoop;
   readonly #stopping = new AbortController();
   #unsubscribes: readonly (() => void)[] = [];
@@ -57,6 +59,7 @@ export class QueueService {
     this.known = knownQueuesOf(runtime);
     const claims = new Claims({ ...options, stopping: this.#stopping.signal });
     this.#dispatcher = this.#createDispatcher(options, claims);
+    this.#successors = new Successors({ clock, handBack: (successors) => claims.release(successors) });
     this.#refills = this.#createRefills(claims);
     this.#directStarts = new DirectStarts({
       ...options,
@@ -71,11 +74,12 @@ export class QueueService {
       maxMs: DUE_MAX_MS,
     });
     runs.offerRefill = (run) => this.#refills.offer(run);
+    runs.isHeld = (owned) => this.#successors.holds(owned);
     runs.observe({
       onFreed: (run) => {
         const { queueName, partitionKey } = run;
         const isTaken = this.#refills.settle(run);
-        if (queueName !== null && !isTaken) this.#dispatcher.slotFreed(queueName, partitionKey);
+        if (queueName !== null && !isTaken) this.#freeSlot(queueName, partitionKey);
       },
       onWaiting: ({ queueName }) => {
         if (queueName !== null) this.#dispatcher.capacityFreed();
@@ -85,11 +89,13 @@ export class QueueService {
 
   #createRefills(claims: Claims): Refills {
     return new Refills({
-      findQueue: (queueName, slotless) => this.#dispatcher.findRefillable(queueName, slotless),
+      clock: this.#runtime.clock,
+      successors: this.#successors,
+      findQueue: (queueName, unslotted) => this.#dispatcher.findRefillable(queueName, unslotted),
       newTerms: (queue) => claims.newTerms(queue),
-      launch: (claimed, standing, owner) => claims.launch(claimed, standing, owner),
+      launch: (claimed, standing, options) => claims.launch(claimed, standing, options),
       handBack: (owner) => claims.handBack(owner),
-      onLost: (queueName) => this.#dispatcher.slotFreed(queueName, null),
+      onLost: (queueName) => this.#freeSlot(queueName, null),
     });
   }
 
@@ -151,7 +157,8 @@ export class QueueService {
         for (const one of claimed) this.#offers.withdraw(one);
       }),
       bus.subscribe(topics.delays, () => this.#delays.wake()),
-      bus.subscribe(topics.queueChanges, (_, origin) => (origin === 'here' ? this.reload() : this.refresh())),
+      bus.subscribe(topics.queueChanges, (_, origin) => (origin === 'here' ? this.reload() : this.#onQueueChange())),
+      bus.subscribe(topics.changes, (changed) => this.#onChange(changed)),
       bus.onAnything(() => this.refresh()),
       bus.onAnything(() => this.#delays.wake(), DELAYS_INTERVAL_MS),
     ];
@@ -165,6 +172,7 @@ export class QueueService {
     await this.#delays.stop();
     await this.#dispatcher.stop();
     await this.#refills.withdrawAll();
+    await this.#successors.stop();
     for (const unsubscribe of this.#unsubscribes) unsubscribe();
     this.#offers.stop();
   }
@@ -202,6 +210,25 @@ export class QueueService {
     this.#dispatcher.serve(this.known.served);
     await Promise.all([this.#dispatcher.settle(), this.#refills.withdrawAll()]);
     this.#dispatcher.refresh();
+  }
+
+  /** Successors go back first: they come before what else is on the queue. */
+  #freeSlot(queueName: string, partitionKey: string | null): void {
+    const free = (): void => this.#dispatcher.slotFreed(queueName, partitionKey);
+    if (this.#successors.count(queueName) === 0) free();
+    else void this.#successors.release(queueName).then(free);
+  }
+
+  /** In another process. The queue may be paused, or have other limits. */
+  #onQueueChange(): void {
+    void this.#successors.releaseAll();
+    this.refresh();
+  }
+
+  /** Workflows were changed from outside; '' stands for any. */
+  #onChange(workflowIDs: readonly string[]): void {
+    if (workflowIDs.includes('')) void this.#successors.releaseAll();
+    else for (const workflowID of workflowIDs) this.#successors.drop(workflowID);
   }
 
   async #findWork(): Promise<{ queues: readonly Queue[]; waiting: readonly string[] }> {

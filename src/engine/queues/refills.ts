@@ -1,22 +1,55 @@
-// Refills: where a queue has work left, the commit that records the outcome of one of its runs also claims the next workflow.
+// Refills: where a queue has work left, the slot of a run that ends goes to the next workflow at once. If the engine holds a
+// successor, that starts; otherwise the commit that records the outcome of the run also claims.
+import type { Clock } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import type { Claimed } from '../../store/queues/claims.js';
 import type { Refill, RefillTerms } from '../../store/queues/refills.js';
 import type { Standing } from '../liveness/lease.js';
 import type { Run } from '../runs/run.js';
 import type { Queue } from './known-queues.js';
+import type { Successor, Successors } from './successors.js';
+
+/** A queue of which a run that ends may be followed by the next workflow here, and how many slots it has here. */
+export interface Refillable {
+  readonly queue: Queue;
+  readonly slots: number;
+  /** Whether its workflows run one after the other, in order. */
+  readonly isSerial: boolean;
+}
+
+/** What the dispatcher does not know of a queue. */
+export interface Unslotted {
+  /** Runs that are counted, but have given their slots away. */
+  readonly slotless: number;
+  /** Successors that are held. */
+  readonly successors: number;
+}
 
 export interface RefillsOptions {
-  /** The queue, if a run of it that ends may be followed by the next workflow here. Some of its runs have no slot any more. */
-  findQueue(queueName: string, slotless: number): Queue | undefined;
+  readonly clock: Clock;
+  readonly successors: Successors;
+  findQueue(queueName: string, unslotted: Unslotted): Refillable | undefined;
   newTerms(queue: Queue): { readonly terms: RefillTerms; readonly standing: Standing };
-  /** Runs claimed workflows, hands them back if that fails, and returns how many run. */
-  launch(claimed: readonly Claimed[], standing: Standing, owner: string): Promise<number>;
+  /** Runs claimed workflows, and returns how many run. If that fails, calls `onFailure` and hands them back. */
+  launch(
+    claimed: readonly Claimed[],
+    standing: Standing,
+    options: { readonly owner: string; readonly onFailure?: () => void },
+  ): Promise<number>;
   /** Hands back what was claimed with a token. */
   handBack(owner: string): Promise<void>;
   /** Slots of the queue are free although they were filled. */
   onLost(queueName: string): void;
 }
+
+interface RefillOptions extends ReturnType<RefillsOptions['newTerms']> {
+  readonly successor: Successor | undefined;
+  readonly wanted: number;
+  readonly looksForForeign: boolean;
+}
+
+/** How often to look for DBOS workers. One that has just connected waits as long. */
+const FOREIGN_LOOK_MS = 1000;
 
 /**
  *   offered ──► in a commit ──► ended: filled or not
@@ -24,18 +57,25 @@ export interface RefillsOptions {
  */
 class QueueRefill implements Refill {
   readonly terms: RefillTerms;
+  readonly successor: Successor | undefined;
+  readonly wanted: number;
+  readonly looksForForeign: boolean;
   readonly #standing: Standing;
   readonly #refills: Refills;
   readonly #over = deferred<void>();
-  #state: 'offered' | 'begun' | 'withdrawn' = 'offered';
-  #isFilled = false;
+  #state: 'offered' | 'begun' | 'withdrawn' | 'ended' = 'offered';
+  #isFilled: boolean;
   /** Whether the run that ends is still counted. */
   hasRun = true;
 
-  constructor(refills: Refills, { terms, standing }: ReturnType<RefillsOptions['newTerms']>) {
+  constructor(refills: Refills, { terms, standing, successor, wanted, looksForForeign }: RefillOptions) {
     this.#refills = refills;
     this.terms = terms;
+    this.successor = successor;
+    this.wanted = wanted;
+    this.looksForForeign = looksForForeign;
     this.#standing = standing;
+    this.#isFilled = successor !== undefined;
   }
 
   begin(): boolean {
@@ -49,8 +89,10 @@ class QueueRefill implements Refill {
   }
 
   end(isFilled: boolean): void {
-    this.#isFilled = isFilled;
+    this.#state = 'ended';
     if (isFilled && this.hasRun) this.#refills.countSlotless(this.terms.queueName, 1);
+    this.#isFilled ||= isFilled;
+    this.#refills.answer(this);
     this.#over.resolve();
   }
 
@@ -58,13 +100,32 @@ class QueueRefill implements Refill {
     this.#refills.launch(claimed, this.terms, this.#standing);
   }
 
+  hold(claimed: readonly Claimed[]): void {
+    this.#refills.hold(claimed, this.terms, this.#standing);
+  }
+
+  noteForeign(areConnected: boolean): void {
+    this.#refills.areForeignConnected = areConnected;
+  }
+
   handBack(): void {
     this.#refills.handBack(this.terms);
   }
 
+  /** The successor does not run. The slot is free when the run before it has ended. */
+  lose(): void {
+    const { queueName } = this.terms;
+    if (!this.hasRun) return this.#refills.onLost(queueName);
+    this.#isFilled = false;
+    this.#refills.countSlotless(queueName, -1);
+  }
+
   /** Resolves when no commit can claim under these terms any more. */
   async withdraw(): Promise<void> {
-    if (this.#state === 'offered') this.#state = 'withdrawn';
+    if (this.#state === 'offered') {
+      this.#state = 'withdrawn';
+      this.#refills.answer(this);
+    }
     if (this.#state === 'begun') await this.#over.promise;
   }
 }
@@ -77,6 +138,10 @@ export class Refills {
   /** What has been claimed and is about to run. */
   readonly #launches = new Set<Promise<void>>();
 
+  /** As of the last look. */
+  areForeignConnected = false;
+  #lookedAt = -Infinity;
+
   constructor(options: RefillsOptions) {
     this.#options = options;
   }
@@ -84,20 +149,49 @@ export class Refills {
   /** For a run whose outcome is about to be recorded. */
   offer(run: Run): Refill | undefined {
     const { queueName } = run;
-    if (queueName === null) return undefined;
-    const queue = this.#options.findQueue(queueName, this.#slotless.get(queueName) ?? 0);
-    if (!queue) return undefined;
-    const refill = new QueueRefill(this, this.#options.newTerms(queue));
+    const offered = this.#offered.get(run);
+    if (queueName === null || offered) return offered;
+    const { clock, successors } = this.#options;
+    const slotless = this.#slotless.get(queueName) ?? 0;
+    const looksForForeign = clock.monotonic() - this.#lookedAt >= FOREIGN_LOOK_MS;
+    if (this.areForeignConnected && !looksForForeign) return undefined;
+    const found = this.#options.findQueue(queueName, { slotless, successors: successors.count(queueName) });
+    if (!found) return undefined;
+    const successor = successors.take(queueName);
+    // If the slot of a serial queue is lost, what comes next must be on the queue.
+    const slots = found.isSerial ? 0 : found.slots;
+    const wanted = successors.ask(queueName, slots, clock.monotonic() - run.begunAt);
+    const terms = this.#options.newTerms(found.queue);
+    const refill = new QueueRefill(this, { ...terms, successor, wanted, looksForForeign });
+    if (looksForForeign) this.#lookedAt = clock.monotonic();
     this.#offered.set(run, refill);
+    if (successor) this.#startSuccessor(refill, successor);
     return refill;
+  }
+
+  #startSuccessor(refill: QueueRefill, successor: Successor): void {
+    const { claimed, owner, standing } = successor;
+    this.countSlotless(refill.terms.queueName, 1);
+    // What is held is not handed back.
+    const letGo = (): void => this.#options.successors.started(successor);
+    const started = this.#options.launch([claimed], standing, { owner, onFailure: letGo }).then(
+      (running) => {
+        letGo();
+        if (running === 0) refill.lose();
+      },
+      () => refill.lose(),
+    );
+    this.#track(started);
   }
 
   /** The run has ended. True if its slot is taken. */
   settle(run: Run): boolean {
     const refill = this.#offered.get(run);
     this.#offered.delete(run);
-    if (refill) refill.hasRun = false;
-    if (!refill?.isFilled) return false;
+    if (!refill) return false;
+    refill.hasRun = false;
+    void refill.withdraw();
+    if (!refill.isFilled) return false;
     this.countSlotless(refill.terms.queueName, -1);
     return true;
   }
@@ -108,17 +202,32 @@ export class Refills {
     else this.#slotless.set(queueName, count);
   }
 
-  /** Resolves when those offered so far claim nothing any more, and what they have claimed runs. */
+  onLost(queueName: string): void {
+    this.#options.onLost(queueName);
+  }
+
+  answer({ terms, wanted }: Refill): void {
+    this.#options.successors.answer(terms.queueName, wanted);
+  }
+
+  /**
+   * Resolves when those offered so far claim nothing any more, what they have claimed runs, and no successor that was claimed
+   * before is held.
+   */
   async withdrawAll(): Promise<void> {
     await Promise.all([...this.#offered.values()].map((refill) => refill.withdraw()));
-    await Promise.all(this.#launches);
+    await Promise.all([...this.#launches, this.#options.successors.releaseAll()]);
   }
 
   launch(claimed: readonly Claimed[], { owner, queueName }: RefillTerms, standing: Standing): void {
-    const launching = this.#options.launch(claimed, standing, owner).then((running) => {
+    const launching = this.#options.launch(claimed, standing, { owner }).then((running) => {
       if (running < claimed.length) this.#options.onLost(queueName);
     });
     this.#track(launching);
+  }
+
+  hold(claimed: readonly Claimed[], { queueName }: RefillTerms, standing: Standing): void {
+    this.#options.successors.hold(queueName, claimed, standing);
   }
 
   handBack({ owner }: RefillTerms): void {

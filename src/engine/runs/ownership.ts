@@ -148,10 +148,11 @@ export class Ownership {
     if (isLast) this.#lookedForUpTo = newestOwnerAt;
   }
 
-  /** Requeues those of the workflows that have no run here. */
+  /** Requeues those of the workflows that have no run here, and will have none. */
   async requeue(owned: readonly Owned[]): Promise<void> {
     const { bus, database } = this.#runtime;
-    const orphans = owned.filter(({ workflowID, owner }) => this.#runs.of([workflowID])[0]?.owner !== owner);
+    const runs = this.#runs;
+    const orphans = owned.filter((one) => runs.of([one.workflowID])[0]?.owner !== one.owner && !runs.isHeld(one));
     if (orphans.length > 0) bus.publishAll(topics.work, await handBack(database, orphans));
   }
 

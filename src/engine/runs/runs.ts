@@ -1,8 +1,9 @@
 // The runs of this process: which workflows run here, how each run ends, and how many came from each queue.
 import type { Clock } from '../../base/clock.js';
-import { deferred } from '../../base/deferred.js';
+import { type Deferred, deferred } from '../../base/deferred.js';
 import { withTimeLimit } from '../../base/time-limit.js';
 import { DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../../model/errors/errors.js';
+import type { Owned } from '../../store/runs/lifecycle.js';
 import { RunSpans } from '../tracing.js';
 import { outcomeOfStopped, execute, type Invocation, type OfferRefill, type RunOutcome } from './execute.js';
 import type { Run } from './run.js';
@@ -18,7 +19,9 @@ export interface RunObserver {
 
 /** How a run ends, and whether code in this process waits for it. */
 export class RunEnding {
-  readonly #outcome = deferred<RunOutcome>();
+  #outcome: RunOutcome | undefined;
+  /** Made when something waits: nothing does for most runs from queues. */
+  #deferred: Deferred<RunOutcome> | undefined;
   #isAwaited = false;
 
   get isAwaited(): boolean {
@@ -28,16 +31,24 @@ export class RunEnding {
   /** For a caller that gets the result or the error. */
   wait(): Promise<RunOutcome> {
     this.#isAwaited = true;
-    return this.#outcome.promise;
+    return this.#end;
   }
 
   /** Resolves when the run has ended. */
   async settled(): Promise<void> {
-    await this.#outcome.promise;
+    await this.#end;
   }
 
+  /** Only the first outcome counts. */
   resolve(outcome: RunOutcome): void {
-    this.#outcome.resolve(outcome);
+    this.#outcome ??= outcome;
+    this.#deferred?.resolve(outcome);
+  }
+
+  get #end(): Promise<RunOutcome> {
+    if (this.#outcome) return Promise.resolve(this.#outcome);
+    this.#deferred ??= deferred<RunOutcome>();
+    return this.#deferred.promise;
   }
 }
 
@@ -50,11 +61,15 @@ export class Runs {
   #queued = 0;
   /** Runs from queues that wait for something outside of them. */
   readonly #waiting = new Set<Run>();
-  /** How many runs came from each queue, and from each of its partitions. */
-  readonly #counts = new Map<string, number>();
+  /** How many runs came from each queue. */
+  readonly #queueCounts = new Map<string, number>();
+  /** And from each of its partitions, by `partitionKeyOf`. */
+  readonly #partitionCounts = new Map<string, number>();
   #isStopping = false;
   /** Set by the queues. */
   offerRefill: OfferRefill | undefined;
+  /** Set by the queues. Whether a workflow was claimed here and is to run soon. */
+  isHeld: (owned: Owned) => boolean = () => false;
 
   observe(observer: RunObserver): void {
     this.#observers.push(observer);
@@ -115,12 +130,8 @@ export class Runs {
   #count({ queueName, partitionKey }: Run, change: 1 | -1): void {
     if (queueName === null) return;
     this.#queued += change;
-    const keys = [keyOf(queueName), ...(partitionKey === null ? [] : [keyOf(queueName, partitionKey)])];
-    for (const key of keys) {
-      const count = (this.#counts.get(key) ?? 0) + change;
-      if (count === 0) this.#counts.delete(key);
-      else this.#counts.set(key, count);
-    }
+    addTo(this.#queueCounts, queueName, change);
+    if (partitionKey !== null) addTo(this.#partitionCounts, partitionKeyOf(queueName, partitionKey), change);
   }
 
   #free(run: Run): void {
@@ -181,7 +192,8 @@ export class Runs {
 
   /** How many runs came from a queue, or from one of its partitions. */
   countIn(queueName: string, partitionKey?: string): number {
-    return this.#counts.get(keyOf(queueName, partitionKey)) ?? 0;
+    if (partitionKey === undefined) return this.#queueCounts.get(queueName) ?? 0;
+    return this.#partitionCounts.get(partitionKeyOf(queueName, partitionKey)) ?? 0;
   }
 
   has(workflowID: string): boolean {
@@ -218,6 +230,12 @@ function reportUnlessAwaited({ runtime, workflowID, registration }: Run, ending:
   });
 }
 
-function keyOf(queueName: string, partitionKey?: string): string {
-  return JSON.stringify(partitionKey === undefined ? [queueName] : [queueName, partitionKey]);
+function addTo(counts: Map<string, number>, key: string, change: number): void {
+  const count = (counts.get(key) ?? 0) + change;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
+}
+
+function partitionKeyOf(queueName: string, partitionKey: string): string {
+  return JSON.stringify([queueName, partitionKey]);
 }

@@ -3,6 +3,7 @@ import { type Limits, UNLIMITED } from '../../model/queues.js';
 import { nowMs, searchableNowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Row } from '../database.js';
 import { isEnqueued, isInFlight } from '../runs/states.js';
+import { isSuccessor } from './successors.js';
 
 const workflows = table('workflow_status');
 /** Running workflows counted to compute a share. With more, every engine has work anyway. */
@@ -102,7 +103,7 @@ export function runningStatement(queueName: string): Sql {
 }
 
 /** Running. The subquery keeps Postgres from using the index of all running workflows, which does not have the queue. */
-const isRunning = sql`p.status = (SELECT 'PENDING') AND ${isInFlight('p')}`;
+const isRunning = sql`p.status = (SELECT 'PENDING') AND ${isInFlight('p')} AND NOT ${isSuccessor}`;
 
 type Rate = NonNullable<Limits['rate']>;
 

@@ -6,7 +6,6 @@
 import { CLASS_NAME_ESCAPES } from '../../model/function-key.js';
 import { DURATION_MAX_MS } from '../../model/durations.js';
 import { DatabaseStatementError } from '../../model/errors/errors.js';
-import type { WorkflowRecord } from '../../model/records.js';
 import { type Limits, UNLIMITED } from '../../model/queues.js';
 import { lock, nowMs, oneOf, type Sql, sql, table, textConstants } from '../../sql/sql.js';
 import {
@@ -42,8 +41,10 @@ export interface ClaimOptions {
   readonly share?: Share;
 }
 
+export type ClaimedWorkflow = ReturnType<typeof claimedColumns.toRecord>;
+
 export interface Claimed {
-  readonly workflow: WorkflowRecord;
+  readonly workflow: ClaimedWorkflow;
   /** Whether an earlier run wrote checkpoints. */
   readonly hasSteps: boolean;
 }
@@ -62,7 +63,28 @@ export interface Claim {
 }
 
 const workflows = table('workflow_status');
-const returned = workflowColumns.returning;
+/** What is needed of a row to run it. A claim returns hundreds, and each column costs as much as a small object. */
+const claimedColumns = workflowColumns.only(
+  'workflowID',
+  'name',
+  'className',
+  'configName',
+  'inputs',
+  'serialization',
+  'authenticatedUser',
+  'assumedRole',
+  'authenticatedRoles',
+  'createdAt',
+  'deadlineAt',
+  'queueName',
+  'queuePartitionKey',
+  'priority',
+  'isDebounced',
+  'recoveryAttempts',
+  'owner',
+  'creator',
+);
+const returned = claimedColumns.returning;
 const isStillEnqueued = unindexed(sql`status = 'ENQUEUED'`);
 const longest = sql`CAST(${DURATION_MAX_MS} AS BIGINT)`;
 const NOTHING_IN_THE_WAY = { hasRoom: true, waitMs: null, hasPartitionRoom: true, partitionWaitMs: null } as const;
@@ -188,6 +210,8 @@ interface Picking {
   readonly isLocking?: boolean;
   /** Another bound on how many. */
   readonly bound?: Sql;
+  /** Claims workflows that do not start yet, and do not count against a limit until they do. */
+  readonly startsLater?: boolean;
 }
 
 /**
@@ -250,7 +274,7 @@ export function claimStatement(options: Terms, scope: Scope, picking: Picking): 
     SET status = 'PENDING', owner_xid = ${options.owner}, executor_id = ${options.executorID},
       application_version = ${options.applicationVersion},
       application_name = COALESCE(application_name, ${options.applicationName}),
-      started_at_epoch_ms = ${nowMs}, updated_at = ${nowMs}, recovery_attempts = recovery_attempts + 1,
+      started_at_epoch_ms = ${picking.startsLater ? sql`NULL` : nowMs}, updated_at = ${nowMs}, recovery_attempts = recovery_attempts + 1,
       rate_limited = ${isRateLimited},
       workflow_deadline_epoch_ms = COALESCE(workflow_deadline_epoch_ms, ${nowMs} + CASE
         WHEN workflow_timeout_ms > ${longest} THEN ${longest} ELSE workflow_timeout_ms END)
@@ -274,13 +298,13 @@ function isLatest(options: Pick<ClaimOptions, 'applicationVersion' | 'applicatio
 
 export function toClaimed(row: Row): Claimed {
   return {
-    workflow: workflowColumns.toRecord(row),
+    workflow: claimedColumns.toRecord(row),
     hasSteps: row['has_steps'] === 1,
   };
 }
 
 /** The order in which a claim takes workflows from a queue. */
-export function compareClaimOrder(a: WorkflowRecord, b: WorkflowRecord): number {
+export function compareClaimOrder(a: ClaimedWorkflow, b: ClaimedWorkflow): number {
   const byTime = a.priority - b.priority || a.createdAt - b.createdAt;
   if (byTime !== 0) return byTime;
   const [first, second] = [a.creator ?? a.workflowID, b.creator ?? b.workflowID];

@@ -1,11 +1,15 @@
-// A refill: a claim in the commit that ends runs of a queue, for at most as many workflows as it ends. To everyone who counts,
-// as many workflows run after it as before. So it needs no lock on the queue, and a slot is free for one commit, not for two.
+// A refill: a claim in the commit that ends runs of a queue. It gives the slots of these runs to other workflows, so that to
+// everyone who counts, as many workflows run after the commit as before. So it needs no lock on the queue.
+//
+//   the run has a successor ──► it has started already, and the commit notes that; the slot was never free
+//   it has none ──► the commit claims the next workflow; the slot is free for one commit, not for two
+//
+// Either way the commit may claim further successors.
 import { UNLIMITED } from '../../model/queues.js';
-import { type Dialect, rows, type Sql, sql, table } from '../../sql/sql.js';
+import { rows, type Sql, sql, table } from '../../sql/sql.js';
 import type { Owned } from '../runs/lifecycle.js';
 import { unindexed } from '../runs/states.js';
 import { type Claimed, type ClaimOptions, claimStatement } from './claims.js';
-import { lockRefill } from './claim-lock.js';
 import { hasForeignWorkers } from './foreign-claims.js';
 
 export type RefillTerms = Omit<ClaimOptions, 'limit' | 'share'>;
@@ -13,15 +17,24 @@ export type RefillTerms = Omit<ClaimOptions, 'limit' | 'share'>;
 /** What is to get the slot of a run when its outcome is recorded. */
 export interface Refill {
   readonly terms: RefillTerms;
+  /** What has started in the slot. */
+  readonly successor?: Owned | undefined;
+  /** How many successors to claim. */
+  readonly wanted: number;
+  /** Whether to look for DBOS workers, which get a slot only when one is free. If there are any, nothing is claimed. */
+  readonly looksForForeign: boolean;
   /**
    * True once, and false if it was withdrawn. A commit that is repeated may have taken effect the first time: the runs have
    * ended, and their slots may have been filled.
    */
   begin(): boolean;
-  /** The commit is over. Called once after `begin`. */
+  /** The commit is over. Called once after `begin`. `isFilled`: it has claimed a workflow for the slot. */
   end(isFilled: boolean): void;
   /** Runs what a commit has claimed under these terms. */
   launch(claimed: readonly Claimed[]): void;
+  /** Keeps successors that a commit has claimed under these terms. */
+  hold(claimed: readonly Claimed[]): void;
+  noteForeign(areConnected: boolean): void;
   /** Hands back what a commit of unknown outcome may have claimed under these terms. */
   handBack(): void;
 }
@@ -32,21 +45,27 @@ const endedColumns = [
 ] as const;
 
 /**
- * Claims at most as many workflows as the runs that have recorded an outcome, in the last statement. To follow the statement
- * that records it. The lock before it is for pauses: once a queue is paused, nothing of it may start.
+ * Claims at most as many workflows as the runs that have recorded an outcome. To follow the statement that records it.
+ * `looksForForeign`: and none if DBOS workers are connected.
  */
-export function refillStatements(terms: RefillTerms, runs: readonly Owned[], dialect: Dialect): Sql[] {
-  const claim = refillStatement(terms, runs, dialect);
-  return dialect.name === 'postgres' ? [lockRefill(terms.queueName), claim] : [claim];
-}
-
-export function refillStatement(terms: RefillTerms, runs: readonly Owned[], { name: dialect }: Dialect): Sql {
+export function refillStatement(terms: RefillTerms, runs: readonly Owned[], looksForForeign: boolean): Sql {
   const scope = { queueName: terms.queueName, whole: terms.limits ?? UNLIMITED };
   const ended = countEnded(runs);
-  // DBOS workers get a slot only when one is free.
-  const bound = dialect === 'postgres' ? sql`CASE WHEN ${hasForeignWorkers} THEN 0 ELSE ${ended} END` : ended;
-  return claimStatement(terms, scope, { limit: runs.length, bound });
+  return claimStatement(terms, scope, { limit: runs.length, bound: looksForForeign ? unlessForeign(ended) : ended });
 }
+
+/** Claims successors. They do not count against the queue's limits. */
+export function successorsStatement(terms: RefillTerms, wanted: number, looksForForeign: boolean): Sql {
+  const bound = looksForForeign ? unlessForeign(sql`CAST(${wanted} AS BIGINT)`) : undefined;
+  const scope = { queueName: terms.queueName, whole: UNLIMITED };
+  return claimStatement(terms, scope, { limit: wanted, bound, startsLater: true });
+}
+
+function unlessForeign(bound: Sql): Sql {
+  return sql`CASE WHEN ${hasForeignWorkers} THEN 0 ELSE ${bound} END`;
+}
+
+export const foreignStatement = sql`SELECT CASE WHEN ${hasForeignWorkers} THEN 1 ELSE 0 END AS are_connected`;
 
 function countEnded(runs: readonly Owned[]): Sql {
   const values = runs.map(({ workflowID, owner }) => [workflowID, owner]);

@@ -1,8 +1,11 @@
-// The refills of one commit: one claim for each queue whose runs it ends.
-import type { Sql } from '../../sql/sql.js';
+// The refills of one commit: for each queue whose runs it ends, a claim for their slots and one of successors; and the starts
+// of successors that have the slots already.
+import type { Dialect, Sql } from '../../sql/sql.js';
 import type { Database, Row } from '../database.js';
-import { compareClaimOrder, toClaimed } from '../queues/claims.js';
-import { type Refill, refillStatements } from '../queues/refills.js';
+import { lockRefill } from '../queues/claim-lock.js';
+import { type Claimed, compareClaimOrder, toClaimed } from '../queues/claims.js';
+import { foreignStatement, type Refill, refillStatement, successorsStatement } from '../queues/refills.js';
+import { startSuccessors } from '../queues/successors.js';
 import type { Owned } from '../runs/lifecycle.js';
 
 interface Ending {
@@ -10,55 +13,85 @@ interface Ending {
   readonly refill: Refill;
 }
 
+/** The claims of a queue in the commit in flight. */
+interface Begun {
+  readonly endings: readonly [Ending, ...Ending[]];
+  /** Those whose slots are to be filled. */
+  readonly open: readonly Ending[];
+  /** The indexes of the statements. */
+  readonly foreign: number | undefined;
+  readonly fill: number | undefined;
+  readonly successors: number | undefined;
+}
+
 export class RefillPart {
   readonly #offered = new Map<string, Ending[]>();
-  /** Those of the commit in flight, by queue, in the order of their statements. */
-  #begun: (readonly [Ending, ...Ending[]])[] = [];
-
-  /** Which of the statements claim. */
-  #claims: number[] = [];
+  readonly #successors: Owned[] = [];
+  #begun: Begun[] = [];
 
   add(run: Owned, refill: Refill): void {
     const { queueName } = refill.terms;
     const endings = this.#offered.get(queueName);
     if (endings) endings.push({ run, refill });
     else this.#offered.set(queueName, [{ run, refill }]);
+    if (refill.successor) this.#successors.push(refill.successor);
   }
 
-  /** The statements to follow those that record the outcomes. None if the commit is repeated. */
+  /** The statements to follow those that record the outcomes. If the commit is repeated, none of them claims. */
   begin({ dialect, features }: Pick<Database, 'dialect' | 'features'>): Sql[] {
     this.#begun = [];
-    this.#claims = [];
+    const statements = this.#successors.length > 0 ? [startSuccessors(this.#successors)] : [];
     // Without advisory locks, a pause could not wait for refills.
-    if (features?.hasAdvisoryLocks === false) return [];
-    const statements: Sql[] = [];
-    for (const endings of this.#offered.values()) {
-      const [first, ...others] = endings.filter(({ refill }) => refill.begin());
-      if (!first) continue;
-      const runs = [first, ...others].map(({ run }) => run);
-      statements.push(...refillStatements(first.refill.terms, runs, dialect));
-      this.#begun.push([first, ...others]);
-      this.#claims.push(statements.length - 1);
+    if (features?.hasAdvisoryLocks === false) return statements;
+    for (const offered of this.#offered.values()) {
+      const [first, ...others] = offered.filter(({ refill }) => refill.begin());
+      if (first) this.#begun.push(claimFor([first, ...others], statements, dialect));
     }
     return statements;
   }
 
   /** The commit has ended, with the rows of each statement. */
   end(results: readonly (readonly Row[])[]): void {
-    for (const [index, endings] of this.#begun.entries()) {
-      const claimed = (results[this.#claims[index] ?? -1] ?? []).map(toClaimed);
+    const claimedBy = (statement: number | undefined): Claimed[] =>
       // RETURNING guarantees no order.
-      claimed.sort((a, b) => compareClaimOrder(a.workflow, b.workflow));
-      endings.forEach(({ refill }, position) => refill.end(position < claimed.length));
-      if (claimed.length > 0) endings[0].refill.launch(claimed);
+      (results[statement ?? -1] ?? []).map(toClaimed).sort((a, b) => compareClaimOrder(a.workflow, b.workflow));
+    for (const { endings, open, foreign, fill, successors } of this.#begun) {
+      const claimed = claimedBy(fill);
+      const filled = new Set(open.slice(0, claimed.length));
+      const [{ refill }] = endings;
+      if (foreign !== undefined) refill.noteForeign(results[foreign]?.[0]?.['are_connected'] === 1);
+      for (const ending of endings) ending.refill.end(filled.has(ending));
+      if (claimed.length > 0) refill.launch(claimed);
+      const held = claimedBy(successors);
+      if (held.length > 0) refill.hold(held);
     }
   }
 
   /** The commit has failed, or its answer was lost. */
   fail(): void {
-    for (const endings of this.#begun) {
+    for (const { endings, fill, successors } of this.#begun) {
       for (const { refill } of endings) refill.end(false);
-      endings[0].refill.handBack();
+      if (fill !== undefined || successors !== undefined) endings[0].refill.handBack();
     }
   }
+}
+
+/** Adds the statements that claim for the slots of these runs. */
+function claimFor(endings: Begun['endings'], statements: Sql[], dialect: Dialect): Begun {
+  const { terms } = endings[0].refill;
+  const open = endings.filter(({ refill }) => !refill.successor);
+  const wanted = endings.reduce((sum, { refill }) => sum + refill.wanted, 0);
+  // For pauses: once a queue is paused, nothing of it is claimed.
+  const isPostgres = dialect.name === 'postgres';
+  if (isPostgres && open.length + wanted > 0) statements.push(lockRefill(terms.queueName));
+  const looks = isPostgres && endings.some(({ refill }) => refill.looksForForeign);
+  const add = (statement: Sql): number => statements.push(statement) - 1;
+  const runs = open.map(({ run }) => run);
+  return {
+    endings,
+    open,
+    foreign: looks ? add(foreignStatement) : undefined,
+    fill: runs.length === 0 ? undefined : add(refillStatement(terms, runs, looks)),
+    successors: wanted === 0 ? undefined : add(successorsStatement(terms, wanted, looks)),
+  };
 }

@@ -1,20 +1,26 @@
 // The slot of a workflow that ends goes to the next one in the same commit.
+import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import { deferred } from '../../../src/base/deferred.js';
 import { silentLogger } from '../../../src/base/log.js';
 import { Dispatcher } from '../../../src/engine/queues/dispatcher.js';
 import type { Queue } from '../../../src/engine/queues/known-queues.js';
+import type { TestSettings } from '../../../src/facade/dbos.js';
 import { type Limits, type QueueParameters, UNLIMITED } from '../../../src/model/queues.js';
+import { sql } from '../../../src/sql/sql.js';
+import { hasForeignWorkers } from '../../../src/store/queues/foreign-claims.js';
 import type { Row } from '../../../src/store/database.js';
-import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
+import { forEachDialect, onlyOn, type TestDialect } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
 
+/** How often an engine looks for workers of DBOS. */
+const LOOK_MS = 1000;
 const IDS = ['w-0', 'w-1', 'w-2', 'w-3'];
 
 /** An engine with four workflows on a queue. They run until they are let go. */
-async function setup(dialect: TestDialect, limits: QueueParameters) {
-  const { DBOS } = await createEngine(dialect);
+async function setup(dialect: TestDialect, limits: QueueParameters, settings?: TestSettings) {
+  const { DBOS, url } = await createEngine(dialect, {}, settings);
   const gates = new Map(IDS.map((id) => [id, deferred<void>()]));
   const started: string[] = [];
   const workflow = DBOS.registerWorkflow(
@@ -33,7 +39,7 @@ async function setup(dialect: TestDialect, limits: QueueParameters) {
   const isClaim = (results: readonly (readonly Row[])[]) => results[0]?.[0] !== undefined && 'locked' in results[0][0];
   vi.spyOn(database, 'commit').mockImplementation(async (...given) => {
     const results = await commit(...given);
-    if (!isClaim(results)) refilled.push(...(results.at(-1) ?? []).flatMap((row) => claimedID(row) ?? []));
+    if (!isClaim(results)) refilled.push(...results.flat().flatMap((row) => claimedID(row) ?? []));
     return results;
   });
   await DBOS.startWorkflows(
@@ -43,7 +49,7 @@ async function setup(dialect: TestDialect, limits: QueueParameters) {
   );
   const release = (...ids: string[]) => ids.forEach((id) => gates.get(id)?.resolve());
   const statusOf = async (id: string) => (await DBOS.getWorkflowStatus(id))?.status;
-  return { DBOS, started, refilled, release, statusOf };
+  return { DBOS, started, refilled, release, statusOf, url };
 }
 
 function claimedID(row: Row): unknown {
@@ -86,6 +92,37 @@ describe('a queue with a backlog', () => {
   });
 });
 
+describe('a queue that a worker of DBOS serves as well', () => {
+  onlyOn('postgres', (dialect) => {
+    // A pooler opens a session when it is needed, and keeps it.
+    const isPooled = process.env['POOLER'] !== undefined;
+    test.skipIf(isPooled)('has its slots freed, and refilled again when the worker has gone', async () => {
+      const clock = new ManualClock();
+      const limits = { globalConcurrency: 1 };
+      const { DBOS, refilled, release, started, statusOf, url } = await setup(dialect, limits, clock.settings);
+      const worker = new pg.Client({ connectionString: url, application_name: 'dbos_transact_one_v2' });
+      await worker.connect();
+      await until(() => started.length === 1);
+      await turn();
+
+      release('w-0', 'w-1');
+      await until(() => started.length === 3);
+      expect(refilled).toEqual([]);
+      await worker.end();
+      const { database } = engineOf(DBOS).runtime;
+      await until(async () => (await database.read(sql`SELECT ${hasForeignWorkers} AS found`))[0]?.['found'] === false);
+      clock.advance(LOOK_MS);
+      release(...IDS);
+
+      await until(async () => (await statusOf('w-3')) === 'SUCCESS');
+      expect(refilled).toEqual(['w-3']);
+    });
+  });
+});
+
+/** No run has given its slot away, and no successor is held. */
+const NONE = { slotless: 0, successors: 0 };
+
 describe('a dispatcher', () => {
   interface Situation {
     readonly limits?: Partial<Limits>;
@@ -114,9 +151,9 @@ describe('a dispatcher', () => {
       notifyPeers: () => {},
     });
     await dispatcher.start();
-    const found = dispatcher.findRefillable('q');
+    const found = dispatcher.findRefillable('q', NONE);
     await dispatcher.stop();
-    expect(dispatcher.findRefillable('q')).toBeUndefined();
+    expect(dispatcher.findRefillable('q', NONE)).toBeUndefined();
     return found !== undefined;
   }
 

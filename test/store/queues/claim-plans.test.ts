@@ -48,7 +48,9 @@ async function plansOf(database: Database): Promise<string[]> {
   const partitions = [{ key: 'p1', limit: 2 }];
   await claimPartitions(explaining, { ...CLAIM, limits: LIMITS, partitionLimits: LIMITS, partitions });
   const ended = [{ workflowID: 'w1', owner: 'me.1' }];
-  await explaining.run(refillStatement({ ...CLAIM, limits: { ...LIMITS, rate: null } }, ended, database.dialect));
+  await explaining.run(
+    refillStatement({ ...CLAIM, limits: { ...LIMITS, rate: null } }, ended, database.dialect.name === 'postgres'),
+  );
   await findWaitingPartitions(explaining, { queueName: 'q', after: '', limit: 10 });
   await lookAtQueues(explaining, { applicationName: 'test', names: ['q', 'other'] });
   return plans;

@@ -129,16 +129,17 @@ export class Liveness {
     await removeIncarnation(this.#runtime.database, this.#incarnation.incarnationID);
   }
 
-  /** How many peers claim workflows of this application version from the queue. */
-  countPeersServing(queueName: string): number {
+  /** The incarnations of peers that claim workflows of this application version from the queue. */
+  peersServing(queueName: string): string[] {
     const { applicationName, applicationVersion } = this.#incarnation;
-    return this.#peers.filter(
+    const serving = this.#peers.filter(
       (peer) =>
         peer.applicationName === applicationName &&
         peer.applicationVersion === applicationVersion &&
         !peer.isLeaseOver &&
         doesServe(peer, queueName, true),
-    ).length;
+    );
+    return serving.map(({ incarnationID }) => incarnationID);
   }
 
   /** Puts the running workflows of an executor ID back on their queues. The caller knows that its process is dead. */

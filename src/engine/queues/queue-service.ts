@@ -25,7 +25,7 @@ export interface QueueServiceOptions {
   readonly runs: Runs;
   readonly ownership: Ownership;
   readonly deadlines: Deadlines;
-  readonly peers: { countPeersServing(queueName: string): number };
+  readonly peers: { peersServing(queueName: string): readonly string[] };
 }
 
 /** Covers lost notifications. */
@@ -116,7 +116,7 @@ export class QueueService {
         claimsMax: config.maxConcurrentQueueDispatches,
         capacity: () => config.maxConcurrentWorkflows - runs.queuedCount,
         running: (queueName, partitionKey) => runs.countIn(queueName, partitionKey),
-        engines: (queueName) => 1 + peers.countPeersServing(queueName),
+        engines: (queueName) => 1 + peers.peersServing(queueName).length,
       },
       notifyPeers: (queueName, partitionKey) => bus.publishElsewhere(topics.work, { queueName, partitionKey }),
       reportClaimed: (queueName, names, partitionKey) => this.#offers.report({ queueName, partitionKey }, names),
@@ -132,10 +132,11 @@ export class QueueService {
   }
 
   #createOffers({ runtime, peers }: QueueServiceOptions): Offers {
-    const { applicationVersion, bus, clock, registry } = runtime;
+    const { applicationVersion, bus, clock, incarnationID, registry } = runtime;
     return new Offers({
       clock,
-      engines: (queueName) => 1 + peers.countPeersServing(queueName),
+      incarnationID,
+      peers: (queueName) => peers.peersServing(queueName),
       ability: () => abilityOf(applicationVersion, registry),
       onDue: (announced) => this.#wake(announced),
       onClaimed: (claimed) => bus.publishElsewhere(topics.claimed, claimed),

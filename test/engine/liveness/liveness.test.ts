@@ -179,7 +179,7 @@ onlyOn('postgres', (dialect) => {
     await one.launch();
     await other.launch();
     const { incarnationID } = engineOf(one).runtime;
-    const countPeers = (): number => engineOf(other).liveness.countPeersServing('q');
+    const countPeers = (): number => engineOf(other).liveness.peersServing('q').length;
     // It was declared dead, and the other engine has heard of that.
     await database.run(sql`DELETE FROM ${table('executors')} WHERE incarnation_id = ${incarnationID}`);
     await database.run(notifyOfLaunch(dialect));
@@ -248,7 +248,7 @@ onlyOn('postgres', (dialect) => {
     release();
 
     // No time passes, so it does not look by itself.
-    await until(() => liveness.countPeersServing('q') === 1);
+    await until(() => liveness.peersServing('q').length === 1);
   });
 
   describe('a claim', () => {

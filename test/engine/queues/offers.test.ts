@@ -1,17 +1,20 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Offers } from '../../../src/engine/queues/offers.js';
 import type { Announcement, Claimed } from '../../../src/store/notify/topics.js';
 import { ManualClock } from '../../rig/manual-clock.js';
 
 const LONG_MS = 60_000;
 
-function setup({ engines = 48, ability = 'v1' } = {}) {
+/** One of many engines. It is not the first for what is named "a" or "b". */
+function setup({ incarnationID = 'e0', peers = 47, ability = 'v1' } = {}) {
   const clock = new ManualClock();
   const due: Announcement[] = [];
   const reported: Claimed[] = [];
+  const all = Array.from({ length: peers + 1 }, (_, index) => `e${index}`);
   const offers = new Offers({
     clock,
-    engines: () => engines,
+    incarnationID,
+    peers: () => all.filter((id) => id !== incarnationID),
     ability: () => ability,
     onDue: (announced) => due.push(announced),
     onClaimed: (claimed) => reported.push(claimed),
@@ -19,23 +22,58 @@ function setup({ engines = 48, ability = 'v1' } = {}) {
   return { clock, due, offers, reported, claimed: (...names: string[]) => ({ queueName: 'q', names, ability: 'v1' }) };
 }
 
+/** When each of the engines claims what is announced under the name. */
+function waves(name: string | undefined, engines = 48): number[] {
+  return Array.from({ length: engines }, (_, index) => {
+    const { clock, due, offers } = setup({ incarnationID: `e${index}`, peers: engines - 1 });
+    offers.add({ queueName: 'q', name });
+    let ms = 0;
+    for (; due.length === 0; ms += 1) clock.advance(1);
+    return ms;
+  });
+}
+
 describe('work that another process announces', () => {
   test('is claimed at once where few engines serve its queue', () => {
-    const { due, offers } = setup({ engines: 4 });
+    const { due, offers } = setup({ peers: 3 });
 
     offers.add({ queueName: 'q', name: 'a' });
 
     expect(due).toEqual([{ queueName: 'q', name: 'a' }]);
   });
 
-  test('is claimed after a moment where many do', () => {
+  test('is claimed by one engine at once where many do, and by the others in waves', () => {
+    const sizes = new Map<number, number>();
+    for (const ms of waves('a')) sizes.set(ms, (sizes.get(ms) ?? 0) + 1);
+
+    expect([...sizes].sort(([one], [other]) => one - other)).toEqual([
+      [0, 1],
+      [8, 2],
+      [16, 4],
+      [24, 8],
+      [32, 16],
+      [40, 17],
+    ]);
+  });
+
+  test('is claimed first by each engine in turn', () => {
+    const firsts = Array.from({ length: 1000 }, (_, n) => waves(`name${n.toString(36)}`, 6).indexOf(0));
+
+    const counts = [0, 1, 2, 3, 4, 5].map((engine) => firsts.filter((first) => first === engine).length);
+    expect(Math.min(...counts)).toBeGreaterThan(100);
+  });
+
+  test('is claimed soon although it has no name', () => {
+    expect(Math.max(...waves(undefined))).toBeLessThanOrEqual(40);
+  });
+
+  test('is claimed with what was announced after it', () => {
     const { clock, due, offers } = setup();
-    vi.spyOn(Math, 'random').mockReturnValueOnce(0.5);
 
     offers.add({ queueName: 'q', name: 'a' });
     offers.add({ queueName: 'q', name: 'b' });
     expect(due).toEqual([]);
-    clock.advance(96);
+    clock.advance(LONG_MS);
 
     expect(due).toEqual([
       { queueName: 'q', name: 'a' },
@@ -98,8 +136,8 @@ describe('work that another process announces', () => {
 });
 
 test('peers hear of a claim only if they are many', () => {
-  const few = setup({ engines: 4 });
-  const many = setup({ engines: 5 });
+  const few = setup({ peers: 3 });
+  const many = setup({ peers: 4 });
 
   for (const { offers } of [few, many]) offers.report({ queueName: 'q' }, ['a']);
   many.offers.report({ queueName: 'q' }, []);

@@ -1,6 +1,9 @@
 -- The check of the foreign key took more than a third of the time of writing a checkpoint. Everstep locks the workflow's row
 -- in the same statement anyway. The checkpoints of other programs are checked by a trigger instead, and triggers delete
 -- checkpoints with their workflow and follow a change of its ID.
+-- Dropping the key locks both tables, and all programs would wait behind it. Give up and retry instead.
+SET LOCAL lock_timeout = '3s';
+
 CREATE OR REPLACE FUNCTION {schema}.everstep_check_step() RETURNS TRIGGER
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -43,4 +46,6 @@ BEGIN
 END;
 $body$;
 
+-- The second is what DBOS for TypeScript called it.
 ALTER TABLE {schema}.operation_outputs DROP CONSTRAINT IF EXISTS operation_outputs_workflow_uuid_fkey;
+ALTER TABLE {schema}.operation_outputs DROP CONSTRAINT IF EXISTS operation_outputs_workflow_uuid_foreign;

@@ -1,4 +1,5 @@
 // What a migrated database looks like, and that every earlier version arrives there.
+import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/base/clock.js';
 import { silentLogger } from '../../../src/base/log.js';
@@ -6,7 +7,16 @@ import type { Database } from '../../../src/store/database.js';
 import { migrate } from '../../../src/store/migrations/migrate.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../../rig/dialects.js';
 import { readCatalog, readVersionRows } from './catalog.js';
-import { buildAt, EVERSTEP_LATEST, execute, expectedSchema, interruptedVersions, LATEST, query } from './setup.js';
+import {
+  buildAt,
+  EVERSTEP_LATEST,
+  execute,
+  expectedSchema,
+  interruptedVersions,
+  LATEST,
+  ownMigrations,
+  query,
+} from './setup.js';
 
 const logger = silentLogger;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -229,6 +239,36 @@ onlyOn('postgres', (dialect) => {
     await migrate(database, { logger });
 
     expect(await readCatalog(database)).toEqual(expectedSchema(database));
+  });
+
+  it('the foreign key of checkpoints is dropped under the name that DBOS gave it, and what it did not keep out is deleted', async () => {
+    const database = await setup(dialect);
+    await buildAt(database, LATEST);
+    await execute(
+      database,
+      `ALTER TABLE dbos.operation_outputs DROP CONSTRAINT operation_outputs_workflow_uuid_fkey;
+       INSERT INTO dbos.workflow_status (workflow_uuid) VALUES ('kept');
+       INSERT INTO dbos.operation_outputs (workflow_uuid, function_id) VALUES ('kept', 0), ('gone', 0), ('gone', 1);
+       ALTER TABLE dbos.operation_outputs ADD CONSTRAINT operation_outputs_workflow_uuid_foreign
+       FOREIGN KEY (workflow_uuid) REFERENCES dbos.workflow_status (workflow_uuid) NOT VALID`,
+    );
+
+    await migrate(database, { logger });
+
+    expect(await readCatalog(database)).toEqual(expectedSchema(database));
+    expect(await query(database, 'SELECT workflow_uuid AS id FROM dbos.operation_outputs')).toEqual([{ id: 'kept' }]);
+  });
+
+  it('a migration that locks the tables of workflows does not make all programs wait behind it', () => {
+    const waiting = ownMigrations('postgres').filter(({ number, name }) => {
+      const text = readFileSync(`migrations/postgres/everstep/${String(number).padStart(4, '0')}_${name}.sql`, 'utf8');
+      const isLocking = /^(AFTER|BEFORE) .* ON \{schema\}\.(workflow_status|operation_outputs)\b|DROP CONSTRAINT/m.test(
+        text,
+      );
+      return isLocking && !text.includes("SET LOCAL lock_timeout = '3s'");
+    });
+
+    expect(waiting).toEqual([]);
   });
 
   it('a message whose topic is too long for NOTIFY is stored all the same', async () => {

@@ -1,0 +1,1 @@
+-- Empty on purpose. On SQLite a foreign key keeps checkpoints to their workflow.

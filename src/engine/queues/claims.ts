@@ -119,14 +119,16 @@ export class Claims implements ClaimSource {
     await this.#runtime.retrying(requeue, this.#options.stopping);
   }
 
-  /** Puts workflows that have not started back on their queues. If that fails, they are found as orphans. */
-  async release(owned: readonly Owned[]): Promise<void> {
+  /** Puts workflows of a queue that have not started back on it. At a shutdown that fails, they are left to the peers. */
+  async release(owned: readonly Owned[], queueName: string): Promise<void> {
     const { bus, database, logger } = this.#runtime;
     try {
-      bus.publishAll(topics.work, await handBack(database, owned));
+      await this.#runtime.retrying(() => handBack(database, owned), this.#options.stopping);
     } catch (error) {
-      logger.debug(`Cannot put ${owned.length} workflows back on their queues: ${(error as Error).message}`);
+      logger.debug(`Cannot put ${owned.length} workflows back on queue "${queueName}": ${(error as Error).message}`);
     }
+    // Whatever the last attempt says: an earlier one may have put them back, and its answer was lost.
+    bus.publish(topics.work, { queueName });
   }
 
   #newTerms(): Terms {

@@ -59,8 +59,11 @@ export class QueueService {
     this.known = knownQueuesOf(runtime);
     const claims = new Claims({ ...options, stopping: this.#stopping.signal });
     this.#dispatcher = this.#createDispatcher(options, claims);
-    this.#successors = new Successors({ clock, handBack: (successors) => claims.release(successors) });
-    this.#refills = this.#createRefills(claims);
+    this.#successors = new Successors({
+      clock,
+      handBack: (successors, queueName) => claims.release(successors, queueName),
+    });
+    this.#refills = this.#createRefills(runs, claims);
     this.#directStarts = new DirectStarts({
       ...options,
       reserve: (queueName, count) => this.#dispatcher.reserve(queueName, count),
@@ -76,9 +79,9 @@ export class QueueService {
     runs.offerRefill = (run) => this.#refills.offer(run);
     runs.isHeld = (owned) => this.#successors.holds(owned);
     runs.observe({
-      onFreed: (run) => {
+      onFreed: (run, isRecorded) => {
         const { queueName, partitionKey } = run;
-        const isTaken = this.#refills.settle(run);
+        const isTaken = this.#refills.settle(run, isRecorded);
         if (queueName !== null && !isTaken) this.#freeSlot(queueName, partitionKey);
       },
       onWaiting: ({ queueName }) => {
@@ -87,10 +90,11 @@ export class QueueService {
     });
   }
 
-  #createRefills(claims: Claims): Refills {
+  #createRefills(runs: Runs, claims: Claims): Refills {
     return new Refills({
       clock: this.#runtime.clock,
       successors: this.#successors,
+      runs,
       findQueue: (queueName, unslotted) => this.#dispatcher.findRefillable(queueName, unslotted),
       newTerms: (queue) => claims.newTerms(queue),
       launch: (claimed, standing, options) => claims.launch(claimed, standing, options),

@@ -6,6 +6,7 @@ import type { Claimed } from '../../store/queues/claims.js';
 import type { Refill, RefillTerms } from '../../store/queues/refills.js';
 import type { Standing } from '../liveness/lease.js';
 import type { Run } from '../runs/run.js';
+import { addTo, type ExpectedRun, type Runs } from '../runs/runs.js';
 import type { Queue } from './known-queues.js';
 import type { Successor, Successors } from './successors.js';
 
@@ -28,6 +29,7 @@ export interface Unslotted {
 export interface RefillsOptions {
   readonly clock: Clock;
   readonly successors: Successors;
+  readonly runs: Pick<Runs, 'expect' | 'unexpect'>;
   findQueue(queueName: string, unslotted: Unslotted): Refillable | undefined;
   newTerms(queue: Queue): { readonly terms: RefillTerms; readonly standing: Standing };
   /** Runs claimed workflows, and returns how many run. If that fails, calls `onFailure` and hands them back. */
@@ -132,9 +134,12 @@ class QueueRefill implements Refill {
 
 export class Refills {
   readonly #options: RefillsOptions;
-  readonly #offered = new Map<Run, QueueRefill>();
+  /** Undefined for a run whose slot is given up. */
+  readonly #offered = new Map<Run, QueueRefill | undefined>();
   /** Runs whose slots are taken, and which are about to be removed, by queue. */
   readonly #slotless = new Map<string, number>();
+  /** Slots that successors hold although the runs before them had lost theirs, by queue. */
+  readonly #excess = new Map<string, number>();
   /** What has been claimed and is about to run. */
   readonly #launches = new Set<Promise<void>>();
 
@@ -149,8 +154,12 @@ export class Refills {
   /** For a run whose outcome is about to be recorded. */
   offer(run: Run): Refill | undefined {
     const { queueName } = run;
-    const offered = this.#offered.get(run);
-    if (queueName === null || offered) return offered;
+    if (queueName === null || this.#offered.has(run)) return this.#offered.get(run);
+    if (this.#excess.has(queueName)) {
+      addTo(this.#excess, queueName, -1);
+      this.#offered.set(run, undefined);
+      return undefined;
+    }
     const { clock, successors } = this.#options;
     const slotless = this.#slotless.get(queueName) ?? 0;
     const looksForForeign = clock.monotonic() - this.#lookedAt >= FOREIGN_LOOK_MS;
@@ -174,7 +183,7 @@ export class Refills {
     this.countSlotless(refill.terms.queueName, 1);
     // What is held is not handed back.
     const letGo = (): void => this.#options.successors.started(successor);
-    const started = this.#options.launch([claimed], standing, { owner, onFailure: letGo }).then(
+    const started = this.#launch([claimed], standing, { owner, onFailure: letGo }).then(
       (running) => {
         letGo();
         if (running === 0) refill.lose();
@@ -185,21 +194,21 @@ export class Refills {
   }
 
   /** The run has ended. True if its slot is taken. */
-  settle(run: Run): boolean {
+  settle(run: Run, isRecorded: boolean): boolean {
     const refill = this.#offered.get(run);
     this.#offered.delete(run);
     if (!refill) return false;
     refill.hasRun = false;
     void refill.withdraw();
+    // It may have lost its workflow, and a peer may have got its slot: another run that ends here makes up for it.
+    if (!isRecorded && refill.successor) addTo(this.#excess, refill.terms.queueName, 1);
     if (!refill.isFilled) return false;
     this.countSlotless(refill.terms.queueName, -1);
     return true;
   }
 
   countSlotless(queueName: string, change: 1 | -1): void {
-    const count = (this.#slotless.get(queueName) ?? 0) + change;
-    if (count === 0) this.#slotless.delete(queueName);
-    else this.#slotless.set(queueName, count);
+    addTo(this.#slotless, queueName, change);
   }
 
   onLost(queueName: string): void {
@@ -215,15 +224,27 @@ export class Refills {
    * before is held.
    */
   async withdrawAll(): Promise<void> {
-    await Promise.all([...this.#offered.values()].map((refill) => refill.withdraw()));
+    await Promise.all([...this.#offered.values()].flatMap((refill) => refill?.withdraw() ?? []));
     await Promise.all([...this.#launches, this.#options.successors.releaseAll()]);
   }
 
   launch(claimed: readonly Claimed[], { owner, queueName }: RefillTerms, standing: Standing): void {
-    const launching = this.#options.launch(claimed, standing, { owner }).then((running) => {
+    const launching = this.#launch(claimed, standing, { owner }).then((running) => {
       if (running < claimed.length) this.#options.onLost(queueName);
     });
     this.#track(launching);
+  }
+
+  async #launch(...args: Parameters<RefillsOptions['launch']>): Promise<number> {
+    const { runs } = this.#options;
+    const [claimed] = args;
+    const expected = claimed.map(({ workflow }) => expectedOf(workflow));
+    for (const one of expected) runs.expect(one);
+    try {
+      return await this.#options.launch(...args);
+    } finally {
+      for (const one of expected) runs.unexpect(one);
+    }
   }
 
   hold(claimed: readonly Claimed[], { queueName }: RefillTerms, standing: Standing): void {
@@ -242,4 +263,8 @@ export class Refills {
       .finally(() => this.#launches.delete(tracked));
     this.#launches.add(tracked);
   }
+}
+
+function expectedOf({ workflowID, owner, queueName, queuePartitionKey }: Claimed['workflow']): ExpectedRun {
+  return { workflowID, owner: owner ?? '', queueName, partitionKey: queuePartitionKey };
 }

@@ -13,7 +13,7 @@ export interface Successor extends Owned {
 export interface SuccessorsOptions {
   readonly clock: Clock;
   /** Puts successors back on their queue. */
-  handBack(successors: readonly Owned[]): Promise<void>;
+  handBack(successors: readonly Owned[], queueName: string): Promise<void>;
 }
 
 interface HeldQueue {
@@ -131,16 +131,18 @@ export class Successors {
   }
 
   async #release(isReleased: (successor: Successor, until: number) => boolean): Promise<void> {
-    const released: Successor[] = [];
-    for (const { successors } of this.#queues.values()) {
+    const handBacks: Promise<void>[] = [];
+    for (const [queueName, { successors }] of this.#queues) {
+      const released: Successor[] = [];
       for (const held of successors.splice(0)) {
         if (isReleased(held.successor, held.until)) released.push(held.successor);
         else successors.push(held);
       }
+      for (const successor of released) this.started(successor);
+      if (released.length > 0) handBacks.push(this.#options.handBack(released, queueName));
     }
-    for (const successor of released) this.started(successor);
     if ([...this.#queues.values()].every(({ successors }) => successors.length === 0)) this.#stopTimer();
-    if (released.length > 0) await this.#options.handBack(released);
+    await Promise.all(handBacks);
   }
 
   #stopTimer(): void {

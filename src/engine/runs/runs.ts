@@ -11,11 +11,14 @@ import type { Run } from './run.js';
 export interface RunObserver {
   /** A run has ended; its handles resolve afterwards. `isRecorded`: it has recorded the outcome durably. */
   onEnded?(run: Run, isRecorded: boolean): void;
-  /** The run's slot is free: it has ended, or has lost its workflow. */
-  onFreed?(run: Run): void;
+  /** The run's slot is free: it has ended, or has lost its workflow. `isRecorded` as above. */
+  onFreed?(run: Run, isRecorded: boolean): void;
   /** The run waits for something outside of it, and does not count against this process's capacity meanwhile. */
   onWaiting?(run: Run): void;
 }
+
+/** A run that is about to begin, as far as it is counted. */
+export type ExpectedRun = Pick<Run, 'workflowID' | 'owner' | 'queueName' | 'partitionKey'>;
 
 /** How a run ends, and whether code in this process waits for it. */
 export class RunEnding {
@@ -65,6 +68,8 @@ export class Runs {
   readonly #queueCounts = new Map<string, number>();
   /** And from each of its partitions, by `partitionKeyOf`. */
   readonly #partitionCounts = new Map<string, number>();
+  /** Runs that are about to begin, and are counted already. */
+  readonly #expected = new Set<string>();
   #isStopping = false;
   /** Set by the queues. */
   offerRefill: OfferRefill | undefined;
@@ -84,7 +89,8 @@ export class Runs {
     const ending = new RunEnding();
     this.#ends.set(run, ending);
     this.#latest.set(run.workflowID, run);
-    this.#count(run, 1);
+    const isCounted = this.#expected.size > 0 && this.#expected.delete(keyOf(run));
+    if (!isCounted) this.#count(run, 1);
     run.waits.onWaiting = (isWaiting) => this.#setWaiting(run, isWaiting);
     const { tracer } = run.runtime;
     if (tracer) run.spans = new RunSpans(tracer, invocation);
@@ -99,6 +105,17 @@ export class Runs {
     return ending;
   }
 
+  /** Counts the run of a claimed workflow from now on: to load what it needs may take a while. */
+  expect(run: ExpectedRun): void {
+    this.#expected.add(keyOf(run));
+    this.#count(run, 1);
+  }
+
+  /** It does not begin, unless it has. */
+  unexpect(run: ExpectedRun): void {
+    if (this.#expected.delete(keyOf(run))) this.#count(run, -1);
+  }
+
   /** Undefined for a run that has left. */
   #remove(run: Run, isRecorded: boolean): RunEnding | undefined {
     const ending = this.#ends.get(run);
@@ -110,7 +127,7 @@ export class Runs {
     this.#count(run, -1);
     this.#waiting.delete(run);
     for (const observer of this.#observers) observer.onEnded?.(run, isRecorded);
-    this.#free(run);
+    this.#free(run, isRecorded);
     return ending;
   }
 
@@ -127,15 +144,15 @@ export class Runs {
     if (run.waits.isWaiting) this.#setWaiting(run, true);
   }
 
-  #count({ queueName, partitionKey }: Run, change: 1 | -1): void {
+  #count({ queueName, partitionKey }: Pick<Run, 'queueName' | 'partitionKey'>, change: 1 | -1): void {
     if (queueName === null) return;
     this.#queued += change;
     addTo(this.#queueCounts, queueName, change);
     if (partitionKey !== null) addTo(this.#partitionCounts, partitionKeyOf(queueName, partitionKey), change);
   }
 
-  #free(run: Run): void {
-    for (const observer of this.#observers) observer.onFreed?.(run);
+  #free(run: Run, isRecorded: boolean): void {
+    for (const observer of this.#observers) observer.onFreed?.(run, isRecorded);
   }
 
   #setWaiting(run: Run, isWaiting: boolean): void {
@@ -155,7 +172,7 @@ export class Runs {
   /** Stops a run that no longer owns its workflow: its slot is free. */
   stopLost(run: Run, reason: Error): void {
     this.stop(run, reason);
-    this.#free(run);
+    this.#free(run, false);
   }
 
   /** Stops all runs, and any that start later. */
@@ -230,10 +247,15 @@ function reportUnlessAwaited({ runtime, workflowID, registration }: Run, ending:
   });
 }
 
-function addTo(counts: Map<string, number>, key: string, change: number): void {
-  const count = (counts.get(key) ?? 0) + change;
-  if (count === 0) counts.delete(key);
-  else counts.set(key, count);
+/** Counters at zero are not kept. */
+export function addTo(counts: Map<string, number>, name: string, change: number): void {
+  const count = (counts.get(name) ?? 0) + change;
+  if (count === 0) counts.delete(name);
+  else counts.set(name, count);
+}
+
+function keyOf({ workflowID, owner }: ExpectedRun): string {
+  return `${owner} ${workflowID}`;
 }
 
 function partitionKeyOf(queueName: string, partitionKey: string): string {

@@ -103,7 +103,7 @@ export function runningStatement(queueName: string): Sql {
 }
 
 /** Running. The subquery keeps Postgres from using the index of all running workflows, which does not have the queue. */
-const isRunning = sql`p.status = (SELECT 'PENDING') AND ${isInFlight('p')} AND NOT ${isSuccessor}`;
+const isRunning = sql`p.status = (SELECT 'PENDING') AND ${isInFlight('p')} AND NOT ${isSuccessor('p')}`;
 
 type Rate = NonNullable<Limits['rate']>;
 

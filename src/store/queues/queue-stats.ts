@@ -42,7 +42,7 @@ export async function countQueues(database: Database, options: QueueStatsOptions
       SUM(CASE WHEN a.status = 'PENDING' THEN 1 ELSE 0 END) AS running,
       ${nowMs} - MIN(CASE WHEN a.status = 'ENQUEUED' THEN a.since END) AS oldest
     FROM (
-      SELECT p.queue_name, ${partition} AS partition_key, CASE WHEN ${isSuccessor} THEN 'ENQUEUED' ELSE p.status END AS status,
+      SELECT p.queue_name, ${partition} AS partition_key, CASE WHEN ${isSuccessor('p')} THEN 'ENQUEUED' ELSE p.status END AS status,
         CASE WHEN p.delay_until_epoch_ms > p.created_at THEN p.delay_until_epoch_ms ELSE p.created_at END AS since
       FROM ${workflows} AS p
       WHERE ${isInFlight('p')} AND ${scope}

@@ -11,6 +11,12 @@ export function laneOf(item: Item): string {
   return item.kind === 'send' ? laneKey(item.send.sending.message.destinationID, '') : '';
 }
 
+/** The lanes in which later items wait for this one. The first writes of a successor follow the outcome that made room. */
+export function lanesOf(item: Item): string[] {
+  const successor = item.kind === 'outcome' ? item.refill?.successor : undefined;
+  return successor ? [laneOf(item), laneKey(successor.workflowID, successor.owner)] : [laneOf(item)];
+}
+
 function laneKey(workflowID: string, owner: string): string {
   return `${owner} ${workflowID}`;
 }

@@ -27,6 +27,7 @@ interface Begun {
 export class RefillPart {
   readonly #offered = new Map<string, Ending[]>();
   readonly #successors: Owned[] = [];
+  #applicationVersion = '';
   #begun: Begun[] = [];
 
   add(run: Owned, refill: Refill): void {
@@ -34,13 +35,16 @@ export class RefillPart {
     const endings = this.#offered.get(queueName);
     if (endings) endings.push({ run, refill });
     else this.#offered.set(queueName, [{ run, refill }]);
-    if (refill.successor) this.#successors.push(refill.successor);
+    if (!refill.successor) return;
+    this.#successors.push(refill.successor);
+    this.#applicationVersion = refill.terms.applicationVersion;
   }
 
   /** The statements to follow those that record the outcomes. If the commit is repeated, none of them claims. */
   begin({ dialect, features }: Pick<Database, 'dialect' | 'features'>): Sql[] {
     this.#begun = [];
-    const statements = this.#successors.length > 0 ? [startSuccessors(this.#successors)] : [];
+    const successors = this.#successors;
+    const statements = successors.length > 0 ? [startSuccessors(successors, this.#applicationVersion)] : [];
     // Without advisory locks, a pause could not wait for refills.
     if (features?.hasAdvisoryLocks === false) return statements;
     for (const offered of this.#offered.values()) {

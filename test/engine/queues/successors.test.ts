@@ -1,7 +1,8 @@
 // A workflow that was claimed before there is a slot for it, and that starts when a run of its engine ends.
 import { describe, expect, test } from 'vitest';
 import { deferred } from '../../../src/base/deferred.js';
-import { DatabaseStatementError } from '../../../src/model/errors/errors.js';
+import { DatabaseStatementError, DatabaseUnavailableError } from '../../../src/model/errors/errors.js';
+import type { QueueParameters } from '../../../src/model/queues.js';
 import { render, sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
 import { findOwnedBy } from '../../../src/store/runs/lifecycle.js';
@@ -19,12 +20,26 @@ const HOLD_MAX_MS = 100;
 const LOOK_AGAIN_MS = 5;
 /** From which a run is not short. */
 const LONG_MS = 200;
+/** When a workflow without a run here counts as an orphan. */
+const ORPHANED_MS = 20_000;
+
+const TWO = { globalConcurrency: 2 };
+
+interface SetupOptions {
+  readonly firstTakesMs?: number;
+  readonly isSerial?: boolean;
+  readonly historyOf?: string;
+  readonly limits?: QueueParameters;
+}
 
 /**
  * An engine with a queue that has one slot left. The first workflow has ended, the second one runs until it is let go, and the
  * rest are successors unless the first one has taken long.
  */
-async function setup(dialect: TestDialect, { firstTakesMs = 0, isSerial = false, historyOf = '' } = {}) {
+async function setup(
+  dialect: TestDialect,
+  { firstTakesMs = 0, isSerial = false, historyOf = '', limits = TWO }: SetupOptions = {},
+) {
   const clock = new ManualClock();
   const { DBOS, url } = await createEngine(dialect, {}, clock.settings);
   const gates = new Map([OTHER, ...IDS].map((id) => [id, deferred<void>()]));
@@ -37,7 +52,7 @@ async function setup(dialect: TestDialect, { firstTakesMs = 0, isSerial = false,
     { name: 'gated' },
   );
   await DBOS.launch();
-  await DBOS.registerQueue('q', { globalConcurrency: isSerial ? 1 : 2 });
+  await DBOS.registerQueue('q', isSerial ? { globalConcurrency: 1 } : limits);
   await DBOS.startWorkflows(
     workflow,
     [...(isSerial ? [] : [OTHER]), ...IDS].map((id) => ({ args: [id] as [string], workflowID: id })),
@@ -52,7 +67,12 @@ async function setup(dialect: TestDialect, { firstTakesMs = 0, isSerial = false,
   release('w-0');
   await until(() => started.length === 2);
   await untilStatus('w-0', 'SUCCESS');
-  return { clock, DBOS, release, row, started, untilStatus, url };
+  return { clock, DBOS, release, row, started, untilStatus, url, workflow };
+}
+
+/** A claim that was asked for is sent by then. */
+async function turn(): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
 /** As if an earlier run had recorded an operation that the workflow does not get to. */
@@ -196,6 +216,69 @@ describe('a successor', () => {
       await until(() => started.includes('w-2'));
 
       expect(failures).toBeGreaterThan(1);
+    });
+
+    test('goes back to the queue although the first attempt to put it there fails', async () => {
+      const { clock, DBOS, row } = await setup(dialect);
+      const { database } = engineOf(DBOS).runtime;
+      const commit = database.commit.bind(database);
+      let failures = 0;
+      database.commit = async (...args) => {
+        const isHandBack = args[0].some((one) => render(one, database.dialect).text.includes('recovery_attempts - 1'));
+        if (isHandBack && failures++ === 0) throw new DatabaseUnavailableError('gone for a moment');
+        return commit(...args);
+      };
+
+      clock.advance(HOLD_MAX_MS);
+      let waitedMs = 0;
+      await until(async () => {
+        clock.advance(1);
+        waitedMs += 1;
+        return (await row('w-2'))?.status === 'ENQUEUED';
+      });
+
+      expect(waitedMs).toBeLessThan(ORPHANED_MS);
+    });
+
+    test('counts as running here while its history is loaded', async () => {
+      const { DBOS, release, started, untilStatus, workflow } = await setup(dialect, {
+        limits: { workerConcurrency: 2 },
+        historyOf: 'w-2',
+      });
+      const { database } = engineOf(DBOS).runtime;
+      const read = database.read.bind(database);
+      const mayRead = deferred<void>();
+      database.read = async (...args) => {
+        if (render(args[0], database.dialect).text.includes('operation_outputs')) await mayRead.promise;
+        return read(...args);
+      };
+      release('w-1');
+      await untilStatus('w-1', 'SUCCESS');
+
+      await DBOS.startWorkflow(workflow, { queueName: 'q', workflowID: 'late' })('late');
+      await turn();
+      mayRead.resolve();
+      await until(() => started.includes('w-2'));
+
+      expect(started).toEqual(['w-0', 'w-1', 'w-2']);
+      release(...IDS, 'late');
+    });
+
+    test('is followed by none if the run before it had lost its workflow, and maybe its slot', async () => {
+      const { DBOS, release, started, untilStatus } = await setup(dialect);
+      const { database } = engineOf(DBOS).runtime;
+      // As a program does that Everstep does not hear of.
+      await database.run(sql`UPDATE ${table('workflow_status')} SET owner_xid = 'x' WHERE workflow_uuid = 'w-1'`);
+      release('w-1');
+      await until(() => started.includes('w-2'));
+      await until(() => !engineOf(DBOS).runs.has('w-1'));
+
+      // The database counts three: w-1, which may run elsewhere, is one of them.
+      release('w-2');
+      await untilStatus('w-2', 'SUCCESS');
+      await untilStatus('w-3', 'ENQUEUED');
+
+      expect(started).toEqual(['w-0', 'w-1', 'w-2']);
     });
 
     test('is no orphan of its claim', async () => {

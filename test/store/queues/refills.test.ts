@@ -6,14 +6,22 @@ import { deferred } from '../../../src/base/deferred.js';
 import { silentLogger } from '../../../src/base/log.js';
 import { CommitUnknownError } from '../../../src/model/errors/errors.js';
 import { type Limits, UNLIMITED } from '../../../src/model/queues.js';
-import { sql } from '../../../src/sql/sql.js';
+import { sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
 import { lockRefill } from '../../../src/store/queues/claim-lock.js';
+import { countOpenWork, countRunning } from '../../../src/store/listing/open-work.js';
+import { registerVersion } from '../../../src/store/management/versions.js';
 import { claimWorkflows } from '../../../src/store/queues/claims.js';
 import { countQueues } from '../../../src/store/queues/queue-stats.js';
 import { pauseQueue } from '../../../src/store/queues/queues.js';
 import type { Refill, RefillTerms } from '../../../src/store/queues/refills.js';
-import { cancelWorkflows, type Owned, recoverIncarnation } from '../../../src/store/runs/lifecycle.js';
+import {
+  cancelWorkflows,
+  handBack,
+  type Owned,
+  recoverExecutor,
+  recoverIncarnation,
+} from '../../../src/store/runs/lifecycle.js';
 import { findWorkflows, insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
 import { Writer } from '../../../src/store/writer/writer.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../../rig/dialects.js';
@@ -373,6 +381,49 @@ describe('a successor', () => {
       const [stats] = await countQueues(database, { isByPartition: false, applicationName: null });
 
       expect(stats).toMatchObject({ running: 1, enqueued: 2 });
+      expect(await countOpenWork(database, null)).toMatchObject([{ running: 1, enqueued: 2 }]);
+      expect(await countRunning(database, 'q')).toEqual(new Map([['vm-1', 1]]));
+    });
+
+    /** Of a workflow that goes to the latest version, and has a timeout. */
+    async function setupOpen() {
+      const before = [running('a'), waiting('b')];
+      const open = { ...waiting('c'), applicationVersion: null, timeoutMs: 60_000 };
+      const parts = await setup(dialect, ...before, open);
+      const { database, writer } = parts;
+      await registerVersion(database, 'v1', 'test');
+      await finish(writer, 'a', new NotedRefill({}, { wanted: 1 }));
+      const find = async () => (await findWorkflows(database, ['c']))[0];
+      return { ...parts, find };
+    }
+
+    test('that is handed back goes to the latest version, its timeout has not begun, and it has lost no attempt', async () => {
+      const { database, find } = await setupOpen();
+      expect(await find()).toMatchObject({ status: 'PENDING', owner: 'me.9' });
+
+      await handBack(database, [{ workflowID: 'c', owner: 'me.9' }]);
+
+      const untouched = { applicationVersion: null, deadlineAt: null, recoveryAttempts: 0 };
+      expect(await find()).toMatchObject({ status: 'ENQUEUED', ...untouched });
+      expect(await database.read(sql`SELECT j.event_type FROM ${table('journal')} AS j`)).toEqual([]);
+    });
+
+    test('belongs to the version that starts it, and its timeout begins then', async () => {
+      const { writer, find } = await setupOpen();
+
+      await finish(writer, 'b', new NotedRefill({}, { successor: { workflowID: 'c', owner: 'me.9' } }), 'me.9');
+
+      const started = await find();
+      expect(started).toMatchObject({ applicationVersion: 'v1', startedAt: expect.any(Number) });
+      expect(started?.deadlineAt).toBe((started?.startedAt ?? 0) + 60_000);
+    });
+
+    test('without a version is recovered with the others of its executor', async () => {
+      const { database, find } = await setupOpen();
+
+      await recoverExecutor(database, { executorID: 'vm-1', applicationVersion: 'v1', keptPrefix: 'other' });
+
+      expect(await find()).toMatchObject({ status: 'ENQUEUED', owner: null });
     });
   });
 });

@@ -64,7 +64,7 @@ function isBranching(values: readonly string[]): boolean {
 const BY_CREATION = 'workflow_status_created_at_index';
 const BY_QUEUE = 'idx_workflow_status_listing_queue';
 const BY_STATUS: ReadonlyMap<WorkflowStatusString, string> = new Map([
-  ['PENDING', 'idx_workflow_status_pending'],
+  ['PENDING', 'idx_workflow_status_running'],
   ...WAITING_STATUSES.map((status) => [status, 'idx_workflow_status_listing_waiting'] as const),
   ...FAILED_STATUSES.map((status) => [status, 'idx_workflow_status_failed'] as const),
 ]);

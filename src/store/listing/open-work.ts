@@ -46,7 +46,7 @@ export async function countOpenWork(database: Database, applicationName: string 
 
 /** Running workflows by executor; of one queue, if it is given. */
 export async function countRunning(database: Database, queueName?: string): Promise<Map<string, number>> {
-  // Uses idx_workflow_status_pending, or idx_workflow_status_in_flight_v2 for a queue.
+  // Uses idx_workflow_status_running, or idx_workflow_status_in_flight_v2 for a queue.
   const ofQueue = queueName === undefined ? sql`` : sql`AND ${isInFlight('w')} AND w.queue_name = ${queueName}`;
   const found = await database.read(sql`
     SELECT w.executor_id, COUNT(*) AS running

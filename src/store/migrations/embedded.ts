@@ -3806,6 +3806,20 @@ WHEN (
 EXECUTE FUNCTION {schema}.everstep_journal_change();
 `,
   },
+  {
+    number: 33,
+    name: 'running_index',
+    isOnline: true,
+    sql: `-- online
+-- One index of running workflows instead of two. They are few, so those who look for all of them sort what they find: an index
+-- in the order of creation cost each claim and each start a write, and the removal of entries that had died.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS idx_workflow_status_running
+  ON {schema}.workflow_status (owner_xid COLLATE "C")
+  WHERE status = 'PENDING';
+DROP INDEX CONCURRENTLY IF EXISTS {schema}.idx_workflow_status_owner;
+DROP INDEX CONCURRENTLY IF EXISTS {schema}.idx_workflow_status_pending;
+`,
+  },
 ];
 
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
@@ -6068,6 +6082,19 @@ BEGIN
       WHEN OLD.delay_until_epoch_ms IS NOT NEW.delay_until_epoch_ms THEN 'DelayChanged'
       ELSE 'PriorityChanged' END AS kind) AS k;
 END;
+`,
+  },
+  {
+    number: 33,
+    name: 'running_index',
+    isOnline: false,
+    sql: `-- One index of running workflows instead of two. They are few, so those who look for all of them sort what they find: an index
+-- in the order of creation cost each claim and each start a write.
+CREATE INDEX IF NOT EXISTS idx_workflow_status_running
+  ON workflow_status (owner_xid)
+  WHERE status = 'PENDING';
+DROP INDEX IF EXISTS idx_workflow_status_owner;
+DROP INDEX IF EXISTS idx_workflow_status_pending;
 `,
   },
 ];

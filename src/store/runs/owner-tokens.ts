@@ -11,21 +11,21 @@ export function isEngineToken(owner: string | null): owner is string {
   return owner !== null && owner.includes('.');
 }
 
-/** The same for a column. Written as in the condition of idx_workflow_status_owner. */
+/** The same for a column. */
 export function holdsEngineToken(column: Sql): Sql {
   return sql`${column} LIKE '%.%'`;
 }
 
-/** Running workflows of engines of ours: the rows of idx_workflow_status_owner. */
+/** Running workflows of engines of ours: rows of idx_workflow_status_running. */
 export const isOwnedByEngine = sql`status = 'PENDING' AND ${holdsEngineToken(sql`owner_xid`)}`;
 const ownerBytes = bytewise('owner_xid');
 
-/** Owned by this incarnation. Uses idx_workflow_status_owner. */
+/** Owned by this incarnation. Uses idx_workflow_status_running. */
 export function isOwnedBy(incarnationID: string): Sql {
   return sql`${isOwnedByEngine} AND ${ownerBytes} >= ${`${incarnationID}.`} AND ${ownerBytes} < ${`${incarnationID}/`}`;
 }
 
-/** Owned with this very token. Uses idx_workflow_status_owner. */
+/** Owned with this very token. Uses idx_workflow_status_running. */
 export function isOwnedWith(owner: string): Sql {
   return sql`${isOwnedByEngine} AND ${ownerBytes} = ${owner}`;
 }
@@ -59,7 +59,7 @@ const firstFrom = (bound: Sql): Sql => sql`(
   LIMIT 1)`;
 
 /**
- * The owners of running workflows. Walks idx_workflow_status_owner from prefix to prefix, so it costs nothing per workflow.
+ * The owners of running workflows. Walks idx_workflow_status_running from prefix to prefix, so it costs nothing per workflow.
  */
 export const withOwners = sql`
   WITH RECURSIVE owners(prefix) AS (

@@ -21,7 +21,7 @@ const LOOKS: [GetWorkflowsInput, RegExp][] = [
   [{ status: 'ERROR' }, /idx_workflow_status_failed/],
   [{ status: 'ENQUEUED' }, /idx_workflow_status_(listing_waiting|in_flight_v2)/],
   [{ status: ['ENQUEUED', 'DELAYED', 'CANCELLED'] }, /listing_waiting[^]*idx_workflow_status_failed/],
-  [{ status: 'PENDING' }, /idx_workflow_status_pending|workflow_status_created_at_index/],
+  [{ status: 'PENDING' }, /idx_workflow_status_(running|in_flight_v2)|workflow_status_created_at_index/],
   [{ queuesOnly: true }, /idx_workflow_status_/],
   [{ queueName: 'old' }, /idx_workflow_status_listing_queue|in_flight_v2/],
   [{ queueName: ['old', 'mail'] }, /idx_workflow_status_listing_queue/],

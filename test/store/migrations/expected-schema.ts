@@ -263,12 +263,11 @@ export const POSTGRES_SCHEMA: Catalog = {
   CREATE INDEX idx_workflow_status_in_flight_v2 ON workflow_status USING btree (queue_name, status, priority, created_at) INCLUDE (application_name) WHERE (status = ANY (ARRAY['ENQUEUED'::text, 'PENDING'::text]))
   CREATE INDEX idx_workflow_status_listing_queue ON workflow_status USING btree (queue_name, created_at) WHERE CASE WHEN (queue_name IS NULL) THEN false ELSE true END
   CREATE INDEX idx_workflow_status_listing_waiting ON workflow_status USING btree (status, created_at) WHERE CASE WHEN (status = ANY (ARRAY['ENQUEUED'::text, 'DELAYED'::text])) THEN true ELSE false END
-  CREATE INDEX idx_workflow_status_owner ON workflow_status USING btree (owner_xid COLLATE "C") WHERE ((status = 'PENDING'::text) AND (owner_xid ~~ '%.%'::text))
   CREATE INDEX idx_workflow_status_parent_workflow_id ON workflow_status USING btree (parent_workflow_id) WHERE (parent_workflow_id IS NOT NULL)
   CREATE INDEX idx_workflow_status_partition_claims ON workflow_status USING btree (queue_name, queue_partition_key, COALESCE(application_version, ''::text), priority, created_at, creator_xid, workflow_uuid) WHERE CASE WHEN ((status = 'ENQUEUED'::text) AND (queue_partition_key IS NOT NULL)) THEN true ELSE false END
   CREATE INDEX idx_workflow_status_partition_dequeue_v3 ON workflow_status USING btree (queue_name, status, queue_partition_key, priority, created_at, workflow_uuid) INCLUDE (application_name) WHERE ((status = ANY (ARRAY['ENQUEUED'::text, 'PENDING'::text])) AND (queue_partition_key IS NOT NULL))
-  CREATE INDEX idx_workflow_status_pending ON workflow_status USING btree (created_at) WHERE (status = 'PENDING'::text)
   CREATE INDEX idx_workflow_status_rate_limited ON workflow_status USING btree (queue_name, started_at_epoch_ms) WHERE (rate_limited = true)
+  CREATE INDEX idx_workflow_status_running ON workflow_status USING btree (owner_xid COLLATE "C") WHERE (status = 'PENDING'::text)
   CREATE INDEX idx_workflow_status_schedule_name ON workflow_status USING btree (schedule_name) WHERE (schedule_name IS NOT NULL)
   CREATE INDEX idx_workflow_status_started_at ON workflow_status USING btree (started_at_epoch_ms) WHERE (started_at_epoch_ms IS NOT NULL)
   CREATE INDEX idx_workflow_topic ON notifications USING btree (destination_uuid, topic)
@@ -368,12 +367,11 @@ export const SQLITE_SCHEMA: Catalog = {
   CREATE INDEX idx_workflow_status_in_flight_v2 ON workflow_status (queue_name, status, priority, created_at) WHERE status IN ('ENQUEUED', 'PENDING')
   CREATE INDEX idx_workflow_status_listing_queue ON workflow_status (queue_name, created_at) WHERE CASE WHEN queue_name IS NULL THEN FALSE ELSE TRUE END
   CREATE INDEX idx_workflow_status_listing_waiting ON workflow_status (status, created_at) WHERE CASE WHEN status IN ('ENQUEUED', 'DELAYED') THEN TRUE ELSE FALSE END
-  CREATE INDEX idx_workflow_status_owner ON workflow_status (owner_xid) WHERE status = 'PENDING' AND owner_xid LIKE '%.%'
   CREATE INDEX idx_workflow_status_parent_workflow_id ON workflow_status (parent_workflow_id) WHERE parent_workflow_id IS NOT NULL
   CREATE INDEX idx_workflow_status_partition_claims ON workflow_status (queue_name, queue_partition_key, COALESCE(application_version, ''), priority, created_at, creator_xid, workflow_uuid) WHERE CASE WHEN status = 'ENQUEUED' AND queue_partition_key IS NOT NULL THEN TRUE ELSE FALSE END
   CREATE INDEX idx_workflow_status_partition_dequeue_v3 ON workflow_status (queue_name, status, queue_partition_key, priority, created_at, workflow_uuid) WHERE status IN ('ENQUEUED', 'PENDING') AND queue_partition_key IS NOT NULL
-  CREATE INDEX idx_workflow_status_pending ON workflow_status (created_at) WHERE status = 'PENDING'
   CREATE INDEX idx_workflow_status_rate_limited ON workflow_status (queue_name, started_at_epoch_ms) WHERE rate_limited = TRUE
+  CREATE INDEX idx_workflow_status_running ON workflow_status (owner_xid) WHERE status = 'PENDING'
   CREATE INDEX idx_workflow_status_schedule_name ON workflow_status (schedule_name) WHERE schedule_name IS NOT NULL
   CREATE INDEX idx_workflow_status_started_at ON workflow_status (started_at_epoch_ms) WHERE started_at_epoch_ms IS NOT NULL
   CREATE INDEX idx_workflow_topic ON notifications (destination_uuid, topic)

@@ -108,7 +108,7 @@ forEachDialect((dialect) => {
     const table = `${schemaPrefix(database)}dbos_migrations`;
     await execute(
       database,
-      `DROP INDEX ${schemaPrefix(database)}idx_workflow_status_pending; UPDATE ${table} SET version = ${version}`,
+      `DROP INDEX ${schemaPrefix(database)}idx_workflow_status_failed; UPDATE ${table} SET version = ${version}`,
     );
 
     const result = await migrate(database, { logger });

@@ -33,10 +33,11 @@ export class Store {
   /** Opens the database, creates or migrates it if asked to, and starts listening. */
   static async open(options: StoreOptions): Promise<Store> {
     const clock = options.clock ?? systemClock;
+    // A tenth of the package is migrations, which only an open needs. They are loaded while the database is connected to.
+    const migrations = import('./migrations/migrate.js');
     const { database, listener } = await openDatabase({ ...options, clock });
     try {
-      // A tenth of the package is migrations, which only an open needs.
-      const { migrate, verify } = await import('./migrations/migrate.js');
+      const { migrate, verify } = await migrations;
       // Its triggers would fail the writes of other programs on a server without NOTIFY.
       const useListenNotify = (options.useListenNotify ?? true) && database.features?.hasNotifications !== false;
       if (options.runMigrations ?? true) await migrate(database, { ...options, useListenNotify });

@@ -1,5 +1,6 @@
-// Connections that break while a transaction is under way.
+// Connections that break while a transaction is under way, or lead to a server that has lost the last commits.
 import { expect, test } from 'vitest';
+import { until } from '../crash/processes.js';
 import { startProxy } from '../rig/proxy.js';
 import type { AdapterName } from './adapters.js';
 import { effectsIn, setScene } from './scene.js';
@@ -34,6 +35,37 @@ export function networkTests(name: AdapterName): void {
     expect(bodies).toBe(part === 'answer' ? 1 : 2);
     expect(proxy.hasStruck).toBe(true);
     expect(await effectsIn(scene)).toEqual(['once']);
+  });
+
+  test('a transaction in the system database does not commit behind a checkpoint that the server has lost', async () => {
+    const scene = await setScene(name, { isShared: true });
+    const { DBOS, source, run } = await scene.engine();
+    let bodies = 0;
+    const workflow = DBOS.registerWorkflow(
+      async () => {
+        await source.runTransaction(async () => 1, { name: 'first' });
+        await scene.query('CREATE TABLE lost AS SELECT * FROM dbos.operation_outputs');
+        await scene.query('DELETE FROM dbos.operation_outputs');
+        await source.runTransaction(
+          async () => {
+            bodies += 1;
+            await run(note('second'));
+          },
+          { name: 'second' },
+        );
+      },
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+
+    const handle = await DBOS.startWorkflow(workflow)();
+    await until('it was refused', () => bodies > 1);
+    const effects = await effectsIn(scene);
+    await scene.query('INSERT INTO dbos.operation_outputs SELECT * FROM lost');
+    await handle.getResult();
+
+    expect(effects).toEqual([]);
+    expect(await effectsIn(scene)).toEqual(['second']);
   });
 
   test('a connection that breaks in the function is no error of the function', async () => {

@@ -38,13 +38,14 @@ export class TransactionStep {
   }
 
   /** Resolves when everything that the step depends on is durable. Throws if the run was stopped. */
-  barrier(): Promise<void> {
-    return this.#step.run.barrier();
+  async barrier(): Promise<void> {
+    await this.#step.run.barrier();
+    this.joined.noteBarrier();
   }
 
   /** The same, without a promise if there is nothing to wait for. */
   passBarrier(): MaybePromise<void> {
-    return this.#step.run.passBarrier();
+    return andThen(this.#step.run.passBarrier(), () => this.joined.noteBarrier());
   }
 
   /** If the run no longer owns the workflow, stops it and throws the reason. */
@@ -85,6 +86,8 @@ export class TransactionStep {
 export class JoinedCheckpoint {
   readonly #step: ActiveStep;
   readonly #transactions: Transactions;
+  /** The last checkpoint that the database has confirmed. A server that was promoted since may lack it. */
+  #restsOn: number | undefined;
 
   constructor(step: ActiveStep, transactions: Transactions) {
     this.#step = step;
@@ -100,21 +103,26 @@ export class JoinedCheckpoint {
     return database.dialect.name === 'postgres' && typeof config.store.pool !== 'object';
   }
 
+  /** The barrier was passed. Later checkpoints of the run need not be visible in the transaction. */
+  noteBarrier(): void {
+    this.#restsOn = this.#step.run.lastRecordedStepID;
+  }
+
   /** Whether the data source is on the system database and may write to its tables. */
   isPossible(source: object, query: Query): MaybePromise<boolean> {
     return this.#transactions.isShared(source, query);
   }
 
   /**
-   * The statement that writes the checkpoint of a value, guarded by the owner token. If the workflow is lost, or the
-   * step has a checkpoint, it returns no row on SQLite and fails on Postgres.
+   * The statement that writes the checkpoint of a value, guarded by the owner token. If the workflow or the checkpoint
+   * before it is lost, or the step has a checkpoint, it returns no row on SQLite and fails on Postgres.
    */
   statement(value: unknown): MaybePromise<Rendered> {
     return andThen(this.#step.encode(value), ({ text: output, serialization }) => {
       const { run } = this.#step;
       const checkpoint = this.#step.checkpoint({ output, serialization });
       run.journal.takeBack(checkpoint);
-      return joinedCheckpoint(run.runtime.database, checkpoint);
+      return joinedCheckpoint(run.runtime.database, checkpoint, this.#restsOn);
     });
   }
 

@@ -17,8 +17,11 @@ export type Query = (text: string, values: Rendered['values']) => Promise<readon
 const otherColumns = stepColumns.columns.filter(({ field }) => field !== 'stepID');
 const otherNames = idents(otherColumns.map(({ name }) => name));
 
-/** Like `insertCheckpoints`, but fails where that writes nothing. Simple, because some drivers have it planned each time. */
-function insertOnPostgres({ owner, step }: Checkpoint): Sql {
+/**
+ * Like `insertCheckpoints`, but fails where that writes nothing, or where an earlier checkpoint is missing. Simple, because
+ * some drivers have it planned each time.
+ */
+function insertOnPostgres({ owner, step }: Checkpoint, restsOn: number | undefined): Sql {
   return sql`
     INSERT INTO ${table('operation_outputs')} (function_id, ${otherNames})
     VALUES (
@@ -26,8 +29,16 @@ function insertOnPostgres({ owner, step }: Checkpoint): Sql {
         SELECT 1
         FROM ${table('workflow_status')} AS w
         WHERE w.workflow_uuid = ${step.workflowID} AND w.owner_xid = ${owner} AND ${isPending('w')}
-        ${lockedAgainstTakeOver})
+        ${lockedAgainstTakeOver}) ${restsOn === undefined ? sql`` : isThere(step.workflowID, restsOn)}
       THEN CAST(${step.stepID} AS INTEGER) ELSE ${refusal} END${otherValues(step)})`;
+}
+
+function isThere(workflowID: string, stepID: number): Sql {
+  return sql`
+      AND EXISTS (
+        SELECT 1
+        FROM ${table('operation_outputs')} AS o
+        WHERE o.workflow_uuid = ${workflowID} AND o.function_id = CAST(${stepID} AS INTEGER))`;
 }
 
 /** The other values, each after a comma. One token: the shapes of as many fragments would be computed for each step. */
@@ -50,10 +61,11 @@ export type { Rendered };
 
 /**
  * The statement that writes the checkpoint. If the guard refuses it or the step already has one, it returns no row on
- * SQLite and fails on Postgres.
+ * SQLite and fails on Postgres. `restsOn`: the checkpoint before it, which a server that was promoted meanwhile may lack.
  */
-export function joinedCheckpoint({ dialect }: Database, checkpoint: Checkpoint): Rendered {
-  const statement = dialect.name === 'postgres' ? insertOnPostgres(checkpoint) : insertCheckpoints([checkpoint]);
+export function joinedCheckpoint({ dialect }: Database, checkpoint: Checkpoint, restsOn?: number): Rendered {
+  const statement =
+    dialect.name === 'postgres' ? insertOnPostgres(checkpoint, restsOn) : insertCheckpoints([checkpoint]);
   return render(statement, dialect);
 }
 
@@ -81,8 +93,8 @@ function rightsIn({ dialect }: Database, schema: string): Sql {
   const workflows = dialect.table('workflow_status');
   return sql`
     SELECT CASE WHEN has_schema_privilege(${schema}::text, 'USAGE')
-      THEN has_table_privilege(${steps}::text, 'INSERT') AND has_table_privilege(${workflows}::text, 'SELECT')
-        AND has_table_privilege(${workflows}::text, 'UPDATE')
+      THEN has_table_privilege(${steps}::text, 'INSERT') AND has_table_privilege(${steps}::text, 'SELECT')
+        AND has_table_privilege(${workflows}::text, 'SELECT') AND has_table_privilege(${workflows}::text, 'UPDATE')
       ELSE FALSE END AS allowed`;
 }
 

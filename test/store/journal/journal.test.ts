@@ -132,7 +132,7 @@ forEachForm((dialect) => {
     await recoverIncarnation(database, 'engine');
     await database.run(
       raw(
-        `UPDATE ${schemaPrefix(database)}workflow_status SET status = 'PENDING', owner_xid = 'engine.1', executor_id = 'second', recovery_attempts = 2`,
+        `UPDATE ${schemaPrefix(database)}workflow_status SET status = 'PENDING', owner_xid = 'engine.1', executor_id = 'second', recovery_attempts = 2, started_at_epoch_ms = 1`,
       ),
     );
     await handBack(database, [owned]);

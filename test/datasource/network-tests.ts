@@ -1,11 +1,15 @@
 // Connections that break while a transaction is under way, or lead to a server that has lost the last commits.
 import { expect, test } from 'vitest';
-import { until } from '../crash/processes.js';
+import { deferred } from '../../src/base/deferred.js';
+import type { DBOSInstance } from '../../src/facade/dbos.js';
 import { startProxy } from '../rig/proxy.js';
 import type { AdapterName } from './adapters.js';
 import { effectsIn, setScene } from './scene.js';
 
 const note = (text: string): string => `INSERT INTO effects (workflow_id, note) VALUES ('w', '${text}')`;
+
+const failing = () => Promise.reject(new Error('not yet'));
+const RETRIES = { retriesAllowed: true, intervalSeconds: 0.5, maxAttempts: 2 };
 
 export function networkTests(name: AdapterName): void {
   test.each(['answer', 'request'] as const)('a COMMIT whose %s is lost happens once', async (part) => {
@@ -40,32 +44,58 @@ export function networkTests(name: AdapterName): void {
   test('a transaction in the system database does not commit behind a checkpoint that the server has lost', async () => {
     const scene = await setScene(name, { isShared: true });
     const { DBOS, source, run } = await scene.engine();
-    let bodies = 0;
+    let runs = 0;
     const workflow = DBOS.registerWorkflow(
       async () => {
-        await source.runTransaction(async () => 1, { name: 'first' });
-        await scene.query('CREATE TABLE lost AS SELECT * FROM dbos.operation_outputs');
-        await scene.query('DELETE FROM dbos.operation_outputs');
-        await source.runTransaction(
-          async () => {
-            bodies += 1;
-            await run(note('second'));
-          },
-          { name: 'second' },
-        );
+        runs += 1;
+        const value = await source.runTransaction(async () => runs, { name: 'first' });
+        if (runs === 1) await scene.query('DELETE FROM dbos.operation_outputs');
+        await source.runTransaction(() => run(note(`after ${value}`)), { name: 'second' });
+        return value;
       },
       { name: 'workflow' },
     );
     await DBOS.launch();
 
-    const handle = await DBOS.startWorkflow(workflow)();
-    await until('it was refused', () => bodies > 1);
-    const effects = await effectsIn(scene);
-    await scene.query('INSERT INTO dbos.operation_outputs SELECT * FROM lost');
-    await handle.getResult();
+    const value = await (await DBOS.startWorkflow(workflow)()).getResult();
 
-    expect(effects).toEqual([]);
-    expect(await effectsIn(scene)).toEqual(['second']);
+    expect(value).toBe(2);
+    expect(await effectsIn(scene)).toEqual(['after 2']);
+  });
+
+  test.each<[string, (DBOS: DBOSInstance, end: Promise<void>) => Promise<unknown>]>([
+    ['has failed an attempt', (DBOS) => DBOS.runStep(failing, { name: 'beside', ...RETRIES })],
+    [
+      'has written to a stream',
+      (DBOS, end) => DBOS.runStep(() => DBOS.writeStream('numbers', 1).then(() => end), { name: 'beside' }),
+    ],
+  ])('a transaction in the system database commits beside a step that %s', async (_, beside) => {
+    const scene = await setScene(name, { isShared: true });
+    const { DBOS, source, run } = await scene.engine();
+    let bodies = 0;
+    const workflow = DBOS.registerWorkflow(
+      async () => {
+        const end = deferred<void>();
+        const other = beside(DBOS, end.promise).catch(() => {});
+        await DBOS.sleep(50);
+        await source.runTransaction(
+          async () => {
+            bodies += 1;
+            await run(note('once'));
+          },
+          { name: 'step' },
+        );
+        end.resolve();
+        await other;
+      },
+      { name: 'workflow' },
+    );
+    await DBOS.launch();
+
+    await (await DBOS.startWorkflow(workflow)()).getResult();
+
+    expect(bodies).toBe(1);
+    expect(await effectsIn(scene)).toEqual(['once']);
   });
 
   test('a connection that breaks in the function is no error of the function', async () => {

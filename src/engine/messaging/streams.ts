@@ -69,7 +69,8 @@ async function submit(run: Run, { key, encode, stepID, active }: Append): Promis
       if (verdict === 'recorded') runtime.watchers.onAppended({ workflowID, key });
       return verdict;
     });
-    run.follow(notified, (verdict) => verdict, stepID);
+    // In a step, the value is written without a checkpoint.
+    run.follow(notified, (verdict) => (active || verdict !== 'recorded' ? verdict : undefined), stepID);
   });
 }
 

@@ -29,7 +29,7 @@ export interface Unslotted {
 export interface RefillsOptions {
   readonly clock: Clock;
   readonly successors: Successors;
-  readonly runs: Pick<Runs, 'expect' | 'unexpect'>;
+  readonly runs: Pick<Runs, 'expect' | 'unexpect' | 'isCounted'>;
   findQueue(queueName: string, unslotted: Unslotted): Refillable | undefined;
   newTerms(queue: Queue): { readonly terms: RefillTerms; readonly standing: Standing };
   /** Runs claimed workflows, and returns how many run. If that fails, calls `onFailure` and hands them back. */
@@ -204,7 +204,8 @@ export class Refills {
     if (!isRecorded && refill.successor) addTo(this.#excess, refill.terms.queueName, 1);
     if (!refill.isFilled) return false;
     this.countSlotless(refill.terms.queueName, -1);
-    return true;
+    // A successor that was cancelled before this commit has left a slot that seemed taken when a claim counted.
+    return !refill.successor || this.#options.runs.isCounted(refill.successor);
   }
 
   countSlotless(queueName: string, change: 1 | -1): void {

@@ -116,6 +116,11 @@ export class Runs {
     if (this.#expected.delete(keyOf(run))) this.#count(run, -1);
   }
 
+  /** Whether the workflow has a run here with this token, or is about to have one. */
+  isCounted(run: Owned): boolean {
+    return this.#latest.get(run.workflowID)?.owner === run.owner || this.#expected.has(keyOf(run));
+  }
+
   /** Undefined for a run that has left. */
   #remove(run: Run, isRecorded: boolean): RunEnding | undefined {
     const ending = this.#ends.get(run);
@@ -254,7 +259,7 @@ export function addTo(counts: Map<string, number>, name: string, change: number)
   else counts.set(name, count);
 }
 
-function keyOf({ workflowID, owner }: ExpectedRun): string {
+function keyOf({ workflowID, owner }: Owned): string {
   return `${owner} ${workflowID}`;
 }
 

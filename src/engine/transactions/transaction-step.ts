@@ -3,6 +3,8 @@
 import { sleep } from '../../base/clock.js';
 import type { RoundTrip } from '../../codec/codec.js';
 import { andThen, type MaybePromise } from '../../codec/maybe-promise.js';
+import { topics } from '../../store/notify/topics.js';
+import { handBack } from '../../store/runs/lifecycle.js';
 import { findSteps } from '../../store/runs/steps.js';
 import { joinedCheckpoint, type Query, type Rendered } from '../../store/transactions/shared-database.js';
 import type { Runtime } from '../runtime.js';
@@ -126,16 +128,34 @@ export class JoinedCheckpoint {
     });
   }
 
-  /** The recorded outcome. Retries while the system database is down. */
+  /**
+   * The recorded outcome. Retries while the system database is down. If the checkpoint before it is lost, hands the workflow
+   * back: no transaction of this run can commit.
+   */
   async find(): Promise<StepOutcome | undefined> {
     const { run, stepID } = this.#step;
     const { runtime, workflowID } = run;
-    const [found] = await runtime.retrying(() => findSteps(runtime.database, [{ workflowID, stepID }]));
+    const restsOn = this.#restsOn;
+    const stepIDs = restsOn === undefined ? [stepID] : [stepID, restsOn];
+    const keys = stepIDs.map((one) => ({ workflowID, stepID: one }));
+    const steps = await runtime.retrying(() => findSteps(runtime.database, keys));
+    if (restsOn !== undefined && !steps.some((one) => one.stepID === restsOn)) await this.#handBack();
+    const found = steps.find((one) => one.stepID === stepID);
     if (!found) return undefined;
     try {
       return { kind: 'value', value: await replayOutcome(run, found) };
     } catch (error) {
       return { kind: 'error', error };
     }
+  }
+
+  async #handBack(): Promise<void> {
+    const { run } = this.#step;
+    const { bus, database, logger } = run.runtime;
+    const handedBack = await run.runtime.retrying(() => handBack(database, [run]));
+    bus.publishAll(topics.work, handedBack);
+    logger.warn(`Workflow "${run.workflowID}" goes back to its last checkpoint: the database has lost a later one.`);
+    run.stop(await run.findLossReason());
+    run.check();
   }
 }

@@ -22,6 +22,8 @@ const LOOK_AGAIN_MS = 5;
 const LONG_MS = 200;
 /** When a workflow without a run here counts as an orphan. */
 const ORPHANED_MS = 20_000;
+/** How soon an engine looks at its queues without being told, at the earliest. */
+const POLL_MS = 10_000;
 
 const TWO = { globalConcurrency: 2 };
 
@@ -279,6 +281,34 @@ describe('a successor', () => {
       await untilStatus('w-3', 'ENQUEUED');
 
       expect(started).toEqual(['w-0', 'w-1', 'w-2']);
+    });
+
+    test('leaves its slot to the next if it is cancelled before the outcome that made room for it is durable', async () => {
+      const { clock, DBOS, release, started } = await setup(dialect);
+      const { database } = engineOf(DBOS).runtime;
+      const commit = database.commit.bind(database);
+      const mayCommit = deferred<void>();
+      const isOutcome = (text: string) => /SET status = r\.status/.test(text);
+      database.commit = async (...args) => {
+        if (args[0].some((one) => isOutcome(render(one, database.dialect).text))) await mayCommit.promise;
+        return commit(...args);
+      };
+      release('w-1');
+      await until(() => started.includes('w-2'));
+      await DBOS.cancelWorkflow('w-2');
+      release('w-2');
+      await until(() => !engineOf(DBOS).runs.has('w-2'));
+      await turn();
+      mayCommit.resolve();
+
+      let waitedMs = 0;
+      await until(() => {
+        clock.advance(1);
+        waitedMs += 1;
+        return started.length > 3;
+      });
+      expect(waitedMs).toBeLessThan(POLL_MS);
+      release(...IDS);
     });
 
     test('is no orphan of its claim', async () => {

@@ -1,6 +1,7 @@
 // The partitions of a queue that may have work, served round-robin, so that a busy one does not starve the others.
 //
 //   ready ──claimed, more is waiting──► ready, at the end
+//   ready ──got nothing, and could have──► ready, in front, once
 //   ready ──its own limit is reached──► blocked ──one of its runs has ended, or its rate limit allows──► ready
 //   ready ──nothing waits, or nothing that this engine can run──► forgotten
 import type { Clock, Timer } from '../../base/clock.js';
@@ -126,11 +127,14 @@ export class PartitionRotation {
     // The claim may have counted the run that has ended meanwhile.
     if (wasFreed) this.#ready.add(key);
     else if (hasPartitionRoom) {
-      // Either this engine can't run what is left, or a peer freed a slot after the rows were picked. Retry once.
-      const isLeft = taken < allowed && hasRoom;
-      if (isLeft && taken === 0 && gotNothingBefore) return;
-      if (isLeft && taken === 0) this.#gotNothing.add(key);
-      this.#ready.add(key);
+      const gotNothing = taken === 0 && allowed > 0 && hasRoom;
+      if (!gotNothing) this.#ready.add(key);
+      // Either this engine can't run what is left, or a slot was freed after the rows were picked, and maybe the next
+      // partition got it. Retry once, in front.
+      else if (!gotNothingBefore) {
+        this.#gotNothing.add(key);
+        this.putBack([key]);
+      }
     } else if (partitionWaitMs === null) this.block(key);
     else {
       const timer = this.clock.after(partitionWaitMs, () => {

@@ -30,3 +30,18 @@ test('engines that share a queue pass over the partitions that come later, and k
   expect(KEYS.slice(0, 8)).toEqual(expect.arrayContaining(taken));
   expect(rotation.readyKeys).toEqual(KEYS.filter((key) => !taken.includes(key)));
 });
+
+const LEFT = { isWaiting: true, hasRoom: true, waitMs: null, hasPartitionRoom: true, partitionWaitMs: null };
+
+test('a partition that got nothing, and could have, is first in the next claim, and forgotten if it gets nothing again', () => {
+  const rotation = newRotation();
+  const [first = '', second = ''] = rotation.take(2);
+
+  rotation.settle(first, { taken: 0, allowed: 5 }, LEFT);
+  rotation.settle(second, { taken: 5, allowed: 5 }, LEFT);
+  const next = rotation.take(1);
+  rotation.settle(first, { taken: 0, allowed: 5 }, LEFT);
+
+  expect(next).toEqual([first]);
+  expect(rotation.readyKeys).toEqual([...KEYS.slice(2), second]);
+});

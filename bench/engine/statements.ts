@@ -22,8 +22,12 @@ export class ServerCounter {
     return new ServerCounter(client, databaseName);
   }
 
-  /** Statements so far. BEGIN and COMMIT count, since each is a round trip. */
+  /** Statements so far; NaN if the server does not count them. BEGIN and COMMIT count, since each is a round trip. */
   async statements(): Promise<number> {
+    const loaded = await this.#client.query<{ libraries: string }>(
+      `SELECT current_setting('shared_preload_libraries') AS libraries`,
+    );
+    if (!loaded.rows[0]?.libraries.includes('pg_stat_statements')) return NaN;
     const { rows } = await this.#client.query<{ calls: string | null }>(
       `SELECT sum(s.calls) AS calls
        FROM pg_stat_statements AS s

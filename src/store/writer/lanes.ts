@@ -1,5 +1,6 @@
 // The lanes of the group writer. Items of one run are written in order: after one that waits, the later ones wait as well,
-// and after one that failed, none is written but the outcome. Items of different lanes do not affect each other.
+// and after one that failed, none is written but the outcome. Items of different lanes do not affect each other, except that
+// an outcome comes before the items of the run that has got its slot.
 import { type Item, writerOf } from './write-group.js';
 
 /** The run that an item belongs to, by workflow and token. Runs of one claim share their token, so it is not enough. */

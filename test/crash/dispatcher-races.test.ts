@@ -401,3 +401,22 @@ test('a full partition in front does not keep the others from their turn', async
   await second.answer({ taken: 1, left: EMPTY });
   await dispatcher.stop();
 });
+
+test('partitions that found the queue full keep their positions, however often a slot is freed meanwhile', async () => {
+  const { dispatcher, nextClaim } = await setup(queueOf('q', { concurrency: 1 }, { concurrency: 1 }));
+  for (const key of ['a', 'b', 'c']) dispatcher.wake('q', key);
+  const missed = { taken: 0, left: WAITING, hadRoom: false };
+
+  // The slot goes to another process each time.
+  for (let race = 0; race < 3; race += 1) {
+    const claim = await nextClaim();
+    expect(claim.keys).toEqual(['a', 'b', 'c']);
+    await claim.answer({ ...missed, left: FULL }, missed, missed);
+  }
+  const claim = await nextClaim();
+  await claim.answer({ taken: 1, left: { ...PARTITION_FULL, hasRoom: false } }, missed, { ...missed, left: FULL });
+  dispatcher.slotFreed('q', 'a');
+
+  expect((await nextClaim()).keys).toEqual(['b', 'c', 'a']);
+  void dispatcher.stop();
+});

@@ -39,6 +39,8 @@ import { invocationOf } from './claimed-run.js';
 export interface ClaimResult {
   readonly taken: number;
   readonly left: ClaimRemainder;
+  /** Of a partition: whether the queue had a slot for it when it was its turn. */
+  readonly hadRoom?: boolean | undefined;
 }
 
 export interface ClaimsOptions {
@@ -148,7 +150,7 @@ export class Claims implements ClaimSource {
         standing,
       );
       await this.#failRefused(claims.flatMap(({ refused = [] }) => refused));
-      return claims.map(({ claimed, remainder }) => ({ taken: claimed.length, left: remainder }));
+      return claims.map(({ claimed, remainder, hadRoom }) => ({ taken: claimed.length, left: remainder, hadRoom }));
     } catch (error) {
       await this.handBack(terms.owner);
       throw error;

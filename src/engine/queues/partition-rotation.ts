@@ -1,7 +1,8 @@
 // The partitions of a queue that may have work, served round-robin, so that a busy one does not starve the others.
 //
 //   ready ──claimed, more is waiting──► ready, at the end
-//   ready ──got nothing, and could have──► ready, in front, once
+//   ready ──the queue was full──► ready, in front
+//   ready ──got nothing, and could have──► ready, at the end, once
 //   ready ──its own limit is reached──► blocked ──one of its runs has ended, or its rate limit allows──► ready
 //   ready ──nothing waits, or nothing that this engine can run──► forgotten
 import type { Clock, Timer } from '../../base/clock.js';
@@ -113,28 +114,20 @@ export class PartitionRotation {
     if (!this.#ready.has(key)) this.#blocked.set(key, undefined);
   }
 
-  /** Where a partition goes after a claim. */
-  settle(
-    key: string,
-    { taken, allowed }: { readonly taken: number; readonly allowed: number },
-    left: ClaimRemainder,
-  ): void {
-    const { isWaiting, hasRoom, hasPartitionRoom, partitionWaitMs } = left;
+  /** Where a partition goes after its turn. */
+  settle(key: string, taken: number, { isWaiting, hasPartitionRoom, partitionWaitMs }: ClaimRemainder): void {
     const wasFreed = this.#claiming.get(key) === true;
     const gotNothingBefore = this.#gotNothing.delete(key);
+    const wasAnnounced = this.#ready.delete(key);
     this.#claiming.delete(key);
-    if (!isWaiting || this.#ready.has(key)) return;
+    if (!isWaiting && !wasAnnounced) return;
     // The claim may have counted the run that has ended meanwhile.
-    if (wasFreed) this.#ready.add(key);
+    if (wasAnnounced || wasFreed) this.#ready.add(key);
     else if (hasPartitionRoom) {
-      const gotNothing = taken === 0 && allowed > 0 && hasRoom;
-      if (!gotNothing) this.#ready.add(key);
-      // Either this engine can't run what is left, or a slot was freed after the rows were picked, and maybe the next
-      // partition got it. Retry once, in front.
-      else if (!gotNothingBefore) {
-        this.#gotNothing.add(key);
-        this.putBack([key]);
-      }
+      // Either this engine can't run what is left, or a peer freed a slot after the rows were picked. Retry once.
+      if (taken === 0 && gotNothingBefore) return;
+      if (taken === 0) this.#gotNothing.add(key);
+      this.#ready.add(key);
     } else if (partitionWaitMs === null) this.block(key);
     else {
       const timer = this.clock.after(partitionWaitMs, () => {

@@ -127,15 +127,15 @@ export class QueueClaims {
     },
   ): void {
     const { chosen, results, hasFreed } = claim;
-    // A partition that got nothing because the queue is full keeps its position ahead of those that got something.
-    const isPassedOver = ({ taken, left }: ClaimResult): boolean =>
-      taken === 0 && left.isWaiting && !left.hasRoom && left.hasPartitionRoom;
+    // A partition that got nothing because the queue was full keeps its position ahead of those that got something.
+    const isPassedOver = ({ taken, left, hadRoom = left.hasRoom }: ClaimResult): boolean =>
+      taken === 0 && left.isWaiting && !hadRoom && left.hasPartitionRoom;
     const passedOver = chosen.filter((_, index) => results[index] && isPassedOver(results[index]));
     partitions.putBack(passedOver.map(({ key }) => key));
     chosen.forEach(({ key, limit: allowed }, index) => {
       const result = results[index];
       if (!result || isPassedOver(result)) return;
-      partitions.settle(key, { taken: result.taken, allowed }, result.left);
+      partitions.settle(key, result.taken, result.left);
       const isLeft = result.left.isWaiting && result.left.hasRoom && result.left.hasPartitionRoom;
       if (isLeft && hasFreed && result.taken < allowed) this.#options.notifyPeers(queue.name, key);
     });

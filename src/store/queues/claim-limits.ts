@@ -2,6 +2,7 @@
 import { type Limits, UNLIMITED } from '../../model/queues.js';
 import { nowMs, searchableNowMs, type Sql, sql, table } from '../../sql/sql.js';
 import type { Row } from '../database.js';
+import { isOwnedWith } from '../runs/owner-tokens.js';
 import { isEnqueued, isInFlight } from '../runs/states.js';
 import { isSuccessor } from './successors.js';
 
@@ -59,6 +60,21 @@ export function effectiveLimit(scope: Scope, { limit, share, bound }: ClaimBound
   return sql`(
     SELECT CASE WHEN MIN(r.n) > 0 THEN MIN(r.n) ELSE 0 END
     FROM (SELECT CAST(${limit} AS BIGINT) AS n ${unionOf(bounds)}) AS r)`;
+}
+
+/**
+ * Notes the queue's headroom for the claims from its partitions that follow in the commit. A slot that is freed between two
+ * of them is for the next commit, or the later partition would get it before the earlier one. For servers with settings.
+ */
+export function noteHeadroom({ queueName, whole }: Scope, limit: number): Sql {
+  const noted = effectiveLimit({ queueName, whole }, { limit, share: undefined });
+  return sql`SELECT set_config('everstep.headroom', CAST(${noted} AS TEXT), TRUE) AS headroom`;
+}
+
+/** What is left of the noted headroom after what this commit has claimed. */
+export function notedHeadroom(owner: string): Sql {
+  return sql`CAST(current_setting('everstep.headroom') AS BIGINT)
+    - (SELECT COUNT(*) FROM ${workflows} WHERE ${isOwnedWith(owner)})`;
 }
 
 function unionOf(bounds: readonly Sql[]): Sql {

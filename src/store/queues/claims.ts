@@ -11,6 +11,8 @@ import {
   type ClaimRemainder,
   effectiveLimit,
   isUnlimited,
+  notedHeadroom,
+  noteHeadroom,
   remainderStatement,
   type Scope,
   type Share,
@@ -60,6 +62,8 @@ export interface Claim {
   readonly claimed: readonly Claimed[];
   readonly refused?: readonly RefusedRow[];
   readonly remainder: ClaimRemainder;
+  /** Of a partition: whether the queue had a slot for it when it was its turn. */
+  readonly hadRoom?: boolean;
 }
 
 const workflows = table('workflow_status');
@@ -143,16 +147,27 @@ async function claimPartitionsTogether(
   options: PartitionClaimOptions,
   parts: readonly ScopeLimit[],
 ): Promise<Claim[]> {
+  const { owner, queueName, limits: whole = UNLIMITED } = options;
+  // On SQLite no slot is freed during a commit.
+  const isNoting = database.dialect.hasSettings && !isUnlimited({ queueName, whole });
+  const total = parts.reduce((sum, { limit }) => sum + limit, 0);
+  const notes = isNoting ? [noteHeadroom({ queueName, whole }, total)] : [];
+  const bound = isNoting ? notedHeadroom(owner) : undefined;
   const statements = parts.flatMap(({ scope, limit }) => [
-    claimStatement(options, scope, { limit }),
+    claimStatement(options, scope, { limit, bound }),
     remainderStatement(scope),
   ]);
-  const claims = { owner: options.owner, scopes: parts.map(({ scope }) => scope) };
-  const results = await commitClaims(database, claims, { statements });
-  return options.partitions.map((_, index) => ({
-    claimed: (results[2 * index] ?? []).map(toClaimed),
-    remainder: toRemainder(results[1 + 2 * index]?.[0]),
-  }));
+  const claims = { owner, scopes: parts.map(({ scope }) => scope) };
+  const results = await commitClaims(database, claims, { statements: [...notes, ...statements] });
+  const [noted] = results.splice(0, notes.length);
+  let headroom = noted && Number(noted[0]?.['headroom']);
+  return parts.map((_, index) => {
+    const claimed = (results[2 * index] ?? []).map(toClaimed);
+    const remainder = toRemainder(results[1 + 2 * index]?.[0]);
+    const hadRoom = headroom === undefined ? remainder.hasRoom : headroom > 0;
+    if (headroom !== undefined) headroom -= claimed.length;
+    return { claimed, remainder, hadRoom };
+  });
 }
 
 interface ScopeLimit {

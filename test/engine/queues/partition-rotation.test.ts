@@ -33,15 +33,29 @@ test('engines that share a queue pass over the partitions that come later, and k
 
 const LEFT = { isWaiting: true, hasRoom: true, waitMs: null, hasPartitionRoom: true, partitionWaitMs: null };
 
-test('a partition that got nothing, and could have, is first in the next claim, and forgotten if it gets nothing again', () => {
+test('a partition that got nothing, and could have, has one more turn, and is forgotten if it gets nothing again', () => {
   const rotation = newRotation();
   const [first = '', second = ''] = rotation.take(2);
+  rotation.settle(first, 0, LEFT);
+  rotation.settle(second, 5, LEFT);
+  const others = KEYS.slice(2);
+  expect(rotation.readyKeys).toEqual([...others, first, second]);
 
-  rotation.settle(first, { taken: 0, allowed: 5 }, LEFT);
-  rotation.settle(second, { taken: 5, allowed: 5 }, LEFT);
-  const next = rotation.take(1);
-  rotation.settle(first, { taken: 0, allowed: 5 }, LEFT);
+  rotation.take(KEYS.length);
+  for (const key of [...others, second]) rotation.settle(key, 1, LEFT);
+  rotation.settle(first, 0, LEFT);
 
-  expect(next).toEqual([first]);
-  expect(rotation.readyKeys).toEqual([...KEYS.slice(2), second]);
+  expect(rotation.readyKeys).toEqual([...others, second]);
+});
+
+test('a partition that is announced during its turn goes to the end all the same', () => {
+  const rotation = newRotation();
+  const [first = '', second = ''] = rotation.take(2);
+  rotation.add(second);
+  rotation.add(first);
+
+  rotation.settle(first, 1, { ...LEFT, isWaiting: false });
+  rotation.settle(second, 1, { ...LEFT, hasPartitionRoom: false });
+
+  expect(rotation.readyKeys).toEqual([...KEYS.slice(2), first, second]);
 });

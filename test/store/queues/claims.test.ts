@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { sql, table } from '../../../src/sql/sql.js';
+import { type Sql, sql, table } from '../../../src/sql/sql.js';
 import { functionKey, instanceKey } from '../../../src/model/function-key.js';
 import type { Limits, QueueRecord } from '../../../src/model/queues.js';
 import {
@@ -9,14 +9,14 @@ import {
   findSeparateInputs,
 } from '../../../src/store/queues/claims.js';
 import { lockQueueClaims } from '../../../src/store/queues/claim-lock.js';
-import type { Database } from '../../../src/store/database.js';
+import type { Database, Row } from '../../../src/store/database.js';
 import { deleteIfEnded } from '../../../src/store/management/retention.js';
 import { cancelWorkflows, deadLetterIfOwned, recoverIncarnation } from '../../../src/store/runs/lifecycle.js';
 import { insertQueue, pauseQueue, resumeQueue } from '../../../src/store/queues/queues.js';
 import { findWaitingPartitions } from '../../../src/store/queues/waiting-work.js';
 import { listVersions, registerVersion } from '../../../src/store/management/versions.js';
-import { findWorkflows, insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
-import { forEachDialect } from '../../rig/dialects.js';
+import { finishIfOwned, findWorkflows, insertWorkflows, type NewWorkflow } from '../../../src/store/runs/workflows.js';
+import { forEachDialect, onlyOn } from '../../rig/dialects.js';
 import { newWorkflow } from '../../rig/records.js';
 
 const CLAIM: ClaimOptions = {
@@ -375,6 +375,61 @@ describe('claims', () => {
       await registerVersion(database, 'v1', 'test');
 
       expect(await listVersions(database, 'test')).toEqual([before]);
+    });
+  });
+});
+
+/** Does something after one of the statements of each commit, before the next. */
+function interrupt(database: Database, after: number, interruption: () => Promise<unknown>): Database {
+  const commit = (statements: readonly Sql[]): Promise<Row[][]> =>
+    database.transaction(async (tx) => {
+      const results: Row[][] = [];
+      for (const [index, statement] of statements.entries()) {
+        results.push(await tx.run(statement));
+        if (index === after) await interruption();
+      }
+      return results;
+    });
+  return Object.create(database, { commit: { value: commit } }) as Database;
+}
+
+describe('claims from several partitions', () => {
+  // SQLite locks the file: nothing changes during a commit.
+  onlyOn('postgres', (dialect) => {
+    test.each(Array.from({ length: 9 }, (_, after) => after))(
+      'give a slot that is freed after their statement %i to nobody before the first',
+      async (after) => {
+        const database = await dialect.create();
+        const limits: Limits = { concurrency: 1, workerConcurrency: null, rate: null };
+        const keys = ['a', 'b', 'c'];
+        await add(database, newWorkflow({ workflowID: 'running', queueName: 'q', owner: 'me.0' }));
+        await add(database, ...keys.map((key) => queued({ queuePartitionKey: key })));
+        const outcome = { workflowID: 'running', owner: 'me.0', status: 'SUCCESS', output: null, error: null } as const;
+        const interrupted = interrupt(database, after, () => database.run(finishIfOwned([outcome])));
+        const partitions = keys.map((key) => ({ key, limit: 5 }));
+
+        const claims = await claimPartitions(interrupted, { ...CLAIM, limits, partitionLimits: limits, partitions });
+
+        const [first = 0, ...others] = claims.map(({ claimed }) => claimed.length);
+        expect(others).toEqual([0, 0]);
+        expect(claims.map(({ hadRoom }) => hadRoom)).toEqual([first === 1, false, false]);
+      },
+    );
+  });
+
+  forEachDialect((dialect) => {
+    test('say which of them came too late', async () => {
+      const database = await dialect.create();
+      const keys = ['a', 'nothing waits', 'b', 'c'];
+      await add(database, ...['a', 'a', 'b', 'c'].map((key) => queued({ queuePartitionKey: key })));
+      const whole: Limits = { concurrency: 2, workerConcurrency: null, rate: null };
+      const partitionLimits: Limits = { ...whole, concurrency: 1 };
+      const partitions = keys.map((key) => ({ key, limit: 5 }));
+
+      const claims = await claimPartitions(database, { ...CLAIM, limits: whole, partitionLimits, partitions });
+
+      expect(claims.map(({ claimed }) => claimed.length)).toEqual([1, 0, 1, 0]);
+      expect(claims.filter(({ claimed }) => claimed.length === 0).map(({ hadRoom }) => hadRoom)).toEqual([true, false]);
     });
   });
 });

@@ -81,7 +81,7 @@ async function setup(...served: Queue[]) {
     source: {
       findWork: async () => ({ queues: state.queues, waiting: state.waiting }),
       pollMs: () => POLL_MS,
-      claim: async (queue) => (await pend(queue, []))[0] as ClaimResult,
+      claim: async (queue) => ({ ...((await pend(queue, []))[0] as ClaimResult), begin: async () => {} }),
       claimPartitions: (queue, partitions) =>
         pend(
           queue,

@@ -43,6 +43,12 @@ export interface ClaimResult {
   readonly hadRoom?: boolean | undefined;
 }
 
+/** A claim whose workflows do not run yet. */
+export interface NewClaim extends ClaimResult {
+  /** Runs them. Resolves when all have begun. If that fails, they have been handed back. */
+  readonly begin: () => Promise<unknown>;
+}
+
 export interface ClaimsOptions {
   readonly runtime: Runtime;
   readonly runs: Runs;
@@ -60,24 +66,33 @@ type Terms = Omit<ClaimOptions, 'queueName' | 'limit' | 'limits' | 'share'>;
 export class Claims implements ClaimSource {
   readonly #options: ClaimsOptions;
   readonly #runtime: Runtime;
+  /** Claims whose workflows have not all begun to run: none of them is an orphan. */
+  readonly #beginning = new Set<{ readonly owner: string }>();
 
   constructor(options: ClaimsOptions) {
     this.#options = options;
     this.#runtime = options.runtime;
   }
 
-  async claim(queue: Queue, limit: number, share: Share | undefined): Promise<ClaimResult> {
+  async claim(queue: Queue, limit: number, share: Share | undefined): Promise<NewClaim> {
     const options = { queueName: queue.name, limits: queue.limits.whole, limit, share };
-    const [result] = await this.#claimWith(async (terms) => [
+    const { results, begin } = await this.#claimWith(async (terms) => [
       await claimWorkflows(this.#runtime.database, { ...terms, ...options }),
     ]);
-    return result as ClaimResult;
+    return { ...(results[0] as ClaimResult), begin };
   }
 
-  claimPartitions({ name, limits }: Queue, partitions: PartitionClaimOptions['partitions']): Promise<ClaimResult[]> {
+  async claimPartitions(
+    { name, limits }: Queue,
+    partitions: PartitionClaimOptions['partitions'],
+  ): Promise<ClaimResult[]> {
     const partitionLimits = limits.partition ?? UNLIMITED;
     const options = { queueName: name, limits: limits.whole, partitionLimits, partitions };
-    return this.#claimWith((terms) => claimPartitions(this.#runtime.database, { ...terms, ...options }));
+    const { results, begin } = await this.#claimWith((terms) =>
+      claimPartitions(this.#runtime.database, { ...terms, ...options }),
+    );
+    await begin();
+    return results;
   }
 
   findPartitions(queueName: string, after: string, limit: number): Promise<string[]> {
@@ -100,13 +115,26 @@ export class Claims implements ClaimSource {
     standing: Standing,
     { owner, onFailure }: { readonly owner: string; readonly onFailure?: () => void },
   ): Promise<number> {
+    return this.#begin({ owner }, { claimed, standing, onFailure });
+  }
+
+  async #begin(
+    claim: { readonly owner: string },
+    what: { readonly claimed: readonly Claimed[]; readonly standing: Standing; readonly onFailure?: () => void },
+  ): Promise<number> {
+    this.#beginning.add(claim);
     try {
-      return await this.#runAll(claimed, standing);
+      return await this.#runAll(what.claimed, what.standing).finally(() => this.#beginning.delete(claim));
     } catch (error) {
-      onFailure?.();
-      await this.handBack(owner);
+      what.onFailure?.();
+      await this.handBack(claim.owner);
       throw error;
     }
+  }
+
+  /** Whether the workflow was claimed and is about to run here, which takes a while for large histories. */
+  isBeginning({ owner }: Owned): boolean {
+    return [...this.#beginning].some((claim) => claim.owner === owner);
   }
 
   /**
@@ -140,19 +168,19 @@ export class Claims implements ClaimSource {
     return { owner, executorID: config.executorID, applicationVersion, applicationName, functions, instances };
   }
 
-  async #claimWith(claim: (terms: Terms) => Promise<readonly Claim[]>): Promise<ClaimResult[]> {
+  async #claimWith(claim: (terms: Terms) => Promise<readonly Claim[]>) {
     const { standing } = this.#runtime.lease;
     const terms = this.#newTerms();
+    const { owner } = terms;
     try {
       const claims = await claim(terms);
-      await this.#runAll(
-        claims.flatMap(({ claimed }) => claimed),
-        standing,
-      );
       await this.#failRefused(claims.flatMap(({ refused = [] }) => refused));
-      return claims.map(({ claimed, remainder, hadRoom }) => ({ taken: claimed.length, left: remainder, hadRoom }));
+      const claimed = claims.flatMap((one) => one.claimed);
+      const beginning = { owner };
+      this.#beginning.add(beginning);
+      return { results: claims.map(resultOf), begin: () => this.#begin(beginning, { claimed, standing }) };
     } catch (error) {
-      await this.handBack(terms.owner);
+      await this.handBack(owner);
       throw error;
     }
   }
@@ -240,4 +268,8 @@ function idsWithSteps(claimed: readonly Claimed[]): string[] {
 
 function ownedOf({ workflow }: Claimed): Owned {
   return { workflowID: workflow.workflowID, owner: workflow.owner ?? '' };
+}
+
+function resultOf({ claimed, remainder, hadRoom }: Claim): ClaimResult {
+  return { taken: claimed.length, left: remainder, hadRoom };
 }

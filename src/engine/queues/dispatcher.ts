@@ -46,7 +46,9 @@ export class Dispatcher {
   readonly #queues = new Map<string, QueueState>();
   /** The queues that may have work, in the order to serve them. */
   readonly #announced = new Set<QueueState>();
+  /** Claims whose workflows have not all begun to run. */
   readonly #claims = new Set<Promise<void>>();
+  #claimsInFlight = 0;
   /** Slots that claims in flight may fill. */
   #reserved = 0;
   #isRunning = false;
@@ -181,7 +183,7 @@ export class Dispatcher {
   #pump(): void {
     const { load } = this.#options;
     for (const state of [...this.#announced]) {
-      if (!this.#isRunning || this.#claims.size >= load.claimsMax) return;
+      if (!this.#isRunning || this.#claimsInFlight >= load.claimsMax) return;
       if (state.isClaiming) continue;
       const capacity = state.isStopped ? 0 : Math.min(load.capacity() - this.#reserved, CLAIM_MAX);
       const limit = Math.min(capacity, this.#workerHeadroom(state));
@@ -208,8 +210,21 @@ export class Dispatcher {
   #startClaim(state: QueueState, limit: number): void {
     state.isClaiming = true;
     this.#reserved += limit;
-    const claim = this.#claim(state, limit).finally(() => {
+    this.#claimsInFlight += 1;
+    let isInFlight = true;
+    const land = (): void => {
+      if (!isInFlight) return;
+      isInFlight = false;
+      this.#claimsInFlight -= 1;
       state.isClaiming = false;
+    };
+    const goOn = (): void => {
+      land();
+      state.beginning = claim;
+      if (this.#isRunning) this.#announce(state);
+    };
+    const claim = this.#claim(state, limit, goOn).finally(() => {
+      land();
       // The queue was deleted or the dispatcher stopped meanwhile: cancel timers that the claim may have set.
       if (state.isStopped) state.stop();
       this.#reserved -= limit;
@@ -219,9 +234,9 @@ export class Dispatcher {
     this.#claims.add(claim);
   }
 
-  async #claim(state: QueueState, limit: number): Promise<void> {
+  async #claim(state: QueueState, limit: number, goOn: () => void): Promise<void> {
     try {
-      const shouldRepeat = await this.#queueClaims.claim(state, limit);
+      const shouldRepeat = await this.#queueClaims.claim(state, limit, goOn);
       if (shouldRepeat && this.#isRunning) this.#announced.add(state);
     } catch (error) {
       const reason = (error as Error).message;

@@ -1,13 +1,14 @@
 // One claim from a queue, whole or by partition: how much to claim, and what to do next given what was left.
+import { isUnlimited } from '../../model/queues.js';
 import type { Share } from '../../store/queues/claim-limits.js';
-import type { ClaimResult } from './claims.js';
+import type { ClaimResult, NewClaim } from './claims.js';
 import type { Queue } from './known-queues.js';
 import { SCAN_MAX } from './partition-rotation.js';
 import type { QueueState } from './queue-state.js';
 
 export interface ClaimSource {
-  /** Claims at most `limit` workflows from the queue and starts to run them. */
-  claim(queue: Queue, limit: number, share: Share | undefined): Promise<ClaimResult>;
+  /** Claims at most `limit` workflows from the queue. */
+  claim(queue: Queue, limit: number, share: Share | undefined): Promise<NewClaim>;
   /** Claims from several partitions of the queue and starts to run what it gets. */
   claimPartitions(queue: Queue, partitions: readonly PartitionLimit[]): Promise<readonly ClaimResult[]>;
   /** Partitions with waiting workflows, after a key. */
@@ -52,22 +53,40 @@ export class QueueClaims {
     this.#options = options;
   }
 
-  /** Claims at most `limit` workflows. True if the next claim should follow at once. */
-  async claim(state: QueueState, limit: number): Promise<boolean> {
+  /**
+   * Claims at most `limit` workflows and starts to run them. True if the next claim should follow at once. Calls `goOn` if it
+   * need not even wait for them.
+   */
+  async claim(state: QueueState, limit: number, goOn: () => void): Promise<boolean> {
     const engines = this.#options.load.engines(state.queue.name);
     const isSharing = engines > 1 && state.isSharing;
     if (state.isPartitioned) return this.#claimPartitions(state, limit, isSharing ? engines : 1);
-    return this.#claimWhole(state, limit, isSharing ? engines : 1);
+    return this.#claimWhole(state, { limit, engines: isSharing ? engines : 1, goOn });
   }
 
-  async #claimWhole(state: QueueState, limit: number, engines: number): Promise<boolean> {
+  async #claimWhole(
+    state: QueueState,
+    { limit, engines, goOn }: { readonly limit: number; readonly engines: number; readonly goOn: () => void },
+  ): Promise<boolean> {
     const { queue, hasFreed } = state;
     const { load, source, notifyPeers } = this.#options;
     const isSharing = engines > 1;
     state.hasFreed = false;
     const names = state.takeNames();
     const share = isSharing ? { engines, running: load.running(queue.name) } : undefined;
-    const { taken, left } = await source.claim(queue, limit, share);
+    const { taken, left, begin } = await source.claim(queue, limit, share);
+    // In the order of the queue, and no more than two claims in memory.
+    await state.beginning;
+    const isOverlapping = taken >= limit && left.isWaiting && !isSharing && isUnlimited(queue.limits.whole);
+    if (isOverlapping) {
+      state.settle(taken, isSharing, left);
+      goOn();
+      // By then it is on its way: runs begin at once, and take their time.
+      await new Promise((resolve) => setImmediate(resolve));
+      await begin();
+      return false;
+    }
+    await begin();
     state.settle(taken, isSharing, left);
     if (taken > 0 && !left.isWaiting) this.#options.reportClaimed(queue.name, names);
     if (!left.isWaiting) return false;

@@ -77,7 +77,7 @@ export class QueueService {
       maxMs: DUE_MAX_MS,
     });
     runs.offerRefill = (run) => this.#refills.offer(run);
-    runs.isHeld = (owned) => this.#successors.holds(owned);
+    runs.isHeld = (owned) => this.#successors.holds(owned) || claims.isBeginning(owned);
     runs.observe({
       onFreed: (run, isRecorded) => {
         const { queueName, partitionKey } = run;
@@ -111,8 +111,17 @@ export class QueueService {
       source: {
         findWork: () => this.#findWork(),
         pollMs: () => (hasPush ? POLL_MS : Math.min(...this.known.served.map((queue) => queue.pollMs))),
-        claim: (queue, limit, share) => this.#timed(claims.claim(queue, limit, share)),
-        claimPartitions: (queue, partitions) => this.#timed(claims.claimPartitions(queue, partitions)),
+        claim: async (queue, limit, share) => {
+          const note = this.#startTiming();
+          const claim = await claims.claim(queue, limit, share);
+          return { ...claim, begin: () => claim.begin().then(note) };
+        },
+        claimPartitions: async (queue, partitions) => {
+          const note = this.#startTiming();
+          const results = await claims.claimPartitions(queue, partitions);
+          note();
+          return results;
+        },
         findPartitions: (queueName, after, limit) => claims.findPartitions(queueName, after, limit),
         countRunning: (queueName) => claims.countRunning(queueName),
       },
@@ -127,12 +136,11 @@ export class QueueService {
     });
   }
 
-  async #timed<T>(claim: Promise<T>): Promise<T> {
+  /** Times a claim. The returned function notes how long it took until its workflows had begun. */
+  #startTiming(): () => void {
     const { clock } = this.#runtime;
     const startedAt = clock.now();
-    const result = await claim;
-    this.#offers.noteDuration(clock.now() - startedAt);
-    return result;
+    return () => this.#offers.noteDuration(clock.now() - startedAt);
   }
 
   #createOffers({ runtime, peers }: QueueServiceOptions): Offers {

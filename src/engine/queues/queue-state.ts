@@ -21,6 +21,8 @@ export class QueueState {
   queue: Queue;
   readonly partitions: PartitionRotation;
   isClaiming = false;
+  /** The claim before the one in flight, if that was made before its workflows had begun. */
+  beginning: Promise<void> | undefined;
   /** The queue is no longer served. A claim may still be in flight. */
   isStopped = false;
   /** The last claim left workflows waiting. */

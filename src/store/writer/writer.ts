@@ -59,7 +59,7 @@ export interface WriterOptions {
   readonly backlogMax?: number;
 }
 
-const ITEMS_MAX = 500;
+const ITEMS_MAX = 1000;
 const CHARACTERS_MAX = 4_000_000;
 const BACKLOG_MAX = 10_000;
 const COMMITS_MAX = 4;

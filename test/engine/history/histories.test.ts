@@ -6,11 +6,12 @@ import type { DBOSInstance } from '../../../src/index.js';
 import type { Sql } from '../../../src/sql/sql.js';
 import type { Row } from '../../../src/store/database.js';
 import { PostgresDatabase } from '../../../src/store/postgres/postgres-database.js';
+import { findOwnedBy } from '../../../src/store/runs/lifecycle.js';
 import { SqliteDatabase } from '../../../src/store/sqlite/sqlite-database.js';
 import { forEachDialect } from '../../rig/dialects.js';
 import { createEngine, engineOf } from '../../rig/engines.js';
 import { until } from '../../rig/manual-clock.js';
-import { createGenerations, failureOf } from '../runs/succession.js';
+import { createGenerations, failureOf, newHalt } from '../runs/succession.js';
 
 test('batches keep the order, fill up to the maximum, and hold a larger item alone', () => {
   expect(batchesBySize([3, 3, 3, 20, 0, 5, 5], (size) => size, 10)).toEqual([[3, 3, 3], [20], [0, 5, 5]]);
@@ -46,8 +47,8 @@ forEachDialect((dialect) => {
     return second;
   }
 
-  /** The characters of outputs that single reads have returned. */
-  function noteReads(): number[] {
+  /** The characters of outputs that single reads have returned. `onRead` may hold an answer back. */
+  function noteReads(onRead: (length: number) => Promise<void> | void = () => {}): number[] {
     const database = dialect.name === 'postgres' ? PostgresDatabase : SqliteDatabase;
     // eslint-disable-next-line @typescript-eslint/unbound-method -- Given its object when it is called.
     const original: (this: unknown, statement: Sql) => Promise<Row[]> = database.prototype.read;
@@ -55,7 +56,9 @@ forEachDialect((dialect) => {
     const spy = vi.spyOn(database.prototype as { read(statement: Sql): Promise<Row[]> }, 'read');
     spy.mockImplementation(async function (this: unknown, statement) {
       const rows = await original.call(this, statement);
-      lengths.push(rows.reduce((sum, row) => sum + ((row['output'] as string | null | undefined)?.length ?? 0), 0));
+      const length = rows.reduce((sum, row) => sum + ((row['output'] as string | null | undefined)?.length ?? 0), 0);
+      lengths.push(length);
+      await onRead(length);
       return rows;
     });
     onTestFinished(() => spy.mockRestore());
@@ -73,6 +76,28 @@ forEachDialect((dialect) => {
     expect(Math.max(...lengths)).toBeLessThanOrEqual(HISTORY_BATCH_BYTES);
     expect(lengths.filter((length) => length > TEXT.length).length).toBeGreaterThanOrEqual(2);
     expect(runs.all.map(({ history }) => history?.at(0))).toEqual(Array.from({ length: WORKFLOWS }, () => undefined));
+  });
+
+  test('a workflow whose history is still to be read is not taken for an orphan', async () => {
+    const second = await setup();
+    const halt = newHalt();
+    onTestFinished(() => halt.release());
+    let reads = 0;
+    noteReads((length) => {
+      if (length > TEXT.length) reads += 1;
+      return length > TEXT.length && reads === 2 ? halt.here() : undefined;
+    });
+    await second.launch();
+    const { runtime, ownership, runs } = engineOf(second);
+    await until(() => reads === 2);
+    expect(runs.all.length).toBeLessThan(WORKFLOWS);
+
+    await ownership.requeue(await findOwnedBy(runtime.database, runtime.incarnationID, 0));
+
+    const statuses = (await second.listWorkflows({})).map(({ status }) => status);
+    expect(statuses).toEqual(Array.from({ length: WORKFLOWS }, () => 'PENDING'));
+    halt.release();
+    await until(() => runs.all.length === WORKFLOWS && runs.queuedCount === 0);
   });
 
   describe('a history larger than what is read at once', () => {

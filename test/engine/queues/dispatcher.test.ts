@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { deferred } from '../../../src/base/deferred.js';
 import { silentLogger } from '../../../src/base/log.js';
 import { Dispatcher, type DispatcherOptions, type WorkSource } from '../../../src/engine/queues/dispatcher.js';
-import type { ClaimResult } from '../../../src/engine/queues/claims.js';
+import type { NewClaim } from '../../../src/engine/queues/claims.js';
 import type { Queue } from '../../../src/engine/queues/known-queues.js';
-import { UNLIMITED } from '../../../src/model/queues.js';
+import { type Limits, UNLIMITED } from '../../../src/model/queues.js';
 import type { DBOSInstance } from '../../../src/index.js';
 import type { Sql } from '../../../src/sql/sql.js';
 import { forEachDialect, hasPush } from '../../rig/dialects.js';
@@ -20,8 +20,8 @@ const NOTHING_LEFT = {
   partitionWaitMs: null,
 } as const;
 
-function queueOf(name: string): Queue {
-  return { name, limits: { whole: UNLIMITED, partition: null }, pollMs: 1000 };
+function queueOf(name: string, limits: Partial<Limits> = {}): Queue {
+  return { name, limits: { whole: { ...UNLIMITED, ...limits }, partition: null }, pollMs: 1000 };
 }
 
 const partitioned: Queue = {
@@ -37,7 +37,7 @@ describe('a dispatcher', () => {
     fields: Partial<WorkSource & DispatcherOptions['load'] & Pick<DispatcherOptions, 'notifyPeers'>> = {},
   ) {
     const clock = new ManualClock();
-    const claims: { queue: string; limit: number; end(result: Partial<ClaimResult>): void; fail(): void }[] = [];
+    const claims: { queue: string; limit: number; end(result: Partial<NewClaim>): void; fail(): void }[] = [];
     const underWay = new Set<string>();
     let looks = 0;
     const dispatcher = new Dispatcher({
@@ -46,7 +46,7 @@ describe('a dispatcher', () => {
       source: {
         findWork: async () => {
           looks += 1;
-          return { queues: names.map(queueOf), waiting: [] };
+          return { queues: names.map((name) => queueOf(name)), waiting: [] };
         },
         pollMs: () => 15_000,
         claimPartitions: async () => [],
@@ -55,11 +55,11 @@ describe('a dispatcher', () => {
         claim: async ({ name }, limit) => {
           expect(underWay.has(name)).toBe(false);
           underWay.add(name);
-          const ended = deferred<ClaimResult>();
+          const ended = deferred<NewClaim>();
           claims.push({
             queue: name,
             limit,
-            end: (result) => ended.resolve({ taken: 0, left: NOTHING_LEFT, ...result }),
+            end: (result) => ended.resolve({ taken: 0, left: NOTHING_LEFT, begin: async () => {}, ...result }),
             fail: () => ended.reject(new Error('The database is away.')),
           });
           return ended.promise.finally(() => underWay.delete(name));
@@ -123,6 +123,115 @@ describe('a dispatcher', () => {
     await turns();
 
     expect(claims.map(({ limit }) => limit)).toEqual([10, 10]);
+    claims[1]?.end({});
+    await dispatcher.stop();
+  });
+
+  /** A claim that got all it asked for. The test says when its workflows have begun. */
+  function fullClaim() {
+    const begun = deferred<void>();
+    const claim = {
+      taken: 300,
+      left: { ...NOTHING_LEFT, isWaiting: true },
+      hasBegun: false,
+      begin: () => {
+        claim.hasBegun = true;
+        return begun.promise;
+      },
+      begun,
+    };
+    return claim;
+  }
+
+  test('has the next claim under way while the workflows of a full one begin, and keeps the order', async () => {
+    const { dispatcher, claims } = await setup(['a']);
+    const [first, second] = [fullClaim(), fullClaim()];
+    dispatcher.wake('a');
+    claims[0]?.end(first);
+    await turns();
+    expect([first.hasBegun, claims.length]).toEqual([true, 2]);
+
+    claims[1]?.end(second);
+    await turns();
+    expect([second.hasBegun, claims.length]).toEqual([false, 2]);
+
+    first.begun.resolve();
+    await turns();
+    expect([second.hasBegun, claims.length]).toEqual([true, 3]);
+    let isStopped = false;
+    const stopped = dispatcher.stop().then(() => (isStopped = true));
+    claims[2]?.end({});
+    await turns();
+    expect(isStopped).toBe(false);
+    second.begun.resolve();
+    await stopped;
+  });
+
+  test('leaves slots for what is still to begin', async () => {
+    const { dispatcher, claims } = await setup(['a'], { capacity: () => 700 });
+    const claimed = fullClaim();
+    dispatcher.wake('a');
+    claims[0]?.end(claimed);
+    await turns();
+    claims[1]?.end(fullClaim());
+    await turns();
+    expect(claims.map(({ limit }) => limit)).toEqual([300, 300]);
+
+    claimed.begun.resolve();
+    await turns();
+
+    expect(claims.map(({ limit }) => limit)).toEqual([300, 300, 300]);
+  });
+
+  test('serves another queue while the workflows of a full claim begin', async () => {
+    const { dispatcher, claims, queuesOf } = await setup(['a', 'b'], { claimsMax: 1, capacity: () => 350 });
+    dispatcher.wake('a');
+    dispatcher.wake('b');
+    claims[0]?.end(fullClaim());
+    await turns();
+
+    expect(queuesOf()).toEqual(['a', 'b']);
+  });
+
+  test('goes on when the workflows of a claim cannot begin', async () => {
+    const { clock, dispatcher, claims } = await setup(['a']);
+    const [first, second] = [fullClaim(), fullClaim()];
+    dispatcher.wake('a');
+    claims[0]?.end(first);
+    await turns();
+    claims[1]?.end({ ...second, left: NOTHING_LEFT });
+    first.begun.reject(new Error('The database is away.'));
+    await turns();
+    expect([second.hasBegun, claims.length]).toEqual([true, 2]);
+
+    second.begun.resolve();
+    await turns();
+    clock.advance(500);
+
+    expect(claims).toHaveLength(3);
+    claims[2]?.end({});
+    await dispatcher.stop();
+  });
+
+  test.each<[string, Partial<Limits>, number]>([
+    ['a queue with a worker limit', { workerConcurrency: 500 }, 1],
+    ['a queue with a limit of its own', { concurrency: 500 }, 1],
+    ['a queue that it shares', {}, 2],
+  ])('counts what has begun before it claims again from %s', async (_, limits, engines) => {
+    const { dispatcher, claims } = await setup([], {
+      findWork: async () => ({ queues: [queueOf('a', limits)], waiting: [] }),
+      engines: () => engines,
+    });
+    const claimed = fullClaim();
+    dispatcher.wake('a');
+    claims[0]?.end(claimed);
+    await turns();
+    expect([claimed.hasBegun, claims.length]).toEqual([true, 1]);
+
+    claimed.begun.resolve();
+    await turns();
+
+    expect(claims).toHaveLength(2);
     claims[1]?.end({});
     await dispatcher.stop();
   });

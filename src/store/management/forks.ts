@@ -54,6 +54,8 @@ export async function insertForks(database: Database, forks: readonly Fork[], se
     }
     const copied = forks.filter(({ workflowID, startStep }) => startStep > 0 && insertedIDs.has(workflowID));
     if (copied.length === 0) return;
+    // Not in slices: on SQLite the file would stay locked while other code of the process runs. If that writes to the file
+    // by a connection of its own, it blocks the thread, and with it the end of this transaction.
     const statements = [copySteps(copied, settings), copyStreams(copied), copyHistory(copied), copyEvents(copied)];
     for (const statement of statements) await tx.run(statement);
   };

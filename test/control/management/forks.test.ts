@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   type ForkFromFailureOptions,
   forkFromFailure,
@@ -10,6 +10,8 @@ import { registerQueue } from '../../../src/control/queues/queues.js';
 import { lock, sql, table } from '../../../src/sql/sql.js';
 import { upsertEventHistory, upsertEvents } from '../../../src/store/messaging/events.js';
 import { loadSteps } from '../../../src/store/runs/steps.js';
+import type { SqliteDatabase } from '../../../src/store/sqlite/sqlite-database.js';
+import { findSqliteLibrary } from '../../../src/store/sqlite/sqlite-handle.js';
 import { findWorkflows, insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../../rig/dialects.js';
 import { until } from '../../rig/manual-clock.js';
@@ -193,6 +195,30 @@ onlyOn('postgres', (dialect) => {
     expect(await getAllEvents(operator, forkID)).not.toHaveProperty('meanwhile');
     expect(await getAllEvents(operator, workflowID)).toHaveProperty('meanwhile');
     expect(await find(workflowID)).toMatchObject({ wasForkedFrom: true });
+  });
+});
+
+onlyOn('sqlite', (dialect) => {
+  test('a fork of many steps never leaves the file locked for other connections in its thread', async () => {
+    const { database, fork } = await setup(dialect);
+    const workflowID = await addWithHistory(database);
+    await database.run(sql`
+      INSERT INTO ${table('operation_outputs')} (workflow_uuid, function_id, function_name)
+      WITH RECURSIVE g(n) AS (SELECT 10 UNION ALL SELECT n + 1 FROM g WHERE n < 20000)
+      SELECT ${workflowID}, g.n, 'step' FROM g`);
+    const own = (await findSqliteLibrary()).open((database as SqliteDatabase).path);
+    onTestFinished(() => own.close());
+    own.exec('PRAGMA busy_timeout = 0');
+    own.exec('CREATE TABLE application (n INTEGER)');
+    let isForked = false;
+
+    const forked = fork(workflowID, 20_001).finally(() => (isForked = true));
+    while (!isForked) {
+      await new Promise((resolve) => setImmediate(resolve));
+      own.exec('INSERT INTO application VALUES (1)');
+    }
+
+    expect(await loadSteps(database, [await forked])).toHaveLength(STEPS + 19_991);
   });
 });
 

@@ -1,7 +1,7 @@
-// What a run needs before it begins: the libraries to compare with, and the workers as plain JavaScript. Everstep is
-// measured as it is published; what a TypeScript loader adds to each function would count against it.
+// What a run needs before it begins: the libraries to compare with, and the workers as plain JavaScript, bundled as Everstep
+// is published.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,8 +36,7 @@ function versionsIn(lockFile: string): Map<string, string | undefined> {
 }
 
 export function compileWorkers(): void {
-  rmSync(compiled, { recursive: true, force: true });
-  run(join(root, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.workers.json']);
+  run(process.execPath, ['bundle-workers.mjs', compiled]);
   writeFileSync(join(compiled, 'package.json'), '{ "type": "module" }\n');
 }
 

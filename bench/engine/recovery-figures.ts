@@ -6,7 +6,7 @@ import { compare } from './engines.js';
 import { ask, type Engine, WorkerProcess } from './workers.js';
 import { PAUSE_AT, PAUSING_STEPS } from './workload.js';
 
-const TAKE_OVER_ROUNDS = 5;
+const TAKE_OVER_ROUNDS = 10;
 const TAKEN_OVER = 10;
 const RECOVERY_ROUNDS = 3;
 const RECOVERED = 1000;
@@ -16,7 +16,19 @@ const STEPS_LEFT = PAUSING_STEPS - PAUSE_AT;
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(3)} s`;
 
 export async function printTakeOver(databases: Databases): Promise<void> {
-  const url = await databases.postgres();
+  const onPostgres = await takeOvers(await databases.postgres());
+  const onSqlite = await takeOvers(databases.sqlite());
+  const lines = (label: string, measured: readonly number[]) => [
+    { label: `${label}: median`, value: seconds(median(measured)) },
+    { label: `${label}: slowest`, value: seconds(Math.max(...measured)) },
+  ];
+  printTable(`take-over by another process on the machine after SIGKILL, ${TAKE_OVER_ROUNDS} rounds`, [
+    ...lines('Postgres', onPostgres),
+    ...lines('SQLite', onSqlite),
+  ]);
+}
+
+async function takeOvers(url: string): Promise<number[]> {
   const other = new WorkerProcess('everstep', { task: 'watch', url });
   const measured: number[] = [];
   try {
@@ -25,10 +37,7 @@ export async function printTakeOver(databases: Databases): Promise<void> {
   } finally {
     other.kill();
   }
-  printTable(`take-over by another process on the machine after SIGKILL, ${TAKE_OVER_ROUNDS} rounds`, [
-    { label: 'median', value: seconds(median(measured)) },
-    { label: 'slowest', value: seconds(Math.max(...measured)) },
-  ]);
+  return measured;
 }
 
 /** Milliseconds from the death of a process until the other runs the first step of one of its workflows. */

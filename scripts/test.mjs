@@ -1,7 +1,7 @@
-// The whole test run: checks, build, all tests on this Node, a short part again on Debian's Postgres, and the SQLite part
-// again on a Node that has SQLite built in (fetched as the npm package "node") when this one has not.
+// The whole test run: checks, build, all tests on this Node, those of the store and the engine again on Debian's Postgres, and
+// the SQLite part again on a Node that has SQLite built in (fetched as the npm package "node") when this one has not.
 import { runSteps } from './run.mjs';
-import { hasStockPostgres, SHORT_SUITES, STOCK } from './servers.mjs';
+import { hasStockPostgres, STOCK, SUITES } from './servers.mjs';
 
 const NODE_WITH_SQLITE = '24.21.0';
 const hasBuiltInSqlite = Boolean(process.getBuiltinModule?.('node:sqlite'));
@@ -18,9 +18,9 @@ runSteps(
 
 if (hasStockPostgres()) {
   const settings = [`TEST_POSTGRES=${STOCK}`, 'DIALECTS=postgres'];
-  runSteps([[`plans on Debian's Postgres`, 'env', ...settings, 'vitest', 'run', ...SHORT_SUITES]], { isLoud: true });
+  runSteps([[`tests on Debian's Postgres`, 'env', ...settings, 'vitest', 'run', ...SUITES]], { isLoud: true });
 } else {
-  console.log("Skipped: plans on Debian's Postgres, which is not installed.");
+  console.log("Skipped: tests on Debian's Postgres, which is not installed.");
 }
 
 if (!hasBuiltInSqlite) {

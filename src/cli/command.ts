@@ -62,6 +62,7 @@ export const GROUPS: Readonly<Record<string, { readonly about: string; readonly 
   workflow: { about: 'Inspect and manage workflows', aliases: ['workflows', 'wf'] },
   retention: { about: 'Delete and archive old workflows', aliases: [] },
   history: { about: 'Manage the stored events of workflows', aliases: [] },
+  index: { about: 'Build and drop indexes for lists of workflows', aliases: ['indexes'] },
   queue: { about: 'Inspect and manage queues', aliases: ['queues', 'q'] },
   schedule: { about: 'Inspect and manage schedules', aliases: ['schedules'] },
   version: { about: 'List application versions and set the latest', aliases: ['versions'] },

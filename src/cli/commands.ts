@@ -4,6 +4,7 @@ import { completionCommand } from './completion.js';
 import { DATABASE_COMMANDS } from './commands/database.js';
 import { DASHBOARD_COMMANDS } from './dashboard/dashboard.js';
 import { DOCTOR_COMMANDS } from './commands/doctor.js';
+import { INDEX_COMMANDS } from './commands/index-commands.js';
 import { OUTBOX_COMMANDS } from './outbox/commands.js';
 import { OUTBOX_DLQ_COMMANDS } from './outbox/dead-letters.js';
 import { OUTBOX_RETENTION_COMMANDS } from './outbox/retention.js';
@@ -39,6 +40,7 @@ export const COMMANDS: readonly Command[] = [
   ...WORKFLOW_TRANSFER_COMMANDS,
   ...RETENTION_COMMANDS,
   ...HISTORY_COMMANDS,
+  ...INDEX_COMMANDS,
   ...QUEUE_COMMANDS,
   ...SCHEDULE_COMMANDS,
   ...VERSION_COMMANDS,

@@ -3,6 +3,7 @@
 
 /** The filter that the index speeds up, and its column. */
 export const OPTIONAL_INDEXES = {
+  queueName: 'queue_name',
   workflowName: 'name',
   executorId: 'executor_id',
   applicationVersion: 'application_version',

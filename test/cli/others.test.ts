@@ -47,6 +47,27 @@ describe('the command line', () => {
       expect(missing).toMatchObject({ exitCode: 3, out: '' });
     });
 
+    test('lists, builds and drops optional indexes', async () => {
+      const { DBOS, everstep } = await setup(dialect);
+
+      const before = await everstep('index list --json');
+      const built = await everstep('index create queuename');
+      const again = await everstep('indexes create queueName --json');
+      const listed = await everstep('index list');
+      const dropped = await everstep('index drop queueName');
+      const unknown = await everstep('index create queue');
+
+      expect(before.json()).toContainEqual({ index: 'queueName', isThere: false, wouldHelp: false });
+      expect(built).toMatchObject({ exitCode: 0, out: 'Index "queueName" is built.\n' });
+      expect(again.json()).toEqual({ index: 'queueName', isThere: true });
+      expect(listed.out).toMatch(/^queueName +yes$/m);
+      expect(listed.out).toMatch(/^executorId +no$/m);
+      expect(dropped).toMatchObject({ exitCode: 0, out: 'Index "queueName" is dropped.\n' });
+      expect(await DBOS.listOptionalIndexes()).toContainEqual({ index: 'queueName', isThere: false });
+      expect(unknown).toMatchObject({ exitCode: 2, out: '' });
+      expect(unknown.err).toContain('There is no optional index "queue". Use one of queueName, workflowName,');
+    });
+
     test('says if there was nothing to pause, to resume or to remove', async () => {
       const { DBOS, everstep } = await setup(dialect);
       await DBOS.enqueueWorkflowWithOptions({ queueName: 'memory', workflowName: 'clean' });

@@ -1579,7 +1579,7 @@ export interface components {
                  * @description The filter that it speeds up.
                  * @enum {string}
                  */
-                index: "workflowName" | "executorId" | "applicationVersion" | "authenticatedUser" | "scheduleName" | "parentWorkflowID" | "workflow_id_prefix";
+                index: "queueName" | "workflowName" | "executorId" | "applicationVersion" | "authenticatedUser" | "scheduleName" | "parentWorkflowID" | "workflow_id_prefix";
                 isThere: boolean;
             }[];
             schema: {

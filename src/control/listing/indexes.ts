@@ -2,6 +2,7 @@
 import { indexName, OPTIONAL_INDEXES, type OptionalIndex } from '../../model/indexes.js';
 import { oneOf } from '../../model/validation/validation.js';
 import { createIndex, dropIndex, findIndexes } from '../../store/listing/indexes.js';
+import { findFiltersWithRareValues } from '../../store/listing/rare-values.js';
 import type { Operator } from '../operator.js';
 
 export type { OptionalIndex };
@@ -20,6 +21,13 @@ export async function listOptionalIndexes(operator: Operator): Promise<OptionalI
     index,
     isThere: existing.has(indexName(index)) || (index === 'workflow_id_prefix' && isKeyEnough(operator)),
   }));
+}
+
+/** The indexes that do not exist and would help to list rare values of their filters. */
+export async function adviseIndexes(operator: Operator): Promise<OptionalIndex[]> {
+  const existing = await operator.retrying(() => findIndexes(operator.database));
+  const filters = await operator.retrying(() => findFiltersWithRareValues(operator.database));
+  return filters.filter((index) => !existing.has(indexName(index)));
 }
 
 /** SQLite compares text bytewise, so the primary key's index already serves prefix searches. */

@@ -8,6 +8,7 @@ import type { Capability } from '../../store/postgres/capabilities.js';
 import { findPartitionFaults } from '../../store/management/partitioned-tables.js';
 import { readNow } from '../../store/schedules/schedules.js';
 import { type ExplanationReason, explainWorkflow, type WorkflowExplanation } from './explain.js';
+import { adviseIndexes, type OptionalIndex } from '../listing/indexes.js';
 import { countWorkflows, findWorkflowRecords } from '../listing/listing.js';
 import type { Operator } from '../operator.js';
 import { getQueueStats, listQueueRecords, type QueueStats } from '../queues/queues.js';
@@ -15,7 +16,7 @@ import { getQueueStats, listQueueRecords, type QueueStats } from '../queues/queu
 /** A problem needs action; a notice does not. */
 export interface Finding {
   readonly kind: 'problem' | 'notice';
-  readonly subject: 'clock' | 'server' | 'partitions' | 'executor' | 'queue' | 'workflow' | 'dead-letters';
+  readonly subject: 'clock' | 'server' | 'indexes' | 'partitions' | 'executor' | 'queue' | 'workflow' | 'dead-letters';
   readonly message: string;
 }
 
@@ -70,6 +71,7 @@ export async function diagnose(operator: Operator, schema = 'dbos'): Promise<Dia
     ...(await judgeQueues(operator, queues, executors)),
     ...oldest.filter(({ reason }) => STUCK.has(reason)).map(stuckWorkflow),
     ...judgeDeadLetters(deadLetters),
+    ...judgeIndexes(await adviseIndexes(operator)),
   ];
   return { clockAheadMs, capabilities, executors, queues, deadLetters, oldest, findings };
 }
@@ -95,6 +97,15 @@ function judgeClock(clockAheadMs: number): Finding[] {
     `The local clock is ${seconds} s ${clockAheadMs > 0 ? 'ahead of' : 'behind'} the database's. ` +
     'Synchronize both with a time server, because times and deadlines are compared.';
   return [{ kind: 'problem', subject: 'clock', message }];
+}
+
+function judgeIndexes(advised: readonly OptionalIndex[]): Finding[] {
+  const [first] = advised;
+  if (first === undefined) return [];
+  const message =
+    `Lists with the filter ${advised.join(' or ')} may read much of the history, because some values are rare. ` +
+    `If you often use one, build its index, such as: everstep index create ${first}`;
+  return [{ kind: 'notice', subject: 'indexes', message }];
 }
 
 function lackingCapability({ name, without }: Capability): Finding {

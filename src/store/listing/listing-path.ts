@@ -62,7 +62,7 @@ function isBranching(values: readonly string[]): boolean {
 }
 
 const BY_CREATION = 'workflow_status_created_at_index';
-const BY_QUEUE = 'idx_workflow_status_listing_queue';
+const BY_QUEUE = indexName('queueName');
 const BY_STATUS: ReadonlyMap<WorkflowStatusString, string> = new Map([
   ['PENDING', 'idx_workflow_status_running'],
   ...WAITING_STATUSES.map((status) => [status, 'idx_workflow_status_listing_waiting'] as const),
@@ -88,7 +88,7 @@ async function indexFor(database: Database, filter: WorkflowFilter, existing: Re
   if (optional) return indexName(optional[1]);
   const [only] = statuses?.length === 1 ? statuses : [];
   const byStatus = only && BY_STATUS.get(only);
-  const isOfQueue = values.queueName?.length === 1;
+  const isOfQueue = values.queueName?.length === 1 && existing.has(BY_QUEUE);
   if (byStatus === undefined) return isOfQueue ? BY_QUEUE : BY_CREATION;
   const hasShortQueue = isOfQueue && (await isShort(database, { values: { queueName: values.queueName } }));
   return hasShortQueue ? BY_QUEUE : byStatus;

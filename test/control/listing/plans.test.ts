@@ -1,7 +1,13 @@
 // How the databases read lists of a long history: in the order of an index, and not much more than the page.
 import { describe, expect, test } from 'vitest';
-import { createOptionalIndex, dropOptionalIndex, listOptionalIndexes } from '../../../src/control/listing/indexes.js';
+import {
+  adviseIndexes,
+  createOptionalIndex,
+  dropOptionalIndex,
+  listOptionalIndexes,
+} from '../../../src/control/listing/indexes.js';
 import { listWorkflows } from '../../../src/control/listing/listing.js';
+import { diagnose } from '../../../src/control/management/diagnosis.js';
 import { type GetWorkflowsInput, toWorkflowQuery } from '../../../src/model/workflow-query.js';
 import { sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
@@ -23,8 +29,7 @@ const LOOKS: [GetWorkflowsInput, RegExp][] = [
   [{ status: ['ENQUEUED', 'DELAYED', 'CANCELLED'] }, /listing_waiting[^]*idx_workflow_status_failed/],
   [{ status: 'PENDING' }, /idx_workflow_status_(running|in_flight_v2)|workflow_status_created_at_index/],
   [{ queuesOnly: true }, /idx_workflow_status_/],
-  [{ queueName: 'old' }, /idx_workflow_status_listing_queue|in_flight_v2/],
-  [{ queueName: ['old', 'mail'] }, /idx_workflow_status_listing_queue/],
+  [{ queueName: 'mail' }, /workflow_status_created_at_index/],
   [{ startTime: at(100), endTime: at(300) }, /workflow_status_created_at_index/],
   [{ completedAfter: at(100), completedBefore: at(300) }, /idx_workflow_status_completed_at/],
   [{ workflowName: 'checkout' }, /workflow_status_created_at_index/],
@@ -56,6 +61,33 @@ function passedOver(plan: string): number {
 
 describe('lists of a long history', () => {
   forEachDialect((dialect) => {
+    test('are advised an index where values are rare, unless the history is short or the index there', async () => {
+      const database = await dialect.create();
+      const operator = operatorOn(database, { applicationName: 'bench' });
+      await addHistory(database, 99_999);
+      const rare = sql`UPDATE ${table('workflow_status')} SET executor_id = 'vm-2' WHERE workflow_uuid = 'order-999-99999'`;
+      await database.run(rare);
+      expect(await adviseIndexes(operator)).toEqual([]);
+
+      await database.run(sql`
+        INSERT INTO ${table('workflow_status')} (workflow_uuid, status, name, queue_name, created_at, updated_at)
+        VALUES ('last', 'SUCCESS', 'checkout', 'rare', ${HISTORY_BEGINS_AT + 100_000 * SECOND}, 0)`);
+      expect(await adviseIndexes(operator)).toEqual(['queueName', 'executorId']);
+      const { findings } = await diagnose(operator);
+      expect(findings.filter(({ subject }) => subject === 'indexes')).toEqual([
+        {
+          kind: 'notice',
+          subject: 'indexes',
+          message:
+            'Lists with the filter queueName or executorId may read much of the history, because some values are rare. ' +
+            'If you often use one, build its index, such as: everstep index create queueName',
+        },
+      ]);
+
+      await createOptionalIndex(operator, 'queueName');
+      expect(await adviseIndexes(operator)).toEqual(['executorId']);
+    });
+
     test('are read by an index, analysed or not, and an optional one serves a rare name', async () => {
       const database = await dialect.create();
       await addHistory(database, COUNT);
@@ -78,14 +110,19 @@ describe('lists of a long history', () => {
       await createOptionalIndex(operator, 'workflowName');
       await createOptionalIndex(operator, 'workflowName');
       await createOptionalIndex(operator, 'workflow_id_prefix');
+      await createOptionalIndex(operator, 'queueName');
       const there = (await listOptionalIndexes(operator)).filter(({ isThere }) => isThere);
-      await check([[{ workflowName: 'archive' }, /idx_workflow_status_listing_name/]]);
+      await check([
+        [{ workflowName: 'archive' }, /idx_workflow_status_listing_name/],
+        [{ queueName: 'old' }, /idx_workflow_status_listing_queue_name|in_flight_v2/],
+        [{ queueName: ['old', 'mail'] }, /idx_workflow_status_listing_queue_name/],
+      ]);
       const archived = await listWorkflows(operator, { workflowName: 'archive', sortDesc: true, limit: 3 });
       await dropOptionalIndex(operator, 'workflowName');
       const still = await listWorkflows(operator, { workflowName: 'archive', limit: 100 });
 
       expect(strays).toEqual([]);
-      expect(there.map(({ index }) => index)).toEqual(['workflowName', 'workflow_id_prefix']);
+      expect(there.map(({ index }) => index)).toEqual(['queueName', 'workflowName', 'workflow_id_prefix']);
       expect(archived.map(({ workflowID }) => workflowID)).toEqual(['order-10-10', 'order-9-9', 'order-8-8']);
       expect(still).toHaveLength(10);
       await expect(createOptionalIndex(operator, 'x; DROP TABLE y' as 'workflowName')).rejects.toMatchObject({

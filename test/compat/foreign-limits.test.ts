@@ -38,18 +38,20 @@ async function setup(dialect: TestDialect, { ours, theirs }: { ours: string; the
     await Promise.all(
       ['one', 'two'].map((executorID) => startWorker('dbos-5', url, { applicationVersion: theirs, executorID })),
     );
-    for (let i = 0; i < WORKFLOWS || !(await haveBothRun(notes)); i += 1) {
-      await notes.query(
-        `SELECT dbos.enqueue_workflow('span', 'q', ARRAY['25'::JSON], class_name => '', app_version => $1)`,
-        [versions[i % versions.length]],
-      );
-    }
-    await until(async () => {
-      const { rows } = await notes.query(
-        `SELECT 1 FROM dbos.workflow_status WHERE status IN ('ENQUEUED', 'PENDING') LIMIT 1`,
-      );
-      return rows.length === 0;
-    });
+    do {
+      for (let i = 0; i < WORKFLOWS; i += 1) {
+        await notes.query(
+          `SELECT dbos.enqueue_workflow('span', 'q', ARRAY['25'::JSON], class_name => '', app_version => $1)`,
+          [versions[i % versions.length]],
+        );
+      }
+      await until(async () => {
+        const { rows } = await notes.query(
+          `SELECT 1 FROM dbos.workflow_status WHERE status IN ('ENQUEUED', 'PENDING') LIMIT 1`,
+        );
+        return rows.length === 0;
+      });
+    } while (!(await haveBothRun(notes)));
   };
   return { notes, run };
 }

@@ -41,6 +41,8 @@ export interface ClaimResult {
   readonly left: ClaimRemainder;
   /** Of a partition: whether the queue had a slot for it when it was its turn. */
   readonly hadRoom?: boolean | undefined;
+  /** Whether workers of DBOS are connected that may want what is left. */
+  readonly hasRivals?: boolean | undefined;
 }
 
 /** A claim whose workflows do not run yet. */
@@ -270,6 +272,6 @@ function ownedOf({ workflow }: Claimed): Owned {
   return { workflowID: workflow.workflowID, owner: workflow.owner ?? '' };
 }
 
-function resultOf({ claimed, remainder, hadRoom }: Claim): ClaimResult {
-  return { taken: claimed.length, left: remainder, hadRoom };
+function resultOf({ claimed, remainder, hadRoom, hasRivals }: Claim): ClaimResult {
+  return { taken: claimed.length, left: remainder, hadRoom, hasRivals };
 }

@@ -1,6 +1,6 @@
 // One claim from a queue, whole or by partition: how much to claim, and what to do next given what was left.
-import { isUnlimited } from '../../model/queues.js';
-import type { Share } from '../../store/queues/claim-limits.js';
+import { isUnlimited, type Limits } from '../../model/queues.js';
+import type { ClaimRemainder, Share } from '../../store/queues/claim-limits.js';
 import type { ClaimResult, NewClaim } from './claims.js';
 import type { Queue } from './known-queues.js';
 import { SCAN_MAX } from './partition-rotation.js';
@@ -43,6 +43,8 @@ export interface QueueClaimsOptions {
 
 /** Partitions claimed from in one commit. */
 const PARTITIONS_MAX = 64;
+/** Such a pause is at most this part of the period. */
+const PAUSE_PART = 4;
 /** Partitions offered to peers one by one. For more, they scan. */
 const OFFERED_MAX = 8;
 
@@ -74,7 +76,9 @@ export class QueueClaims {
     state.hasFreed = false;
     const names = state.takeNames();
     const share = isSharing ? { engines, running: load.running(queue.name) } : undefined;
-    const { taken, left, begin } = await source.claim(queue, limit, share);
+    const claim = await source.claim(queue, limit, share);
+    const { taken, begin } = claim;
+    const left = besideRivals(queue, claim);
     // In the order of the queue, and no more than two claims in memory.
     await state.beginning;
     const isOverlapping = taken >= limit && left.isWaiting && !isSharing && isUnlimited(queue.limits.whole);
@@ -130,7 +134,8 @@ export class QueueClaims {
 
   async #claimChosen({ queue, partitions }: QueueState, chosen: readonly PartitionLimit[]) {
     try {
-      return await this.#options.source.claimPartitions(queue, chosen);
+      const results = await this.#options.source.claimPartitions(queue, chosen);
+      return results.map((result) => ({ ...result, left: besideRivals(queue, result) }));
     } catch (error) {
       partitions.putBack(chosen.map(({ key }) => key));
       throw error;
@@ -223,4 +228,19 @@ export class QueueClaims {
       return [];
     });
   }
+}
+
+/**
+ * What a claim left, with longer waits for rate limits beside workers of DBOS, which look at intervals. They would find the
+ * limit exhausted each time if this engine claimed at the very moment it allows more.
+ */
+function besideRivals({ pollMs, limits }: Queue, { left, hasRivals }: ClaimResult): ClaimRemainder {
+  if (!hasRivals) return left;
+  const longer = (waitMs: number | null, rate: Limits['rate'] | undefined): number | null =>
+    waitMs === null || !rate ? waitMs : waitMs + Math.random() * Math.min(pollMs, rate.periodMs / PAUSE_PART);
+  return {
+    ...left,
+    waitMs: longer(left.waitMs, limits.whole.rate),
+    partitionWaitMs: longer(left.partitionWaitMs, limits.partition?.rate),
+  };
 }

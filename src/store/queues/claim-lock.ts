@@ -23,16 +23,23 @@ export function lockAllClaims(queueName: string): Sql {
 
 const refillsOf = (queueName: string): string => `refills.${queueName}`;
 
+interface CommittedClaims {
+  readonly results: Row[][];
+  /** Whether workers of DBOS are connected that may want what is left. */
+  readonly hasRivals: boolean;
+}
+
 /** Commits the statements of claims under the lock of their queue, and under those that DBOS workers take. */
 export async function commitClaims(
   database: Database,
   claims: GuardedClaims,
   { statements, ...options }: CommitOptions & { readonly statements: readonly Sql[] },
-): Promise<Row[][]> {
+): Promise<CommittedClaims> {
   const [scope] = claims.scopes;
   const guarded = database.dialect.name === 'postgres' ? guardClaims(claims, statements) : statements;
   const results = await commitLocked(database, scope?.queueName ?? '', { ...options, statements: guarded });
-  return guarded === statements ? results : results.slice(1, -1);
+  if (guarded === statements) return { results, hasRivals: false };
+  return { results: results.slice(1, -1), hasRivals: (results[0]?.length ?? 0) > 0 };
 }
 
 interface LockedCommit extends CommitOptions {

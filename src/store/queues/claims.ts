@@ -64,6 +64,8 @@ export interface Claim {
   readonly remainder: ClaimRemainder;
   /** Of a partition: whether the queue had a slot for it when it was its turn. */
   readonly hadRoom?: boolean;
+  /** Whether workers of DBOS are connected that may want what is left. */
+  readonly hasRivals?: boolean;
 }
 
 const workflows = table('workflow_status');
@@ -113,10 +115,11 @@ async function claimTogether(database: Database, options: ClaimOptions, scope: S
     return { claimed, remainder: { ...NOTHING_IN_THE_WAY, isWaiting: claimed.length >= options.limit } };
   }
   const statements = [statement, remainderStatement(scope)];
-  const [claimed = [], remainder = []] = isUnlimited(scope)
-    ? await database.commit(statements)
+  const { results, hasRivals } = isUnlimited(scope)
+    ? { results: await database.commit(statements), hasRivals: false }
     : await commitClaims(database, { owner: options.owner, scopes: [scope] }, { statements });
-  return { claimed: claimed.map(toClaimed), remainder: toRemainder(remainder[0]) };
+  const [claimed = [], remainder = []] = results;
+  return { claimed: claimed.map(toClaimed), remainder: toRemainder(remainder[0]), hasRivals };
 }
 
 export interface PartitionClaimOptions extends Omit<ClaimOptions, 'limit' | 'share'> {
@@ -158,7 +161,7 @@ async function claimPartitionsTogether(
     remainderStatement(scope),
   ]);
   const claims = { owner, scopes: parts.map(({ scope }) => scope) };
-  const results = await commitClaims(database, claims, { statements: [...notes, ...statements] });
+  const { results, hasRivals } = await commitClaims(database, claims, { statements: [...notes, ...statements] });
   const [noted] = results.splice(0, notes.length);
   let headroom = noted && Number(noted[0]?.['headroom']);
   return parts.map((_, index) => {
@@ -166,7 +169,7 @@ async function claimPartitionsTogether(
     const remainder = toRemainder(results[1 + 2 * index]?.[0]);
     const hadRoom = headroom === undefined ? remainder.hasRoom : headroom > 0;
     if (headroom !== undefined) headroom -= claimed.length;
-    return { claimed, remainder, hadRoom };
+    return { claimed, remainder, hadRoom, hasRivals };
   });
 }
 
@@ -194,8 +197,8 @@ async function claimOneByOne(database: Database, options: Terms, { scope, limit 
     const statement = claimStatement({ ...options, share: undefined }, scope, { limit: 1, onlyID: workflowID });
     try {
       const claims = { owner: options.owner, scopes: [scope] };
-      const [rows = []] = await commitClaims(database, claims, { statements: [statement] });
-      claimed.push(...rows.map(toClaimed));
+      const { results } = await commitClaims(database, claims, { statements: [statement] });
+      claimed.push(...(results[0] ?? []).map(toClaimed));
     } catch (cause) {
       if (isLockedOut(cause)) break;
       if (!isDataError(cause)) throw cause;

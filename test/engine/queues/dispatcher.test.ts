@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { deferred } from '../../../src/base/deferred.js';
 import { silentLogger } from '../../../src/base/log.js';
 import { Dispatcher, type DispatcherOptions, type WorkSource } from '../../../src/engine/queues/dispatcher.js';
@@ -298,6 +298,27 @@ describe('a dispatcher', () => {
     await turns();
 
     clock.advance(699);
+    expect(claims).toHaveLength(1);
+    clock.advance(1);
+
+    expect(claims).toHaveLength(2);
+    claims[1]?.end({});
+    await dispatcher.stop();
+  });
+
+  test('leaves workers of DBOS a moment to claim first when a rate limit lets go', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.5);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { clock, dispatcher, claims } = await setup([], {
+      findWork: async () => ({ queues: [queueOf('a', { rate: { max: 1, periodMs: 2000 } })], waiting: [] }),
+    });
+    dispatcher.wake('a');
+    const left = { ...NOTHING_LEFT, isWaiting: true, hasRoom: false, waitMs: 700 };
+    claims[0]?.end({ taken: 1, left, hasRivals: true });
+    await turns();
+
+    // A quarter of the period at most.
+    clock.advance(949);
     expect(claims).toHaveLength(1);
     clock.advance(1);
 

@@ -60,9 +60,9 @@ const theirs = (other: pg.Client, version: string) => ({
   },
 });
 
-async function claim(database: Database): Promise<{ ids: string[]; waitMs: number | null }> {
-  const { claimed, remainder } = await claimWorkflows(database, CLAIM);
-  return { ids: claimed.map(({ workflow }) => workflow.workflowID), waitMs: remainder.waitMs };
+async function claim(database: Database) {
+  const { claimed, remainder, hasRivals } = await claimWorkflows(database, CLAIM);
+  return { ids: claimed.map(({ workflow }) => workflow.workflowID), waitMs: remainder.waitMs, hasRivals };
 }
 
 onlyOn('postgres', (dialect) => {
@@ -77,7 +77,7 @@ onlyOn('postgres', (dialect) => {
     const after = await claim(database);
 
     expect(during).toEqual({ ids: [], waitMs: expect.closeTo(10, -1) });
-    expect(after).toEqual({ ids: [], waitMs: null });
+    expect(after).toEqual({ ids: [], waitMs: null, hasRivals: true });
   });
 
   test.each(['v1', 'v2'])(
@@ -129,8 +129,8 @@ onlyOn('postgres', (dialect) => {
     await worker.count();
     await worker.lock();
 
-    const { ids } = await claim(database);
+    const { ids, hasRivals } = await claim(database);
 
-    expect(ids).toEqual(['a']);
+    expect({ ids, hasRivals }).toEqual({ ids: ['a'], hasRivals: false });
   });
 });

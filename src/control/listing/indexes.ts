@@ -1,4 +1,6 @@
 // Optional indexes, which an application builds on demand.
+import { sleep } from '../../base/clock.js';
+import { DatabaseStatementError } from '../../model/errors/errors.js';
 import { indexName, OPTIONAL_INDEXES, type OptionalIndex } from '../../model/indexes.js';
 import { oneOf } from '../../model/validation/validation.js';
 import { createIndex, dropIndex, findIndexes } from '../../store/listing/indexes.js';
@@ -6,6 +8,10 @@ import { findFiltersWithRareValues } from '../../store/listing/rare-values.js';
 import type { Operator } from '../operator.js';
 
 export type { OptionalIndex };
+
+/** How often to look whether another session still builds an index. */
+const BUILDING_MS = 250;
+const DEADLOCK = '40P01';
 
 export interface OptionalIndexInfo {
   /** The filter that it speeds up. */
@@ -39,7 +45,18 @@ function isKeyEnough({ database }: Operator): boolean {
 export async function createOptionalIndex(operator: Operator, index: OptionalIndex): Promise<void> {
   indexCheck.read(index, 'index');
   if (index === 'workflow_id_prefix' && isKeyEnough(operator)) return;
-  await operator.retrying(() => createIndex(operator.database, index));
+  while (!(await operator.retrying(() => tryToCreate(operator, index)))) await sleep(operator.clock, BUILDING_MS);
+}
+
+/** False if another session is building one. */
+async function tryToCreate({ database }: Operator, index: OptionalIndex): Promise<boolean> {
+  try {
+    return await createIndex(database, index);
+  } catch (error) {
+    // Both began at the same time. What is left of one that was ended is rebuilt.
+    if (error instanceof DatabaseStatementError && error.sqlState === DEADLOCK) return false;
+    throw error;
+  }
 }
 
 export async function dropOptionalIndex(operator: Operator, index: OptionalIndex): Promise<void> {

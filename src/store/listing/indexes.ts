@@ -21,21 +21,35 @@ export async function findIndexes(database: Database): Promise<Set<string>> {
 
 /**
  * Creates the index, on Postgres without blocking writes. One left invalid by an interrupted build is rebuilt. Its
- * condition has a form that only lists repeat, so that it affects no other plan.
+ * condition has a form that only lists repeat, so that it affects no other plan. False if another session builds an index:
+ * a build waits for all statements, so one that waits for the build would be a deadlock.
  */
-export async function createIndex(database: Database, index: OptionalIndex): Promise<void> {
-  if ((await findIndexes(database)).has(indexName(index))) return;
+export async function createIndex(database: Database, index: OptionalIndex): Promise<boolean> {
+  if ((await findIndexes(database)).has(indexName(index))) return true;
   const column = ident(OPTIONAL_INDEXES[index]);
   const isPostgres = database.dialect.name === 'postgres';
-  await database.exclusive(async (connection) => {
-    if (isPostgres) await remove(connection, index);
+  return database.exclusive(async (connection) => {
+    if (isPostgres) {
+      if (await isBuilding(connection)) return false;
+      await remove(connection, index);
+    }
     const how: Sql = isPostgres ? sql`CONCURRENTLY` : sql``;
     const what: Sql =
       index === 'workflow_id_prefix'
         ? sql`(${column} text_pattern_ops)`
         : sql`(${column}, created_at) WHERE CASE WHEN ${column} IS NULL THEN FALSE ELSE TRUE END`;
     await connection.run(sql`CREATE INDEX ${how} IF NOT EXISTS ${ident(indexName(index))} ON ${workflows} ${what}`);
+    return true;
   });
+}
+
+/** Whether another session builds an index of the table. Those of other roles are hidden. */
+async function isBuilding(connection: Connection): Promise<boolean> {
+  const [row] = await connection.run(sql`
+    SELECT COUNT(*) AS n
+    FROM pg_catalog.pg_stat_progress_create_index AS p
+    WHERE p.datname = current_database() AND p.relid = to_regclass(${connection.dialect.table('workflow_status')})`);
+  return Number(row?.['n']) > 0;
 }
 
 export async function dropIndex(database: Database, index: OptionalIndex): Promise<void> {

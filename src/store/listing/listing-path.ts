@@ -33,7 +33,7 @@ export async function pathsOf(
   { filter, limit }: { readonly filter: WorkflowFilter; readonly limit?: number },
 ): Promise<ListPath[]> {
   if (limit === undefined || filter.workflowIDs) return [{ filter }];
-  const filters = branchesOf(filter);
+  const filters = await branchesOf(database, filter);
   if (!database.dialect.needsIndexHints) {
     const judged = await judgePrefix(database, filter);
     return filters.map((one) => ({ filter: one, ...judged }));
@@ -47,11 +47,11 @@ export async function pathsOf(
   return paths;
 }
 
-/** The filter, or one for each of its queues or statuses. */
-function branchesOf(filter: WorkflowFilter): readonly WorkflowFilter[] {
+/** The filter, or one for each of its queues or statuses, if those have an index. */
+async function branchesOf(database: Database, filter: WorkflowFilter): Promise<readonly WorkflowFilter[]> {
   const { statuses, values } = filter;
   const queueNames = [...new Set(values.queueName)];
-  if (isBranching(queueNames)) {
+  if (isBranching(queueNames) && (await findIndexes(database)).has(BY_QUEUE)) {
     return queueNames.map((queueName) => ({ ...filter, values: { ...values, queueName: [queueName] } }));
   }
   return statuses && isBranching(statuses) ? statuses.map((status) => ({ ...filter, statuses: [status] })) : [filter];

@@ -1,5 +1,6 @@
 // How the databases read lists of a long history: in the order of an index, and not much more than the page.
-import { describe, expect, test } from 'vitest';
+import pg from 'pg';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   adviseIndexes,
   createOptionalIndex,
@@ -13,7 +14,8 @@ import { sql, table } from '../../../src/sql/sql.js';
 import type { Database } from '../../../src/store/database.js';
 import { listStatement, scansFor } from '../../../src/store/listing/listing.js';
 import { addHistory, HISTORY_BEGINS_AT, SECOND } from '../../../bench/management/history.js';
-import { forEachDialect } from '../../rig/dialects.js';
+import { forEachDialect, onlyOn } from '../../rig/dialects.js';
+import { until } from '../../rig/manual-clock.js';
 import { operatorOn } from '../../rig/operators.js';
 import { postgresVersion } from '../../rig/postgres-url.js';
 
@@ -30,6 +32,7 @@ const LOOKS: [GetWorkflowsInput, RegExp][] = [
   [{ status: 'PENDING' }, /idx_workflow_status_(running|in_flight_v2)|workflow_status_created_at_index/],
   [{ queuesOnly: true }, /idx_workflow_status_/],
   [{ queueName: 'mail' }, /workflow_status_created_at_index/],
+  [{ queueName: ['mail', 'no such queue'] }, /^(?![^]*(?:COMPOUND|Append))[^]*workflow_status_created_at_index/],
   [{ startTime: at(100), endTime: at(300) }, /workflow_status_created_at_index/],
   [{ completedAfter: at(100), completedBefore: at(300) }, /idx_workflow_status_completed_at/],
   [{ workflowName: 'checkout' }, /workflow_status_created_at_index/],
@@ -58,6 +61,33 @@ function passedOver(plan: string): number {
     0,
   );
 }
+
+describe('an optional index', () => {
+  onlyOn('postgres', (dialect) => {
+    test('is built once by sessions that build it at the same time', async () => {
+      const url = await dialect.createURL();
+      const database = await dialect.open(url);
+      const operator = operatorOn(database, { applicationName: 'bench' });
+      // A build waits for statements that began before it.
+      const other = new pg.Client(url);
+      await other.connect();
+      onTestFinished(() => other.end());
+      await other.query('BEGIN');
+      await other.query(`DELETE FROM dbos.workflow_status`);
+
+      const first = createOptionalIndex(operator, 'queueName');
+      const isBuilding = sql`SELECT 1 AS n FROM pg_stat_progress_create_index WHERE datname = current_database()`;
+      await until(async () => (await database.read(isBuilding)).length > 0);
+      const second = createOptionalIndex(operator, 'queueName');
+      const third = createOptionalIndex(operator, 'queueName');
+      await Promise.race([second, third, new Promise((resolve) => setTimeout(resolve, 100))]);
+      await other.query('COMMIT');
+      await Promise.all([first, second, third]);
+
+      expect(await listOptionalIndexes(operator)).toContainEqual({ index: 'queueName', isThere: true });
+    });
+  });
+});
 
 describe('lists of a long history', () => {
   forEachDialect((dialect) => {

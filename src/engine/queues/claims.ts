@@ -18,6 +18,7 @@ import {
   type RefusedRow,
 } from '../../store/queues/claims.js';
 import type { RefillTerms } from '../../store/queues/refills.js';
+import { findLost } from '../../store/runs/owners.js';
 import { findOwnedWith, deadLetterIfOwned, failIfEnqueued, handBack, type Owned } from '../../store/runs/lifecycle.js';
 import { topics } from '../../store/notify/topics.js';
 import { countRunning, findWaitingPartitions } from '../../store/queues/waiting-work.js';
@@ -33,6 +34,7 @@ import type { ClaimSource } from './queue-claims.js';
 import { maxRecoveryAttempts } from '../registration/registry.js';
 import type { Run } from '../runs/run.js';
 import type { Invocation } from '../runs/execute.js';
+import { type Beginning, Beginnings } from './beginnings.js';
 import { invocationOf } from './claimed-run.js';
 
 /** How many workflows a claim got, and what it left. */
@@ -68,8 +70,7 @@ type Terms = Omit<ClaimOptions, 'queueName' | 'limit' | 'limits' | 'share'>;
 export class Claims implements ClaimSource {
   readonly #options: ClaimsOptions;
   readonly #runtime: Runtime;
-  /** Claims whose workflows have not all begun to run: none of them is an orphan. */
-  readonly #beginning = new Set<{ readonly owner: string }>();
+  readonly #beginnings = new Beginnings();
 
   constructor(options: ClaimsOptions) {
     this.#options = options;
@@ -117,26 +118,30 @@ export class Claims implements ClaimSource {
     standing: Standing,
     { owner, onFailure }: { readonly owner: string; readonly onFailure?: () => void },
   ): Promise<number> {
-    return this.#begin({ owner }, { claimed, standing, onFailure });
+    return this.#begin(this.#beginnings.add(owner, idsOf(claimed)), { claimed, standing, onFailure });
   }
 
   async #begin(
-    claim: { readonly owner: string },
+    beginning: Beginning,
     what: { readonly claimed: readonly Claimed[]; readonly standing: Standing; readonly onFailure?: () => void },
   ): Promise<number> {
-    this.#beginning.add(claim);
     try {
-      return await this.#runAll(what.claimed, what.standing).finally(() => this.#beginning.delete(claim));
+      return await this.#runAll(beginning, what).finally(() => this.#beginnings.end(beginning));
     } catch (error) {
       what.onFailure?.();
-      await this.handBack(claim.owner);
+      await this.handBack(beginning.owner);
       throw error;
     }
   }
 
-  /** Whether the workflow was claimed and is about to run here, which takes a while for large histories. */
-  isBeginning({ owner }: Owned): boolean {
-    return [...this.#beginning].some((claim) => claim.owner === owner);
+  /** Whether the workflow was claimed and is about to run here. It is no orphan then. */
+  isBeginning(owned: Owned): boolean {
+    return this.#beginnings.hold(owned);
+  }
+
+  /** Workflows were changed from outside; '' stands for any. */
+  noteChanges(workflowIDs: readonly string[]): void {
+    this.#beginnings.noteChanges(workflowIDs);
   }
 
   /**
@@ -173,22 +178,26 @@ export class Claims implements ClaimSource {
   async #claimWith(claim: (terms: Terms) => Promise<readonly Claim[]>) {
     const { standing } = this.#runtime.lease;
     const terms = this.#newTerms();
-    const { owner } = terms;
+    const beginning = this.#beginnings.add(terms.owner);
     try {
       const claims = await claim(terms);
-      await this.#failRefused(claims.flatMap(({ refused = [] }) => refused));
       const claimed = claims.flatMap((one) => one.claimed);
-      const beginning = { owner };
-      this.#beginning.add(beginning);
+      beginning.expect(idsOf(claimed));
+      this.#beginnings.noteChanges(idsOf(claimed), beginning);
+      await this.#failRefused(claims.flatMap(({ refused = [] }) => refused));
       return { results: claims.map(resultOf), begin: () => this.#begin(beginning, { claimed, standing }) };
     } catch (error) {
-      await this.handBack(owner);
+      this.#beginnings.end(beginning);
+      await this.handBack(terms.owner);
       throw error;
     }
   }
 
   /** Returns how many run. */
-  async #runAll(claimed: readonly Claimed[], standing: Standing): Promise<number> {
+  async #runAll(
+    beginning: Beginning,
+    { claimed, standing }: { readonly claimed: readonly Claimed[]; readonly standing: Standing },
+  ): Promise<number> {
     if (claimed.length === 0) return 0;
     const { database } = this.#runtime;
     const alive = await this.#deadLetterExhausted(claimed);
@@ -204,18 +213,18 @@ export class Claims implements ClaimSource {
     let count = 0;
     for (const [index, batch] of batches.entries()) {
       const histories = await loadHistories(this.#runtime, idsWithSteps(batch), sizes);
-      const runs: (Run | undefined)[] = [];
+      const invocations: Invocation[] = [];
       for (const one of batch) {
         const { workflow } = one;
         const history = histories.get(workflow.workflowID) ?? new History();
         const inputs = separate.get(workflow.workflowID) ?? workflow.inputs;
         const starting = invocationOf(this.#runtime, workflow, { history, inputs, standing });
         const invocation = isPromise(starting) ? await starting : starting;
-        if (invocation) this.#launch(invocation);
+        if (invocation) invocations.push(invocation);
         else await handBack(database, [ownedOf(one)]);
-        runs.push(invocation?.run);
-        if (invocation) count += 1;
       }
+      const runs = await this.#launchAll(beginning, invocations);
+      count += runs.length;
       if (index < batches.length - 1 && !(await this.#haveReplayed(runs))) break;
     }
     return count;
@@ -225,9 +234,9 @@ export class Claims implements ClaimSource {
    * Waits until the runs have replayed their histories, which are out of memory then, or for some time. False at a
    * shutdown: the workflows that are left go back with all others that this engine owns.
    */
-  async #haveReplayed(runs: readonly (Run | undefined)[]): Promise<boolean> {
+  async #haveReplayed(runs: readonly Run[]): Promise<boolean> {
     const { stopping } = this.#options;
-    const replayed = Promise.all(runs.flatMap((run) => run?.history?.replayed ?? []));
+    const replayed = Promise.all(runs.flatMap((run) => run.history?.replayed ?? []));
     await withTimeLimit(this.#runtime.clock, REPLAY_MAX_MS, abortable(replayed, stopping), () => {}).catch(() => {});
     return !stopping.aborted;
   }
@@ -248,9 +257,30 @@ export class Claims implements ClaimSource {
     return claimed.filter((one) => !isExhausted(one));
   }
 
-  #launch(invocation: Invocation): void {
-    this.#options.deadlines.watch(invocation.run);
-    this.#options.runs.launch(invocation);
+  /** Launches the runs whose workflows have not been taken meanwhile, and returns them. */
+  async #launchAll(beginning: Beginning, invocations: readonly Invocation[]): Promise<Run[]> {
+    const { deadlines, runs, stopping } = this.#options;
+    const { bus, database } = this.#runtime;
+    const all = invocations.map(({ run }) => run);
+    const doubtful = beginning.takeDoubtful(all);
+    if (doubtful.length === 0) return launch(invocations);
+    const taken = await this.#runtime.retrying(() => findLost(database, doubtful), stopping);
+    // Those who took them saw their slots in use here.
+    const queueNames = new Set([...taken].flatMap(({ queueName }) => queueName ?? []));
+    bus.publishAll(
+      topics.work,
+      [...queueNames].map((queueName) => ({ queueName })),
+    );
+    for (const run of beginning.takeDoubtful(all)) run.doubtOwnership();
+    return launch(invocations.filter(({ run }) => !taken.has(run)));
+
+    function launch(launched: readonly Invocation[]): Run[] {
+      for (const invocation of launched) {
+        deadlines.watch(invocation.run);
+        runs.launch(invocation);
+      }
+      return launched.map(({ run }) => run);
+    }
   }
 
   /** Ends workflows that cannot be claimed because of what their rows hold. They would be in the way of all others. */
@@ -262,6 +292,10 @@ export class Claims implements ClaimSource {
       if (await failIfEnqueued(database, workflowID, text)) bus.publish(topics.outcomes, workflowID);
     }
   }
+}
+
+function idsOf(claimed: readonly Claimed[]): string[] {
+  return claimed.map(({ workflow }) => workflow.workflowID);
 }
 
 function idsWithSteps(claimed: readonly Claimed[]): string[] {

@@ -81,8 +81,10 @@ export class QueueClaims {
     const left = besideRivals(queue, claim);
     // In the order of the queue, and no more than two claims in memory.
     await state.beginning;
+    // The limits may have changed meanwhile.
+    const isUnlimitedNow = !state.isPartitioned && isUnlimited(state.queue.limits.whole);
     const isOverlapping = taken >= limit && left.isWaiting && !isSharing && isUnlimited(queue.limits.whole);
-    if (isOverlapping) {
+    if (isOverlapping && isUnlimitedNow) {
       state.settle(taken, isSharing, left);
       goOn();
       // By then it is on its way: runs begin at once, and take their time.

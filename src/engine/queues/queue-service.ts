@@ -42,6 +42,7 @@ export class QueueService {
   readonly known: KnownQueues;
   readonly #runtime: Runtime;
   readonly #deadlines: Deadlines;
+  readonly #claims: Claims;
   readonly #dispatcher: Dispatcher;
   readonly #directStarts: DirectStarts;
   readonly #offers: Offers;
@@ -58,6 +59,7 @@ export class QueueService {
     this.#deadlines = deadlines;
     this.known = knownQueuesOf(runtime);
     const claims = new Claims({ ...options, stopping: this.#stopping.signal });
+    this.#claims = claims;
     this.#dispatcher = this.#createDispatcher(options, claims);
     this.#successors = new Successors({
       clock,
@@ -240,6 +242,7 @@ export class QueueService {
 
   /** Workflows were changed from outside; '' stands for any. */
   #onChange(workflowIDs: readonly string[]): void {
+    this.#claims.noteChanges(workflowIDs);
     if (workflowIDs.includes('')) void this.#successors.releaseAll();
     else for (const workflowID of workflowIDs) this.#successors.drop(workflowID);
   }

@@ -236,6 +236,16 @@ describe('a dispatcher', () => {
     await dispatcher.stop();
   });
 
+  test('counts what has begun before it claims again from a queue that has got a worker limit meanwhile', async () => {
+    const { dispatcher, claims } = await setup(['a']);
+    dispatcher.wake('a');
+    dispatcher.serve([queueOf('a', { workerConcurrency: 500 })]);
+    claims[0]?.end(fullClaim());
+    await turns();
+
+    expect(claims).toHaveLength(1);
+  });
+
   test('never claims more at a time than is well for one statement', async () => {
     const { dispatcher, claims } = await setup(['a'], { capacity: () => 100_000 });
 

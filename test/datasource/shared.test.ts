@@ -54,6 +54,24 @@ describe.each(cases.filter(([, dialect]) => wantsDialect(dialect)))(
       ]);
     });
 
+    test.runIf(dialect === 'postgres')('the workflow of a checkpoint is not looked up twice', async () => {
+      const scene = await setScene(name, { isShared: true });
+      const engine = await scene.engine();
+      const workflow = noting(engine, scene);
+      await engine.DBOS.launch();
+      await scene.query(`
+        CREATE OR REPLACE FUNCTION dbos.everstep_check_step() RETURNS TRIGGER LANGUAGE plpgsql
+        AS $$ BEGIN RAISE EXCEPTION 'looked up'; END $$`);
+
+      await workflow('one', 'two');
+
+      expect(await effectsIn(scene)).toEqual(['one', 'two']);
+      const another = `
+        INSERT INTO dbos.operation_outputs (workflow_uuid, function_id, function_name)
+        SELECT w.workflow_uuid, 9, 'another program' FROM dbos.workflow_status AS w`;
+      await expect(scene.query(another)).rejects.toThrow('looked up');
+    });
+
     test('steps that run at the same time keep their checkpoints apart', async () => {
       const scene = await setScene(name, { isShared: true });
       const { DBOS, source, run } = await scene.engine();

@@ -2,7 +2,7 @@
 // own transaction and connection.
 import { statSync } from 'node:fs';
 import { refusal } from '../../sql/refusal.js';
-import { idents, render, type Rendered, sql, type Sql, table, type Token } from '../../sql/sql.js';
+import { idents, render, type Rendered, setting, sql, type Sql, table, type Token } from '../../sql/sql.js';
 import { stepColumns } from '../columns.js';
 import type { Database, Row } from '../database.js';
 import { isPostgres } from '../postgres/is-postgres.js';
@@ -19,7 +19,7 @@ const otherNames = idents(otherColumns.map(({ name }) => name));
 
 /**
  * Like `insertCheckpoints`, but fails where that writes nothing, or where an earlier checkpoint is missing. Simple, because
- * some drivers have it planned each time.
+ * some drivers have it planned each time. The setting keeps a trigger from looking for the workflow again.
  */
 function insertOnPostgres({ owner, step }: Checkpoint, restsOn: number | undefined): Sql {
   return sql`
@@ -29,7 +29,8 @@ function insertOnPostgres({ owner, step }: Checkpoint, restsOn: number | undefin
         SELECT 1
         FROM ${table('workflow_status')} AS w
         WHERE w.workflow_uuid = ${step.workflowID} AND w.owner_xid = ${owner} AND ${isPending('w')}
-        ${lockedAgainstTakeOver}) ${restsOn === undefined ? sql`` : isThere(step.workflowID, restsOn)}
+        ${lockedAgainstTakeOver})
+      AND COALESCE(${setting('everstep.checked', step.workflowID)}, '') IS NOT NULL ${restsOn === undefined ? sql`` : isThere(step.workflowID, restsOn)}
       THEN CAST(${step.stepID} AS INTEGER) ELSE ${refusal} END${otherValues(step)})`;
 }
 

@@ -1,0 +1,1 @@
+-- On Postgres, the checkpoints of transactions in the system database are not checked twice. SQLite has a foreign key.

@@ -72,8 +72,8 @@ async function isRefused(client: pg.Client, text: string): Promise<boolean> {
 /** `session`: a pooler that keeps a server process for each connection. */
 export type Pooling = 'none' | 'session' | 'transaction';
 
-/** How often two connections are compared. Others may use the pooler meanwhile, and hide its mode. */
-const LOOKS = 3;
+/** How often two connections are compared. Others may use the pooler meanwhile, and hide its mode from a few looks. */
+const LOOKS = 10;
 
 /** What `client`, which is connected, goes through. `config` is for a second connection, needed only behind a pooler. */
 export async function findPooling(client: pg.Client, config: pg.ClientConfig): Promise<Pooling> {

@@ -106,7 +106,8 @@ async function latency(library: Library, command: LatencyCommand): Promise<void>
   };
   const cases = [];
   for (const count of command.steps) {
-    await measure(count, caseMs / 4);
+    // A tail of cold code would be the compiler's.
+    await measure(count, WARM_UP_MS);
     const measured = await measure(count, caseMs);
     cases.push({ steps: count, median: median(measured), p99: measured[Math.floor(measured.length * 0.99)] ?? NaN });
   }

@@ -1,6 +1,8 @@
 // Waiting by a client: pushed where that is possible, by polling where it is not, and ended with the client.
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { DBOSInstance } from '../../src/index.js';
+import { Bus } from '../../src/store/notify/bus.js';
+import { topics } from '../../src/store/notify/topics.js';
 import { forEachDialect, onlyOn, type TestDialect } from '../rig/dialects.js';
 import { ManualClock, until } from '../rig/manual-clock.js';
 import { startProxy } from '../rig/proxy.js';
@@ -29,6 +31,27 @@ async function pushed<T>(clock: ManualClock, promise: Promise<T>): Promise<T> {
 
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Keeps back what this process tells others of its waits. */
+function holdInterest() {
+  const held: (() => void)[] = [];
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- Given its object when it is called.
+  const original = Bus.prototype.publishElsewhere;
+  const spy = vi.spyOn(Bus.prototype, 'publishElsewhere').mockImplementation(function (this: Bus, topic, payload) {
+    if (topic.channel === topics.interest.channel) held.push(() => original.call(this, topic, payload));
+    else original.call(this, topic, payload);
+  });
+  onTestFinished(() => spy.mockRestore());
+  return {
+    get held() {
+      return held.length;
+    },
+    release() {
+      spy.mockRestore();
+      for (const publish of held) publish();
+    },
+  };
 }
 
 async function isEnded(DBOS: DBOSInstance, workflowID: string): Promise<boolean> {
@@ -61,6 +84,22 @@ describe('a client that waits', () => {
       expect(found.slice(0, 4)).toEqual(['hello', 'hello', 'hello', { done: false, value: 'hello' }]);
       expect(found[4]).toBe(handle);
       expect(found[5]).toEqual([handle]);
+    });
+
+    test('is told of an outcome although the engine hears only then that it waits', async () => {
+      const { DBOS, client, waiter, clock, start } = await setupWaiting(dialect);
+      const workflowID = await start('receive');
+      const interest = holdInterest();
+      const waiting = waiter.retrieveWorkflow(workflowID).getResult();
+      // It looks when it begins to wait, and when it listens.
+      if (dialect.name === 'postgres') await until(() => interest.held > 0);
+      await turns(50);
+
+      await client.send(workflowID, 'done', 'topic');
+      await until(() => isEnded(DBOS, workflowID));
+      interest.release();
+
+      expect(await pushed(clock, waiting)).toBe('done');
     });
 
     test('hears at once of what it has cancelled itself', async () => {

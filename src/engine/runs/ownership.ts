@@ -20,14 +20,16 @@ const ORPHAN_AGE_MS = 20_000;
 const ORPHAN_AGE_MAX_MS = 600_000;
 /** How long a shutdown waits for a database that is down. */
 const LEAVE_MAX_MS = 5_000;
-/** Interests to remember. Beyond that the oldest are dropped, and their waiters poll. */
-const INTERESTS_MAX = 10_000;
+/** Interests, and ends that nobody had asked for, to remember. Beyond that the oldest are dropped, and their waiters poll. */
+const REMEMBERED_MAX = 10_000;
 
 export class Ownership {
   readonly #runtime: Runtime;
   readonly #runs: Runs;
   /** Workflows whose outcome another process waits for. */
   readonly #interests = new Set<string>();
+  /** Workflows that ended without notice to others, whose interest may still be on its way. */
+  readonly #ended = new Set<string>();
   #unsubscribes: readonly (() => void)[] = [];
   /** The newest owner token of which it is known that it has left no orphan, nor those before it. */
   #lookedForUpTo: number | undefined;
@@ -42,7 +44,7 @@ export class Ownership {
     store.writer.onLate = (workflowIDs) => {
       for (const run of runs.of(workflowIDs)) run.doubtOwnership();
     };
-    bus.filterOutgoing(topics.outcomes, (workflowID) => this.#interests.delete(workflowID));
+    bus.filterOutgoing(topics.outcomes, (workflowID) => this.#isAwaited(workflowID));
     // A workflow has its run in one process. If it is this one, peers need no notification.
     bus.filterOutgoing(topics.changes, (workflowID) => !runs.has(workflowID));
     runs.observe({ onEnded: ({ workflowID }) => bus.publish(topics.outcomes, workflowID) });
@@ -157,9 +159,21 @@ export class Ownership {
   }
 
   #addInterest(workflowID: string): void {
-    this.#interests.add(workflowID);
-    if (this.#interests.size <= INTERESTS_MAX) return;
-    const [oldest] = this.#interests;
-    if (oldest !== undefined) this.#interests.delete(oldest);
+    remember(this.#interests, workflowID);
+    // Another process has looked before the end, and its interest has arrived after it.
+    if (this.#ended.delete(workflowID)) this.#runtime.bus.publishElsewhere(topics.outcomes, workflowID);
   }
+
+  #isAwaited(workflowID: string): boolean {
+    if (this.#interests.delete(workflowID)) return true;
+    remember(this.#ended, workflowID);
+    return false;
+  }
+}
+
+function remember(workflowIDs: Set<string>, workflowID: string): void {
+  workflowIDs.add(workflowID);
+  if (workflowIDs.size <= REMEMBERED_MAX) return;
+  const [oldest] = workflowIDs;
+  if (oldest !== undefined) workflowIDs.delete(oldest);
 }

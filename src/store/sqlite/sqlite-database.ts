@@ -1,10 +1,11 @@
 // The system database in a SQLite file: a writer connection behind a mutex, and a reader connection. Without the mutex,
 // statements of other tasks would land in the writer's open transaction. An in-memory database has one connection for both.
 import { recognizeCopies } from '../../model/copies.js';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { type Clock, sleep, systemClock } from '../../base/clock.js';
 import { Mutex } from '../../base/mutex.js';
-import { DatabaseClosedError } from '../../model/errors/database-errors.js';
+import { DatabaseClosedError, DatabaseUnavailableError } from '../../model/errors/database-errors.js';
 import { type Dialect, render, type Sql } from '../../sql/sql.js';
 import { sqliteDialect } from '../../sql/sqlite-dialect.js';
 import type { CommitOptions, Connection, Database, Executor, Row } from '../database.js';
@@ -222,6 +223,7 @@ export class SqliteDatabase implements Database {
 }
 
 function openConfigured(library: SqliteLibrary, path: string): SqliteHandle {
+  refuseMissingFolder(path);
   createPrivateFile(path);
   const handle = library.open(path);
   try {
@@ -235,6 +237,16 @@ function openConfigured(library: SqliteLibrary, path: string): SqliteHandle {
     handle.close();
     throw error;
   }
+}
+
+/** The libraries differ in how they fail, and neither names the folder that it has looked for. */
+function refuseMissingFolder(path: string): void {
+  const folder = dirname(resolve(path));
+  if (path === ':memory:' || existsSync(folder)) return;
+  throw new DatabaseUnavailableError(
+    `Cannot open the SQLite file "${path}": folder "${folder}" does not exist. Create it, or check the URL: ` +
+      'sqlite:///app.sqlite is relative to the working directory, sqlite:////var/lib/app.sqlite is absolute.',
+  );
 }
 
 /** Only its owner may read a new file: it holds inputs and results. SQLite gives its other files the same mode. */

@@ -148,9 +148,11 @@ describe('SqliteDatabase', () => {
     });
 
     test('a folder that is not there is reported', async () => {
-      const opening = SqliteDatabase.open({ path: join(inject('folder'), 'missing', 'app.sqlite') });
+      const folder = join(inject('folder'), 'missing');
+      const opening = SqliteDatabase.open({ path: join(folder, 'app.sqlite') });
 
-      await expect(opening).rejects.toThrow(/folder exists|directory does not exist/);
+      await expect(opening).rejects.toThrow(DatabaseUnavailableError);
+      await expect(opening).rejects.toThrow(`folder "${folder}" does not exist. Create it, or check the URL`);
     });
 
     test('a folder in place of the file is reported', async () => {

@@ -102,6 +102,22 @@ describe('a client that waits', () => {
       expect(await pushed(clock, waiting)).toBe('done');
     });
 
+    test('is told of the outcome of a workflow that was resumed before', async () => {
+      const { DBOS, client, waiter, clock, start } = await setupWaiting(dialect);
+      const workflowID = await start('receive');
+      await until(async () => (await DBOS.getWorkflowStatus(workflowID))?.status === 'PENDING');
+      await DBOS.cancelWorkflow(workflowID);
+      await DBOS.resumeWorkflow(workflowID);
+      const isKnown = interestIn(DBOS, workflowID);
+      const waiting = waiter.retrieveWorkflow(workflowID).getResult();
+      await isKnown;
+
+      await client.send(workflowID, 'done', 'topic');
+      await until(() => isEnded(DBOS, workflowID));
+
+      expect(await pushed(clock, waiting)).toBe('done');
+    });
+
     test('hears at once of what it has cancelled itself', async () => {
       const clock = new ManualClock(Date.now());
       const client = await connect(await dialect.createURL(), {}, { clock });

@@ -1,5 +1,6 @@
 // Keeps the runs of this process consistent with the owner tokens in the database: stops runs that have lost their
 // workflow, and requeues workflows that are owned here but not run. Notifies processes that wait for an outcome.
+import { RecentSet } from '../../store/notify/recent-set.js';
 import { DBOSWorkflowConflictError } from '../../model/errors/errors.js';
 import type { WorkflowRecord } from '../../model/records.js';
 import type { Executor } from '../../store/database.js';
@@ -20,16 +21,16 @@ const ORPHAN_AGE_MS = 20_000;
 const ORPHAN_AGE_MAX_MS = 600_000;
 /** How long a shutdown waits for a database that is down. */
 const LEAVE_MAX_MS = 5_000;
-/** Interests, and ends that nobody had asked for, to remember. Beyond that the oldest are dropped, and their waiters poll. */
+/** Interests, and ends that nobody had asked for, to remember at least. Those who wait for others poll. */
 const REMEMBERED_MAX = 10_000;
 
 export class Ownership {
   readonly #runtime: Runtime;
   readonly #runs: Runs;
   /** Workflows whose outcome another process waits for. */
-  readonly #interests = new Set<string>();
+  readonly #interests = new RecentSet<string>(REMEMBERED_MAX);
   /** Workflows that ended without notice to others, whose interest may still be on its way. */
-  readonly #ended = new Set<string>();
+  readonly #ended = new RecentSet<string>(REMEMBERED_MAX);
   #unsubscribes: readonly (() => void)[] = [];
   /** The newest owner token of which it is known that it has left no orphan, nor those before it. */
   #lookedForUpTo: number | undefined;
@@ -159,21 +160,17 @@ export class Ownership {
   }
 
   #addInterest(workflowID: string): void {
-    remember(this.#interests, workflowID);
+    this.#interests.add(workflowID);
+    if (!this.#ended.delete(workflowID)) return;
     // Another process has looked before the end, and its interest has arrived after it.
-    if (this.#ended.delete(workflowID)) this.#runtime.bus.publishElsewhere(topics.outcomes, workflowID);
+    this.#runtime.bus.publishElsewhere(topics.outcomes, workflowID);
+    // That uses up the interest, and the workflow may go on: it was resumed or parked.
+    this.#interests.add(workflowID);
   }
 
   #isAwaited(workflowID: string): boolean {
     if (this.#interests.delete(workflowID)) return true;
-    remember(this.#ended, workflowID);
+    this.#ended.add(workflowID);
     return false;
   }
-}
-
-function remember(workflowIDs: Set<string>, workflowID: string): void {
-  workflowIDs.add(workflowID);
-  if (workflowIDs.size <= REMEMBERED_MAX) return;
-  const [oldest] = workflowIDs;
-  if (oldest !== undefined) workflowIDs.delete(oldest);
 }

@@ -6,6 +6,7 @@ export class Beginning {
   /** Undefined while the claim is on its way. */
   #workflowIDs: ReadonlySet<string> | undefined;
   readonly #changed = new Set<string>();
+  /** Before it was known what the claim got. */
   #isAnythingChanged = false;
 
   constructor(
@@ -18,6 +19,7 @@ export class Beginning {
   /** The claim got these. */
   expect(workflowIDs: readonly string[]): void {
     this.#workflowIDs = new Set(workflowIDs);
+    if (this.#isAnythingChanged) this.noteChange('');
   }
 
   holds({ workflowID, owner }: Owned): boolean {
@@ -26,13 +28,16 @@ export class Beginning {
 
   /** '' stands for any workflow. */
   noteChange(workflowID: string): void {
-    if (workflowID === '') this.#isAnythingChanged = true;
-    else if (this.#workflowIDs?.has(workflowID) !== false) this.#changed.add(workflowID);
+    if (workflowID !== '') {
+      if (this.#workflowIDs?.has(workflowID) !== false) this.#changed.add(workflowID);
+    } else if (this.#workflowIDs) {
+      for (const one of this.#workflowIDs) this.#changed.add(one);
+    } else this.#isAnythingChanged = true;
   }
 
   /** Those that may have been taken from this engine since the last call. */
   takeDoubtful<T extends Owned>(runs: readonly T[]): T[] {
-    return runs.filter(({ workflowID }) => this.#changed.delete(workflowID) || this.#isAnythingChanged);
+    return runs.filter(({ workflowID }) => this.#changed.delete(workflowID));
   }
 }
 

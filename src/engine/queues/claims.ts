@@ -47,6 +47,22 @@ export interface ClaimResult {
   readonly hasRivals?: boolean | undefined;
 }
 
+/** A claim that is made in the commit of an outcome. */
+export interface RefillClaim {
+  readonly terms: RefillTerms;
+  readonly standing: Standing;
+  /** Whether workflows were changed from outside since the terms were made. */
+  readonly hasChanged: () => boolean;
+}
+
+export interface LaunchOptions {
+  readonly owner: string;
+  /** What was claimed may have been taken meanwhile. */
+  readonly isDoubtful?: boolean;
+  /** Called before they go back. */
+  readonly onFailure?: () => void;
+}
+
 /** A claim whose workflows do not run yet. */
 export interface NewClaim extends ClaimResult {
   /** Runs them. Resolves when all have begun. If that fails, they have been handed back. */
@@ -64,6 +80,8 @@ export interface ClaimsOptions {
 
 /** How long to wait for runs that do not get on with their replay. */
 const REPLAY_MAX_MS = 5_000;
+/** How often to look who owns workflows that are changed over and over. After that each run asks for itself. */
+const LOOKS_MAX = 5;
 
 type Terms = Omit<ClaimOptions, 'queueName' | 'limit' | 'limits' | 'share'>;
 
@@ -71,6 +89,8 @@ export class Claims implements ClaimSource {
   readonly #options: ClaimsOptions;
   readonly #runtime: Runtime;
   readonly #beginnings = new Beginnings();
+  /** Rises when workflows are changed from outside. */
+  #changeCount = 0;
 
   constructor(options: ClaimsOptions) {
     this.#options = options;
@@ -107,18 +127,25 @@ export class Claims implements ClaimSource {
   }
 
   /** The terms of a claim that is made in the commit of an outcome. */
-  newTerms({ name, limits }: Queue): { readonly terms: RefillTerms; readonly standing: Standing } {
+  newTerms({ name, limits }: Queue): RefillClaim {
     const { standing } = this.#runtime.lease;
-    return { terms: { ...this.#newTerms(), queueName: name, limits: limits.whole }, standing };
+    const changeCount = this.#changeCount;
+    return {
+      terms: { ...this.#newTerms(), queueName: name, limits: limits.whole },
+      standing,
+      hasChanged: () => this.#changeCount !== changeCount,
+    };
   }
 
-  /** Runs workflows that were claimed with this token. Returns how many run. `onFailure` is called before they go back. */
+  /** Runs workflows that were claimed with this token. Returns how many run. */
   async launch(
     claimed: readonly Claimed[],
     standing: Standing,
-    { owner, onFailure }: { readonly owner: string; readonly onFailure?: () => void },
+    { owner, isDoubtful = false, onFailure }: LaunchOptions,
   ): Promise<number> {
-    return this.#begin(this.#beginnings.add(owner, idsOf(claimed)), { claimed, standing, onFailure });
+    const beginning = this.#beginnings.add(owner, idsOf(claimed));
+    if (isDoubtful) beginning.noteChange('');
+    return this.#begin(beginning, { claimed, standing, onFailure });
   }
 
   async #begin(
@@ -141,6 +168,7 @@ export class Claims implements ClaimSource {
 
   /** Workflows were changed from outside; '' stands for any. */
   noteChanges(workflowIDs: readonly string[]): void {
+    this.#changeCount += 1;
     this.#beginnings.noteChanges(workflowIDs);
   }
 
@@ -261,26 +289,24 @@ export class Claims implements ClaimSource {
   async #launchAll(beginning: Beginning, invocations: readonly Invocation[]): Promise<Run[]> {
     const { deadlines, runs, stopping } = this.#options;
     const { bus, database } = this.#runtime;
+    const taken = new Set<Run>();
     const all = invocations.map(({ run }) => run);
-    const doubtful = beginning.takeDoubtful(all);
-    if (doubtful.length === 0) return launch(invocations);
-    const taken = await this.#runtime.retrying(() => findLost(database, doubtful), stopping);
+    let doubtful = beginning.takeDoubtful(all);
+    for (let looks = 0; doubtful.length > 0 && looks < LOOKS_MAX; looks += 1) {
+      const looked = doubtful;
+      for (const run of await this.#runtime.retrying(() => findLost(database, looked), stopping)) taken.add(run);
+      doubtful = beginning.takeDoubtful(all);
+    }
+    for (const run of doubtful) run.doubtOwnership();
     // Those who took them saw their slots in use here.
     const queueNames = new Set([...taken].flatMap(({ queueName }) => queueName ?? []));
-    bus.publishAll(
-      topics.work,
-      [...queueNames].map((queueName) => ({ queueName })),
-    );
-    for (const run of beginning.takeDoubtful(all)) run.doubtOwnership();
-    return launch(invocations.filter(({ run }) => !taken.has(run)));
-
-    function launch(launched: readonly Invocation[]): Run[] {
-      for (const invocation of launched) {
-        deadlines.watch(invocation.run);
-        runs.launch(invocation);
-      }
-      return launched.map(({ run }) => run);
+    for (const queueName of queueNames) bus.publish(topics.work, { queueName });
+    const launched = invocations.filter(({ run }) => !taken.has(run));
+    for (const invocation of launched) {
+      deadlines.watch(invocation.run);
+      runs.launch(invocation);
     }
+    return launched.map(({ run }) => run);
   }
 
   /** Ends workflows that cannot be claimed because of what their rows hold. They would be in the way of all others. */

@@ -174,7 +174,7 @@ export class QueueService {
       bus.subscribe(topics.delays, () => this.#delays.wake()),
       bus.subscribe(topics.queueChanges, (_, origin) => (origin === 'here' ? this.reload() : this.#onQueueChange())),
       bus.subscribe(topics.changes, (changed) => this.#onChange(changed)),
-      bus.onAnything(() => this.refresh()),
+      bus.onAnything(() => this.#onAnything()),
       bus.onAnything(() => this.#delays.wake(), DELAYS_INTERVAL_MS),
     ];
     this.#delays.start();
@@ -237,6 +237,12 @@ export class QueueService {
   /** In another process. The queue may be paused, or have other limits. */
   #onQueueChange(): void {
     void this.#successors.releaseAll();
+    this.refresh();
+  }
+
+  #onAnything(): void {
+    // Where losses are not pushed, a run asks the database sooner.
+    if (this.#runtime.hasPush) this.#onChange(['']);
     this.refresh();
   }
 

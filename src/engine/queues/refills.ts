@@ -7,6 +7,7 @@ import type { Refill, RefillTerms } from '../../store/queues/refills.js';
 import type { Standing } from '../liveness/lease.js';
 import type { Run } from '../runs/run.js';
 import { addTo, type ExpectedRun, type Runs } from '../runs/runs.js';
+import type { LaunchOptions, RefillClaim } from './claims.js';
 import type { Queue } from './known-queues.js';
 import type { Successor, Successors } from './successors.js';
 
@@ -31,20 +32,16 @@ export interface RefillsOptions {
   readonly successors: Successors;
   readonly runs: Pick<Runs, 'expect' | 'unexpect' | 'isCounted'>;
   findQueue(queueName: string, unslotted: Unslotted): Refillable | undefined;
-  newTerms(queue: Queue): { readonly terms: RefillTerms; readonly standing: Standing };
-  /** Runs claimed workflows, and returns how many run. If that fails, calls `onFailure` and hands them back. */
-  launch(
-    claimed: readonly Claimed[],
-    standing: Standing,
-    options: { readonly owner: string; readonly onFailure?: () => void },
-  ): Promise<number>;
+  newTerms(queue: Queue): RefillClaim;
+  /** Runs claimed workflows, and returns how many run. If that fails, hands them back. */
+  launch(claimed: readonly Claimed[], standing: Standing, options: LaunchOptions): Promise<number>;
   /** Hands back what was claimed with a token. */
   handBack(owner: string): Promise<void>;
   /** Slots of the queue are free although they were filled. */
   onLost(queueName: string): void;
 }
 
-interface RefillOptions extends ReturnType<RefillsOptions['newTerms']> {
+interface RefillOptions extends RefillClaim {
   readonly successor: Successor | undefined;
   readonly wanted: number;
   readonly looksForForeign: boolean;
@@ -62,7 +59,7 @@ class QueueRefill implements Refill {
   readonly successor: Successor | undefined;
   readonly wanted: number;
   readonly looksForForeign: boolean;
-  readonly #standing: Standing;
+  readonly #claim: RefillClaim;
   readonly #refills: Refills;
   readonly #over = deferred<void>();
   #state: 'offered' | 'begun' | 'withdrawn' | 'ended' = 'offered';
@@ -70,13 +67,13 @@ class QueueRefill implements Refill {
   /** Whether the run that ends is still counted. */
   hasRun = true;
 
-  constructor(refills: Refills, { terms, standing, successor, wanted, looksForForeign }: RefillOptions) {
+  constructor(refills: Refills, { successor, wanted, looksForForeign, ...claim }: RefillOptions) {
     this.#refills = refills;
-    this.terms = terms;
+    this.terms = claim.terms;
     this.successor = successor;
     this.wanted = wanted;
     this.looksForForeign = looksForForeign;
-    this.#standing = standing;
+    this.#claim = claim;
     this.#isFilled = successor !== undefined;
   }
 
@@ -99,11 +96,11 @@ class QueueRefill implements Refill {
   }
 
   launch(claimed: readonly Claimed[]): void {
-    this.#refills.launch(claimed, this.terms, this.#standing);
+    this.#refills.launch(claimed, this.#claim);
   }
 
   hold(claimed: readonly Claimed[]): void {
-    this.#refills.hold(claimed, this.terms, this.#standing);
+    this.#refills.hold(claimed, this.#claim);
   }
 
   noteForeign(areConnected: boolean): void {
@@ -229,8 +226,9 @@ export class Refills {
     await Promise.all([...this.#launches, this.#options.successors.releaseAll()]);
   }
 
-  launch(claimed: readonly Claimed[], { owner, queueName }: RefillTerms, standing: Standing): void {
-    const launching = this.#launch(claimed, standing, { owner }).then((running) => {
+  launch(claimed: readonly Claimed[], { terms, standing, hasChanged }: RefillClaim): void {
+    const { owner, queueName } = terms;
+    const launching = this.#launch(claimed, standing, { owner, isDoubtful: hasChanged() }).then((running) => {
       if (running < claimed.length) this.#options.onLost(queueName);
     });
     this.#track(launching);
@@ -248,8 +246,11 @@ export class Refills {
     }
   }
 
-  hold(claimed: readonly Claimed[], { queueName }: RefillTerms, standing: Standing): void {
-    this.#options.successors.hold(queueName, claimed, standing);
+  /** They go back if one of them may have been changed before it is held, and hears of changes. */
+  hold(claimed: readonly Claimed[], { terms: { queueName }, standing, hasChanged }: RefillClaim): void {
+    const { successors } = this.#options;
+    successors.hold(queueName, claimed, standing);
+    if (hasChanged()) this.#track(successors.release(queueName));
   }
 
   handBack({ owner }: RefillTerms): void {

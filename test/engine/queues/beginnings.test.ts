@@ -28,12 +28,16 @@ test('what is changed from the sending of a claim on is in doubt, once', () => {
   expect([first, second, beginning.takeDoubtful([a, b])]).toEqual([[a], [], [b]]);
 });
 
-test('all is in doubt if anything may have changed', () => {
+test.each([
+  ['before it is known what the claim got', false],
+  ['after that', true],
+])('all is in doubt, once, if anything may have changed %s', (_, isKnown) => {
   const beginnings = new Beginnings();
-  const beginning = beginnings.add('me.1', ['a', 'b']);
+  const beginning = beginnings.add('me.1', isKnown ? ['a', 'b'] : undefined);
   beginnings.noteChanges(['']);
+  if (!isKnown) beginning.expect(['a', 'b']);
 
-  expect(beginning.takeDoubtful([a, b])).toEqual([a, b]);
+  expect([beginning.takeDoubtful([a, b]), beginning.takeDoubtful([a, b])]).toEqual([[a, b], []]);
 });
 
 test('what another claim of this engine gets is in doubt in the earlier one', () => {

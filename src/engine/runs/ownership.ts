@@ -21,7 +21,7 @@ const ORPHAN_AGE_MS = 20_000;
 const ORPHAN_AGE_MAX_MS = 600_000;
 /** How long a shutdown waits for a database that is down. */
 const LEAVE_MAX_MS = 5_000;
-/** Interests, and ends that nobody had asked for, to remember at least. Those who wait for others poll. */
+/** How many interests, and ends that were not sent, to remember at least. Waiters for older ones poll. */
 const REMEMBERED_MAX = 10_000;
 
 export class Ownership {

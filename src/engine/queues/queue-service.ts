@@ -241,8 +241,8 @@ export class QueueService {
   }
 
   #onAnything(): void {
-    // Where losses are not pushed, a run asks the database sooner.
-    if (this.#runtime.hasPush) this.#onChange(['']);
+    // On SQLite every commit of a neighbour may have changed anything, and runs ask the database sooner.
+    if (this.#runtime.bus.isNotifying) this.#onChange(['']);
     this.refresh();
   }
 

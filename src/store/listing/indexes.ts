@@ -1,4 +1,5 @@
 // Optional indexes of `workflow_status`, created and dropped while the application runs.
+import { DatabaseStatementError } from '../../model/errors/errors.js';
 import { indexName, OPTIONAL_INDEXES, type OptionalIndex } from '../../model/indexes.js';
 import { ident, type Sql, sql, table } from '../../sql/sql.js';
 import type { Connection, Database } from '../database.js';
@@ -43,13 +44,18 @@ export async function createIndex(database: Database, index: OptionalIndex): Pro
   });
 }
 
-/** Whether another session builds an index of the table. Those of other roles are hidden. */
+/** Whether another session builds an index of the table. Those of other roles are hidden, and some servers lack the view. */
 async function isBuilding(connection: Connection): Promise<boolean> {
-  const [row] = await connection.run(sql`
-    SELECT COUNT(*) AS n
-    FROM pg_catalog.pg_stat_progress_create_index AS p
-    WHERE p.datname = current_database() AND p.relid = to_regclass(${connection.dialect.table('workflow_status')})`);
-  return Number(row?.['n']) > 0;
+  try {
+    const [row] = await connection.run(sql`
+      SELECT COUNT(*) AS n
+      FROM pg_catalog.pg_stat_progress_create_index AS p
+      WHERE p.datname = current_database() AND p.relid = to_regclass(${connection.dialect.table('workflow_status')})`);
+    return Number(row?.['n']) > 0;
+  } catch (error) {
+    if (error instanceof DatabaseStatementError) return false;
+    throw error;
+  }
 }
 
 export async function dropIndex(database: Database, index: OptionalIndex): Promise<void> {

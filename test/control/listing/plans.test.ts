@@ -18,6 +18,7 @@ import { forEachDialect, onlyOn } from '../../rig/dialects.js';
 import { until } from '../../rig/manual-clock.js';
 import { operatorOn } from '../../rig/operators.js';
 import { postgresVersion } from '../../rig/postgres-url.js';
+import { startRefusingProxy } from '../../rig/refusing-proxy.js';
 
 const COUNT = 60_000;
 const at = (n: number): string => new Date(HISTORY_BEGINS_AT + n * SECOND).toISOString();
@@ -64,6 +65,16 @@ function passedOver(plan: string): number {
 
 describe('an optional index', () => {
   onlyOn('postgres', (dialect) => {
+    test('is built on a server that does not tell of builds', async () => {
+      const proxy = await startRefusingProxy(await dialect.createURL(), /pg_stat_progress_create_index/);
+      const operator = operatorOn(await dialect.open(proxy.url), { applicationName: 'bench' });
+
+      await createOptionalIndex(operator, 'queueName');
+
+      expect(proxy.takeRefused()).toHaveLength(1);
+      expect(await listOptionalIndexes(operator)).toContainEqual({ index: 'queueName', isThere: true });
+    });
+
     test('is built once by sessions that build it at the same time', async () => {
       const url = await dialect.createURL();
       const database = await dialect.open(url);

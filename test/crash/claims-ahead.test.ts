@@ -124,6 +124,25 @@ forEachDialect((dialect) => {
     expect((await DBOS.getWorkflowStatus(changed))?.status).toBe('SUCCESS');
   });
 
+  // On SQLite nobody is told of changes, and a run trusts its claim for a shorter time.
+  test.runIf(dialect.name === 'postgres')(
+    'a cancellation of which only is known that something changed counts',
+    async () => {
+      const { DBOS, done, ids, halt, runs, changed } = await setup();
+      const { bus, database } = engineOf(DBOS).runtime;
+
+      // Our sessions do not notify themselves.
+      await database.run(
+        sql`UPDATE ${table('workflow_status')} SET status = 'CANCELLED' WHERE workflow_uuid = ${changed}`,
+      );
+      bus.wakeAll();
+      halt.release();
+      await until(() => done.length === ids.length - 1 && runs.all.length === 0);
+
+      expect(done).not.toContain(changed);
+    },
+  );
+
   test('a workflow that was claimed and is deleted does not begin', async () => {
     const { DBOS, done, ids, halt, runs, changed } = await setup();
 

@@ -43,7 +43,7 @@ export interface QueueClaimsOptions {
 
 /** Partitions claimed from in one commit. */
 const PARTITIONS_MAX = 64;
-/** Such a pause is at most this part of the period. */
+/** Beside workers of DBOS, a claim at a rate limit is late by this part of its period at most. */
 const PAUSE_PART = 4;
 /** Partitions offered to peers one by one. For more, they scan. */
 const OFFERED_MAX = 8;

@@ -137,6 +137,10 @@ describe.runIf(wantsDialect('postgres'))('partitions', () => {
     const at = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset));
     return `outbox_dlq_${at.toISOString().slice(0, 7).replace('-', '_')}`;
   };
+  const daysSinceMiddleOf = (offset: number) => {
+    const now = new Date();
+    return (now.getTime() - Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset, 15)) / DAY;
+  };
   const addPartition = ({ query }: OutboxScene, offset: number) => {
     const now = new Date();
     const at = (months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months)).toISOString();
@@ -291,7 +295,7 @@ describe.runIf(wantsDialect('postgres'))('partitions', () => {
     const retention = scene.outbox.retention({ keep: '12 months', ahead: 1, drop: 'detach' });
     await retention.convert();
     await addPartition(scene, -15);
-    await bury(scene, 14.6 * 30.44);
+    await bury(scene, daysSinceMiddleOf(-15));
 
     await retention.run();
 

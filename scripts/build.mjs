@@ -3,10 +3,10 @@
 // The dashboard goes to `dist/dashboard/`.
 import { chmodSync, cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import './generate.mjs';
 import { runSteps, runTogether } from './run.mjs';
 
 rmSync('dist', { recursive: true, force: true });
-runSteps([['migrations', process.execPath, 'scripts/embed-migrations.mjs']]);
 await runTogether([
   ['declarations', 'tsc', '-p', 'tsconfig.build.json'],
   ['bundles', process.execPath, 'scripts/bundle.mjs'],

@@ -1,5 +1,6 @@
 // Runs once around the whole test run. The Postgres server is started when a test first asks for it: this process
 // holds it, so that all workers share one, and answers them over HTTP. See `postgres-url.ts` for their side.
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -33,6 +34,8 @@ const POOLER_PATH = '/pooler';
 const SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: 400, shared_buffers: '256MB' };
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // Migrations may have been edited since the last build.
+  execFileSync(process.execPath, ['scripts/embed-migrations.mjs']);
   const folder = mkdtempSync(join(scratchFolder(), 'everstep-test-'));
   let postgres: Promise<PreparedPostgres> | undefined;
   const requests = createServer((request, response) => {

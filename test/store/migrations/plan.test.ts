@@ -1,5 +1,4 @@
 // The pure part: what is pending, what the text is, where statements end, and that the embedded copy is fresh.
-import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import type { Migration } from '../../../src/store/migrations/migration.js';
 import {
@@ -35,10 +34,6 @@ describe('the list', () => {
     expect(numbers(sqliteShared.migrations)).toEqual(expected.filter((number) => ![10, 14, 20].includes(number)));
     expect(latestVersion(shared)).toBe(123);
     expect(latestVersion(everstep)).toBe(EVERSTEP_LATEST);
-  });
-
-  it('is embedded as it stands in the files', () => {
-    execFileSync(process.execPath, ['scripts/embed-migrations.mjs', '--check'], { stdio: 'inherit' });
   });
 
   it('begins every file with a comment that says what it is for', () => {

@@ -1,6 +1,9 @@
 // The CLI's reference page, generated from the command table.
-import { type Command, GROUPS } from '../../src/cli/command.js';
+import { type Command, GROUPS, JSON_FLAG } from '../../src/cli/command.js';
+import { FILTERS } from '../../src/cli/commands/workflow-filters.js';
+import { DATABASE } from '../../src/cli/connection.js';
 import { optionAbout, optionText, usageOf } from '../../src/cli/help.js';
+import { OUTBOX } from '../../src/cli/outbox-connection.js';
 
 const INTRODUCTION = `# Command line
 
@@ -41,31 +44,42 @@ Only \`migrate\`, \`schema\` and \`reset\` change tables; the other commands nee
 | 130 | interrupted |
 `;
 
+/** Options that many commands share. Each set stands once on the page. */
+const SETS: Readonly<Record<string, Command['options']>> = {
+  'Database options': { ...DATABASE, ...JSON_FLAG },
+  'Outbox options': { ...OUTBOX, ...JSON_FLAG },
+  'Workflow filters': FILTERS,
+};
+
 export function referencePage(commands: readonly Command[]): string {
   const own = commands.filter(({ name }) => !name.includes(' '));
+  const sets = Object.entries(SETS).map(([title, options]) => `## ${title}\n\n${optionLines(options).join('\n')}`);
   const groups = Object.entries(GROUPS).map(([group, { about, aliases }]) => {
     const members = commands.filter(({ name }) => name.startsWith(`${group} `));
     const other = aliases.length === 0 ? '' : ` Aliases: ${aliases.map((alias) => `\`${alias}\``).join(', ')}.`;
     return [`## everstep ${group}\n\n${about}.${other}`, ...members.map(section)].join('\n\n');
   });
-  return [INTRODUCTION, '## Commands', ...own.map(section), ...groups].join('\n\n');
+  return [INTRODUCTION, ...sets, '## Commands', ...own.map(section), ...groups].join('\n\n');
 }
 
 function section(command: Command): string {
   const { name, about, details, parameter, options, examples } = command;
-  const rows = Object.entries(options).map(
-    ([key, option]) => `| \`${cell(optionText(key, option))}\` | ${cell(optionAbout(option))} |`,
-  );
+  const sets = Object.entries(SETS).filter(([, set]) => Object.keys(set).every((key) => options[key] === set[key]));
+  const shared = new Set(sets.flatMap(([, set]) => Object.keys(set)));
+  const own = Object.fromEntries(Object.entries(options).filter(([key]) => !shared.has(key)));
+  const links = sets.map(([title]) => `[${title}](#${title.toLowerCase().replaceAll(' ', '-')})`);
+  const lines = [...optionLines(own), ...(links.length === 0 ? [] : [`- ${links.join(', ')}`])];
   return [
     `### everstep ${name}`,
     `${about}.${details === undefined ? '' : ` ${details}`}`,
-    `Usage: \`${usageOf(command)}\``,
-    ...(parameter === undefined ? [] : [`\`${parameter.name}\`: ${parameter.about}.`]),
-    ...(rows.length === 0 ? [] : [['| Option | Meaning |', '| --- | --- |', ...rows].join('\n')]),
+    ...(parameter === undefined
+      ? []
+      : [`Usage: \`${usageOf(command)}\``, `\`${parameter.name}\`: ${parameter.about}.`]),
+    ...(lines.length === 0 ? [] : [lines.join('\n')]),
     ['```sh', ...examples.map(([line, what]) => `${line}   # ${what}`), '```'].join('\n'),
   ].join('\n\n');
 }
 
-function cell(text: string): string {
-  return text.replaceAll('|', '\\|');
+function optionLines(options: Command['options']): string[] {
+  return Object.entries(options).map(([key, option]) => `- \`${optionText(key, option)}\`: ${optionAbout(option)}`);
 }

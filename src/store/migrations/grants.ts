@@ -11,6 +11,8 @@ export function grantStatements(schemaName: string, roleName: string): string[] 
     `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`,
     // The owner alone migrates. A role that could change the versions could make it repeat or skip migrations.
     `REVOKE INSERT, UPDATE, DELETE ON ${schema}.dbos_migrations, ${schema}.everstep_migrations FROM ${role}`,
+    // Retention deletes rows of the journal. Its guard asks for a right that nothing else needs; nobody can truncate it.
+    `GRANT TRUNCATE ON ${schema}.journal TO ${role}`,
     historyGrants(schemaName, roleName),
     `GRANT EXECUTE ON FUNCTION ${schema}.everstep_json TO ${role}`,
     `GRANT EXECUTE ON FUNCTION ${schema}.enqueue_workflow, ${schema}.send_message TO ${role}`,

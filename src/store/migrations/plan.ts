@@ -76,6 +76,7 @@ export function renderMigration(migration: Migration, options: RenderOptions): s
   const history = quoteIdentifier(historySchema(options.schema));
   const rendered = text
     .replaceAll('$body$', bodyQuote(schema + history))
+    .replaceAll("'{schema}", () => `'${schema.replaceAll("'", "''")}`)
     .replaceAll('{schema}', () => schema)
     .replaceAll('{history}', () => history);
   return options.refused?.size ? withoutCode(rendered, options.refused) : rendered;

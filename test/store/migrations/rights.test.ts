@@ -88,7 +88,7 @@ onlyOn('postgres', (dialect) => {
         application,
         `SELECT has_table_privilege('dbos.${String(tablename)}', 'SELECT') AND has_table_privilege('dbos.${String(tablename)}', 'INSERT')
             AND has_table_privilege('dbos.${String(tablename)}', 'UPDATE') AND has_table_privilege('dbos.${String(tablename)}', 'DELETE') AS needed,
-           has_table_privilege('dbos.${String(tablename)}', 'TRUNCATE') OR has_table_privilege('dbos.${String(tablename)}', 'TRIGGER')
+           (has_table_privilege('dbos.${String(tablename)}', 'TRUNCATE') AND '${String(tablename)}' <> 'journal') OR has_table_privilege('dbos.${String(tablename)}', 'TRIGGER')
             OR has_table_privilege('dbos.${String(tablename)}', 'REFERENCES') AS more`,
       );
       expect(row, String(tablename)).toEqual({ needed: true, more: false });

@@ -1,0 +1,1 @@
+-- On Postgres, functions of triggers refuse to be called by others. SQLite has no roles.

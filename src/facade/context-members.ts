@@ -22,33 +22,33 @@ export abstract class ContextMembers extends Operations {
   }
 
   get workflowID(): string | undefined {
-    return currentContext()?.run?.workflowID;
+    return this[internals].context?.run?.workflowID;
   }
 
   get stepID(): number | undefined {
-    const context = currentContext();
+    const context = this[internals].context;
     return context?.step?.stepID ?? context?.transactionID;
   }
 
   get stepStatus(): StepStatus | undefined {
-    return currentContext()?.step;
+    return this[internals].context?.step;
   }
 
   get authenticatedUser(): string {
-    return currentContext()?.authenticatedUser ?? '';
+    return this[internals].context?.authenticatedUser ?? '';
   }
 
   get authenticatedRoles(): string[] {
-    return [...(currentContext()?.authenticatedRoles ?? [])];
+    return [...(this[internals].context?.authenticatedRoles ?? [])];
   }
 
   get assumedRole(): string {
-    return currentContext()?.assumedRole ?? '';
+    return this[internals].context?.assumedRole ?? '';
   }
 
   /** The object that `runWithContext` was given as `request`, such as by a plugin that serves HTTP. */
   requestObject(): object | undefined {
-    return currentContext()?.request;
+    return this[internals].context?.request;
   }
 
   /** The same, as an HTTP request. */
@@ -65,7 +65,7 @@ export abstract class ContextMembers extends Operations {
 
   /** The format in which values are stored here unless another is asked for; undefined is the default format. */
   get defaultSerializationType(): WorkflowSerializationFormat | undefined {
-    const context = currentContext();
+    const context = this[internals].context;
     return context?.run?.isPortable ? 'portable' : context?.serialization;
   }
 
@@ -80,18 +80,18 @@ export abstract class ContextMembers extends Operations {
   }
 
   isInTransaction(): boolean {
-    return currentContext()?.transactionID !== undefined;
+    return this[internals].context?.transactionID !== undefined;
   }
 
   isInStep(): boolean {
-    return currentContext()?.step !== undefined;
+    return this[internals].context?.step !== undefined;
   }
 
   isWithinWorkflow(): boolean {
-    return currentContext()?.run !== undefined;
+    return this[internals].context?.run !== undefined;
   }
 
   isInWorkflow(): boolean {
-    return isWorkflowCode(currentContext());
+    return isWorkflowCode(this[internals].context);
   }
 }

@@ -26,14 +26,7 @@ import {
   type UserFunction,
   type WorkflowConfig,
 } from '../engine/registration/registry.js';
-import {
-  type Context,
-  currentContext,
-  defaultRegistry,
-  inContext,
-  setDefaultHost,
-  attempted,
-} from '../engine/runs/ambient.js';
+import { type Context, defaultRegistry, inContext, setDefaultHost, attempted } from '../engine/runs/ambient.js';
 import type { StartWorkflowParams } from '../engine/runs/new-workflow.js';
 import type { StepConfig } from '../engine/runs/step.js';
 import {
@@ -362,7 +355,7 @@ export class DBOSInstance extends ContextMembers {
         const enqueueOptions = { ...params.enqueueOptions, ...own.enqueueOptions };
         return this.#functions.requestFor(workflow, undefined, args, { ...params, ...own, enqueueOptions });
       });
-      return startWorkflows<Return>(this.#functions.engineOf(workflow), requests);
+      return startWorkflows<Return>(this.#engineFor('workflows'), requests);
     });
   }
 
@@ -389,7 +382,7 @@ export class DBOSInstance extends ContextMembers {
 
   /** A handle of a workflow, wherever it was started. */
   retrieveWorkflow<T = unknown>(workflowID: string): WorkflowHandle<Awaited<T>> {
-    const context = currentContext();
+    const context = this[internals].contextFor('retrieveWorkflow');
     if (context?.step !== undefined || context?.transactionID !== undefined) {
       throw new DBOSInvalidWorkflowTransitionError('Invalid call to `retrieveWorkflow` inside a step or transaction');
     }
@@ -447,7 +440,8 @@ export class DBOSInstance extends ContextMembers {
 
   #within<R>(settings: Partial<Context>, callback: () => Promise<R>): Promise<R> {
     callbackCheck.read(callback, 'callback');
-    return inContext({ ...currentContext(), runtime: this.#runtimeFor('workflows'), ...settings }, callback);
+    const runtime = this.#runtimeFor('workflows');
+    return inContext({ ...this[internals].context, runtime, ...settings }, callback);
   }
 
   // ── Forks ──────────────────────────────────────────────────────────────────────────────────────────────────────

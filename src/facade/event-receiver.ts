@@ -1,8 +1,7 @@
 // For event receivers: turns messages into workflows, in batches.
 import { internals } from '../base/internals.js';
 import { findQueueRecord } from '../control/queues/queues.js';
-import { currentContext } from '../engine/runs/ambient.js';
-import { Engine } from '../engine/engine.js';
+import type { Engine } from '../engine/engine.js';
 import {
   enqueuePrepared,
   prepareEnqueuedWorkflow as prepare,
@@ -67,6 +66,5 @@ export function isPartitionedQueue(queue: WorkflowQueue): boolean {
 }
 
 function engineHere(): Engine {
-  const runtime = currentContext()?.runtime;
-  return runtime ? Engine.of(runtime) : DBOS[internals].engineFor('event receivers');
+  return DBOS[internals].engineFor('event receivers');
 }

@@ -11,7 +11,6 @@ import {
 } from '../control/management/forks.js';
 import type { WorkflowHandle } from '../control/runs/outcome.js';
 import type { Runtime } from '../engine/runtime.js';
-import { currentContext } from '../engine/runs/ambient.js';
 import { takeAssignedID } from '../engine/runs/start.js';
 import type { Instance } from './instance.js';
 
@@ -23,7 +22,7 @@ export async function forkWorkflow<R>(
   { newWorkflowID: givenID, ...settings }: ForkOptions,
 ): Promise<WorkflowHandle<R>> {
   // Consumed in a replay too, or the next workflow would get the ID.
-  const assignedID = takeAssignedID(givenID, currentContext());
+  const assignedID = takeAssignedID(givenID, instance.contextFor(FORK));
   const [handle] = await forkAs<R>(instance, FORK, (runtime, token) =>
     fork(runtime, [{ ...request, newWorkflowID: assignedID ?? token }], { ...forHere(runtime, settings), token }),
   );

@@ -7,9 +7,9 @@ import {
   DBOSNotRegisteredError,
 } from '../model/errors/errors.js';
 import { stackHere } from '../base/log.js';
-import { attempted, currentContext, inContext, isWorkflowCode } from '../engine/runs/ambient.js';
+import { attempted, type Context, inContext, isWorkflowCode } from '../engine/runs/ambient.js';
 import { authorize } from '../engine/registration/authorization.js';
-import { Engine } from '../engine/engine.js';
+import type { Engine } from '../engine/engine.js';
 import { parametersOf } from '../engine/registration/parameter-names.js';
 import {
   type FunctionName,
@@ -39,6 +39,7 @@ export interface Host {
   readonly registry: Registry;
   /** The launched engine that runs this registry's functions. */
   engineFor(reason: string): Engine;
+  contextFor(called: string): Context | undefined;
 }
 
 /** The name of a configured instance, if the object is one. */
@@ -87,7 +88,7 @@ export class Functions {
       config,
     };
     return this.#add(registration, (target, args) =>
-      callWorkflow(this.engineOf(registration), this.requestFor(registration, target, args, {})),
+      callWorkflow(this.#host.engineFor('workflows'), this.requestFor(registration, target, args, {})),
     );
   }
 
@@ -126,7 +127,7 @@ export class Functions {
 
   /** Calls a function that takes no number, if the caller has a required role. */
   #callAuthorized<R>(registration: Registration, body: () => Promise<R>): Promise<R> {
-    const context = currentContext();
+    const context = this.#host.contextFor(registration.name);
     const assumedRole = authorize(this.#host, registration, context);
     if (!context || assumedRole === (context.assumedRole ?? '')) return body();
     return inContext({ ...context, assumedRole }, body);
@@ -149,7 +150,7 @@ export class Functions {
     body: () => Promise<R>,
     { registration, args }: { readonly registration?: Registration; readonly args?: readonly unknown[] } = {},
   ): Promise<R> {
-    const context = currentContext();
+    const context = this.#host.contextFor(name);
     if (context?.transactionID !== undefined) {
       throw new DBOSInvalidWorkflowTransitionError(`Invalid call to step "${name}" inside a \`transaction\``);
     }
@@ -191,17 +192,6 @@ export class Functions {
     );
   }
 
-  /** The engine to start a workflow on. */
-  engineOf(registration: Registration): Engine {
-    const runtime = currentContext()?.run?.runtime;
-    if (!runtime) return this.#host.engineFor('workflows');
-    if (runtime.registry === this.#host.registry) return Engine.of(runtime);
-    throw new DBOSNotRegisteredError(
-      registration.name,
-      `Workflow "${registration.name}" is registered with another engine than the one that runs the calling workflow.`,
-    );
-  }
-
   /** Starts a workflow instead of calling it: a function for a function, a proxy for a class or an instance. */
   starterOf(target: unknown, params: StartWorkflowParams): unknown {
     if (target === undefined || target === null) {
@@ -240,7 +230,7 @@ export class Functions {
           );
         }
         const workflow = registry.workflowOf(fn, name);
-        return startWorkflow(this.engineOf(workflow), this.requestFor(workflow, receiver, args, params));
+        return startWorkflow(this.#host.engineFor('workflows'), this.requestFor(workflow, receiver, args, params));
       });
   }
 

@@ -8,7 +8,14 @@ import { Engine } from '../engine/engine.js';
 import type { Runtime } from '../engine/runtime.js';
 import { debounce, type DebounceRequest } from '../engine/queues/debounce.js';
 import type { AnyConstructor, Registry, UserFunction } from '../engine/registration/registry.js';
-import { currentContext, isWorkflowCode, shielded } from '../engine/runs/ambient.js';
+import {
+  type Context,
+  contextOf,
+  currentContext,
+  isWorkflowCode,
+  refuseInOtherWorkflow,
+  shielded,
+} from '../engine/runs/ambient.js';
 import { operation, readStored } from '../engine/runs/operation.js';
 import { DBOSExecutorNotInitializedError, DBOSInvalidWorkflowTransitionError } from '../model/errors/errors.js';
 import type { QueueRecord } from '../model/queues.js';
@@ -48,9 +55,19 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     return this.lifecycle.localEngine;
   }
 
+  /** What this instance has set for the running code. Throws in a workflow of another instance. */
+  contextFor(called: string): Context | undefined {
+    refuseInOtherWorkflow(this.registry, called);
+    return this.context;
+  }
+
+  get context(): Context | undefined {
+    return contextOf(this.registry);
+  }
+
   /** The launched engine; inside a workflow, the one that runs it. */
   engineFor(reason: string): Engine {
-    const runtime = currentContext()?.run?.runtime;
+    const runtime = this.contextFor(reason)?.run?.runtime;
     const engine = runtime ? Engine.of(runtime) : this.lifecycle.engine;
     if (engine) return engine;
     throw new DBOSExecutorNotInitializedError(
@@ -67,7 +84,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
   // ── Verbs ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   operatorFor(verb: string, callers: Callers = 'anywhere'): Runtime {
-    const context = currentContext();
+    const context = this.contextFor(verb);
     if (callers === 'outside workflows' && context?.run) {
       throw new DBOSInvalidWorkflowTransitionError(
         `DBOS.${verb} cannot be called from a workflow. Call it from outside.`,
@@ -120,7 +137,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     { applicationName, params, args, ...limits }: DebounceCall,
   ): Promise<WorkflowHandle<R>> {
     const workflow = this.registry.workflowOf(target, target.name);
-    const engine = this.functions.engineOf(workflow);
+    const engine = this.engineFor('workflows');
     const request = this.functions.requestFor(workflow, undefined, args, params);
     return shielded(debounce<R>(engine, { ...request, ...limits, applicationName }));
   }

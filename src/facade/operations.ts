@@ -20,7 +20,7 @@ import {
   type RequestOptions,
 } from '../engine/messaging/requests.js';
 import { closeStream, readStream, readStreamOffset, writeStream } from '../engine/messaging/streams.js';
-import { currentContext, attempted } from '../engine/runs/ambient.js';
+import { attempted } from '../engine/runs/ambient.js';
 import { getResult, type GetResultOptions, getWorkflowStatus } from '../engine/runs/handles.js';
 import { durableSleep, operation } from '../engine/runs/operation.js';
 import { parallel, type ParallelOptions } from '../engine/runs/parallel.js';
@@ -33,6 +33,14 @@ import type { Instance } from './instance.js';
 
 export abstract class Operations extends Management<WorkflowQueue> {
   abstract override readonly [internals]: Instance;
+
+  /** Calls what acts on the calling run. */
+  #own<T>(called: string, body: () => Promise<T>): Promise<T> {
+    return attempted(() => {
+      this[internals].contextFor(called);
+      return body();
+    });
+  }
 
   // ── Results, waiting, state ────────────────────────────────────────────────────────────────────────────────────
 
@@ -86,7 +94,7 @@ export abstract class Operations extends Management<WorkflowQueue> {
 
   /** `Promise.all`; steps started in a fixed order need no record. */
   all<T extends readonly unknown[] | []>(promises: T): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
-    return attempted(() => {
+    return this.#own('all', () => {
       checks.promisesCheck.read(promises, 'promises');
       return Promise.all(promises);
     });
@@ -100,7 +108,7 @@ export abstract class Operations extends Management<WorkflowQueue> {
     branches: T,
     options?: ParallelOptions,
   ): Promise<{ -readonly [K in keyof T]: Awaited<ReturnType<T[K]>> }> {
-    return attempted(() => {
+    return this.#own('parallel', () => {
       // The results are those of the branches, in order.
       return parallel(branches, options) as Promise<{ -readonly [K in keyof T]: Awaited<ReturnType<T[K]>> }>;
     });
@@ -110,7 +118,7 @@ export abstract class Operations extends Management<WorkflowQueue> {
   allSettled<T extends readonly unknown[] | []>(
     promises: T,
   ): Promise<{ -readonly [K in keyof T]: PromiseSettledResult<Awaited<T[K]>> }> {
-    return attempted(() => {
+    return this.#own('allSettled', () => {
       checks.promisesCheck.read(promises, 'promises');
       return Promise.allSettled(promises);
     });
@@ -144,7 +152,7 @@ export abstract class Operations extends Management<WorkflowQueue> {
 
   /** Publishes a value under a key, in workflow code. Setting the key again replaces the value. */
   setEvent<T>(key: string, value: T, options?: SerializationOptions): Promise<void> {
-    return attempted(() => setEvent(key, value, options));
+    return this.#own('setEvent', () => setEvent(key, value, options));
   }
 
   /** Waits for an event of a workflow and returns its value; null on timeout, by default after 60 s. */
@@ -156,12 +164,12 @@ export abstract class Operations extends Management<WorkflowQueue> {
 
   /** Appends a value to a stream of the surrounding workflow, from its code or from a step. */
   writeStream<T>(key: string, value: T, options?: SerializationOptions): Promise<void> {
-    return attempted(() => writeStream(key, value, options));
+    return this.#own('writeStream', () => writeStream(key, value, options));
   }
 
   /** Ends a stream: its readers stop. */
   closeStream(key: string): Promise<void> {
-    return attempted(() => closeStream(key));
+    return this.#own('closeStream', () => closeStream(key));
   }
 
   /** Reads a stream as it is written, until it is closed or its workflow ends. */
@@ -183,7 +191,7 @@ export abstract class Operations extends Management<WorkflowQueue> {
     handlers: RequestHandlers<Requests>,
     options?: TimeLimit,
   ): Promise<'stopped' | 'timeout'> {
-    return attempted(() => handleRequests(handlers, options));
+    return this.#own('handleRequests', () => handleRequests(handlers, options));
   }
 
   /** Sends a request to a running workflow. Resolves to its answer, or throws its error. */
@@ -206,7 +214,7 @@ export abstract class Operations extends Management<WorkflowQueue> {
    * Return it: the promise never resolves, and nothing more of this run is recorded.
    */
   continueAsNew(...args: unknown[]): Promise<never> {
-    return attempted(() => continueAsNew(args));
+    return this.#own('continueAsNew', () => continueAsNew(args));
   }
 
   /** Sleeps; in a workflow the wake-up time is recorded, so that a recovery does not prolong the sleep. */
@@ -228,24 +236,26 @@ export abstract class Operations extends Management<WorkflowQueue> {
 
   /** The time in epoch milliseconds, recorded in a workflow. */
   now(): Promise<number> {
-    return attempted(() => {
-      const clock = (currentContext()?.run ?? this[internals].lifecycle.engine)?.runtime.clock;
+    return this.#own('now', () => {
+      const clock = (this[internals].context?.run ?? this[internals].lifecycle.engine)?.runtime.clock;
       return operation({ name: 'DBOS.now', isEffect: false }, async () => clock?.now() ?? Date.now());
     });
   }
 
   /** A random UUID, recorded in a workflow. */
   randomUUID(): Promise<string> {
-    return attempted(() => operation({ name: 'DBOS.randomUUID', isEffect: false }, async () => crypto.randomUUID()));
+    return this.#own('randomUUID', () =>
+      operation({ name: 'DBOS.randomUUID', isEffect: false }, async () => crypto.randomUUID()),
+    );
   }
 
   /** Whether the workflow takes the changed branch of its code; see the guide on changing workflows. */
   patch(patchName: string): Promise<boolean> {
-    return attempted(() => patch(patchName));
+    return this.#own('patch', () => patch(patchName));
   }
 
   /** Always true: the old branch has been removed. */
   deprecatePatch(patchName: string): Promise<boolean> {
-    return attempted(() => deprecatePatch(patchName));
+    return this.#own('deprecatePatch', () => deprecatePatch(patchName));
   }
 }

@@ -222,8 +222,8 @@ forEachDialect((dialect) => {
       await one.launch();
       await two.launch();
 
-      await expect(mixed('call')).rejects.toMatchObject({ code: 'NOT_REGISTERED' });
-      await expect(mixed('start')).rejects.toMatchObject({ code: 'NOT_REGISTERED' });
+      await expect(mixed('call')).rejects.toMatchObject({ code: 'INVALID_WORKFLOW_TRANSITION' });
+      await expect(mixed('start')).rejects.toMatchObject({ code: 'INVALID_WORKFLOW_TRANSITION' });
     });
 
     test('do not take settings of each other for their own engine', async () => {

@@ -7,7 +7,7 @@ import { statementsOf } from '../../store/journal/facts.js';
 import { startWrite } from '../../store/journal/workflow-facts.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
 import { judgeAllStarts, type StartVerdict } from '../../store/writer/writer-verdicts.js';
-import { currentContext, isWorkflowCode } from '../runs/ambient.js';
+import { contextOf, isWorkflowCode } from '../runs/ambient.js';
 import type { Engine } from '../engine.js';
 import type { Handle } from '../runs/handles.js';
 import {
@@ -69,7 +69,7 @@ const ROWS_MAX = 200;
  * the existing workflow, as with a single start. In workflow code it is one recorded operation.
  */
 export async function startWorkflows<R>(engine: Engine, requests: readonly StartRequest[]): Promise<Handle<R>[]> {
-  const context = currentContext();
+  const context = contextOf(engine.runtime.registry);
   refuseInStep(context, requests[0]?.callee.name ?? 'workflow');
   const run = isWorkflowCode(context) ? context.run : undefined;
   const parent = run && { run, stepID: run.nextStepID() };
@@ -96,7 +96,7 @@ async function toRows(
   requests: readonly StartRequest[],
   parent: Parent | undefined,
 ): Promise<NewWorkflow[]> {
-  const context = currentContext();
+  const context = contextOf(engine.runtime.registry);
   const workflows: NewWorkflow[] = [];
   for (const [index, request] of requests.entries()) {
     const { assumedRole, inputs } = await authorizeAndEncode(engine, request, context);

@@ -4,6 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { invariant } from '../../base/assert.js';
 import type { WorkflowSerializationFormat } from '../../codec/serializer.js';
 import type { DLogger } from '../../base/log.js';
+import { DBOSInvalidWorkflowTransitionError } from '../../model/errors/errors.js';
 import { processWide } from '../process-wide.js';
 import type { Wait } from '../../control/runs/row-watcher.js';
 import type { Runtime } from '../runtime.js';
@@ -75,6 +76,25 @@ export function getDefaultHost(): object | undefined {
 
 export function currentContext(): Context | undefined {
   return storage.getStore();
+}
+
+/** The current context, unless it belongs to the engine of another registry. */
+export function contextOf(registry: Registry): Context | undefined {
+  const context = currentContext();
+  return context?.runtime.registry === registry ? context : undefined;
+}
+
+/**
+ * Throws in a workflow of another instance, its steps and transactions included: a call would act on that instance's
+ * database, or would not be part of the workflow's history and act again in each replay.
+ */
+export function refuseInOtherWorkflow(registry: Registry, called: string): void {
+  const context = currentContext();
+  if (context?.run === undefined || context.runtime.registry === registry) return;
+  throw new DBOSInvalidWorkflowTransitionError(
+    `Cannot run ${called} here: workflow "${context.run.workflowID}" runs on another instance. ` +
+      "Use a DBOSClient for this instance's system database.",
+  );
 }
 
 export function inContext<T>(context: Context, body: () => T): T {

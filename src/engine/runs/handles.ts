@@ -5,6 +5,7 @@ import { getHistory, type HistoryEvent, type HistoryOptions } from '../../contro
 import { historyOptions } from '../../control/verb-checks.js';
 import {
   DBOSAwaitedWorkflowCancelledError,
+  DBOSInvalidArgumentError,
   DBOSMaxRecoveryAttemptsExceededError,
   DBOSWorkflowCancelledError,
 } from '../../model/errors/errors.js';
@@ -15,7 +16,7 @@ import type { Codec } from '../../codec/codec.js';
 import { type ExplainedRecord, withCancellations } from '../../control/journal/cancellations.js';
 import type { WaitLimits } from '../../control/runs/row-watcher.js';
 import { outcomeBy, readOutcome, type WorkflowHandle } from '../../control/runs/outcome.js';
-import { attempted, currentContext, isWorkflowCode, shielded, whileWaiting } from './ambient.js';
+import { attempted, currentContext, isWorkflowCode, refuseInOtherWorkflow, whileWaiting } from './ambient.js';
 import type { Runtime } from '../runtime.js';
 import { operation, readStored, recordTime, refuseInTransaction } from './operation.js';
 import { own, perform } from './perform.js';
@@ -60,8 +61,17 @@ export class Handle<R> implements WorkflowHandle<R> {
     this.#own = own;
   }
 
+  /** Throws for the handle of another instance: its workflow is in another database. */
+  static refuseOthers(runtime: Runtime, handles: readonly object[]): void {
+    if (handles.every((handle) => !(#runtime in handle) || handle.#runtime.registry === runtime.registry)) return;
+    throw new DBOSInvalidArgumentError('handles must be of workflows of this instance', 'handles');
+  }
+
   getStatus(): Promise<WorkflowStatus | null> {
-    return shielded(getWorkflowStatus(this.#runtime, this.workflowID));
+    return attempted(() => {
+      refuseInOtherWorkflow(this.#runtime.registry, 'getStatus');
+      return getWorkflowStatus(this.#runtime, this.workflowID);
+    });
   }
 
   getResult(options?: PollingOptions): Promise<R> {
@@ -70,6 +80,7 @@ export class Handle<R> implements WorkflowHandle<R> {
 
   #result(options: PollingOptions = {}): Promise<R> {
     const pollMs = pollMsOfWait(options);
+    refuseInOtherWorkflow(this.#runtime.registry, 'getResult');
     const context = currentContext();
     refuseInTransaction(context, GET_RESULT.name);
     if (!isWorkflowCode(context)) return this.#outcome({ pollMs }) as Promise<R>;

@@ -11,7 +11,7 @@ import type { StepRecord } from '../../model/records.js';
 import type { NewWorkflow } from '../../store/runs/workflows.js';
 import type { ChildVerdict } from '../../store/writer/write-group.js';
 import type { CheckpointVerdict, StartVerdict } from '../../store/writer/writer-verdicts.js';
-import { type Context, currentContext, isWorkflowCode } from './ambient.js';
+import { type Context, contextOf, isWorkflowCode } from './ambient.js';
 import { authorize } from '../registration/authorization.js';
 import type { Engine } from '../engine.js';
 import type { Standing } from '../liveness/lease.js';
@@ -29,7 +29,7 @@ const SMALL_INPUT_MAX = 1_000_000;
  * caller has reserved it.
  */
 export function startWorkflow<R>(engine: Engine, request: StartRequest, stepID?: number): Promise<Handle<R>> {
-  const context = currentContext();
+  const context = contextOf(engine.runtime.registry);
   refuseInStep(context, request.callee.name);
   const run = isWorkflowCode(context) ? context.run : undefined;
   return start(engine, request, context, run && { run, stepID: stepID ?? run.nextStepID() });
@@ -37,7 +37,7 @@ export function startWorkflow<R>(engine: Engine, request: StartRequest, stepID?:
 
 /** A direct call: starts the workflow and awaits its result. In workflow code it takes two numbers. */
 export async function callWorkflow(engine: Engine, request: StartRequest): Promise<unknown> {
-  const context = currentContext();
+  const context = contextOf(engine.runtime.registry);
   refuseInStep(context, request.callee.name);
   if (!isWorkflowCode(context)) return (await start(engine, request, context, undefined)).getResult();
   const { run } = context;

@@ -11,6 +11,7 @@ import {
 import { currentContext, isWorkflowCode } from './ambient.js';
 import type { Runtime } from '../runtime.js';
 import { abortable } from '../../base/abortable.js';
+import { Handle } from './handles.js';
 import { operation } from './operation.js';
 import { pollMsOfWait, type PollingOptions } from '../../control/runs/time-limit.js';
 
@@ -22,6 +23,7 @@ export async function waitFirst(
 ): Promise<WorkflowHandle<unknown>> {
   const pollMs = pollMsOfWait(options);
   checkHandles(handles);
+  Handle.refuseOthers(runtime, handles);
   const workflowIDs = handles.map((handle) => handle.workflowID);
   const workflowID = await operation({ name: 'DBOS.waitFirst', isEffect: false, isPassive: true }, () =>
     firstToEnd(runtime, workflowIDs, { signal: runSignal(), pollMs }),
@@ -37,6 +39,7 @@ export async function waitAll<R>(
 ): Promise<WorkflowHandle<R>[]> {
   const pollMs = pollMsOfWait(options);
   checkAreHandles(handles);
+  Handle.refuseOthers(runtime, handles);
   if (handles.length === 0) return [];
   await operation({ name: 'DBOS.waitAll', isEffect: false, isPassive: true }, async () => {
     await allEnded(

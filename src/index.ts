@@ -44,6 +44,7 @@ export type {
   DBOSLaunchOptions,
   DBOSLifecycleCallback,
   DBOSMethodMiddlewareInstaller,
+  ShutdownDeadline,
   ShutdownOptions,
 } from './facade/types.js';
 export type { DBOSSpan } from './engine/tracing.js';

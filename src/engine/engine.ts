@@ -1,7 +1,9 @@
 // One engine per `createDBOS()`: assembles a runtime and its services, starts them in order, stops them in reverse.
+import { Deadline } from '../base/time-limit.js';
 import { DatabaseClosedError } from '../model/errors/errors.js';
 import { listVersions, registerVersion } from '../store/management/versions.js';
 import { readNow } from '../store/schedules/schedules.js';
+import type { EngineConfig } from './config/config.js';
 import { adoptAtLaunch } from './liveness/adoption.js';
 import { Liveness } from './liveness/liveness.js';
 import { OtherProgramsWatch } from './notify/other-programs-watch.js';
@@ -23,11 +25,36 @@ import { Transactions } from './transactions/transactions.js';
 /** A background part of the engine. It may be stopped twice, or without having been started. */
 interface EngineService {
   start(): void | Promise<void>;
-  stop(): Promise<void>;
+  /** One that needs no other way to stop in a hurry is just left behind when the time is over. */
+  stop(deadline: Deadline): Promise<void>;
 }
+
+/** Services by name, in start order. They stop in reverse. */
+type EngineServices = Readonly<Record<string, EngineService>>;
+
+export interface ShutdownPlan {
+  readonly deadline: Deadline;
+  /** How long the runs get to end by themselves. Default: not at all. */
+  readonly completionMs?: number;
+  /** Stops what brings in work from outside the engine, which it still accepts meanwhile. */
+  readonly stopIntake?: (deadline: Deadline) => Promise<void>;
+}
+
+/** How long a shutdown takes at most, by default: Kubernetes gives a process 30 seconds. */
+const SHUTDOWN_MS = 25_000;
+/** What is left of it, at least, when the runs have had their time, unless the whole is configured. */
+const AFTER_RUNS_MS = 10_000;
+/** What is kept of the time of a shutdown to hand back workflows, and as much again to close: a part, and at most. */
+const SHARE = 1 / 5;
+const SHARE_MAX_MS = 5_000;
 
 /** How many unfinished workflows a shutdown names in the log. */
 const UNFINISHED_MAX = 20;
+
+/** How long a shutdown takes at most in which the runs get so long to end. */
+export function shutdownMsOf({ shutdownTimeoutMs }: Partial<EngineConfig>, completionMs = 0): number {
+  return shutdownTimeoutMs ?? Math.max(SHUTDOWN_MS, completionMs + AFTER_RUNS_MS);
+}
 
 export class Engine {
   readonly runtime: Runtime;
@@ -76,17 +103,21 @@ export class Engine {
     registerHandles(runtime.codec, (workflowID) => this.handleOf(workflowID));
   }
 
-  /** In start order. They stop in reverse. */
-  get #services(): readonly EngineService[] {
-    const { transactions, liveness, ownership, deadlines, parking, missedWakes } = this;
-    const { otherPrograms, strandedWork, retention } = this;
-    const waits = [deadlines, parking, missedWakes];
-    return [transactions, liveness, ownership, ...waits, otherPrograms, strandedWork, retention, ...this.#intake];
+  get #services(): EngineServices {
+    const { transactions, liveness, ownership } = this;
+    return { transactions, liveness, ownership, ...this.#helpers, ...this.#intake };
   }
 
-  /** The services that bring in work. A shutdown stops them first, then waits for the runs. */
-  get #intake(): readonly EngineService[] {
-    return [this.queues, this.scheduler];
+  /** The services that running workflows rely on. */
+  get #helpers(): EngineServices {
+    const { deadlines, parking, missedWakes, otherPrograms } = this;
+    return { deadlines, parking, missedWakes, otherPrograms };
+  }
+
+  /** The services that bring in work, or do work of their own. A shutdown stops them first, then waits for the runs. */
+  get #intake(): EngineServices {
+    const { strandedWork, retention, queues, scheduler } = this;
+    return { strandedWork, retention, queues, scheduler };
   }
 
   /** Opens the store and starts the services. */
@@ -98,39 +129,48 @@ export class Engine {
       waitsOf: (workflowID) => runs.of([workflowID])[0]?.waits.begun,
       whileWaiting,
     });
-    const started: EngineService[] = [];
+    const started: Record<string, EngineService> = {};
     let engine: Engine;
     try {
       await runtime.databaseClock.learn(() => readNow(runtime.database));
       engine = new Engine(runtime, runs);
       await registerThisVersion(runtime);
       await adoptAtLaunch(runtime);
-      for (const service of engine.#services) {
+      for (const [name, service] of Object.entries(engine.#services)) {
         // Add it before it starts: a service that fails halfway must be stopped too.
-        started.unshift(service);
+        started[name] = service;
         await service.start();
       }
     } catch (error) {
-      await stopAll(runtime, started);
-      await runtime.close(error as Error);
+      const deadline = new Deadline(runtime.clock, shutdownMsOf(runtime.config));
+      await stopInTurn(runtime, started, deadline);
+      await close(runtime, error as Error, deadline);
       throw error;
     }
     options.registry.engine = engine;
     return engine;
   }
 
-  /** Waits up to `timeoutMs` for the runs here, puts the rest back on their queues, and closes the store. */
-  async shutdown(timeoutMs: number): Promise<void> {
-    const { clock, registry } = this.runtime;
-    registry.engine = undefined;
-    await stopAll(this.runtime, this.#intake.toReversed());
-    await this.runs.drain(clock, timeoutMs);
+  /**
+   * Waits for the runs here, puts the rest back on their queues, and closes the store. The workflows are handed back while
+   * there is time for it, whatever else does not stop: peers could take them over only when the lease has ended.
+   */
+  async shutdown({ deadline, completionMs = 0, stopIntake = async () => {} }: ShutdownPlan): Promise<void> {
+    const { runtime, transactions, liveness, ownership } = this;
+    const shareMs = Math.min(deadline.leftMs * SHARE, SHARE_MAX_MS);
+    const untilHandBack = deadline.before(2 * shareMs);
+    const untilClose = deadline.before(shareMs);
+    await stopIntake(untilHandBack);
+    runtime.registry.engine = undefined;
+    await stopAll(runtime, this.#intake, untilHandBack);
+    await this.runs.drain(untilHandBack.within(completionMs));
     this.#logUnfinished();
-    const rest = this.#services.filter((service) => !this.#intake.includes(service));
-    await stopAll(this.runtime, rest.toReversed());
-    await this.runtime.close(
-      new DatabaseClosedError('Everstep was shut down in this process while the workflow was running.'),
-    );
+    // What is still at it by then is fenced off by the owner tokens.
+    await stopAll(runtime, this.#helpers, untilClose.within(shareMs / 2));
+    await stopInTurn(runtime, { liveness, ownership }, untilClose);
+    await stopAll(runtime, { transactions }, deadline.before(shareMs / 2));
+    const reason = new DatabaseClosedError('Everstep was shut down in this process while the workflow was running.');
+    await close(runtime, reason, deadline);
   }
 
   #logUnfinished(): void {
@@ -167,10 +207,32 @@ async function registerThisVersion({ applicationName, applicationVersion, databa
   }
 }
 
-async function stopAll({ logger }: Runtime, services: readonly EngineService[]): Promise<void> {
-  for (const service of services) {
-    await service.stop().catch((error: unknown) => {
-      logger.warn(`A service did not stop cleanly: ${String(error)}`);
-    });
+/** Stops services that do not rely on each other. */
+async function stopAll(runtime: Runtime, services: EngineServices, deadline: Deadline): Promise<void> {
+  await Promise.all(Object.entries(services).map((named) => stop(runtime, named, deadline)));
+}
+
+/** Stops services in the reverse order of their start. */
+async function stopInTurn(runtime: Runtime, services: EngineServices, deadline: Deadline): Promise<void> {
+  for (const named of Object.entries(services).reverse()) await stop(runtime, named, deadline);
+}
+
+async function stop(
+  { logger }: Runtime,
+  [name, service]: readonly [string, EngineService],
+  deadline: Deadline,
+): Promise<void> {
+  try {
+    const isStopped = await deadline.settles(service.stop(deadline));
+    if (!isStopped) logger.warn(`Left behind at the shutdown, because it did not stop in time: ${name}`);
+  } catch (error) {
+    logger.warn(`A service did not stop cleanly: ${name}: ${String(error)}`);
   }
+}
+
+async function close(runtime: Runtime, reason: Error, deadline: Deadline): Promise<void> {
+  if (await deadline.settles(runtime.close(reason))) return;
+  runtime.logger.warn('The connections to the system database could not be closed in time.');
+  // Or it would go on to write when the database is back.
+  void runtime.store.writer.abandon();
 }

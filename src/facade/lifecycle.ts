@@ -1,4 +1,6 @@
 // Launches an instance and shuts it down: the engine, the admin server and the plugins.
+import { systemClock } from '../base/clock.js';
+import { Deadline } from '../base/time-limit.js';
 import { inMs } from '../base/duration.js';
 import type { Server } from 'node:http';
 import type { AdminServer } from '../admin/http/server.js';
@@ -9,7 +11,7 @@ import { consoleLogger, type DLogger, type LogLevel, stackHere } from '../base/l
 import { Codec } from '../codec/codec.js';
 import type { SerializationRecipe } from '../codec/serializer.js';
 import { type DBOSConfig, type EngineConfig, loadConfig } from '../engine/config/config.js';
-import { Engine } from '../engine/engine.js';
+import { Engine, shutdownMsOf } from '../engine/engine.js';
 import type { Runtime, RuntimeOptions } from '../engine/runtime.js';
 import type { DBOSTracer } from '../engine/tracing.js';
 import type { Registration, Registry } from '../engine/registration/registry.js';
@@ -56,6 +58,8 @@ export class Lifecycle {
   #idleWatch: IdleWatch | undefined;
   #launching: Promise<void> | undefined;
   #shuttingDown: Promise<void> | undefined;
+  /** As configured for the last launch. */
+  #shutdownTimeoutMs: number | undefined;
 
   constructor(options: LifecycleOptions) {
     this.#options = options;
@@ -66,7 +70,7 @@ export class Lifecycle {
     return this.#launching !== undefined;
   }
 
-  /** The engine, from launch to shutdown. */
+  /** The engine, from launch until a shutdown accepts no more work. */
   get engine(): Engine | undefined {
     return this.#engine;
   }
@@ -123,6 +127,7 @@ export class Lifecycle {
   async #launch(stack: string): Promise<void> {
     const { registry, testSettings } = this.#options;
     const config = await loadConfig(this.#config);
+    this.#shutdownTimeoutMs = config.shutdownTimeoutMs;
     this.#installMiddleware();
     const initialized: DBOSLifecycleCallback[] = [];
     try {
@@ -146,8 +151,8 @@ export class Lifecycle {
       // The line that scripts written for DBOS wait for.
       config.logger.info('DBOS launched!');
     } catch (error) {
-      await this.#destroy(initialized);
-      await this.#engine?.shutdown(0);
+      const stopIntake = (deadline: Deadline): Promise<void> => this.#destroy(initialized, deadline);
+      await this.#engine?.shutdown({ deadline: this.#deadlineFor(0), stopIntake });
       this.#engine = undefined;
       registry.thaw();
       throw isMissingDatabase(error) ? new DBOSInitializationError(error.message, error) : error;
@@ -220,27 +225,45 @@ export class Lifecycle {
   }
 
   async shutdown(options: ShutdownOptions): Promise<void> {
-    const timeoutMs = inMs(options.workflowCompletionTimeoutMS) ?? 0;
-    this.#shuttingDown ??= this.#shutdown(timeoutMs, options).finally(() => (this.#shuttingDown = undefined));
+    this.#shuttingDown ??= this.#shutdown(options).finally(() => (this.#shuttingDown = undefined));
     await this.#shuttingDown;
   }
 
-  async #shutdown(timeoutMs: number, { deregister = false }: ShutdownOptions): Promise<void> {
+  async #shutdown({ deregister = false, ...options }: ShutdownOptions): Promise<void> {
     const { registry } = this.#options;
-    await this.#launching?.catch(() => {
-      // The caller of launch sees the error.
-    });
+    const completionMs = inMs(options.workflowCompletionTimeoutMS) ?? 0;
+    const deadline = this.#deadlineFor(completionMs);
+    if (!(await this.#hasLaunched(deadline))) return;
     await this.#idleWatch?.stop();
     this.#idleWatch = undefined;
-    const engine = this.#engine;
-    // Before the engine stops: plugins may still hand over work while they shut down.
-    if (engine) await this.deactivateEventReceivers();
-    this.#engine = undefined;
-    await this.#adminServer?.close();
-    this.#adminServer = undefined;
-    await engine?.shutdown(timeoutMs);
+    await this.#engine?.shutdown({ deadline, completionMs, stopIntake: (until) => this.#stopIntake(until) });
     registry.thaw();
     if (deregister) this.clearRegistry();
+  }
+
+  /** By when everything has to be over, if the workflows get so long to end. */
+  #deadlineFor(completionMs: number): Deadline {
+    const { clock = systemClock } = this.#options.testSettings;
+    return new Deadline(clock, shutdownMsOf({ shutdownTimeoutMs: this.#shutdownTimeoutMs }, completionMs));
+  }
+
+  /** Waits for a launch in progress. One that does not end in time is undone when it does. */
+  async #hasLaunched(deadline: Deadline): Promise<boolean> {
+    const launching = this.#launching?.catch(() => {
+      // The caller of launch sees the error.
+    });
+    if (!launching || (await deadline.settles(launching))) return true;
+    this.logger.warn('The launch did not end in time for the shutdown. What it opens will be closed when it does.');
+    void launching.then(() => this.shutdown({}));
+    return false;
+  }
+
+  /** Plugins may still hand over work while they stop. */
+  async #stopIntake(deadline: Deadline): Promise<void> {
+    await this.#deactivate(deadline);
+    this.#engine = undefined;
+    if (this.#adminServer) await deadline.settles(this.#adminServer.close());
+    this.#adminServer = undefined;
   }
 
   clearRegistry(): void {
@@ -268,19 +291,26 @@ export class Lifecycle {
   }
 
   async deactivateEventReceivers(): Promise<void> {
-    if (!this.#areReceiversActive) return;
-    this.#areReceiversActive = false;
-    await this.#destroy(this.#callbacks);
+    await this.#deactivate(this.#deadlineFor(0));
   }
 
-  async #destroy(callbacks: Iterable<DBOSLifecycleCallback>): Promise<void> {
-    for (const callback of callbacks) {
+  async #deactivate(deadline: Deadline): Promise<void> {
+    if (!this.#areReceiversActive) return;
+    this.#areReceiversActive = false;
+    await this.#destroy(this.#callbacks, deadline);
+  }
+
+  /** All at once: one that hangs must not keep the others from stopping. */
+  async #destroy(callbacks: Iterable<DBOSLifecycleCallback>, deadline: Deadline): Promise<void> {
+    const destroying = [...callbacks].map(async (callback) => {
       try {
-        await callback.destroy?.();
+        if (await deadline.settles(Promise.resolve(callback.destroy?.(deadline)))) return;
+        this.logger.warn('A receiver, outbox or other lifecycle callback did not stop in time for the shutdown.');
       } catch (error) {
         this.logger.error(error);
       }
-    }
+    });
+    await Promise.all(destroying);
   }
 
   logRegisteredEndpoints(): void {

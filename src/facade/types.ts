@@ -7,12 +7,17 @@ import type { WorkflowSerializationFormat } from '../codec/serializer.js';
 import type { WorkflowHandle } from '../control/runs/outcome.js';
 import type { MethodRegistrationBase } from './associations.js';
 
+/** By when a plugin has to have stopped. */
+export interface ShutdownDeadline {
+  readonly leftMs: number;
+}
+
 /** A plugin's hooks into launch and shutdown. */
 export interface DBOSLifecycleCallback {
   /** Called at launch. */
   initialize?(): Promise<void>;
-  /** Called at shutdown. */
-  destroy?(): Promise<void>;
+  /** Called at shutdown, which does not wait beyond the deadline. */
+  destroy?(deadline: ShutdownDeadline): Promise<void>;
   /** Called at launch and on demand. Logs what the plugin serves. */
   logRegisteredEndpoints?(): void;
 }

@@ -1,6 +1,7 @@
 // The outbox: what the application calls. Messages are published in the application's own transactions, and consumed from
 // the launch of the instance to its shutdown.
 import type { ClientConfig } from 'pg';
+import type { Deadline } from '../base/time-limit.js';
 import { internals } from '../base/internals.js';
 import { Handoff, type ReceivingHost, receivingHost, serveQueue, type UserFunction } from '../engine/plugin.js';
 import { DBOSAlreadyLaunchedError, InvalidOutboxError } from '../model/errors/errors.js';
@@ -189,10 +190,10 @@ export class OutboxBroker {
   }
 
   /** Called at shutdown: finishes what is in flight. */
-  async destroy(): Promise<void> {
+  async destroy(deadline: Deadline): Promise<void> {
     const serving = this.#serving;
     this.#serving = undefined;
-    await serving?.stop();
+    await serving?.stop(deadline);
   }
 
   // ── Dead letters ───────────────────────────────────────────────────────────────────────────────────────────────

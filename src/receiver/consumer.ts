@@ -8,6 +8,7 @@
 // message. The workflow ID is made from the message, so the workflow is not enqueued twice.
 import { type BackoffPolicy, backoffMs } from '../base/backoff.js';
 import { sleep } from '../base/clock.js';
+import type { Deadline } from '../base/time-limit.js';
 import { deferred } from '../base/deferred.js';
 import { newID } from '../base/ids.js';
 import { Service } from '../base/service.js';
@@ -77,11 +78,11 @@ export class Consumer<Message, Options extends ConsumerOptions<Message>> {
   }
 
   /** Stops fetching. What was fetched is committed and acknowledged, or goes back to the broker. */
-  async stop(): Promise<void> {
-    const timer = this.#receiving.clock.after(STOP_MAX_MS, () => this.#stopTimeout.abort());
-    await this.#service.stop();
-    await this.#disconnect();
-    timer.cancel();
+  async stop(deadline: Deadline): Promise<void> {
+    const finish = deadline.within(STOP_MAX_MS).onPassed(() => this.#stopTimeout.abort());
+    await deadline.settles(this.#service.stop());
+    await deadline.settles(this.#disconnect());
+    finish();
   }
 
   #connect(): Promise<Source<Message>> {

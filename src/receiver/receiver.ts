@@ -1,5 +1,6 @@
 // A receiver. Functions are registered with it before launch; from launch to shutdown it starts a workflow of them for
 // each message. It is the same for all brokers: what differs is in the adapter.
+import type { Deadline } from '../base/time-limit.js';
 import type { DurationText } from '../base/duration.js';
 import { InvalidReceiverError } from '../model/errors/errors.js';
 import {
@@ -123,8 +124,8 @@ export class Receiver<Message, Options extends ConsumerOptions<Message>> {
   }
 
   /** Called at shutdown. */
-  async destroy(): Promise<void> {
-    await Promise.all(this.#consumers.splice(0).map((consumer) => consumer.stop()));
+  async destroy(deadline: Deadline): Promise<void> {
+    await Promise.all(this.#consumers.splice(0).map((consumer) => consumer.stop(deadline)));
   }
 
   logRegisteredEndpoints(): void {

@@ -119,6 +119,11 @@ export interface DBOSConfig {
    * Delayed workflows and schedules do not keep it up. Default: stays up until `shutdown`.
    */
   shutdownAfterIdleMs?: number | DurationText;
+  /**
+   * How long a shutdown takes at most, the wait for running workflows included. What has not stopped by then is left behind.
+   * Default: 25000, or 10000 more than the workflows get if that is longer.
+   */
+  shutdownTimeoutMs?: number | DurationText;
   /** The lowest level logged to the console: debug, info, warn or error. Default: `info`. */
   logLevel?: string;
   /** Replaces the console logger. */
@@ -181,6 +186,8 @@ export interface EngineConfig {
   readonly schedulerPollingIntervalMs: number;
   /** Undefined: until `shutdown`. */
   readonly shutdownAfterIdleMs: number | undefined;
+  /** Undefined: by default. */
+  readonly shutdownTimeoutMs: number | undefined;
   /** Infinity: no limit. */
   readonly systemDatabasePollingConcurrency: number;
   /** 0: no timeout. */
@@ -271,6 +278,7 @@ export function resolveConfig(
     parkAfterMs: inMs(given.parkAfterMs) ?? 10_000,
     schedulerPollingIntervalMs: inMs(given.schedulerPollingIntervalMs) ?? 30_000,
     shutdownAfterIdleMs: inMs(given.shutdownAfterIdleMs),
+    shutdownTimeoutMs: inMs(given.shutdownTimeoutMs),
     systemDatabasePollingConcurrency: pollingMax > 0 ? pollingMax : Infinity,
     observabilityQueryTimeoutMs: wholeTimeoutMs(inMs(given.observabilityQueryTimeoutMs) ?? 30_000),
     logger,
@@ -346,7 +354,8 @@ const CHECKS: Readonly<Record<keyof DBOSConfig, Check<unknown>>> = {
   ...each(flag, 'transactionPooler', 'connectionPerOperation', 'runMigrations', 'useListenNotify', 'enablePatching'),
   ...each(flag, 'addContextMetadata', 'enableOTLP', 'tracingEnabled', 'runAdminServer', 'adminOpen'),
   ...each(count, 'systemDatabasePoolSize', 'maxConcurrentQueueDispatches', 'maxConcurrentWorkflows'),
-  ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs', 'shutdownAfterIdleMs'),
+  ...each(intervalMs, 'notificationCoalesceMs', 'schedulerPollingIntervalMs'),
+  ...each(intervalMs, 'shutdownAfterIdleMs', 'shutdownTimeoutMs'),
   ...each(intervalMs, 'systemDatabasePoolTimeoutMs', 'systemDatabaseSilenceTimeoutMs'),
   ...each(timeoutMs, 'systemDatabaseIdleTransactionTimeoutMs', 'observabilityQueryTimeoutMs'),
   ...each(endpoints, 'otlpTracesEndpoints', 'otlpLogsEndpoints'),

@@ -1,5 +1,6 @@
 // Keeps the runs of this process consistent with the owner tokens in the database: stops runs that have lost their
 // workflow, and requeues workflows that are owned here but not run. Notifies processes that wait for an outcome.
+import type { Deadline } from '../../base/time-limit.js';
 import { RecentSet } from '../../store/notify/recent-set.js';
 import { DBOSWorkflowConflictError } from '../../model/errors/errors.js';
 import type { WorkflowRecord } from '../../model/records.js';
@@ -19,8 +20,6 @@ const VERIFY_INTERVAL_MS = 250;
 const ORPHAN_AGE_MS = 20_000;
 /** No statement of ours is that late. After a look at orphans of that age, there are none until a new token is made. */
 const ORPHAN_AGE_MAX_MS = 600_000;
-/** How long a shutdown waits for a database that is down. */
-const LEAVE_MAX_MS = 5_000;
 /** How many interests, and ends that were not sent, to remember at least. Waiters for older ones poll. */
 const REMEMBERED_MAX = 10_000;
 
@@ -66,10 +65,11 @@ export class Ownership {
   }
 
   /** Stops the remaining runs and puts their workflows back on their queues. */
-  async stop(): Promise<void> {
-    const { clock, database, logger, store, bus, incarnationID } = this.#runtime;
+  async stop(deadline: Deadline): Promise<void> {
+    const { database, logger, store, bus, incarnationID } = this.#runtime;
     this.#runs.stopAll();
-    const timer = clock.after(LEAVE_MAX_MS, () => void store.writer.abandon());
+    // Leaves time for what follows, which can be done although a commit hangs.
+    const writing = deadline.within(deadline.leftMs / 2).onPassed(() => void store.writer.abandon());
     try {
       await store.writer.idle();
       // Ask the database, not `#runs`: a child that was just being created has no run here.
@@ -78,7 +78,7 @@ export class Ownership {
     } catch (error) {
       logger.warn(`Cannot put unfinished workflows back on their queues: ${String(error)}`);
     } finally {
-      timer.cancel();
+      writing();
       for (const unsubscribe of this.#unsubscribes) unsubscribe();
     }
   }

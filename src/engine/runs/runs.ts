@@ -1,7 +1,6 @@
 // The runs of this process: which workflows run here, how each run ends, and how many came from each queue.
-import type { Clock } from '../../base/clock.js';
+import type { Deadline } from '../../base/time-limit.js';
 import { type Deferred, deferred } from '../../base/deferred.js';
-import { withTimeLimit } from '../../base/time-limit.js';
 import { DBOSWorkflowCancelledError, DBOSWorkflowConflictError } from '../../model/errors/errors.js';
 import type { Owned } from '../../store/runs/lifecycle.js';
 import { RunSpans } from '../tracing.js';
@@ -186,10 +185,9 @@ export class Runs {
     for (const run of this.all) this.stop(run, new DBOSWorkflowConflictError(run.workflowID));
   }
 
-  /** Waits up to `timeoutMs` for all runs to end, those that they start meanwhile included. */
-  async drain(clock: Clock, timeoutMs: number): Promise<void> {
-    if (timeoutMs <= 0) return;
-    await withTimeLimit(clock, timeoutMs, this.#idle(), () => {});
+  /** Waits for all runs to end, those that they start meanwhile included. */
+  async drain(deadline: Deadline): Promise<void> {
+    if (deadline.leftMs > 0) await deadline.settles(this.#idle());
   }
 
   async #idle(): Promise<void> {

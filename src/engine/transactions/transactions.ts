@@ -1,7 +1,7 @@
 // The service for transactions: opens and closes the data sources, and deletes completion records that are no longer
 // needed.
 import { invariant } from '../../base/assert.js';
-import { withTimeLimit } from '../../base/time-limit.js';
+import type { Deadline } from '../../base/time-limit.js';
 import type { MaybePromise } from '../../codec/maybe-promise.js';
 import type { CompletionRecords } from '../../control/operator.js';
 import { isSameDatabase, type Query } from '../../store/transactions/shared-database.js';
@@ -11,9 +11,6 @@ import type { Runs } from '../runs/runs.js';
 import type { Runtime } from '../runtime.js';
 import type { DataSourceTransactionHandler } from './data-source-handler.js';
 import { CompletionCleanup } from './completion-cleanup.js';
-
-/** How long a shutdown waits for the cleanup and for each data source. */
-const CLOSE_MAX_MS = 5_000;
 
 export class Transactions implements CompletionRecords {
   readonly #runtime: Runtime;
@@ -83,16 +80,19 @@ export class Transactions implements CompletionRecords {
     this.#cleanup.start(this.#opened, this.#systemID);
   }
 
-  /** Flushes pending deletions and closes all data sources, within a time limit each. */
-  async stop(): Promise<void> {
-    const { clock, logger } = this.#runtime;
-    await withTimeLimit(clock, CLOSE_MAX_MS, this.#cleanup.stop(), () => {});
-    for (const handler of this.#opened.splice(0)) {
-      const closed = handler.destroy().catch((error: unknown) => {
+  /** Flushes pending deletions and closes all data sources. */
+  async stop(deadline: Deadline): Promise<void> {
+    const { logger } = this.#runtime;
+    await deadline.within(deadline.leftMs / 2).settles(this.#cleanup.stop());
+    // Closing waits for a connection whose function may never return.
+    const closing = this.#opened.splice(0).map(async (handler) => {
+      try {
+        if (!(await deadline.settles(handler.destroy())))
+          logger.warn(`Data source "${handler.name}" could not be closed in time.`);
+      } catch (error) {
         logger.warn(`Cannot close data source "${handler.name}": ${String(error)}`);
-      });
-      // Closing waits for a connection whose function may never return.
-      await withTimeLimit(clock, CLOSE_MAX_MS, closed, () => {});
-    }
+      }
+    });
+    await Promise.all(closing);
   }
 }

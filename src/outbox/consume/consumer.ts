@@ -1,6 +1,7 @@
 // What consumers of an outbox share.
 import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
 import type { Clock } from '../../base/clock.js';
+import type { Deadline } from '../../base/time-limit.js';
 import type { DLogger } from '../../base/log.js';
 import type { OutboxDatabase } from '../database.js';
 import type { ErrorRenderer } from '../dead-letters/failure.js';
@@ -26,7 +27,8 @@ export interface Consumer {
   start(): void;
   /** There may be something to do, in this queue or in any. */
   wake(queue?: string): void;
-  stop(): Promise<void>;
+  /** Resolves when it has stopped, and at the deadline at the latest: its database may not answer. */
+  stop(deadline: Deadline): Promise<void>;
 }
 
 const BLOCKED: BackoffPolicy = { firstMs: 20, maxMs: 1000, rate: 2, jitter: 0.2 };

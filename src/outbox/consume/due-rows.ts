@@ -1,5 +1,6 @@
 // The loop of consumers that take messages out of the table in one transaction, without a lease: a crash before the commit
 // changes nothing, and after it all is done.
+import type { Deadline } from '../../base/time-limit.js';
 import { DueLoop } from '../../base/due-loop.js';
 import type { Transaction } from '../database.js';
 import { blockedMs, type Consumer, type ConsumerHost, reported } from './consumer.js';
@@ -55,8 +56,8 @@ export class DueRows implements Consumer {
     this.#loop.wake();
   }
 
-  stop(): Promise<void> {
-    return this.#loop.stop();
+  async stop(deadline: Deadline): Promise<void> {
+    await deadline.settles(this.#loop.stop());
   }
 
   async #sweep(signal: AbortSignal): Promise<number | undefined> {

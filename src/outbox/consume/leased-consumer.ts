@@ -7,9 +7,9 @@
 //
 // The process may end at any point: the lease runs out, and the message is pending again.
 import { randomUUID } from 'node:crypto';
+import type { Deadline } from '../../base/time-limit.js';
 import { deferred, type Deferred } from '../../base/deferred.js';
 import { DueLoop } from '../../base/due-loop.js';
-import { withTimeLimit } from '../../base/time-limit.js';
 import { DatabaseClosedError } from '../../model/errors/errors.js';
 import type { Transaction } from '../database.js';
 import { blockedMs, type Consumer, type ConsumerHost, reported } from './consumer.js';
@@ -25,7 +25,7 @@ export interface LeasedOptions extends HandlingOptions {
   readonly queue: string;
 }
 
-/** After its signal aborts, a handler gets this long to return. */
+/** After its signal aborts, a handler gets this long to return, and what came of it as long to be written. */
 const ABORT_MS = 1000;
 
 export class LeasedConsumer implements Consumer {
@@ -79,25 +79,25 @@ export class LeasedConsumer implements Consumer {
   }
 
   /** Stops to fetch, gives back what has not begun, and waits for the handlers. */
-  async stop(): Promise<void> {
-    const { clock } = this.#host;
+  async stop(deadline: Deadline): Promise<void> {
     this.#isStopping = true;
-    await this.#loop.stop();
     this.#releaseBuffer();
-    if (!(await this.#isDrainedWithin(this.#options.settings.drainMs))) {
+    const fetched = this.#loop.stop();
+    const draining = deadline.before(2 * ABORT_MS).within(this.#options.settings.drainMs);
+    if (!(await draining.settles(this.#drain()))) {
       this.#handling.isAborted = true;
       this.#leases.abortAll(new DatabaseClosedError('The outbox is shutting down.'));
-      await this.#isDrainedWithin(ABORT_MS);
+      await deadline.within(ABORT_MS).settles(this.#drain());
     }
-    await this.#leases.stop();
-    await withTimeLimit(clock, ABORT_MS, this.#settler.close(), () => {});
+    await deadline.settles(fetched);
+    await deadline.settles(this.#leases.stop());
+    await deadline.settles(this.#settler.close());
   }
 
-  async #isDrainedWithin(limitMs: number): Promise<boolean> {
-    if (this.#running === 0) return true;
+  async #drain(): Promise<void> {
+    if (this.#running === 0) return;
     this.#drained ??= deferred<void>();
-    const drained = this.#drained.promise.then(() => true);
-    return withTimeLimit(this.#host.clock, limitMs, drained, () => false);
+    await this.#drained.promise;
   }
 
   /** Claims as many messages as there is room for. Returns how long until the next are due. */
@@ -161,7 +161,8 @@ export class LeasedConsumer implements Consumer {
     }
     // RETURNING has no order.
     this.#buffer.sort((a, b) => b.row.priority - a.row.priority || a.row.dueAt - b.row.dueAt || byID(a.row, b.row));
-    this.#pump();
+    if (this.#isStopping) this.#releaseBuffer();
+    else this.#pump();
   }
 
   #pump(): void {

@@ -1,5 +1,6 @@
 // All consumers of an outbox in this process, with what wakes them.
 import type { ClientConfig } from 'pg';
+import type { Deadline } from '../../base/time-limit.js';
 import type { Handoff } from '../../engine/plugin.js';
 import type { QueueParameters } from '../../model/queues.js';
 import type { OutboxDatabase } from '../database.js';
@@ -67,8 +68,9 @@ export class Serving {
     }
   }
 
-  async stop(): Promise<void> {
-    await Promise.all([...this.#consumers.map((consumer) => consumer.stop()), this.#wakeUps.stop()]);
+  async stop(deadline: Deadline): Promise<void> {
+    const stopping = this.#consumers.map((consumer) => consumer.stop(deadline));
+    await Promise.all([...stopping, deadline.settles(this.#wakeUps.stop())]);
   }
 }
 

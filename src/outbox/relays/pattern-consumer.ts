@@ -1,4 +1,5 @@
 // Consumes all topics whose names match a pattern. It looks which there are, and has a consumer for each.
+import type { Deadline } from '../../base/time-limit.js';
 import { DueLoop } from '../../base/due-loop.js';
 import { indexedBy, type Sql, sql } from '../../sql/sql.js';
 import { bigint, tableToken } from '../tokens.js';
@@ -28,6 +29,7 @@ export class PatternConsumer implements Consumer {
   readonly #pattern: RegExp;
   readonly #loop: DueLoop;
   readonly #consumers = new Map<string, Consumer>();
+  #isStopping = false;
 
   constructor(host: ConsumerHost, options: PatternOptions) {
     this.#host = host;
@@ -50,6 +52,7 @@ export class PatternConsumer implements Consumer {
   }
 
   start(): void {
+    this.#isStopping = false;
     this.#loop.start();
   }
 
@@ -60,15 +63,18 @@ export class PatternConsumer implements Consumer {
     this.#loop.wake();
   }
 
-  async stop(): Promise<void> {
-    await this.#loop.stop();
-    await Promise.all([...this.#consumers.values()].map((consumer) => consumer.stop()));
+  async stop(deadline: Deadline): Promise<void> {
+    this.#isStopping = true;
+    const stopping = [...this.#consumers.values()].map((consumer) => consumer.stop(deadline));
+    await Promise.all([...stopping, deadline.settles(this.#loop.stop())]);
     this.#consumers.clear();
   }
 
   async #look(): Promise<undefined> {
     const { database, table, logger } = this.#host;
     const rows = await database.transact((tx) => tx.run(findQueues(table)), { readOnly: true });
+    // It may have hung while the others stopped.
+    if (this.#isStopping) return undefined;
     for (const row of rows) {
       const queue = String(row['queue']);
       if (this.#consumers.has(queue) || !this.serves(queue)) continue;

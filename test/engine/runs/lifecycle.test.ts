@@ -389,7 +389,7 @@ forEachDialect((dialect) => {
       await DBOS.shutdown();
 
       expect(calls).toEqual(['destroyed']);
-      expect(errors).toEqual(['stuck', 'stuck at once']);
+      expect(errors.toSorted()).toEqual(['stuck', 'stuck at once']);
       await DBOS.launch();
       expect(DBOS.isInitialized()).toBe(true);
     });

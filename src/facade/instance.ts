@@ -70,6 +70,7 @@ export class Instance implements Host, ManagementPerformer<WorkflowQueue> {
     const runtime = this.contextFor(reason)?.run?.runtime;
     const engine = runtime ? Engine.of(runtime) : this.lifecycle.engine;
     if (engine) return engine;
+    if (this.registry.isShuttingDown) throw DBOSExecutorNotInitializedError.duringShutdown(reason);
     throw new DBOSExecutorNotInitializedError(
       this.lifecycle.isLaunching
         ? `\`DBOS.launch()\` has not finished. Await it before running ${reason}.`

@@ -225,7 +225,12 @@ export class Lifecycle {
   }
 
   async shutdown(options: ShutdownOptions): Promise<void> {
-    this.#shuttingDown ??= this.#shutdown(options).finally(() => (this.#shuttingDown = undefined));
+    const { registry } = this.#options;
+    registry.isShuttingDown = true;
+    this.#shuttingDown ??= this.#shutdown(options).finally(() => {
+      this.#shuttingDown = undefined;
+      registry.isShuttingDown = false;
+    });
     await this.#shuttingDown;
   }
 

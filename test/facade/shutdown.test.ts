@@ -142,6 +142,33 @@ forEachDialect((dialect) => {
     await DBOS.shutdown();
     expect(DBOS[internals].lifecycle.engine).toBeUndefined();
   });
+
+  test('calls during a shutdown are told so', async () => {
+    const { DBOS, clock, launch } = await setup(dialect);
+    const refused = DBOS.registerWorkflow(async () => {}, { name: 'refused' });
+    await launch();
+    const messageOf = async (call: () => Promise<unknown>): Promise<unknown> =>
+      call().then(
+        () => 'accepted',
+        (error: Error & { code: string }) => `${error.code}: ${error.message}`,
+      );
+    const calls = [
+      () => DBOS.startWorkflow(refused)(),
+      () => refused(),
+      () => DBOS.getEvent('w', 'key', 0),
+      () => DBOS.listWorkflows({}),
+    ];
+
+    const { ended } = shutDown(DBOS, { workflowCompletionTimeoutMS: 1_000 });
+    await clock.untilArmed(1_000);
+    const during = await Promise.all(calls.map(messageOf));
+    clock.advance(1_000);
+    await ended;
+    const after = await Promise.all(calls.map(messageOf));
+
+    for (const message of during) expect(message).toMatch(/^EXECUTOR_NOT_INITIALIZED: DBOS is shutting down: /);
+    for (const message of after) expect(message).toMatch(/^EXECUTOR_NOT_INITIALIZED: `DBOS.launch\(\)` must be called/);
+  });
 });
 
 onlyOn('postgres', (dialect) => {

@@ -66,6 +66,19 @@ describe.each(Object.entries(frameworks))('workflows behind %s', (_, serveRoutes
     expect(errors).toHaveLength(1);
   });
 
+  test('a process that has shut down says that it is unavailable', async () => {
+    const { DBOS, post, get, hook, errors } = await setup(serveRoutes);
+    await DBOS.shutdown();
+    const { body, headers } = hook('{}');
+
+    const answers = [post('/start', '{}'), get('/workflows/w'), post('/hook', body, headers)];
+
+    for (const answer of await Promise.all(answers)) {
+      expect(answer).toEqual({ status: 503, body: { error: 'unavailable' } });
+    }
+    expect(errors).toEqual([]);
+  });
+
   test('a webhook starts one workflow, however often it is sent, if its signature is right', async () => {
     const { post, hook, countRuns, DBOS } = await setup(serveRoutes);
     const send = ({ body, headers }: ReturnType<typeof hook>) => post('/hook', body, headers);

@@ -113,6 +113,8 @@ export class Registry {
   readonly dataSources = new Map<string, DataSourceTransactionHandler>();
   /** Set while an engine is launched with this registry. */
   engine: LaunchedEngine | undefined;
+  /** From the call of `shutdown` to its end. */
+  isShuttingDown = false;
   /** Schedules defined in code. */
   readonly codeSchedules = new Set<CodeSchedule>();
   /** Queues that are served even if `listenQueues` does not name them. */

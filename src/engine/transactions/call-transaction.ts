@@ -62,7 +62,10 @@ function callOrThrow(registry: Registry, call: TransactionCall): Promise<unknown
   const { name } = call;
   const context = currentContext();
   const engine = context?.run ? Engine.of(context.run.runtime) : Engine.launchedWith(registry);
-  if (!engine) throw new DBOSExecutorNotInitializedError('`DBOS.launch()` must be called before running transactions.');
+  if (!engine) {
+    if (registry.isShuttingDown) throw DBOSExecutorNotInitializedError.duringShutdown('transactions');
+    throw new DBOSExecutorNotInitializedError('`DBOS.launch()` must be called before running transactions.');
+  }
   const handler = handlerFor(engine, registry, call.dsName);
   if (context?.transactionID !== undefined || context?.step !== undefined) {
     throw new DBOSInvalidWorkflowTransitionError(

@@ -116,6 +116,13 @@ export class DBOSExecutorNotInitializedError extends DBOSError {
   constructor(message = 'DBOS not initialized. Call and await DBOS.launch() first.', options?: ErrorOptions) {
     super(message, 20, options);
   }
+
+  /** For calls between the beginning of a shutdown and its end. */
+  static duringShutdown(reason: string): DBOSExecutorNotInitializedError {
+    return new DBOSExecutorNotInitializedError(
+      `DBOS is shutting down: this process no longer accepts calls for ${reason}. Call another process, or this one after its next launch.`,
+    );
+  }
 }
 
 /** Two registrations claim one name, or one comes after the launch. */

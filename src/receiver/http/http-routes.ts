@@ -4,7 +4,12 @@
 import { type DurationText, inMs } from '../../base/duration.js';
 import { recognizeCopies } from '../../model/copies.js';
 import { isAmbiguousPath } from '../../base/url.js';
-import { DBOSNotAuthorizedError, SerializationError, WebhookVerificationError } from '../../model/errors/errors.js';
+import {
+  DBOSExecutorNotInitializedError,
+  DBOSNotAuthorizedError,
+  SerializationError,
+  WebhookVerificationError,
+} from '../../model/errors/errors.js';
 import {
   hasArguments,
   type HttpInstance,
@@ -248,6 +253,8 @@ export class WorkflowRoutes {
     if (error instanceof WebhookVerificationError) return { status: 401, body: { error: 'invalid_signature' } };
     if (error instanceof DBOSNotAuthorizedError) return { status: 403, body: { error: 'not_authorized' } };
     if (error instanceof SerializationError) return { status: 422, body: { error: 'unstorable_arguments' } };
+    // Before the launch, or while the process shuts down.
+    if (error instanceof DBOSExecutorNotInitializedError) return { status: 503, body: { error: 'unavailable' } };
     this.#host.logger.error(error);
     return { status: 500, body: { error: 'internal_error' } };
   }

@@ -32,7 +32,7 @@ import type { ServerFeature } from './server-probe.js';
 import { SessionFence, unguarded } from './session-fence.js';
 import { SilenceWatch } from './silence.js';
 import { type Following, rethrowIfLost, StatementSender } from './statement-sender.js';
-import { ALL_SCANS, commitSettings, observeSettings } from './transaction-settings.js';
+import { ALL_SCANS, commitSettings, observeSettings } from './settings.js';
 import { describePostgresURL } from './postgres-url.js';
 import { Timelines } from './timelines.js';
 

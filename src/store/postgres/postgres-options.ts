@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../base/clock.js';
 import { type DLogger, silentLogger } from '../../base/log.js';
 import { type ClientSource, freshClients, pooledClients, sharedClients } from './client-source.js';
 import { type ConnectionOptions, POOL_SIZE, poolConfig } from './postgres-config.js';
-import { sessionLookup, type SessionOptions, sessionSetup } from './session-settings.js';
+import { sessionLookup, type SessionOptions, sessionSetup } from './settings.js';
 import type { ServerFeature } from './server-probe.js';
 import { describePostgresURL, parsePostgresURL } from './postgres-url.js';
 import type { Timelines } from './timelines.js';

@@ -7,7 +7,7 @@ import type { Row } from '../database.js';
 import type { Client, ClientSource } from './client-source.js';
 import { MESSAGE_BYTES_MAX, refuseTooLarge } from './message-size.js';
 import { isConnectionLost, type Phase, translatePostgresError } from './postgres-errors.js';
-import { commitSettings } from './session-settings.js';
+import { foreignSettings } from './settings.js';
 import type { SilenceWatch } from './silence.js';
 import { type FollowingBatch, type PreparedStatement, StatementBatch, statementName } from './statement-batch.js';
 
@@ -91,7 +91,7 @@ export class StatementSender {
   /** Sends the statements as one batch, which commits on its own outside a transaction. */
   async send(client: Client, statements: readonly Sql[], phase: Phase, options: SendOptions = {}): Promise<Row[][]> {
     const { isNamed = true, following } = options;
-    const settings = this.#options.hasOwnSessions ? [] : [commitSettings];
+    const settings = this.#options.hasOwnSessions ? [] : [foreignSettings];
     const prepared = [...settings, ...statements].map((statement) => this.#prepare(statement, isNamed));
     refuseTooLarge(prepared, this.#options.messageBytesMax ?? MESSAGE_BYTES_MAX);
     try {

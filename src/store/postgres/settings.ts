@@ -1,6 +1,8 @@
-// The settings of our sessions. They are made by a statement: some poolers refuse startup options, and others drop them
-// silently. In sessions that are not ours, the planner's settings are made for each commit.
+// Settings of the server. Those of our sessions are made by a statement: some poolers refuse startup options, and others drop
+// them silently. In sessions that are not ours, they are made for each commit. Those of one transaction are part of a SELECT
+// at its head, and end with it.
 import { setting, type Sql, sql } from '../../sql/sql.js';
+import type { CommitOptions, ObserveOptions } from '../database.js';
 import { TIMELINE } from './timelines.js';
 
 /**
@@ -69,6 +71,39 @@ export function sessionLookup({ hasTimelines }: Pick<SessionOptions, 'hasTimelin
 }
 
 /** The settings for one commit in a session that is not ours: the planner's, and no notifications by triggers. */
-export const commitSettings = sql`SELECT ${Object.entries({ ...PLANNER_SETTINGS, 'everstep.quiet': 'on' })
+export const foreignSettings = sql`SELECT ${Object.entries({ ...PLANNER_SETTINGS, 'everstep.quiet': 'on' })
   .map(([name, value]): Sql => sql`${setting(name, value)}`)
   .reduce((all, one) => sql`${all}, ${one}`)}`;
+
+/**
+ * What a commit needs. If it limits its wait for locks, there is no other limit: the role may have a statement timeout. A
+ * relaxed commit is flushed by a later one, or by the server within a second.
+ */
+export function commitSettings({ lockTimeoutMs, relaxed }: CommitOptions): Sql | undefined {
+  const settings = [
+    ...(relaxed ? [withoutDisk] : []),
+    ...(lockTimeoutMs === undefined ? [] : [lockSettings(lockTimeoutMs)]),
+  ];
+  return settings.length === 0 ? undefined : settings.reduce((all, one) => sql`${all}, ${one}`);
+}
+
+const withoutDisk = sql`${setting('synchronous_commit', 'off')}`;
+
+function lockSettings(timeoutMs: number): Sql {
+  return sql`${setting('statement_timeout', '0')}, ${setting('lock_timeout', String(timeoutMs))}`;
+}
+
+/** What a transaction needs that reads whole tables. */
+export const ALL_SCANS = sql`
+  SELECT ${setting('enable_seqscan', 'on')}, ${setting('enable_bitmapscan', 'on')}`;
+
+/** What an ad-hoc query needs. */
+export function observeSettings({ timeoutMs, scans }: ObserveOptions): Sql {
+  const ifAll = scans === 'all' ? 'on' : 'off';
+  return sql`
+    SELECT ${setting('statement_timeout', String(timeoutMs))},
+      ${setting('enable_seqscan', ifAll)},
+      ${setting('enable_bitmapscan', scans === 'index' ? 'off' : 'on')},
+      ${setting('enable_hashjoin', ifAll)},
+      ${setting('jit', 'off')}`;
+}

@@ -12,8 +12,8 @@ export const ROOMS = {
   store: ['base', 'model', 'sql'],
   control: ['base', 'model', 'codec', 'store'],
   engine: ['base', 'model', 'codec', 'store', 'control'],
-  datasource: ['base', 'model', 'codec', 'sql', 'engine/plugin'],
-  receiver: ['base', 'model', 'codec', 'sql', 'engine/plugin'],
+  datasource: ['base', 'model', 'codec', 'sql', 'engine/plugin', 'store/postgres/pg-session'],
+  receiver: ['base', 'model', 'codec', 'sql', 'engine/plugin', 'store/postgres/pg-session'],
   telemetry: ['base', 'model', 'codec', 'sql', 'engine/plugin'],
   outbox: [
     'base',
@@ -25,6 +25,7 @@ export const ROOMS = {
     'datasource/failures',
     'receiver/http/webhook',
     'store/partitions',
+    'store/postgres/pg-session',
   ],
   client: ['base', 'model', 'codec', 'sql', 'store', 'control', 'facade/workflow-queue'],
   facade: ['engine', 'control', 'codec', 'model', 'base', 'datasource', 'receiver', 'telemetry', 'outbox', 'admin'],

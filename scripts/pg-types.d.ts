@@ -40,9 +40,14 @@ declare namespace pg {
     query(text: string, values?: never): Promise<unknown>;
   }
 
-  interface Client extends ClientBase {
+  // A class, because one of ours extends it.
+  class Client implements ClientBase {
+    constructor(config?: string | ClientConfig);
+    query(text: string, values?: never): Promise<unknown>;
     connect(): Promise<unknown>;
+    connect(callback: never): void;
     end(): Promise<void>;
+    end(callback: never): void;
   }
 
   interface Pool {

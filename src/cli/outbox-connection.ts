@@ -1,5 +1,5 @@
 // Finds the database of an outbox, which is the user's own and not the system database, and connects to it.
-import pg from 'pg';
+import type pg from 'pg';
 import { internals } from '../base/internals.js';
 import { locateDatabase } from '../base/url.js';
 import type { OutboxDataSource } from '../outbox/database.js';
@@ -13,6 +13,7 @@ import type { CommandContext } from './command.js';
 import { type DatabaseTarget, describeURL, refuseMissingFile } from './connection.js';
 import { CommandFailure, wrongUsage } from './failure.js';
 import { choice, repeatable, text, type Values, withDefault } from './option.js';
+import { PgSession } from '../store/postgres/pg-session.js';
 import { parsePostgresURL } from '../store/postgres/postgres-url.js';
 
 export const OUTBOX_TABLES = {
@@ -130,25 +131,23 @@ async function connect({ url, shown }: DatabaseTarget): Promise<Connection> {
   const location = locateDatabase(url);
   if (location?.kind === 'sqlite') return sqliteConnection((await findSqliteLibrary()).open(location.path));
   if (!location) throw wrongUsage(`"${shown}" is not the URL of a Postgres or SQLite database.`);
-  const config = { connectionString: parsePostgresURL(url).toString(), connectionTimeoutMillis: 10_000 };
-  const client = new pg.Client({ ...config, application_name: 'everstep_cli' });
-  // A lost connection rejects the statement in flight; the event must not end the process.
-  client.on('error', () => {});
+  const config = { connectionString: parsePostgresURL(url).toString() };
+  const session = new PgSession({ ...config, application_name: 'everstep_cli' });
   try {
-    await client.connect();
+    await session.connect();
   } catch (error) {
     throw new CommandFailure(`Cannot connect to ${shown}: ${(error as Error).message}`);
   }
-  return postgresConnection(client, config);
+  return postgresConnection(session, config);
 }
 
-function postgresConnection(client: pg.Client, listen: pg.ClientConfig): Connection {
+function postgresConnection(session: PgSession, listen: pg.ClientConfig): Connection {
   let closing: Promise<void> | undefined;
   const query: Driver['query'] = async (_, sqlText, values) =>
-    (await client.query<Record<string, unknown>>(sqlText, [...values])).rows;
+    (await session.query<Record<string, unknown>>(sqlText, [...values])).rows;
   return {
     listen,
-    close: () => (closing ??= client.end()),
+    close: () => (closing ??= session.end()),
     driver: {
       dialect: 'postgres',
       // The connection is open for the whole command.

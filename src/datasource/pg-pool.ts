@@ -3,6 +3,7 @@ import { notConnected } from './failures.js';
 import pg from 'pg';
 import { consoleLogger } from '../base/log.js';
 import { defaultRegistry } from '../engine/plugin.js';
+import { PgSession } from '../store/postgres/pg-session.js';
 import type { DataSourceSQLExecutor } from './completion-schema.js';
 
 /** A pool of the application, or the configuration for one. */
@@ -85,7 +86,7 @@ async function borrow(given: ClientOrConfig): Promise<{ client: pg.ClientBase; r
     return { client, release: () => client.release() };
   }
   if ('query' in given) return { client: given, release: () => {} };
-  const client = new pg.Client(given);
-  await client.connect();
-  return { client, release: () => client.end() };
+  const session = new PgSession(given);
+  await session.connect();
+  return { client: session, release: () => session.end() };
 }

@@ -31,7 +31,7 @@ export async function startPooler(targetURL: string, treatment: 'refuses' | 'ign
 }
 
 /** Length and protocol version, then names and values that end with a NUL each. */
-function parametersOf(packet: Buffer): Map<string, string> {
+export function parametersOf(packet: Buffer): Map<string, string> {
   const words = packet.subarray(8).toString('utf8').split('\0');
   const parameters = new Map<string, string>();
   for (let index = 0; words[index]; index += 2) parameters.set(words[index] ?? '', words[index + 1] ?? '');
@@ -40,7 +40,7 @@ function parametersOf(packet: Buffer): Map<string, string> {
 
 const PROTOCOL = 196_608;
 
-function startupPacket(parameters: ReadonlyMap<string, string>): Buffer {
+export function startupPacket(parameters: ReadonlyMap<string, string>): Buffer {
   const text = [...parameters].flatMap(([name, value]) => [`${name}\0`, `${value}\0`]).join('');
   const body = Buffer.from(`${text}\0`);
   const head = Buffer.alloc(8);
@@ -51,7 +51,12 @@ function startupPacket(parameters: ReadonlyMap<string, string>): Buffer {
 
 /** As PgBouncer words it. */
 function refusal(): Buffer {
-  const body = Buffer.from('SFATAL\0C08P01\0Munsupported startup parameter: options\0\0');
+  return fatal('08P01', 'unsupported startup parameter: options');
+}
+
+/** An error that ends the session. */
+export function fatal(code: string, message: string): Buffer {
+  const body = Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`);
   const head = Buffer.alloc(5);
   head.write('E');
   head.writeInt32BE(body.length + 4, 1);

@@ -1,8 +1,9 @@
 // A session on a connection of its own to the user's database. Not in `store/partitions/`: whatever loads that would load `pg`.
-import pg from 'pg';
+import type pg from 'pg';
 import { type Dialect, render, type Sql } from '../../sql/sql.js';
 import type { PartitionSession, PartitionTransaction } from '../../store/partitions/session.js';
 import type { Row } from '../../datasource/driver.js';
+import { withSession } from '../../store/postgres/pg-session.js';
 
 /** A transaction of an own connection. */
 interface OwnTransaction extends PartitionTransaction {
@@ -22,20 +23,14 @@ export async function inOwnSession<T>(
   { config, dialect, lock }: OwnSession,
   body: (session: PartitionSession<OwnTransaction>) => Promise<T>,
 ): Promise<T | undefined> {
-  const client = new pg.Client({ ...config, application_name: 'everstep_retention' });
-  // A lost connection rejects the statement in flight; the event must not end the process.
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ locked: boolean }>(
+  return withSession({ ...config, application_name: 'everstep_retention' }, async (session) => {
+    const { rows } = await session.ask<{ locked: boolean }>(
       'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS locked',
       [lock],
     );
     // Ending the session releases the lock.
-    return rows[0]?.locked === true ? await body(sessionOn(client, dialect)) : undefined;
-  } finally {
-    await client.end();
-  }
+    return rows[0]?.locked === true ? await body(sessionOn(session, dialect)) : undefined;
+  });
 }
 
 function sessionOn(client: pg.Client, dialect: Dialect): PartitionSession<OwnTransaction> {

@@ -1,12 +1,13 @@
 // The adapter for Postgres tables: a workflow for each row that is inserted, and for updates that change the sequence
 // or timestamp. The table is read from the last position on: at the start, after each notification, and at intervals.
-import pg from 'pg';
+import type pg from 'pg';
 import { type DurationText, inMs } from '../../base/duration.js';
 import { sleep } from '../../base/clock.js';
-import { InvalidReceiverError, ReceiverUnavailableError } from '../../model/errors/errors.js';
+import { InvalidReceiverError } from '../../model/errors/errors.js';
 import type { Adapter, ConnectContext, ConsumerOptions, Source } from '../adapter.js';
 import { type FoundRow, Progress, quote, rowID, selectRows, tableName, type TableOptions } from './postgres-rows.js';
 import { checkDuration, Receiver, type ReceiverSettings } from '../receiver.js';
+import { PgSession } from '../../store/postgres/pg-session.js';
 
 /** A row that was inserted or updated. */
 export interface PostgresMessage extends FoundRow {
@@ -52,12 +53,12 @@ export function postgresAdapter(config: string | pg.ClientConfig): Adapter<Postg
     workflowIDOf: (message) => `postgres-${message.functionName}-${message.table}-${rowID(message)}`,
     decode: ({ key, record }) => ['upsert', key, record],
     async connect(options, context) {
-      const client = new pg.Client(config);
+      const session = new PgSession(config);
+      await session.connect();
       try {
-        await client.connect();
-        return await openSource(client, options, context);
+        return await openSource(session, options, context);
       } catch (error) {
-        await client.end();
+        await session.end();
         throw error;
       }
     },
@@ -74,25 +75,25 @@ function checkOptions(options: PostgresConsumerOptions): void {
 }
 
 async function openSource(
-  client: pg.Client,
+  session: PgSession,
   options: PostgresConsumerOptions,
   context: ConnectContext,
 ): Promise<Source<PostgresMessage>> {
-  const { rows } = await client.query<{ type: string | null }>(
+  const { rows } = await session.query<{ type: string | null }>(
     'SELECT format_type(atttypid, atttypmod) AS type FROM pg_attribute WHERE attrelid = $1::regclass AND attname = $2',
     [tableName(options), options.sequenceColumn ?? options.timestampColumn],
   );
   if (!rows[0]?.type) {
     throw new InvalidReceiverError(`It has no column "${options.sequenceColumn ?? options.timestampColumn}".`);
   }
-  if (options.installTrigger) await client.query(triggerText(options));
-  const source = new TableSource(client, {
+  if (options.installTrigger) await session.query(triggerText(options));
+  const source = new TableSource(session, {
     options,
     context,
     text: selectRows(options, rows[0].type),
     progress: new Progress(options, await context.loadPosition()),
   });
-  await client.query(`LISTEN ${CHANNEL}`);
+  await session.listen([CHANNEL], () => source.wake());
   return source;
 }
 
@@ -126,28 +127,23 @@ interface RowText {
 }
 
 class TableSource implements Source<PostgresMessage> {
-  readonly #client: pg.Client;
+  readonly #session: PgSession;
   readonly #parts: SourceParts;
   /** Aborts when there may be new rows. */
   #woken = new AbortController();
-  #failure: Error | undefined;
 
-  constructor(client: pg.Client, parts: SourceParts) {
-    this.#client = client;
+  constructor(session: PgSession, parts: SourceParts) {
+    this.#session = session;
     this.#parts = parts;
-    client.on('notification', () => this.#woken.abort());
-    client.on('error', (error) => this.#fail(error));
-    client.on('end', () => this.#fail(new ReceiverUnavailableError('The connection was closed.')));
   }
 
-  #fail(error: Error): void {
-    this.#failure ??= error;
+  wake(): void {
     this.#woken.abort();
   }
 
   async fetch(max: number, signal: AbortSignal): Promise<PostgresMessage[]> {
     for (;;) {
-      if (this.#failure) throw this.#failure;
+      this.#session.lost.throwIfAborted();
       signal.throwIfAborted();
       this.#woken = new AbortController();
       const found = await this.#readRows(max);
@@ -159,7 +155,7 @@ class TableSource implements Source<PostgresMessage> {
   async #readRows(max: number): Promise<PostgresMessage[]> {
     const { options, context, text, progress } = this.#parts;
     if (!progress.hasRoom) await this.#refreshRunning();
-    const { rows } = await this.#client.query<RowText>(text, progress.parameters(progress.hasRoom ? max : 0));
+    const { rows } = await this.#session.query<RowText>(text, progress.parameters(progress.hasRoom ? max : 0));
     const { functionName } = context;
     const messages = rows.map(({ key, mark, record, horizon }) => ({
       table: options.table,
@@ -175,7 +171,7 @@ class TableSource implements Source<PostgresMessage> {
 
   /** A long transaction keeps all rows since from settling. It may have ended by now. */
   async #refreshRunning(): Promise<void> {
-    const { rows } = await this.#client.query<Pick<RowText, 'running'>>(
+    const { rows } = await this.#session.query<Pick<RowText, 'running'>>(
       'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS running',
     );
     this.#parts.progress.addFound([], BigInt(rows[0]?.running ?? 0));
@@ -185,7 +181,7 @@ class TableSource implements Source<PostgresMessage> {
   async #pause(signal: AbortSignal): Promise<void> {
     const { options, context } = this.#parts;
     const pollMs = inMs(options.pollIntervalMs) ?? (options.installTrigger ? POLL_WITH_TRIGGER_MS : POLL_MS);
-    await sleep(context.clock, pollMs, AbortSignal.any([signal, this.#woken.signal])).catch(() => {
+    await sleep(context.clock, pollMs, AbortSignal.any([signal, this.#session.lost, this.#woken.signal])).catch(() => {
       // Woken early, or stopped. The loop knows which.
     });
   }
@@ -199,6 +195,6 @@ class TableSource implements Source<PostgresMessage> {
   }
 
   async close(): Promise<void> {
-    await this.#client.end();
+    await this.#session.end();
   }
 }

@@ -4,15 +4,14 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type pg from 'pg';
 import { type Clock, sleep } from '../../base/clock.js';
 import { rows, sql } from '../../sql/sql.js';
 import type { Database } from '../database.js';
 import { metadataOf, type Peer, type Services } from './executors.js';
 import { isPostgres } from '../postgres/is-postgres.js';
+import type { PgSession } from '../postgres/pg-session.js';
 import type { PostgresDatabase } from '../postgres/postgres-database.js';
 import { lacksAdvisoryLocks, sqlState } from '../postgres/postgres-errors.js';
-import { closePromptly, PROMPT_MS, within } from '../postgres/silence.js';
 
 export interface Presence {
   /** The peers that are certainly dead; the others are alive or unknown. Takes one grace period for all of them. */
@@ -37,6 +36,8 @@ const LIVING_GRACE_MS = 5000;
 const LOCK_LOOK_MS = 10_000;
 /** A waiting statement holds back vacuum, so it is restarted from time to time. */
 const LOCK_WAIT_MS = 30_000;
+/** How much later the answer may arrive. */
+const LOCK_ANSWER_MS = 5_000;
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /** The key of an engine's advisory lock. */
@@ -206,22 +207,14 @@ class PostgresPresence implements Presence {
   }
 
   async #untilReleased(peer: Peer, signal: AbortSignal): Promise<void> {
-    const { poolConfig } = await import('../postgres/postgres-config.js');
-    const config = poolConfig(this.#database.options);
-    const client = new config.Client({ ...config, application_name: 'everstep watch' });
-    client.on('error', () => {});
-    const onAbort = (): void => void closePromptly(client);
-    try {
-      await client.connect();
-      signal.addEventListener('abort', onAbort, { once: true });
-      await within(PROMPT_MS, client, client.query(`SET lock_timeout = ${LOCK_WAIT_MS}`));
-      while (!(await isLockFree(client, presenceKey(peer.incarnationID)))) signal.throwIfAborted();
-    } catch (error) {
-      this.#withoutLocks(error);
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-      await closePromptly(client);
-    }
+    const key = presenceKey(peer.incarnationID);
+    const wait = async (session: PgSession): Promise<void> => {
+      await session.ask(`SET lock_timeout = ${LOCK_WAIT_MS}`);
+      while (!(await isLockFree(session, key))) signal.throwIfAborted();
+    };
+    await this.#database
+      .withSession('everstep watch', wait, signal)
+      .catch((error: unknown) => this.#withoutLocks(error));
   }
 }
 
@@ -231,10 +224,9 @@ const LOCK_COLUMNS = [
 ] as const;
 
 /** Waits for the lock; false if the wait timed out and must be restarted. */
-async function isLockFree(client: pg.Client, key: string): Promise<boolean> {
+async function isLockFree(session: PgSession, key: string): Promise<boolean> {
   try {
-    const locked = client.query('SELECT pg_advisory_xact_lock_shared($1::bigint)', [key]);
-    await within(LOCK_WAIT_MS + PROMPT_MS, client, locked);
+    await session.ask('SELECT pg_advisory_xact_lock_shared($1::bigint)', [key], LOCK_WAIT_MS + LOCK_ANSWER_MS);
     return true;
   } catch (error) {
     if (sqlState(error) === LOCK_NOT_AVAILABLE) return false;

@@ -1,16 +1,18 @@
 // Creates the database of a Postgres URL if it is missing. Usually it exists, which one connection attempt shows; only
 // otherwise are a maintenance database and the privilege to create one needed.
-import type pg from 'pg';
 import { type Clock, sleep, systemClock } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
 import { DatabaseAccessError } from '../../model/errors/errors.js';
-import { Hosts } from '../postgres/hosts.js';
+import type { Hosts } from '../postgres/hosts.js';
+import { type PgSession, withSession } from '../postgres/pg-session.js';
 import { quoteIdentifier } from '../../sql/sql.js';
 import { poolConfig } from '../postgres/postgres-config.js';
 import { sqlState, translatePostgresError } from '../postgres/postgres-errors.js';
 import { describePostgresURL, editPostgresURL, parsePostgresURL } from '../postgres/postgres-url.js';
 
 export interface CreateDatabaseOptions {
+  /** Those of the URL, if it has several. */
+  readonly hosts?: Hosts | undefined;
   readonly logger: DLogger;
   readonly clock?: Clock;
 }
@@ -29,18 +31,20 @@ const RETRY_MS = 100;
 export async function createPostgresDatabase(
   url: string,
   options: CreateDatabaseOptions,
-  onFound: (client: pg.Client) => Promise<void> = async () => {},
+  onFound: (session: PgSession) => Promise<void> = async () => {},
 ): Promise<boolean> {
   const where = describePostgresURL(url);
   try {
-    await onServer(url, onFound);
+    await withSession(poolConfig({ url, hosts: options.hosts }), onFound);
     return false;
   } catch (error) {
     if (sqlState(error) !== MISSING_DATABASE) throw translatePostgresError(error, 'connect', where);
   }
   const name = decodeURIComponent(parsePostgresURL(url).pathname.slice(1));
   try {
-    const isCreated = await onMaintenanceDatabase(url, (client) => create(client, name, options.clock ?? systemClock));
+    const isCreated = await onMaintenanceDatabase(url, options.hosts, (session) =>
+      create(session, name, options.clock ?? systemClock),
+    );
     if (isCreated) options.logger.info(`Created database ${quoteIdentifier(name)} at ${where}.`);
     return isCreated;
   } catch (error) {
@@ -52,10 +56,10 @@ export async function createPostgresDatabase(
   }
 }
 
-async function create(client: pg.Client, name: string, clock: Clock): Promise<boolean> {
+async function create(session: PgSession, name: string, clock: Clock): Promise<boolean> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await client.query(`CREATE DATABASE ${quoteIdentifier(name)}`);
+      await session.query(`CREATE DATABASE ${quoteIdentifier(name)}`);
       return true;
     } catch (error) {
       const state = sqlState(error) ?? '';
@@ -67,7 +71,11 @@ async function create(client: pg.Client, name: string, clock: Clock): Promise<bo
 }
 
 /** Runs `body` on the first maintenance database that accepts the connection. */
-async function onMaintenanceDatabase<T>(url: string, body: (client: pg.Client) => Promise<T>): Promise<T> {
+async function onMaintenanceDatabase<T>(
+  url: string,
+  hosts: Hosts | undefined,
+  body: (session: PgSession) => Promise<T>,
+): Promise<T> {
   let refusal: unknown;
   for (const name of MAINTENANCE_DATABASES) {
     const maintenanceURL = editPostgresURL(url, (edited) => {
@@ -75,9 +83,9 @@ async function onMaintenanceDatabase<T>(url: string, body: (client: pg.Client) =
     });
     let isConnected = false;
     try {
-      return await onServer(maintenanceURL, (client) => {
+      return await withSession(poolConfig({ url: maintenanceURL, hosts }), (session) => {
         isConnected = true;
-        return body(client);
+        return body(session);
       });
     } catch (error) {
       if (isConnected) throw error;
@@ -85,28 +93,4 @@ async function onMaintenanceDatabase<T>(url: string, body: (client: pg.Client) =
     }
   }
   throw refusal;
-}
-
-/** Runs `body` on a connection of its own, to a host that takes one. */
-export async function onServer<T>(url: string, body: (client: pg.Client) => Promise<T>): Promise<T> {
-  const hosts = Hosts.of(url);
-  const config = poolConfig({ url, hosts });
-  await hosts?.survey(config);
-  for (let tried = 1; ; tried += 1) {
-    const client = new config.Client(config);
-    // Statements report a broken connection; the event must not crash the process.
-    client.on('error', () => {});
-    try {
-      const isConnected = await client.connect().then(
-        () => true,
-        (error: unknown) => {
-          if (tried >= config.hostCount || sqlState(error) === MISSING_DATABASE) throw error;
-          return false;
-        },
-      );
-      if (isConnected) return await body(client);
-    } finally {
-      await client.end();
-    }
-  }
 }

@@ -5,11 +5,11 @@ import { DatabaseAccessError, DatabaseStatementError } from '../../model/errors/
 import type { StoredCode } from '../../sql/sql.js';
 import { findCode, missingCode, WITHOUT_CODE } from '../migrations/stored-code.js';
 import { isPostgres } from './is-postgres.js';
+import { withSession } from './pg-session.js';
 import { poolConfig } from './postgres-config.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { refusesStartupOptions } from './postgres-errors.js';
 import { SERVER_FEATURES, type ServerFeature } from './server-probe.js';
-import { closePromptly } from './silence.js';
 
 export interface Capability {
   readonly name: string;
@@ -80,17 +80,10 @@ async function succeeds(probe: () => Promise<boolean>): Promise<boolean> {
 }
 
 async function takesStartupOptions({ options }: PostgresDatabase): Promise<boolean> {
-  const config = poolConfig(options);
-  const client = new config.Client({ ...config, options: '-c application_name=everstep' });
-  // The attempt reports it.
-  client.on('error', () => {});
   try {
-    await client.connect();
-    return true;
+    return await withSession({ ...poolConfig(options), options: '-c application_name=everstep' }, async () => true);
   } catch (error) {
     // Other failures are not about the options, and the next statement reports them.
     return !refusesStartupOptions(error);
-  } finally {
-    await closePromptly(client);
   }
 }

@@ -5,8 +5,7 @@ import { type Clock, systemClock, type Timer } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import { DatabaseUnavailableError, DBOSInitializationError } from '../../model/errors/errors.js';
 import type { ConnectionUse } from '../database.js';
-import type { HostedConfig } from './postgres-config.js';
-import { closePromptly, PROMPT_MS, within } from './silence.js';
+import { PgSession, PROMPT_MS, type SessionConfig, within } from './pg-session.js';
 import type { ProtocolConnection, StatementBatch } from './statement-batch.js';
 import type { Timelines } from './timelines.js';
 
@@ -38,8 +37,6 @@ export interface SourceOptions {
   readonly setup: string | undefined;
   readonly where: string;
   readonly timelines: Timelines;
-  /** How many hosts there are to try. */
-  readonly hostCount?: number;
   /** How long a caller waits for a connection in use before it opens another one in our own pool. */
   readonly growthPauseMs?: number;
 }
@@ -54,28 +51,27 @@ const IDLE_MAX_MS = 20_000;
 const ignoreError = (): void => {};
 
 export function pooledClients(
-  config: HostedConfig,
+  config: pg.PoolConfig & SessionConfig,
   options: SourceOptions,
   onIdleError: (error: Error) => void,
 ): ClientSource {
   const pool = new pg.Pool(config);
-  const open = new Set<pg.Client>();
+  const open = new Set<pg.PoolClient>();
   pool.on('error', onIdleError);
-  pool.on('connect', (pooled) => {
-    // A pool hands out clients with one more method.
-    const client = pooled as unknown as pg.Client;
+  pool.on('connect', (client) => {
     open.add(client);
     client.once('end', () => open.delete(client));
   });
   return {
     ...clientsOf(pool, {
       ...options,
-      hostCount: config.hostCount,
+      hasHosts: config.hosts !== undefined,
       growth: new PoolGrowth(pool, options.growthPauseMs ?? GROWTH_PAUSE_MS),
     }),
     async end() {
       await pool.end();
-      await Promise.all([...open].map((client) => closePromptly(client)));
+      // The pool does not wait for those that are closing.
+      await Promise.all([...open].map((client) => client.end()));
     },
   };
 }
@@ -85,9 +81,14 @@ export function sharedClients(pool: pg.Pool, options: SourceOptions): ClientSour
   return clientsOf(pool, options);
 }
 
-function clientsOf(pool: pg.Pool, options: SourceOptions & { readonly growth?: PoolGrowth }): ClientSource {
-  const { clock, hostCount = 1, growth } = options;
-  const take = (): Promise<pg.PoolClient> => tryHosts(hostCount, () => checkOut(pool));
+interface PoolOptions extends SourceOptions {
+  readonly growth?: PoolGrowth;
+  readonly hasHosts?: boolean;
+}
+
+function clientsOf(pool: pg.Pool, options: PoolOptions): ClientSource {
+  const { clock, hasHosts = false, growth } = options;
+  const take = (): Promise<pg.PoolClient> => rerouted(hasHosts, () => checkOut(pool));
   const idleSince = new WeakMap<object, { readonly at: number; readonly losses: number }>();
   const sessions = new WeakMap<object, Session>();
   let losses = 0;
@@ -138,16 +139,9 @@ function clientsOf(pool: pg.Pool, options: SourceOptions & { readonly growth?: P
   };
 }
 
-/** A failed connection makes the next one go to the next host. */
-async function tryHosts<T>(count: number, connect: () => Promise<T>): Promise<T> {
-  for (let tried = 1; tried < count; tried += 1) {
-    try {
-      return await connect();
-    } catch {
-      // The last one says why.
-    }
-  }
-  return connect();
+/** After a failure at one of several hosts, the next connection seeks the right one. */
+function rerouted<T>(hasHosts: boolean, connect: () => Promise<T>): Promise<T> {
+  return hasHosts ? connect().catch(connect) : connect();
 }
 
 /**
@@ -165,15 +159,14 @@ function checkOut(pool: pg.Pool): Promise<pg.PoolClient> {
 }
 
 /** A new connection for each operation, for external poolers and short-lived processes. */
-export function freshClients(config: HostedConfig, options: SetupOptions): ClientSource {
+export function freshClients(config: SessionConfig, options: SetupOptions): ClientSource {
   const open = new Set<Promise<void>>();
   const sessions = new WeakMap<object, Session>();
 
   async function connectOne(): Promise<Client> {
-    const client = new config.Client(config);
-    client.on('error', ignoreError);
+    const client = new PgSession(config);
+    await client.connect();
     try {
-      await client.connect();
       sessions.set(client, await setUp(client, options));
       return asClient(client);
     } catch (error) {
@@ -183,12 +176,12 @@ export function freshClients(config: HostedConfig, options: SetupOptions): Clien
   }
 
   function close(client: pg.Client): void {
-    const closed: Promise<void> = closePromptly(client).finally(() => open.delete(closed));
+    const closed: Promise<void> = client.end().finally(() => open.delete(closed));
     open.add(closed);
   }
 
   return {
-    acquire: () => tryHosts(config.hostCount, connectOne),
+    acquire: () => rerouted(config.hosts !== undefined, connectOne),
     backendOf: (client) => sessions.get(client)?.backend,
     timelineOf: (client) => sessions.get(client)?.timeline ?? null,
     release: (client) => close(client as unknown as pg.Client),

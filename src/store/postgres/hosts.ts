@@ -1,138 +1,148 @@
 // Several hosts in one URL, as libpq has them: `postgresql://user@host1:5432,host2:5432/database`. A connection goes to the host
-// that accepts writes. All connections of a database go where the last one has succeeded; when that fails, the next one
-// tries the next host.
+// that accepts writes. When a connection fails there or is refused, that host is sought: one search for all that want to
+// connect, with a connection to each host.
 //
 // A former primary may come back and accept writes, too. A promotion begins a new timeline, so the host with a lower one than
 // was seen before is refused.
 import pg from 'pg';
+import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
+import { sleep, systemClock } from '../../base/clock.js';
 import { DatabaseUnavailableError, InvalidDatabaseURLError } from '../../model/errors/database-errors.js';
+import { type Address, type PgSession, type SessionConfig, withSession } from './pg-session.js';
+import { sqlState } from './postgres-errors.js';
 import { urlsOf } from './postgres-url.js';
-import { TIMELINE, Timelines } from './timelines.js';
+import { TIMELINE, timelineNumber, Timelines } from './timelines.js';
 
 const ATTRIBUTE = 'target_session_attrs';
 const WRITABLE = new Set(['read-write', 'primary']);
+/** Between searches in a row. */
+const PAUSE: BackoffPolicy = { firstMs: 100, maxMs: 3_000, rate: 2, jitter: 0.5 };
+/** How long the search waits for the other hosts when one accepts writes: it may be a former primary. */
+const OTHERS_MS = 1_000;
 
 const STATE = `
   SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS is_read_only, ${TIMELINE} AS timeline`;
 
 /** Where the connections of a database go. */
 export class Hosts {
-  readonly #urls: readonly string[];
   readonly timelines = new Timelines();
-  #index = 0;
+  readonly #all: readonly Address[];
+  #current: Address | undefined;
+  #search: Promise<Address> | undefined;
+  #hasSought = false;
+  /** Losses of the current host, and searches in vain, since a connection was accepted. */
+  #failures = 0;
 
-  private constructor(urls: readonly string[]) {
-    this.#urls = urls;
+  private constructor(all: readonly Address[]) {
+    this.#all = all;
   }
 
   /** Undefined if there is one host only, which may be read-only for all we know, or if the URL cannot be parsed. */
   static of(text: string): Hosts | undefined {
-    if (!urlsOf(text).every((one) => URL.canParse(one))) return undefined;
-    const urls = urlsOf(text).map((one) => new URL(one));
-    const wanted = urls[0]?.searchParams.get(ATTRIBUTE) ?? undefined;
+    const urls = urlsOf(text);
+    if (!urls.every((one) => URL.canParse(one))) return undefined;
+    const wanted = new URL(urls[0]).searchParams.get(ATTRIBUTE) ?? undefined;
     if (wanted !== undefined && wanted !== 'any' && !WRITABLE.has(wanted)) {
       throw new InvalidDatabaseURLError(
         `Invalid database URL: ${ATTRIBUTE} must be read-write, primary or any: Everstep writes to its database.`,
       );
     }
     if (urls.length === 1 && (wanted === undefined || wanted === 'any')) return undefined;
-    for (const url of urls) url.searchParams.delete(ATTRIBUTE);
-    return new Hosts(urls.map(String));
+    return new Hosts(urls.map(addressOf));
   }
 
-  get count(): number {
-    return this.#urls.length;
-  }
-
-  /** The one that the next connection goes to. */
-  get current(): string {
-    return this.#urls[this.#index] ?? '';
-  }
-
-  /** A connection to it failed, or was refused. */
-  skip(url: string): void {
-    if (url === this.current) this.#index = (this.#index + 1) % this.#urls.length;
-  }
-
-  /** Throws if the server behind the connection must not be written to. */
-  async check(client: pg.ClientBase, url: string): Promise<void> {
-    const { isReadOnly, timeline } = await stateOf(client);
-    const { host } = new URL(url);
-    if (isReadOnly) throw new DatabaseUnavailableError(`Postgres at ${host} is read-only.`);
-    this.timelines.see(timeline, host);
-  }
-
-  /** At launch: visits all hosts, so that a former primary is not taken for the present one. */
-  async survey(config: pg.ClientConfig): Promise<void> {
-    const visits = this.#urls.map(async (connectionString) => {
-      const client = new pg.Client({ ...config, connectionString });
-      client.on('error', () => {});
-      try {
-        await client.connect();
-        const { isReadOnly, timeline } = await stateOf(client);
-        if (!isReadOnly && this.timelines.begin(timeline)) this.#index = this.#urls.indexOf(connectionString);
-      } finally {
-        await client.end();
+  /** Connects to the host that accepts writes. Whoever comes while it is sought waits for the same search. */
+  async connect(session: PgSession, config: SessionConfig): Promise<void> {
+    const address = this.#current ?? (await this.#find(config));
+    try {
+      await session.connectTo(address);
+      this.timelines.see(await timelineOf(session), nameOf(address));
+      this.#failures = 0;
+    } catch (error) {
+      if (this.#current === address) {
+        this.#current = undefined;
+        this.#failures += 1;
       }
+      throw error;
+    }
+  }
+
+  #find(config: SessionConfig): Promise<Address> {
+    this.#search ??= this.#seek(config).finally(() => (this.#search = undefined));
+    return this.#search;
+  }
+
+  async #seek(config: SessionConfig): Promise<Address> {
+    if (this.#failures > 1) await sleep(systemClock, backoffMs(PAUSE, this.#failures - 1));
+    try {
+      return (this.#current = await this.#choose(config));
+    } catch (error) {
+      this.#failures += 1;
+      throw error;
+    }
+  }
+
+  async #choose(config: SessionConfig): Promise<Address> {
+    const found: { readonly address: Address; readonly place: number; readonly timeline: string | null }[] = [];
+    const chosen = new AbortController();
+    const visits = this.#all.map(async (address, place) => {
+      const there = { ...config, hosts: undefined, address };
+      found.push({ address, place, timeline: await withSession(there, timelineOf, chosen.signal) });
     });
-    // An unreachable host is no primary. If none can be reached, the next connection says why.
-    await Promise.allSettled(visits);
+    const all = Promise.allSettled(visits);
+    const enough = Promise.any(visits)
+      .then(() => sleep(systemClock, OTHERS_MS, chosen.signal))
+      .catch(() => all);
+    // At first, nothing is known about a former primary.
+    await (this.#hasSought ? Promise.race([all, enough]) : all);
+    chosen.abort();
+    const [best] = found.sort(
+      (left, right) => timelineNumber(right.timeline) - timelineNumber(left.timeline) || left.place - right.place,
+    );
+    if (!best) throw whyNone((await all).map((visit) => (visit as PromiseRejectedResult).reason as Error));
+    this.timelines.see(best.timeline, nameOf(best.address));
+    this.#hasSought = true;
+    return best.address;
   }
 }
 
-interface HostState {
-  readonly isReadOnly: boolean;
-  /** Null for a standby. */
-  readonly timeline: string | null;
+/** As `pg` reads it. Other parameters may name files. */
+function addressOf(text: string): Address {
+  const url = new URL(text);
+  const { searchParams: given } = new URL(text);
+  url.search = '';
+  const { host, port } = new pg.Client(url.href);
+  return { host: given.get('host') ?? host, port: Number(given.get('port') ?? port) };
 }
 
-async function stateOf(client: pg.ClientBase): Promise<HostState> {
+function nameOf({ host, port }: Address): string {
+  return `${host}:${port}`;
+}
+
+/** What a server said tells more than that others are away. */
+function whyNone(reasons: readonly Error[]): Error {
+  const said = reasons.find((reason) => sqlState(reason) !== undefined);
+  const texts = reasons.map((reason) => reason.message || (reason as NodeJS.ErrnoException).code);
+  return said ?? new DatabaseUnavailableError(`No host of the URL accepts writes. ${texts.join(' ')}`);
+}
+
+/** The timeline of the server; null for one without. Throws if it must not be written to. */
+async function timelineOf(session: PgSession): Promise<string | null> {
+  const { is_read_only: isReadOnly, timeline } = await stateOf(session);
+  if (isReadOnly) throw new DatabaseUnavailableError(`Postgres at ${nameOf(session)} is read-only.`);
+  return timeline;
+}
+
+type HostState = { readonly is_read_only: boolean; readonly timeline: string | null };
+
+async function stateOf(session: PgSession): Promise<HostState> {
   try {
-    const { rows } = await client.query<{ is_read_only: boolean; timeline: string | null }>(STATE);
-    return { isReadOnly: rows[0]?.is_read_only ?? true, timeline: rows[0]?.timeline ?? null };
+    const { rows } = await session.ask<HostState>(STATE);
+    return rows[0] ?? { is_read_only: true, timeline: null };
   } catch (error) {
     // Servers that only speak the protocol have no timelines.
     if (!(error instanceof pg.DatabaseError) || error.severity !== 'ERROR') throw error;
-    const { rows } = await client.query<{ transaction_read_only: string }>('SHOW transaction_read_only');
-    return { isReadOnly: rows[0]?.transaction_read_only === 'on', timeline: null };
+    const { rows } = await session.ask<{ transaction_read_only: string }>('SHOW transaction_read_only');
+    return { is_read_only: rows[0]?.transaction_read_only === 'on', timeline: null };
   }
-}
-
-/** Not `typeof pg.Client`: our declarations have the types of `pg` without its values. */
-export type ClientClass = new (config?: string | pg.ClientConfig) => pg.Client;
-
-/** A client that connects to the current host, and fails if that must not be written to. */
-export function clientFor(hosts: Hosts): ClientClass {
-  return class extends pg.Client {
-    readonly #url: string;
-
-    constructor(config?: string | pg.ClientConfig) {
-      const url = hosts.current;
-      super({ ...(config as pg.ClientConfig), connectionString: url });
-      this.#url = url;
-    }
-
-    override connect(): Promise<pg.Client>;
-    override connect(callback: ((error: Error) => void) | ((error: null, client: pg.Client) => void)): void;
-    override connect(callback?: (error: never, client: pg.Client) => void): Promise<pg.Client> | void {
-      const connected = this.#connect();
-      if (!callback) return connected;
-      const call = callback as (error?: Error, client?: pg.Client) => void;
-      connected.then(
-        () => call(undefined, this),
-        (error: Error) => call(error),
-      );
-    }
-
-    async #connect(): Promise<pg.Client> {
-      try {
-        await super.connect();
-        await hosts.check(this, this.#url);
-        return this;
-      } catch (error) {
-        hosts.skip(this.#url);
-        throw error;
-      }
-    }
-  };
 }

@@ -1,11 +1,11 @@
 // Everything that needs `pg` to open the system database. It is loaded only for a Postgres URL: `pg` takes longer to load
 // than the rest of the package.
-import type pg from 'pg';
 import type { Clock } from '../../base/clock.js';
-import { createPostgresDatabase, onServer } from '../migrations/create-database.js';
+import { createPostgresDatabase } from '../migrations/create-database.js';
 import { CHANNELS } from '../notify/topics.js';
 import type { StoreOptions } from '../store-options.js';
 import { Hosts } from './hosts.js';
+import { type PgSession, withSession } from './pg-session.js';
 import { poolConfig } from './postgres-config.js';
 import { PostgresDatabase } from './postgres-database.js';
 import { refusesStartupOptions, translatePostgresError } from './postgres-errors.js';
@@ -20,10 +20,9 @@ const SESSION_POOLER_POOL_SIZE = 10;
 export async function openPostgres(
   given: StoreOptions & { readonly clock: Clock },
 ): Promise<{ database: PostgresDatabase; listener: PostgresListener }> {
-  const options = { ...given, ...(await findServer(given)) };
-  const hosts = Hosts.of(options.url);
-  await hosts?.survey(poolConfig({ ...options, hosts }));
-  const database = new PostgresDatabase({ ...options, hosts });
+  const hosts = Hosts.of(given.url);
+  const options = { ...given, hosts, ...(await findServer({ ...given, hosts })) };
+  const database = new PostgresDatabase(options);
   const isNotifying = (options.useListenNotify ?? true) && database.features.hasNotifications;
   const listener = new PostgresListener(database, {
     clock: options.clock,
@@ -37,8 +36,10 @@ export async function openPostgres(
 
 type Found = Pick<PostgresOptions, 'url' | 'startupOptions' | 'isTransactionPooler' | 'poolSize' | 'lacking'>;
 
+type Sought = StoreOptions & { readonly hosts: Hosts | undefined };
+
 /** As `findPooler`. If the startup options in the URL are refused, sessions get them by a statement. */
-async function findServer(options: StoreOptions): Promise<Found> {
+async function findServer(options: Sought): Promise<Found> {
   const { url, logger } = options;
   try {
     return { url, ...(await findPooler(options)) };
@@ -57,17 +58,17 @@ async function findServer(options: StoreOptions): Promise<Found> {
  * Creates the database if need be, and finds out what the server lacks and whether a pooler in transaction mode is in the
  * way. Behind one in session mode, a process leaves others some of the 20 connections that PgBouncer has by default.
  */
-async function findPooler(options: StoreOptions): Promise<Omit<Found, 'url'>> {
+async function findPooler(options: Sought): Promise<Omit<Found, 'url'>> {
   const { url, logger, poolSize } = options;
   let pooling = givenPooling(options);
   let lacking: PostgresOptions['lacking'];
-  const look = async (client: pg.Client): Promise<void> => {
-    pooling ??= await findPooling(client, poolConfig(options));
-    lacking = await findLacking(client);
+  const look = async (session: PgSession): Promise<void> => {
+    pooling ??= await findPooling(session, poolConfig(options));
+    lacking = await findLacking(session);
   };
   if ((options.runMigrations ?? true) && options.pool === undefined) await createPostgresDatabase(url, options, look);
   if (lacking === undefined) {
-    await onServer(url, look).catch((error: unknown) => {
+    await withSession(poolConfig(options), look).catch((error: unknown) => {
       throw translatePostgresError(error, 'connect', describePostgresURL(url));
     });
   }

@@ -1,6 +1,7 @@
 // Builds the configuration of `pg` from a Postgres URL and options.
-import pg from 'pg';
-import { type ClientClass, clientFor, Hosts } from './hosts.js';
+import type pg from 'pg';
+import { Hosts } from './hosts.js';
+import { CONNECT_TIMEOUT_MS, PgSession, type SessionConfig } from './pg-session.js';
 import { parsePostgresURL } from './postgres-url.js';
 
 export interface ConnectionOptions {
@@ -16,26 +17,18 @@ export interface ConnectionOptions {
 }
 
 export const POOL_SIZE = 20;
-const CONNECT_TIMEOUT_MS = 10_000;
 /** Longer than an idle engine pauses between two statements, or it would connect again for each. */
 const IDLE_TIMEOUT_MS = 20_000;
 /** How long a connection is idle before the kernel checks that its other end is there. */
 const KEEPALIVE_DELAY_MS = 10_000;
 
-/** The configuration of clients, and the class to make them of. */
-export interface HostedConfig extends pg.PoolConfig {
-  readonly Client: ClientClass;
-  /** How many hosts there are to try. */
-  readonly hostCount: number;
-}
-
-export function poolConfig(options: ConnectionOptions): HostedConfig {
+/** The configuration of a pool, or of a session alone. */
+export function poolConfig(options: ConnectionOptions): pg.PoolConfig & SessionConfig {
   const url = parsePostgresURL(options.url);
   const connectTimeoutMs = Number(url.searchParams.get('connect_timeout')) * 1000;
-  const hosts = options.hosts ?? Hosts.of(options.url);
   return {
-    Client: hosts ? clientFor(hosts) : pg.Client,
-    hostCount: hosts?.count ?? 1,
+    Client: PgSession,
+    hosts: options.hosts ?? Hosts.of(options.url),
     connectionString: url.toString(),
     max: options.poolSize ?? POOL_SIZE,
     connectionTimeoutMillis: options.poolTimeoutMs ?? (connectTimeoutMs > 0 ? connectTimeoutMs : CONNECT_TIMEOUT_MS),

@@ -25,6 +25,7 @@ import type {
 } from '../database.js';
 import type { Client, ClientSource } from './client-source.js';
 import { Hosts } from './hosts.js';
+import { type PgSession, withSession } from './pg-session.js';
 import { poolConfig } from './postgres-config.js';
 import { isConnectionLost, isReadOnly, type Phase, translatePostgresError } from './postgres-errors.js';
 import { clientSource, poolSizeOf, type PostgresOptions } from './postgres-options.js';
@@ -94,7 +95,12 @@ export class PostgresDatabase implements Database {
     this.#sender = new StatementSender({
       dialect: this.dialect,
       where: this.where,
-      silence: new SilenceWatch({ config: poolConfig(this.options), logger, silenceMs }),
+      silence: new SilenceWatch({
+        ask: (text, values) =>
+          this.withSession('everstep probe', async (session) => (await session.ask(text, values)).rows),
+        logger,
+        silenceMs,
+      }),
       hasOwnSessions,
       isPreparing: hasOwnSessions && pool === undefined,
       messageBytesMax,
@@ -187,6 +193,11 @@ export class PostgresDatabase implements Database {
 
   exclusive<T>(body: (connection: Connection) => Promise<T>): Promise<T> {
     return this.#withClient((client) => body(this.#connection(client)));
+  }
+
+  /** Runs `body` on a connection beside the pool. An abort cuts it. */
+  withSession<T>(name: string, body: (session: PgSession) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return withSession({ ...poolConfig(this.options), application_name: name }, body, signal);
   }
 
   connectionUse(): ConnectionUse | undefined {

@@ -2,20 +2,18 @@
 // missed by then, all subscribers look for themselves. Our own notifications are sent apart from the writes they
 // announce, because NOTIFY serialises the commits that contain it: at once when there are few, batched when there are
 // many.
-import type pg from 'pg';
-import { type BackoffPolicy, backoffMs } from '../../base/backoff.js';
-import { DatabaseUnavailableError } from '../../model/errors/errors.js';
-import { type Clock, sleep, type Timer } from '../../base/clock.js';
+import type { BackoffPolicy } from '../../base/backoff.js';
+import type { Clock, Timer } from '../../base/clock.js';
 import { deferred } from '../../base/deferred.js';
 import type { DLogger } from '../../base/log.js';
 import { Service } from '../../base/service.js';
 import { rows, setting, type Sql, sql } from '../../sql/sql.js';
 import { PAYLOAD_MAX_BYTES } from '../notify/bus.js';
 import { type Listener, type Notification, type WakeupHandler, WakeupHandlers } from '../notify/listener.js';
+import { keepListening, type PgSession } from './pg-session.js';
 import { poolConfig } from './postgres-config.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import { lacksAdvisoryLocks, translatePostgresError } from './postgres-errors.js';
-import { closePromptly, PROMPT_MS, within } from './silence.js';
 
 export interface PostgresListenerOptions {
   readonly clock: Clock;
@@ -166,65 +164,51 @@ export class PostgresListener implements Listener {
   }
 
   async #listen(signal: AbortSignal): Promise<void> {
-    for (let failures = 0; !signal.aborted;) {
-      try {
-        await this.#session(signal, () => {
-          failures = 0;
-        });
-      } catch (error) {
-        if (signal.aborted) break;
-        failures += 1;
-        const translated = translatePostgresError(error, 'read', this.#database.where) as Error;
-        if (failures === 1) this.#options.logger.warn(`Not listening for changes at the moment: ${translated.message}`);
-      }
-      this.#firstAttempt.resolve();
-      if (!signal.aborted) await sleep(this.#options.clock, backoffMs(RECONNECT, Math.max(failures, 1)), signal);
-    }
-    this.#firstAttempt.resolve();
+    const { clock, channels, logger } = this.#options;
+    const where = this.#database.where;
+    const listening = keepListening(
+      {
+        clock,
+        backoff: RECONNECT,
+        channels,
+        config: poolConfig(this.#database.options),
+        test: (session) => this.#test(session),
+        onListening: () => {
+          this.#sessionID = this.#sessions += 1;
+          this.#firstAttempt.resolve();
+          this.#handlers.call({ kind: 'anything' });
+        },
+        onEnd: () => {
+          this.#isLocked = false;
+          this.#sessionID = 0;
+        },
+        onNotification: (payload, channel) => this.#handlers.call({ kind: 'message', channel, payload }),
+        onFailure: (error, failures) => {
+          const { message } = translatePostgresError(error, 'read', where) as Error;
+          if (failures === 1) logger.warn(`Not listening for changes at the moment: ${message}`);
+          this.#firstAttempt.resolve();
+        },
+      },
+      signal,
+    );
+    await listening.finally(() => this.#firstAttempt.resolve());
   }
 
-  /** One connection from its opening to its end. Returns when the signal aborts, throws when it breaks. */
-  async #session(signal: AbortSignal, onListening: () => void): Promise<void> {
-    const config = poolConfig(this.#database.options);
-    const client = new config.Client(config);
-    const broken = new AbortController();
-    client.on('error', (error) => broken.abort(error));
-    client.on('end', () => broken.abort(new DatabaseUnavailableError('The listening connection was closed.')));
-    client.on('notification', ({ channel, payload }) => {
-      this.#handlers.call({ kind: 'message', channel, payload: payload ?? '' });
-    });
-    const ended = AbortSignal.any([signal, broken.signal]);
-    ended.addEventListener('abort', () => (this.#sessionID = 0), { once: true });
-    try {
-      await client.connect();
-      // The lock first: peers give it little time after the connection broke.
-      this.#isLocked = await this.#tryLock(client);
-      const names = this.#options.channels.map((channel) => client.escapeIdentifier(channel));
-      await within(PROMPT_MS, client, client.query(names.map((name) => `LISTEN ${name}`).join(';')));
-      onListening();
-      this.#sessionID = this.#sessions += 1;
-      this.#firstAttempt.resolve();
-      this.#handlers.call({ kind: 'anything' });
-      // A connection that a firewall dropped silently fails only when it is used.
-      while (!signal.aborted) {
-        await sleep(this.#options.clock, this.#isLocked ? KEEPALIVE_MS : LOCK_RETRY_MS, ended);
-        if (this.#isLocked) await within(PROMPT_MS, client, client.query('SELECT 1'));
-        else this.#isLocked = await this.#tryLock(client);
-      }
-    } finally {
-      this.#isLocked = false;
-      this.#sessionID = 0;
-      await closePromptly(client);
-    }
+  /** The lock comes first: peers give it little time after a connection broke. */
+  async #test(session: PgSession): Promise<number> {
+    if (this.#isLocked) await session.ask('SELECT 1');
+    else this.#isLocked = await this.#tryLock(session);
+    return this.#isLocked ? KEEPALIVE_MS : LOCK_RETRY_MS;
   }
 
   /** Takes the session lock, if one is wanted. The server may hold it for a while for a connection of ours that broke. */
-  async #tryLock(client: pg.Client): Promise<boolean> {
+  async #tryLock(session: PgSession): Promise<boolean> {
     const { sessionLock } = this.#options;
     if (sessionLock === undefined) return true;
-    const asked = client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1::bigint) AS locked', [sessionLock]);
     try {
-      return (await within(PROMPT_MS, client, asked)).rows[0]?.locked === true;
+      const lock = 'SELECT pg_try_advisory_lock($1::bigint) AS locked';
+      const { rows: found } = await session.ask<{ locked: boolean }>(lock, [sessionLock]);
+      return found[0]?.locked === true;
     } catch (error) {
       // Peers cannot look at it either, and go by the lease.
       if (lacksAdvisoryLocks(error)) return true;

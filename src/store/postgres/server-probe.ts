@@ -3,7 +3,7 @@
 // and in which mode. In transaction mode a session may have another server process for each commit, so nothing that lasts
 // for a session works: settings, prepared statements, LISTEN, session locks.
 import pg from 'pg';
-import { closePromptly, PROMPT_MS, within } from './silence.js';
+import { type PgSession, type SessionConfig, withSession } from './pg-session.js';
 import { TIMELINE } from './timelines.js';
 
 interface Feature {
@@ -46,25 +46,25 @@ export type ServerFeature = keyof typeof SERVER_FEATURES;
 const REFUSED = /^(42|0A)/;
 
 /** What the server behind the connection lacks. */
-export async function findLacking(client: pg.Client): Promise<ReadonlySet<ServerFeature>> {
+export async function findLacking(session: PgSession): Promise<ReadonlySet<ServerFeature>> {
   const all = Object.values(SERVER_FEATURES).map(({ probe }) => probe);
   // All at once: a server that has everything costs one round trip.
-  if (!(await isRefused(client, all.join('; ')))) return new Set();
+  if (!(await isRefused(session, all.join('; ')))) return new Set();
   const lacking = new Set<ServerFeature>();
   for (const [name, { probe }] of Object.entries(SERVER_FEATURES)) {
-    if (await isRefused(client, probe)) lacking.add(name as ServerFeature);
+    if (await isRefused(session, probe)) lacking.add(name as ServerFeature);
   }
   return lacking;
 }
 
 /** Other errors of the server, such as a standby's, say nothing about the feature. Throws if the connection is lost. */
-async function isRefused(client: pg.Client, text: string): Promise<boolean> {
+async function isRefused(session: PgSession, text: string): Promise<boolean> {
   try {
-    await within(PROMPT_MS, client, client.query(`BEGIN; ${text}; ROLLBACK`));
+    await session.ask(`BEGIN; ${text}; ROLLBACK`);
     return false;
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error;
-    await within(PROMPT_MS, client, client.query('ROLLBACK'));
+    await session.ask('ROLLBACK');
     return REFUSED.test(error.code ?? '');
   }
 }
@@ -75,38 +75,29 @@ export type Pooling = 'none' | 'session' | 'transaction';
 /** How often two connections are compared. Others may use the pooler meanwhile, and hide its mode from a few looks. */
 const LOOKS = 10;
 
-/** What `client`, which is connected, goes through. `config` is for a second connection, needed only behind a pooler. */
-export async function findPooling(client: pg.Client, config: pg.ClientConfig): Promise<Pooling> {
+/** What `session`, which is connected, goes through. `config` is for a second connection, needed only behind a pooler. */
+export async function findPooling(session: PgSession, config: SessionConfig): Promise<Pooling> {
   // A pooler makes up the process ID that it announces, because clients cancel statements by it.
-  const announced = (client as pg.Client & { processID?: number | null }).processID;
-  const backend = await backendOf(client);
+  const announced = (session as PgSession & { processID?: number | null }).processID;
+  const backend = await backendOf(session);
   if (announced === backend) return 'none';
-  // Of its own class, which knows the host that it has reached.
-  const other = new (client.constructor as typeof pg.Client)(config);
-  // The statements report a broken connection.
-  other.on('error', () => {});
   try {
-    await other.connect();
-    for (let look = 0; look < LOOKS; look += 1) {
-      // While the other holds a server process, a session of its own would still have its first one.
-      await ask(other, 'BEGIN');
-      if ((await backendOf(other)) === backend || (await backendOf(client)) !== backend) return 'transaction';
-      await ask(other, 'COMMIT');
-    }
-    return 'session';
+    return await withSession(config, async (other) => {
+      for (let look = 0; look < LOOKS; look += 1) {
+        // While the other holds a server process, a session of its own would still have its first one.
+        await other.ask('BEGIN');
+        if ((await backendOf(other)) === backend || (await backendOf(session)) !== backend) return 'transaction';
+        await other.ask('COMMIT');
+      }
+      return 'session';
+    });
   } catch {
     // The pool may be exhausted. The mode that works with any pooler is the safe answer.
     return 'transaction';
-  } finally {
-    await closePromptly(other);
   }
 }
 
-async function backendOf(client: pg.Client): Promise<number | undefined> {
-  const { rows } = await ask(client, 'SELECT pg_backend_pid() AS backend');
-  return (rows as { backend: number }[])[0]?.backend;
-}
-
-function ask(client: pg.Client, text: string): Promise<pg.QueryResult> {
-  return within(PROMPT_MS, client, client.query(text));
+async function backendOf(session: PgSession): Promise<number | undefined> {
+  const { rows } = await session.ask<{ backend: number }>('SELECT pg_backend_pid() AS backend');
+  return rows[0]?.backend;
 }

@@ -1,14 +1,11 @@
 // Notices a connection that died without a word, as behind a firewall that drops packets: its socket stays open, and a
 // statement on it would wait for hours. A long statement looks the same from here, so another connection asks the server
 // whether it is at work on it. If it is not, the silent connection is cut, and the statement fails as on any lost connection.
-import type pg from 'pg';
 import { systemClock, type Timer } from '../../base/clock.js';
 import type { DLogger } from '../../base/log.js';
-import type { HostedConfig } from './postgres-config.js';
+import type { Stream } from './pg-session.js';
 import { sqlState } from './postgres-errors.js';
 
-/** For statements that the server answers at once, and for closing. */
-export const PROMPT_MS = 5000;
 /** How long a statement waits for an answer before the server is asked. */
 const SILENCE_MS = 10_000;
 /** How long until the server is asked again before a connection is cut, in parts of the silence and at most. */
@@ -16,13 +13,6 @@ const DOUBT_PART = 4;
 const DOUBT_MAX_MS = 1000;
 /** How long a statement may take if the server cannot be asked: a pooler in transaction mode hides its process. */
 const UNKNOWN_MAX_MS = 300_000;
-
-/** The part of a client's socket that we use. */
-export interface Stream {
-  readonly bytesRead: number;
-  readonly writableLength: number;
-  destroy(): void;
-}
 
 /** A client and the server's process behind it, if known. */
 export interface Session {
@@ -32,8 +22,8 @@ export interface Session {
 
 export interface SilenceOptions {
   readonly silenceMs?: number;
-  /** For the connections that ask. */
-  readonly config: HostedConfig;
+  /** Asks the server on another connection. Resolves to the rows of the answer. */
+  readonly ask: (text: string, values: readonly unknown[]) => Promise<readonly unknown[]>;
   readonly logger: DLogger;
 }
 
@@ -79,21 +69,13 @@ export class SilenceWatch {
 
   async #isAtWork(backend: number | undefined, passedMs: number): Promise<boolean> {
     if (backend === undefined) return passedMs < UNKNOWN_MAX_MS;
-    const { config, logger } = this.#options;
-    let client: pg.Client | undefined;
+    const { ask, logger } = this.#options;
     try {
-      // It reads the files that the URL names, such as certificates.
-      client = new config.Client({ ...config, application_name: 'everstep probe' });
-      client.on('error', () => {});
-      await client.connect();
-      const { rows } = await within(PROMPT_MS, client, client.query(AT_WORK, [backend]));
-      return rows.length > 0;
+      return (await ask(AT_WORK, [backend])).length > 0;
     } catch (error) {
       logger.debug(`Cannot ask about a silent connection: ${(error as Error).message}`);
       // With a code it is the server that refused us: it is there.
       return sqlState(error) !== undefined;
-    } finally {
-      if (client) void closePromptly(client);
     }
   }
 }
@@ -106,26 +88,4 @@ const AT_WORK = `
 /** Changes when bytes come or go. */
 function progressOf({ bytesRead, writableLength }: Stream): string {
   return `${bytesRead} ${writableLength}`;
-}
-
-export function streamOf(client: pg.ClientBase): Stream {
-  // Not in the types of `pg`; `asClient` checks that it is there.
-  return (client as unknown as { readonly connection: { readonly stream: Stream } }).connection.stream;
-}
-
-/** Waits for an answer, and cuts the connection if there is none within the limit. */
-export async function within<T>(limitMs: number, client: pg.ClientBase, answer: Promise<T>): Promise<T> {
-  const timer = systemClock.after(limitMs, () => streamOf(client).destroy());
-  try {
-    return await answer;
-  } finally {
-    timer.cancel();
-  }
-}
-
-/** Closes a connection without waiting long for its other end. */
-export async function closePromptly(client: pg.Client): Promise<void> {
-  await within(PROMPT_MS, client, client.end()).catch(() => {
-    // Broken already.
-  });
 }

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import type { Value } from '../../sql/sql.js';
 import type { Row } from '../database.js';
-import type { Stream } from './silence.js';
+import type { Stream } from './pg-session.js';
 
 /** A statement ready to send. `name` is empty if named statements may not be used. */
 export interface PreparedStatement {

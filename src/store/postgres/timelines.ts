@@ -22,17 +22,9 @@ export class Timelines {
   #compared = 0;
   #settling: Promise<void> | undefined;
 
-  /** Takes the timeline for the first one, without a promotion. False if there was a higher one. */
-  begin(timeline: string | null): boolean {
-    const number = numberOf(timeline);
-    if (number <= this.#current) return false;
-    this.#current = this.#compared = number;
-    return true;
-  }
-
   /** A connection to `host` has found it. Throws if the server must not be written to. */
   see(timeline: string | null, host: string): void {
-    const number = numberOf(timeline);
+    const number = timelineNumber(timeline);
     if (number === 0) return;
     if (number < this.#current) {
       throw new DatabaseUnavailableError(
@@ -48,7 +40,7 @@ export class Timelines {
 
   /** Whether another server was promoted since a connection found this one. */
   isFormer(timeline: string | null): boolean {
-    const number = numberOf(timeline);
+    const number = timelineNumber(timeline);
     return number > 0 && number < this.#current;
   }
 
@@ -73,6 +65,6 @@ export class Timelines {
 }
 
 /** 0 for a standby, and for servers without timelines. */
-function numberOf(timeline: string | null): number {
+export function timelineNumber(timeline: string | null): number {
   return timeline === null ? 0 : parseInt(timeline, 16);
 }

@@ -4,17 +4,11 @@ import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { sql } from '../../../src/sql/sql.js';
 import { onlyOn } from '../../rig/dialects.js';
+import { fatal } from '../../rig/pooler.js';
 
 const READY = Buffer.from('5a0000000549', 'hex');
 
-/** As the server words it when an administrator ends a session. */
-function termination(): Buffer {
-  const body = Buffer.from('SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0');
-  const head = Buffer.alloc(5);
-  head.write('E');
-  head.writeInt32BE(body.length + 4, 1);
-  return Buffer.concat([head, body]);
-}
+const TERMINATION = fatal('57P01', 'terminating connection due to administrator command');
 
 /** A proxy that ends the first `count` sessions in the same packet that says that they are ready. */
 async function startEndingProxy(targetURL: string, count: number): Promise<string> {
@@ -31,7 +25,7 @@ async function startEndingProxy(targetURL: string, count: number): Promise<strin
     upstream.on('data', (chunk) => {
       if (left === 0 || !chunk.subarray(-READY.length).equals(READY)) return client.write(chunk);
       left -= 1;
-      client.end(Buffer.concat([chunk, termination()]));
+      client.end(Buffer.concat([chunk, TERMINATION]));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

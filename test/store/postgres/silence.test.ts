@@ -5,7 +5,6 @@ import { deferred } from '../../../src/base/deferred.js';
 import { silentLogger } from '../../../src/base/log.js';
 import { CommitUnknownError } from '../../../src/model/errors/database-errors.js';
 import { sql } from '../../../src/sql/sql.js';
-import type { HostedConfig } from '../../../src/store/postgres/postgres-config.js';
 import { SilenceWatch } from '../../../src/store/postgres/silence.js';
 import { findWorkflows, insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { Store } from '../../../src/store/store.js';
@@ -71,21 +70,13 @@ onlyOn('postgres', (dialect) => {
 
 /** Watches a statement while the server is at work on it, or not, at one look after the other. */
 async function watch(looks: boolean[]): Promise<'cut' | 'answered'> {
-  class Probe {
-    readonly connection = { stream: { destroy(): void {} } };
-    on(): void {}
-    async connect(): Promise<void> {}
-    async query(): Promise<{ rows: object[] }> {
-      if (looks.length === 0) answer.resolve('answered');
-      return { rows: looks.shift() === false ? [] : [{}] };
-    }
-    async end(): Promise<void> {}
-  }
   const answer = deferred<'cut' | 'answered'>();
   const stream = { bytesRead: 0, writableLength: 0, destroy: () => answer.resolve('cut') };
-  // Only what a probe does with its client.
-  const config = { Client: Probe } as unknown as HostedConfig;
-  const silence = new SilenceWatch({ config, logger: silentLogger, silenceMs: 4 });
+  const ask = async (): Promise<object[]> => {
+    if (looks.length === 0) answer.resolve('answered');
+    return looks.shift() === false ? [] : [{}];
+  };
+  const silence = new SilenceWatch({ ask, logger: silentLogger, silenceMs: 4 });
   return silence.guard({ stream, backend: 1 }, answer.promise);
 }
 
@@ -96,15 +87,12 @@ test('a connection is cut when the server is not at work twice in a row', async 
 });
 
 test('a connection is cut when the server cannot be asked, such as when a certificate file is missing', async () => {
-  class Missing {
-    constructor() {
-      throw new Error("ENOENT: no such file or directory, open 'root.crt'");
-    }
-  }
   const answer = deferred<'cut'>();
   const stream = { bytesRead: 0, writableLength: 0, destroy: () => answer.resolve('cut') };
-  const config = { Client: Missing } as unknown as HostedConfig;
-  const silence = new SilenceWatch({ config, logger: silentLogger, silenceMs: 4 });
+  const ask = async (): Promise<never> => {
+    throw new Error("ENOENT: no such file or directory, open 'root.crt'");
+  };
+  const silence = new SilenceWatch({ ask, logger: silentLogger, silenceMs: 4 });
 
   expect(await silence.guard({ stream, backend: 1 }, answer.promise)).toBe('cut');
 });

@@ -34,7 +34,7 @@ import {
 import * as checks from '../control/verb-checks.js';
 import { filledName } from '../model/validation/validation.js';
 import { checkName, type SerializationOptions } from '../control/runs/storable.js';
-import { deadlineOf, pollMsOf, type PollingOptions, type TimeLimit } from '../control/runs/time-limit.js';
+import { deadlineOf, pollMsOf, pollMsOfWait, type PollingOptions, type TimeLimit } from '../control/runs/time-limit.js';
 import {
   applySchedules,
   createSchedule,
@@ -194,7 +194,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
     handles: readonly WorkflowHandle<unknown>[],
     options: PollingOptions = {},
   ): Promise<WorkflowHandle<unknown>> {
-    const pollMs = pollMsOf(options);
+    const pollMs = pollMsOfWait(options);
     checkHandles(handles);
     const workflowID = await firstToEnd(this.#operator, idsOf(handles), { pollMs });
     return handles.find((handle) => handle.workflowID === workflowID) as WorkflowHandle<unknown>;
@@ -202,7 +202,7 @@ export class DBOSClient extends Management<WorkflowQueue> {
 
   /** Resolves when all workflows have ended, whatever the outcome. */
   async waitAll<R>(handles: readonly WorkflowHandle<R>[], options: PollingOptions = {}): Promise<WorkflowHandle<R>[]> {
-    const pollMs = pollMsOf(options);
+    const pollMs = pollMsOfWait(options);
     checkAreHandles(handles);
     await allEnded(this.#operator, idsOf(handles), { pollMs });
     return [...handles];

@@ -7,7 +7,7 @@ import {
   DBOSInvalidArgumentError,
 } from '../../model/errors/errors.js';
 import { array, checkThat, isRecord } from '../../model/validation/validation.js';
-import type { FinishedWorkflow } from '../../store/runs/workflows.js';
+import { findEarliestEnd, type FinishedWorkflow } from '../../store/runs/workflows.js';
 import type { Operator } from '../operator.js';
 import type { HistoryEvent, HistoryOptions } from '../journal/history.js';
 import type { WorkflowStatus } from '../listing/status.js';
@@ -48,19 +48,23 @@ export async function outcomeBy(
   return finished ? readOutcome(codec, finished) : null;
 }
 
-/** The ID of the first workflow to end. */
+/** The ID of the first workflow to end; of several that have ended when the wait begins, the one that ended first. */
 export async function firstToEnd(
-  { watchers }: Operator,
+  operator: Operator,
   workflowIDs: readonly string[],
   { signal, pollMs }: Pick<WaitLimits, 'signal' | 'pollMs'>,
 ): Promise<string> {
+  const { database, watchers } = operator;
   const rest = new AbortController();
   const both = signal ? AbortSignal.any([signal, rest.signal]) : rest.signal;
   try {
     const ends = workflowIDs.map((workflowID) =>
       watchers.outcomes.wait(workflowID, { signal: both, pollMs, isPart: true }),
     );
-    return (await Promise.race(ends)).workflowID;
+    const { workflowID } = await Promise.race(ends);
+    // Others may have been seen to end at the same moment. That one may have been deleted since.
+    const earliest = await operator.retrying(() => findEarliestEnd(database, workflowIDs));
+    return earliest ?? workflowID;
   } finally {
     rest.abort();
   }

@@ -345,3 +345,24 @@ export async function findFinished(database: Reader, workflowIDs: readonly strin
     WHERE w.workflow_uuid ${oneOf(workflowIDs)} AND ${hasEnded('w')}`);
   return found.map((row) => finishedColumns.toRecord(row));
 }
+
+/** The one of the workflows that ended first, and of those that ended together the first of the list. */
+export async function findEarliestEnd(database: Reader, workflowIDs: readonly string[]): Promise<string | undefined> {
+  const [ended] = await database.read(sql`
+    SELECT w.workflow_uuid
+    FROM ${rows(
+      'r',
+      ORDINALS,
+      workflowIDs.map((workflowID, ordinal) => [ordinal, workflowID]),
+    )}
+    JOIN ${workflowTable} AS w ON w.workflow_uuid = r.id
+    WHERE ${hasEnded('w')}
+    ORDER BY COALESCE(w.completed_at, w.updated_at), r.ordinal
+    LIMIT 1`);
+  return ended?.['workflow_uuid'] as string | undefined;
+}
+
+const ORDINALS = [
+  { name: 'ordinal', type: 'int' },
+  { name: 'id', type: 'text' },
+] as const;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { WorkflowHandle } from '../../../src/index.js';
 import { forEachDialect, hasPush } from '../../rig/dialects.js';
+import { connect } from '../../client/scene.js';
 import { createEngine } from '../../rig/engines.js';
 import { ManualClock, until } from '../../rig/manual-clock.js';
 import { createGenerations, failureOf, newHalt } from './succession.js';
@@ -279,6 +280,22 @@ forEachDialect((dialect) => {
 
       expect((await DBOS.waitFirst([slow, cancelled])).workflowID).toBe('cancelled');
       halt.release();
+    });
+
+    test('gives the one that ended first, wherever it is in the list', async () => {
+      const clock = new ManualClock();
+      const { DBOS, url, start, inWorkflow } = await setup(clock);
+      const ended: WorkflowHandle<unknown>[] = [];
+      for (const workflowID of ['first', 'second', 'third']) {
+        ended.unshift(await start(workflowID, 'well'));
+        await ended[0]?.getResult();
+        clock.advance(1000);
+      }
+      const client = await connect(url);
+
+      expect((await DBOS.waitFirst(ended)).workflowID).toBe('first');
+      expect((await client.waitFirst(ended)).workflowID).toBe('first');
+      expect(await inWorkflow(async () => (await DBOS.waitFirst(ended.slice(0, 2))).workflowID)).toBe('second');
     });
 
     test('in a workflow takes one number and records the winner', async () => {

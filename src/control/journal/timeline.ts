@@ -83,7 +83,7 @@ const MARKS = [
 ];
 /** A workflow may have been retried a million times; more than this is not drawn. */
 const EVENTS_MAX = 10_000;
-const WAITS = ['DBOS.recv', 'DBOS.getEvent', 'DBOS.getResult', 'DBOS.waitFirst'];
+const WAITS = ['DBOS.recv', 'DBOS.getEvent', 'DBOS.getResult', 'DBOS.waitFirst', 'DBOS.waitAll', 'DBOS.wait'];
 const KINDS: Readonly<Record<string, TimelineKind>> = {
   ...Object.fromEntries(WAITS.map((name) => [name, 'wait' as const])),
   'DBOS.send': 'message',

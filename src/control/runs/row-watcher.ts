@@ -36,6 +36,8 @@ export interface Wait {
   readonly endsAt: number | undefined;
   /** Whether it is what an operation in flight does. A sleep is recorded when it begins. */
   readonly isOperation: boolean;
+  /** Whether it only limits other waits: by itself it neither parks the workflow nor makes the run count as waiting. */
+  readonly isLimit?: boolean;
   /** False until a query has found nothing. Only then is the time limit recorded, without which the wait would start over. */
   isBegun?: boolean;
 }

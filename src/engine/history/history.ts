@@ -18,6 +18,10 @@ export class History {
   /** If the history is too large for memory. */
   readonly #texts: TextPages | undefined;
 
+  #replaying = 0;
+  /** Made when something waits for the operations that are being replayed. */
+  #settled: Deferred<void> | undefined;
+
   #replayedInTurn = 0;
   #pause: Promise<void> | undefined;
 
@@ -64,6 +68,29 @@ export class History {
       this.#pause = undefined;
     });
     return this.#pause;
+  }
+
+  /** The replay of an operation begins. */
+  enter(): void {
+    this.#replaying += 1;
+  }
+
+  /** It has ended. */
+  leave(): void {
+    this.#replaying -= 1;
+    if (this.#replaying > 0) return;
+    this.#settled?.resolve();
+    this.#settled = undefined;
+  }
+
+  /** Resolves when code that continues with replayed results has come to operations that are not recorded. */
+  async settled(): Promise<void> {
+    for (;;) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (this.#replaying === 0) return;
+      this.#settled ??= deferred<void>();
+      await this.#settled.promise;
+    }
   }
 
   /** Whether there is a record after a number and before another. */

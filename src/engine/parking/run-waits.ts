@@ -38,9 +38,10 @@ export class RunWaits {
 
   /** Waits. Meanwhile the run does not count against this process's capacity. With `wait`, it can be suspended. */
   async waitFor<T>(begin: (suspended?: AbortSignal) => Promise<T>, wait?: Wait): Promise<T> {
-    this.#count += 1;
+    const counted = wait?.isLimit ? 0 : 1;
+    this.#count += counted;
     const begun = wait && this.#add(wait);
-    if (this.#count === 1) this.onWaiting?.(true);
+    if (this.#count === counted && counted > 0) this.onWaiting?.(true);
     try {
       for (;;) {
         try {
@@ -54,9 +55,9 @@ export class RunWaits {
         }
       }
     } finally {
-      this.#count -= 1;
+      this.#count -= counted;
       if (begun) this.#suspendable?.delete(begun);
-      if (this.#count === 0) this.onWaiting?.(false);
+      if (this.#count === 0 && counted > 0) this.onWaiting?.(false);
     }
   }
 
@@ -86,7 +87,8 @@ export class RunWaits {
   get suspendable(): readonly BegunWait[] {
     const waits = [...(this.#suspendable ?? [])];
     const inOperations = waits.filter(({ isOperation }) => isOperation).length;
-    const isAlone = waits.length === this.#count && inOperations === this.operations;
+    const counted = waits.filter(({ isLimit }) => !isLimit).length;
+    const isAlone = counted > 0 && counted === this.#count && inOperations === this.operations;
     return isAlone && waits.every(({ isBegun }) => isBegun !== false) ? waits : [];
   }
 

@@ -61,11 +61,7 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
   if (waits.performed === LONG_HISTORY) warnOfLongHistory(run);
   const record = run.replay(stepID, name);
   run.check();
-  if (record) {
-    const pause = run.history?.pause();
-    if (pause) await pause;
-    return (await replayOutcome(run, await run.completed(record), read)) as R;
-  }
+  if (record) return (await replayRecord(run, record, read)) as R;
   // Not taken back if the barrier throws: then the run has ended.
   if (!isPassive) waits.operations += 1;
   if (isEffect) {
@@ -95,6 +91,22 @@ export async function perform<R>(run: Run, operation: Operation<R>, strategy: St
   } finally {
     if (!isPassive) waits.operations -= 1;
     if (isEffect) run.unawaited.end(step);
+  }
+}
+
+async function replayRecord(
+  run: Run,
+  record: StepRecord,
+  read: ((record: StepRecord) => unknown) | undefined,
+): Promise<unknown> {
+  const { history } = run;
+  history?.enter();
+  try {
+    const pause = history?.pause();
+    if (pause) await pause;
+    return await replayOutcome(run, await run.completed(record), read);
+  } finally {
+    history?.leave();
   }
 }
 

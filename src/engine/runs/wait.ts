@@ -1,6 +1,8 @@
 // Waits for several workflows or promises, and records which came first, so that a replay takes the same path.
-import { type DurationText, inMs } from '../../base/duration.js';
+import { abortable } from '../../base/abortable.js';
 import { sleep } from '../../base/clock.js';
+import { deferred } from '../../base/deferred.js';
+import { type DurationText, inMs } from '../../base/duration.js';
 import {
   allEnded,
   checkAreHandles,
@@ -8,12 +10,13 @@ import {
   firstToEnd,
   type WorkflowHandle,
 } from '../../control/runs/outcome.js';
-import { currentContext, isWorkflowCode } from './ambient.js';
+import { pollMsOfWait, type PollingOptions, refuseTooLong, timeoutCheck } from '../../control/runs/time-limit.js';
+import { nullish, oneOf, optional, record, timed } from '../../model/validation/validation.js';
 import type { Runtime } from '../runtime.js';
-import { abortable } from '../../base/abortable.js';
+import { currentContext, isWorkflowCode } from './ambient.js';
 import { Handle } from './handles.js';
-import { operation } from './operation.js';
-import { pollMsOfWait, type PollingOptions } from '../../control/runs/time-limit.js';
+import { limitsOf, operation } from './operation.js';
+import type { Run } from './run.js';
 
 /** Resolves to the handle of the first workflow that has ended. */
 export async function waitFirst(
@@ -26,7 +29,7 @@ export async function waitFirst(
   Handle.refuseOthers(runtime, handles);
   const workflowIDs = handles.map((handle) => handle.workflowID);
   const workflowID = await operation({ name: 'DBOS.waitFirst', isEffect: false, isPassive: true }, () =>
-    firstToEnd(runtime, workflowIDs, { signal: runSignal(), pollMs }),
+    firstToEnd(runtime, workflowIDs, { signal: currentRun()?.signal, pollMs }),
   );
   return handles.find((handle) => handle.workflowID === workflowID) as WorkflowHandle<unknown>;
 }
@@ -45,16 +48,16 @@ export async function waitAll<R>(
     await allEnded(
       runtime,
       handles.map((handle) => handle.workflowID),
-      { signal: runSignal(), pollMs },
+      { signal: currentRun()?.signal, pollMs },
     );
     return null;
   });
   return [...handles];
 }
 
-function runSignal(): AbortSignal | undefined {
+function currentRun(): Run | undefined {
   const context = currentContext();
-  return isWorkflowCode(context) ? context.run.signal : undefined;
+  return isWorkflowCode(context) ? context.run : undefined;
 }
 
 export interface WaitOptions {
@@ -62,6 +65,13 @@ export interface WaitOptions {
   /** Return when all promises have settled, when the first has, or when the first has failed. Default: `all`. */
   readonly returnWhen?: 'all' | 'first' | 'firstError';
 }
+
+const waitCheck = nullish(
+  record({
+    timeoutMs: optional(timed(timeoutCheck)),
+    returnWhen: optional(oneOf(['all', 'first', 'firstError'])),
+  } satisfies Record<keyof WaitOptions, unknown>),
+);
 
 /** The promises that had settled when the wait ended, and those that had not. */
 export interface WaitResult<P> {
@@ -71,51 +81,86 @@ export interface WaitResult<P> {
 
 /**
  * Waits for promises and records which of them had settled, so that a replay takes the same path. On replay, awaits
- * those that had settled.
+ * those that had settled. With a timeout it takes two numbers: its own and its timer's.
  */
 export async function waitPromises<P extends Promise<unknown>>(
   runtime: Runtime,
   promises: readonly P[],
-  options: WaitOptions = {},
+  options?: WaitOptions | null,
 ): Promise<WaitResult<P>> {
+  waitCheck.read(options, 'options');
+  const { returnWhen = 'all', timeoutMs: timeout } = options ?? {};
+  const timeoutMs = inMs(timeout) ?? Infinity;
+  refuseTooLong(timeoutMs, 'timeoutMs');
   for (const promise of promises) promise.catch(() => {});
-  const indexes = await operation({ name: 'DBOS.wait', isEffect: false, isPassive: true }, () =>
-    settledIndexes(runtime, promises, options),
+  const run = currentRun();
+  const stepID = run?.nextStepID();
+  const limit = timeoutMs === Infinity ? undefined : timeLimit(runtime, run, timeoutMs);
+  const indexes = await operation({ name: 'DBOS.wait', stepID, isEffect: false, isPassive: true }, () =>
+    settledIndexes(promises, { returnWhen, limit, signal: run?.signal }),
   );
   const done = indexes.map((index) => promises[index] as P);
   await Promise.allSettled(done);
   return { done, pending: promises.filter((_, index) => !indexes.includes(index)) };
 }
 
+/** Resolves when the time is up; an abort of the signal ends it. */
+type Limit = (ended: AbortSignal) => Promise<void>;
+
+function timeLimit(runtime: Runtime, run: Run | undefined, timeoutMs: number): Limit {
+  if (!run) return (ended) => sleep(runtime.clock, timeoutMs, ended);
+  const timerID = run.nextStepID();
+  const { databaseClock } = runtime;
+  const given = { deadlineAt: Math.ceil(databaseClock.latest()) + Math.ceil(timeoutMs) };
+  return async (ended) => {
+    const { deadlineAt = given.deadlineAt, onEmpty } = await limitsOf(run, timerID, given);
+    onEmpty?.();
+    const wait = { awaited: undefined, endsAt: deadlineAt, isOperation: false, isLimit: true };
+    const either = (suspended?: AbortSignal): AbortSignal => AbortSignal.any(suspended ? [ended, suspended] : [ended]);
+    await run.waits.waitFor((suspended) => databaseClock.reached(deadlineAt, either(suspended)), wait);
+    // What had settled when the process ended counts, however late the workflow is recovered.
+    await run.history?.settled();
+  };
+}
+
+interface Settling {
+  readonly returnWhen: NonNullable<WaitOptions['returnWhen']>;
+  readonly limit: Limit | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
 /** The indexes of the settled promises, in the order in which they settled. */
 async function settledIndexes(
-  runtime: Runtime,
   promises: readonly Promise<unknown>[],
-  { timeoutMs: timeout, returnWhen = 'all' }: WaitOptions,
+  { returnWhen, limit, signal }: Settling,
 ): Promise<number[]> {
-  const timeoutMs = inMs(timeout);
   const settled: number[] = [];
-  const finished = new AbortController();
-  const over = new Promise<void>((resolve) => {
-    const note = (index: number, isError: boolean): void => {
-      settled.push(index);
-      const isEnough = returnWhen === 'first' || (returnWhen === 'firstError' && isError);
-      if (isEnough || settled.length === promises.length) resolve();
-    };
-    promises.forEach((promise, index) => {
-      promise.then(
-        () => note(index, false),
-        () => note(index, true),
-      );
-    });
-    if (promises.length === 0) resolve();
-    if (timeoutMs !== undefined) sleep(runtime.clock, timeoutMs, finished.signal).then(resolve, () => {});
+  const over = deferred<void>();
+  const ended = new AbortController();
+  const end = (): void => {
+    ended.abort(ended);
+    over.resolve();
+  };
+  const note = (index: number, isError: boolean): void => {
+    settled.push(index);
+    const isEnough = returnWhen === 'first' || (returnWhen === 'firstError' && isError);
+    if (isEnough || settled.length === promises.length) end();
+  };
+  promises.forEach((promise, index) => {
+    promise.then(
+      () => note(index, false),
+      () => note(index, true),
+    );
   });
+  if (promises.length === 0) end();
+  // Promises that have settled before are noted now.
+  await Promise.resolve();
+  if (!ended.signal.aborted) limit?.(ended.signal).then(end, (error: unknown) => over.reject(error));
   try {
-    await abortable(over, runSignal());
+    await abortable(over.promise, signal);
     return [...settled];
   } finally {
-    finished.abort();
+    ended.abort(ended);
   }
 }
 
@@ -133,7 +178,7 @@ export async function any<T>(runtime: Runtime, promises: readonly (T | PromiseLi
   const winner = await operation({ name: 'DBOS.any', isEffect: false, isPassive: true }, () =>
     abortable(
       Promise.any(started.map((promise, index) => promise.then(() => index))).catch(() => -1),
-      runSignal(),
+      currentRun()?.signal,
     ),
   );
   return await (started[winner] ?? Promise.any(started));

@@ -7,7 +7,17 @@ import { insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { newWorkflow } from '../../rig/records.js';
 import { engineOf } from '../../rig/engines.js';
 import { until } from '../../rig/manual-clock.js';
-import { createScene, HOUR, ownPromise, type ParkingScene, statusOf, sweep, untilParked } from './parking-scene.js';
+import {
+  createScene,
+  HOUR,
+  isRunningIn,
+  ownPromise,
+  type ParkingScene,
+  statusOf,
+  sweep,
+  SWEEP_MS,
+  untilParked,
+} from './parking-scene.js';
 
 interface Scene extends ParkingScene {
   /** Starts the workflow "w", which waits. */
@@ -117,6 +127,41 @@ forEachDialect((dialect) => {
 
     expect(await handle.getResult()).toEqual(result);
     expect((await scene.DBOS.getWorkflowStatus('w'))?.recoveryAttempts).toBe(1);
+  });
+
+  test('the timeout of DBOS.wait wakes a workflow, also when its process has ended', async () => {
+    const wait: Waiting = async (DBOS) =>
+      (await DBOS.wait([DBOS.recv('topic', Infinity)], { timeoutMs: HOUR })).pending.length;
+    const scene = await setup(dialect, wait);
+    const { clock, DBOS } = scene;
+    await scene.start();
+    await untilParked(scene, 'w', 10_000);
+    await DBOS.shutdown();
+    const { DBOS: next } = await createScene(dialect, { systemDatabaseUrl: scene.url, executorID: 'two' }, clock);
+    next.registerWorkflow(() => wait(next), { name: 'waiter' });
+    await next.launch();
+
+    clock.advance(HOUR);
+
+    expect(await next.retrieveWorkflow('w').getResult()).toBe(1);
+  });
+
+  test('a timeout of DBOS.wait does not park a workflow that awaits something of its own', async () => {
+    const own = ownPromise();
+    const scene = await setup(
+      dialect,
+      async (DBOS) => (await DBOS.wait([own.promise], { timeoutMs: HOUR })).done.length,
+    );
+    const { clock, DBOS } = scene;
+    const handle = await scene.start();
+    await clock.untilArmed(HOUR);
+
+    clock.advance(20_000);
+
+    expect(clock.isArmed(SWEEP_MS)).toBe(false);
+    expect(isRunningIn(DBOS, 'w')).toBe(true);
+    own.release();
+    expect(await handle.getResult()).toBe(1);
   });
 
   test('a parent that waits for its child is parked until the child ends', async () => {

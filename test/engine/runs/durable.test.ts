@@ -3,7 +3,7 @@ import { deferred } from '../../../src/base/deferred.js';
 import type { DBOSInstance } from '../../../src/index.js';
 import { forEachDialect } from '../../rig/dialects.js';
 import { createEngine } from '../../rig/engines.js';
-import { ManualClock } from '../../rig/manual-clock.js';
+import { ManualClock, until } from '../../rig/manual-clock.js';
 import { createGenerations, failureOf, newHalt } from './succession.js';
 
 forEachDialect((dialect) => {
@@ -253,6 +253,80 @@ forEachDialect((dialect) => {
       clock.advance(45_678);
 
       expect(await handle.getResult()).toEqual([['quick'], 1]);
+    });
+
+    test('takes a second number for its timeout, and records it only if it has to wait', async () => {
+      const clock = new ManualClock();
+      const { DBOS, handle } = await setup(async (DBOS) => {
+        await DBOS.wait([Promise.resolve()], { timeoutMs: 45_678 });
+        return (await DBOS.wait([new Promise(() => {})], { timeoutMs: '12s' })).pending.length;
+      }, clock);
+      const begun = clock.now();
+      await clock.untilArmed(12_000);
+
+      clock.advance(12_000);
+
+      expect(await handle.getResult()).toBe(1);
+      const steps = await DBOS.listWorkflowSteps('w');
+      expect(steps!.map(({ functionID, name, output }) => [functionID, name, output])).toEqual([
+        [0, 'DBOS.wait', [0]],
+        [2, 'DBOS.wait', []],
+        [3, 'DBOS.sleep', begun + 12_000],
+      ]);
+    });
+
+    test('ends at the same time after a recovery', async () => {
+      const clock = new ManualClock();
+      const { replay } = await setupReplay(
+        async (DBOS) => (await DBOS.wait([new Promise(() => {})], { timeoutMs: 6_000 })).pending.length,
+        clock,
+      );
+      await clock.untilArmed(6_000);
+      clock.advance(4_000);
+      const handle = await replay();
+      await clock.untilArmed(2_000);
+
+      clock.advance(2_000);
+
+      expect(await handle.getResult()).toBe(1);
+    });
+
+    test('after a recovery that comes too late gives what had settled before', async () => {
+      const clock = new ManualClock();
+      const { first, replay } = await setupReplay(async (DBOS) => {
+        const settled = (async () => {
+          const first = await DBOS.runStep(async () => 1, { name: 'first' });
+          return first + (await DBOS.runStep(async () => 2, { name: 'second' }));
+        })();
+        const late = DBOS.runStep(() => new Promise<number>(() => {}), { name: 'late' });
+        const { done, pending } = await DBOS.wait([settled, late], { timeoutMs: 6_000 });
+        return [await Promise.all(done), pending.length];
+      }, clock);
+      await clock.untilArmed(6_000);
+      await until(async () => ((await first.listWorkflowSteps('w')) ?? []).some(({ name }) => name === 'second'));
+      await first.shutdown();
+      clock.advance(60_000);
+
+      const handle = await replay();
+
+      expect(await handle.getResult()).toEqual([[3], 1]);
+    });
+
+    test.each([
+      { returnWhen: 'fisrt' },
+      { returnWhen: 'FIRST_COMPLETED' },
+      { timeoutMs: -1 },
+      { timeoutMs: NaN },
+      { timeoutMs: '5 fortnights' },
+      { timeoutSeconds: 5 },
+      5,
+    ])('refuses %j', async (options) => {
+      const { DBOS } = await createEngine(dialect);
+      await DBOS.launch();
+
+      await expect(DBOS.wait([Promise.resolve()], options as object)).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+      });
     });
 
     test('ends with the cancellation of the workflow', async () => {

@@ -3,6 +3,7 @@
 // they have ended.
 import { lock, nowMs, oneOf, type Sql, sql, table } from '../../sql/sql.js';
 import type { Database } from '../database.js';
+import { isParked } from '../parking/parked.js';
 import { INTERNAL_QUEUE } from '../runs/lifecycle.js';
 import { holdsEngineToken } from '../runs/owner-tokens.js';
 import { isActive, unindexed } from '../runs/states.js';
@@ -43,8 +44,10 @@ export interface Adopted {
 const isOurs = holdsEngineToken(sql`w.owner_xid`);
 const isRunning = {
   dbos: sql`w.status = 'PENDING' AND (w.owner_xid IS NULL OR NOT ${isOurs})`,
-  everstep: sql`w.status = 'PENDING' AND ${isOurs}`,
+  everstep: sql`w.status IN ('PENDING', 'DELAYED') AND ${isOurs}`,
 };
+
+const hasStarted = sql`(w.status = 'PENDING' OR ${isParked('w')})`;
 
 /** Waiting for a version that no engine of ours has. */
 function isWaiting(toVersion: string | null): Sql {
@@ -77,8 +80,8 @@ export async function countAdoptable(
   const found = await database.observe(
     sql`
       SELECT w.executor_id, w.application_name, w.application_version, MIN(w.created_at) AS oldest,
-        SUM(CASE WHEN w.status = 'PENDING' THEN 1 ELSE 0 END) AS running,
-        SUM(CASE WHEN w.status = 'PENDING' THEN 0 ELSE 1 END) AS waiting
+        SUM(CASE WHEN ${hasStarted} THEN 1 ELSE 0 END) AS running,
+        SUM(CASE WHEN ${hasStarted} THEN 0 ELSE 1 END) AS waiting
       FROM ${workflows} AS w
       WHERE ${isAdoptable(filter)}
       GROUP BY w.executor_id, w.application_name, w.application_version
@@ -97,7 +100,7 @@ export async function countAdoptable(
 
 /**
  * Takes over up to `limit` workflows: those that ran go back on their queues, and all get the version that is to run
- * them. A repetition finds nothing.
+ * them. A parked one ran: nothing that comes for it would wake it without its owner. A repetition finds nothing.
  */
 export async function adoptIfLeft(database: Database, filter: AdoptionFilter, limit: number): Promise<Adopted[]> {
   const adopted = await database.run(sql`
@@ -109,7 +112,8 @@ export async function adoptIfLeft(database: Database, filter: AdoptionFilter, li
       ${lock('skip', 'w')}
     )
     UPDATE ${workflows}
-    SET status = CASE WHEN status = 'DELAYED' THEN 'DELAYED' ELSE 'ENQUEUED' END, owner_xid = NULL,
+    SET status = CASE WHEN status = 'DELAYED' AND NOT ${isParked()} THEN 'DELAYED' ELSE 'ENQUEUED' END, owner_xid = NULL,
+      delay_until_epoch_ms = CASE WHEN NOT ${isParked()} THEN delay_until_epoch_ms END,
       application_version = ${filter.toVersion}, queue_name = COALESCE(queue_name, ${INTERNAL_QUEUE}),
       started_at_epoch_ms = CASE WHEN rate_limited = TRUE THEN started_at_epoch_ms END, updated_at = ${nowMs}
     FROM picked

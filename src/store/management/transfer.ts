@@ -7,6 +7,7 @@ import { stepColumns, TableColumns, workflowColumns } from '../columns.js';
 import type { Database, Executor, Row } from '../database.js';
 import { noted } from '../journal/notes.js';
 import { lacks } from '../lacking.js';
+import { asWaiting } from '../parking/parked.js';
 import {
   entriesOf,
   insertEntries,
@@ -167,7 +168,8 @@ function statusesOf(workflowIDs: readonly string[]): Sql {
 }
 
 function toStatus(row: Row): TransferredRow {
-  const record = TRANSFERRED.workflow_status.toRecord(row);
+  // What a parked workflow waits for is not part of an export: it is exported as one that runs, and its replay waits again.
+  const record = asWaiting(TRANSFERRED.workflow_status.toRecord(row));
   return {
     ...record,
     // An engine that owns an active workflow goes on with it, here.

@@ -9,9 +9,8 @@ import type { Database, Reader } from '../database.js';
 import { type EventKey, eventKey, findEvents } from '../messaging/events.js';
 import { findOldestMessages, type MessageKey, messageKey } from '../messaging/messages.js';
 import { type Ready, toReady } from '../queues/delays.js';
-import { holdsEngineToken } from '../runs/owner-tokens.js';
-import { unindexed } from '../runs/states.js';
 import { findFinished } from '../runs/workflows.js';
+import { isParked } from './parked.js';
 
 /** A row that a workflow waits for: a message to it, an event, or the outcome of a workflow. */
 export type AwaitedRow =
@@ -139,8 +138,6 @@ export async function findMissed(database: Reader, waits: readonly ParkedWait[])
   return waits.filter(({ key }) => there.has(key));
 }
 
-const isParked = unindexed(sql`status = 'DELAYED' AND ${holdsEngineToken(sql`owner_xid`)}`);
-
 /** Wakes the workflows that are still parked with these waits, as the triggers do. */
 export async function wakeParked(database: Database, waits: readonly ParkedWait[]): Promise<Ready[]> {
   const woken = await database.run(sql`
@@ -156,7 +153,7 @@ export async function wakeParked(database: Database, waits: readonly ParkedWait[
     UPDATE ${workflows}
     SET status = 'ENQUEUED', updated_at = ${nowMs}
     FROM picked
-    WHERE workflow_uuid = picked.id AND ${isParked}
+    WHERE workflow_uuid = picked.id AND ${isParked()}
     RETURNING queue_name, queue_partition_key`);
   return woken.map(toReady);
 }

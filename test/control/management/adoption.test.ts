@@ -3,6 +3,8 @@ import { expect, test } from 'vitest';
 import type { WorkflowRecord } from '../../../src/model/records.js';
 import type { Database } from '../../../src/store/database.js';
 import { insertIncarnation } from '../../../src/store/liveness/executors.js';
+import { parkWorkflows } from '../../../src/store/parking/parking.js';
+import { hasParkedWaits, listParkedWaits } from '../../../src/store/parking/waits.js';
 import { findWorkflows, insertWorkflows } from '../../../src/store/runs/workflows.js';
 import { call } from '../../cli/terminals.js';
 import { forEachDialect, type TestDialect } from '../../rig/dialects.js';
@@ -33,6 +35,21 @@ async function setup(dialect: TestDialect) {
   };
   await insertIncarnation(database, { incarnationID: 'live', ...engine }, { leaseMs: 60_000 });
   return { url, database };
+}
+
+/** Parked by Everstep: for an old version, and for that of an engine that is alive. And one that is delayed and has not begun. */
+async function addParked(database: Database): Promise<void> {
+  const rows = [
+    { workflowID: 'parked', owner: 'dead.1', executorID: 'ex-2', applicationVersion: 'old' },
+    { workflowID: 'parked-here', owner: 'live.2', executorID: 'ex', applicationVersion: 'v1' },
+    { workflowID: 'delayed', status: 'DELAYED', delayMs: 1e12, owner: null, queueName: 'q', applicationVersion: 'old' },
+  ] as const;
+  for (const row of rows) await database.run(insertWorkflows([newWorkflow(row)]));
+  const parks = rows.slice(0, 2).map(({ workflowID, owner }) => ({
+    ...{ workflowID, owner: String(owner), dueAt: 4e12 },
+    awaited: [{ kind: 'message', workflowID, topic: 't' } as const],
+  }));
+  expect(await parkWorkflows(database, parks)).toEqual(['parked', 'parked']);
 }
 
 async function rowsOf(database: Database): Promise<WorkflowRecord[]> {
@@ -86,6 +103,36 @@ forEachDialect((dialect) => {
     const rows = new Map((await rowsOf(database)).map((row) => [row.workflowID, row]));
     expect(rows.get('other')).toMatchObject({ status: 'ENQUEUED', applicationVersion: 'v1' });
     expect(rows.get('running')).toMatchObject({ status: 'PENDING', applicationVersion: 'old' });
+  });
+
+  test('parked workflows of a version that is gone are enqueued, not left without an owner', async () => {
+    const { url, database } = await setup(dialect);
+    await addParked(database);
+
+    const { json } = await call(['migrate', '--adopt', '--gone', '--json', '-s', url]);
+
+    expect(json<{ adoption: { groups: object[] } }>().adoption.groups).toContainEqual(
+      expect.objectContaining({ executorID: 'ex-2', running: 1, waiting: 0 }),
+    );
+    const found = await findWorkflows(database, ['parked', 'parked-here', 'delayed']);
+    const rows = new Map(found.map((row) => [row.workflowID, row]));
+    const enqueued = { status: 'ENQUEUED', owner: null, delayUntil: null, applicationVersion: null };
+    expect(rows.get('parked')).toMatchObject({ ...enqueued, queueName: '_dbos_internal_queue' });
+    expect(rows.get('parked-here')).toMatchObject({ status: 'DELAYED', owner: 'live.2', applicationVersion: 'v1' });
+    expect(rows.get('delayed')).toMatchObject({ status: 'DELAYED', applicationVersion: null, queueName: 'q' });
+    expect((await listParkedWaits(database, undefined, 10)).map(({ parkedID }) => parkedID)).toEqual(['parked-here']);
+  });
+
+  test('parked workflows are left to DBOS as those that run', async () => {
+    const { url, database } = await setup(dialect);
+    await addParked(database);
+
+    await call(['migrate', '--release', '--gone', '--to-version', 'dbos', '-s', url]);
+
+    const found = await findWorkflows(database, ['ours', 'parked', 'parked-here']);
+    const released = { status: 'ENQUEUED', owner: null, delayUntil: null, applicationVersion: 'dbos' };
+    expect(found).toMatchObject([released, released, released]);
+    expect(await hasParkedWaits(database)).toBe(false);
   });
 
   test.each([

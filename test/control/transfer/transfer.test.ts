@@ -215,11 +215,14 @@ describe('export and import', () => {
 
     test('what has not ended is imported as cancelled, or goes on if wanted', async () => {
       const [from, held, running] = [await dialect.create(), await dialect.create(), await dialect.create()];
+      const parked = { status: 'DELAYED', owner: 'me.2', delayUntil: 253_402_300_799_999, output: null } as const;
       await insert(from, [
         workflow('e', { createdAt: 1, status: 'ENQUEUED', queueName: 'q', deduplicationID: 'd', output: null }),
         workflow('p', { createdAt: 2, status: 'PENDING', startedAt: 5, owner: 'me.1', creator: 'me', output: null }),
         workflow('d', { createdAt: 3, status: 'DELAYED', queueName: 'q', delayUntil: 9_000_000_000_000 }),
         workflow('s', { createdAt: 4, queueName: 'q', completedAt: 9 }),
+        workflow('k', { ...parked, createdAt: 5, queueName: '_dbos_internal_queue' }),
+        workflow('l', { ...parked, createdAt: 6, queueName: 'q' }),
       ]);
       const source = operatorOn(from);
       const goOn = operatorOn(running);
@@ -231,17 +234,26 @@ describe('export and import', () => {
 
       const states = async (operator: Operator) =>
         (await listWorkflows(operator)).map((one) => [one.workflowID, one.status, one.queueName, one.deduplicationID]);
+      const waiting = (await exported(source)).slice(-2).map(({ workflow_status }) => workflow_status);
+      expect(waiting).toMatchObject([
+        { status: 'PENDING', queue_name: null, delay_until_epoch_ms: null },
+        { status: 'PENDING', queue_name: 'q', delay_until_epoch_ms: null },
+      ]);
       expect(await states(operatorOn(held))).toEqual([
         ['e', 'CANCELLED', undefined, undefined],
         ['p', 'CANCELLED', undefined, undefined],
         ['d', 'CANCELLED', undefined, undefined],
         ['s', 'SUCCESS', 'q', undefined],
+        ['k', 'CANCELLED', undefined, undefined],
+        ['l', 'CANCELLED', undefined, undefined],
       ]);
       expect(await states(goOn)).toEqual([
         ['e', 'ENQUEUED', 'q', 'd'],
         ['p', 'ENQUEUED', '_dbos_internal_queue', undefined],
         ['d', 'DELAYED', 'q', undefined],
         ['s', 'SUCCESS', 'q', undefined],
+        ['k', 'ENQUEUED', '_dbos_internal_queue', undefined],
+        ['l', 'ENQUEUED', 'q', undefined],
       ]);
       expect([...delayed.map(() => 'delayed'), ...queued]).toMatchObject([
         'delayed',
